@@ -1,0 +1,1 @@
+"""Triton kernels, one operation a file. Importing a module of this package imports Triton."""

@@ -1,0 +1,120 @@
+"""The state of online softmax, under the names of `Attention.Spec.Online`, on PyTorch tensors.
+
+A state holds, for each of n queries, what is known of the keys seen so far: m, the largest unmasked
+score; l = Σ exp(s − m); o = Σ exp(s − m)·v. Every function takes any leading batch dimensions
+(`...`), computes in the dtype of its tensors, and is free of NaN for finite values and scores that
+are finite or −∞ (masked). Source: Milakov & Gimelshein 2018, algorithm 3, and Dao 2023
+(FlashAttention-2), algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pyimpl._implements import implements
+
+
+@implements("Attention.Spec.Online.State")
+@dataclass(frozen=True)
+class State:
+    """m `[..., n]` (−∞: no unmasked key so far), l `[..., n]`, o `[..., n, value_dim]`, of one
+    floating dtype."""
+
+    m: Tensor
+    l: Tensor
+    o: Tensor
+
+
+@implements("Attention.Spec.Online.empty")
+def empty(
+    shape: tuple[int, ...], value_dim: int, *, dtype: torch.dtype, device: torch.device
+) -> State:
+    """The state before any key, for queries of the given shape `(..., n)`: m = −∞, l = 0, o = 0."""
+    m = torch.full(shape, -torch.inf, dtype=dtype, device=device)
+    l = torch.zeros(shape, dtype=dtype, device=device)
+    o = torch.zeros(*shape, value_dim, dtype=dtype, device=device)
+    return State(m, l, o)
+
+
+def _finite(m: Tensor) -> Tensor:
+    """m, with 0 for −∞: s − m is then −∞ and not NaN where s is −∞ too, and exp of it is the 0 that
+    is wanted."""
+    return torch.where(torch.isneginf(m), 0.0, m)
+
+
+def _rescale(a: Tensor, m: Tensor) -> Tensor:
+    """exp(a − m) for a ≤ m, and 0 where a is −∞."""
+    return torch.exp(a - _finite(m))
+
+
+@implements("Attention.Spec.Online.step")
+def step(state: State, score: Tensor, value: Tensor) -> State:
+    """The state after one more key: `score` `[..., n]` (−∞: masked), `value` `[..., value_dim]`,
+    finite."""
+    m = torch.maximum(state.m, score)
+    alpha = _rescale(state.m, m)
+    p = _rescale(score, m)
+    l = alpha * state.l + p
+    o = alpha.unsqueeze(-1) * state.o + p.unsqueeze(-1) * value.unsqueeze(-2)
+    return State(m, l, o)
+
+
+@implements("Attention.Spec.Online.stepBlock")
+def step_block(state: State, scores: Tensor, values: Tensor) -> State:
+    """The state after one more block of k ≥ 1 keys, as the inner loop of FlashAttention-2 computes
+    it.
+
+    `scores` `[..., n, k]` (−∞: masked), `values` `[..., k, value_dim]`, finite.
+    """
+    m = torch.maximum(state.m, scores.amax(dim=-1))
+    alpha = _rescale(state.m, m)
+    p = torch.exp(scores - _finite(m).unsqueeze(-1))
+    l = alpha * state.l + p.sum(dim=-1)
+    o = alpha.unsqueeze(-1) * state.o + p @ values
+    return State(m, l, o)
+
+
+@implements("Attention.Spec.Online.ofBlock")
+def of_block(scores: Tensor, values: Tensor) -> State:
+    """The state of one block of k ≥ 1 keys alone: `scores` `[..., n, k]`, `values` `[..., k,
+    value_dim]`."""
+    m = scores.amax(dim=-1)
+    p = torch.exp(scores - _finite(m).unsqueeze(-1))
+    return State(m, p.sum(dim=-1), p @ values)
+
+
+@implements("Attention.Spec.Online.merge")
+def merge(a: State, b: State) -> State:
+    """The state of the keys of `a` and of `b` together; the two have the same shapes."""
+    m = torch.maximum(a.m, b.m)
+    alpha, beta = _rescale(a.m, m), _rescale(b.m, m)
+    l = alpha * a.l + beta * b.l
+    o = alpha.unsqueeze(-1) * a.o + beta.unsqueeze(-1) * b.o
+    return State(m, l, o)
+
+
+@implements("Attention.Spec.Online.finish")
+def finish(state: State) -> Tensor:
+    """The attention output o / l, `[..., n, value_dim]`; 0 for a query without an unmasked key."""
+    none = torch.isneginf(state.m)
+    return state.o / torch.where(none, 1.0, state.l).unsqueeze(-1)
+
+
+def log_sum_exp(state: State) -> Tensor:
+    """The natural log-sum-exp m + ln l, `[..., n]`; −∞ for a query without an unmasked key."""
+    none = torch.isneginf(state.m)
+    return state.m + torch.log(torch.where(none, 1.0, state.l))
+
+
+@implements("Attention.Spec.Online.online")
+def online(start: State, blocks: Iterable[tuple[Tensor, Tensor]]) -> State:
+    """`step_block` over blocks of (scores, values), from `start`, which is `empty(...)` unless keys
+    were seen before."""
+    state = start
+    for scores, values in blocks:
+        state = step_block(state, scores, values)
+    return state

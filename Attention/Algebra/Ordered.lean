@@ -1,0 +1,39 @@
+module
+
+public section
+
+/-! # Ordered rings and fields
+
+The two kinds of numbers that the library speaks of: scores live in an ordered commutative ring, values in an ordered field. Both
+are core Lean's `Lean.Grind` algebra with a decidable linear order, so `grind` reasons about them. -/
+
+namespace Attention
+
+universe u
+
+/-- An ordered commutative ring: the type of scores. -/
+class OrderedCommRing (S : Type u) extends Lean.Grind.CommRing S, LE S, LT S, Std.IsLinearOrder S,
+    Std.LawfulOrderLT S, Lean.Grind.OrderedRing S where
+  /-- The order can be decided, so that maxima can be computed. -/
+  decLE : DecidableLE S
+
+/-- An ordered field: the type of values. As in `Lean.Grind.Field`, `0⁻¹ = 0`. -/
+class OrderedField (R : Type u) extends Lean.Grind.Field R, LE R, LT R, Std.IsLinearOrder R,
+    Std.LawfulOrderLT R, Lean.Grind.OrderedRing R where
+  /-- The order can be decided. -/
+  decLE : DecidableLE R
+
+attribute [instance] OrderedCommRing.decLE OrderedField.decLE
+
+instance : OrderedCommRing Int where decLE := inferInstance
+
+instance : OrderedField Rat where decLE := inferInstance
+
+/-- A non-negative number divided by a positive one is non-negative. -/
+theorem OrderedField.div_nonneg {R : Type u} [OrderedField R] {a b : R} (ha : 0 ≤ a) (hb : 0 < b) :
+    0 ≤ a / b := by
+  rw [Lean.Grind.Field.div_eq_mul_inv]
+  have := Lean.Grind.Field.IsOrdered.inv_nonneg_iff (a := b)
+  exact Lean.Grind.OrderedRing.mul_nonneg ha (by grind)
+
+end Attention

@@ -1,0 +1,88 @@
+module
+
+public import Attention.Spec.Flash
+public import Attention.Proof.Online
+
+public section
+
+/-! # FlashAttention computes attention -/
+
+namespace Attention.Proof
+
+open Spec Spec.Online
+
+universe u v
+
+/-- Tiles of size at least 1 cover a list: put together again, they are the list. -/
+theorem tiles_flatten {α : Type u} {b : Nat} (hb : 0 < b) (xs : List α) :
+    (tiles b xs).flatten = xs := by
+  suffices h : ∀ n k, n * b ≥ (xs.drop (k * b)).length →
+      ((List.range' k n).map fun t => (xs.drop (t * b)).take b).flatten = xs.drop (k * b) by
+    have h₀ : numTiles xs.length b * b ≥ xs.length := by
+      have h₁ := Nat.div_add_mod (xs.length + b - 1) b
+      have h₂ := Nat.mod_lt (xs.length + b - 1) hb
+      rw [numTiles, Nat.mul_comm]
+      omega
+    simpa [tiles, List.range_eq_range'] using h _ 0 (by simpa using h₀)
+  intro n
+  induction n with
+  | zero =>
+    intro k hk
+    have : xs.drop (k * b) = [] := List.eq_nil_of_length_eq_zero (by omega)
+    simp [this]
+  | succ n ih =>
+    intro k hk
+    have h₁ : (k + 1) * b = k * b + b := by rw [Nat.add_mul, Nat.one_mul]
+    have h₂ := ih (k + 1) (by
+      rw [Nat.add_mul] at hk
+      simp only [List.length_drop, h₁] at hk ⊢
+      omega)
+    rw [List.range'_succ, List.map_cons, List.flatten_cons, h₂, h₁, ← List.drop_drop]
+    exact List.take_append_drop b _
+
+variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
+variable {q_len kv_len d d_v : Nat}
+variable (scale : S) (modify : ScoreMod S q_len kv_len)
+variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+
+/-- The states of a query tile after some key tiles: each row by itself has taken the tiles as blocks. -/
+private theorem foldl_stepTile (rows : List (Fin q_len)) (colTiles : List (List (Fin kv_len))) :
+    ∀ start : Fin q_len → State S R d_v,
+      colTiles.foldl (stepTile scale modify Q K V rows) (rows.map start)
+        = rows.map fun i =>
+            (colTiles.map (scored scale modify Q K V i)).foldl stepBlock (start i) := by
+  induction colTiles with
+  | nil => intro start; rfl
+  | cons cols colTiles ih =>
+    intro start
+    have h : stepTile scale modify Q K V rows (rows.map start) cols
+        = rows.map fun i => stepBlock (start i) (scored scale modify Q K V i cols) := by
+      rw [stepTile, List.zipWith_map_right, List.zipWith_self]
+    simp only [List.foldl_cons, h, ih, List.map_cons]
+
+omit [OrderedField R] [Exponential S R] in
+private theorem flatten_map_scored (i : Fin q_len) (colTiles : List (List (Fin kv_len))) :
+    (colTiles.map (scored scale modify Q K V i)).flatten
+      = scored scale modify Q K V i colTiles.flatten :=
+  List.map_flatten.symm
+
+/-- **flash-eq-attention**: for all sizes, all tile sizes of at least 1 (ragged last tiles included) and every score transformation,
+so every mask, the tile loop of FlashAttention-2 computes attention. Fully masked rows give 0. -/
+theorem flash_eq_attention {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) :
+    flash scale modify Q K V block_m block_n = (attention scale modify Q K V).toList := by
+  have h : ∀ rows : List (Fin q_len),
+      (((tiles block_n (List.finRange kv_len)).foldl (stepTile scale modify Q K V rows)
+        (rows.map fun _ => empty)).map finish)
+      = rows.map fun i => attend (scored scale modify Q K V i (List.finRange kv_len)) := by
+    intro rows
+    rw [foldl_stepTile, List.map_map]
+    refine List.map_congr_left fun i _ => ?_
+    have := online_any_blocks
+      ((tiles block_n (List.finRange kv_len)).map (scored scale modify Q K V i))
+    rw [flatten_map_scored, tiles_flatten hn] at this
+    exact this
+  simp only [flash, h]
+  rw [← List.map_flatMap, List.flatMap_id', tiles_flatten hm]
+  exact List.ext_getElem (by simp) fun i _ _ => by simp [attention]
+
+end Attention.Proof

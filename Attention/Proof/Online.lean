@@ -1,0 +1,246 @@
+module
+
+public import Attention.Spec.Online
+public import Attention.Proof.Attention
+
+public section
+
+/-! # Online softmax computes attention
+
+The heart of it: every update turns the state of a row into the state of a longer row (`stepBlock_ofBlock`, `merge_ofBlock`,
+`step_ofBlock`), as equalities of states. Everything else follows. -/
+
+namespace Attention.Proof
+
+open Spec Spec.Online Exponential
+
+universe u v
+
+variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
+variable {d : Nat}
+
+/-! ## Sums against a reference point -/
+
+/-- Moving the reference point of a whole row: every term is multiplied by one factor. -/
+private theorem rescale_sumOver {row : List (ScoredValue S R d)} {m m' : Option S}
+    (h : ∀ key ∈ row, ScoreLE key.score m) (f : ScoredValue S R d → R) :
+    (rescale m m' : R) * sumOver (fun key => rescale key.score m * f key) row
+      = sumOver (fun key => rescale key.score m' * f key) row := by
+  rw [← sumOver_mul_left]
+  refine sumOver_congr fun key hk => ?_
+  rw [← rescale_mul_rescale (m' := m') (h key hk)]
+  grind
+
+private theorem rescale_sumOver' {row : List (ScoredValue S R d)} {m m' : Option S}
+    (h : ∀ key ∈ row, ScoreLE key.score m) :
+    (rescale m m' : R) * sumOver (fun key => rescale key.score m) row
+      = sumOver (fun key => rescale key.score m') row := by
+  rw [← sumOver_mul_left]
+  exact sumOver_congr fun key hk => rescale_mul_rescale (h key hk)
+
+omit [OrderedField R] [Exponential S R] in
+private theorem score_le_rowMax (row : List (ScoredValue S R d)) :
+    ∀ key ∈ row, ScoreLE key.score (rowMax (row.map (·.score))) :=
+  fun _ hk => le_rowMax (List.mem_map_of_mem hk)
+
+omit [OrderedCommRing S] [OrderedField R] [Exponential S R] in
+/-- Two states are equal when their parts are. -/
+private theorem state_ext {a b : State S R d} (hm : a.m = b.m) (hl : a.l = b.l)
+    (ho : ∀ j (h : j < d), a.o[j] = b.o[j]) : a = b := by
+  cases a
+  cases b
+  simp only at hm hl ho
+  subst hm hl
+  congr 1
+  exact Vector.ext ho
+
+/-- A component of the output of a block's state. -/
+private theorem ofBlock_o (row : List (ScoredValue S R d)) {j : Nat} (h : j < d) :
+    (ofBlock row).o[j]
+      = sumOver (fun key : ScoredValue S R d =>
+          (rescale key.score (rowMax (row.map (·.score))) : R) * key.value[j]) row := by
+  simp only [ofBlock, Vec.getElem_sumOver, Vec.getElem_smul]
+
+/-! ## Every update takes the state of a row to the state of a longer row -/
+
+/-- The state of no keys is the state of the empty block. -/
+theorem ofBlock_nil : (ofBlock [] : State S R d) = empty := rfl
+
+/-- **merge-homomorphism**: the state of two rows put together is the merge of their states. -/
+theorem merge_ofBlock (xs ys : List (ScoredValue S R d)) :
+    merge (ofBlock xs) (ofBlock ys) = ofBlock (xs ++ ys) := by
+  have hx := score_le_rowMax xs
+  have hy := score_le_rowMax ys
+  refine state_ext ?_ ?_ fun j hj => ?_
+  · simp only [merge, ofBlock, List.map_append, rowMax_append]
+  · simp only [merge, ofBlock, List.map_append, rowMax_append, sumOver_append,
+      rescale_sumOver' hx, rescale_sumOver' hy]
+  · simp only [merge, ofBlock, List.map_append, rowMax_append, Vec.getElem_add, Vec.getElem_smul,
+      Vec.getElem_sumOver, sumOver_append, rescale_sumOver hx, rescale_sumOver hy]
+
+/-- FlashAttention-2's update takes the state of a row to the state of the row with the block appended. -/
+theorem stepBlock_ofBlock (xs block : List (ScoredValue S R d)) :
+    stepBlock (ofBlock xs) block = ofBlock (xs ++ block) := by
+  have hx := score_le_rowMax xs
+  refine state_ext ?_ ?_ fun j hj => ?_
+  · simp only [stepBlock, ofBlock, List.map_append, rowMax_append]
+  · simp only [stepBlock, ofBlock, List.map_append, rowMax_append, sumOver_append,
+      rescale_sumOver' hx]
+  · simp only [stepBlock, ofBlock, List.map_append, rowMax_append, Vec.getElem_add,
+      Vec.getElem_smul, Vec.getElem_sumOver, sumOver_append, rescale_sumOver hx]
+
+/-- One step by a key is one step by a block that holds just this key. -/
+theorem step_eq_stepBlock (s : State S R d) (key : ScoredValue S R d) :
+    step s key = stepBlock s [key] := by
+  refine state_ext ?_ ?_ fun j hj => ?_
+  · simp [step, stepBlock, rowMax]
+  · simp only [step, stepBlock, List.map_cons, List.map_nil, rowMax, maxScore_none_right,
+      sumOver_cons, sumOver_nil]
+    grind
+  · simp only [step, stepBlock, List.map_cons, List.map_nil, rowMax, maxScore_none_right,
+      Vec.getElem_add, Vec.getElem_smul, Vec.getElem_sumOver, sumOver_cons, sumOver_nil]
+    grind
+
+/-- Any blocks, taken one after the other, give the state of the whole row. -/
+theorem online_eq_ofBlock (blocks : List (List (ScoredValue S R d))) :
+    online blocks = ofBlock blocks.flatten := by
+  suffices h : ∀ pre : List (ScoredValue S R d),
+      blocks.foldl stepBlock (ofBlock pre) = ofBlock (pre ++ blocks.flatten) from by
+    simpa using h []
+  induction blocks with
+  | nil => intro pre; simp
+  | cons block blocks ih => intro pre; simp [stepBlock_ofBlock, ih]
+
+/-- One key at a time gives the state of the whole row as well. -/
+theorem foldl_step_eq_ofBlock (row : List (ScoredValue S R d)) :
+    row.foldl step empty = ofBlock row := by
+  suffices h : ∀ pre : List (ScoredValue S R d),
+      row.foldl step (ofBlock pre) = ofBlock (pre ++ row) from by
+    simpa using h []
+  induction row with
+  | nil => intro pre; simp
+  | cons key row ih => intro pre; simp [step_eq_stepBlock, stepBlock_ofBlock, ih]
+
+/-! ## What the state means -/
+
+/-- What the three parts of a state are, for the keys `row` seen so far. -/
+structure OnlineInvariant (s : State S R d) (row : List (ScoredValue S R d)) : Prop where
+  /-- There is no maximum exactly when every key so far is masked. -/
+  m_eq_none : s.m = none ↔ ∀ key ∈ row, key.score = none
+  /-- The maximum is the score of one of the keys. -/
+  m_mem : ∀ m, s.m = some m → ∃ key ∈ row, key.score = some m
+  /-- No key has a larger score. -/
+  le_m : ∀ m, s.m = some m → ∀ key ∈ row, ∀ x, key.score = some x → x ≤ m
+  /-- l = Σ exp (s − m) over the unmasked keys. -/
+  l_eq : ∀ m, s.m = some m → s.l = sumOver (fun key => match key.score with
+    | none => 0
+    | some x => exp (x - m)) row
+  /-- o = Σ exp (s − m) · v over the unmasked keys. -/
+  o_eq : ∀ m, s.m = some m → ∀ j (h : j < d), s.o[j] = sumOver (fun key => match key.score with
+    | none => 0
+    | some x => exp (x - m) * key.value[j]) row
+  /-- With an unmasked key, l is at least 1. -/
+  one_le_l : s.m ≠ none → 1 ≤ s.l
+  /-- l is at most the number of unmasked keys. -/
+  l_le : s.l ≤ sumOver (fun key => match key.score with
+    | none => 0
+    | some _ => 1) row
+  /-- Before the first unmasked key the state is empty: −∞, 0, 0. -/
+  eq_empty : s.m = none → s = empty
+
+/-- The state of a row is what the invariant says. -/
+theorem ofBlock_invariant (row : List (ScoredValue S R d)) : OnlineInvariant (ofBlock row) row where
+  m_eq_none := by simp [ofBlock, rowMax_eq_none]
+  m_mem m hm := by simpa using rowMax_mem hm
+  le_m m hm key hk x hx := by
+    have := score_le_rowMax row key hk
+    simp only [ofBlock] at hm
+    simpa [hm, hx, ScoreLE] using this
+  l_eq m hm := by
+    simp only [ofBlock] at hm ⊢
+    rw [hm]
+    exact sumOver_congr fun key _ => by cases key.score <;> rfl
+  o_eq m hm j hj := by
+    simp only [ofBlock] at hm
+    rw [ofBlock_o, hm]
+    refine sumOver_congr fun key _ => ?_
+    cases key.score
+    · simp only [rescale_none_left]; grind
+    · rfl
+  one_le_l hm := by
+    obtain ⟨m, hm⟩ := Option.ne_none_iff_exists'.mp hm
+    obtain ⟨key, hk, hs⟩ : ∃ key ∈ row, key.score = some m := by simpa using rowMax_mem hm
+    simp only [ofBlock] at hm ⊢
+    have h := le_sumOver (R := R) (f := fun key => rescale key.score (some m))
+      (fun key _ => rescale_nonneg key.score (some m)) hk
+    simp only [hs, rescale_self] at h
+    rwa [hm]
+  l_le := by
+    have h := score_le_rowMax row
+    simp only [ofBlock]
+    generalize rowMax (row.map (·.score)) = m at h ⊢
+    induction row with
+    | nil => exact Std.le_refl _
+    | cons key row ih =>
+      have h₁ := ih fun key hk => h key (by simp [hk])
+      have h₂ := h key (by simp)
+      simp only [sumOver_cons]
+      cases hs : key.score with
+      | none => simp only [rescale_none_left]; grind
+      | some x =>
+        rw [hs] at h₂
+        cases m with
+        | none => cases h₂
+        | some m => have := rescale_le_one (R := R) h₂; simp only; grind
+  eq_empty hm := by
+    simp only [ofBlock] at hm ⊢
+    refine state_ext hm ?_ fun j hj => ?_
+    · exact sumOver_eq_zero fun key _ => by rw [hm, rescale_none_right]
+    · rw [Vec.getElem_sumOver]
+      simp only [Vec.getElem_smul, hm, rescale_none_right, empty, Vec.getElem_zero]
+      exact sumOver_eq_zero fun key _ => by grind
+
+/-- **online-invariant**: after any blocks, m is the maximum of the unmasked scores so far, l = Σ exp (s − m), o = Σ exp (s − m) · v;
+with an unmasked key 1 ≤ l ≤ their number, otherwise the state is −∞, 0, 0. -/
+theorem online_invariant (blocks : List (List (ScoredValue S R d))) :
+    OnlineInvariant (online blocks) blocks.flatten :=
+  online_eq_ofBlock blocks ▸ ofBlock_invariant blocks.flatten
+
+/-! ## The finished output is attention -/
+
+/-- The finished state of a row is its attention. -/
+theorem finish_ofBlock (row : List (ScoredValue S R d)) : finish (ofBlock row) = attend row := by
+  cases hm : (ofBlock row).m with
+  | none =>
+    have h := ((ofBlock_invariant row).m_eq_none).mp hm
+    rw [attend_masked h, finish, hm]
+  | some m =>
+    refine Vector.ext fun j hj => ?_
+    have hl : exp m * (ofBlock row).l = denominator (row.map (·.score)) := by
+      simp only [ofBlock] at hm ⊢
+      rw [denominator, sumOver_map, hm, ← sumOver_mul_left]
+      exact sumOver_congr fun key _ => exp_mul_rescale key.score m
+    have ho : exp m * (ofBlock row).o[j] = numerator row j hj := by
+      simp only [ofBlock] at hm
+      rw [ofBlock_o, numerator, hm, ← sumOver_mul_left]
+      refine sumOver_congr fun key _ => ?_
+      have := exp_mul_rescale (R := R) key.score m
+      grind
+    have := exp_ne_zero (R := R) m
+    have := (ofBlock_invariant row).one_le_l (by simp [hm])
+    rw [getElem_attend, ← hl, ← ho]
+    simp only [finish, hm, Vector.getElem_map]
+    grind
+
+/-- **online-any-blocks**: online softmax over any partition of a row into consecutive blocks, of any sizes and empty ones too, ends
+in the attention of the whole row. -/
+theorem online_any_blocks (blocks : List (List (ScoredValue S R d))) :
+    finish (online blocks) = attend blocks.flatten := by
+  rw [online_eq_ofBlock, finish_ofBlock]
+
+/-- **merge-homomorphism**, for what is computed: merging the states of two sequences of blocks is the state of both. -/
+theorem merge_online (as bs : List (List (ScoredValue S R d))) :
+    merge (online as) (online bs) = online (as ++ bs) := by
+  simp only [online_eq_ofBlock, merge_ofBlock, List.flatten_append]
+
+end Attention.Proof

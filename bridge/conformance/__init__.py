@@ -1,0 +1,1 @@
+"""Run attention functions over the vectors and judge each element by a derived allowance."""

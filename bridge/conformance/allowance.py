@@ -1,0 +1,304 @@
+"""Error allowances: how far a correct attention function may be from the exact result.
+
+This is the only module of the project that holds an error bound. Each bound is computed per
+element, in float64, from the inputs of one vector and a declared precision profile. The derivation
+of every term is in `docs/allowances.md`: derived, not yet proved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bridge.conformance.profile import FLOAT64, Format, Profile
+
+Array = NDArray[np.float64]
+
+# The bounds are themselves evaluated in float64: this factor covers the rounding of doing so.
+_EVALUATION = 1.0 + 2.0**-20
+# Roundings of the scale (its own, log2 e, their product, a square root) act on every score alike.
+_SCALE_ROUNDINGS = 3
+# Roundings of one score alone: the product with the scale, and a later change of base.
+_SCORE_ROUNDINGS = 2
+# Product with the value, division or reciprocal and product, normalisation of a weight.
+_OUTPUT_ROUNDINGS = 4
+# One query row at a time beyond this many numbers in a [rows, keys, columns] intermediate.
+_CHUNK = 1 << 22
+
+
+def _gamma(operations: Array, unit: float) -> Array:
+    """Higham's γ: the relative error of that many roundings in a row; ∞ where it has no bound."""
+    product = operations * unit
+    return np.where(product < 1.0, product / (1.0 - product), np.inf)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The exact softmax of every row, and by how much a kernel's weights may be off.
+
+    Arrays are [..., q_len, kv_len], or [..., q_len, 1] for the quantities of a row. Weights are
+    exp(score − maximum): the largest is 1. A masked key has weight 0 in every array.
+    """
+
+    mask: NDArray[np.bool_]
+    maximum: Array
+    weights: Array
+    total: Array
+    # Weights can lie anywhere in [low, high] by errors that numerator and denominator share.
+    high: Array
+    excess: Array  # high − weights, without cancellation
+    low_total: Array
+    # The kernel's own maximum may exceed the exact one by this much.
+    max_error: Array
+    blocks: NDArray[np.float64]
+    num_keys: NDArray[np.float64]
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        return np.asarray(self.num_keys == 0)
+
+
+def _checked(
+    q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    q_, k_, v_ = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
+    if min(q_.ndim, k_.ndim, v_.ndim) < 2:
+        raise ValueError("q, k and v need at least two dimensions: [..., len, dim]")
+    if q_.shape[-1] != k_.shape[-1]:
+        raise ValueError(f"q has head_dim {q_.shape[-1]} but k has {k_.shape[-1]}")
+    if k_.shape[-2] != v_.shape[-2]:
+        raise ValueError(f"k has {k_.shape[-2]} keys but v has {v_.shape[-2]}")
+    batch = np.broadcast_shapes(q_.shape[:-2], k_.shape[:-2], v_.shape[:-2])
+    shape = (*batch, q_.shape[-2], k_.shape[-2])
+    mask_ = np.ones(shape, bool) if mask is None else np.asarray(mask, dtype=bool)
+    return q_, k_, v_, np.broadcast_to(mask_, shape)
+
+
+def _score_errors(
+    q: Array, k: Array, scores: Array, below_max: Array, scale: float, profile: Profile
+) -> Array:
+    """Bound on the error of score − maximum, up to a constant of the row: [..., q_len, kv_len]."""
+    unit = profile.accumulator.unit
+    magnitude = abs(scale) * (np.abs(q) @ np.abs(k).swapaxes(-1, -2))
+    head_dim = q.shape[-1]
+    relative = _gamma(np.array(head_dim + 1.0), profile.accumulation_unit)
+    errors = np.zeros_like(scores)
+    if profile.operands is not None:
+        rounded = (1.0 + profile.operands.unit) ** profile.operand_roundings
+        relative = (1.0 + relative) * rounded - 1.0
+        tiny = profile.operands.underflow(profile.flush_to_zero)
+        factor = max(1.0, math.sqrt(abs(scale)))
+        sums = np.abs(q).sum(-1)[..., :, None] + np.abs(k).sum(-1)[..., None, :]
+        errors = errors + 2.0 * tiny * (factor * sums + head_dim * tiny)
+    errors = errors + relative * magnitude + _SCORE_ROUNDINGS * unit * np.abs(scores)
+    # A common relative error ε of all scores changes s − m by ε·(s − m). The two units of float64
+    # are for the caller's own rounding of the scale.
+    errors = errors + (_SCALE_ROUNDINGS * unit + 2 * FLOAT64.unit) * below_max
+    if profile.scores is not None:
+        errors = errors + profile.scores.unit * (np.abs(scores) + errors)
+        errors = errors + profile.scores.underflow(profile.flush_to_zero)
+    return errors
+
+
+def _rows(
+    q: Array,
+    k: Array,
+    mask: NDArray[np.bool_],
+    scale: float,
+    profile: Profile,
+    *,
+    absolute: bool,
+) -> _Row:
+    """Softmax rows with their error intervals.
+
+    absolute: a common relative error of all scores counts in full, as it does for the log-sum-exp;
+    otherwise only its part that changes differences of scores counts.
+    """
+    unit = profile.accumulator.unit
+    scores = scale * (q @ k.swapaxes(-1, -2))
+    num_keys = mask.sum(-1, keepdims=True).astype(np.float64)
+    block_n = 1 if profile.block_n is None else profile.block_n
+    blocks = np.full_like(num_keys, math.ceil(mask.shape[-1] / block_n))
+    maximum = np.where(mask, scores, -np.inf).max(-1, keepdims=True, initial=-np.inf)
+    anchor = np.where(num_keys > 0, maximum, 0.0)
+    gap = np.where(mask, anchor - scores, 0.0)
+    errors = _score_errors(q, k, scores, np.abs(scores) if absolute else gap, scale, profile)
+    errors = np.where(mask, errors, 0.0)
+    # Differences of scores and maxima are rounded; along the rescalings they add up to the gap.
+    errors = errors + unit * (gap + errors + errors.max(-1, keepdims=True, initial=0.0))
+    # One exponential for the weight and one for each rescaling; numerator and denominator share
+    # them.
+    errors = errors - (1.0 + blocks) * math.log1p(-profile.exp_error * unit)
+    weights = np.where(mask, np.exp(-gap), 0.0)
+    high = np.where(mask, np.exp(np.minimum(errors - gap, 700.0)), 0.0)
+    small = weights * np.expm1(np.minimum(errors, 1.0))
+    excess = np.where(errors < 1.0, small, high - weights)
+    low = np.where(mask, np.exp(-errors - gap), 0.0)
+    max_error = np.where(mask, errors - gap, 0.0).max(-1, keepdims=True, initial=0.0)
+    return _Row(
+        mask=mask,
+        maximum=maximum,
+        weights=weights,
+        total=np.where(num_keys > 0, weights.sum(-1, keepdims=True), 1.0),
+        high=high,
+        excess=excess,
+        low_total=np.where(num_keys > 0, low.sum(-1, keepdims=True), 1.0),
+        max_error=max_error,
+        blocks=blocks,
+        num_keys=num_keys,
+    )
+
+
+def _stored(weights: Array, rows: _Row, form: Format, flush: bool, underflow_scale: Array) -> Array:
+    """Error of rounding weights (given by their upper bounds) to `form`, per key.
+
+    A normal number is off by a unit roundoff of itself, a smaller one by an absolute amount, and
+    neither by more than itself.
+    """
+    absolute = form.underflow(flush) * underflow_scale
+    return np.where(rows.mask, np.minimum(weights, np.maximum(form.unit * weights, absolute)), 0.0)
+
+
+def _over_keys(
+    reduce: Callable[[Array, Array], Array], weights: Array, v: Array, output: Array
+) -> Array:
+    """`reduce(weights[..., None], |vⱼ − o|)` over the keys, in bounded memory: [..., q, d]."""
+    result = np.empty((*weights.shape[:-1], v.shape[-1]))
+    keys = v[..., None, :, :]
+    q_len = weights.shape[-2]
+    step = max(1, _CHUNK * q_len // max(1, weights.size * v.shape[-1]))
+    for start in range(0, q_len, step):
+        part = slice(start, start + step)
+        distances = np.abs(keys - output[..., part, None, :])
+        result[..., part, :] = reduce(weights[..., part, :, None], distances)
+    return result
+
+
+def _spread(weights: Array, v: Array, output: Array) -> Array:
+    """Σⱼ weightⱼ·|vⱼ − o|."""
+    return _over_keys(lambda w, far: np.asarray((w * far).sum(-2)), weights, v, output)
+
+
+def _farthest(weights: Array, v: Array, output: Array) -> Array:
+    """The largest |vⱼ − o| over keys of positive weight; 0 if there is none."""
+    return _over_keys(
+        lambda w, far: np.asarray(np.where(w > 0, far, 0.0).max(-2, initial=0.0)),
+        weights,
+        v,
+        output,
+    )
+
+
+def attention_allowance(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    scale: float,
+    mask: ArrayLike | None = None,
+    profile: Profile,
+) -> Array:
+    """Largest error, per output element, of a correct attention function of this profile.
+
+    q: [..., q_len, head_dim]; k: [..., kv_len, head_dim]; v: [..., kv_len, value_dim]; numbers as
+    the implementation receives them. scale: factor of the scores in natural units (the weights are
+    e^(scale·⟨q, k⟩)). mask: booleans that broadcast to [..., q_len, kv_len], True where query i may
+    attend to key j; None: everywhere.
+
+    Returns a float64 array [..., q_len, value_dim], non-negative; 0 for a row with every key
+    masked, whose output is exactly 0. Raises ValueError for shapes that do not fit.
+    """
+    q_, k_, v_, mask_ = _checked(q, k, v, mask)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        rows = _rows(q_, k_, mask_, scale, profile, absolute=False)
+        bound = _output_bound(rows, v_, profile) * _EVALUATION
+    return np.asarray(np.where(rows.empty, 0.0, bound), dtype=np.float64)
+
+
+def _output_bound(rows: _Row, v: Array, profile: Profile) -> Array:
+    acc = profile.accumulator
+    flush = profile.flush_to_zero
+    size = np.abs(v)
+    output = (rows.weights @ v) / rows.total
+    # 1. Weights off by factors that numerator and denominator share: still an average of values.
+    farthest = _farthest(rows.high, v, output)
+    change = _spread(rows.excess, v, output)
+    shared = np.minimum(change / rows.low_total, farthest)
+    largest = farthest + np.abs(output)
+    mean_size = np.minimum((rows.high @ size) / rows.low_total, largest)
+    mean_output = np.abs(output) + shared
+    # 2. Weights stored in a smaller format, and exponentials that underflow in the accumulator.
+    above = np.exp(np.minimum(rows.max_error, 700.0))
+    lost = np.minimum(rows.high, acc.smallest_normal * above)
+    stored = (lost @ size + lost.sum(-1, keepdims=True) * mean_output) / rows.low_total
+    if profile.weights is not None:
+        if profile.weights_normalized:
+            upper = np.minimum(rows.high / rows.low_total, 1.0)
+            error = _stored(upper, rows, profile.weights, flush, np.ones_like(above))
+            total = np.ones_like(rows.low_total)
+        else:
+            error = _stored(rows.high, rows, profile.weights, flush, above)
+            total = rows.low_total
+        numerator_only = (error @ size) / total
+        both = _spread(error, v, output) + error.sum(-1, keepdims=True) * shared
+        both = both / np.maximum(total - error.sum(-1, keepdims=True), 0.0)
+        rounding = {
+            "unrounded": numerator_only,
+            "rounded": both,
+            "either": np.maximum(numerator_only, both),
+        }[profile.denominator]
+        stored = stored + np.minimum(rounding, 2 * largest)
+    # 3. Sums: every key's part goes through at most one addition per key, and one product and one
+    # addition per tile.
+    additions = rows.num_keys + 2 * rows.blocks
+    numerator = _gamma(additions + _OUTPUT_ROUNDINGS, profile.accumulation_unit)
+    denominator = _gamma(additions + 1, acc.unit)
+    sums = numerator * (mean_size + stored) + denominator * (mean_output + stored)
+    sums = sums / np.maximum(1.0 - denominator, 0.0)
+    sums = sums + 2 * (additions + 1) * acc.smallest_normal / rows.low_total
+    # 4. The result is rounded to the output's format.
+    error = shared + stored + sums
+    error = error + profile.output.unit * (np.abs(output) + error)
+    error = error + profile.output.underflow(flush)
+    # Weights below float64's own range count as 0 above.
+    return error + FLOAT64.smallest_normal * size.sum(-2, keepdims=True)
+
+
+def lse_allowance(
+    q: ArrayLike,
+    k: ArrayLike,
+    *,
+    scale: float,
+    mask: ArrayLike | None = None,
+    profile: Profile,
+) -> Array:
+    """Largest error of the log-sum-exp (base e) of each row: [..., q_len].
+
+    Arguments as for `attention_allowance`. 0 for a row with every key masked, whose log-sum-exp is
+    exactly −∞. The log-sum-exp is taken to be returned in the accumulator's format.
+    """
+    k_ = np.asarray(k, dtype=np.float64)
+    q_, k_, _, mask_ = _checked(q, k_, k_, mask)
+    unit = profile.accumulator.unit
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        rows = _rows(q_, k_, mask_, scale, profile, absolute=True)
+        change = rows.excess.sum(-1, keepdims=True) / rows.total
+        error = np.log1p(change)
+        # The sum of the weights, and weights that underflow.
+        relative = _gamma(rows.num_keys + 2 * rows.blocks + 1, unit)
+        above = np.exp(np.minimum(rows.max_error, 700.0))
+        relative = relative + rows.num_keys * profile.accumulator.smallest_normal * above
+        if profile.weights is not None and profile.denominator != "unrounded":
+            stored = _stored(rows.high, rows, profile.weights, profile.flush_to_zero, above)
+            relative = relative + stored.sum(-1, keepdims=True) / rows.low_total
+        error = error - np.log1p(-np.minimum(relative, 1.0))
+        # The logarithm, changes of base, and the sum of maximum and logarithm.
+        log_total = np.log(rows.total)
+        anchor = np.where(rows.empty, 0.0, np.abs(rows.maximum))
+        error = error + unit * (4 * (log_total + 1) + 4 * anchor + 2 * error)
+    error = np.where(rows.empty, 0.0, error * _EVALUATION)
+    return np.asarray(error[..., 0], dtype=np.float64)

@@ -1,0 +1,163 @@
+"""Precision profiles: what an implementation rounds, and to what.
+
+A profile is a declaration, not a measurement: it says which intermediate results of an attention
+function are stored in which floating-point format. `bridge.conformance.allowance` turns it into a
+bound on the error. The terms are explained in `docs/allowances.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Denominator = Literal["rounded", "unrounded", "either"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format, rounding to nearest.
+
+    `unit` is the unit roundoff (half the distance from 1 to the next number), `smallest_normal`
+    and `smallest_subnormal` are positive numbers of the format.
+    """
+
+    name: str
+    unit: float
+    smallest_normal: float
+    smallest_subnormal: float
+
+    def underflow(self, flush_to_zero: bool) -> float:
+        """Largest absolute error of storing a number below `smallest_normal`."""
+        return self.smallest_normal if flush_to_zero else self.smallest_subnormal / 2
+
+
+FLOAT64 = Format("float64", 2.0**-53, 2.0**-1022, 2.0**-1074)
+FLOAT32 = Format("float32", 2.0**-24, 2.0**-126, 2.0**-149)
+FLOAT16 = Format("float16", 2.0**-11, 2.0**-14, 2.0**-24)
+BFLOAT16 = Format("bfloat16", 2.0**-8, 2.0**-126, 2.0**-133)
+
+FORMATS: dict[str, Format] = {f.name: f for f in (FLOAT64, FLOAT32, FLOAT16, BFLOAT16)}
+
+
+WHOLE_ROW = 1 << 62
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What an implementation of attention rounds.
+
+    name: for reports.
+    input, output: formats of q, k, v and of the result; inputs are taken as exact.
+    accumulator: format of the softmax arithmetic (scores, exponentials, sums).
+    accumulation_unit: unit roundoff of one addition inside a dot product; larger than that of
+        `accumulator` where a matrix unit truncates instead of rounding.
+    operands, operand_roundings: format to which `scale·q` (1 rounding) or `√scale·q` and
+        `√scale·k` (2 roundings) are rounded before the dot product.
+    scores: format in which scores are stored, or None where they stay in the accumulator.
+    weights: format to which exp(s − m) is rounded before the product with v, or None.
+    weights_normalized: the weights are divided by their sum before they are rounded.
+    denominator: whether the sum of weights adds rounded weights, unrounded ones, or either.
+    exp_error: relative error of one exponential, in units of the accumulator's unit roundoff.
+    block_n: keys in one tile; None where the tiling is unknown (then as if one key each);
+        WHOLE_ROW where there are no tiles.
+    flush_to_zero: stored numbers below the smallest normal one become 0.
+    """
+
+    name: str
+    input: Format
+    output: Format
+    accumulator: Format
+    accumulation_unit: float
+    operands: Format | None = None
+    operand_roundings: int = 0
+    scores: Format | None = None
+    weights: Format | None = None
+    weights_normalized: bool = False
+    denominator: Denominator = "either"
+    exp_error: float = 4.0
+    block_n: int | None = None
+    flush_to_zero: bool = False
+
+    def with_name(self, name: str) -> Profile:
+        """The same profile under another name."""
+        return replace(self, name=name)
+
+    @classmethod
+    def float64(cls, block_n: int | None = None) -> Profile:
+        """Everything in float64, in any order, `scale` applied to either operand or both."""
+        return cls("float64", FLOAT64, FLOAT64, FLOAT64, FLOAT64.unit, FLOAT64, 2, block_n=block_n)
+
+    @classmethod
+    def float32(cls, block_n: int | None = None) -> Profile:
+        """Everything in IEEE float32 (no TF32), `scale` applied to either operand or both."""
+        return cls("float32", FLOAT32, FLOAT32, FLOAT32, FLOAT32.unit, FLOAT32, 2, block_n=block_n)
+
+    @classmethod
+    def flash(
+        cls,
+        dtype: str,
+        *,
+        block_n: int | None = None,
+        denominator: Denominator = "either",
+        truncating: bool = False,
+    ) -> Profile:
+        """A flash kernel: softmax in float32, weights rounded to the input's format.
+
+        dtype: "float16" or "bfloat16"; "float32" and "float64" give the plain profiles.
+        truncating: the matrix unit truncates additions (tensor cores): twice the unit roundoff.
+        """
+        if dtype == "float64":
+            return cls.float64(block_n)
+        if dtype == "float32":
+            return cls.float32(block_n)
+        low = FORMATS[dtype]
+        return cls(
+            f"flash-{dtype}",
+            low,
+            low,
+            FLOAT32,
+            (2 if truncating else 1) * FLOAT32.unit,
+            operands=FLOAT32,
+            operand_roundings=1,
+            weights=low,
+            denominator=denominator,
+            block_n=block_n,
+        )
+
+    @classmethod
+    def sdpa_math(cls, dtype: str, *, reduced: bool = False) -> Profile:
+        """PyTorch's math backend. It scales q and k by √scale each and normalises before p·v.
+
+        By default it widens float16 and bfloat16 inputs to float32 and rounds the result only.
+        reduced: as after `allow_fp16_bf16_reduction_math_sdp(True)`: the scaled operands, the
+        scores and the normalised weights are each rounded to the input's format.
+        """
+        if dtype == "float64":
+            return cls.float64(WHOLE_ROW).with_name("sdpa-math-float64")
+        low = FORMATS[dtype]
+        if not reduced or dtype == "float32":
+            return replace(cls.float32(WHOLE_ROW), name=f"sdpa-math-{dtype}", input=low, output=low)
+        return cls(
+            f"sdpa-math-reduced-{dtype}",
+            low,
+            low,
+            FLOAT32,
+            FLOAT32.unit,
+            operands=low,
+            operand_roundings=2,
+            scores=low,
+            weights=low,
+            weights_normalized=True,
+            denominator="unrounded",
+            block_n=WHOLE_ROW,
+        )
+
+    @classmethod
+    def sdpa_flash(cls, dtype: str) -> Profile:
+        """PyTorch's flash backend on a CPU.
+
+        For float16 and bfloat16 its vectorised exponential is good to 20 units in the last place.
+        """
+        base = cls.flash(dtype, denominator="unrounded")
+        exp_error = 40.0 if dtype in ("float16", "bfloat16") else base.exp_error
+        return replace(base, name=f"sdpa-flash-{dtype}", exp_error=exp_error)

@@ -1,0 +1,1 @@
+"""Vectors made by running the Lean definitions: their schema, loading and exact recomputation."""

@@ -6,8 +6,9 @@ public section
 
 /-! # The exponential
 
-`Exp` is the bare operation that a Spec definition asks for; `Exponential` adds the laws that a proof needs. Scores and values are two
-types, so that `exp k = 2 ^ k : Int → Rat` is a model in which everything can be computed exactly. -/
+`Exp` is the bare operation that a Spec definition asks for; `Exponential` adds the laws that a
+proof needs. Scores and values are two types, so that `exp k = 2 ^ k : Int → Rat` is a model in
+which everything can be computed exactly. -/
 
 namespace Attention
 
@@ -21,7 +22,8 @@ class Exp (S : Type u) (R : Type v) where
 export Exp (exp)
 
 /-- An exponential: it turns sums into products, is positive, and is strictly monotone. -/
-class Exponential (S : Type u) (R : Type v) [OrderedCommRing S] [OrderedField R] extends Exp S R where
+class Exponential (S : Type u) (R : Type v) [OrderedCommRing S] [OrderedField R]
+    extends Exp S R where
   /-- Sums become products. -/
   exp_add : ∀ a b : S, (exp (a + b) : R) = exp a * exp b
   /-- Every exponential is positive. -/

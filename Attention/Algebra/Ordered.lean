@@ -4,8 +4,9 @@ public section
 
 /-! # Ordered rings and fields
 
-The two kinds of numbers that the library speaks of: scores live in an ordered commutative ring, values in an ordered field. Both
-are core Lean's `Lean.Grind` algebra with a decidable linear order, so `grind` reasons about them. -/
+The two kinds of numbers that the library speaks of: scores live in an ordered commutative ring,
+values in an ordered field. Both are core Lean's `Lean.Grind` algebra with a decidable linear order,
+so `grind` reasons about them. -/
 
 namespace Attention
 

@@ -6,7 +6,10 @@ public section
 
 /-! # Vectors and matrices
 
-Fixed-length vectors over core Lean's array-backed `Vector`, so that definitions over them run. A matrix is a vector of rows. -/
+Fixed-length vectors over core Lean's array-backed `Vector`, so that definitions over them run. A
+matrix is a vector of rows. The operations go through lists, since the kernel can evaluate lists but
+not core's array loops, whose bodies other modules cannot see; counterexamples are evaluated by the
+kernel. -/
 
 namespace Attention
 
@@ -22,11 +25,19 @@ namespace Vec
 
 variable {R : Type u} {d : Nat}
 
+/-- The vector with components `f i`. -/
+@[expose] def ofFn (f : Fin d → R) : Vec R d := ⟨(List.ofFn f).toArray, by simp⟩
+
+/-- `f` applied to each component. -/
+@[expose] def map {R' : Type v} (f : R → R') (a : Vec R d) : Vec R' d :=
+  ⟨(a.toList.map f).toArray, by simp⟩
+
 /-- The zero vector. -/
 @[expose] def zero [OfNat R 0] : Vec R d := Vector.replicate d 0
 
 /-- The sum of two vectors. -/
-@[expose] def add [Add R] (a b : Vec R d) : Vec R d := Vector.zipWith (· + ·) a b
+@[expose] def add [Add R] (a b : Vec R d) : Vec R d :=
+  ⟨(List.zipWith (· + ·) a.toList b.toList).toArray, by simp⟩
 
 /-- A vector multiplied by a number. -/
 @[expose] def smul [Mul R] (c : R) (a : Vec R d) : Vec R d := a.map (c * ·)
@@ -39,6 +50,13 @@ variable {R : Type u} {d : Nat}
 @[expose] def sumOver {α : Type v} [Add R] [OfNat R 0] (f : α → Vec R d) : List α → Vec R d
   | [] => zero
   | x :: xs => add (f x) (sumOver f xs)
+
+@[simp] theorem getElem_ofFn (f : Fin d → R) {j : Nat} (h : j < d) : (ofFn f)[j] = f ⟨j, h⟩ := by
+  simp [ofFn]
+
+@[simp] theorem getElem_map {R' : Type v} (f : R → R') (a : Vec R d) {j : Nat} (h : j < d) :
+    (a.map f)[j] = f a[j] := by
+  simp [map]
 
 @[simp] theorem getElem_zero [OfNat R 0] {j : Nat} (h : j < d) : (zero : Vec R d)[j] = 0 := by
   simp [zero]

@@ -6,8 +6,9 @@ public section
 
 /-! # The exact model: integer scores, rational values, exp k = 2 ^ k
 
-Everything can be computed exactly here, and every law of `Exponential` holds, so what is proved of the Spec holds of the numbers that
-it yields over this model. A kernel with the natural exponential computes the same when its scale is multiplied by ln 2. -/
+Everything can be computed exactly here, and every law of `Exponential` holds, so what is proved of
+the Spec holds of the numbers that it yields over this model. A kernel with the natural exponential
+computes the same when its scale is multiplied by ln 2. -/
 
 namespace Attention.Model
 

@@ -45,7 +45,8 @@ variable {q_len kv_len d d_v : Nat}
 variable (scale : S) (modify : ScoreMod S q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
 
-/-- The states of a query tile after some key tiles: each row by itself has taken the tiles as blocks. -/
+/-- The states of a query tile after some key tiles: each row by itself has taken the tiles as
+blocks. -/
 private theorem foldl_stepTile (rows : List (Fin q_len)) (colTiles : List (List (Fin kv_len))) :
     ∀ start : Fin q_len → State S R d_v,
       colTiles.foldl (stepTile scale modify Q K V rows) (rows.map start)
@@ -66,8 +67,9 @@ private theorem flatten_map_scored (i : Fin q_len) (colTiles : List (List (Fin k
       = scored scale modify Q K V i colTiles.flatten :=
   List.map_flatten.symm
 
-/-- **flash-eq-attention**: for all sizes, all tile sizes of at least 1 (ragged last tiles included) and every score transformation,
-so every mask, the tile loop of FlashAttention-2 computes attention. Fully masked rows give 0. -/
+/-- **flash-eq-attention**: for all sizes, all tile sizes of at least 1 (ragged last tiles included)
+and every score transformation, so every mask, the tile loop of FlashAttention-2 computes attention.
+Fully masked rows give 0. -/
 theorem flash_eq_attention {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) :
     flash scale modify Q K V block_m block_n = (attention scale modify Q K V).toList := by
   have h : ∀ rows : List (Fin q_len),

@@ -7,8 +7,9 @@ public section
 
 /-! # Online softmax computes attention
 
-The heart of it: every update turns the state of a row into the state of a longer row (`stepBlock_ofBlock`, `merge_ofBlock`,
-`step_ofBlock`), as equalities of states. Everything else follows. -/
+The heart of it: every update turns the state of a row into the state of a longer row
+(`stepBlock_ofBlock`, `merge_ofBlock`, `step_ofBlock`), as equalities of states. Everything else
+follows. -/
 
 namespace Attention.Proof
 
@@ -78,7 +79,8 @@ theorem merge_ofBlock (xs ys : List (ScoredValue S R d)) :
   · simp only [merge, ofBlock, List.map_append, rowMax_append, Vec.getElem_add, Vec.getElem_smul,
       Vec.getElem_sumOver, sumOver_append, rescale_sumOver hx, rescale_sumOver hy]
 
-/-- FlashAttention-2's update takes the state of a row to the state of the row with the block appended. -/
+/-- FlashAttention-2's update takes the state of a row to the state of the row with the block
+appended. -/
 theorem stepBlock_ofBlock (xs block : List (ScoredValue S R d)) :
     stepBlock (ofBlock xs) block = ofBlock (xs ++ block) := by
   have hx := score_le_rowMax xs
@@ -200,8 +202,9 @@ theorem ofBlock_invariant (row : List (ScoredValue S R d)) : OnlineInvariant (of
       simp only [Vec.getElem_smul, hm, rescale_none_right, empty, Vec.getElem_zero]
       exact sumOver_eq_zero fun key _ => by grind
 
-/-- **online-invariant**: after any blocks, m is the maximum of the unmasked scores so far, l = Σ exp (s − m), o = Σ exp (s − m) · v;
-with an unmasked key 1 ≤ l ≤ their number, otherwise the state is −∞, 0, 0. -/
+/-- **online-invariant**: after any blocks, m is the maximum of the unmasked scores so far, l = Σ
+exp (s − m), o = Σ exp (s − m) · v; with an unmasked key 1 ≤ l ≤ their number, otherwise the state
+is −∞, 0, 0. -/
 theorem online_invariant (blocks : List (List (ScoredValue S R d))) :
     OnlineInvariant (online blocks) blocks.flatten :=
   online_eq_ofBlock blocks ▸ ofBlock_invariant blocks.flatten
@@ -229,18 +232,52 @@ theorem finish_ofBlock (row : List (ScoredValue S R d)) : finish (ofBlock row) =
     have := exp_ne_zero (R := R) m
     have := (ofBlock_invariant row).one_le_l (by simp [hm])
     rw [getElem_attend, ← hl, ← ho]
-    simp only [finish, hm, Vector.getElem_map]
+    simp only [finish, hm, Vec.getElem_map]
     grind
 
-/-- **online-any-blocks**: online softmax over any partition of a row into consecutive blocks, of any sizes and empty ones too, ends
-in the attention of the whole row. -/
+/-- **online-any-blocks**: online softmax over any partition of a row into consecutive blocks, of
+any sizes and empty ones too, ends in the attention of the whole row. -/
 theorem online_any_blocks (blocks : List (List (ScoredValue S R d))) :
     finish (online blocks) = attend blocks.flatten := by
   rw [online_eq_ofBlock, finish_ofBlock]
 
-/-- **merge-homomorphism**, for what is computed: merging the states of two sequences of blocks is the state of both. -/
+/-- **merge-homomorphism**, for what is computed: merging the states of two sequences of blocks is
+the state of both. -/
 theorem merge_online (as bs : List (List (ScoredValue S R d))) :
     merge (online as) (online bs) = online (as ++ bs) := by
   simp only [online_eq_ofBlock, merge_ofBlock, List.flatten_append]
+
+private theorem smul_l_attend (row : List (ScoredValue S R d)) :
+    { ofBlock row with o := Vec.smul (ofBlock row).l (attend row) } = ofBlock row := by
+  refine state_ext rfl rfl fun j hj => ?_
+  have h := ofBlock_invariant row
+  rw [Vec.getElem_smul, ← finish_ofBlock]
+  cases hm : (ofBlock row).m with
+  | none => simp only [h.eq_empty hm, finish, empty, Vec.getElem_zero]; grind
+  | some m =>
+    have := h.one_le_l (by simp [hm])
+    simp only [finish, hm, Vec.getElem_map]
+    grind
+
+/-- FlashAttention-1, which divides inside the loop and multiplies back, computes attention too. -/
+theorem divided_any_blocks (blocks : List (List (ScoredValue S R d))) :
+    (blocks.foldl stepBlockDivided empty).o = attend blocks.flatten := by
+  suffices h : ∀ pre : List (ScoredValue S R d),
+      blocks.foldl stepBlockDivided { ofBlock pre with o := attend pre }
+        = { ofBlock (pre ++ blocks.flatten) with o := attend (pre ++ blocks.flatten) } from by
+    have h₀ : { (ofBlock [] : State S R d) with
+        o := attend ([] : List (ScoredValue S R d)) } = empty := by
+      rw [attend_masked (by simp)]; rfl
+    simpa [h₀] using congrArg State.o (h [])
+  induction blocks with
+  | nil => intro pre; simp
+  | cons block blocks ih =>
+    intro pre
+    have h : stepBlockDivided { ofBlock pre with o := attend pre } block
+        = { ofBlock (pre ++ block) with o := attend (pre ++ block) } := by
+      simp only [stepBlockDivided]
+      rw [smul_l_attend, stepBlock_ofBlock, finish_ofBlock]
+    rw [List.foldl_cons, h, ih]
+    simp
 
 end Attention.Proof

@@ -183,7 +183,8 @@ private theorem sumOver_id_softmax (row : List (Option S)) :
   rw [softmax_eq, sumOver_map, denominator, ← sumOver_mul_left]
   exact sumOver_congr fun s _ => by grind
 
-/-- **softmax-sum-one**, first half: a row with an unmasked key has softmax weights that sum to 1. -/
+/-- **softmax-sum-one**, first half: a row with an unmasked key has softmax weights that sum to 1.
+-/
 theorem softmax_sum_one {row : List (Option S)} (h : ∃ s : S, some s ∈ row) :
     sumOver (fun p : R => p) (softmax row) = 1 := by
   obtain ⟨s, h⟩ := h

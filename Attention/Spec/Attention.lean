@@ -58,10 +58,11 @@ variable [Add S] [Mul S] [OfNat S 0] (scale : S) (modify : ScoreMod S q_len kv_l
     (i : Fin q_len) (cols : List (Fin kv_len)) : List (ScoredValue S R d_v) :=
   cols.map fun j => ⟨score scale modify Q K i j, V[j]⟩
 
-/-- Attention of whole matrices: row `i` of the output is `attend` of all keys as query `i` sees them. -/
+/-- Attention of whole matrices: row `i` of the output is `attend` of all keys as query `i` sees
+them. -/
 @[expose] def attention [Add R] [Mul R] [Div R] [OfNat R 0] [Exp S R]
     (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) : Matrix R q_len d_v :=
-  Vector.ofFn fun i => attend (scored scale modify Q K V i (List.finRange kv_len))
+  Vec.ofFn fun i => attend (scored scale modify Q K V i (List.finRange kv_len))
 
 end
 

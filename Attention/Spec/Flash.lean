@@ -6,8 +6,8 @@ public section
 
 /-! # FlashAttention-2: the tile loop
 
-For each tile of queries, over the tiles of keys: every row of the query tile keeps an online-softmax state, each key tile updates
-all of them, and the division is made once at the end.
+For each tile of queries, over the tiles of keys: every row of the query tile keeps an online-
+softmax state, each key tile updates all of them, and the division is made once at the end.
 Source: Dao 2023, "FlashAttention-2", Algorithm 1. -/
 
 namespace Attention.Spec
@@ -34,11 +34,13 @@ variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v
     (cols : List (Fin kv_len)) : List (State S R d_v) :=
   List.zipWith (fun i s => stepBlock s (scored scale modify Q K V i cols)) rows states
 
-/-- The rows of attention's output, in order, computed tile by tile with `block_m` queries and `block_n` keys to a tile. -/
+/-- The rows of attention's output, in order, computed tile by tile with `block_m` queries and
+`block_n` keys to a tile. -/
 @[expose] def flash [Div R] (block_m block_n : Nat) : List (Vec R d_v) :=
   (tiles block_m (List.finRange q_len)).flatMap fun rows =>
     let start := rows.map fun _ => empty
-    let states := (tiles block_n (List.finRange kv_len)).foldl (stepTile scale modify Q K V rows) start
+    let colTiles := tiles block_n (List.finRange kv_len)
+    let states := colTiles.foldl (stepTile scale modify Q K V rows) start
     states.map finish
 
 end Attention.Spec

@@ -6,8 +6,10 @@ public section
 
 /-! # Online softmax
 
-The running state (m, l, o) of attention over the keys seen so far, and its updates. Division is deferred to `finish`.
-Source: Milakov & Gimelshein 2018, Algorithm 3; Dao 2023, "FlashAttention-2", Algorithm 1, lines 8–10. -/
+The running state (m, l, o) of attention over the keys seen so far, and its updates. Division is
+deferred to `finish`.
+Source: Milakov & Gimelshein 2018, Algorithm 3; Dao 2023, "FlashAttention-2", Algorithm 1, lines
+8–10; Dao et al. 2022, "FlashAttention", Algorithm 1, lines 10–12 (`stepBlockDivided`). -/
 
 namespace Attention.Spec.Online
 
@@ -21,7 +23,6 @@ structure State (S : Type u) (R : Type v) (d : Nat) where
   l : R
   /-- The output so far, not yet divided: Σ exp (s − m) · v. -/
   o : Vec R d
-  deriving DecidableEq
 
 variable {S : Type u} {R : Type v} {d : Nat}
 
@@ -32,7 +33,7 @@ variable {S : Type u} {R : Type v} {d : Nat}
 @[expose] def finish [Div R] [OfNat R 0] (s : State S R d) : Vec R d :=
   match s.m with
   | none => Vec.zero
-  | some _ => s.o.map (· / s.l)
+  | some _ => Vec.map (· / s.l) s.o
 
 section
 variable [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0] [Exp S R]
@@ -74,6 +75,13 @@ variable [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0] [Exp S R]
 /-- The state after all blocks, taken one after the other. -/
 @[expose] def online (blocks : List (List (ScoredValue S R d))) : State S R d :=
   blocks.foldl stepBlock empty
+
+/-- FlashAttention-1's update, where `o` is divided already: multiply back, take the block, divide
+again. -/
+@[expose] def stepBlockDivided [Div R] (s : State S R d) (block : List (ScoredValue S R d)) :
+    State S R d :=
+  let s' := stepBlock { s with o := Vec.smul s.l s.o } block
+  { s' with o := finish s' }
 
 end
 

@@ -7,9 +7,11 @@ public section
 
 /-! # Softmax of one row of scores
 
-A score is `some s`, or `none` when the key is masked: masked is not a number. A masked key has weight 0, and a row with every key
-masked has softmax 0 everywhere; no division by zero is ever made.
-Source: Milakov & Gimelshein 2018, "Online normalizer calculation for softmax", Algorithms 1 and 2. -/
+A score is `some s`, or `none` when the key is masked: masked is not a number. A masked key has
+weight 0, and a row with every key masked has softmax 0 everywhere; no division by zero is ever
+made.
+Source: Milakov & Gimelshein 2018, "Online normalizer calculation for softmax", Algorithms 1 and 2.
+-/
 
 namespace Attention.Spec
 

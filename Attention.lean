@@ -1,0 +1,19 @@
+module
+
+public import Attention.Algebra.Exponential
+public import Attention.Algebra.Ordered
+public import Attention.Algebra.Sum
+public import Attention.Algebra.Vector
+public import Attention.Model.Exact
+public import Attention.Proof.Attention
+public import Attention.Proof.Flash
+public import Attention.Proof.Online
+public import Attention.Proof.Softmax
+public import Attention.Spec.Attention
+public import Attention.Spec.Flash
+public import Attention.Spec.Online
+public import Attention.Spec.Softmax
+public import Attention.Twins.Flash
+public import Attention.Twins.Online
+
+/-! # Attention: softmax, online softmax and FlashAttention, formalised -/

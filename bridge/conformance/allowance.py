@@ -265,7 +265,8 @@ def _output_bound(rows: _Row, v: Array, profile: Profile) -> Array:
     error = error + profile.output.unit * (np.abs(output) + error)
     error = error + profile.output.underflow(flush)
     # Weights below float64's own range count as 0 above.
-    return error + FLOAT64.smallest_normal * size.sum(-2, keepdims=True)
+    below_range = FLOAT64.smallest_normal * size.sum(-2, keepdims=True)
+    return np.asarray(error + below_range, dtype=np.float64)
 
 
 def lse_allowance(

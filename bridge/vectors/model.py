@@ -1,0 +1,99 @@
+"""The vectors as Python values: exact integers and fractions, nothing rounded."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+Exact = int | Fraction
+Matrix = tuple[tuple[Exact, ...], ...]
+MaskKind = Literal["none", "causal", "boolean"]
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which keys a query may attend to. `rows[i][j]` for kind "boolean", otherwise None."""
+
+    kind: MaskKind
+    rows: tuple[tuple[bool, ...], ...] | None = None
+
+    def visible(self, i: int, j: int) -> bool:
+        """Whether query i may attend to key j. Causal: j ≤ i (top-left alignment)."""
+        if self.kind == "causal":
+            return j <= i
+        return True if self.rows is None else self.rows[i][j]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The exact result for one query.
+
+    max: the largest unmasked score, None if every key is masked.
+    denominator: Σ 2^(s − max) over the unmasked keys; 0 if there is none.
+    output_denominator, numerators: output j is numerators[j] / output_denominator.
+    """
+
+    max: int | None
+    denominator: Exact
+    output_denominator: int
+    numerators: tuple[int, ...]
+
+    @cached_property
+    def output(self) -> tuple[Fraction, ...]:
+        """The exact output of this query: value_dim fractions."""
+        return tuple(Fraction(n, self.output_denominator) for n in self.numerators)
+
+    @property
+    def lse(self) -> float:
+        """The log-sum-exp in base e, ln 2·max + ln denominator; −∞ if every key is masked."""
+        if self.max is None:
+            return -math.inf
+        ratio = Fraction(self.denominator)
+        if ratio < 2:
+            # Near 1 the logarithm's relative error is that of the distance from 1.
+            return math.log(2.0) * self.max + math.log1p(float(ratio - 1))
+        return math.log(2.0) * self.max + math.log(ratio)
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One input of attention with its exact result, and why it exists.
+
+    q: [q_len][head_dim]; k: [kv_len][head_dim]; v: [kv_len][value_dim]; expected: [q_len]. A score
+    is scale·⟨q, k⟩ and its weight 2^score: a kernel computes the same with scale × ln 2.
+    """
+
+    id: str
+    family: str
+    lean: str
+    theorem: str
+    reason: str
+    q_len: int
+    kv_len: int
+    head_dim: int
+    value_dim: int
+    scale: Exact
+    q: Matrix
+    k: Matrix
+    v: Matrix
+    mask: Mask
+    expected: tuple[Row, ...]
+
+    @property
+    def natural_scale(self) -> float:
+        """The factor of the scores for a kernel whose weights are e^score: scale × ln 2."""
+        return float(self.scale) * math.log(2.0)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The vectors of one file."""
+
+    name: str
+    about: str
+    operation: str
+    model: str
+    vectors: tuple[Vector, ...]

@@ -46,9 +46,10 @@ def _finite(m: Tensor) -> Tensor:
     return torch.where(torch.isneginf(m), 0.0, m)
 
 
-def _rescale(a: Tensor, m: Tensor) -> Tensor:
-    """exp(a − m) for a ≤ m, and 0 where a is −∞."""
-    return torch.exp(a - _finite(m))
+@implements("Attention.Spec.rescale")
+def rescale(s: Tensor, m: Tensor) -> Tensor:
+    """exp(s − m) for s ≤ m, and 0 where s is −∞; `s` and `m` broadcast."""
+    return torch.exp(s - _finite(m))
 
 
 @implements("Attention.Spec.Online.step")
@@ -56,8 +57,8 @@ def step(state: State, score: Tensor, value: Tensor) -> State:
     """The state after one more key: `score` `[..., n]` (−∞: masked), `value` `[..., value_dim]`,
     finite."""
     m = torch.maximum(state.m, score)
-    alpha = _rescale(state.m, m)
-    p = _rescale(score, m)
+    alpha = rescale(state.m, m)
+    p = rescale(score, m)
     l = alpha * state.l + p
     o = alpha.unsqueeze(-1) * state.o + p.unsqueeze(-1) * value.unsqueeze(-2)
     return State(m, l, o)
@@ -71,8 +72,8 @@ def step_block(state: State, scores: Tensor, values: Tensor) -> State:
     `scores` `[..., n, k]` (−∞: masked), `values` `[..., k, value_dim]`, finite.
     """
     m = torch.maximum(state.m, scores.amax(dim=-1))
-    alpha = _rescale(state.m, m)
-    p = torch.exp(scores - _finite(m).unsqueeze(-1))
+    alpha = rescale(state.m, m)
+    p = rescale(scores, m.unsqueeze(-1))
     l = alpha * state.l + p.sum(dim=-1)
     o = alpha.unsqueeze(-1) * state.o + p @ values
     return State(m, l, o)
@@ -83,7 +84,7 @@ def of_block(scores: Tensor, values: Tensor) -> State:
     """The state of one block of k ≥ 1 keys alone: `scores` `[..., n, k]`, `values` `[..., k,
     value_dim]`."""
     m = scores.amax(dim=-1)
-    p = torch.exp(scores - _finite(m).unsqueeze(-1))
+    p = rescale(scores, m.unsqueeze(-1))
     return State(m, p.sum(dim=-1), p @ values)
 
 
@@ -91,7 +92,7 @@ def of_block(scores: Tensor, values: Tensor) -> State:
 def merge(a: State, b: State) -> State:
     """The state of the keys of `a` and of `b` together; the two have the same shapes."""
     m = torch.maximum(a.m, b.m)
-    alpha, beta = _rescale(a.m, m), _rescale(b.m, m)
+    alpha, beta = rescale(a.m, m), rescale(b.m, m)
     l = alpha * a.l + beta * b.l
     o = alpha.unsqueeze(-1) * a.o + beta.unsqueeze(-1) * b.o
     return State(m, l, o)
@@ -118,3 +119,11 @@ def online(start: State, blocks: Iterable[tuple[Tensor, Tensor]]) -> State:
     for scores, values in blocks:
         state = step_block(state, scores, values)
     return state
+
+
+@implements("Attention.Spec.Online.stepBlockDivided")
+def step_block_divided(state: State, scores: Tensor, values: Tensor) -> State:
+    """FlashAttention-1's `step_block`, whose states hold o already divided by l."""
+    multiplied = State(state.m, state.l, state.l.unsqueeze(-1) * state.o)
+    after = step_block(multiplied, scores, values)
+    return State(after.m, after.l, finish(after))

@@ -189,31 +189,39 @@ def why_not(query: Tensor, value: Tensor) -> str | None:
     return None
 
 
-def launch_options(dtype: torch.dtype, head_dim: int) -> dict[str, int]:
-    """Tile sizes and warps: `block_m`, `block_n`, `num_warps`, `num_stages`; `head_dim` is the
-    larger of the two head sizes.
+def launch_options(dtype: torch.dtype, head_dim: int, capability: int) -> dict[str, int]:
+    """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch.
 
-    Chosen from the offline compilation (`python -m pyimpl.kernels.compile`): no register spills and
-    shared memory within the limits of sm_80, sm_90 and sm_100. Not tuned for speed.
+    `head_dim` is the larger of the two head sizes; `capability` is 10 × major + minor of the
+    device's compute capability. Chosen from the offline compilation (`python -m
+    pyimpl.kernels.compile`) as large tiles that spill few registers and fit into the shared memory
+    of sm_80, sm_90 and sm_100; not tuned for speed.
     """
-    block_d = padded(head_dim)
+    dim = padded(head_dim)
+    num_stages = 2
     if dtype == torch.float32:
-        block_m, block_n, num_warps = {
-            16: (64, 32, 4),
-            32: (64, 32, 4),
-            64: (64, 32, 4),
-            128: (32, 32, 4),
-            256: (16, 32, 4),
-        }[block_d]
-        return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 2}
-    block_m, block_n, num_warps = {
-        16: (128, 64, 4),
-        32: (128, 64, 4),
-        64: (128, 64, 4),
-        128: (128, 64, 8),
-        256: (64, 32, 8),
-    }[block_d]
-    return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 2}
+        # IEEE products run on the scalar units, whose operands all live in registers.
+        block_m, block_n, num_warps = (32, 32, 4) if dim <= 64 else (32, 16, 8)
+    elif dim <= 128:
+        block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
+    else:
+        block_m, block_n, num_warps = 64, 32, 8
+        # Before Hopper the operands come from registers, too few for a second stage.
+        num_stages = 1 if capability < 90 else 2
+    return {
+        "block_m": block_m,
+        "block_n": block_n,
+        "num_warps": num_warps,
+        "num_stages": num_stages,
+    }
+
+
+def _capability(device: torch.device) -> int:
+    """10 × major + minor; the interpreter, which has none, counts as the oldest."""
+    if device.type != "cuda":
+        return 80
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
 
 
 def padded(head_dim: int) -> int:
@@ -279,7 +287,7 @@ def forward_into(
     refusal = why_not(query, value)
     if refusal is not None:
         raise ValueError(refusal)
-    options = launch_options(query.dtype, max(head_dim, value_dim))
+    options = launch_options(query.dtype, max(head_dim, value_dim), _capability(query.device))
     block_m = options["block_m"] if block_m is None else block_m
     block_n = options["block_n"] if block_n is None else block_n
     for name, block in (("block_m", block_m), ("block_n", block_n)):
@@ -304,7 +312,8 @@ def forward_into(
     with torch.cuda.device(query.device) if query.is_cuda else contextlib.nullcontext():
         _forward_kernel[(num_programs,)](
             query, key, value, mask, out, lse,
-            *query.stride(), *key.stride(), *value.stride(), *mask_strides, *out.stride(), *lse.stride(),
+            *query.stride(), *key.stride(), *value.stride(),
+            *mask_strides, *out.stride(), *lse.stride(),
             num_heads, q_len, kv_len, head_dim, value_dim, scale_log2,
             BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_D=padded(head_dim), BLOCK_V=padded(value_dim),
             EVEN_D=padded(head_dim) == head_dim, EVEN_V=padded(value_dim) == value_dim,

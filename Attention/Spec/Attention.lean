@@ -49,8 +49,8 @@ section
 variable [Add S] [Mul S] [OfNat S 0] (scale : S) (modify : ScoreMod S q_len kv_len)
 
 /-- The score of query `i` and key `j`: scale · ⟨Qᵢ, Kⱼ⟩, transformed by `modify`. -/
-@[expose] def score (Q : Matrix S q_len d) (K : Matrix S kv_len d) (i : Fin q_len) (j : Fin kv_len) :
-    Option S :=
+@[expose] def score (Q : Matrix S q_len d) (K : Matrix S kv_len d) (i : Fin q_len)
+    (j : Fin kv_len) : Option S :=
   modify i j (scale * Vec.dot Q[i] K[j])
 
 /-- The keys `cols` with their values, as query `i` sees them. -/

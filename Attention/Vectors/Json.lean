@@ -1,0 +1,71 @@
+module
+
+public import Attention.Vectors.Case
+
+public section
+
+/-! # Cases and results as JSON text
+
+Laid out by hand, one field to a line and matrices by rows, so that a change of one number is a change of one line. -/
+
+namespace Attention.Vectors.Json
+
+/-- A string that needs no escapes, quoted. -/
+def str (s : String) : String := "\"" ++ s ++ "\""
+
+/-- A list of JSON texts as an array on one line. -/
+def array (xs : List String) : String := "[" ++ ", ".intercalate xs ++ "]"
+
+/-- Fields as an object on one line. -/
+def object (fields : List (String × String)) : String :=
+  "{" ++ ", ".intercalate (fields.map fun (name, value) => str name ++ ": " ++ value) ++ "}"
+
+/-- A rational as a string: `"p"` or `"p/q"` in lowest terms. -/
+def rat (x : Rat) : String :=
+  str (if x.den = 1 then toString x.num else toString x.num ++ "/" ++ toString x.den)
+
+/-- JSON texts one below the other, `indent` spaces in. -/
+def lines (indent : Nat) (xs : List String) : String :=
+  let pad := "\n" ++ String.ofList (List.replicate indent ' ')
+  "[" ++ pad ++ ("," ++ pad).intercalate xs ++ "]"
+
+/-- A matrix, a row to a line. -/
+def matrix (rows : List (List Rat)) : String := lines 5 (rows.map fun row => array (row.map rat))
+
+/-- A mask. -/
+def mask : MaskKind → String
+  | .none => object [("kind", str "none")]
+  | .causal => object [("kind", str "causal")]
+  | .boolean rows =>
+    let text (row : List Bool) := String.ofList (row.map fun b => if b then '1' else '0')
+    object [("kind", str "boolean"), ("rows", lines 5 (rows.map fun row => str (text row)))]
+
+/-- The outcome of a row: one denominator for the whole output, and integer numerators. -/
+def rowResult (r : RowResult) : String :=
+  let den : Nat := r.output.foldl (fun n x => Nat.lcm n x.den) 1
+  let numerators := r.output.map fun x => rat (x * den)
+  object [
+    ("max", match r.max with | none => "null" | some m => rat m),
+    ("denominator", rat r.denominator),
+    ("output", object [("denominator", rat den), ("numerators", array numerators)])]
+
+/-- A case with its outcome. -/
+def vector (id theoremId : String) (c : Case) (rows : List RowResult) : String :=
+  let ints (rows : List (List Int)) := matrix (rows.map fun row => row.map Rat.ofInt)
+  let fields := [
+    ("id", str id), ("lean", str "Attention.Spec.attention"), ("theorem", str theoremId),
+    ("reason", str c.reason), ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
+    ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim),
+    ("scale", rat c.scale), ("q", ints c.q), ("k", ints c.k), ("v", matrix c.v),
+    ("mask", mask c.mask), ("expected", lines 5 (rows.map rowResult))]
+  "  {" ++ ",\n   ".intercalate (fields.map fun (name, value) => str name ++ ": " ++ value) ++ "}"
+
+/-- A whole file. -/
+def file (family about : String) (vectors : List String) : String :=
+  let fields := [
+    ("format", str "attention-vectors-1"), ("family", str family), ("about", str about),
+    ("operation", str "attention"), ("model", str "exact")]
+  let head := fields.map fun (name, value) => str name ++ ": " ++ value ++ ",\n "
+  "{" ++ String.join head ++ "\"vectors\": [\n" ++ ",\n".intercalate vectors ++ "\n]}\n"
+
+end Attention.Vectors.Json

@@ -93,6 +93,23 @@ class Profile:
         return cls("float32", FLOAT32, FLOAT32, FLOAT32, FLOAT32.unit, FLOAT32, 2, block_n=block_n)
 
     @classmethod
+    def widened(
+        cls, dtype: str, *, accumulator: str = "float32", block_n: int | None = None
+    ) -> Profile:
+        """Inputs are widened to `accumulator`, everything is done there, the result is rounded."""
+        wide = FORMATS[accumulator]
+        return cls(
+            f"{accumulator}-inside-{dtype}",
+            FORMATS[dtype],
+            FORMATS[dtype],
+            wide,
+            wide.unit,
+            wide,
+            2,
+            block_n=block_n,
+        )
+
+    @classmethod
     def flash(
         cls,
         dtype: str,
@@ -134,9 +151,9 @@ class Profile:
         """
         if dtype == "float64":
             return cls.float64(WHOLE_ROW).with_name("sdpa-math-float64")
-        low = FORMATS[dtype]
         if not reduced or dtype == "float32":
-            return replace(cls.float32(WHOLE_ROW), name=f"sdpa-math-{dtype}", input=low, output=low)
+            return cls.widened(dtype, block_n=WHOLE_ROW).with_name(f"sdpa-math-{dtype}")
+        low = FORMATS[dtype]
         return cls(
             f"sdpa-math-reduced-{dtype}",
             low,

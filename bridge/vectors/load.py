@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 from jsonschema.exceptions import ValidationError
@@ -139,7 +139,8 @@ def _validator() -> Any:
         if isinstance(instance, str) and instance.endswith("\n"):
             yield ValidationError(f"{instance!r} does not match {pattern_!r}")
 
-    return jsonschema.validators.extend(plain, {"items": items, "pattern": pattern})(schema())
+    extend: Any = jsonschema.validators.extend
+    return extend(plain, {"items": items, "pattern": pattern})(schema())
 
 
 def _short(text: str, limit: int = 120) -> str:
@@ -165,16 +166,18 @@ def _sentence(error: ValidationError, document: Any, filename: str) -> str:
         where += f": {name if isinstance(name, str) else f'vectors[{path[1]}]'}"
         path = path[2:]
     field = _field(path)
-    value = _short(json.dumps(error.instance, ensure_ascii=False), 60)
-    if error.validator == "required":
-        missing = next(key for key in error.validator_value if key not in error.instance)
+    # Keywords have values of many shapes, and the validator's types name all of them.
+    rule, keywords = str(error.validator), cast(dict[str, Any], error.schema)
+    instance = cast(Any, error.instance)
+    value = _short(json.dumps(instance, ensure_ascii=False), 60)
+    if rule == "required":
+        missing = next(key for key in keywords["required"] if key not in instance)
         return f"{where}: lacks field {_field([*path, missing])}."
-    if error.validator == "additionalProperties":
-        known = error.schema.get("properties", {})
-        extra = next(key for key in error.instance if key not in known)
+    if rule == "additionalProperties":
+        extra = next(key for key in instance if key not in keywords["properties"])
         return f"{where}: field {_field([*path, extra])}: is not known."
-    if error.validator == "pattern":
-        meant = error.schema.get("description", f"of the form {error.validator_value}")
+    if rule == "pattern":
+        meant = keywords.get("description", f"of the form {keywords['pattern']}")
         return f"{where}: field {field}: {value} is not {meant}."
     if not path:
         return f"{where}: is not an object with the fields of a vector file."

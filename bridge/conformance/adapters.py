@@ -1,0 +1,336 @@
+"""Adapters: one way to call each attention function, and what it declares about itself."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from bridge.conformance import emulated
+from bridge.conformance.batch import Batch, array
+from bridge.conformance.profile import Denominator, Profile
+from bridge.vectors.model import Vector
+
+Part = Literal["output", "lse"]
+ALL_DTYPES = ("float64", "float32", "float16", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """out: [batch, 1, q_len, value_dim] in the inputs' dtype; lse: [batch, 1, q_len], base e, or
+    None where the function does not return it."""
+
+    out: Tensor
+    lse: Tensor | None = None
+
+
+class Adapter(Protocol):
+    """How the conformance run calls one attention function.
+
+    name: for reports and the command line. dtypes: names of the input dtypes that it takes.
+    """
+
+    name: str
+    dtypes: tuple[str, ...]
+
+    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+        """Why this part of the vector's result is not judged; None if it is."""
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        """What the function rounds, from which its allowance is computed."""
+
+    def run(self, batch: Batch) -> Outputs:
+        """Call the function. May raise: that fails the vectors of the batch."""
+
+
+class _Builtin:
+    """What the built-in adapters have in common: everything is covered."""
+
+    name = ""
+    dtypes: tuple[str, ...] = ALL_DTYPES
+
+    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+        return None
+
+
+class PyimplReference(_Builtin):
+    """`pyimpl.reference.attention`: float64 inside for every dtype; the output is rounded here."""
+
+    name = "pyimpl-reference"
+
+    def __init__(self, module: ModuleType | None = None) -> None:
+        self.module = module or importlib.import_module("pyimpl.reference")
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.widened(dtype, accumulator="float64")
+
+    def run(self, batch: Batch) -> Outputs:
+        out, lse = self.module.attention(
+            batch.query,
+            batch.key,
+            batch.value,
+            mask=batch.mask,
+            is_causal=batch.is_causal,
+            scale=batch.scale,
+        )
+        return Outputs(out.to(batch.query.dtype), lse)
+
+
+class PyimplState(_Builtin):
+    """`pyimpl.state`: the first half of the keys online in blocks of 3, after one single step; the
+    second half as states of single blocks, merged; then both merged. Float32 inside (float64 for
+    float64)."""
+
+    name = "pyimpl-state"
+
+    def __init__(self, module: ModuleType | None = None) -> None:
+        self.module = module or importlib.import_module("pyimpl.state")
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.widened(dtype, accumulator="float64" if dtype == "float64" else "float32")
+
+    def run(self, batch: Batch) -> Outputs:
+        state = self.module
+        wide = torch.float64 if batch.query.dtype == torch.float64 else torch.float32
+        q, k, v = (x.to(wide) for x in (batch.query, batch.key, batch.value))
+        scores = batch.scale * (q @ k.transpose(-1, -2))
+        hidden = torch.zeros(scores.shape[-2:], dtype=torch.bool, device=q.device)
+        if batch.is_causal:
+            hidden = torch.ones_like(hidden).triu(1)
+        if batch.mask is not None:
+            hidden = ~batch.mask
+        scores = scores.masked_fill(hidden, -math.inf)
+        kv_len, half = k.shape[-2], (k.shape[-2] + 1) // 2
+
+        def block(start: int, stop: int) -> tuple[Tensor, Tensor]:
+            return scores[..., start:stop], v[..., start:stop, :]
+
+        left = state.empty(tuple(q.shape[:-1]), v.shape[-1], dtype=wide, device=q.device)
+        right = left
+        left = state.step(left, scores[..., 0], v[..., 0, :])
+        left = state.online(left, [block(n, min(n + 3, half)) for n in range(1, half, 3)])
+        for n in range(half, kv_len, 3):
+            right = state.merge(right, state.of_block(*block(n, min(n + 3, kv_len))))
+        whole = state.merge(left, right)
+        return Outputs(state.finish(whole).to(batch.query.dtype), state.log_sum_exp(whole))
+
+
+class PyimplTiled(_Builtin):
+    """`pyimpl.tiled.flash` with small tiles, so that short vectors have several."""
+
+    name = "pyimpl-tiled"
+
+    def __init__(
+        self, module: ModuleType | None = None, block_m: int = 4, block_n: int = 8
+    ) -> None:
+        self.module = module or importlib.import_module("pyimpl.tiled")
+        self.block_m, self.block_n = block_m, block_n
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        wide = "float64" if dtype == "float64" else "float32"
+        return Profile.widened(dtype, accumulator=wide, block_n=self.block_n)
+
+    def run(self, batch: Batch) -> Outputs:
+        out, lse = self.module.flash(
+            batch.query,
+            batch.key,
+            batch.value,
+            mask=batch.mask,
+            is_causal=batch.is_causal,
+            scale=batch.scale,
+            block_m=self.block_m,
+            block_n=self.block_n,
+        )
+        return Outputs(out, lse)
+
+
+class PyimplTriton(_Builtin):
+    """`pyimpl.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
+
+    On a CPU this sets TRITON_INTERPRET before the kernel is first imported; where Triton was
+    imported without it, every vector is reported as not covered.
+    """
+
+    name = "pyimpl-triton"
+    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
+
+    def __init__(
+        self, module: ModuleType | None = None, block_m: int = 16, block_n: int = 16
+    ) -> None:
+        self._module = module
+        self.block_m, self.block_n = block_m, block_n
+
+    @property
+    def module(self) -> ModuleType:
+        if self._module is None:
+            if not torch.cuda.is_available():
+                os.environ.setdefault("TRITON_INTERPRET", "1")
+            self._module = importlib.import_module("pyimpl.kernels.forward")
+        return self._module
+
+    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+        try:
+            module = self.module
+        except ImportError as error:
+            return f"Triton cannot be imported here: {error}"
+        device = "cuda" if torch.cuda.is_available() and not module.INTERPRETED.value else "cpu"
+        query = torch.empty(1, 1, 1, vector.head_dim, dtype=getattr(torch, dtype), device=device)
+        value = torch.empty(1, 1, 1, vector.value_dim, dtype=query.dtype, device=device)
+        reason: str | None = module.why_not(query, value)
+        return reason
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.flash(
+            dtype,
+            block_n=self.block_n,
+            denominator="unrounded",
+            truncating=not device.startswith("cpu"),
+        )
+
+    def run(self, batch: Batch) -> Outputs:
+        out, lse = self.module.forward(
+            batch.query,
+            batch.key,
+            batch.value,
+            mask=batch.mask,
+            is_causal=batch.is_causal,
+            scale=batch.scale,
+            block_m=self.block_m,
+            block_n=self.block_n,
+        )
+        return Outputs(out, lse)
+
+
+def _sdpa(batch: Batch, backend: SDPBackend) -> Tensor:
+    with sdpa_kernel([backend]):
+        return torch.nn.functional.scaled_dot_product_attention(
+            batch.query,
+            batch.key,
+            batch.value,
+            attn_mask=batch.mask,
+            is_causal=batch.is_causal,
+            scale=batch.scale,
+        )
+
+
+class SdpaMath(_Builtin):
+    """PyTorch's math backend, as it is by default or with reduced-precision products allowed."""
+
+    def __init__(self, reduced: bool = False) -> None:
+        self.reduced = reduced
+        self.name = "sdpa-math-reduced" if reduced else "sdpa-math"
+        self.dtypes = ("float16", "bfloat16") if reduced else ALL_DTYPES
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.sdpa_math(dtype, reduced=self.reduced)
+
+    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+        if self.reduced and dtype == "float16" and _largest_score(vector) > 60000:
+            return "a score is beyond the largest float16, in which this backend stores scores"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        cuda: Any = torch.backends.cuda
+        before = cuda.fp16_bf16_reduction_math_sdp_allowed()
+        cuda.allow_fp16_bf16_reduction_math_sdp(self.reduced)
+        try:
+            return Outputs(_sdpa(batch, SDPBackend.MATH))
+        finally:
+            cuda.allow_fp16_bf16_reduction_math_sdp(before)
+
+
+def _largest_score(vector: Vector) -> float:
+    products = np.abs(array(vector.q) @ array(vector.k).T)
+    return abs(vector.natural_scale) * float(products.max())
+
+
+class SdpaFlash(_Builtin):
+    """PyTorch's flash backend; on a CPU through the operator below SDPA, which returns the
+    log-sum-exp too.
+
+    The backend needs value_dim = head_dim: the shorter is padded with zero columns, which leaves
+    scores and the other output columns as they are, and the output is cut back.
+    """
+
+    name = "sdpa-flash"
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.sdpa_flash(dtype)
+
+    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+        if part == "lse" and any(row.max is None for row in vector.expected):
+            return "returns 0 instead of −∞ as log-sum-exp of a row with every key masked"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        value_dim = batch.value.shape[-1]
+        width = max(batch.query.shape[-1], value_dim)
+        query, key, value = (
+            torch.nn.functional.pad(x, (0, width - x.shape[-1]))
+            for x in (batch.query, batch.key, batch.value)
+        )
+        padded = replace(batch, query=query, key=key, value=value)
+        if query.device.type != "cpu":
+            return Outputs(_sdpa(padded, SDPBackend.FLASH_ATTENTION)[..., :value_dim])
+        added = None
+        if batch.mask is not None:
+            added = torch.zeros(batch.mask.shape, dtype=query.dtype)
+            added = added.masked_fill(~batch.mask, -math.inf)
+        out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            query, key, value, 0.0, batch.is_causal, attn_mask=added, scale=batch.scale
+        )
+        return Outputs(out[..., :value_dim], lse)
+
+
+class FlashEmulated(_Builtin):
+    """A flash kernel's rounding, step by step: `bridge.conformance.emulated`."""
+
+    name = "flash-emulated"
+    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
+
+    def __init__(self, block_n: int = 16, denominator: Denominator = "unrounded") -> None:
+        self.block_n, self.denominator = block_n, denominator
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.flash(dtype, block_n=self.block_n, denominator=self.denominator)
+
+    def run(self, batch: Batch) -> Outputs:
+        out, lse = emulated.flash(
+            batch.query,
+            batch.key,
+            batch.value,
+            mask=batch.mask,
+            is_causal=batch.is_causal,
+            scale=batch.scale,
+            block_n=self.block_n,
+            denominator_rounded=self.denominator == "rounded",
+        )
+        return Outputs(out, lse)
+
+
+BUILTIN: dict[str, Callable[[], Adapter]] = {
+    "pyimpl-reference": PyimplReference,
+    "pyimpl-state": PyimplState,
+    "pyimpl-tiled": PyimplTiled,
+    "pyimpl-triton": PyimplTriton,
+    "sdpa-math": SdpaMath,
+    "sdpa-math-reduced": lambda: SdpaMath(reduced=True),
+    "sdpa-flash": SdpaFlash,
+    "flash-emulated": FlashEmulated,
+}
+
+
+def builtin(name: str) -> Adapter:
+    """The built-in adapter of that name. Raises KeyError with the known names."""
+    if name not in BUILTIN:
+        raise KeyError(f"no adapter {name!r}; there are {', '.join(sorted(BUILTIN))}")
+    return BUILTIN[name]()

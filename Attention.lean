@@ -15,5 +15,7 @@ public import Attention.Spec.Online
 public import Attention.Spec.Softmax
 public import Attention.Twins.Flash
 public import Attention.Twins.Online
+public import Attention.Vectors.Main
+public import Attention.Vectors.Sound
 
 /-! # Attention: softmax, online softmax and FlashAttention, formalised -/

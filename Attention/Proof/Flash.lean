@@ -87,4 +87,15 @@ theorem flash_eq_attention {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < 
   rw [← List.map_flatMap, List.flatMap_id', tiles_flatten hm]
   exact List.ext_getElem (by simp) fun i _ _ => by simp [attention]
 
+/-- **flash-masked-row**: a query that may attend to no key gets output 0 from the tile loop. -/
+theorem flash_masked_row {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
+    {i : Fin q_len} (h : ∀ j s, modify i j s = none) :
+    (flash scale modify Q K V block_m block_n)[i.val]? = some Vec.zero := by
+  have h₀ : attend (scored scale modify Q K V i (List.finRange kv_len)) = Vec.zero :=
+    attend_masked fun key hk => by
+      obtain ⟨j, _, rfl⟩ := List.mem_map.mp hk
+      exact h j _
+  rw [flash_eq_attention scale modify Q K V hm hn]
+  simp [attention, h₀]
+
 end Attention.Proof

@@ -8,7 +8,7 @@ public section
 /-! # Online softmax computes attention
 
 The heart of it: every update turns the state of a row into the state of a longer row
-(`stepBlock_ofBlock`, `merge_ofBlock`, `step_ofBlock`), as equalities of states. Everything else
+(`stepBlock_ofBlock`, `merge_homomorphism`, `step_ofBlock`), as equalities of states. Everything else
 follows. -/
 
 namespace Attention.Proof
@@ -68,7 +68,7 @@ private theorem ofBlock_o (row : List (ScoredValue S R d)) {j : Nat} (h : j < d)
 theorem ofBlock_nil : (ofBlock [] : State S R d) = empty := rfl
 
 /-- **merge-homomorphism**: the state of two rows put together is the merge of their states. -/
-theorem merge_ofBlock (xs ys : List (ScoredValue S R d)) :
+theorem merge_homomorphism (xs ys : List (ScoredValue S R d)) :
     merge (ofBlock xs) (ofBlock ys) = ofBlock (xs ++ ys) := by
   have hx := score_le_rowMax xs
   have hy := score_le_rowMax ys
@@ -241,11 +241,10 @@ theorem online_any_blocks (blocks : List (List (ScoredValue S R d))) :
     finish (online blocks) = attend blocks.flatten := by
   rw [online_eq_ofBlock, finish_ofBlock]
 
-/-- **merge-homomorphism**, for what is computed: merging the states of two sequences of blocks is
-the state of both. -/
+/-- Merging the states of two sequences of blocks is the state of both. -/
 theorem merge_online (as bs : List (List (ScoredValue S R d))) :
     merge (online as) (online bs) = online (as ++ bs) := by
-  simp only [online_eq_ofBlock, merge_ofBlock, List.flatten_append]
+  simp only [online_eq_ofBlock, merge_homomorphism, List.flatten_append]
 
 private theorem smul_l_attend (row : List (ScoredValue S R d)) :
     { ofBlock row with o := Vec.smul (ofBlock row).l (attend row) } = ofBlock row := by

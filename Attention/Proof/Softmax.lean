@@ -183,20 +183,17 @@ private theorem sumOver_id_softmax (row : List (Option S)) :
   rw [softmax_eq, sumOver_map, denominator, ← sumOver_mul_left]
   exact sumOver_congr fun s _ => by grind
 
-/-- **softmax-sum-one**, first half: a row with an unmasked key has softmax weights that sum to 1.
--/
-theorem softmax_sum_one {row : List (Option S)} (h : ∃ s : S, some s ∈ row) :
-    sumOver (fun p : R => p) (softmax row) = 1 := by
-  obtain ⟨s, h⟩ := h
-  have := denominator_pos (R := R) h
-  rw [sumOver_id_softmax]
-  grind
-
-/-- **softmax-sum-one**, second half: a fully masked row has softmax weights 0. -/
-theorem softmax_masked {row : List (Option S)} (h : ∀ s ∈ row, s = none) :
-    softmax (R := R) row = row.map fun _ => 0 := by
-  simp only [softmax]
-  exact List.map_congr_left fun s hs => by rw [h s hs]
+/-- **softmax-sum-one**: the softmax weights of a row with an unmasked key sum to 1; those of a fully
+masked row are all 0. -/
+theorem softmax_sum_one (row : List (Option S)) :
+    ((∃ s : S, some s ∈ row) → sumOver (fun p : R => p) (softmax row) = 1) ∧
+    ((∀ s ∈ row, s = none) → softmax (R := R) row = row.map fun _ => 0) := by
+  refine ⟨fun ⟨s, h⟩ => ?_, fun h => ?_⟩
+  · have := denominator_pos (R := R) h
+    rw [sumOver_id_softmax]
+    grind
+  · simp only [softmax]
+    exact List.map_congr_left fun s hs => by rw [h s hs]
 
 /-- **softmax-nonneg**: softmax weights are non-negative. -/
 theorem softmax_nonneg (row : List (Option S)) : ∀ p ∈ softmax (R := R) row, 0 ≤ p := by

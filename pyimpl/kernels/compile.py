@@ -34,6 +34,8 @@ from pyimpl.kernels._numerics import INTERPRETED
 ARCHITECTURES = (80, 90, 100)
 # Shared memory that one block may use, in bytes (CUDA C++ Programming Guide, compute capabilities).
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
+# What a launch may spill, in bytes per thread: 16 registers.
+SPILL_LIMIT = 64
 _TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 
 
@@ -116,7 +118,7 @@ def _in_another_process(archs: list[int], which: list[Case]) -> list[Record]:
 
 def _compile(arch: int, case: Case) -> Record:
     dtype = next(t for t, name in _TYPES.items() if name == case.dtype)
-    options = forward.launch_options(dtype, case.head_dim, arch)
+    options = forward.launch_options(dtype, case.head_dim, case.has_mask, arch)
     block_m, block_n = options.pop("block_m"), options.pop("block_n")
     dim = forward.padded(case.head_dim)
     constants: dict[str, object] = {
@@ -207,6 +209,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(json.dumps([dataclasses.asdict(record) for record in records]))
         return
     records = compile_offline(given.arch or ARCHITECTURES, cases(given.quick))
+    print("$ python -m pyimpl.kernels.compile", *sys.argv[1:])
     print(f"Python {platform.python_version()}, torch {torch.__version__}", end=", ")
     print(f"triton {triton.__version__}")
     print(table(records))

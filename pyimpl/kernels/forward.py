@@ -189,13 +189,15 @@ def why_not(query: Tensor, value: Tensor) -> str | None:
     return None
 
 
-def launch_options(dtype: torch.dtype, head_dim: int, capability: int) -> dict[str, int]:
+def launch_options(
+    dtype: torch.dtype, head_dim: int, has_mask: bool, capability: int
+) -> dict[str, int]:
     """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch.
 
     `head_dim` is the larger of the two head sizes; `capability` is 10 × major + minor of the
     device's compute capability. Chosen from the offline compilation (`python -m
-    pyimpl.kernels.compile`) as large tiles that spill few registers and fit into the shared memory
-    of sm_80, sm_90 and sm_100; not tuned for speed.
+    pyimpl.kernels.compile`) as large tiles that spill at most 64 bytes a thread and fit into the
+    shared memory of sm_80, sm_90 and sm_100; not tuned for speed.
     """
     dim = padded(head_dim)
     num_stages = 2
@@ -204,6 +206,9 @@ def launch_options(dtype: torch.dtype, head_dim: int, capability: int) -> dict[s
         block_m, block_n, num_warps = (32, 32, 4) if dim <= 64 else (32, 16, 8)
     elif dim <= 128:
         block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
+        if has_mask:
+            # Each element of the mask has a 64-bit address: a tile of 64 keys spills on sm_80.
+            block_n = 32
     else:
         block_m, block_n, num_warps = 64, 32, 8
         # Before Hopper the operands come from registers, too few for a second stage.
@@ -287,7 +292,9 @@ def forward_into(
     refusal = why_not(query, value)
     if refusal is not None:
         raise ValueError(refusal)
-    options = launch_options(query.dtype, max(head_dim, value_dim), _capability(query.device))
+    options = launch_options(
+        query.dtype, max(head_dim, value_dim), mask is not None, _capability(query.device)
+    )
     block_m = options["block_m"] if block_m is None else block_m
     block_n = options["block_n"] if block_n is None else block_n
     for name, block in (("block_m", block_m), ("block_n", block_n)):

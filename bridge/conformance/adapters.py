@@ -153,6 +153,12 @@ class PyimplTiled(_Builtin):
         return Outputs(out, lse)
 
 
+def interpret_without_gpu() -> None:
+    """Have Triton interpret its kernels where there is no GPU. Of use before Triton's import."""
+    if not torch.cuda.is_available():
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
 class PyimplTriton(_Builtin):
     """`pyimpl.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
 
@@ -172,8 +178,7 @@ class PyimplTriton(_Builtin):
     @property
     def module(self) -> ModuleType:
         if self._module is None:
-            if not torch.cuda.is_available():
-                os.environ.setdefault("TRITON_INTERPRET", "1")
+            interpret_without_gpu()
             self._module = importlib.import_module("pyimpl.kernels.forward")
         return self._module
 

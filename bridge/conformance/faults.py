@@ -1,0 +1,215 @@
+"""The planted faults: mistakes that real kernels had or could have, as edits of `pyimpl`.
+
+`FAULTS` must each be caught by a vector. `TWINS` are edits that look wrong and change no result;
+no vector may complain of them.
+"""
+
+from __future__ import annotations
+
+from bridge.conformance.planting import Fault
+
+_KERNEL = "kernels/forward.py"
+_MOVES = ("maximum-moves", "ragged-tiles")
+
+KERNEL_FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "l-not-rescaled",
+        "the denominator is not rescaled when the maximum rises",
+        _KERNEL,
+        "l = alpha * l + tl.sum(p, 1)",
+        "l = l + tl.sum(p, 1)",
+        promising=_MOVES,
+        several_tiles=True,
+    ),
+    Fault(
+        "o-not-rescaled",
+        "the accumulated output is not rescaled when the maximum rises",
+        _KERNEL,
+        "o = alpha[:, None] * o",
+        "o = 1.0 * o",
+        promising=_MOVES,
+        several_tiles=True,
+    ),
+    Fault(
+        "stale-maximum-for-l",
+        "the weights that the denominator adds are relative to the maximum before this tile",
+        _KERNEL,
+        "l = alpha * l + tl.sum(p, 1)",
+        "stale = tl.where(m == float('-inf'), m_finite, m)\n"
+        "    l = alpha * l + tl.sum(tl.exp2(s - stale[:, None]), 1)",
+        promising=_MOVES,
+        several_tiles=True,
+    ),
+    Fault(
+        "causal-excludes-diagonal",
+        "the causal mask hides the query's own key",
+        _KERNEL,
+        "keys[None, :] <= rows[:, None]",
+        "keys[None, :] < rows[:, None]",
+        promising=("causal", "unequal-lengths"),
+    ),
+    Fault(
+        "causal-shows-next-key",
+        "the causal mask shows one key too many",
+        _KERNEL,
+        "keys[None, :] <= rows[:, None]",
+        "keys[None, :] <= rows[:, None] + 1",
+        promising=("causal", "unequal-lengths"),
+    ),
+    Fault(
+        "last-tile-dropped",
+        "the number of key tiles is rounded down: a ragged last tile is left out",
+        _KERNEL,
+        "q, whole_stop, kv_stop, kv_stop, rows",
+        "q, whole_stop, kv_stop // BLOCK_N * BLOCK_N, kv_stop, rows",
+        promising=("ragged-tiles",),
+    ),
+    Fault(
+        "ragged-keys-not-masked",
+        "the padding of a ragged last tile counts as keys with score 0",
+        _KERNEL,
+        "visible = keys[None, :] < kv_stop\n",
+        "visible = keys[None, :] < kv_stop + BLOCK_N\n",
+        promising=("ragged-tiles",),
+    ),
+    Fault(
+        "wrong-scale",
+        "1/√head_dim is used whatever scale is asked for",
+        _KERNEL,
+        "scale = resolve_scale(scale, head_dim)",
+        "scale = resolve_scale(None, head_dim)",
+        promising=("scales",),
+    ),
+    Fault(
+        "omitted-scale",
+        "scores are not scaled at all",
+        _KERNEL,
+        "scale_log2 = scale * LOG2E",
+        "scale_log2 = LOG2E",
+        promising=("scales",),
+    ),
+    Fault(
+        "doubled-scale",
+        "scores are scaled twice",
+        _KERNEL,
+        "scale_log2 = scale * LOG2E",
+        "scale_log2 = scale * scale * LOG2E",
+        promising=("scales",),
+    ),
+    Fault(
+        "base-of-exponential",
+        "log₂e is forgotten: 2^s instead of e^s",
+        _KERNEL,
+        "scale_log2 = scale * LOG2E",
+        "scale_log2 = scale",
+        promising=("scales",),
+    ),
+    Fault(
+        "masked-row-nan",
+        "a row with every key masked is divided by its denominator 0",
+        _KERNEL,
+        "l = tl.where(none, 1.0, l)",
+        "l = 1.0 * l",
+        promising=("fully-masked",),
+    ),
+    Fault(
+        "masked-row-mean",
+        "−∞ is a large finite number: a row with every key masked gives the mean of V",
+        _KERNEL,
+        's = tl.where(visible, s, float("-inf"))',
+        "s = tl.where(visible, s, -1.0e9)",
+        promising=("fully-masked",),
+    ),
+    Fault(
+        "mask-inverted",
+        "a boolean mask is read as True = hidden",
+        _KERNEL,
+        "tl.load(mask_ptrs, mask=inside, other=0) != 0",
+        "tl.load(mask_ptrs, mask=inside, other=1) == 0",
+        promising=("masked-holes",),
+    ),
+    Fault(
+        "lse-base-2",
+        "the log-sum-exp is returned in base 2",
+        _KERNEL,
+        "lse = m * LN2 + tl.log(l)",
+        "lse = m + tl.log2(l)",
+        promising=("small-random",),
+    ),
+)
+
+STATE_FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "merge-ignores-one-maximum",
+        "merging rescales the first state only",
+        "state.py",
+        "alpha, beta = rescale(a.m, m), rescale(b.m, m)",
+        "alpha, beta = rescale(a.m, m), torch.ones_like(m)",
+        promising=_MOVES,
+    ),
+    Fault(
+        "divided-inside-the-loop",
+        "o is divided by l after each block and not multiplied back",
+        "state.py",
+        "o = alpha.unsqueeze(-1) * state.o + p @ values",
+        "o = (alpha.unsqueeze(-1) * state.o + p @ values) / l.clamp_min(1).unsqueeze(-1)",
+        promising=_MOVES,
+    ),
+    Fault(
+        "block-o-not-rescaled",
+        "a further block does not rescale the output so far",
+        "state.py",
+        "o = alpha.unsqueeze(-1) * state.o + p @ values",
+        "o = state.o + p @ values",
+        promising=_MOVES,
+    ),
+    Fault(
+        "block-l-not-rescaled",
+        "a further block does not rescale the denominator so far",
+        "state.py",
+        "l = alpha * state.l + p.sum(dim=-1)",
+        "l = state.l + p.sum(dim=-1)",
+        promising=_MOVES,
+    ),
+)
+
+TILED_FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "tiled-causal-off-by-one",
+        "the causal mask hides the query's own key",
+        "tiled.py",
+        "torch.arange(first, last, device=q.device) > rows",
+        "torch.arange(first, last, device=q.device) >= rows",
+        promising=("causal",),
+    ),
+    Fault(
+        "tiled-doubled-scale",
+        "scores are scaled twice",
+        "tiled.py",
+        "scores = scale * (q",
+        "scores = scale * scale * (q",
+        promising=("scales",),
+    ),
+    Fault(
+        "tiled-last-tile-dropped",
+        "a ragged last tile of keys is left out",
+        "tiled.py",
+        "range(0, kv_stop, block_n)",
+        "range(0, kv_stop - block_n + 1, block_n)",
+        promising=("ragged-tiles",),
+    ),
+)
+
+FAULTS: tuple[Fault, ...] = KERNEL_FAULTS + STATE_FAULTS + TILED_FAULTS
+
+# A maximum that is too large by one for each block cancels in o / l and in m + ln l, as long as
+# nothing underflows: values cannot show it, only `online-invariant`, which speaks of m itself.
+TWINS: tuple[Fault, ...] = (
+    Fault(
+        "consistent-wrong-maximum",
+        "the maximum is too large by 1 for each block, in every place that uses it",
+        "state.py",
+        "m = torch.maximum(state.m, scores.amax(dim=-1))",
+        "m = torch.maximum(state.m, scores.amax(dim=-1)) + 1.0",
+    ),
+)

@@ -1,0 +1,265 @@
+"""Plant a fault in a copy of an implementation's source, and see which vector catches it.
+
+A check that cannot fail shows nothing. Each fault is an edit of the text of one `pyimpl` file; the
+edited copy is imported under a name of its own, so the real module stays as it is.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+from unittest import mock
+
+from bridge.conformance.adapters import (
+    Adapter,
+    PyimplState,
+    PyimplTiled,
+    PyimplTriton,
+    interpret_without_gpu,
+)
+from bridge.conformance.run import Element, VectorResult, plain, run
+from bridge.vectors.model import Family, Vector
+
+T = TypeVar("T")
+
+_numbers = itertools.count(1)
+
+ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
+    "state.py": PyimplState,
+    "tiled.py": PyimplTiled,
+    "kernels/forward.py": PyimplTriton,
+}
+
+
+class FaultError(RuntimeError):
+    """A fault that cannot be planted or does not run: the sources have moved on."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An edit of one source file that makes it wrong.
+
+    file: relative to the package `pyimpl`. old must occur exactly `count` times; each is replaced
+    by new. promising: families in which it should show first. several_tiles: it can show only
+    where there is more than one tile of keys.
+    """
+
+    name: str
+    description: str
+    file: str
+    old: str
+    new: str
+    count: int = 1
+    promising: tuple[str, ...] = ()
+    several_tiles: bool = False
+
+    def apply(self, source: str) -> str:
+        """The edited source. Raises FaultError if `old` does not occur `count` times."""
+        found = source.count(self.old)
+        if found != self.count:
+            raise FaultError(
+                f"the fault {self.name} no longer applies: {self.old!r} occurs {found} times in "
+                f"pyimpl/{self.file}, not {self.count}"
+            )
+        return source.replace(self.old, self.new)
+
+
+@dataclass(frozen=True)
+class FaultResult:
+    """What became of a planted fault.
+
+    caught_by: the first vector that failed, None if none did, with its theorem, dtype and worst
+    element. families: by dtype and family, whether one of its vectors failed; only families that
+    were tried. tried: how many vectors ran; not_covered: why none could, if none could.
+    """
+
+    name: str
+    description: str
+    file: str
+    adapter: str
+    caught_by: str | None
+    theorem: str | None
+    dtype: str | None
+    worst: Element | None
+    families: dict[str, dict[str, bool]] = field(default_factory=dict)
+    tried: int = 0
+    not_covered: str | None = None
+
+    @property
+    def caught(self) -> bool:
+        return self.caught_by is not None
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes in which it was caught."""
+        return tuple(d for d, families in self.families.items() if any(families.values()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; ∞ and NaN become strings."""
+        return dict(plain(asdict(self)), caught=self.caught)
+
+
+def source_of(file: str) -> str:
+    """The text of a file of the package `pyimpl`."""
+    spec = importlib.util.find_spec("pyimpl")
+    if spec is None or spec.origin is None:
+        raise FaultError("the package pyimpl cannot be found")
+    return (Path(spec.origin).parent / file).read_text("utf-8")
+
+
+def _implements_nothing(lean: str) -> Callable[[T], T]:
+    return lambda target: target
+
+
+@contextmanager
+def planted(fault: Fault) -> Iterator[ModuleType]:
+    """The module with the fault in it, for as long as the context lasts.
+
+    The registry of implementations does not learn of it.
+    """
+    text = fault.apply(source_of(fault.file))
+    if fault.file.startswith("kernels/"):
+        interpret_without_gpu()
+    name = f"faulty_{Path(fault.file).stem}_{next(_numbers)}"
+    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+        # A real file: Triton reads the source of its kernels again.
+        path = Path(folder) / f"{name}.py"
+        path.write_text(text, "utf-8")
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise FaultError(f"{path.name} cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            with mock.patch("pyimpl._implements.implements", _implements_nothing):
+                spec.loader.exec_module(module)
+            yield module
+        finally:
+            del sys.modules[name]
+
+
+def _ordered(fault: Fault, families: Iterable[Family]) -> list[Family]:
+    """The families with the promising first; in each, vectors that can show the fault, small
+    first."""
+    rank = {name: n for n, name in enumerate(fault.promising)}
+
+    def key(vector: Vector) -> tuple[bool, int]:
+        cost = vector.q_len * vector.kv_len * (vector.head_dim + vector.value_dim)
+        return fault.several_tiles and vector.kv_len <= 16, cost
+
+    ordered = sorted(families, key=lambda f: rank.get(f.name, len(rank)))
+    return [replace(f, vectors=tuple(sorted(f.vectors, key=key))) for f in ordered]
+
+
+def _first_failure(
+    adapter: Adapter, family: Family, dtype: str, device: str, output_only: bool
+) -> tuple[VectorResult | None, int, str | None]:
+    """The first vector of the family that fails, how many were judged, and why others were not."""
+    judged = 0
+    reason = None
+    for vector in family.vectors:
+        one = replace(family, vectors=(vector,))
+        (result,) = run(adapter, [one], dtype, device).vectors
+        if result.status == "failed" and result.reason is not None:
+            raise FaultError(f"the faulty source does not run: {vector.id}: {result.reason}")
+        if result.status == "not covered":
+            reason = result.reason
+            continue
+        judged += 1
+        if result.ratio is not None and result.ratio > 1:
+            return result, judged, reason
+        if result.status == "failed" and not output_only:
+            return result, judged, reason
+    return None, judged, reason
+
+
+def plant(
+    fault: Fault,
+    families: Sequence[Family],
+    dtypes: Sequence[str] | None = None,
+    device: str = "cpu",
+    *,
+    every_family: bool = False,
+    output_only: bool = False,
+) -> FaultResult:
+    """Run the faulty implementation over the vectors, in each dtype, until one catches it.
+
+    dtypes: default all that the implementation takes. every_family: go on to the other families
+    after a catch, to learn which of them catch it; otherwise a dtype ends with its first catch.
+    output_only: do not look at the log-sum-exp, which many functions do not return.
+    Raises FaultError where the fault no longer applies or the edited source does not run.
+    """
+    first: VectorResult | None = None
+    first_dtype: str | None = None
+    seen: dict[str, dict[str, bool]] = {}
+    tried, reason = 0, None
+    with planted(fault) as module:
+        adapter = ADAPTERS[fault.file](module)
+        for dtype in adapter.dtypes if dtypes is None else dtypes:
+            seen[dtype] = {}
+            for family in _ordered(fault, families):
+                failure, judged, reason = _first_failure(
+                    adapter, family, dtype, device, output_only
+                )
+                tried += judged
+                seen[dtype][family.name] = failure is not None
+                if failure is not None and first is None:
+                    first, first_dtype = failure, dtype
+                if failure is not None and not every_family:
+                    break
+    return FaultResult(
+        fault.name,
+        fault.description,
+        f"pyimpl/{fault.file}",
+        adapter.name,
+        first.id if first else None,
+        first.theorem if first else None,
+        first_dtype,
+        first.worst if first else None,
+        seen,
+        tried,
+        None if tried else reason,
+    )
+
+
+def plant_all(
+    faults: Iterable[Fault],
+    families: Sequence[Family],
+    dtypes: Sequence[str] | None = None,
+    device: str = "cpu",
+    *,
+    every_family: bool = False,
+    output_only: bool = False,
+    progress: Callable[[Fault], None] | None = None,
+) -> list[FaultResult]:
+    """`plant` for each fault; `progress` is called with each before it runs."""
+    results = []
+    for fault in faults:
+        if progress is not None:
+            progress(fault)
+        results.append(
+            plant(
+                fault, families, dtypes, device, every_family=every_family, output_only=output_only
+            )
+        )
+    return results
+
+
+def shares(results: Iterable[FaultResult]) -> dict[str, dict[str, tuple[int, int]]]:
+    """By dtype and family: how many faults one of its vectors caught, and how many were tried."""
+    table: dict[str, dict[str, tuple[int, int]]] = {}
+    for result in results:
+        for dtype, families in result.families.items():
+            row = table.setdefault(dtype, {})
+            for family, caught in families.items():
+                hits, tried = row.get(family, (0, 0))
+                row[family] = (hits + caught, tried + 1)
+    return table

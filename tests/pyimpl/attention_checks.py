@@ -1,15 +1,16 @@
-"""What the tests of the implementations share: inputs, the judgement of a result, padded buffers."""
+"""What the tests of the implementations share: inputs, judging a result, padded buffers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
 
 import torch
+from torch import Tensor
+
 from bridge.conformance.allowance import attention_allowance, lse_allowance
 from bridge.conformance.profile import Profile
 from pyimpl import reference
-from torch import Tensor
 
 NAMES = {
     torch.float64: "float64",
@@ -56,8 +57,7 @@ def tiled_profile(dtype: torch.dtype, block_n: int | None = None) -> Profile:
     if dtype == torch.float64:
         return Profile.float64(block_n)
     low = kernel_profile(dtype)
-    base = Profile.float32(block_n)
-    return type(base)(**{**vars(base), "input": low.input, "output": low.output})
+    return replace(Profile.float32(block_n), input=low.input, output=low.output)
 
 
 def judge(
@@ -115,6 +115,3 @@ def inside_buffer(tensor: Tensor, fill: float, margin: int = 16) -> tuple[Tensor
         view = view.narrow(i, m, n)
     view.copy_(tensor)
     return view, buffer
-
-
-Forward = Callable[..., tuple[Tensor, Tensor]]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import torch
 from attention_checks import judge
-from bridge.conformance.profile import Profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
+
+from bridge.conformance.profile import Profile
 from pyimpl.state import (
     State,
     empty,
@@ -23,7 +25,6 @@ from pyimpl.state import (
     step_block,
     step_block_divided,
 )
-from torch import Tensor
 
 # Scores on a grid of eighths and small integer values: sums and differences of them are exact.
 Key = tuple[float | None, list[int]]

@@ -9,8 +9,9 @@ import torch
 from attention_checks import inputs, inside_buffer, judge, kernel_profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyimpl.kernels.forward import forward, forward_into, padded
 from torch import Tensor
+
+from pyimpl.kernels.forward import forward, forward_into, padded
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 # batch, heads, q_len, kv_len, head_dim, value_dim; tiles are 16 × 16 unless said otherwise.
@@ -173,13 +174,13 @@ def test_exact_where_the_arithmetic_is(dtype: torch.dtype) -> None:
     key = torch.tensor([1.0, -2.0, 3.0, 0.0]).expand(1, 1, 32, 4).to(dtype)
     query = torch.arange(-20.0, 20.0).reshape(1, 1, 10, 4).to(dtype)
     value = torch.arange(-96.0, 96.0).reshape(1, 1, 32, 6).to(dtype)
-    out, lse = run(query, key, value, scale=math.log(2.0))
+    out, _ = run(query, key, value, scale=math.log(2.0))
     mean = value.double().mean(2, keepdim=True).expand(-1, -1, 10, -1)
     assert torch.equal(out, mean.to(dtype))
     # Two keys, one of them ahead by 3: weights 1 and 1/8, l = 9/8.
     query, key = torch.ones(1, 1, 1, 1).to(dtype), torch.tensor([[[[4.0], [7.0]]]]).to(dtype)
     value = torch.tensor([[[[8.0, 16.0], [72.0, -128.0]]]]).to(dtype)
-    out, lse = run(query, key, value, scale=math.log(2.0))
+    out, _ = run(query, key, value, scale=math.log(2.0))
     numerators = torch.tensor([72.0 + 1.0, -128.0 + 2.0], dtype=torch.float64)
     assert torch.equal(out[0, 0, 0], (numerators / 1.125).to(torch.float32).to(dtype))
 
@@ -242,7 +243,9 @@ def test_refusals() -> None:
         forward(query, key, value, block_n=8)
     with pytest.raises(ValueError, match=r"within float32 .* scale is 3e\+38"):
         forward(query, key, value, scale=3e38)
-    with pytest.raises(ValueError, match="takes float32, float16 and bfloat16, not torch.float64"):
+    with pytest.raises(
+        ValueError, match=r"takes float32, float16 and bfloat16, not torch\.float64"
+    ):
         forward(query.double(), key.double(), value.double())
     wide = torch.zeros(1, 1, 2, 257)
     with pytest.raises(ValueError, match="takes head sizes up to 256, not 257"):

@@ -6,8 +6,9 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from pyimpl.kernels._numerics import dot, round_to, to_float32
 from torch import Tensor
+
+from pyimpl.kernels._numerics import dot, round_to, to_float32
 
 BLOCK = tl.constexpr(1024)
 
@@ -57,9 +58,9 @@ def float32_samples(kept_bits: int) -> Tensor:
     tied = (random[:20_000] & -(2 * half)) | half
     patterns = torch.cat([random, tied, tied - 1, tied + 1])
     special = torch.tensor(
-        [0.0, -0.0, torch.inf, -torch.inf, torch.nan, 3.4028235e38, -3.4028235e38, 1e-45, -1e-45]
-        + [65504.0, 65519.99, 65520.0, 2.0**-24, 2.0**-25, 1.5 * 2.0**-25, 2.0**-133, 2.0**-134]
-    )
+        [0.0, torch.inf, torch.nan, 3.4028235e38, 1e-45, 65504.0, 65519.99, 65520.0, 2.0**-24,
+         2.0**-25, 1.5 * 2.0**-25, 2.0**-133, 2.0**-134]
+    )  # fmt: skip
     return torch.cat([patterns.view(torch.float32), special, -special])
 
 

@@ -1,0 +1,137 @@
+"""The compiled forward kernel on a GPU. Run alone: `python -m pytest tests/gpu`.
+
+Skipped without CUDA, or where an earlier test has set Triton's interpreter for the process.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    pytest.skip("needs a CUDA device", allow_module_level=True)
+
+from bridge.conformance.allowance import attention_allowance, lse_allowance
+from bridge.conformance.profile import Profile
+from pyimpl import attention, reference
+from pyimpl.kernels._numerics import INTERPRETED
+from pyimpl.kernels.forward import forward
+
+if INTERPRETED.value:
+    pytest.skip("TRITON_INTERPRET is set: run tests/gpu alone", allow_module_level=True)
+
+DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
+SHAPES = [
+    (1, 1, 1, 1, 1, 1),
+    (2, 3, 37, 53, 24, 40),
+    (1, 2, 128, 256, 64, 64),
+    (1, 2, 257, 511, 80, 96),
+    (2, 1, 300, 200, 128, 128),
+    (1, 1, 70, 300, 256, 256),
+    (1, 2, 5, 0, 16, 16),
+]
+
+
+def inputs(shape, dtype: torch.dtype, masked: bool):
+    batch, heads, q_len, kv_len, head_dim, value_dim = shape
+    generator = torch.Generator(device="cuda").manual_seed(0)
+
+    def normal(*size: int) -> torch.Tensor:
+        return torch.randn(*size, generator=generator, device="cuda").to(dtype)
+
+    mask = None
+    if masked:
+        mask = torch.rand(1, heads, q_len, kv_len, generator=generator, device="cuda") < 0.6
+        mask[:, :, ::4] = False
+    query = normal(batch, heads, q_len, head_dim)
+    return (
+        query,
+        normal(batch, heads, kv_len, head_dim),
+        normal(batch, heads, kv_len, value_dim),
+        mask,
+    )
+
+
+def judge(result, query, key, value, mask=None, is_causal: bool = False) -> None:
+    """Within the allowance of a kernel whose matrix unit truncates, and of the reference."""
+    out, lse = (x.cpu() for x in result)
+    visible = reference.visible_keys(
+        mask, is_causal, query.shape[2], key.shape[2], query.device
+    ).cpu()
+    query, key, value = (x.cpu().double() for x in (query, key, value))
+    expected_out, expected_lse = reference.attention(query, key, value, mask=visible)
+    scale = 1.0 / math.sqrt(query.shape[-1])
+    kernel = Profile.flash(DTYPES[result[0].dtype], denominator="unrounded", truncating=True)
+    q, k, v, seen = (x.numpy() for x in (query, key, value, visible))
+    allowed_out = sum(
+        torch.from_numpy(attention_allowance(q, k, v, scale=scale, mask=seen, profile=p))
+        for p in (kernel, Profile.float64())
+    )
+    allowed_lse = sum(
+        torch.from_numpy(lse_allowance(q, k, scale=scale, mask=seen, profile=p))
+        for p in (kernel, Profile.float64())
+    )
+    assert bool(((out.double() - expected_out).abs() <= allowed_out).all())
+    none = torch.isneginf(expected_lse)
+    assert torch.equal(torch.isneginf(lse), none)
+    error = (torch.where(none, 0.0, lse.double()) - torch.where(none, 0.0, expected_lse)).abs()
+    assert bool((error <= allowed_lse).all())
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_against_reference(dtype: torch.dtype, shape, is_causal: bool, masked: bool) -> None:
+    query, key, value, mask = inputs(shape, dtype, masked)
+    result = forward(query, key, value, mask=mask, is_causal=is_causal)
+    judge(result, query, key, value, mask, is_causal)
+    again = forward(query, key, value, mask=mask, is_causal=is_causal)
+    assert torch.equal(result[0], again[0])
+
+
+def test_auto_is_the_kernel() -> None:
+    query, key, value, _ = inputs((1, 2, 64, 64, 64, 64), torch.float16, False)
+    assert torch.equal(attention(query, key, value), forward(query, key, value)[0])
+
+
+def test_transposed_layout() -> None:
+    query, key, value, _ = inputs((2, 4, 100, 130, 64, 64), torch.bfloat16, False)
+    expected = forward(query, key, value)[0]
+    other = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (query, key, value)]
+    assert torch.equal(forward(*other)[0], expected)
+
+
+def test_more_heads_than_a_grid_has_in_y() -> None:
+    query, key, value, _ = inputs((70_000, 1, 1, 3, 16, 16), torch.float32, False)
+    out = forward(query, key, value)[0]
+    one = forward(query[-1:], key[-1:], value[-1:])[0]
+    assert torch.equal(out[-1:], one)
+
+
+def test_offsets_past_32_bits() -> None:
+    """The second batch element starts 2³¹ elements after the first."""
+    if torch.cuda.mem_get_info()[0] < 6 * 2**30:
+        pytest.skip("needs 6 GiB of free GPU memory")
+    query, key, value, _ = inputs((2, 1, 40, 40, 16, 16), torch.bfloat16, False)
+    expected = forward(query, key, value)[0]
+    buffer = torch.empty(2**31 + 40 * 16, dtype=torch.bfloat16, device="cuda")
+    far = buffer.as_strided((2, 1, 40, 16), (2**31, 40 * 16, 16, 1))
+    far.copy_(key)
+    assert torch.equal(forward(query, far, value)[0], expected)
+    far.copy_(value)
+    assert torch.equal(forward(query, key, far)[0], expected)
+
+
+def test_rows_without_a_key() -> None:
+    query, key, value, _ = inputs((1, 1, 150, 200, 64, 64), torch.float16, False)
+    mask = torch.zeros(150, 200, dtype=torch.bool, device="cuda")
+    mask[10, 3] = True
+    out, lse = forward(query, key, value, mask=mask)
+    assert torch.equal(out[0, 0, 10], value[0, 0, 3])
+    mask[10, 3] = False
+    out, lse = forward(query, key, value, mask=mask)
+    assert bool((out == 0).all())
+    assert bool((lse == -math.inf).all())

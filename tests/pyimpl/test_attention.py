@@ -1,0 +1,165 @@
+"""The public function: what it picks, what it returns, what it refuses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from attention_checks import inputs, judge, kernel_profile, tiled_profile
+
+from pyimpl import attention, tiled
+
+Q, K, V, MASK = inputs((2, 3, 5, 7, 4, 6), torch.float32, masked=True)
+
+
+@pytest.mark.parametrize("backend", ["auto", "triton", "tiled", "reference"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_backends(dtype: torch.dtype, backend) -> None:
+    query, key, value = Q.to(dtype), K.to(dtype), V.to(dtype)
+    options = {"is_causal": True, "scale": 0.7}
+    result = attention(
+        query, key, value, attn_mask=MASK, return_lse=True, backend=backend, **options
+    )
+    assert isinstance(result, tuple)
+    assert (result[0].dtype, result[1].dtype) == (dtype, torch.float32)
+    profile = kernel_profile(dtype) if backend == "triton" else tiled_profile(dtype)
+    judge(result, query, key, value, mask=MASK, profile=profile, **options)
+    alone = attention(query, key, value, attn_mask=MASK, backend=backend, **options)
+    assert isinstance(alone, torch.Tensor)
+    assert torch.equal(alone, result[0])
+
+
+@pytest.mark.parametrize("backend", ["auto", "tiled", "reference"])
+def test_float64(backend) -> None:
+    query, key, value = Q.double(), K.double(), V.double()
+    result = attention(query, key, value, return_lse=True, backend=backend)
+    assert (result[0].dtype, result[1].dtype) == (torch.float64, torch.float64)
+    judge(result, query, key, value, profile=tiled_profile(torch.float64))
+
+
+def test_auto_on_a_cpu_is_the_tile_loop() -> None:
+    assert torch.equal(attention(Q, K, V), tiled.flash(Q, K, V)[0])
+
+
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+@pytest.mark.parametrize(
+    "sizes", [(0, 2, 3, 4), (2, 0, 3, 4), (2, 2, 0, 4), (2, 2, 3, 0), (0, 0, 0, 0)], ids=str
+)
+def test_empty_shapes(sizes: tuple[int, int, int, int], backend) -> None:
+    query, key, value, mask = inputs((*sizes, 5, 6), torch.float32, masked=True)
+    for options in ({}, {"attn_mask": mask}, {"is_causal": True}):
+        out, lse = attention(query, key, value, return_lse=True, backend=backend, **options)
+        assert torch.equal(out, torch.zeros(*sizes[:3], 6))
+        assert torch.equal(lse, torch.full(sizes[:3], -torch.inf))
+
+
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+def test_rows_without_a_key(backend) -> None:
+    mask = torch.tensor([False, True, False, True, False]).unsqueeze(-1)
+    out, lse = attention(Q, K, V, attn_mask=mask, return_lse=True, backend=backend)
+    empty = ~mask[:, 0]
+    assert bool((out[:, :, empty] == 0).all())
+    assert bool((lse[:, :, empty] == -torch.inf).all())
+    assert bool(out[:, :, ~empty].isfinite().all())
+
+
+def test_inference_on_parameters() -> None:
+    parameter = torch.nn.Parameter(Q.clone())
+    with torch.no_grad():
+        assert torch.equal(attention(parameter, K, V), attention(Q, K, V))
+
+
+META = torch.empty(2, 3, 5, 4, device="meta")
+REFUSALS = [
+    ({"query": [1.0]}, TypeError, "query must be a torch.Tensor, not list"),
+    ({"value": V.int()}, TypeError, "value must be float64, float32, .* not torch.int32"),
+    ({"key": K[0]}, ValueError, r"key must be \[batch, heads, .* not of shape \[3, 7, 4\]"),
+    ({"key": K.half()}, TypeError, "key must have the dtype of query, torch.float32, not .*16"),
+    ({"query": META}, ValueError, "key must be on the device of query, meta, not on cpu"),
+    ({"key": K[:1]}, ValueError, r"the batch and heads of query, \[2, 3\], not \[1, 3\]"),
+    ({"value": V[:, :1]}, ValueError, r"the batch and heads of query, \[2, 3\], not \[2, 1\]"),
+    ({"key": K[..., :3]}, ValueError, "key must have the head_dim of query, 4, not 3"),
+    ({"value": V[:, :, :3]}, ValueError, "value must have the length of key, 7, not 3"),
+    ({"value": V[..., :0]}, ValueError, r"last dimension of value must be at least 1"),
+    ({"attn_mask": True}, TypeError, "attn_mask must be a torch.Tensor or None, not bool"),
+    ({"attn_mask": MASK.float()}, TypeError, r"attn_mask must be boolean .* not torch.float32"),
+    ({"attn_mask": META.bool()}, ValueError, "attn_mask must be on the device of query, cpu"),
+    ({"attn_mask": MASK[..., :6]}, ValueError, r"broadcastable to .* = \[2, 3, 5, 7\], not of"),
+    ({"attn_mask": MASK[None]}, ValueError, r"not of shape \[1, 2, 3, 5, 7\]"),
+    ({"is_causal": 1}, TypeError, "is_causal must be True or False, not 1"),
+    ({"scale": "2"}, TypeError, "scale must be a number or None, not '2'"),
+    ({"scale": True}, TypeError, "scale must be a number or None, not True"),
+    ({"scale": float("nan")}, ValueError, "scale must be finite, not nan"),
+    ({"scale": float("-inf")}, ValueError, "scale must be finite, not -inf"),
+    ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .*, not 'cuda'"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "message"), REFUSALS, ids=lambda x: str(x)[:60])
+def test_refusals(change: dict[str, object], error: type[Exception], message: str) -> None:
+    arguments = {"query": Q, "key": K, "value": V, **change}
+    with pytest.raises(error, match=message) as caught:
+        attention(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_gradients_are_refused() -> None:
+    for name in ("query", "key", "value"):
+        arguments = {"query": Q, "key": K, "value": V}
+        arguments[name] = arguments[name].clone().requires_grad_()
+        with pytest.raises(NotImplementedError, match=f"{name} requires a gradient"):
+            attention(**arguments)
+
+
+def test_what_triton_cannot_take_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"takes float32, float16 and bfloat16, not torch\.float64"
+    ):
+        attention(Q.double(), K.double(), V.double(), backend="triton")
+    wide = torch.zeros(1, 1, 2, 300)
+    with pytest.raises(ValueError, match="takes head sizes up to 256, not 300"):
+        attention(wide, wide, wide, backend="triton")
+    assert attention(wide, wide, wide).shape == wide.shape
+
+
+def in_a_new_process(program: str, **environment: str) -> str:
+    """What the program prints; TRITON_INTERPRET is set only if it is given."""
+    inherited = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_triton_on_a_cpu_without_the_interpreter() -> None:
+    program = (
+        "import torch, pyimpl\n"
+        "x = torch.zeros(1, 1, 2, 4)\n"
+        "try: pyimpl.attention(x, x, x, backend='triton')\n"
+        "except ValueError as error: print(error)"
+    )
+    assert "takes CUDA tensors, not cpu (CPU tensors only in Triton's" in in_a_new_process(program)
+
+
+def test_without_triton() -> None:
+    program = (
+        "import sys; sys.modules['triton'] = None\n"
+        "import torch, pyimpl\n"
+        "x = torch.zeros(1, 1, 2, 4)\n"
+        "print(tuple(pyimpl.attention(x, x, x).shape))\n"
+        "try: pyimpl.attention(x, x, x, backend='triton')\n"
+        "except ImportError as error: print(error)\n"
+        "print('bridge' in sys.modules)"
+    )
+    assert in_a_new_process(program).splitlines() == [
+        "(1, 1, 2, 4)",
+        "backend 'triton' needs the package triton, which is not installed",
+        "False",
+    ]

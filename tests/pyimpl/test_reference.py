@@ -1,0 +1,60 @@
+"""The float64 reference against sums written out in Python, and against PyTorch's SDPA."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from attention_checks import inputs, judge
+
+from bridge.conformance.profile import Profile
+from pyimpl import reference
+from pyimpl.reference import safe_softmax, softmax
+
+
+def test_softmax_by_hand() -> None:
+    scores = torch.tensor([[0.0, math.log(2.0), -math.inf], [-math.inf] * 3], dtype=torch.float64)
+    expected = torch.tensor([[1 / 3, 2 / 3, 0.0], [0.0] * 3], dtype=torch.float64)
+    for function in (softmax, safe_softmax):
+        weights = function(scores)
+        assert torch.equal(weights[1], expected[1])
+        assert float((weights - expected).abs().max()) <= 2 * torch.finfo(torch.float64).eps
+
+
+def test_safe_softmax_does_not_overflow() -> None:
+    scores = torch.tensor([800.0, 800.0, -800.0, -math.inf], dtype=torch.float64)
+    assert softmax(scores).isnan().any()
+    assert torch.equal(safe_softmax(scores), torch.tensor([0.5, 0.5, 0.0, 0.0]).double())
+
+
+def test_attention_by_hand() -> None:
+    """Scores 0 and ln 2 for the first query; only the second key for the second; none, third."""
+    query = torch.tensor([[[[math.log(2.0)], [1.0], [5.0]]]], dtype=torch.float64)
+    key = torch.tensor([[[[0.0], [1.0]]]], dtype=torch.float64)
+    value = torch.tensor([[[[3.0, 0.0], [9.0, -6.0]]]], dtype=torch.float64)
+    mask = torch.tensor([[True, True], [False, True], [False, False]])
+    out, lse = reference.attention(query, key, value, mask=mask, scale=1.0)
+    eps = torch.finfo(torch.float64).eps
+    assert float((out[0, 0, 0] - torch.tensor([7.0, -4.0])).abs().max()) <= 8 * 4 * eps
+    assert torch.equal(out[0, 0, 1:], torch.tensor([[9.0, -6.0], [0.0, 0.0]]).double())
+    assert abs(float(lse[0, 0, 0]) - math.log(3.0)) <= 4 * eps
+    assert lse[0, 0, 1:].tolist() == [1.0, -math.inf]
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 5, 9, 4, 7), (1, 1, 9, 5, 3, 3)], ids=str)
+def test_against_sdpa(shape: tuple[int, ...], is_causal: bool) -> None:
+    """SDPA is the one judged, by its own profile: the reference has to be right for it to pass."""
+    query, key, value, _ = inputs(shape, torch.float64)
+    out = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
+    visible = reference.visible_keys(None, is_causal, shape[2], shape[3], query.device)
+    scores = torch.where(visible, query @ key.mT / math.sqrt(shape[4]), -math.inf)
+    profile = Profile.sdpa_math("float64")
+    judge((out, scores.logsumexp(-1)), query, key, value, is_causal=is_causal, profile=profile)
+
+
+def test_mask_and_causality_both_apply() -> None:
+    mask = torch.tensor([[True, True, True], [False, True, True], [True, False, True]])
+    visible = reference.visible_keys(mask, True, 3, 3, mask.device)[0, 0]
+    assert visible.tolist() == [[True, False, False], [False, True, False], [True, False, True]]

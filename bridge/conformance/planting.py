@@ -20,6 +20,7 @@ from unittest import mock
 
 from bridge.conformance.adapters import (
     Adapter,
+    OutputOnly,
     PyimplState,
     PyimplTiled,
     PyimplTriton,
@@ -160,7 +161,7 @@ def _ordered(fault: Fault, families: Iterable[Family]) -> list[Family]:
 
 
 def _first_failure(
-    adapter: Adapter, family: Family, dtype: str, device: str, output_only: bool
+    adapter: Adapter, family: Family, dtype: str, device: str
 ) -> tuple[VectorResult | None, int, str | None]:
     """The first vector of the family that fails, how many were judged, and why others were not."""
     judged = 0
@@ -174,9 +175,7 @@ def _first_failure(
             reason = result.reason
             continue
         judged += 1
-        if result.ratio is not None and result.ratio > 1:
-            return result, judged, reason
-        if result.status == "failed" and not output_only:
+        if result.status == "failed":
             return result, judged, reason
     return None, judged, reason
 
@@ -203,12 +202,12 @@ def plant(
     tried, reason = 0, None
     with planted(fault) as module:
         adapter = ADAPTERS[fault.file](module)
+        if output_only:
+            adapter = OutputOnly(adapter)
         for dtype in adapter.dtypes if dtypes is None else dtypes:
             seen[dtype] = {}
             for family in _ordered(fault, families):
-                failure, judged, reason = _first_failure(
-                    adapter, family, dtype, device, output_only
-                )
+                failure, judged, reason = _first_failure(adapter, family, dtype, device)
                 tried += judged
                 seen[dtype][family.name] = failure is not None
                 if failure is not None and first is None:

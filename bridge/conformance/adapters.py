@@ -42,7 +42,7 @@ class Adapter(Protocol):
     name: str
     dtypes: tuple[str, ...]
 
-    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
         """Why this part of the vector's result is not judged; None if it is."""
 
     def profile(self, dtype: str, device: str) -> Profile:
@@ -58,7 +58,7 @@ class _Builtin:
     name = ""
     dtypes: tuple[str, ...] = ALL_DTYPES
 
-    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
         return None
 
 
@@ -182,12 +182,11 @@ class PyimplTriton(_Builtin):
             self._module = importlib.import_module("pyimpl.kernels.forward")
         return self._module
 
-    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
         try:
             module = self.module
         except ImportError as error:
             return f"Triton cannot be imported here: {error}"
-        device = "cuda" if torch.cuda.is_available() and not module.INTERPRETED.value else "cpu"
         query = torch.empty(1, 1, 1, vector.head_dim, dtype=getattr(torch, dtype), device=device)
         value = torch.empty(1, 1, 1, vector.value_dim, dtype=query.dtype, device=device)
         reason: str | None = module.why_not(query, value)
@@ -238,7 +237,7 @@ class SdpaMath(_Builtin):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.sdpa_math(dtype, reduced=self.reduced)
 
-    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
         if self.reduced and dtype == "float16" and _largest_score(vector) > 60000:
             return "a score is beyond the largest float16, in which this backend stores scores"
         return None
@@ -271,7 +270,7 @@ class SdpaFlash(_Builtin):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.sdpa_flash(dtype)
 
-    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
+    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
         if part == "lse" and any(row.max is None for row in vector.expected):
             return "returns 0 instead of −∞ as log-sum-exp of a row with every key masked"
         return None
@@ -329,8 +328,8 @@ class OutputOnly:
         self.adapter = adapter
         self.name, self.dtypes = adapter.name, adapter.dtypes
 
-    def not_covered(self, vector: Vector, dtype: str, part: Part) -> str | None:
-        return self.adapter.not_covered(vector, dtype, part)
+    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+        return self.adapter.not_covered(vector, dtype, device, part)
 
     def profile(self, dtype: str, device: str) -> Profile:
         return self.adapter.profile(dtype, device)

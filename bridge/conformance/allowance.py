@@ -24,8 +24,9 @@ _EVALUATION = 1.0 + 2.0**-20
 _SCALE_ROUNDINGS = 3
 # Roundings of one score alone: the product with the scale, and a later change of base.
 _SCORE_ROUNDINGS = 2
-# Product with the value, division or reciprocal and product, normalisation of a weight.
-_OUTPUT_ROUNDINGS = 4
+# Product with the value, and a division: normalisation of a weight or of the output, which GPUs do
+# to 2 units in the last place (4 roundings) or as reciprocal and product.
+_OUTPUT_ROUNDINGS = 6
 # One query row at a time beyond this many numbers in a [rows, keys, columns] intermediate.
 _CHUNK = 1 << 22
 

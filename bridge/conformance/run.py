@@ -143,7 +143,7 @@ def run(adapter: Adapter, families: Iterable[Family], dtype: str, device: str = 
     results: dict[str, VectorResult] = {}
     covered = []
     for vector in vectors:
-        reason = adapter.not_covered(vector, dtype, "output") or _inexact(vector, dtype)
+        reason = adapter.not_covered(vector, dtype, device, "output") or _inexact(vector, dtype)
         if reason is None:
             covered.append(vector)
         else:
@@ -236,7 +236,7 @@ def _judge(
         if lse_got is None or lse_allowances is None:
             lse_reason = "the function does not return it"
         else:
-            lse_reason = adapter.not_covered(vector, dtype, "lse")
+            lse_reason = adapter.not_covered(vector, dtype, device, "lse")
         if lse_reason is None and lse_got is not None and lse_allowances is not None:
             with np.errstate(invalid="ignore"):
                 lse_error = np.abs(lse_got[n, 0] - exact.lse)

@@ -1,0 +1,68 @@
+"""The committed results against a second derivation, from the mathematical definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from bridge.vectors import exact
+from bridge.vectors.load import load
+from bridge.vectors.model import Mask, Vector
+
+
+def vector(**changes: object) -> Vector:
+    """Scores 0 and 1 for one query, values 3 and −1/2; without a result."""
+    base = Vector(
+        "hand-1", "hand", "Attention.Spec.attention", "flash-eq-attention", "By hand.",
+        1, 2, 1, 1, 1, ((1,),), ((0,), (1,)), ((3,), (Fraction(-1, 2),)), Mask("none"), (),
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def test_by_hand() -> None:
+    # Weights 1 and 2: (3 − 1)/3.
+    (row,) = exact.attention(vector())
+    assert (row.max, row.denominator, row.output) == (1, Fraction(3, 2), (Fraction(2, 3),))
+
+
+def test_scale_and_negative_scores_by_hand() -> None:
+    # Weights 1 and 1/4: (3 − 1/8)·4/5.
+    (row,) = exact.attention(vector(scale=-2))
+    assert (row.max, row.denominator, row.output) == (0, Fraction(5, 4), (Fraction(23, 10),))
+
+
+def test_a_masked_row() -> None:
+    (row,) = exact.attention(vector(mask=Mask("boolean", ((False, False),))))
+    assert (row.max, row.denominator, row.output) == (None, 0, (Fraction(0),))
+
+
+def test_causal_is_top_left() -> None:
+    (row,) = exact.attention(vector(mask=Mask("causal")))
+    assert row.output == (Fraction(3),)
+
+
+def test_a_score_that_is_no_integer() -> None:
+    with pytest.raises(ValueError, match="query 0 and key 1 is not an integer"):
+        exact.attention(vector(scale=Fraction(1, 2)))
+
+
+def test_every_committed_vector_agrees() -> None:
+    wrong = [w for family in load() for v in family.vectors for w in exact.disagreements(v)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("field", ["max", "denominator", "numerators"])
+def test_one_changed_number_is_found(field: str) -> None:
+    family = next(f for f in load() if f.name == "small-random")
+    good = family.vectors[-1]
+    row = good.expected[0]
+    assert row.max is not None
+    changed = {
+        "max": replace(row, max=row.max + 1),
+        "denominator": replace(row, denominator=row.denominator + 1),
+        "numerators": replace(row, numerators=(row.numerators[0] + 1, *row.numerators[1:])),
+    }[field]
+    bad = replace(good, expected=(changed, *good.expected[1:]))
+    assert len(exact.disagreements(bad)) == 1

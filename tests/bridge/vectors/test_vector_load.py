@@ -1,0 +1,253 @@
+"""The loader accepts the committed vectors and rejects every kind of damage with one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bridge.vectors.load import VectorError, default_directory, family_of, load, load_file
+
+Document = dict[str, Any]
+
+GOOD: Document = {
+    "format": "attention-vectors-1",
+    "family": "two-keys",
+    "about": "Made up for the tests of the loader.",
+    "operation": "attention",
+    "model": "exact",
+    "vectors": [
+        {
+            "id": "two-keys-001",
+            "lean": "Attention.Spec.attention",
+            "theorem": "flash-eq-attention",
+            "reason": "The smallest that has everything.",
+            "q_len": 2,
+            "kv_len": 2,
+            "head_dim": 1,
+            "value_dim": 1,
+            "scale": "1",
+            "q": [["1"], ["2"]],
+            "k": [["0"], ["1"]],
+            "v": [["3"], ["-1/2"]],
+            "mask": {"kind": "boolean", "rows": ["11", "00"]},
+            "expected": [
+                {
+                    "max": "1",
+                    "denominator": "3/2",
+                    "output": {"denominator": "3", "numerators": ["2"]},
+                },
+                {
+                    "max": None,
+                    "denominator": "0",
+                    "output": {"denominator": "1", "numerators": ["0"]},
+                },
+            ],
+        }
+    ],
+}
+
+
+def damaged(edit: Callable[[Document, Document], object]) -> Document:
+    document = copy.deepcopy(GOOD)
+    edit(document, document["vectors"][0])
+    return document
+
+
+def put(*path: Any) -> Callable[[Document, Document], None]:
+    """An edit of the first vector: keys, then the new value."""
+    *keys, last, value = path
+
+    def edit(_document: Document, vector: Document) -> None:
+        target: Any = vector
+        for key in keys:
+            target = target[key]
+        target[last] = value
+
+    return edit
+
+
+def test_a_good_document_becomes_exact_numbers() -> None:
+    family = family_of(GOOD, "two-keys.json")
+    (vector,) = family.vectors
+    assert (vector.q, vector.v) == (((1,), (2,)), ((3,), (Fraction(-1, 2),)))
+    assert vector.expected[0].output == (Fraction(2, 3),)
+    assert vector.expected[0].lse == pytest.approx(1.0986122886681098, abs=1e-15)
+    assert vector.expected[1].lse == float("-inf")
+    assert [vector.mask.visible(i, 1) for i in (0, 1)] == [True, False]
+
+
+DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
+    "other format": (
+        lambda d, _v: d.update(format="attention-vectors-2"),
+        "two-keys.json: field format: 'attention-vectors-1' was expected.",
+    ),
+    "unknown field": (
+        lambda d, _v: d.update(extra=1),
+        "two-keys.json: field extra: is not known.",
+    ),
+    "no vectors": (
+        lambda d, _v: d.update(vectors=[]),
+        "two-keys.json: field vectors: [] should be non-empty.",
+    ),
+    "file and family differ": (
+        lambda d, _v: d.update(family="three-keys"),
+        "two-keys.json: field family: says three-keys, but the file is two-keys.json.",
+    ),
+    "id used twice": (
+        lambda d, v: d["vectors"].append(v),
+        "two-keys.json: two-keys-001: field id: is already used in this file.",
+    ),
+    "id of another family": (
+        put("id", "one-key-001"),
+        "field id: is not the family's name two-keys",
+    ),
+    "missing field": (lambda _d, v: v.pop("scale"), "two-keys-001: lacks field scale."),
+    "unknown field of a vector": (put("note", "x"), "two-keys-001: field note: is not known."),
+    "number instead of string": (
+        put("q", 0, 0, 1),
+        "two-keys-001: field q[0][0]: 1 is not of type",
+    ),
+    "leading zero": (put("k", 1, 0, "01"), 'field k[1][0]: "01" is not an integer or a fraction'),
+    "trailing newline": (put("k", 1, 0, "1\n"), "field k[1][0]:"),
+    "other digits": (put("k", 1, 0, "١"), "field k[1][0]:"),
+    "zero denominator": (put("v", 0, 0, "1/0"), 'field v[0][0]: "1/0" is not an integer'),
+    "not lowest terms": (put("v", 0, 0, "2/4"), "field v[0][0]: 2/4 is not in lowest terms."),
+    "not exact in bfloat16": (put("v", 0, 0, "257"), "v[0][0]: 257 is not exact in bfloat16."),
+    "no binary fraction": (put("v", 0, 0, "1/3"), "field v[0][0]: 1/3 is not exact in bfloat16."),
+    "too large for bfloat16": (put("v", 0, 0, str(2**130)), "is not exact in bfloat16."),
+    "huge number": (put("v", 0, 0, "9" * 5000), "field v[0][0]: "),
+    "rows missing": (put("k", [["0"]]), "field k: has 1 rows, but kv_len is 2."),
+    "row too long": (put("q", 1, ["2", "3"]), "field q[1]: has 2 numbers, but head_dim is 1."),
+    "length 0": (put("q_len", 0), "field q_len: 0 is less than the minimum of 1."),
+    "length is no integer": (put("q_len", "2"), "field q_len: '2' is not of type 'integer'."),
+    "mask row missing": (put("mask", "rows", ["11"]), "mask.rows: has 1 rows, but q_len is 2."),
+    "mask row short": (
+        put("mask", "rows", ["11", "0"]),
+        "field mask.rows[1]: has 1 characters, but kv_len is 2.",
+    ),
+    "mask character": (put("mask", "rows", ["11", "02"]), 'field mask.rows[1]: "02" is not'),
+    "unknown mask": (put("mask", {"kind": "sliding"}), "two-keys-001: field mask.kind:"),
+    "rows with a causal mask": (put("mask", "kind", "causal"), "two-keys-001: field mask"),
+    "result missing": (
+        lambda _d, v: v["expected"].pop(),
+        "field expected: has 1 rows, but q_len is 2.",
+    ),
+    "denominator below 1": (
+        put("expected", 0, "denominator", "1/2"),
+        "field expected[0].denominator: is below 1, but the largest weight alone is 1.",
+    ),
+    "output denominator 0": (
+        put("expected", 0, "output", "denominator", "0"),
+        "field expected[0].output.denominator: is not positive.",
+    ),
+    "output denominator negative": (
+        put("expected", 0, "output", "denominator", "-3"),
+        "field expected[0].output.denominator: is not positive.",
+    ),
+    "output column missing": (
+        put("expected", 0, "output", "numerators", []),
+        "field expected[0].output.numerators: has 0 numbers, but value_dim is 1.",
+    ),
+    "masked row with a denominator": (
+        put("expected", 1, "denominator", "1"),
+        "field expected[1].denominator: is not 0, but max is null (no key).",
+    ),
+    "masked row with an output": (
+        put("expected", 1, "output", "numerators", ["1"]),
+        "field expected[1].output.numerators: are not 0, but max is null (no key).",
+    ),
+    "maximum of a masked row": (
+        put("mask", "rows", ["00", "00"]),
+        "field expected[0].max: does not agree with the mask.",
+    ),
+    "maximum is a fraction": (put("expected", 0, "max", "1/2"), "field expected[0].max:"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_refused_in_one_sentence(name: str) -> None:
+    edit, sentence = DAMAGE[name]
+    with pytest.raises(VectorError) as caught:
+        family_of(damaged(edit), "two-keys.json")
+    message = str(caught.value)
+    assert sentence in message
+    assert message.startswith("two-keys.json: ")
+    assert message.endswith(".")
+    assert "\n" not in message
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "bad.json: is not JSON: "),
+        ('{"format": ', "bad.json: is not JSON: "),
+        ('{"a": 1, "a": 2}', "bad.json: field a: occurs twice in one object."),
+        ("[" * 100_000, "bad.json: cannot be read: "),
+        ("[]", "bad.json: is not an object with the fields of a vector file."),
+        ("null", "bad.json: is not an object with the fields of a vector file."),
+        ("\ufeff{}", "bad.json: is not JSON: "),
+    ],
+)
+def test_files_that_are_no_vector_files(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "bad.json").write_text(text, "utf-8")
+    with pytest.raises(VectorError) as caught:
+        load(tmp_path)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(VectorError, match=r"bad\.json: cannot be read"):
+        load(tmp_path)
+
+
+def test_an_id_in_two_files(tmp_path: Path) -> None:
+    (tmp_path / "two-keys.json").write_text(json.dumps(GOOD))
+    other = dict(GOOD, family="two")
+    (tmp_path / "two.json").write_text(json.dumps(other))
+    with pytest.raises(VectorError, match=r"two\.json: two-keys-001: field id"):
+        load(tmp_path)
+
+
+def test_an_empty_directory(tmp_path: Path) -> None:
+    with pytest.raises(VectorError, match="there is no vector file"):
+        load(tmp_path)
+
+
+def test_the_committed_vectors_load() -> None:
+    families = load()
+    names = [family.name for family in families]
+    assert names == sorted(names)
+    assert sum(len(family.vectors) for family in families) >= 200
+    first = default_directory() / f"{names[0]}.json"
+    assert load_file(first) == families[0]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_one_value_replaced_loads_or_is_refused(data: st.DataObject) -> None:
+    """No damage of one place escapes as another exception."""
+    document = copy.deepcopy(GOOD)
+    target: Any = document
+    while True:
+        keys = list(target) if isinstance(target, dict) else list(range(len(target)))
+        key = data.draw(st.sampled_from(keys))
+        inner = target[key]
+        if not isinstance(inner, (dict, list)) or not inner or data.draw(st.booleans()):
+            break
+        target = inner
+    target[key] = data.draw(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats() | st.just([])
+    )
+    with contextlib.suppress(VectorError):
+        family_of(document, "two-keys.json")

@@ -1,0 +1,147 @@
+"""What must hold of the allowance itself: a number, non-negative, larger for coarser arithmetic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from bridge.conformance.allowance import attention_allowance, lse_allowance
+from bridge.conformance.profile import FLOAT16, FLOAT32, WHOLE_ROW, Profile
+
+Array = NDArray[np.float64]
+
+PROFILES = [
+    Profile.float64(),
+    Profile.float32(),
+    Profile.float32(16),
+    Profile.widened("float16"),
+    Profile.widened("bfloat16", accumulator="float64"),
+    Profile.flash("float16", block_n=16, denominator="rounded"),
+    Profile.flash("bfloat16", truncating=True),
+    replace(Profile.flash("float16", block_n=16), flush_to_zero=True),
+    Profile.sdpa_math("bfloat16", reduced=True),
+    Profile.sdpa_math("float16", reduced=True),
+    Profile.sdpa_flash("bfloat16"),
+]
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> tuple[Array, Array, Array, float, NDArray[np.bool_]]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    q_len, kv_len = draw(st.integers(1, 4)), draw(st.integers(1, 40))
+    head_dim, value_dim = draw(st.integers(1, 20)), draw(st.integers(1, 4))
+    spread = draw(st.sampled_from([0.0, 1e-4, 1.0, 30.0, 1e4]))
+    size = draw(st.sampled_from([0.0, 1e-6, 1.0, 6e4]))
+    return (
+        rng.normal(size=(q_len, head_dim)) * spread,
+        rng.normal(size=(kv_len, head_dim)),
+        rng.normal(size=(kv_len, value_dim)) * size,
+        draw(st.sampled_from([1.0, math.log(2), 0.125, -3.0, 0.0])),
+        rng.random((q_len, kv_len)) < draw(st.sampled_from([0.0, 0.1, 0.7, 1.0])),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(inputs(), st.sampled_from(PROFILES))
+def test_finite_and_not_negative(
+    data: tuple[Array, Array, Array, float, NDArray[np.bool_]], profile: Profile
+) -> None:
+    q, k, v, scale, mask = data
+    out = attention_allowance(q, k, v, scale=scale, mask=mask, profile=profile)
+    lse = lse_allowance(q, k, scale=scale, mask=mask, profile=profile)
+    assert out.shape == (len(q), v.shape[1])
+    assert lse.shape == (len(q),)
+    assert np.isfinite(out).all()
+    assert np.isfinite(lse).all()
+    seen = mask.any(-1)
+    assert (out[seen] > 0).all()
+    assert (out[~seen] == 0).all()
+    assert (lse[seen] > 0).all()
+    assert (lse[~seen] == 0).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(inputs(), st.sampled_from(PROFILES), st.sampled_from([1, 2, 3, 4, 5, 6, 7]))
+def test_coarser_arithmetic_is_allowed_more(
+    data: tuple[Array, Array, Array, float, NDArray[np.bool_]], profile: Profile, change: int
+) -> None:
+    q, k, v, scale, mask = data
+    coarser = {
+        1: replace(profile, accumulation_unit=2 * profile.accumulation_unit),
+        2: replace(profile, exp_error=2 * profile.exp_error),
+        3: replace(profile, block_n=None),
+        4: replace(profile, flush_to_zero=True),
+        5: replace(profile, denominator="either"),
+        6: replace(profile, output=replace(profile.output, unit=2 * profile.output.unit)),
+        7: replace(profile, operands=profile.operands or FLOAT32, operand_roundings=2),
+    }[change]
+    fine = attention_allowance(q, k, v, scale=scale, mask=mask, profile=profile)
+    coarse = attention_allowance(q, k, v, scale=scale, mask=mask, profile=coarser)
+    assert (coarse >= fine * (1 - 1e-12)).all()
+    fine = lse_allowance(q, k, scale=scale, mask=mask, profile=profile)
+    coarse = lse_allowance(q, k, scale=scale, mask=mask, profile=coarser)
+    assert (coarse >= fine * (1 - 1e-12)).all()
+
+
+def test_masked_keys_and_their_values_do_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = rng.normal(size=(3, 4)), rng.normal(size=(9, 4)), rng.normal(size=(9, 2))
+    mask = np.ones((3, 9), bool)
+    mask[:, 6:] = False
+    profile = Profile.flash("float16", block_n=WHOLE_ROW)
+    before = attention_allowance(q, k, v, scale=1.0, mask=mask, profile=profile)
+    k[6:] *= 100
+    np.testing.assert_allclose(
+        attention_allowance(q, k, v, scale=1.0, mask=mask, profile=profile), before, rtol=1e-12
+    )
+
+
+def test_batches_are_judged_one_by_one() -> None:
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.normal(size=(2, 3, n, 4)) for n in (5, 70, 70))
+    mask = rng.random((2, 1, 5, 70)) < 0.5
+    profile = Profile.flash("bfloat16", block_n=16)
+    whole = attention_allowance(q, k, v, scale=1.0, mask=mask, profile=profile)
+    for b in range(2):
+        for h in range(3):
+            one = attention_allowance(
+                q[b, h], k[b, h], v[b, h], scale=1.0, mask=mask[b, 0], profile=profile
+            )
+            np.testing.assert_allclose(whole[b, h], one, rtol=1e-12)
+
+
+def test_a_weight_below_the_subnormals_costs_no_more_than_itself() -> None:
+    """One key of weight e^−20 and huge value: in float16 it is lost, in float32 it is not."""
+    q, k, v = np.array([[1.0]]), np.array([[0.0], [-20.0]]), np.array([[0.0], [60000.0]])
+    exact = 60000 * math.exp(-20)
+    low = attention_allowance(q, k, v, scale=1.0, profile=Profile.flash("float16", block_n=2))
+    assert exact < low[0, 0] - FLOAT16.smallest_subnormal / 2 < 1.01 * exact
+    high = attention_allowance(q, k, v, scale=1.0, profile=Profile.float32(2))
+    assert high[0, 0] < 1e-4 * exact
+
+
+def test_equal_values_leave_the_roundings_of_sums_only() -> None:
+    """Whatever the weights are, an average of equal values is that value."""
+    q, k = np.array([[300.0]]), np.linspace(-1, 1, 64)[:, None]
+    v = np.full((64, 1), 8.0)
+    allowance = attention_allowance(q, k, v, scale=1.0, profile=Profile.float32(16))
+    assert 8.0 * 64 * FLOAT32.unit < allowance[0, 0] < 8.0 * 200 * FLOAT32.unit
+
+
+def test_shapes_that_do_not_fit() -> None:
+    q, k, v = np.zeros((2, 3)), np.zeros((4, 3)), np.zeros((4, 2))
+    profile = Profile.float32()
+    with pytest.raises(ValueError, match="q has head_dim 3 but k has 2"):
+        attention_allowance(q, v, k, scale=1.0, profile=profile)
+    with pytest.raises(ValueError, match="k has 4 keys but v has 2"):
+        attention_allowance(q, k, q, scale=1.0, profile=profile)
+    with pytest.raises(ValueError, match="at least two dimensions"):
+        attention_allowance(q[0], k, v, scale=1.0, profile=profile)
+    with pytest.raises(ValueError, match="broadcast"):
+        attention_allowance(q, k, v, scale=1.0, mask=np.ones((3, 3), bool), profile=profile)

@@ -1,0 +1,122 @@
+"""No correct implementation exceeds its allowance: on the vectors and on random inputs.
+
+Exact vectors have weights that are powers of two, which every format holds: the rounding of weights
+shows on the random real inputs only, where a float64 result is the reference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_vectors import family, vectors
+
+from bridge.conformance.adapters import (
+    Adapter,
+    FlashEmulated,
+    PyimplReference,
+    PyimplState,
+    PyimplTiled,
+    PyimplTriton,
+    SdpaFlash,
+    SdpaMath,
+)
+from bridge.conformance.allowance import attention_allowance, lse_allowance
+from bridge.conformance.batch import DTYPES, Batch
+from bridge.conformance.run import run
+from bridge.vectors.model import Family, Vector
+
+MAKERS: dict[str, Callable[[], Adapter]] = {
+    "pyimpl-reference": PyimplReference,
+    "pyimpl-state": PyimplState,
+    "pyimpl-tiled": PyimplTiled,
+    "sdpa-math": SdpaMath,
+    "sdpa-math-reduced": lambda: SdpaMath(reduced=True),
+    "sdpa-flash": SdpaFlash,
+    "flash-1-rounded": lambda: FlashEmulated(1, "rounded"),
+    "flash-1-unrounded": lambda: FlashEmulated(1, "unrounded"),
+    "flash-16-rounded": lambda: FlashEmulated(16, "rounded"),
+    "flash-16-unrounded": lambda: FlashEmulated(16, "unrounded"),
+    "flash-128-rounded": lambda: FlashEmulated(128, "rounded"),
+}
+ADAPTERS = {name: make() for name, make in MAKERS.items()}
+CASES = [(name, dtype) for name, adapter in ADAPTERS.items() for dtype in adapter.dtypes]
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_the_vectors(name: str, dtype: str, families: list[Family]) -> None:
+    result = run(ADAPTERS[name], families, dtype)
+    assert [v.id for v in result.failures] == []
+    assert all(v.status == "passed" for v in result.vectors)
+    assert result.ratio is not None
+    # Neither so loose that nothing could fail: 1 % is what exact scores leave of a float64 bound.
+    assert 0.01 < result.ratio <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_the_interpreted_kernel_on_the_vectors(dtype: str, families: list[Family]) -> None:
+    result = run(PyimplTriton(), families, dtype)
+    assert [v.id for v in result.failures] == []
+    assert all(v.status == "passed" and v.lse_ratio is not None for v in result.vectors)
+
+
+@settings(max_examples=40, deadline=None)
+@given(vectors(), st.sampled_from(CASES))
+def test_random_exact_vectors(vector: Vector, case: tuple[str, str]) -> None:
+    name, dtype = case
+    (result,) = run(ADAPTERS[name], [family(vector)], dtype).vectors
+    assert result.status == "passed", result
+
+
+@st.composite
+def batches(draw: st.DrawFn, dtype: str) -> Batch:
+    """Real inputs of any spread, rounded to the dtype; no vectors behind them."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    q_len, kv_len = draw(st.integers(1, 5)), draw(st.sampled_from([1, 2, 3, 17, 40, 150]))
+    head_dim, value_dim = draw(st.sampled_from([1, 8, 64])), draw(st.sampled_from([1, 4]))
+    q = rng.normal(size=(3, 1, q_len, head_dim)) * draw(st.sampled_from([0.01, 1.0, 10.0, 100.0]))
+    k = rng.normal(size=(3, 1, kv_len, head_dim))
+    v = rng.normal(size=(3, 1, kv_len, value_dim)) * draw(st.sampled_from([1e-6, 1.0, 1e3]))
+    v = v + draw(st.sampled_from([0.0, 10.0]))
+    kind = draw(st.sampled_from(["none", "causal", "boolean"]))
+    mask = None
+    if kind == "boolean":
+        share = draw(st.sampled_from([0.05, 0.5, 0.95]))
+        mask = torch.from_numpy(rng.random((3, 1, q_len, kv_len)) < share)
+    scale = draw(st.sampled_from([1 / math.sqrt(head_dim), 1.0, 0.01]))
+    q_, k_, v_ = (torch.from_numpy(x).to(DTYPES[dtype]) for x in (q, k, v))
+    return Batch((), q_, k_, v_, mask, kind == "causal", scale)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data(), st.sampled_from([c for c in CASES if c[1] != "float64"]))
+def test_random_real_inputs(data: st.DataObject, case: tuple[str, str]) -> None:
+    name, dtype = case
+    adapter = ADAPTERS[name]
+    batch = data.draw(batches(dtype))
+    q, k, v = (x.double().numpy() for x in (batch.query, batch.key, batch.value))
+    visible = np.ones((q.shape[-2], k.shape[-2]), bool)
+    if batch.is_causal:
+        visible = np.tril(visible)
+    if batch.mask is not None:
+        visible = batch.mask.numpy()
+    truth = PyimplReference().run(
+        Batch(
+            (), *(torch.from_numpy(x) for x in (q, k, v)), batch.mask, batch.is_causal, batch.scale
+        )
+    )
+    outputs = adapter.run(batch)
+    profile = adapter.profile(dtype, "cpu")
+    allowance = attention_allowance(q, k, v, scale=batch.scale, mask=visible, profile=profile)
+    error = np.abs(outputs.out.double().numpy() - truth.out.numpy())
+    assert (error <= allowance).all(), (error - allowance).max()
+    if outputs.lse is not None and truth.lse is not None:
+        seen = np.broadcast_to(visible.any(-1), truth.lse.shape)
+        allowance = lse_allowance(q, k, scale=batch.scale, mask=visible, profile=profile)
+        error = np.abs(outputs.lse.double().numpy()[seen] - truth.lse.numpy()[seen])
+        assert (error <= allowance[seen]).all()

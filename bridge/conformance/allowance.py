@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bridge.conformance.profile import FLOAT64, Format, Profile
+from bridge.conformance.profile import FLOAT64, Profile
 
 Array = NDArray[np.float64]
 
@@ -27,6 +27,8 @@ _SCORE_ROUNDINGS = 2
 # Product with the value, and a division: normalisation of a weight or of the output, which GPUs do
 # to 2 units in the last place (4 roundings) or as reciprocal and product.
 _OUTPUT_ROUNDINGS = 6
+# Shares of the weights below this are added up instead of bounding the average's reach.
+_NO_WEIGHT = 2.0**-200
 # One query row at a time beyond this many numbers in a [rows, keys, columns] intermediate.
 _CHUNK = 1 << 22
 
@@ -38,7 +40,7 @@ def _gamma(operations: Array, unit: float) -> Array:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _Rows:
     """The exact softmax of every row, and by how much a kernel's weights may be off.
 
     Arrays are [..., q_len, kv_len], or [..., q_len, 1] for the quantities of a row. Weights are
@@ -49,14 +51,18 @@ class _Row:
     maximum: Array
     weights: Array
     total: Array
-    # Weights can lie anywhere in [low, high] by errors that numerator and denominator share.
-    high: Array
-    excess: Array  # high − weights, without cancellation
+    # By errors that numerator and denominator share, a weight can be up to weights + excess, and
+    # the weights' sum down to low_total.
+    excess: Array
     low_total: Array
-    # The kernel's own maximum may exceed the exact one by this much.
-    max_error: Array
-    blocks: NDArray[np.float64]
-    num_keys: NDArray[np.float64]
+    # Upper bounds of weight / sum of weights, and of that quotient for a weight equal to the
+    # largest one that the kernel sees.
+    share: Array
+    unit_share: Array
+    # Bound on the error of the logarithm of the sum of weights, as far as it is shared.
+    log_error: Array
+    blocks: Array
+    num_keys: Array
 
     @property
     def empty(self) -> NDArray[np.bool_]:
@@ -113,7 +119,7 @@ def _rows(
     profile: Profile,
     *,
     absolute: bool,
-) -> _Row:
+) -> _Rows:
     """Softmax rows with their error intervals.
 
     absolute: a common relative error of all scores counts in full, as it does for the log-sum-exp;
@@ -135,33 +141,45 @@ def _rows(
     # them.
     errors = errors - (1.0 + blocks) * math.log1p(-profile.exp_error * unit)
     weights = np.where(mask, np.exp(-gap), 0.0)
+    total = np.where(num_keys > 0, weights.sum(-1, keepdims=True), 1.0)
     high = np.where(mask, np.exp(np.minimum(errors - gap, 700.0)), 0.0)
+    high = np.maximum(high, np.where(mask, FLOAT64.smallest_normal, 0.0))
     small = weights * np.expm1(np.minimum(errors, 1.0))
     excess = np.where(errors < 1.0, small, high - weights)
-    low = np.where(mask, np.exp(-errors - gap), 0.0)
-    max_error = np.where(mask, errors - gap, 0.0).max(-1, keepdims=True, initial=0.0)
-    return _Row(
+    low_total = np.where(mask, np.exp(-errors - gap), 0.0).sum(-1, keepdims=True)
+    # The kernel's own maximum may exceed the exact one by this much. In its own terms the largest
+    # weight is 1, up to the error of its exponentials, and so is their sum at least.
+    above = np.where(mask, errors - gap, 0.0).max(-1, keepdims=True, initial=0.0)
+    own = np.exp((1.0 + blocks) * -math.log1p(-profile.exp_error * unit))
+    unit_share = np.minimum(np.exp(np.minimum(above, 700.0)) / low_total, own)
+    scaled = np.where(mask, np.exp(errors - gap - above), 0.0).sum(-1, keepdims=True)
+    log_error = np.where(
+        above < 1.0,
+        np.log1p(excess.sum(-1, keepdims=True) / total),
+        above + np.log(np.where(num_keys > 0, scaled, 1.0) / total),
+    )
+    return _Rows(
         mask=mask,
         maximum=maximum,
         weights=weights,
-        total=np.where(num_keys > 0, weights.sum(-1, keepdims=True), 1.0),
-        high=high,
+        total=total,
         excess=excess,
-        low_total=np.where(num_keys > 0, low.sum(-1, keepdims=True), 1.0),
-        max_error=max_error,
+        low_total=low_total,
+        share=np.where(mask, np.fmin(high / low_total, 1.0), 0.0),
+        unit_share=unit_share,
+        log_error=log_error,
         blocks=blocks,
         num_keys=num_keys,
     )
 
 
-def _stored(weights: Array, rows: _Row, form: Format, flush: bool, underflow_scale: Array) -> Array:
-    """Error of rounding weights (given by their upper bounds) to `form`, per key.
+def _stored(rows: _Rows, unit: float, absolute: float | Array) -> Array:
+    """Error of storing each weight, as a share of the sum of weights.
 
     A normal number is off by a unit roundoff of itself, a smaller one by an absolute amount, and
     neither by more than itself.
     """
-    absolute = form.underflow(flush) * underflow_scale
-    return np.where(rows.mask, np.minimum(weights, np.maximum(form.unit * weights, absolute)), 0.0)
+    return np.minimum(rows.share, np.maximum(unit * rows.share, absolute)) * rows.mask
 
 
 def _over_keys(
@@ -184,13 +202,10 @@ def _spread(weights: Array, v: Array, output: Array) -> Array:
     return _over_keys(lambda w, far: np.asarray((w * far).sum(-2)), weights, v, output)
 
 
-def _farthest(weights: Array, v: Array, output: Array) -> Array:
-    """The largest |vⱼ − o| over keys of positive weight; 0 if there is none."""
+def _farthest(near: NDArray[np.bool_], v: Array, output: Array) -> Array:
+    """The largest |vⱼ − o| over the keys marked as near; 0 if there is none."""
     return _over_keys(
-        lambda w, far: np.asarray(np.where(w > 0, far, 0.0).max(-2, initial=0.0)),
-        weights,
-        v,
-        output,
+        lambda w, far: np.asarray((w * far).max(-2, initial=0.0)), near.astype(float), v, output
     )
 
 
@@ -220,39 +235,36 @@ def attention_allowance(
     return np.asarray(np.where(rows.empty, 0.0, bound), dtype=np.float64)
 
 
-def _output_bound(rows: _Row, v: Array, profile: Profile) -> Array:
+def _output_bound(rows: _Rows, v: Array, profile: Profile) -> Array:
     acc = profile.accumulator
     flush = profile.flush_to_zero
     size = np.abs(v)
     output = (rows.weights @ v) / rows.total
     # 1. Weights off by factors that numerator and denominator share: still an average of values.
-    farthest = _farthest(rows.high, v, output)
-    change = _spread(rows.excess, v, output)
-    shared = np.minimum(change / rows.low_total, farthest)
+    # Keys of next to no weight are not counted as values that the average could reach.
+    near = rows.share > _NO_WEIGHT
+    farthest = _farthest(near, v, output) + _spread(rows.share * ~near, v, output)
+    shared = np.fmin(_spread(rows.excess, v, output) / rows.low_total, farthest)
     largest = farthest + np.abs(output)
-    mean_size = np.minimum((rows.high @ size) / rows.low_total, largest)
+    mean_size = np.minimum(rows.share @ size, largest)
     mean_output = np.abs(output) + shared
-    # 2. Weights stored in a smaller format, and exponentials that underflow in the accumulator.
-    above = np.exp(np.minimum(rows.max_error, 700.0))
-    lost = np.minimum(rows.high, acc.smallest_normal * above)
-    stored = (lost @ size + lost.sum(-1, keepdims=True) * mean_output) / rows.low_total
+    # 2. Exponentials that underflow in the accumulator, and weights stored in a smaller format.
+    lost = np.minimum(rows.share, acc.smallest_normal * rows.unit_share)
+    stored = lost @ size + lost.sum(-1, keepdims=True) * mean_output
     if profile.weights is not None:
-        if profile.weights_normalized:
-            upper = np.minimum(rows.high / rows.low_total, 1.0)
-            error = _stored(upper, rows, profile.weights, flush, np.ones_like(above))
-            total = np.ones_like(rows.low_total)
-        else:
-            error = _stored(rows.high, rows, profile.weights, flush, above)
-            total = rows.low_total
-        numerator_only = (error @ size) / total
-        both = _spread(error, v, output) + error.sum(-1, keepdims=True) * shared
-        both = both / np.maximum(total - error.sum(-1, keepdims=True), 0.0)
+        unit, tiny = profile.weights.unit, _tiny_weight(rows, profile)
+        error = _stored(rows, unit, tiny)
+        # The weights' shares add up to 1, whatever the bounds on each are.
+        underflow = np.minimum(rows.share, tiny)
+        numerator_only = np.minimum(error @ size, unit * mean_size + underflow @ size)
+        moved = _spread(error, v, output) + error.sum(-1, keepdims=True) * shared
+        both = moved / np.maximum(1.0 - error.sum(-1, keepdims=True), 0.0)
         rounding = {
             "unrounded": numerator_only,
             "rounded": both,
-            "either": np.maximum(numerator_only, both),
+            "either": np.fmax(numerator_only, both),
         }[profile.denominator]
-        stored = stored + np.minimum(rounding, 2 * largest)
+        stored = stored + np.fmin(rounding, 2 * largest)
     # 3. Sums: every key's part goes through at most one addition per key, and one product and one
     # addition per tile.
     additions = rows.num_keys + 2 * rows.blocks
@@ -260,7 +272,7 @@ def _output_bound(rows: _Row, v: Array, profile: Profile) -> Array:
     denominator = _gamma(additions + 1, acc.unit)
     sums = numerator * (mean_size + stored) + denominator * (mean_output + stored)
     sums = sums / np.maximum(1.0 - denominator, 0.0)
-    sums = sums + 2 * (additions + 1) * acc.smallest_normal / rows.low_total
+    sums = sums + 2 * (additions + 1) * acc.smallest_normal * rows.unit_share
     # 4. The result is rounded to the output's format.
     error = shared + stored + sums
     error = error + profile.output.unit * (np.abs(output) + error)
@@ -268,6 +280,16 @@ def _output_bound(rows: _Row, v: Array, profile: Profile) -> Array:
     # Weights below float64's own range count as 0 above.
     below_range = FLOAT64.smallest_normal * size.sum(-2, keepdims=True)
     return np.asarray(error + below_range, dtype=np.float64)
+
+
+def _tiny_weight(rows: _Rows, profile: Profile) -> Array:
+    """Error of storing a weight below the normal numbers, as a share of the sum of weights."""
+    if profile.weights is None:
+        return np.zeros_like(rows.unit_share)
+    tiny = profile.weights.underflow(profile.flush_to_zero)
+    if profile.weights_normalized:
+        return np.full_like(rows.unit_share, tiny)
+    return tiny * rows.unit_share
 
 
 def lse_allowance(
@@ -288,16 +310,15 @@ def lse_allowance(
     unit = profile.accumulator.unit
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         rows = _rows(q_, k_, mask_, scale, profile, absolute=True)
-        change = rows.excess.sum(-1, keepdims=True) / rows.total
-        error = np.log1p(change)
-        # The sum of the weights, and weights that underflow.
+        # The sum of the weights, and weights that underflow or are rounded.
         relative = _gamma(rows.num_keys + 2 * rows.blocks + 1, unit)
-        above = np.exp(np.minimum(rows.max_error, 700.0))
-        relative = relative + rows.num_keys * profile.accumulator.smallest_normal * above
+        tiny = rows.num_keys * rows.unit_share
+        relative = relative + tiny * profile.accumulator.smallest_normal
         if profile.weights is not None and profile.denominator != "unrounded":
-            stored = _stored(rows.high, rows, profile.weights, profile.flush_to_zero, above)
-            relative = relative + stored.sum(-1, keepdims=True) / rows.low_total
-        error = error - np.log1p(-np.minimum(relative, 1.0))
+            each = _stored(rows, profile.weights.unit, _tiny_weight(rows, profile))
+            together = profile.weights.unit + rows.num_keys * _tiny_weight(rows, profile)
+            relative = relative + np.minimum(each.sum(-1, keepdims=True), together)
+        error = rows.log_error - np.log1p(-np.minimum(relative, 1.0))
         # The logarithm, changes of base, and the sum of maximum and logarithm.
         log_total = np.log(rows.total)
         anchor = np.where(rows.empty, 0.0, np.abs(rows.maximum))

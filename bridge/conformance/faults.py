@@ -186,8 +186,8 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "tiled-doubled-scale",
         "scores are scaled twice",
         "tiled.py",
-        "scores = scale * (q",
-        "scores = scale * scale * (q",
+        "k[..., first:last, :].transpose(-1, -2)",
+        "(scale * k[..., first:last, :]).transpose(-1, -2)",
         promising=("scales",),
     ),
     Fault(

@@ -1,0 +1,79 @@
+"""What the built-in adapters declare and return."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from bridge.conformance.adapters import BUILTIN, Adapter, OutputOnly, PyimplTriton, builtin
+from bridge.conformance.batch import DTYPES, batches, visible
+from bridge.conformance.profile import FORMATS
+from bridge.vectors.model import Family
+
+CASES = [(name, dtype) for name, make in BUILTIN.items() for dtype in make().dtypes]
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_shapes_and_declarations(name: str, dtype: str, families: list[Family]) -> None:
+    adapter = builtin(name)
+    assert adapter.name == name
+    profile = adapter.profile(dtype, "cpu")
+    assert profile.input == profile.output == FORMATS[dtype]
+    masked = next(f for f in families if f.name == "fully-masked")
+    batch = next(batches(masked.vectors[:1], dtype, "cpu"))
+    outputs = adapter.run(batch)
+    assert outputs.out.shape == (*batch.query.shape[:-1], batch.value.shape[-1])
+    assert outputs.out.dtype == DTYPES[dtype]
+    if outputs.lse is not None:
+        assert outputs.lse.shape == batch.query.shape[:-1]
+
+
+def test_batches_hold_every_vector_once(families: list[Family]) -> None:
+    vectors = [v for family in families for v in family.vectors]
+    seen = []
+    for batch in batches(vectors, "float32", "cpu", largest=8):
+        assert len(batch.vectors) <= 8
+        seen += [v.id for v in batch.vectors]
+        for n, vector in enumerate(batch.vectors):
+            keys = torch.from_numpy(visible(vector))
+            if batch.mask is not None:
+                assert torch.equal(batch.mask[n, 0], keys)
+            assert batch.query[n, 0].tolist() == [[float(x) for x in row] for row in vector.q]
+            assert batch.scale == vector.natural_scale
+        assert [b.vectors[0].id for b in batch.split()] == [v.id for v in batch.vectors]
+    assert sorted(seen) == sorted(v.id for v in vectors)
+
+
+def test_an_unknown_name_lists_the_known() -> None:
+    with pytest.raises(KeyError, match=r"no adapter 'spda'.*sdpa-math"):
+        builtin("spda")
+
+
+def test_the_flash_backends_log_sum_exp_of_a_masked_row(families: list[Family]) -> None:
+    """The deviation that its adapter declares, as long as PyTorch has it."""
+    adapter = builtin("sdpa-flash")
+    masked = next(f for f in families if f.name == "fully-masked")
+    vector = masked.vectors[0]
+    row = next(i for i, r in enumerate(vector.expected) if r.max is None)
+    (batch,) = batches([vector], "float32", "cpu")
+    lse = adapter.run(batch).lse
+    assert lse is not None
+    reason = adapter.not_covered(vector, "float32", "cpu", "lse")
+    assert (lse[0, 0, row] != -math.inf) == (reason is not None)
+    assert adapter.not_covered(vector, "float32", "cpu", "output") is None
+
+
+def test_the_kernel_says_what_it_does_not_take(families: list[Family]) -> None:
+    vector = families[0].vectors[0]
+    reason = PyimplTriton().not_covered(vector, "float64", "cpu", "output")
+    assert reason is not None
+    assert "float64" in reason
+
+
+def test_output_only_hides_the_log_sum_exp(families: list[Family]) -> None:
+    adapter: Adapter = OutputOnly(builtin("pyimpl-tiled"))
+    (batch,) = batches(families[0].vectors[:1], "float32", "cpu")
+    assert adapter.run(batch).lse is None
+    assert adapter.name == "pyimpl-tiled"

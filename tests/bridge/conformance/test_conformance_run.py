@@ -1,0 +1,207 @@
+"""The runner: what it reports, and that it notices whatever a function can do wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bridge.conformance.adapters import (
+    FlashEmulated,
+    Outputs,
+    Part,
+    PyimplTiled,
+    SdpaMath,
+)
+from bridge.conformance.batch import Batch
+from bridge.conformance.profile import Profile
+from bridge.conformance.run import run
+from bridge.vectors.model import Family, Vector
+
+
+class Spoiled(PyimplTiled):
+    """The tile loop with something done to its result."""
+
+    name = "spoiled"
+
+    def __init__(self, spoil: Callable[[Batch, Outputs], Outputs]) -> None:
+        super().__init__()
+        self.spoil = spoil
+
+    def run(self, batch: Batch) -> Outputs:
+        return self.spoil(batch, super().run(batch))
+
+
+def small(families: list[Family]) -> Family:
+    return next(f for f in families if f.name == "small-random")
+
+
+def with_result(family: Family, vector: Vector) -> list[Family]:
+    others = tuple(vector if v.id == vector.id else v for v in family.vectors)
+    return [replace(family, vectors=others)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_one_changed_digit_of_an_expected_value_fails(dtype: str, families: list[Family]) -> None:
+    """The last digit of a numerator, of every vector in turn."""
+    family = small(families)
+    for vector in family.vectors:
+        row = vector.expected[-1]
+        digit = row.numerators[0] % 10
+        changed = row.numerators[0] + (1 if digit < 9 else -1)
+        if 0.05 * (abs(row.numerators[0]) + row.output_denominator) > 1:
+            continue  # below what sixteen bits can tell
+        wrong = replace(row, numerators=(changed, *row.numerators[1:]))
+        bad = replace(vector, expected=(*vector.expected[:-1], wrong))
+        result = run(PyimplTiled(), with_result(family, bad), dtype)
+        (failure,) = result.failures
+        assert failure.id == vector.id
+        assert failure.worst is not None
+        assert (failure.worst.row, failure.worst.column) == (vector.q_len - 1, 0)
+        assert failure.worst.expected == float(wrong.output[0])
+        assert failure.theorem == vector.theorem
+        assert not result.ok
+
+
+@pytest.mark.parametrize("field", ["max", "denominator"])
+def test_a_changed_maximum_or_denominator_fails_by_the_log_sum_exp(
+    field: str, families: list[Family]
+) -> None:
+    family = small(families)
+    vector = family.vectors[3]
+    row = vector.expected[0]
+    assert row.max is not None
+    wrong = (
+        replace(row, max=row.max + 1)
+        if field == "max"
+        else replace(row, denominator=row.denominator * 2)
+    )
+    bad = replace(vector, expected=(wrong, *vector.expected[1:]))
+    (failure,) = run(PyimplTiled(), with_result(family, bad), "float32").failures
+    assert failure.worst is not None
+    assert failure.worst.part == "lse"
+    assert failure.worst.column is None
+
+
+def spoil_first(value: float) -> Callable[[Batch, Outputs], Outputs]:
+    def spoil(_batch: Batch, outputs: Outputs) -> Outputs:
+        out = outputs.out.clone()
+        out[..., 0, 0] = value
+        return Outputs(out, outputs.lse)
+
+    return spoil
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_none_always_fail(value: float, families: list[Family]) -> None:
+    result = run(Spoiled(spoil_first(value)), [small(families)], "float32")
+    assert len(result.failures) == len(result.vectors)
+    assert result.ratio == math.inf
+    assert all(v.rows[0] == math.inf for v in result.vectors)
+
+
+def test_a_wrong_infinity_of_the_log_sum_exp_fails(families: list[Family]) -> None:
+    def spoil(_batch: Batch, outputs: Outputs) -> Outputs:
+        assert outputs.lse is not None
+        return Outputs(outputs.out, torch.where(outputs.lse.isinf(), math.inf, outputs.lse))
+
+    masked = next(f for f in families if f.name == "fully-masked")
+    result = run(Spoiled(spoil), [masked], "float32")
+    assert len(result.failures) == len(result.vectors)
+
+
+def raise_error(_batch: Batch, _outputs: Outputs) -> Outputs:
+    raise RuntimeError("no such kernel")
+
+
+def change_input(batch: Batch, outputs: Outputs) -> Outputs:
+    batch.query.mul_(2)
+    return outputs
+
+
+MISBEHAVIOUR: dict[str, tuple[Callable[[Batch, Outputs], Outputs], str]] = {
+    "raises": (raise_error, "raised RuntimeError: no such kernel"),
+    "changes its input": (change_input, "changed its inputs"),
+    "shape": (lambda _b, o: Outputs(o.out[..., 0], o.lse), "returned an output of shape"),
+    "dtype": (lambda _b, o: Outputs(o.out.double(), o.lse), "returned an output of torch.float64"),
+    "lse shape": (lambda _b, o: Outputs(o.out, o.out), "returned a log-sum-exp of shape"),
+}
+
+
+@pytest.mark.parametrize("name", MISBEHAVIOUR)
+def test_misbehaviour_is_reported_for_each_vector(name: str, families: list[Family]) -> None:
+    spoil, sentence = MISBEHAVIOUR[name]
+    family = small(families)
+    family = replace(family, vectors=family.vectors[:6])
+    result = run(Spoiled(spoil), [family], "float32")
+    assert [v.status for v in result.vectors] == ["failed"] * 6
+    assert all(v.reason is not None and sentence in v.reason for v in result.vectors)
+
+
+def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[Family]) -> None:
+    family = small(families)
+    culprit = family.vectors[0]
+    twin = replace(culprit, id="small-random-9999")
+
+    def spoil(batch: Batch, outputs: Outputs) -> Outputs:
+        if any(v.id == culprit.id for v in batch.vectors):
+            raise RuntimeError
+        return outputs
+
+    result = run(Spoiled(spoil), [replace(family, vectors=(culprit, twin))], "float32")
+    assert [v.status for v in result.vectors] == ["failed", "passed"]
+
+
+def test_a_profile_that_promises_too_much_is_found_out(families: list[Family]) -> None:
+    """PyTorch's reduced-precision mode, judged as if it computed in float32."""
+
+    class Boasting(SdpaMath):
+        def profile(self, dtype: str, device: str) -> Profile:
+            return Profile.sdpa_math(dtype)
+
+    for dtype in ("float16", "bfloat16"):
+        result = run(Boasting(reduced=True), families, dtype)
+        assert len(result.failures) > 50
+
+
+def test_what_is_not_covered_says_why_and_does_not_count(families: list[Family]) -> None:
+    class Choosy(FlashEmulated):
+        def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+            return "too long" if vector.kv_len > 2 else None
+
+    result = run(Choosy(), [small(families)], "float32")
+    (summary,) = result.families().values()
+    assert summary.not_covered > 0
+    assert summary.passed + summary.not_covered == len(small(families).vectors)
+    reasons = {v.reason for v in result.vectors if v.status == "not covered"}
+    assert reasons == {"too long"}
+    nothing = Choosy()
+    nothing.not_covered = lambda *_: "never"  # type: ignore[method-assign]
+    assert not run(nothing, families, "float32").ok
+
+
+def test_inputs_that_the_dtype_cannot_hold_are_not_covered(families: list[Family]) -> None:
+    family = small(families)
+    large = replace(family.vectors[0], v=((2**20,) * family.vectors[0].value_dim,) * 99)
+    large = replace(large, v=large.v[: large.kv_len])
+    (result,) = run(PyimplTiled(), [replace(family, vectors=(large,))], "float16").vectors
+    assert (result.status, result.reason) == ("not covered", "its inputs are not exact in float16")
+
+
+def test_json_has_no_special_numbers(families: list[Family]) -> None:
+    result = run(Spoiled(spoil_first(math.nan)), [small(families)], "float32")
+    text = json.dumps(result.to_json(), allow_nan=False)
+    plain = json.loads(text)
+    assert plain["ratio"] == "inf"
+    assert plain["ok"] is False
+    assert plain["vectors"][0]["worst"]["got"] == "nan"
+    assert set(plain["families"]) == {"small-random"}
+
+
+def test_a_dtype_that_the_adapter_does_not_take(families: list[Family]) -> None:
+    with pytest.raises(ValueError, match="takes float32, float16, bfloat16, not float64"):
+        run(FlashEmulated(), families, "float64")

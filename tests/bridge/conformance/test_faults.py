@@ -1,0 +1,108 @@
+"""Planted faults: each is caught, and what changes no result is not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+from bridge.conformance.faults import FAULTS, KERNEL_FAULTS, TWINS
+from bridge.conformance.planting import (
+    Fault,
+    FaultError,
+    plant,
+    plant_all,
+    planted,
+    shares,
+    source_of,
+)
+from bridge.vectors.model import Family
+from pyimpl._implements import implementations
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_every_fault_is_caught_in_every_dtype(fault: Fault, families: list[Family]) -> None:
+    result = plant(fault, families)
+    assert result.caught_by is not None
+    assert set(result.dtypes) == set(result.families)
+    assert result.worst is not None
+    assert result.worst.ratio > 100, "a fault this gross is no close call"
+    assert result.theorem is not None
+
+
+@pytest.mark.parametrize(
+    "fault", [f for f in FAULTS if f.name != "lse-base-2"], ids=lambda f: f.name
+)
+def test_the_output_alone_shows_it(fault: Fault, families: list[Family]) -> None:
+    """Many functions return no log-sum-exp. In the coarsest dtype, which hides most."""
+    result = plant(fault, families, ["bfloat16"], output_only=True)
+    assert result.worst is not None
+    assert result.worst.part == "output"
+    assert result.worst.ratio > 2
+
+
+def test_there_are_enough_and_they_have_names_of_their_own() -> None:
+    assert len(FAULTS) >= 8
+    assert len(KERNEL_FAULTS) >= 5
+    assert len({f.name for f in FAULTS + TWINS}) == len(FAULTS + TWINS)
+    assert {"wrong-scale", "omitted-scale", "doubled-scale"} <= {f.name for f in KERNEL_FAULTS}
+
+
+@pytest.mark.parametrize("fault", TWINS, ids=lambda f: f.name)
+def test_a_twin_that_changes_no_result_is_not_caught(fault: Fault, families: list[Family]) -> None:
+    result = plant(fault, families)
+    assert not result.caught
+    assert result.tried == 4 * sum(len(f.vectors) for f in families)
+
+
+@pytest.mark.parametrize("file", ["state.py", "tiled.py", "kernels/forward.py"])
+def test_the_unedited_copy_passes(file: str, families: list[Family]) -> None:
+    """The planting itself breaks nothing: an edit that changes nothing is not caught."""
+    same = "from __future__ import annotations"
+    control = Fault("control", "no change", file, same, same)
+    some = [replace(f, vectors=f.vectors[:4]) for f in families]
+    assert not plant(control, some).caught
+
+
+def test_a_fault_that_no_longer_applies_says_so(families: list[Family]) -> None:
+    gone = Fault("gone", "", "state.py", "no such text", "x")
+    with pytest.raises(FaultError, match="the fault gone no longer applies: 'no such text' occurs"):
+        plant(gone, families)
+    assert source_of("state.py").count("return") > 1
+    with pytest.raises(FaultError, match=r"occurs \d+ times in pyimpl/state.py, not 1"):
+        plant(replace(gone, old="return"), families)
+
+
+def test_a_fault_that_does_not_run_is_no_catch(families: list[Family]) -> None:
+    broken = Fault("broken", "", "state.py", "= step_block(", "= step_blok(")
+    with pytest.raises(FaultError, match=r"does not run: .*NameError"):
+        plant(broken, families, ["float32"])
+
+
+def test_planting_leaves_no_trace(families: list[Family]) -> None:
+    before = (implementations(), set(sys.modules))
+    with planted(TWINS[0]) as module:
+        assert module.__name__ in sys.modules
+    plant(FAULTS[0], families[:1], ["float32"])
+    assert (implementations(), {m for m in sys.modules if m.startswith("faulty")}) == (
+        before[0],
+        set(),
+    )
+
+
+def test_the_shares_by_family(families: list[Family]) -> None:
+    tiled = [f for f in FAULTS if f.file == "tiled.py"]
+    some = [f for f in families if f.name in ("causal", "one-key", "scales")]
+    seen: list[str] = []
+    results = plant_all(
+        tiled, some, ["float32"], every_family=True, progress=lambda f: seen.append(f.name)
+    )
+    assert seen == [f.name for f in tiled]
+    table = shares(results)["float32"]
+    assert set(table) == {"causal", "one-key", "scales"}
+    assert all(tried == len(tiled) for _, tried in table.values())
+    assert table["causal"][0] == len(tiled)
+    assert table["one-key"][0] < len(tiled)
+    json.dumps([r.to_json() for r in results], allow_nan=False)

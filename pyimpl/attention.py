@@ -8,7 +8,6 @@ key gives 0 (and log-sum-exp −∞), on every backend; a mask is boolean, never
 from __future__ import annotations
 
 import importlib.util
-import math
 from typing import Literal, get_args
 
 import torch
@@ -42,7 +41,8 @@ def attention(
         attn_mask: boolean, True = may attend, broadcastable to `[batch, heads, q_len, kv_len]`.
         is_causal: key j is visible to query i if and only if j ≤ i (top-left alignment, as in
             SDPA).
-        scale: factor on the scores, any finite number; 1/√head_dim if None.
+        scale: factor on the scores, finite in float32 (float64 for float64 inputs); 1/√head_dim if
+            None.
         return_lse: also return the natural log-sum-exp of each query's scores.
         backend: "triton" (float32, float16, bfloat16; head sizes up to 256), "tiled" (PyTorch,
             memory linear in the lengths), "reference" (float64 inside, materialises the scores), or
@@ -66,7 +66,8 @@ def attention(
     """
     _check_tensors(query, key, value)
     _check_mask(attn_mask, query, key)
-    _check_options(scale, is_causal, backend)
+    _check_scale(scale, query)
+    _check_options(is_causal, backend)
     if backend == "auto":
         wanted = query.is_cuda and _triton_installed() and _triton_takes(query, value)
         backend = "triton" if wanted else "tiled"
@@ -152,14 +153,19 @@ def _check_mask(attn_mask: Tensor | None, query: Tensor, key: Tensor) -> None:
         )
 
 
-def _check_options(scale: float | None, is_causal: bool, backend: str) -> None:
+def _check_scale(scale: float | None, query: Tensor) -> None:
+    if scale is None:
+        return
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
+        raise TypeError(f"scale must be a number or None, not {scale!r}")
+    dtype = tiled.compute_dtype(query.dtype)
+    if not abs(scale) <= torch.finfo(dtype).max:
+        raise ValueError(f"scale must be finite in {dtype}, not {scale}")
+
+
+def _check_options(is_causal: bool, backend: str) -> None:
     if not isinstance(is_causal, bool):
         raise TypeError(f"is_causal must be True or False, not {is_causal!r}")
-    if scale is not None:
-        if isinstance(scale, bool) or not isinstance(scale, int | float):
-            raise TypeError(f"scale must be a number or None, not {scale!r}")
-        if not math.isfinite(scale):
-            raise ValueError(f"scale must be finite, not {scale}")
     if backend not in get_args(Backend):
         accepted = ", ".join(repr(name) for name in get_args(Backend))
         raise ValueError(f"backend must be one of {accepted}, not {backend!r}")

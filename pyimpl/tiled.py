@@ -57,12 +57,15 @@ def flash(
     lse = query.new_empty(query.shape[:-1], dtype=dtype)
 
     def key_tiles(q: Tensor, start: int, stop: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """(scores, values) of each tile of keys for the queries start … stop − 1, given as `q`."""
+        """(scores, values) of each tile of keys for the queries start … stop − 1.
+
+        `q` holds these queries with the scale applied.
+        """
         # Under causality no query of the tile sees a key from `stop` on: those tiles are skipped.
         kv_stop = min(kv_len, stop) if is_causal else kv_len
         for first in range(0, kv_stop, block_n):
             last = min(first + block_n, kv_stop)
-            scores = scale * (q @ k[..., first:last, :].transpose(-1, -2))
+            scores = q @ k[..., first:last, :].transpose(-1, -2)
             values = v[..., first:last, :]
             if is_causal and last - 1 > start:
                 rows = torch.arange(start, stop, device=q.device).unsqueeze(-1)
@@ -76,7 +79,8 @@ def flash(
 
     for start in range(0, q_len, block_m):
         stop = min(start + block_m, q_len)
-        q = query[..., start:stop, :].to(dtype)
+        # The factor is applied once to the queries, not to every score.
+        q = scale * query[..., start:stop, :].to(dtype)
         nothing = empty(tuple(q.shape[:-1]), v.shape[-1], dtype=dtype, device=q.device)
         state = online(nothing, key_tiles(q, start, stop))
         out[..., start:stop, :] = finish(state)

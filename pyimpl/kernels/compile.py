@@ -34,19 +34,23 @@ from pyimpl.kernels._numerics import INTERPRETED
 ARCHITECTURES = (80, 90, 100)
 # Shared memory that one block may use, in bytes (CUDA C++ Programming Guide, compute capabilities).
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
-# What a launch may spill, in bytes per thread: 16 registers.
-SPILL_LIMIT = 64
+# What a launch may spill, in bytes per thread: 8 registers.
+SPILL_LIMIT = 32
 _TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One specialisation of the forward kernel; both head sizes are `head_dim`."""
+    """One specialisation of the forward kernel; both head sizes are `head_dim`.
+
+    `single`: one head, one query and one key; Triton makes constants of arguments that are 1.
+    """
 
     dtype: str
     head_dim: int
     is_causal: bool
     has_mask: bool
+    single: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,9 @@ class Record:
 def cases(quick: bool = False) -> list[Case]:
     """The representative cases: each dtype and head size, causal, with a mask and with neither.
 
-    80 stands for the head sizes that are no power of two. `quick`: four cases that between them
-    take every branch of the kernel.
+    80 stands for the head sizes that are no power of two, 100 and 250 for those whose rows are
+    loaded element by element.
+    `quick`: a few cases that between them take every branch of the kernel.
     """
     if quick:
         return [
@@ -77,12 +82,13 @@ def cases(quick: bool = False) -> list[Case]:
             Case("bf16", 128, False, False),
             Case("fp16", 80, False, True),
             Case("fp32", 64, True, False),
+            Case("bf16", 64, True, True, single=True),
         ]
     kinds = ((False, False), (True, False), (False, True))
     return [
         Case(dtype, head_dim, *kind)
         for dtype, head_dim, kind in itertools.product(
-            ("fp32", "fp16", "bf16"), (64, 80, 128, 256), kinds
+            ("fp32", "fp16", "bf16"), (64, 80, 100, 128, 250, 256), kinds
         )
     ]
 
@@ -118,7 +124,7 @@ def _in_another_process(archs: list[int], which: list[Case]) -> list[Record]:
 
 def _compile(arch: int, case: Case) -> Record:
     dtype = next(t for t, name in _TYPES.items() if name == case.dtype)
-    options = forward.launch_options(dtype, case.head_dim, case.has_mask, arch)
+    options = forward.launch_options(dtype, case.head_dim, case.head_dim, case.has_mask, arch)
     block_m, block_n = options.pop("block_m"), options.pop("block_n")
     dim = forward.padded(case.head_dim)
     constants: dict[str, object] = {
@@ -128,26 +134,30 @@ def _compile(arch: int, case: Case) -> Record:
     }  # fmt: skip
     signature: dict[str, str] = {}
     hints: dict[tuple[int], list[list[object]]] = {}
+    # As a launch on contiguous tensors specialises: last strides are the constant 1; addresses are
+    # divisible by 16, and so are head sizes and the other strides where the head size is.
+    aligned: list[list[object]] = [["tt.divisibility", 16]]
+    ones = ["stride_qd", "stride_kd", "stride_vd", "stride_mn", "stride_od", "stride_lm"]
+    if case.single:
+        ones += ["num_heads", "q_len", "kv_len"]
     kernel = forward._forward_kernel
     for index, name in enumerate(kernel.arg_names):
-        # As a launch on contiguous tensors specialises: last strides are the constant 1, the other
-        # strides and all addresses are divisible by 16.
         if name in constants:
             signature[name] = "constexpr"
         elif name == "mask_ptr" and not case.has_mask:
             signature[name], constants[name] = "constexpr", None
-        elif name in ("stride_qd", "stride_kd", "stride_vd", "stride_mn", "stride_od", "stride_lm"):
+        elif name in ones:
             signature[name], constants[name] = "constexpr", 1
         elif name == "scale_log2":
             signature[name] = "fp32"
         elif name.endswith("_ptr"):
             kinds = {"mask_ptr": "u8", "lse_ptr": "fp32"}
             signature[name] = "*" + kinds.get(name, case.dtype)
-            hints[index,] = [["tt.divisibility", 16]]
+            hints[index,] = aligned
         else:
             signature[name] = "i32"
-            if name.startswith("stride_"):
-                hints[index,] = [["tt.divisibility", 16]]
+            if name.startswith(("stride_", "head_dim", "value_dim")) and case.head_dim % 16 == 0:
+                hints[index,] = aligned
     compiled = triton.compile(
         ASTSource(kernel, signature, constants, hints),
         target=GPUTarget("cuda", arch, 32),

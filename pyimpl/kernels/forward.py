@@ -190,25 +190,25 @@ def why_not(query: Tensor, value: Tensor) -> str | None:
 
 
 def launch_options(
-    dtype: torch.dtype, head_dim: int, has_mask: bool, capability: int
+    dtype: torch.dtype, head_dim: int, value_dim: int, has_mask: bool, capability: int
 ) -> dict[str, int]:
     """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch.
 
-    `head_dim` is the larger of the two head sizes; `capability` is 10 × major + minor of the
-    device's compute capability. Chosen from the offline compilation (`python -m
-    pyimpl.kernels.compile`) as large tiles that spill at most 64 bytes a thread and fit into the
-    shared memory of sm_80, sm_90 and sm_100; not tuned for speed.
+    `capability` is 10 × major + minor of the device's compute capability. Chosen from the offline
+    compilation (`python -m pyimpl.kernels.compile`) as large tiles that spill at most 32 bytes a
+    thread and fit into the shared memory of sm_80, sm_90 and sm_100; not tuned for speed.
     """
-    dim = padded(head_dim)
+    dim = padded(max(head_dim, value_dim))
     num_stages = 2
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
         block_m, block_n, num_warps = (32, 32, 4) if dim <= 64 else (32, 16, 8)
+    elif head_dim % 16 or value_dim % 16:
+        # Such rows are loaded element by element, and the addresses of all take registers.
+        block_m, block_n, num_warps = 64 if dim <= 128 else 32, 32, 4 if dim <= 64 else 8
     elif dim <= 128:
-        block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
-        if has_mask:
-            # Each element of the mask has a 64-bit address: a tile of 64 keys spills on sm_80.
-            block_n = 32
+        # So do the addresses of the elements of a mask.
+        block_m, block_n, num_warps = 128, 32 if has_mask else 64, 4 if dim <= 64 else 8
     else:
         block_m, block_n, num_warps = 64, 32, 8
         # Before Hopper the operands come from registers, too few for a second stage.
@@ -293,7 +293,7 @@ def forward_into(
     if refusal is not None:
         raise ValueError(refusal)
     options = launch_options(
-        query.dtype, max(head_dim, value_dim), mask is not None, _capability(query.device)
+        query.dtype, head_dim, value_dim, mask is not None, _capability(query.device)
     )
     block_m = options["block_m"] if block_m is None else block_m
     block_n = options["block_n"] if block_n is None else block_n

@@ -92,8 +92,9 @@ REFUSALS = [
     ({"is_causal": 1}, TypeError, "is_causal must be True or False, not 1"),
     ({"scale": "2"}, TypeError, "scale must be a number or None, not '2'"),
     ({"scale": True}, TypeError, "scale must be a number or None, not True"),
-    ({"scale": float("nan")}, ValueError, "scale must be finite, not nan"),
-    ({"scale": float("-inf")}, ValueError, "scale must be finite, not -inf"),
+    ({"scale": float("nan")}, ValueError, "scale must be finite in torch.float32, not nan"),
+    ({"scale": float("-inf")}, ValueError, "scale must be finite in torch.float32, not -inf"),
+    ({"scale": 1e39}, ValueError, r"scale must be finite in torch.float32, not 1e\+39"),
     ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .*, not 'cuda'"),
 ]
 

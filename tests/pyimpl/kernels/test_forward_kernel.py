@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -98,6 +102,19 @@ def test_nothing_outside_the_tensors_is_read_or_written(dtype, is_causal: bool, 
     for view, buffer in ((out, out_buffer), (lse, lse_buffer)):
         view.fill_(sentinel)
         assert bool((buffer == sentinel).all())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs mmap and mprotect")
+def test_nothing_outside_the_tensors_is_even_touched() -> None:
+    program = Path(__file__).with_name("guarded_memory.py")
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "no access outside\n"), done.stderr
 
 
 def test_any_strides() -> None:

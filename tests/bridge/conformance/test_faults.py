@@ -76,8 +76,9 @@ def test_a_fault_that_no_longer_applies_says_so(families: list[Family]) -> None:
 
 
 def test_a_fault_that_does_not_run_is_no_catch(families: list[Family]) -> None:
-    broken = Fault("broken", "", "state.py", "= step_block(", "= step_blok(")
-    with pytest.raises(FaultError, match=r"does not run: .*NameError"):
+    old = "torch.maximum("
+    broken = Fault("broken", "", "state.py", old, "torch.maxi(", source_of("state.py").count(old))
+    with pytest.raises(FaultError, match=r"does not run: .*AttributeError"):
         plant(broken, families, ["float32"])
 
 

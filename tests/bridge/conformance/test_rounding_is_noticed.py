@@ -1,0 +1,119 @@
+"""An allowance is of use only if it is small: a rounding that the profile does not name exceeds it.
+
+The kernel here rounds one more intermediate result than its profile says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from bridge.conformance.adapters import FlashEmulated, Outputs
+from bridge.conformance.allowance import attention_allowance
+from bridge.conformance.batch import Batch
+from bridge.conformance.run import run
+from bridge.vectors.model import Family
+
+Rounding = Callable[[Tensor], Tensor]
+
+
+def keep(x: Tensor) -> Tensor:
+    return x
+
+
+def to_bfloat16(x: Tensor) -> Tensor:
+    return x.bfloat16().float()
+
+
+def to_float16(x: Tensor) -> Tensor:
+    return x.half().float()
+
+
+def cut_to_tf32(x: Tensor) -> Tensor:
+    return (x.view(torch.int32) & ~0x1FFF).view(torch.float32)
+
+
+class Rough(FlashEmulated):
+    """A flash kernel over tiles of 16 keys with roundings put in; its weights are not rounded."""
+
+    name = "rough"
+
+    def __init__(self, **roundings: Rounding) -> None:
+        super().__init__(16, "unrounded")
+        self.roundings = roundings
+
+    def rounded(self, what: str, x: Tensor) -> Tensor:
+        return self.roundings.get(what, keep)(x)
+
+    def run(self, batch: Batch) -> Outputs:
+        q, k, v = (x.float() for x in (batch.query, batch.key, batch.value))
+        visible = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+        if batch.is_causal:
+            visible = visible.tril()
+        if batch.mask is not None:
+            visible = batch.mask
+        m = q.new_full(q.shape[:-1], -math.inf)
+        l, o = torch.zeros_like(m), q.new_zeros(*q.shape[:-1], v.shape[-1])
+        for start in range(0, k.shape[-2], 16):
+            part = slice(start, start + 16)
+            scores = self.rounded("scores", q @ k[..., part, :].transpose(-1, -2) * batch.scale)
+            scores = scores.masked_fill(~visible[..., part], -math.inf)
+            m_new = torch.maximum(m, scores.amax(-1))
+            anchor = torch.where(torch.isneginf(m_new), 0.0, m_new)
+            alpha, weights = torch.exp(m - anchor), torch.exp(scores - anchor[..., None])
+            l = self.rounded("l", l * alpha + weights.sum(-1))
+            o = self.rounded(
+                "o", o * alpha[..., None] + self.rounded("weights", weights) @ v[..., part, :]
+            )
+            m = m_new
+        empty = torch.isneginf(m)
+        total = torch.where(empty, 1.0, l)
+        return Outputs((o / total[..., None]).to(batch.query.dtype), m + torch.log(total))
+
+
+def test_without_a_rounding_it_passes(families: list[Family]) -> None:
+    for dtype in ("float32", "float16", "bfloat16"):
+        assert run(Rough(), families, dtype).ok
+
+
+@pytest.mark.parametrize(
+    ("dtype", "what", "rounding", "at_least"),
+    [
+        ("float32", "scores", to_bfloat16, 150),
+        ("float32", "o", to_bfloat16, 100),
+        ("float32", "l", to_float16, 30),
+        ("float16", "scores", to_float16, 150),
+        ("float16", "l", to_float16, 30),
+        ("float16", "o", to_float16, 1),
+        ("bfloat16", "scores", to_bfloat16, 150),
+        ("bfloat16", "l", to_bfloat16, 50),
+        ("bfloat16", "o", to_bfloat16, 1),
+    ],
+)
+def test_vectors_notice(
+    dtype: str, what: str, rounding: Rounding, at_least: int, families: list[Family]
+) -> None:
+    """at_least: of how many vectors; an accumulator in the output's format hides best."""
+    assert len(run(Rough(**{what: rounding}), families, dtype).failures) >= at_least
+
+
+@pytest.mark.parametrize("rounding", [to_bfloat16, to_float16, cut_to_tf32])
+def test_rounded_weights_need_real_inputs(rounding: Rounding, families: list[Family]) -> None:
+    """Weights of the exact model are powers of two: no format with enough range rounds them."""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(1, 1, n, 8)) for n in (4, 50, 50))
+    inputs = [torch.from_numpy(x).float() for x in (q, k, v)]
+    q, k, v = (x.double().numpy() for x in inputs)
+    weights = np.exp(q @ k.swapaxes(-1, -2))
+    truth = weights @ v / weights.sum(-1, keepdims=True)
+    adapter = Rough(weights=rounding)
+    allowance = attention_allowance(q, k, v, scale=1.0, profile=adapter.profile("float32", "cpu"))
+    got = adapter.run(Batch((), *inputs, None, False, 1.0)).out.double().numpy()
+    assert (np.abs(got - truth) > 3 * allowance).any()
+    if rounding is to_bfloat16:
+        assert run(adapter, families, "float32").ok

@@ -3,6 +3,8 @@
     python -m pyimpl.kernels.compile                       # every case, as a table
     python -m pyimpl.kernels.compile --arch 90 --quick     # few cases, one architecture
 
+The exit status is 1 if a case spills too much or does not fit into shared memory.
+
 Triton compiles to PTX and calls the `ptxas` that comes with it; no driver and no device are needed.
 Registers and spilled bytes are read from the finished binary with the `cuobjdump` beside it.
 """
@@ -188,6 +190,18 @@ def _resources(cubin: bytes) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+def misfits(records: Iterable[Record]) -> list[str]:
+    """One sentence for each record over `SPILL_LIMIT` or over its `SHARED_MEMORY`."""
+    found = []
+    for r in records:
+        if r.spilled > SPILL_LIMIT:
+            found.append(f"sm_{r.arch}, {r.case}: {r.spilled} bytes spilled, over {SPILL_LIMIT}")
+        if r.shared > SHARED_MEMORY[r.arch]:
+            limit = SHARED_MEMORY[r.arch]
+            found.append(f"sm_{r.arch}, {r.case}: {r.shared} bytes of shared memory, over {limit}")
+    return found
+
+
 def table(records: Iterable[Record]) -> str:
     """The records as text, one line each."""
     lines = [
@@ -204,8 +218,8 @@ def table(records: Iterable[Record]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """The command line described at the top of this module."""
+def main(arguments: list[str] | None = None) -> int:
+    """The command line described at the top of this module; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m pyimpl.kernels.compile")
     parser.add_argument("--arch", type=int, action="append", choices=ARCHITECTURES)
     parser.add_argument("--quick", action="store_true", help="few cases")
@@ -217,13 +231,16 @@ def main(arguments: list[str] | None = None) -> None:
         wanted = json.loads(given.json)
         records = compile_offline(wanted["archs"], [Case(**case) for case in wanted["cases"]])
         print(json.dumps([dataclasses.asdict(record) for record in records]))
-        return
+        return 0
     records = compile_offline(given.arch or ARCHITECTURES, cases(given.quick))
     print("$ python -m pyimpl.kernels.compile", *sys.argv[1:])
     print(f"Python {platform.python_version()}, torch {torch.__version__}", end=", ")
     print(f"triton {triton.__version__}")
     print(table(records))
+    for sentence in misfits(records):
+        print(sentence, file=sys.stderr)
+    return 1 if misfits(records) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

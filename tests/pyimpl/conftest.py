@@ -2,6 +2,10 @@
 
 import os
 import sys
+from collections.abc import Iterator
+
+import pytest
+import torch
 
 # Triton reads this when a kernel is defined, so it has to be set before pyimpl.kernels is imported.
 os.environ["TRITON_INTERPRET"] = "1"
@@ -14,3 +18,12 @@ if "pyimpl.kernels._numerics" in sys.modules:
             "pyimpl.kernels was imported before tests/pyimpl could set TRITON_INTERPRET=1: "
             "set it for the whole run, or run tests/pyimpl alone"
         )
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread() -> Iterator[None]:
+    """Tensors here are tiny: more threads only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

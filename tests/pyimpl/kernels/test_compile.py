@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pyimpl.kernels.compile import (
@@ -10,6 +12,7 @@ from pyimpl.kernels.compile import (
     SPILL_LIMIT,
     cases,
     compile_offline,
+    misfits,
     table,
 )
 
@@ -19,10 +22,13 @@ def test_quick_cases_fit_every_architecture(capsys: pytest.CaptureFixture[str]) 
     with capsys.disabled():
         print("\n" + table(records))
     assert [r.arch for r in records] == [a for a in ARCHITECTURES for _ in cases(quick=True)]
-    for record in records:
-        assert 0 < record.registers <= 255
-        assert record.spilled <= SPILL_LIMIT
-        assert 0 < record.shared <= SHARED_MEMORY[record.arch]
+    assert all(0 < r.registers <= 255 and r.shared > 0 for r in records)
+    assert misfits(records) == []
+    spilling = replace(records[0], spilled=SPILL_LIMIT + 8)
+    too_large = replace(records[0], shared=SHARED_MEMORY[80] + 1)
+    messages = misfits([spilling, too_large])
+    assert "40 bytes spilled, over 32" in messages[0]
+    assert "166913 bytes of shared memory, over 166912" in messages[1]
 
 
 def test_an_error_of_the_compiler_is_reported() -> None:

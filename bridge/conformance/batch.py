@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -59,13 +60,14 @@ class Batch:
 class Exactly:
     """The exact results of one vector.
 
-    out + out_low: the output as sums of two float64, [q_len, value_dim] each; lse: the log-sum-exp
-    in float64, [q_len], −∞ for a row with every key masked.
+    out + out_low: the output as sums of two float64, [q_len, value_dim] each; lse + lse_low: the
+    log-sum-exp, [q_len] each, −∞ + 0 for a row with every key masked.
     """
 
     out: Array
     out_low: Array
     lse: Array
+    lse_low: Array
 
 
 def array(matrix: Matrix) -> Array:
@@ -92,7 +94,10 @@ def exactly(vector: Vector) -> Exactly:
         ],
         dtype=np.float64,
     )
-    return Exactly(high, low, np.array([row.lse for row in rows], dtype=np.float64))
+    logs = [row.log_sum_exp for row in rows]
+    lse = np.array([float(x) for x in logs], dtype=np.float64)
+    rest = [float(x - Decimal(float(x))) if x.is_finite() else 0.0 for x in logs]
+    return Exactly(high, low, lse, np.array(rest, dtype=np.float64))
 
 
 def batches(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
 Exact = int | Fraction
 Matrix = tuple[tuple[Exact, ...], ...]
+# Digits of a log-sum-exp: float64 has 17.
+_DIGITS = 50
 MaskKind = Literal["none", "causal", "boolean"]
 
 
@@ -46,16 +49,21 @@ class Row:
         """The exact output of this query: value_dim fractions."""
         return tuple(Fraction(n, self.output_denominator) for n in self.numerators)
 
+    @cached_property
+    def log_sum_exp(self) -> Decimal:
+        """The log-sum-exp in base e to 50 digits, ln 2·max + ln denominator; −∞ if every key is
+        masked."""
+        if self.max is None:
+            return Decimal("-Infinity")
+        ratio = Fraction(self.denominator)
+        with localcontext(prec=_DIGITS):
+            log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+            return Decimal(2).ln() * self.max + log
+
     @property
     def lse(self) -> float:
-        """The log-sum-exp in base e, ln 2·max + ln denominator; −∞ if every key is masked."""
-        if self.max is None:
-            return -math.inf
-        ratio = Fraction(self.denominator)
-        if ratio < 2:
-            # Near 1 the logarithm's relative error is that of the distance from 1.
-            return math.log(2.0) * self.max + math.log1p(float(ratio - 1))
-        return math.log(2.0) * self.max + math.log(ratio)
+        """The log-sum-exp in base e, rounded to float64."""
+        return float(self.log_sum_exp)
 
 
 @dataclass(frozen=True)

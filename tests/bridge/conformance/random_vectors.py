@@ -12,7 +12,7 @@ from bridge.vectors.model import Family, Mask, Vector
 
 
 @st.composite
-def vectors(draw: st.DrawFn, largest_score: int = 2000, positive_scale: bool = True) -> Vector:
+def vectors(draw: st.DrawFn, largest_score: int = 2000) -> Vector:
     """A small vector with integer scores, its result computed exactly from the definition."""
     q_len, kv_len = draw(st.integers(1, 4)), draw(st.integers(1, 36))
     head_dim, value_dim = draw(st.integers(1, 3)), draw(st.integers(1, 3))
@@ -31,7 +31,6 @@ def vectors(draw: st.DrawFn, largest_score: int = 2000, positive_scale: bool = T
         flags = st.lists(st.booleans(), min_size=kv_len, max_size=kv_len)
         rows = draw(st.lists(flags, min_size=q_len, max_size=q_len))
         mask = Mask("boolean", tuple(tuple(row) for row in rows))
-    scales = [1, 2] if positive_scale else [1, 2, -1]
     numbers = st.integers(-size, size)
     bare = Vector(
         "random-1",
@@ -43,7 +42,7 @@ def vectors(draw: st.DrawFn, largest_score: int = 2000, positive_scale: bool = T
         kv_len,
         head_dim,
         value_dim,
-        draw(st.sampled_from(scales)),
+        draw(st.sampled_from([1, 2, -1])),
         tuple(tuple(row) for row in matrix(q_len, head_dim, numbers)),
         tuple(tuple(row) for row in matrix(kv_len, head_dim, numbers)),
         tuple(

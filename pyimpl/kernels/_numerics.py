@@ -6,6 +6,9 @@ wrong. So every product and every conversion of a kernel goes through this modul
 widens the operands to float32 by their bits and rounds to nearest, ties to even, by integer
 arithmetic; compiled, it is the plain Triton operation. `INTERPRETED` is a constexpr, so the choice
 is made while compiling and leaves nothing in GPU code.
+
+The interpreter of Triton 3.6 needs numpy below 2.4: it converts one-element arrays to integers in a
+way that numpy 2.4 refuses ("only 0-dimensional arrays can be converted to Python scalars").
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators

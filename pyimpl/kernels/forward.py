@@ -95,7 +95,7 @@ def _over_key_tiles(
                 visible = visible & (tl.load(mask_ptrs, mask=inside, other=0) != 0)
                 # A weight 0 would not silence a NaN: the values of keys that no query sees go.
                 seen = tl.max(visible.to(tl.int32), 0) > 0
-                v = tl.where(seen[:, None], v, 0.0).to(v.dtype)
+                v = tl.where(seen[:, None], v, 0.0)
             s = tl.where(visible, s, float("-inf"))
         m, l, o = _step_block(m, l, o, s, v)
     return m, l, o

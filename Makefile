@@ -1,0 +1,26 @@
+# Two commands do everything: `make verify` and `make test`. Both set the environment up first.
+PYTHON ?= python3
+BIN := .venv/bin
+BRIDGE := $(BIN)/python -m bridge
+
+.PHONY: verify test setup vectors clean
+
+verify: setup ## check every proof, run every implementation on the vectors, print the report
+	@$(BRIDGE) verify
+
+test: setup ## lint, types, Lean build and audit, and the test-suite
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lake build
+	$(BRIDGE) audit
+	$(BIN)/pytest -n 2
+
+setup: ## make .venv with what is needed
+	@$(PYTHON) bridge/bootstrap.py
+
+vectors: setup ## write tests/vectors anew from the Lean definitions
+	@$(BRIDGE) vectors
+
+clean: ## remove what the build made; .venv and the prepared Lean stay
+	rm -rf build dist

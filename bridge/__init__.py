@@ -1,0 +1,1 @@
+"""From the Lean definitions of attention to checked kernels."""

@@ -1,0 +1,162 @@
+"""The command line: `python -m bridge COMMAND`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Problem(click.ClickException):
+    """What the user can mend: one sentence, exit status 2."""
+
+    exit_code = 2
+
+
+def checkout() -> Path:
+    """The root of the checkout. Raises Problem in an installed wheel, which has no Lean sources."""
+    if not (ROOT / "lakefile.lean").exists():
+        raise Problem(f"this command needs a checkout of the project; {ROOT} has no lakefile.lean")
+    return ROOT
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """From the Lean definitions of attention to checked kernels."""
+
+
+@main.command()
+def verify() -> None:
+    """Check every proof, run every implementation on the vectors, and print the report.
+
+    Exit status 0 only if every line of the report is good. Also writes build/report.json and
+    docs/theorems.md.
+    """
+    from bridge.report import tables
+    from bridge.report.verify import Verification, write_report
+
+    root = checkout()
+    console = Console()
+    verification = Verification(root, console)
+    ok = verification.run()
+    path = root / "build" / "report.json"
+    write_report(verification.report, ok, path)
+    tables.show(console, verification.report)
+    verdict = "[green]Everything holds.[/]" if ok else "[red]Not everything holds; see above.[/]"
+    console.print(f"{verdict} The whole report: {path.relative_to(root)}")
+    sys.exit(0 if ok else 1)
+
+
+@main.command()
+def audit() -> None:
+    """Check every declaration of the Lean library from its stored proof terms."""
+    from bridge.report import tables
+    from bridge.report.verify import Verification
+
+    console = Console()
+    verification = Verification(checkout(), console)
+    verification.stage("toolchain", "Lean", verification.find_lean)
+    if verification.lean is None:
+        sys.exit(1)
+    if verification.stage("build", "Proofs checked: lake build", verification.build)["ok"]:
+        verification.stage("audit", "Audit of every declaration", verification.audit)
+    tables.show(console, verification.report)
+    ok = all(section["ok"] for section in verification.report.values())
+    sys.exit(0 if ok and "audit" in verification.report else 1)
+
+
+@main.command()
+def watch() -> None:
+    """Stay resident; check a saved Lean file, then what depends on it, and print messages at once."""
+    from bridge.toolchain import ToolchainError
+    from bridge.toolchain.watch import watch as run
+
+    try:
+        run(checkout())
+    except ToolchainError as error:
+        raise Problem(str(error)) from error
+
+
+@main.command()
+def vectors() -> None:
+    """Write tests/vectors anew by running the Lean definitions."""
+    from bridge.toolchain import ToolchainError, find
+    from bridge.vectors import generate
+    from bridge.vectors.load import VectorError
+
+    root = checkout()
+    try:
+        lean = find(root, announce=click.echo)
+        if not lean.build([generate.MODULE]).ok:
+            raise Problem("the Lean library does not build; see .venv/bin/lake build")
+        changed = generate.replace(lean.run, root / "tests" / "vectors")
+    except (ToolchainError, VectorError) as error:
+        raise Problem(str(error)) from error
+    click.echo("\n".join(f"wrote tests/vectors/{name}" for name in changed) or "nothing changed")
+
+
+@main.command()
+@click.argument("implementation", nargs=-1)
+@click.option("--dtype", multiple=True, help="float64, float32, float16 or bfloat16; default: all.")
+@click.option("--device", default="cpu", show_default=True, help="As PyTorch names it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def conform(
+    implementation: tuple[str, ...], dtype: tuple[str, ...], device: str, as_json: bool
+) -> None:
+    """Run implementations over the vectors; default: those of pyimpl.
+
+    Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
+    """
+    from bridge.conformance import adapters
+    from bridge.conformance.run import run
+    from bridge.report import tables
+    from bridge.vectors.load import VectorError, load
+
+    names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
+    for name in names:
+        if name not in adapters.BUILTIN:
+            known = ", ".join(adapters.BUILTIN)
+            raise Problem(f"IMPLEMENTATION: there is no {name!r}; there are {known}")
+    for name in dtype:
+        if name not in adapters.ALL_DTYPES:
+            known = ", ".join(adapters.ALL_DTYPES)
+            raise Problem(f"--dtype: {name!r} is not a dtype that the vectors run in; {known} are")
+    check_device(device)
+    results = []
+    try:
+        families = load()
+    except VectorError as error:
+        raise Problem(str(error)) from error
+    for name in names:
+        adapter = adapters.builtin(name)
+        for one in adapter.dtypes:
+            if not dtype or one in dtype:
+                click.echo(f"{name} {one} …", err=True)
+                results.append(run(adapter, families, one, device).to_json())
+    if not results:
+        raise Problem(f"--dtype: {', '.join(names)} does not take {', '.join(dtype)}")
+    if as_json:
+        click.echo(json.dumps(results, allow_nan=False))
+    else:
+        tables.implementations(Console(), {"device": device, "results": results})
+    sys.exit(0 if all(result["ok"] for result in results) else 1)
+
+
+def check_device(device: str) -> None:
+    """Raises Problem for a device that PyTorch does not have here."""
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise Problem(f"--device: PyTorch cannot use {device!r} here: {reason}") from error
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m bridge")

@@ -1,0 +1,184 @@
+"""Make the project's environment: `.venv` with everything that `make verify` and `make test` need.
+
+Standard library only, since it runs before anything is installed:
+
+    python3 bridge/bootstrap.py
+
+Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next; two
+runs at once wait for one another. An existing torch (one that the calling Python can import, or one
+already in `.venv`) is used; otherwise what will be downloaded is announced first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "attention-spec.json"
+LOCK_FILE = ROOT / "requirements.lock"
+
+TORCH = "torch==2.13.0"
+OLDEST_TORCH = (2, 6)
+# The Triton that a torch release pins; a CPU build of torch does not bring it.
+TRITON_OF_TORCH = {"2.11": "triton==3.6.0", "2.13": "triton==3.7.1"}
+TRITON = "triton>=3.6,<3.10"
+
+
+class BootstrapError(Exception):
+    """The environment cannot be made. The message is one sentence that says why."""
+
+
+def say(text: str) -> None:
+    print(f"setup: {text}", flush=True)
+
+
+def run(*command: str | Path, quiet: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run a command; its output is shown unless `quiet`."""
+    pipe = subprocess.PIPE if quiet else None
+    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    return subprocess.run(
+        [str(part) for part in command], stdout=pipe, stderr=pipe, text=True, env=environment
+    )
+
+
+def pip(*arguments: str | Path) -> None:
+    """Run pip in the environment, or fail in one sentence."""
+    if run(PYTHON, "-m", "pip", "install", "--progress-bar", "on", *arguments).returncode != 0:
+        what = " ".join(str(a) for a in arguments)
+        raise BootstrapError(
+            f"pip could not install {what}: see its message above (no network? a full disk?); "
+            "run the command again to go on where it stopped"
+        )
+
+
+def fingerprint() -> str:
+    """Changes whenever what is installed has to change."""
+    digest = hashlib.sha256(sys.version.encode())
+    for path in (LOCK_FILE, ROOT / "pyproject.toml", Path(__file__)):
+        digest.update(path.read_bytes())
+    digest.update(str(ROOT).encode())
+    return digest.hexdigest()
+
+
+def is_current(wanted: str) -> bool:
+    try:
+        stamp = json.loads(STAMP.read_text())
+    except (OSError, ValueError):
+        return False
+    return bool(stamp.get("fingerprint") == wanted) and PYTHON.exists()
+
+
+def version_of(package: str, python: str | Path) -> str | None:
+    """The version of a package that a Python can import, or None."""
+    done = run(python, "-c", f"import {package}; print({package}.__version__)", quiet=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", version)[:2])
+
+
+def make_venv() -> None:
+    """A working `.venv`, which sees the calling Python's packages if a usable torch is among them."""
+    if PYTHON.exists() and run(PYTHON, "-m", "pip", "--version", quiet=True).returncode == 0:
+        return
+    if VENV.exists():
+        say("removing a broken .venv")
+        shutil.rmtree(VENV)
+    outside = version_of("torch", sys.executable)
+    options = []
+    if outside and numbers(outside) >= OLDEST_TORCH:
+        say(f"using the torch {outside} of {sys.executable}")
+        options = ["--system-site-packages"]
+    say("creating .venv")
+    if run(sys.executable, "-m", "venv", *options, VENV).returncode != 0:
+        shutil.rmtree(VENV, ignore_errors=True)
+        raise BootstrapError(
+            f"{sys.executable} could not create a virtual environment (on Debian and Ubuntu the "
+            "package python3-venv is needed)"
+        )
+
+
+def announce(spec: str) -> None:
+    """Say what installing torch will download."""
+    report = run(
+        PYTHON, "-m", "pip", "install", "--dry-run", "--quiet", "--report", "-", spec, quiet=True
+    )
+    try:
+        names = [item["metadata"]["name"] for item in json.loads(report.stdout)["install"]]
+    except (ValueError, KeyError):
+        names = []
+    gpu = [name for name in names if name.startswith(("nvidia", "cuda"))]
+    size = "about 3 GB, with the CUDA libraries" if gpu else "about 200 MB"
+    say(f"no torch found: installing {spec} ({size})")
+    if gpu:
+        say("to use another build, stop now, install it into .venv with pip, and run this again")
+
+
+def install_torch() -> None:
+    """torch and the Triton that goes with it, unless they are there."""
+    torch = version_of("torch", PYTHON)
+    if torch is not None and numbers(torch) < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        raise BootstrapError(f"torch {torch} is too old: {oldest} or newer is needed")
+    if torch is None:
+        announce(TORCH)
+        pip(TORCH)
+        torch = TORCH.partition("==")[2]
+    if sys.platform == "linux" and version_of("triton", PYTHON) is None:
+        spec = TRITON_OF_TORCH.get(".".join(torch.split(".")[:2]), TRITON)
+        say(f"installing {spec} (about 200 MB)")
+        pip(spec)
+
+
+def install() -> None:
+    wanted = fingerprint()
+    if is_current(wanted):
+        return
+    make_venv()
+    install_torch()
+    say("installing the packages of requirements.lock (about 250 MB, most of it for lean-dojo)")
+    pip("--require-hashes", "-r", LOCK_FILE)
+    pip("--no-deps", "--no-build-isolation", "--quiet", "-e", ROOT)
+    temporary = STAMP.with_suffix(".tmp")
+    temporary.write_text(json.dumps({"fingerprint": wanted}))
+    temporary.rename(STAMP)
+    say("done")
+
+
+def main() -> int:
+    if sys.version_info < (3, 11):
+        print(f"setup: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
+        return 2
+    try:
+        with open(ROOT / ".setup.lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say("another setup is running; waiting for it")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            install()
+    except BootstrapError as error:
+        print(f"setup: {error}.", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"setup: {error.strerror}: {error.filename}.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nsetup: stopped; run it again to go on", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""`make verify`: run every check of the chain from Lean to kernel, and report."""

@@ -1,0 +1,110 @@
+"""`docs/theorems.md`: each headline theorem beside the code that implements what it speaks of."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from bridge.vectors.model import Family
+from pyimpl._implements import Implementation
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of a source file: `file` relative to the root, 1-based lines, both included."""
+
+    name: str
+    file: str
+    first_line: int
+    last_line: int
+    text: str
+
+    @property
+    def link(self) -> str:
+        """A relative link from `docs/`, with the lines as GitHub understands them."""
+        return f"../{self.file}#L{self.first_line}-L{self.last_line}"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A headline theorem: id and sentence of docs/theorems.toml, statement and what it mentions."""
+
+    id: str
+    sentence: str
+    statement: Excerpt
+    mentions: tuple[str, ...]
+    axioms: tuple[str, ...]
+
+
+def excerpt(root: Path, name: str, file: str, first: int, last: int) -> Excerpt:
+    """These lines of a file, without common indentation."""
+    lines = (root / file).read_text("utf-8").splitlines()[first - 1 : last]
+    return Excerpt(name, file, first, last, textwrap.dedent("\n".join(lines)).rstrip())
+
+
+def statement_only(whole: Excerpt) -> Excerpt:
+    """A theorem without its docstring and its proof: up to the `:=` that ends the statement."""
+    lines = whole.text.split("\n")
+    first = next(n for n, line in enumerate(lines) if re.match(r"(private )?theorem\b", line))
+    kept = []
+    for line in lines[first:]:
+        kept.append(re.sub(r"\s*:=(\s*by)?\s*$", "", line))
+        if kept[-1] != line:
+            break
+        if (cut := re.search(r"\s:=\s", line)) is not None and "fun" not in line[: cut.start()]:
+            kept[-1] = line[: cut.start()]
+            break
+    start = whole.first_line + first
+    return Excerpt(whole.name, whole.file, start, start + len(kept) - 1, "\n".join(kept))
+
+
+def python_excerpts(root: Path, implementations: Sequence[Implementation]) -> dict[str, list[Excerpt]]:
+    """By Lean name, the Python that implements it."""
+    found: dict[str, list[Excerpt]] = {}
+    for one in implementations:
+        file = Path(one.file).resolve().relative_to(root.resolve()).as_posix()
+        name = f"{one.module}.{one.qualname}"
+        found.setdefault(one.lean, []).append(
+            excerpt(root, name, file, one.first_line, one.last_line)
+        )
+    return found
+
+
+def render(
+    headlines: Sequence[Headline],
+    definitions: dict[str, Excerpt],
+    python: dict[str, list[Excerpt]],
+    families: Sequence[Family],
+) -> str:
+    """The page. definitions: the Lean source of each Spec definition, by name."""
+    used = [name for name in definitions if any(name in h.mentions for h in headlines)]
+    shown = [name for name in definitions if name in used or name in python]
+    vectors = {
+        h.id: [
+            (f.name, n)
+            for f in families
+            if (n := sum(v.theorem == h.id or v.lean in h.mentions for v in f.vectors))
+        ]
+        for h in headlines
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bridge.report"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    page: str = environment.get_template("theorems.md.jinja").render(
+        headlines=headlines,
+        definitions={name: definitions[name] for name in shown},
+        python=python,
+        vectors=vectors,
+        anchor=lambda name: re.sub(r"[^a-z0-9-]", "", name.lower()),
+    )
+    return page

@@ -1,0 +1,302 @@
+"""The stages of `make verify`, from Lean to the kernels, and what each found."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from bridge.conformance import adapters, faults, planting
+from bridge.conformance.run import run as run_adapter
+from bridge.report import theorems
+from bridge.report.cache import Cache, digest
+from bridge.report.theorems import Headline
+from bridge.toolchain import Lean, ToolchainError, find
+from bridge.vectors import exact, generate
+from bridge.vectors.load import VectorError, load
+from bridge.vectors.model import Family
+
+Section = dict[str, Any]
+
+
+class Verification:
+    """One run: its stages in order, each a JSON-able section with `ok` and `problems`."""
+
+    def __init__(self, root: Path, console: Console) -> None:
+        self.root = root
+        self.console = console
+        self.cache = Cache(root / "build" / "cache")
+        self.report: dict[str, Section] = {}
+        self.lean: Lean | None = None
+        self.families: list[Family] = []
+
+    def stage(self, name: str, title: str, work: Callable[[], Section]) -> Section:
+        """Run one stage, say how it went, and keep its section."""
+        start = time.monotonic()
+        try:
+            with self.console.status(f"{title} …"):
+                if not self.console.is_terminal:
+                    self.console.print(f"  {title} …")
+                section = work()
+        except (ToolchainError, VectorError, planting.FaultError) as error:
+            section = {"ok": False, "problems": [str(error)]}
+        seconds = time.monotonic() - start
+        section.setdefault("problems", [])
+        section["seconds"] = round(seconds, 2)
+        self.report[name] = section
+        mark = "[green]✔[/]" if section["ok"] else "[red]✘[/]"
+        kept = ", unchanged" if section.get("kept") else ""
+        self.console.print(f"{mark} {title} ({seconds:.1f} s{kept})")
+        for problem in section["problems"][:20]:
+            self.console.print(f"    {problem}", style="red", markup=False, highlight=False)
+        return section
+
+    def note(self, text: str) -> None:
+        self.console.print(f"  {text}", markup=False, highlight=False)
+
+    def run(self) -> bool:
+        """All stages; True if every one of them is good."""
+        self.stage("toolchain", "Lean", self.find_lean)
+        if self.lean is not None:
+            build = self.stage("build", "Proofs checked: lake build", self.build)
+            if build["ok"]:
+                self.stage("audit", "Audit of every declaration", self.audit)
+        vectors = self.stage("vectors", "Vectors", self.vectors)
+        if vectors["ok"]:
+            self.stage("implementations", "Implementations on the vectors", self.implementations)
+            self.stage("faults", "Planted faults", self.faults)
+        if self.report.get("audit", {}).get("listing"):
+            self.stage("docs", "docs/theorems.md", self.docs)
+        wanted = ("toolchain", "build", "audit", "vectors", "implementations", "faults", "docs")
+        return all(self.report.get(name, {}).get("ok") for name in wanted)
+
+    # --- Lean -------------------------------------------------------------------------------------
+
+    def find_lean(self) -> Section:
+        self.lean = find(self.root, announce=self.note)
+        return {"ok": True, "kind": self.lean.kind, "version": self.lean.version}
+
+    def lean_key(self) -> str:
+        assert self.lean is not None
+        files = [self.root / "Attention", self.root / "Attention.lean", self.root / "lakefile.lean"]
+        code = [self.root / "bridge" / "toolchain"]
+        return digest(files + code, self.lean.kind, self.lean.version)
+
+    def build(self) -> Section:
+        assert self.lean is not None
+        result = self.lean.build()
+        problems = [str(m) for m in result.messages if m.severity == "error"]
+        return {
+            "ok": result.ok,
+            "built": len(result.built),
+            "reused": len(result.reused),
+            "kept": not result.built,
+            "problems": problems,
+        }
+
+    def audit(self) -> Section:
+        assert self.lean is not None
+        lean = self.lean
+        audit, kept = self.cache.get(
+            "audit", self.lean_key(), lambda: lean.audit().to_json(), lambda a: bool(a["ok"])
+        )
+        listing = {d["name"]: d for d in audit["declarations"]}
+        headlines, problems = self.headlines(listing)
+        names = implemented_names()
+        for lean_name, python in sorted(names.items()):
+            if lean_name not in listing:
+                problems.append(f"{python} implements {lean_name}, which the library does not have")
+        return {
+            "ok": audit["ok"] and not problems,
+            "kept": kept,
+            "problems": [*audit["problems"], *problems],
+            "declarations": len(listing),
+            "theorems": sum(d["kind"] == "theorem" for d in listing.values()),
+            "replayed": audit["replayed"],
+            "trusted": audit["trusted"],
+            "headlines": headlines,
+            "listing": listing,
+        }
+
+    def headlines(self, listing: dict[str, Any]) -> tuple[list[Section], list[str]]:
+        """The theorems of docs/theorems.toml with what the audit says of them."""
+        entries = tomllib.loads((self.root / "docs" / "theorems.toml").read_text("utf-8"))["theorem"]
+        found, problems = [], []
+        for entry in entries:
+            declaration = listing.get(entry["lean"])
+            if declaration is None or declaration["kind"] != "theorem":
+                problems.append(f"{entry['id']}: {entry['lean']} is not a theorem of the library")
+                continue
+            spec = [n for n in declaration["mentions"] if n.startswith("Attention.Spec.")]
+            if not spec:
+                problems.append(f"{entry['id']}: its statement mentions no Spec definition")
+            found.append({**entry, **declaration, "mentions": spec})
+        ids = [entry["id"] for entry in entries]
+        problems += [f"{id} is listed twice" for id in sorted({i for i in ids if ids.count(i) > 1})]
+        tested = {v.theorem for family in load() for v in family.vectors}
+        problems += [f"vectors name {id}, which is not listed" for id in sorted(tested - set(ids))]
+        return found, problems
+
+    # --- vectors ----------------------------------------------------------------------------------
+
+    def vectors(self) -> Section:
+        self.families = load()
+        problems = []
+        for family in self.families:
+            for vector in family.vectors:
+                problems += exact.disagreements(vector)
+        kept = False
+        made = self.lean is not None and self.report.get("build", {}).get("ok", False)
+        if made:
+            lean = self.lean
+            assert lean is not None
+            folder = self.root / "tests" / "vectors"
+            found, kept = self.cache.get(
+                "vectors",
+                digest([folder], self.lean_key()),
+                lambda: generate.differences(lean.run, folder),
+                lambda differing: not differing,
+            )
+            if found:
+                found.append("to write them anew: .venv/bin/python -m bridge vectors")
+            problems += found
+        else:
+            problems.append("not compared with what the Lean definitions yield: Lean did not build")
+        return {
+            "ok": not problems,
+            "kept": kept,
+            "problems": problems,
+            "families": {family.name: len(family.vectors) for family in self.families},
+        }
+
+    # --- implementations --------------------------------------------------------------------------
+
+    def python_key(self) -> str:
+        folders = ["pyimpl", "bridge/conformance", "bridge/vectors", "tests/vectors"]
+        versions = [torch.__version__, triton_version(), platform.machine(), sys.version]
+        return digest([self.root / f for f in folders], *versions, str(torch.cuda.is_available()))
+
+    def implementations(self) -> Section:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+
+        def compute() -> list[Any]:
+            results = []
+            for name in adapters.BUILTIN:
+                adapter = adapters.builtin(name)
+                for dtype in adapter.dtypes:
+                    start = time.monotonic()
+                    results.append(run_adapter(adapter, self.families, dtype, device).to_json())
+                    self.note(f"{name} {dtype}: {time.monotonic() - start:.1f} s")
+            return results
+
+        results, kept = self.cache.get(
+            "implementations", self.python_key(), compute, lambda rs: all(r["ok"] for r in rs)
+        )
+        problems = []
+        for result in results:
+            failed = [v for v in result["vectors"] if v["status"] == "failed"]
+            label = f"{result['adapter']} {result['dtype']}"
+            if failed:
+                problems.append(f"{label}: {len(failed)} vectors fail, first {failed[0]['id']}")
+            elif not result["ok"]:
+                problems.append(f"{label}: no vector could be judged")
+        return {
+            "ok": not problems,
+            "kept": kept,
+            "problems": problems,
+            "device": device,
+            "results": results,
+        }
+
+    def faults(self) -> Section:
+        def compute() -> list[Any]:
+            return [
+                result.to_json()
+                for result in planting.plant_all(
+                    faults.FAULTS, self.families, progress=lambda f: self.note(f.name)
+                )
+            ]
+
+        results, kept = self.cache.get(
+            "faults", self.python_key(), compute, lambda rs: all(r["caught"] for r in rs)
+        )
+        problems = [f"{r['name']} is caught by no vector" for r in results if not r["caught"]]
+        return {"ok": not problems, "kept": kept, "problems": problems, "results": results}
+
+    # --- docs -------------------------------------------------------------------------------------
+
+    def docs(self) -> Section:
+        listing = self.report["audit"]["listing"]
+
+        def source(name: str) -> theorems.Excerpt:
+            d = listing[name]
+            return theorems.excerpt(self.root, name, d["file"], d["first_line"], d["last_line"])
+
+        headlines = [
+            Headline(
+                h["id"],
+                h["sentence"],
+                theorems.statement_only(source(h["name"])),
+                tuple(h["mentions"]),
+                tuple(h["axioms"]),
+            )
+            for h in self.report["audit"]["headlines"]
+        ]
+        definitions = {n: source(n) for n in listing if n.startswith("Attention.Spec.")}
+        python = theorems.python_excerpts(self.root, known_implementations())
+        text = theorems.render(headlines, definitions, python, self.families)
+        page = self.root / "docs" / "theorems.md"
+        unchanged = page.exists() and page.read_text("utf-8") == text
+        if not unchanged:
+            temporary = page.with_suffix(".tmp")
+            temporary.write_text(text, "utf-8")
+            temporary.rename(page)
+        return {"ok": True, "kept": unchanged, "theorems": len(headlines)}
+
+
+def triton_version() -> str:
+    try:
+        import triton
+    except ImportError:
+        return "none"
+    return str(triton.__version__)
+
+
+def known_implementations() -> list[Any]:
+    """Every recorded implementation; importing the modules records them."""
+    adapters.interpret_without_gpu()
+    import pyimpl.kernels.forward
+    import pyimpl.reference
+    import pyimpl.state
+    import pyimpl.tiled
+    from pyimpl._implements import implementations
+
+    return implementations()
+
+
+def implemented_names() -> dict[str, str]:
+    """Lean name → the Python object that says it implements it."""
+    return {one.lean: f"{one.module}.{one.qualname}" for one in known_implementations()}
+
+
+def write_report(report: dict[str, Section], ok: bool, path: Path) -> None:
+    """`build/report.json`: every section, without the audit's whole listing."""
+    sections = {
+        name: {key: value for key, value in section.items() if key != "listing"}
+        for name, section in report.items()
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(
+        json.dumps({"ok": ok, **sections}, indent=1, ensure_ascii=False, default=asdict), "utf-8"
+    )
+    temporary.rename(path)

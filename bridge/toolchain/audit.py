@@ -1,0 +1,67 @@
+"""The audit of a library: what its declarations are, rest on, and whether the kernel agrees."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+# What Lean's own logic assumes. Anything else among the axioms is a finding.
+STANDARD_AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound"})
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One declaration that stands in a file.
+
+    axioms: those of Lean's logic that its own terms and those of the library reach; mentions: the
+    constants of the library in its type. Lines are 1-based, both included.
+    """
+
+    name: str
+    kind: str
+    module: str
+    file: str
+    first_line: int
+    last_line: int
+    axioms: tuple[str, ...]
+    mentions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """declarations: those that stand in a file; problems: one sentence each; replayed: how many
+    constants the kernel has checked again; trusted: a sentence on what is taken on trust."""
+
+    declarations: tuple[Declaration, ...]
+    problems: tuple[str, ...]
+    replayed: int
+    trusted: str
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems and bool(self.declarations)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "ok": self.ok}
+
+
+def findings(answer: dict[str, Any], place: dict[str, Any] | None, file: str) -> list[str]:
+    """What is wrong with one constant, a sentence each."""
+    label = f"{file}: {answer['name']}"
+    found = []
+    if answer["kind"] == "axiom":
+        found.append(f"{label} is an axiom")
+    if answer["unsafe"]:
+        found.append(f"{label} is unsafe or partial")
+    for axiom in answer["axioms"]:
+        if axiom == "sorryAx":
+            found.append(f"{label} uses sorry")
+        elif axiom in ("Lean.ofReduceBool", "Lean.ofReduceNat", "Lean.trustCompiler"):
+            found.append(f"{label} trusts the compiler ({axiom})")
+        elif axiom not in STANDARD_AXIOMS and axiom != answer["name"]:
+            found.append(f"{label} rests on {axiom}")
+    if place is not None and place["implemented_by"]:
+        found.append(f"{label} is implemented_by something else")
+    if place is not None and place["extern"]:
+        found.append(f"{label} is extern")
+    return found

@@ -1,0 +1,52 @@
+"""Which Lean to use: a native one if there is one, otherwise the embedded one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bridge.toolchain.embedded import EmbeddedLean
+from bridge.toolchain.native import NativeLean
+from bridge.toolchain.prepare import prepare
+
+Lean = EmbeddedLean | NativeLean
+
+
+def native_lake() -> Path | None:
+    """A `lake` on PATH that works and is not this project's console script of that name."""
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        found = shutil.which("lake", path=folder) if folder else None
+        if found is None or _is_ours(Path(found)):
+            continue
+        try:
+            done = subprocess.run([found, "--version"], capture_output=True, timeout=600)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if done.returncode == 0:
+            return Path(found)
+    return None
+
+
+def _is_ours(path: Path) -> bool:
+    if path.parent.resolve() == Path(sys.prefix, "bin").resolve():
+        return True
+    try:
+        return b"bridge.toolchain.lake" in path.read_bytes()[:4096]
+    except OSError:
+        return True
+
+
+def find(root: Path, announce: Callable[[str], None]) -> Lean:
+    """The Lean for the project at `root`; the embedded one is prepared if need be.
+
+    `announce` is called with a sentence about whatever takes long. Raises ToolchainError where
+    there is none to be had.
+    """
+    lake = native_lake()
+    if lake is not None:
+        return NativeLean(root, lake)
+    return EmbeddedLean(root, prepare(announce))

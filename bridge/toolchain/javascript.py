@@ -1,0 +1,87 @@
+"""The changes to `lean.js` that go with the smaller module, and those that make it usable here."""
+
+from __future__ import annotations
+
+import re
+
+from bridge.toolchain.errors import ToolchainError
+
+# Binary search in the symbol file: what `dlsym` answers before it looks among the exports.
+_LOOKUP = """var leanSymbols;function leanSymbol(name){
+if(!leanSymbols)leanSymbols=require("fs").readFileSync(__dirname+"/lean.sym");
+var b=leanSymbols,n=b.readUInt32LE(0),names=4+12*n,key=Buffer.from(name),low=0,high=n-1;
+while(low<=high){var mid=(low+high)>>1,at=names+b.readUInt32LE(4+12*mid),
+end=at+b.readUInt32LE(8+12*mid),order=b.compare(key,0,key.length,at,end);
+if(order==0)return b.readUInt32LE(12+12*mid);if(order<0)low=mid+1;else high=mid-1}return 0}
+"""
+
+_DLSYM = "__dlsym_js=(handle,symbol,symbolIndex)=>{symbol=UTF8ToString(symbol);"
+_MOUNTS = 'FS.mount(NODEFS,{root:"/home"},"/home");FS.mount(NODEFS,{root:"/tmp"},"/tmp");'
+_WORKER = '{workerData:"em-pthread",name:"em-pthread"}'
+
+_TTY_READ = (
+    "get_char(stream.tty)}catch(e){throw new FS.ErrnoError(29)}if(result===undefined&&bytesRead===0)"
+    "{throw new FS.ErrnoError(6)}if(result===null||result===undefined)break;bytesRead++;"
+    "buffer[offset+i]=result"
+)
+
+# (what for, text that occurs once, its replacement)
+PATCHES = (
+    ("look symbols up in the symbol file", _DLSYM,
+     _DLSYM + "{var found=leanSymbol(symbol);if(found)return found}"),
+    ("start one worker thread, not four", "var pthreadPoolSize=4;", "var pthreadPoolSize=1;"),
+    ("let a read of standard input wait", "process.stdin.fd", "0"),
+    ("let a read of a pipe end with the line, not when the reader's buffer is full", _TTY_READ,
+     _TTY_READ + ";if(result===10)break"),
+    ("deep terms need a deeper stack than a worker's 4 MB", _WORKER,
+     _WORKER[:-1] + ",resourceLimits:{stackSizeMb:256,maxOldGenerationSizeMb:4096}}"),
+    ("see every folder of the machine, not /home and /tmp alone; pass the environment on", _MOUNTS,
+     'Object.assign(ENV,process.env);for(const d of require("fs").readdirSync("/",'
+     '{withFileTypes:true}))if(d.isDirectory()&&!["dev","proc","sys"].includes(d.name)){'
+     'const r="/"+d.name;try{FS.mkdir(r)}catch{}FS.mount(NODEFS,{root:r},r)}'),
+)  # fmt: skip
+
+_ASSIGN = "function assignWasmExports(wasmExports){"
+
+
+class Glue:
+    """`lean.js` in its parts: the text before the 200,000 variables, their names, the assignments of
+    exports to them, and the rest."""
+
+    def __init__(self, text: str) -> None:
+        start = text.find(_ASSIGN)
+        variables = re.search(r"var (_[A-Za-z0-9_$]+,){200,}", text[: max(start, 0)])
+        if start < 0 or variables is None:
+            raise ToolchainError("lean.js is not laid out as expected (no table of exports)")
+        end = text.index("}", start)
+        self.head = text[: variables.start()]
+        self.variables = text[variables.start() + 4 : start].rstrip(";").split(",")
+        self.assignments = text[start + len(_ASSIGN) : end].split(";")
+        self.tail = text[end + 1 :]
+        identifiers = re.findall(r"[A-Za-z_$][A-Za-z0-9_$]*", self.head + self.tail)
+        self.used = set(identifiers)
+
+    def shrunk(self, kept: frozenset[str]) -> str:
+        """The text with only the variables that it uses, and with the patches.
+
+        Raises ToolchainError where a patch does not apply or a kept variable has no export.
+        """
+        assignments, assigned = [], set()
+        for assignment in filter(None, self.assignments):
+            # name=wasmExports["export"], or with several names in a chain
+            *targets, source = assignment.split("=")
+            if targets[0] in self.used or "wasmTable" in targets:
+                export = re.match(r'wasmExports\["([^"]+)"\]', source)
+                if export is None or export[1] not in kept:
+                    raise ToolchainError(f"lean.js needs an export that is gone: {assignment[:80]}")
+                assignments.append(assignment)
+                assigned.update(targets)
+        names = [name for name in self.variables if name in assigned or name in self.used]
+        text = (
+            f"{_LOOKUP}{self.head}var {','.join(names)};{_ASSIGN}{';'.join(assignments)}}}{self.tail}"
+        )
+        for purpose, old, new in PATCHES:
+            if text.count(old) != 1:
+                raise ToolchainError(f"lean.js is not laid out as expected ({purpose})")
+            text = text.replace(old, new)
+        return text

@@ -1,0 +1,115 @@
+module
+
+public import Bridge.Repair
+public import Lean.Compiler.ExternAttr
+public import Lean.Compiler.ImplementedByAttr
+public import Lean.DeclarationRange
+public import Lean.Elab.Frontend
+
+public section
+
+/-! # Builds modules, one after the other, in one process
+
+Reads requests from standard input, a line each: module, source file, stock output, runnable output,
+separated by tabs. Answers each with lines that begin with `@@` and hold JSON: its messages and
+declarations, then one line that ends it. The import state of Lean's own modules is kept from request to
+request. Ends with standard input.
+
+Two things are written for a module. Stock: what `lean -o` writes, for the audit. Runnable: one `.olean`
+as `Bridge.Repair` describes it, for other modules to import and for running. -/
+
+namespace Bridge.Build
+
+open Lean Elab
+
+/-- The modules that come with Lean. -/
+def isExternal (module : Name) : Bool :=
+  match module.getRoot with
+  | .str _ root => root == "Init" || root == "Std" || root == "Lean" || root == "Lake"
+  | _ => false
+
+/-- Import states of sets of external modules. -/
+abbrev Kept := IO.Ref (List (Array Name × ImportState))
+
+def findKept (key : Array Name) : List (Array Name × ImportState) → Option ImportState
+  | [] => none
+  | (modules, state) :: rest => if modules == key then some state else findKept key rest
+
+def importAll (kept : Kept) (imports : Array Import) : IO Environment := do
+  let external := imports.filter fun i => isExternal i.module
+  let key := external.map fun i => i.module
+  let base ← match findKept key (← kept.get) with
+    | some state => pure state
+    | none => do
+      let (_, state) ← (importModulesCore external (globalLevel := .exported)
+        (isExported := true)).run default
+      kept.modify fun states => (key, state) :: states
+      pure state
+  let (_, state) ← (importModulesCore imports (globalLevel := .exported)
+    (isExported := true)).run base
+  finalizeImport state imports {} 0 false true (level := .exported) (isModule := true)
+
+unsafe def writeRunnable (env : Environment) (file : System.FilePath) : IO Unit := do
+  let data ← mkModuleData env .exported
+  let code := (IR.getDecls env).toArray.qsort fun (a b : IR.Decl) => Name.quickLt a.name b.name
+  let entries := Repair.withCode (unsafeCast code) data.entries 0 #[]
+  saveModuleData file env.mainModule (Repair.declareCodeNames { data with entries })
+
+/-- Where a declaration stands, and what of it later steps cannot find out. -/
+def printDeclaration (env : Environment) (name : Name) : IO Unit := do
+  let some ranges := declRangeExt.find? (level := .server) env name | return ()
+  IO.println ("@@ " ++ (Json.mkObj [
+    ("declaration", toJson (privateToUserName name).toString),
+    ("first_line", toJson ranges.range.pos.line),
+    ("last_line", toJson ranges.range.endPos.line),
+    ("implemented_by", toJson (Compiler.getImplementedBy? env name).isSome),
+    ("extern", toJson (isExtern env name))]).compress)
+
+def printDeclarations (env : Environment) : List Name → IO Unit
+  | [] => return ()
+  | name :: rest => do
+    printDeclaration env name
+    printDeclarations env rest
+
+/-- Prints messages; whether one is an error. -/
+def printMessages : List Message → IO Bool
+  | [] => return false
+  | message :: rest => do
+    IO.println ("@@ " ++ (Json.mkObj [("message", toJson (← message.toJson))]).compress)
+    let failed ← printMessages rest
+    return failed || message.severity matches .error
+
+unsafe def build (kept : Kept) (module file stock runnable : String) : IO Bool := do
+  let input ← IO.FS.readFile file
+  let context := Parser.mkInputContext input file
+  let (header, parserState, messages) ← Parser.parseHeader context
+  let header : HeaderSyntax := header
+  let env ← importAll kept header.imports
+  let state := Command.mkState (env.setMainModule module.toName) messages {}
+  let state := (← IO.processCommands context parserState state).commandState
+  let failed ← printMessages state.messages.toList
+  unless failed do
+    writeModule state.env stock
+    writeRunnable state.env runnable
+    printDeclarations state.env (state.env.constants.map₂.toList.map fun (name, _) => name)
+  return !failed
+
+def answer (module : String) (ok : Bool) (problem : String) : IO Unit := do
+  IO.println ("@@ " ++ (Json.mkObj [("done", toJson module), ("ok", toJson ok),
+    ("problem", toJson problem)]).compress)
+  (← IO.getStdout).flush
+
+unsafe def serve (kept : Kept) (stdin : IO.FS.Stream) : IO Unit := do
+  let line ← stdin.getLine
+  if line.isEmpty then return ()
+  match line.trimAscii.toString.splitOn "\t" with
+  | [module, file, stock, runnable] =>
+    try answer module (← build kept module file stock runnable) ""
+    catch error => answer module false (toString error)
+  | _ => answer "" false ("not a request: " ++ line)
+  serve kept stdin
+
+unsafe def main (_ : List String) : IO Unit := do
+  serve (← IO.mkRef []) (← IO.getStdin)
+
+end Bridge.Build

@@ -1,0 +1,70 @@
+"""What a build says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of Lean about a place: line 1-based, column 0-based, as Lean counts."""
+
+    severity: Severity
+    file: str
+    line: int
+    column: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.file}:{self.line}:{self.column}: {self.text}"
+
+
+@dataclass(frozen=True)
+class ModuleResult:
+    """What became of one module. reused: nothing had changed. skipped: an import had failed."""
+
+    name: str
+    ok: bool
+    reused: bool = False
+    skipped: bool = False
+    seconds: float = 0.0
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What became of a build."""
+
+    modules: tuple[ModuleResult, ...]
+    seconds: float
+    output: str = field(default="", repr=False)
+    status: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 0 and all(m.ok for m in self.modules)
+
+    @property
+    def built(self) -> tuple[str, ...]:
+        return tuple(m.name for m in self.modules if not m.reused and not m.skipped)
+
+    @property
+    def reused(self) -> tuple[str, ...]:
+        return tuple(m.name for m in self.modules if m.reused)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(message for m in self.modules for message in m.messages)
+
+
+def message_of(answer: dict[str, Any], file: str) -> Message:
+    """A message from Lean's own JSON."""
+    severity: Severity = {"error": "error", "warning": "warning"}.get(  # type: ignore[assignment]
+        answer["severity"], "info"
+    )
+    position = answer["pos"]
+    text = "\n".join(filter(None, [answer.get("caption"), answer["data"].rstrip("\n")]))
+    return Message(severity, file, position["line"], position["column"], text)

@@ -1,0 +1,110 @@
+"""The modules of the library: which files they are, what they import, and a hash that decides
+whether they have to be built again."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bridge.toolchain.errors import ToolchainError
+
+# Modules that come with Lean.
+EXTERNAL = ("Init", "Std", "Lean", "Lake")
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<module>module|prelude)\b|(?:public\s+)?(?:meta\s+)?import\s+(?:all\s+)?"
+    r"(?P<name>(?:«[^»\n]+»|[^\s.«»]+)(?:\.(?:«[^»\n]+»|[^\s.«»]+))*))"
+)
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the library. imports: those of the library, not Lean's own."""
+
+    name: str
+    file: Path
+    text: str
+    imports: tuple[str, ...]
+
+
+def strip_comments(text: str) -> str:
+    """The text with comments replaced by spaces, lines kept. Block comments nest; strings do not
+    occur where this is used."""
+    out, depth, at = [], 0, 0
+    while at < len(text):
+        pair = text[at : at + 2]
+        if pair == "/-":
+            depth, at = depth + 1, at + 2
+        elif pair == "-/" and depth:
+            depth, at = depth - 1, at + 2
+        elif depth == 0 and pair == "--":
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+        else:
+            out.append(text[at] if depth == 0 or text[at] == "\n" else " ")
+            at += 1
+    return "".join(out)
+
+
+def header_imports(text: str) -> list[str]:
+    """The modules that a source imports, in order."""
+    clean, at, found = strip_comments(text), 0, []
+    while (match := _TOKEN.match(clean, at)) is not None:
+        if match["name"]:
+            found.append(match["name"].replace("«", "").replace("»", ""))
+        at = match.end()
+    return found
+
+
+def is_external(name: str) -> bool:
+    return name.split(".")[0] in EXTERNAL
+
+
+def file_of(root: Path, name: str) -> Path:
+    return root.joinpath(*name.split(".")).with_suffix(".lean")
+
+
+def closure(root: Path, targets: Iterable[str]) -> list[Module]:
+    """The targets and all that they import, imports first.
+
+    Raises ToolchainError for a module without a file and for an import cycle.
+    """
+    done: dict[str, Module] = {}
+    path: list[str] = []
+
+    def visit(name: str, wanted_by: str) -> None:
+        if name in done:
+            return
+        if name in path:
+            cycle = " → ".join([*path[path.index(name) :], name])
+            raise ToolchainError(f"import cycle: {cycle}")
+        file = file_of(root, name)
+        try:
+            text = file.read_text("utf-8")
+        except OSError as error:
+            where = f"{wanted_by} imports {name}, but " if wanted_by else ""
+            raise ToolchainError(f"{where}{file.relative_to(root)} cannot be read") from error
+        imports = tuple(i for i in header_imports(text) if not is_external(i))
+        path.append(name)
+        for one in imports:
+            visit(one, name)
+        path.pop()
+        done[name] = Module(name, file, text, imports)
+
+    for target in targets:
+        visit(target, "")
+    return list(done.values())
+
+
+def hashes(modules: Sequence[Module], toolchain: str) -> dict[str, str]:
+    """Module → hash of its text, the hashes of its imports, and the toolchain."""
+    found: dict[str, str] = {}
+    for module in modules:
+        total = hashlib.sha256(f"{toolchain}\0{module.text}\0".encode())
+        for name in module.imports:
+            total.update(found[name].encode())
+        found[module.name] = total.hexdigest()
+    return found

@@ -1,0 +1,142 @@
+"""A native Lean, by its own `lake`.
+
+Written to the documentation of Lake and Lean 4.28; no native Lean was at hand to try it with, and
+docs/embedded-lean.md says so. A GitHub workflow runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from bridge.toolchain import lakefile, modules
+from bridge.toolchain.audit import STANDARD_AXIOMS, Audit, Declaration, findings
+from bridge.toolchain.errors import ToolchainError
+from bridge.toolchain.messages import BuildResult, Message, ModuleResult, Severity
+
+_MESSAGE = re.compile(r"(error|warning|info): ([^:\n]+\.lean):(\d+):(\d+): ((?:.|\n(?![a-z✔✖⚠ℹ]))*)")
+_RUNNER = """import {module}
+def main (args : List String) : IO Unit := {module}.main args
+"""
+_LISTING = Path(__file__).with_name("native_audit.lean")
+
+
+class NativeLean:
+    """Lean as elan installs it: everything is left to `lake`."""
+
+    kind: Literal["native"] = "native"
+
+    def __init__(self, root: Path, lake: Path) -> None:
+        self.root = root
+        self.lake = lake
+        self.version = self._lake("--version").stdout.strip()
+
+    def _lake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.lake), *arguments]
+        try:
+            return subprocess.run(command, cwd=self.root, capture_output=True, text=True)
+        except OSError as error:
+            raise ToolchainError(f"{self.lake} does not start: {error.strerror}") from error
+
+    def build(self, targets: Sequence[str] = (), on_module: object = None) -> BuildResult:
+        """`lake build`."""
+        start = time.monotonic()
+        done = self._lake("build", *targets)
+        output = done.stdout + done.stderr
+        messages: dict[str, list[Message]] = {}
+        for severity, file, line, column, text in _MESSAGE.findall(output):
+            kind: Severity = severity
+            name = ".".join(Path(file).with_suffix("").parts)
+            messages.setdefault(name, []).append(
+                Message(kind, file, int(line), int(column), text.rstrip())
+            )
+        built = re.findall(r"\[\d+/\d+\] (?:Built|Building|Replayed) (\S+)", output)
+        results = tuple(
+            ModuleResult(
+                name,
+                all(m.severity != "error" for m in messages.get(name, [])),
+                reused=f"Replayed {name}" in output,
+                messages=tuple(messages.get(name, [])),
+            )
+            for name in dict.fromkeys([*built, *messages])
+        )
+        return BuildResult(results, time.monotonic() - start, output, done.returncode)
+
+    def _run_file(self, name: str, text: str, arguments: Sequence[str]) -> str:
+        """Run a Lean file that is no module, so that it sees everything of what it imports."""
+        folder = self.root / "build" / "lean"
+        folder.mkdir(parents=True, exist_ok=True)
+        script = folder / f"{name}.lean"
+        script.write_text(text, "utf-8")
+        done = self._lake("env", "lean", "--run", str(script), *arguments)
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip()
+            raise ToolchainError(f"{name}: {said[-1000:] or 'Lean gave no reason'}")
+        return done.stdout
+
+    def run(self, module: str, arguments: Sequence[str] = ()) -> None:
+        """Run `main : List String → IO Unit` of a built module of the library."""
+        self._run_file(f"Run{module.replace('.', '')}", _RUNNER.format(module=module), arguments)
+
+    def audit(self) -> Audit:
+        """List every declaration with `collectAxioms`, and print `#print axioms` for each theorem."""
+        library = lakefile.read(self.root / "lakefile.lean")
+        graph = modules.closure(self.root, library.defaults)
+        files = {m.name: m.file.relative_to(self.root).as_posix() for m in graph}
+        imports = "".join(f"import {name}\n" for name in library.defaults)
+        text = imports + _LISTING.read_text("utf-8")
+        answers: list[dict[str, Any]] = [
+            json.loads(line[3:])
+            for line in self._run_file("Audit", text, list(files)).splitlines()
+            if line.startswith("@@ {")
+        ]
+        problems, declarations = [], []
+        for answer in answers:
+            file = files[answer["module"]]
+            place = answer if answer["first_line"] else None
+            problems += findings(answer, place, file)
+            if place is not None and not answer["internal"]:
+                declarations.append(
+                    Declaration(
+                        answer["name"],
+                        answer["kind"],
+                        answer["module"],
+                        file,
+                        answer["first_line"],
+                        answer["last_line"],
+                        tuple(answer["axioms"]),
+                        tuple(answer["mentions"]),
+                    )
+                )
+        theorems = [d.name for d in declarations if d.kind == "theorem"]
+        problems += self._print_axioms(imports, theorems)
+        trusted = "the axioms are those of `#print axioms`, Lean's own modules included"
+        declarations.sort(key=lambda d: (list(files).index(d.module), d.first_line, d.name))
+        return Audit(tuple(declarations), tuple(sorted(problems)), len(answers), trusted)
+
+    def _print_axioms(self, imports: str, theorems: Sequence[str]) -> list[str]:
+        """A second look at the theorems, by Lean's own command."""
+        text = imports + "".join(f"#print axioms {name}\n" for name in theorems)
+        script = self.root / "build" / "lean" / "PrintAxioms.lean"
+        script.write_text(text, "utf-8")
+        done = self._lake("env", "lean", str(script))
+        output = " ".join(done.stdout.split())
+        said = re.findall(
+            r"'([^']+)' (?:does not depend on any axioms|depends on axioms: \[([^\]]*)\])", output
+        )
+        found = []
+        if done.returncode != 0 or len(said) != len(theorems):
+            found.append(
+                f"#print axioms answered for {len(said)} of {len(theorems)} theorems: "
+                f"{(done.stderr or done.stdout).strip()[:500]}"
+            )
+        for name, axioms in said:
+            strange = {a.strip() for a in axioms.split(",") if a.strip()} - STANDARD_AXIOMS
+            if strange:
+                found.append(f"{name} rests on {', '.join(sorted(strange))}")
+        return found

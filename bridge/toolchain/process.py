@@ -1,0 +1,118 @@
+"""Start the embedded Lean and talk to it: requests on standard input, answers as `@@ {json}` lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bridge.toolchain.errors import ToolchainError
+from bridge.toolchain.node import Node
+
+# KiB of stack for Lean's own threads. Interpreted recursion needs far more than the default.
+THREAD_STACK = 200_000
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A Node and the folder with `lean.js`, `lean.wasm` and `lean.sym`."""
+
+    node: Node
+    folder: Path
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line that runs Lean with these arguments."""
+        script = str(self.folder / "lean.js")
+        return [str(self.node.node), script, f"--tstack={THREAD_STACK}", *arguments]
+
+
+class LeanProcess:
+    """A running Lean. A context manager: it is ended with the context.
+
+    Lean prints other things besides answers (`[DEBUG…]` lines, an echo of its input); the last of
+    them are kept, for the message when it ends unexpectedly.
+    """
+
+    def __init__(
+        self, runtime: Runtime, arguments: Sequence[str], *, lean_path: Sequence[Path], cwd: Path
+    ) -> None:
+        self.noise: deque[str] = deque(maxlen=12)
+        self.process = subprocess.Popen(
+            runtime.command(*arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+            env={**os.environ, "LEAN_PATH": os.pathsep.join(str(p) for p in lean_path)},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:  # what was still to be written has no reader any more
+                    pass
+        self.process.wait()
+
+    def send(self, text: str) -> None:
+        """Write to its standard input. Raises ToolchainError if it has ended."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(text.encode())
+            self.process.stdin.flush()
+        except OSError as error:
+            raise self._ended() from error
+
+    def close_input(self) -> None:
+        """No more requests."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def lines(self) -> Iterator[str]:
+        """Its output, line by line, until it ends."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            yield line.decode("utf-8", "replace").rstrip("\n")
+
+    def answers(self) -> Iterator[dict[str, Any]]:
+        """Its answers, one after the other. Raises ToolchainError if it ends before the reader
+        stops asking."""
+        for line in self.lines():
+            if line.startswith("@@ {"):
+                yield json.loads(line[3:])
+            elif not line.startswith("[DEBUG"):
+                self.noise.append(line)
+        raise self._ended()
+
+    def _ended(self) -> ToolchainError:
+        status = self.process.wait()
+        said = " / ".join(line for line in self.noise if line.strip())[-500:]
+        if "out of memory" in said:
+            return ToolchainError("the embedded Lean ran out of memory (its limit is 2 GiB)")
+        return ToolchainError(f"the embedded Lean ended with status {status}: {said or 'no output'}")
+
+    def memory(self) -> int:
+        """Resident memory in bytes, or 0 where the system does not tell."""
+        try:
+            status = Path(f"/proc/{self.process.pid}/status").read_text()
+        except OSError:
+            return 0
+        sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")]
+        return int(sizes[0]) * 1024 if sizes else 0

@@ -1,0 +1,70 @@
+"""Make the vector files by running the Lean definitions over the exact model."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bridge.vectors.load import load
+
+MODULE = "Attention.Vectors.Main"
+
+# Runs `main` of a Lean module with arguments; raises what the toolchain raises.
+RunMain = Callable[[str, list[str]], str]
+
+
+def generate(run_main: RunMain, folder: Path) -> list[Path]:
+    """Write every family's file into `folder`, an existing one, and check what was written.
+
+    Raises VectorError for a file that is not what it should be.
+    """
+    run_main(MODULE, [str(folder.resolve())])
+    load(folder)
+    return sorted(folder.glob("*.json"))
+
+
+def differences(run_main: RunMain, committed: Path) -> list[str]:
+    """How the committed files differ from what the definitions yield now, one sentence each."""
+    with tempfile.TemporaryDirectory(prefix="vectors-") as name:
+        fresh = {path.name: path.read_bytes() for path in generate(run_main, Path(name))}
+    kept = {path.name: path.read_bytes() for path in committed.glob("*.json")}
+    found = []
+    for file in sorted(fresh.keys() | kept.keys()):
+        if file not in kept:
+            found.append(f"{file} is made by the Lean definitions and is not committed")
+        elif file not in fresh:
+            found.append(f"{file} is committed and the Lean definitions do not make it")
+        elif fresh[file] != kept[file]:
+            line = next(
+                n
+                for n, (a, b) in enumerate(
+                    zip(fresh[file].split(b"\n") + [b""], kept[file].split(b"\n") + [b""]), 1
+                )
+                if a != b
+            )
+            found.append(
+                f"{file} differs from what the Lean definitions yield, first in line {line}"
+            )
+    return found
+
+
+def replace(run_main: RunMain, committed: Path) -> list[str]:
+    """Write the committed files anew; the names of those that changed."""
+    with tempfile.TemporaryDirectory(prefix="vectors-") as name:
+        fresh = generate(run_main, Path(name))
+        changed = []
+        committed.mkdir(parents=True, exist_ok=True)
+        for path in fresh:
+            target = committed / path.name
+            if not target.exists() or target.read_bytes() != path.read_bytes():
+                temporary = target.with_suffix(".tmp")
+                shutil.copyfile(path, temporary)
+                temporary.rename(target)
+                changed.append(path.name)
+        for old in committed.glob("*.json"):
+            if old.name not in {path.name for path in fresh}:
+                old.unlink()
+                changed.append(old.name)
+    return changed

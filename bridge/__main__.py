@@ -72,7 +72,7 @@ def audit() -> None:
 
 @main.command()
 def watch() -> None:
-    """Stay resident; check a saved Lean file, then what depends on it, and print messages at once."""
+    """Stay resident; recheck a saved Lean file, then what depends on it."""
     from bridge.toolchain import ToolchainError
     from bridge.toolchain.watch import watch as run
 

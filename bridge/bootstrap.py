@@ -4,9 +4,9 @@ Standard library only, since it runs before anything is installed:
 
     python3 bridge/bootstrap.py
 
-Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next; two
-runs at once wait for one another. An existing torch (one that the calling Python can import, or one
-already in `.venv`) is used; otherwise what will be downloaded is announced first.
+Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next, and
+two runs at once wait for one another. An existing torch (one that the calling Python can import, or
+one already in `.venv`) is used; otherwise what will be downloaded is announced first.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def make_venv() -> None:
-    """A working `.venv`, which sees the calling Python's packages if a usable torch is among them."""
+    """A working `.venv`; it sees the calling Python's packages if a usable torch is among them."""
     if PYTHON.exists() and run(PYTHON, "-m", "pip", "--version", quiet=True).returncode == 0:
         return
     if VENV.exists():
@@ -157,7 +157,7 @@ def install() -> None:
 
 
 def main() -> int:
-    if sys.version_info < (3, 11):
+    if sys.hexversion < 0x030B0000:
         print(f"setup: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
         return 2
     try:

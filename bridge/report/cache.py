@@ -13,7 +13,9 @@ def digest(paths: Iterable[Path], *facts: str) -> str:
     """A hash of the contents of files (folders: all their files, byte code aside) and of facts."""
     found: set[Path] = set()
     for path in paths:
-        found.update(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else found.add(path)
+        found.update(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else found.add(
+            path
+        )
     total = hashlib.sha256()
     for path in sorted(p for p in found if p.suffix != ".pyc"):
         total.update(str(path).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bridge.conformance.planting import FaultResult, shares
+from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]
 
@@ -25,15 +26,21 @@ def _ratio(value: Any) -> str:
 def theorems(console: Console, audit: Section) -> None:
     table = Table(title="Theorems", title_justify="left")
     for name in ("", "id", "Lean", "axioms"):
-        table.add_column(name, no_wrap=name != "axioms")
+        table.add_column(name, no_wrap=True)
     for h in audit["headlines"]:
-        table.add_row(_mark(True), h["id"], h["name"], ", ".join(h["axioms"]) or "none")
+        strange = sorted(set(h["axioms"]) - STANDARD_AXIOMS)
+        axioms = ", ".join(strange) or ("standard" if h["axioms"] else "none")
+        table.add_row(_mark(not strange), h["id"], h["name"].removeprefix("Attention."), axioms)
     console.print(table)
+    standard = ", ".join(sorted(STANDARD_AXIOMS))
     console.print(
-        f"{audit['declarations']} declarations, {audit['theorems']} of them theorems; no axiom of "
-        f"their own, no sorry, no compiler trust; {audit['replayed']} stored proofs and definitions "
-        f"checked again by the kernel; {audit['trusted']}\n",
+        f"Axioms: those that the library's own terms reach; standard are {standard}.\n"
+        f"{audit['declarations']} declarations, {audit['theorems']} of them theorems; "
+        f"{len(audit['problems'])} findings (own axioms, sorry, compiler trust, unsafe code).\n"
+        f"{audit['replayed']} stored proofs and definitions checked again by the kernel.\n"
+        f"{audit['trusted']}.\n",
         highlight=False,
+        soft_wrap=True,
     )
 
 
@@ -41,7 +48,7 @@ def implementations(console: Console, section: Section) -> None:
     table = Table(title=f"Implementations on {section['device']}", title_justify="left")
     for name in ("", "implementation", "dtype"):
         table.add_column(name, no_wrap=True)
-    for name in ("passed", "failed", "not covered", "largest error/allowance"):
+    for name in ("passed", "failed", "not covered", "error/ allowance"):
         table.add_column(name, justify="right")
     for r in section["results"]:
         states = [v["status"] for v in r["vectors"]]
@@ -51,8 +58,8 @@ def implementations(console: Console, section: Section) -> None:
 
 
 def families(console: Console, report: dict[str, Section]) -> None:
-    """By family: how many vectors; by dtype, the largest error/allowance of the project's own
-    implementations and the share of the planted faults that the family catches."""
+    """By family and dtype: the largest error/allowance of the project's own implementations, and
+    the share of the planted faults that the family catches."""
     results = report["implementations"]["results"]
     own = [r for r in results if r["adapter"].startswith("pyimpl-")]
     dtypes = list(dict.fromkeys(r["dtype"] for r in own))
@@ -61,13 +68,13 @@ def families(console: Console, report: dict[str, Section]) -> None:
         for r in report["faults"]["results"]
     )
     table = Table(
-        title="Vectors by family: largest error/allowance of pyimpl, and planted faults caught",
+        title="Largest error/allowance of pyimpl, and share of the planted faults caught",
         title_justify="left",
     )
     table.add_column("family", no_wrap=True)
     table.add_column("vectors", justify="right")
     for dtype in dtypes:
-        table.add_column(dtype, justify="right")
+        table.add_column(dtype, justify="right", no_wrap=True)
     for family, count in report["vectors"]["families"].items():
         cells = []
         for dtype in dtypes:
@@ -79,24 +86,24 @@ def families(console: Console, report: dict[str, Section]) -> None:
             ]
             numbers = [x for x in ratios if isinstance(x, float)]
             hits, tried = caught.get(dtype, {}).get(family, (0, 0))
-            cells.append(f"{_ratio(max(numbers, default=None))}  {hits}/{tried}")
+            share = f"{hits / tried:4.0%}" if tried else "   –"
+            cells.append(f"{max(numbers, default=0):.2f} {share}")
         table.add_row(family, str(count), *cells)
     console.print(table)
 
 
 def faults(console: Console, section: Section) -> None:
     table = Table(title="Planted faults", title_justify="left")
-    for name in ("", "fault", "in", "caught by", "theorem", "dtypes"):
-        table.add_column(name, no_wrap=name in ("", "fault", "caught by"))
+    for name in ("", "fault", "in pyimpl/", "caught by", "dtypes"):
+        table.add_column(name, no_wrap=True)
     for r in section["results"]:
-        dtypes = [d for d, families in r["families"].items() if any(families.values())]
+        hits = [any(families.values()) for families in r["families"].values()]
         table.add_row(
             _mark(r["caught"]),
             r["name"],
-            r["file"],
+            r["file"].removeprefix("pyimpl/"),
             r["caught_by"] or "nothing",
-            r["theorem"] or "",
-            ", ".join(dtypes),
+            f"{sum(hits)}/{len(hits)}",
         )
     console.print(table)
 

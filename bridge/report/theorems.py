@@ -38,7 +38,6 @@ class Headline:
     sentence: str
     statement: Excerpt
     mentions: tuple[str, ...]
-    axioms: tuple[str, ...]
 
 
 def excerpt(root: Path, name: str, file: str, first: int, last: int) -> Excerpt:
@@ -63,7 +62,9 @@ def statement_only(whole: Excerpt) -> Excerpt:
     return Excerpt(whole.name, whole.file, start, start + len(kept) - 1, "\n".join(kept))
 
 
-def python_excerpts(root: Path, implementations: Sequence[Implementation]) -> dict[str, list[Excerpt]]:
+def python_excerpts(
+    root: Path, implementations: Sequence[Implementation]
+) -> dict[str, list[Excerpt]]:
     """By Lean name, the Python that implements it."""
     found: dict[str, list[Excerpt]] = {}
     for one in implementations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import platform
 import sys
@@ -57,7 +58,9 @@ class Verification:
         kept = ", unchanged" if section.get("kept") else ""
         self.console.print(f"{mark} {title} ({seconds:.1f} s{kept})")
         for problem in section["problems"][:20]:
-            self.console.print(f"    {problem}", style="red", markup=False, highlight=False)
+            self.console.print(
+                f"    {problem}", style="red", markup=False, highlight=False, soft_wrap=True
+            )
         return section
 
     def note(self, text: str) -> None:
@@ -72,8 +75,12 @@ class Verification:
                 self.stage("audit", "Audit of every declaration", self.audit)
         vectors = self.stage("vectors", "Vectors", self.vectors)
         if vectors["ok"]:
-            self.stage("implementations", "Implementations on the vectors", self.implementations)
-            self.stage("faults", "Planted faults", self.faults)
+            done = self.stage(
+                "implementations", "Implementations on the vectors", self.implementations
+            )
+            # A fault planted in something that fails already shows nothing.
+            if done["ok"]:
+                self.stage("faults", "Planted faults", self.faults)
         if self.report.get("audit", {}).get("listing"):
             self.stage("docs", "docs/theorems.md", self.docs)
         wanted = ("toolchain", "build", "audit", "vectors", "implementations", "faults", "docs")
@@ -129,7 +136,9 @@ class Verification:
 
     def headlines(self, listing: dict[str, Any]) -> tuple[list[Section], list[str]]:
         """The theorems of docs/theorems.toml with what the audit says of them."""
-        entries = tomllib.loads((self.root / "docs" / "theorems.toml").read_text("utf-8"))["theorem"]
+        entries = tomllib.loads((self.root / "docs" / "theorems.toml").read_text("utf-8"))[
+            "theorem"
+        ]
         found, problems = [], []
         for entry in entries:
             declaration = listing.get(entry["lean"])
@@ -181,7 +190,13 @@ class Verification:
     # --- implementations --------------------------------------------------------------------------
 
     def python_key(self) -> str:
-        folders = ["pyimpl", "bridge/conformance", "bridge/vectors", "tests/vectors"]
+        folders = [
+            "pyimpl",
+            "bridge/conformance",
+            "bridge/report",
+            "bridge/vectors",
+            "tests/vectors",
+        ]
         versions = [torch.__version__, triton_version(), platform.machine(), sys.version]
         return digest([self.root / f for f in folders], *versions, str(torch.cuda.is_available()))
 
@@ -222,7 +237,10 @@ class Verification:
             return [
                 result.to_json()
                 for result in planting.plant_all(
-                    faults.FAULTS, self.families, progress=lambda f: self.note(f.name)
+                    faults.FAULTS,
+                    self.families,
+                    every_family=True,
+                    progress=lambda fault: self.note(fault.name),
                 )
             ]
 
@@ -247,7 +265,6 @@ class Verification:
                 h["sentence"],
                 theorems.statement_only(source(h["name"])),
                 tuple(h["mentions"]),
-                tuple(h["axioms"]),
             )
             for h in self.report["audit"]["headlines"]
         ]
@@ -274,10 +291,8 @@ def triton_version() -> str:
 def known_implementations() -> list[Any]:
     """Every recorded implementation; importing the modules records them."""
     adapters.interpret_without_gpu()
-    import pyimpl.kernels.forward
-    import pyimpl.reference
-    import pyimpl.state
-    import pyimpl.tiled
+    for name in ("reference", "state", "tiled", "kernels.forward"):
+        importlib.import_module(f"pyimpl.{name}")
     from pyimpl._implements import implementations
 
     return implementations()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from bridge.vectors.load import load
 MODULE = "Attention.Vectors.Main"
 
 # Runs `main` of a Lean module with arguments; raises what the toolchain raises.
-RunMain = Callable[[str, list[str]], str]
+RunMain = Callable[[str, list[str]], None]
 
 
 def generate(run_main: RunMain, folder: Path) -> list[Path]:
@@ -37,13 +38,8 @@ def differences(run_main: RunMain, committed: Path) -> list[str]:
         elif file not in fresh:
             found.append(f"{file} is committed and the Lean definitions do not make it")
         elif fresh[file] != kept[file]:
-            line = next(
-                n
-                for n, (a, b) in enumerate(
-                    zip(fresh[file].split(b"\n") + [b""], kept[file].split(b"\n") + [b""]), 1
-                )
-                if a != b
-            )
+            pairs = itertools.zip_longest(fresh[file].split(b"\n"), kept[file].split(b"\n"))
+            line = next(n for n, (new, old) in enumerate(pairs, 1) if new != old)
             found.append(
                 f"{file} differs from what the Lean definitions yield, first in line {line}"
             )

@@ -4,8 +4,8 @@ Standard library only, since it runs before anything is installed:
 
     python3 bridge/bootstrap.py
 
-Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next, and
-two runs at once wait for one another. An existing torch (one that the calling Python can import, or
+Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next;
+two runs at once wait for each other. An existing torch (one that the calling Python can import, or
 one already in `.venv`) is used; otherwise what will be downloaded is announced first.
 """
 

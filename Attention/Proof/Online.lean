@@ -8,8 +8,8 @@ public section
 /-! # Online softmax computes attention
 
 The heart of it: every update turns the state of a row into the state of a longer row
-(`stepBlock_ofBlock`, `merge_homomorphism`, `step_ofBlock`), as equalities of states. Everything else
-follows. -/
+(`stepBlock_ofBlock`, `merge_homomorphism`, `step_ofBlock`), as equalities of states. Everything
+else follows. -/
 
 namespace Attention.Proof
 

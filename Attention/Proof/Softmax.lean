@@ -183,8 +183,8 @@ private theorem sumOver_id_softmax (row : List (Option S)) :
   rw [softmax_eq, sumOver_map, denominator, ← sumOver_mul_left]
   exact sumOver_congr fun s _ => by grind
 
-/-- **softmax-sum-one**: the softmax weights of a row with an unmasked key sum to 1; those of a fully
-masked row are all 0. -/
+/-- **softmax-sum-one**: the softmax weights of a row with an unmasked key sum to 1; those of a
+fully masked row are all 0. -/
 theorem softmax_sum_one (row : List (Option S)) :
     ((∃ s : S, some s ∈ row) → sumOver (fun p : R => p) (softmax row) = 1) ∧
     ((∀ s ∈ row, s = none) → softmax (R := R) row = row.map fun _ => 0) := by

@@ -72,7 +72,8 @@ def toMask (c : Case) {q_len kv_len : Nat} : Mask q_len kv_len :=
   | .causal => Mask.causal
   | .boolean rows => fun i j => (rows[i.val]!)[j.val]!
 
-/-- Runs the Spec over the exact model: `attention` for the outputs, `Online.ofBlock` for maximum and denominator. -/
+/-- Runs the Spec over the exact model: `attention` for the outputs, `Online.ofBlock` for maximum
+and denominator. -/
 def run (c : Case) : Except String (List RowResult) := do
   let Q ← toMatrix c.q.length c.head_dim c.q
   let K ← toMatrix c.k.length c.head_dim c.k

@@ -7,8 +7,8 @@ public section
 
 /-! # The families of vectors
 
-Each family holds the inputs on which one kind of fault shows. Tiles of 16 are the smallest that tensor cores take, so ragged
-sizes are chosen around multiples of 16. -/
+Each family holds the inputs on which one kind of fault shows. Tiles of 16 are the smallest that
+tensor cores take, so ragged sizes are chosen around multiples of 16. -/
 
 namespace Attention.Vectors
 
@@ -31,8 +31,8 @@ def randomCase (reason : String) (q_len kv_len head_dim : Nat) (value_dim : Nat 
            k := ← intRows bound kv_len head_dim
            v := ← valueRows kv_len value_dim }
 
-/-- A case whose scores are given: key `j` has the score `s j` for every query. Each score is the sum of a multiple of 128 and a
-remainder, so that both are exact in bfloat16. -/
+/-- A case whose scores are given: key `j` has the score `s j` for every query. Each score is the
+sum of a multiple of 128 and a remainder, so that both are exact in bfloat16. -/
 def scoresCase (reason : String) (q_len kv_len value_dim : Nat) (s : Nat → Int) : Gen Case :=
   return { reason, value_dim, head_dim := 2
            q := List.replicate q_len [1, 1]
@@ -80,7 +80,8 @@ def oneKey : Family where
 /-- Sizes that are no multiples of a tile. -/
 def raggedTiles : Family where
   name := "ragged-tiles"
-  about := "Sizes around multiples of 16: a kernel that drops the last tile or lets its padding in fails."
+  about := "Sizes around multiples of 16: a kernel that drops the last tile or lets its padding in \
+    fails."
   theoremId := "flash-eq-attention"
   cases := do
     let fixed ← each
@@ -100,7 +101,8 @@ def raggedTiles : Family where
 /-- Scores far apart, or far from 0. -/
 def largeSpread : Family where
   name := "large-spread"
-  about := "Scores far apart or far from 0: exp overflows without the maximum subtracted, and small weights underflow."
+  about := "Scores far apart or far from 0: exp overflows without the maximum subtracted, and \
+    small weights underflow."
   theoremId := "softmax-shift-invariant"
   cases := do
     let shifted ← each [1000, -1000, 120, -120, 200, -200, 8000, -8000] fun c =>
@@ -116,7 +118,8 @@ def largeSpread : Family where
 /-- All scores of a row equal. -/
 def equalScores : Family where
   name := "equal-scores"
-  about := "Equal scores: the output is the mean of the values, and the denominator is their number."
+  about := "Equal scores: the output is the mean of the values, and the denominator is their \
+    number."
   theoremId := "softmax-sum-one"
   cases := do
     let zeroQueries ← each [1, 2, 3, 7, 16, 17, 40, 65] fun kv_len => do
@@ -130,7 +133,8 @@ def equalScores : Family where
 /-- The maximum comes late, or early. -/
 def maximumMoves : Family where
   name := "maximum-moves"
-  about := "The maximum rises from tile to tile, comes last or comes first: the state must be rescaled, in l and o alike."
+  about := "The maximum rises from tile to tile, comes last or comes first: the state must be \
+    rescaled, in l and o alike."
   theoremId := "online-any-blocks"
   cases := do
     let stairs ← each [(16, 20), (16, 48), (16, 70), (8, 40), (4, 33), (32, 100)] fun (w, kv_len) =>
@@ -151,10 +155,12 @@ def maximumMoves : Family where
 /-- Masks with holes. -/
 def maskedHoles : Family where
   name := "masked-holes"
-  about := "Boolean masks with holes; every query sees at least one key. A masked key has no weight, and a masked tile changes nothing."
+  about := "Boolean masks with holes; every query sees at least one key. A masked key has no \
+    weight, and a masked tile changes nothing."
   theoremId := "flash-eq-attention"
   cases := do
-    let holes ← each [(2, 6, 4), (3, 17, 2), (5, 20, 5), (8, 33, 3), (17, 18, 4), (4, 48, 1), (6, 64, 6)]
+    let holes ← each
+      [(2, 6, 4), (3, 17, 2), (5, 20, 5), (8, 33, 3), (17, 18, 4), (4, 48, 1), (6, 64, 6)]
       fun (q_len, kv_len, num) => do
         let mask ← randomMask q_len kv_len num
         let mask := match mask with
@@ -183,7 +189,8 @@ def maskedHoles : Family where
 /-- Queries that may attend to nothing. -/
 def fullyMasked : Family where
   name := "fully-masked"
-  about := "Queries that may attend to no key: output 0, no NaN, no mean of the values; log-sum-exp −∞."
+  about := "Queries that may attend to no key: output 0, no NaN, no mean of the values; \
+    log-sum-exp −∞."
   theoremId := "flash-eq-attention"
   cases := do
     let none ← each [(1, 1), (2, 5), (3, 16), (4, 17), (17, 20), (2, 40)] fun (q_len, kv_len) =>
@@ -201,7 +208,8 @@ def fullyMasked : Family where
 /-- The causal mask on square sizes. -/
 def causal : Family where
   name := "causal"
-  about := "The causal mask: query i sees the keys up to its own. Off by one, the diagonal shows it."
+  about := "The causal mask: query i sees the keys up to its own. Off by one, the diagonal shows \
+    it."
   theoremId := "flash-eq-attention"
   cases := each
     [(1, 1), (2, 2), (3, 4), (4, 3), (5, 5), (8, 2), (15, 4), (16, 4), (17, 4), (18, 16), (20, 7),
@@ -212,7 +220,8 @@ def causal : Family where
 /-- q_len and kv_len differ. -/
 def unequalLengths : Family where
   name := "unequal-lengths"
-  about := "q_len differs from kv_len, with and without the causal mask (aligned top-left: query i sees keys 0 to i)."
+  about := "q_len differs from kv_len, with and without the causal mask (aligned top-left: query i \
+    sees keys 0 to i)."
   theoremId := "flash-eq-attention"
   cases := do
     let plain ← each [(1, 20), (20, 1), (3, 40), (40, 3), (16, 17), (17, 16), (34, 2), (2, 50)]
@@ -229,11 +238,16 @@ def scales : Family where
   name := "scales"
   about := "Scales other than 1: omitted, applied twice, or replaced by 1/√head_dim, a scale shows."
   theoremId := "flash-eq-attention"
-  cases := each
-    [(2, 4), (3, 4), (-1, 4), (-2, 3), (0, 5), (4, 9), (5, 2), (2, 16), (-3, 16), (7, 1), (3, 25),
-     (1, 36), (2, 64), (1, 100)]
-    fun (scale, head_dim) => randomCase s!"scale {scale}, head_dim {head_dim}" 4 19 head_dim
-      (scale := scale)
+  cases := do
+    let plain ← each
+      [(2, 4), (3, 4), (-1, 4), (-2, 3), (0, 5), (4, 9), (5, 2), (2, 16), (-3, 16), (7, 1), (3, 25),
+       (1, 36), (2, 64), (1, 100)]
+      fun (scale, head_dim) => randomCase s!"scale {scale}, head_dim {head_dim}" 4 19 head_dim
+        (scale := scale)
+    let causal ← each [(-1, 4), (-2, 2), (2, 3), (3, 1), (0, 4), (-3, 9)] fun (scale, head_dim) =>
+      randomCase s!"causal, scale {scale}, head_dim {head_dim}" 19 19 head_dim (scale := scale)
+        (mask := .causal)
+    return plain ++ causal
 
 /-- Every family, in the order of the report. -/
 def families : List Family :=

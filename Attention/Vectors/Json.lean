@@ -6,7 +6,8 @@ public section
 
 /-! # Cases and results as JSON text
 
-Laid out by hand, one field to a line and matrices by rows, so that a change of one number is a change of one line. -/
+Laid out by hand, one field to a line and matrices by rows, so that a change of one number is a
+change of one line. -/
 
 namespace Attention.Vectors.Json
 

@@ -25,7 +25,8 @@ def vectors (family : Family) (i : Nat) : List Case → Except String (List Stri
     | .error e => throw s!"{id}: {e}"
     | .ok rows => return Json.vector id family.theoremId c rows :: (← vectors family (i + 1) cases)
 
-/-- Writes the file of each family; the seed of a family is its place in the list, so a new family at the end changes no other. -/
+/-- Writes the file of each family; the seed of a family is its place in the list, so a new family
+at the end changes no other. -/
 def write (folder : System.FilePath) (seed : Nat) : List Family → IO Unit
   | [] => return ()
   | family :: rest => do

@@ -6,8 +6,8 @@ public section
 
 /-! # Reproducible random inputs
 
-A 64-bit linear congruential generator (multiplier and increment of Knuth's MMIX), computed with natural numbers, so the
-vectors are the same bytes on every machine. -/
+A 64-bit linear congruential generator (multiplier and increment of Knuth's MMIX), computed with
+natural numbers, so the vectors are the same bytes on every machine. -/
 
 namespace Attention.Vectors
 
@@ -33,7 +33,8 @@ def draws {α : Type} (gen : Gen α) : Nat → Gen (List α)
 def intRows (bound : Nat) (m n : Nat) : Gen (List (List Int)) :=
   draws (draws (between (-bound) bound) n) m
 
-/-- A matrix of values x / 2 ^ e with |x| ≤ 64 and e ≤ 3: exact in every floating-point format in use. -/
+/-- A matrix of values x / 2 ^ e with |x| ≤ 64 and e ≤ 3: exact in every floating-point format in
+use. -/
 def valueRows (m n : Nat) : Gen (List (List Rat)) :=
   draws (draws (do return mkRat (← between (-64) 64) (2 ^ (← below 4))) n) m
 

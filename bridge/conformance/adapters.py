@@ -271,8 +271,8 @@ class SdpaFlash(_Builtin):
         return Profile.sdpa_flash(dtype)
 
     def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
-        if vector.mask.kind == "causal" and vector.scale < 0:
-            return "gives NaN for a causal mask with a negative scale"
+        if vector.mask.kind == "causal" and vector.scale <= 0:
+            return "gives NaN for a causal mask with a scale that is not positive"
         if part == "lse" and any(row.max is None for row in vector.expected):
             return "returns 0 instead of −∞ as log-sum-exp of a row with every key masked"
         return None

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 
-def digest(paths: Iterable[Path], *facts: str) -> str:
-    """A hash of the contents of files (folders: all their files, byte code aside) and of facts."""
+def digest(root: Path, parts: Iterable[str], *facts: str) -> str:
+    """A hash of the names and contents of files below `root` (of a folder: all its files, byte code
+    aside), and of facts. Where `root` lies makes no difference."""
     found: set[Path] = set()
-    for path in paths:
+    for part in parts:
+        path = root / part
         found.update(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else found.add(
             path
         )
     total = hashlib.sha256()
     for path in sorted(p for p in found if p.suffix != ".pyc"):
-        total.update(str(path).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        name = path.relative_to(root).as_posix()
+        total.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     for fact in facts:
         total.update(fact.encode() + b"\0")
     return total.hexdigest()[:24]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -94,14 +95,14 @@ def families(console: Console, report: dict[str, Section]) -> None:
 
 def faults(console: Console, section: Section) -> None:
     table = Table(title="Planted faults", title_justify="left")
-    for name in ("", "fault", "in pyimpl/", "caught by", "dtypes"):
+    for name in ("", "fault", "in", "caught by", "dtypes"):
         table.add_column(name, no_wrap=True)
     for r in section["results"]:
         hits = [any(families.values()) for families in r["families"].values()]
         table.add_row(
             _mark(r["caught"]),
             r["name"],
-            r["file"].removeprefix("pyimpl/"),
+            Path(r["file"]).stem,
             r["caught_by"] or "nothing",
             f"{sum(hits)}/{len(hits)}",
         )

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridge.report.theorems import Excerpt, Headline, excerpt, render, statement_only
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("theorem a : 1 = 1 := rfl", "theorem a : 1 = 1"),
+        ("/-- Says. -/\ntheorem a (x : N) :\n    x = x := by\n  rfl", "theorem a (x : N) :\n    x = x"),
+        ("theorem a :\n    f = fun x => x :=\n  rfl", "theorem a :\n    f = fun x => x"),
+        ("private theorem a : P := by simp", "private theorem a : P"),
+    ],
+)  # fmt: skip
+def test_a_statement_is_the_theorem_without_docstring_and_proof(text: str, statement: str) -> None:
+    whole = Excerpt("a", "A.lean", 10, 10 + text.count("\n"), text)
+    cut = statement_only(whole)
+    assert cut.text == statement
+    assert cut.first_line == (11 if text.startswith("/--") else 10)
+    assert cut.last_line == cut.first_line + statement.count("\n")
+
+
+def test_an_excerpt_has_its_lines_without_indentation(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text("class A:\n    def f(self):\n        return 1\n")
+    found = excerpt(tmp_path, "A.f", "f.py", 2, 3)
+    assert found.text == "def f(self):\n    return 1"
+    assert found.link == "../f.py#L2-L3"
+
+
+def test_the_page_puts_lean_and_python_side_by_side() -> None:
+    name = "Attention.Spec.softmax"
+    theorem = Excerpt("t", "Attention/Proof/Softmax.lean", 5, 5, "theorem t : softmax row = row")
+    headline = Headline("softmax-same", "It is the same.", theorem, (name,))
+    definition = Excerpt(name, "Attention/Spec/Softmax.lean", 1, 2, "def softmax := 1")
+    python = {name: [Excerpt("pyimpl.f", "pyimpl/f.py", 3, 4, "def f():\n    pass")]}
+    page = render([headline], {name: definition}, python, [])
+    for part in ("It is the same.", theorem.text, definition.text, "def f():", "#L3-L4"):
+        assert part in page
+    assert "Vectors: none of its own" in page

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bridge.report.verify import Verification, implemented_names
+
+ENTRY = '[[theorem]]\nid = "{id}"\nlean = "{lean}"\nsentence = "Says."\n'
+
+
+def declaration(kind: str = "theorem", mentions: tuple[str, ...] = ("Attention.Spec.f",)) -> Any:
+    return {"name": "A.t", "kind": kind, "mentions": list(mentions), "axioms": []}
+
+
+def problems(folder: Path, toml: str, listing: dict[str, Any]) -> list[str]:
+    (folder / "docs").mkdir()
+    (folder / "docs" / "theorems.toml").write_text(toml)
+    verification = Verification(folder, Console(quiet=True))
+    found = verification.headlines(listing)[1]
+    return [one for one in found if not one.startswith("vectors name")]
+
+
+def test_a_good_headline_has_no_problem(tmp_path: Path) -> None:
+    toml = ENTRY.format(id="a", lean="A.t")
+    assert problems(tmp_path, toml, {"A.t": declaration()}) == []
+
+
+@pytest.mark.parametrize(
+    ("listing", "problem"),
+    [
+        ({}, "a: A.t is not a theorem of the library"),
+        ({"A.t": declaration(kind="definition")}, "a: A.t is not a theorem of the library"),
+        ({"A.t": declaration(mentions=("A.f",))}, "a: its statement mentions no Spec definition"),
+    ],
+)
+def test_a_bad_headline_is_a_problem(tmp_path: Path, listing: dict[str, Any], problem: str) -> None:
+    assert problems(tmp_path, ENTRY.format(id="a", lean="A.t"), listing) == [problem]
+
+
+def test_an_id_is_listed_once(tmp_path: Path) -> None:
+    toml = ENTRY.format(id="a", lean="A.t") * 2
+    assert problems(tmp_path, toml, {"A.t": declaration()}) == ["a is listed twice"]
+
+
+def test_vectors_name_only_listed_theorems(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "theorems.toml").write_text(ENTRY.format(id="a", lean="A.t"))
+    found = Verification(tmp_path, Console(quiet=True)).headlines({"A.t": declaration()})[1]
+    assert "vectors name flash-eq-attention, which is not listed" in found
+
+
+def test_every_part_of_pyimpl_says_what_it_implements() -> None:
+    names = implemented_names()
+    for name in ("softmax", "attention", "flash", "Online.step", "Online.merge", "Online.finish"):
+        assert f"Attention.Spec.{name}" in names

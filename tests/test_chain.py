@@ -1,0 +1,131 @@
+"""Break one link of the chain from Lean to the kernels: `verify` must not end well.
+
+Each test edits a copy of the project and runs `python -m bridge verify` there. The copy starts with
+the results of an unedited copy, whose own run has to end well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """An edit of one file, and the section of the report that has to notice it."""
+
+    file: str
+    old: str
+    new: str
+    noticed_by: str
+
+
+MUTATIONS = {
+    "spec-body-that-theorems-speak-of": Mutation(
+        "Attention/Spec/Online.lean",
+        "    l := α * s.l + sumOver (fun key => rescale key.score m) block",
+        "    l := s.l + sumOver (fun key => rescale key.score m) block",
+        "build",
+    ),
+    # Every theorem about masks holds of any mask; that this one is causal, the vectors say.
+    "spec-body-that-only-vectors-see": Mutation(
+        "Attention/Spec/Attention.lean",
+        "decide (j.val ≤ i.val)",
+        "decide (j.val < i.val)",
+        "vectors",
+    ),
+    "digit-of-a-vector": Mutation(
+        "tests/vectors/one-key.json", '"denominator": "1"', '"denominator": "2"', "vectors"
+    ),
+    "loader-of-expected-values": Mutation(
+        "bridge/vectors/load.py",
+        "tuple(int(x) for x in data",
+        "tuple(-int(x) for x in data",
+        "vectors",
+    ),
+    "implements-name": Mutation(
+        "pyimpl/state.py",
+        '@implements("Attention.Spec.Online.merge")',
+        '@implements("Attention.Spec.Online.mergeAll")',
+        "audit",
+    ),
+    "kernel": Mutation(
+        "pyimpl/kernels/forward.py",
+        "l = alpha * l + tl.sum(p, 1)",
+        "l = l + tl.sum(p, 1)",
+        "implementations",
+    ),
+}
+
+
+def copy_of(source: Path, target: Path) -> None:
+    """The files of the project and what has been built, without the environment."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    for name in listed:
+        if (source / name).exists():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / name, target / name)
+    if (source / "build").exists():
+        shutil.copytree(source / "build", target / "build")
+
+
+def verify(folder: Path) -> tuple[int, dict[str, Any], str]:
+    """Exit status, report and output of `verify` in a copy."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-m", "bridge", "verify"],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=1200,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr, done.stderr
+    report = json.loads((folder / "build" / "report.json").read_text("utf-8"))
+    return done.returncode, report, done.stdout
+
+
+@pytest.fixture(scope="module")
+def unedited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unedited")
+    copy_of(ROOT, folder)
+    status, report, output = verify(folder)
+    assert status == 0, output
+    assert report["ok"] is True
+    return folder
+
+
+def test_the_committed_page_of_theorems_is_current(unedited: Path) -> None:
+    page = Path("docs", "theorems.md")
+    assert (unedited / page).read_bytes() == (ROOT / page).read_bytes()
+
+
+def test_nothing_is_done_twice(unedited: Path) -> None:
+    status, report, _ = verify(unedited)
+    assert status == 0
+    stages = ("build", "audit", "vectors", "implementations", "faults", "docs")
+    assert [report[name]["kept"] for name in stages] == [True] * len(stages)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_broken_link_is_noticed(name: str, unedited: Path, tmp_path: Path) -> None:
+    mutation = MUTATIONS[name]
+    copy_of(unedited, tmp_path)
+    path = tmp_path / mutation.file
+    text = path.read_text("utf-8")
+    assert mutation.old in text, "the edit no longer applies"
+    path.write_text(text.replace(mutation.old, mutation.new, 1), "utf-8")
+    status, report, output = verify(tmp_path)
+    assert status == 1, output
+    assert report["ok"] is False
+    assert report[mutation.noticed_by]["ok"] is False
+    assert report[mutation.noticed_by]["problems"], output

@@ -1,0 +1,72 @@
+"""The texts: links lead somewhere, and what the project says of itself is so."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text("utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)|href=\"([^\"]+)\"", text)
+    for link in (a or b for a, b in links):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link} in {page.name}"
+        if anchor.startswith("L"):
+            first, _, last = anchor.replace("L", "").partition("-")
+            lines = len(target.read_text("utf-8").splitlines())
+            assert 1 <= int(first) <= int(last or first) <= lines, f"{link} in {page.name}"
+        elif anchor:
+            assert anchor in anchors(target.read_text("utf-8")), f"{link} in {page.name}"
+
+
+def test_the_packages_of_the_wheel_are_those_of_the_lock_input() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {*project["dependencies"], *project["optional-dependencies"]["dev"]}
+    chosen = {d for d in declared if d.startswith(("torch", "triton"))}
+    text = (ROOT / "requirements.in").read_text("utf-8")
+    wanted = {line for line in text.splitlines() if line and not line.startswith("#")}
+    assert declared - chosen == wanted
+
+
+def test_every_dependency_is_justified() -> None:
+    text = (ROOT / "requirements.in").read_text("utf-8")
+    reasons = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name = re.split(r"[<>=;]", line)[0]
+            assert re.search(rf"\b{re.escape(name)}\b", reasons), f"{name} has no line"
+
+
+def test_lean_lines_are_at_most_100_columns() -> None:
+    for path in [ROOT / "Attention.lean", *ROOT.glob("Attention/**/*.lean")]:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            assert len(line) <= 100, f"{path.relative_to(ROOT)}:{number}"
+
+
+def test_every_lean_module_is_part_of_the_library() -> None:
+    text = (ROOT / "Attention.lean").read_text("utf-8")
+    named = set(re.findall(r"^public import (\S+)$", text, re.MULTILINE))
+    imported = {
+        name
+        for path in ROOT.glob("Attention/**/*.lean")
+        for name in re.findall(r"^public import (\S+)$", path.read_text("utf-8"), re.MULTILINE)
+    }
+    for path in ROOT.glob("Attention/**/*.lean"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        assert name in named | imported

@@ -1,0 +1,102 @@
+"""The built wheel, installed where there is neither Lean nor the checkout, runs the conformance of
+`pyimpl` on the vectors that it carries."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from email.parser import Parser
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*command: str | Path, cwd: Path, path: str | None = None) -> str:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    if path is not None:
+        environment["PATH"] = path
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT, cwd=ROOT)
+    (found,) = out.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new environment with the wheel. Its dependencies are those of the running environment, put
+    on the path by a `.pth` file: from there `.pth` files are not read, so the checkout's editable
+    install stays out of it."""
+    home = tmp_path_factory.mktemp("home") / "venv"
+    run(sys.executable, "-m", "venv", home, cwd=home.parent)
+    python = home / "bin" / "python"
+    run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel, cwd=home)
+    (site,) = home.glob("lib/*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python
+
+
+def test_it_runs_the_conformance_on_the_packaged_vectors(python: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    output = run(
+        python, "-m", "bridge", "conform", "pyimpl-reference", "pyimpl-tiled", "--dtype", "float32",
+        "--json", cwd=tmp_path, path=str(empty),
+    )  # fmt: skip
+    results = json.loads(output)
+    assert [r["adapter"] for r in results] == ["pyimpl-reference", "pyimpl-tiled"]
+    for result in results:
+        assert result["ok"] is True
+        assert len(result["vectors"]) >= 200
+        assert {v["status"] for v in result["vectors"]} == {"passed"}
+
+
+def test_nothing_of_the_checkout_is_used(python: Path, tmp_path: Path) -> None:
+    code = "import bridge, pyimpl; from bridge.vectors import load; print(bridge.__file__, "
+    code += "pyimpl.__file__, load.default_directory())"
+    output = run(python, "-c", code, cwd=tmp_path)
+    assert str(ROOT) not in output.replace(str(python.parents[1]), "")
+    assert output.count(str(python.parents[1])) == 3
+
+
+def test_commands_that_need_the_checkout_say_so(python: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [python, "-m", "bridge", "verify"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "needs a checkout" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_it_imports_it_declares(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        (metadata,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        fields = Parser().parsestr(archive.read(metadata).decode())
+        sources = [archive.read(n).decode() for n in archive.namelist() if n.endswith(".py")]
+    required = [
+        re.split(r"[<>=!;\[ ]", one)[0].replace("-", "_")
+        for one in fields.get_all("Requires-Dist", [])
+        if "extra ==" not in one
+    ]
+    nodes = [node for text in sources for node in ast.walk(ast.parse(text))]
+    imported = {a.name.split(".")[0] for n in nodes if isinstance(n, ast.Import) for a in n.names}
+    imported |= {
+        n.module.split(".")[0] for n in nodes if isinstance(n, ast.ImportFrom) and n.module
+    }
+    foreign = imported - set(sys.stdlib_module_names) - {"bridge", "pyimpl"}
+    assert foreign <= set(required)

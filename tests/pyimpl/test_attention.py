@@ -66,6 +66,46 @@ def test_rows_without_a_key(backend) -> None:
     assert bool(out[:, :, ~empty].isfinite().all())
 
 
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+def test_a_key_hidden_by_mask_and_causality_together_has_no_influence(backend) -> None:
+    """The mask leaves key 3 to query 0 alone, and causality hides it from query 0."""
+    mask = torch.ones(5, 7, dtype=torch.bool)
+    mask[1:, 3] = False
+    key, value = K.clone(), V.clone()
+    key[:, :, 3], value[:, :, 3] = torch.nan, torch.nan
+    options = {"attn_mask": mask, "is_causal": True, "backend": backend}
+    assert torch.equal(attention(Q, key, value, **options), attention(Q, K, V, **options))
+
+
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_a_query_that_is_not_finite_does_not_pass_for_masked(number: float, backend) -> None:
+    query = Q.clone()
+    query[0, 0, 2, 1] = number
+    out, lse = attention(query, K, V, return_lse=True, backend=backend)
+    assert bool(out[0, 0, 2].isnan().all())
+    assert not bool(lse[0, 0, 2].isfinite())
+    assert float(lse[0, 0, 2]) != -torch.inf
+    assert bool(out[0, 0, :2].isfinite().all())
+
+
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+def test_inputs_with_a_negation_still_due(backend) -> None:
+    """Views whose memory holds the negative of what they stand for."""
+    query, key, value = (torch.complex(x, -x).conj().imag for x in (Q, K, V))
+    assert query.is_neg()
+    assert torch.equal(query, Q)
+    negated = attention(query, key, value, backend=backend)
+    assert torch.equal(negated, attention(Q, K, V, backend=backend))
+
+
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+def test_autocast_has_no_effect(backend) -> None:
+    expected = attention(Q, K, V, backend=backend)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(attention(Q, K, V, backend=backend), expected)
+
+
 def test_inference_on_parameters() -> None:
     parameter = torch.nn.Parameter(Q.clone())
     with torch.no_grad():
@@ -78,6 +118,7 @@ REFUSALS = [
     ({"value": V.int()}, TypeError, "value must be float64, float32, .* not torch.int32"),
     ({"key": K[0]}, ValueError, r"key must be \[batch, heads, .* not of shape \[3, 7, 4\]"),
     ({"key": K.half()}, TypeError, "key must have the dtype of query, torch.float32, not .*16"),
+    ({"query": Q.to_sparse()}, TypeError, "query must be a dense tensor, neither sparse nor"),
     ({"query": META}, ValueError, "key must be on the device of query, meta, not on cpu"),
     ({"key": K[:1]}, ValueError, r"the batch and heads of query, \[2, 3\], not \[1, 3\]"),
     ({"value": V[:, :1]}, ValueError, r"the batch and heads of query, \[2, 3\], not \[2, 1\]"),
@@ -113,6 +154,14 @@ def test_gradients_are_refused() -> None:
         arguments[name] = arguments[name].clone().requires_grad_()
         with pytest.raises(NotImplementedError, match=f"{name} requires a gradient"):
             attention(**arguments)
+
+
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+def test_forward_mode_derivatives_are_refused(backend) -> None:
+    with torch.autograd.forward_ad.dual_level():
+        key = torch.autograd.forward_ad.make_dual(K, torch.ones_like(K))
+        with pytest.raises(NotImplementedError, match="key carries a tangent"):
+            attention(Q, key, V, backend=backend)
 
 
 def test_what_triton_cannot_take_is_refused() -> None:

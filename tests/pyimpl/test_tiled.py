@@ -69,3 +69,10 @@ def test_broadcast_masks_and_inputs() -> None:
     expected = flash(*wide, mask=mask.expand(2, 3, -1, -1).contiguous())[0]
     for m in (mask, mask[0], mask[0, 0], mask.expand(2, 1, -1, -1)):
         assert torch.equal(flash(*wide, mask=m)[0], expected)
+
+
+@pytest.mark.parametrize("blocks", [{"block_m": 0}, {"block_n": 0}, {"block_n": -8}], ids=str)
+def test_tiles_below_one_are_refused(blocks: dict[str, int]) -> None:
+    query, key, value, _ = inputs((1, 1, 3, 4, 2, 2), torch.float32)
+    with pytest.raises(ValueError, match="block_m and block_n must be at least 1"):
+        flash(query, key, value, **blocks)

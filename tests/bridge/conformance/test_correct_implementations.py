@@ -52,7 +52,14 @@ CASES = [(name, dtype) for name, adapter in ADAPTERS.items() for dtype in adapte
 def test_the_vectors(name: str, dtype: str, families: list[Family]) -> None:
     result = run(ADAPTERS[name], families, dtype)
     assert [v.id for v in result.failures] == []
-    assert all(v.status == "passed" for v in result.vectors)
+    # What PyTorch's flash backend is known to get wrong, and nothing else.
+    declared = {
+        v.id
+        for f in families
+        for v in f.vectors
+        if name == "sdpa-flash" and v.mask.kind == "causal" and v.scale <= 0
+    }
+    assert {v.id for v in result.vectors if v.status == "not covered"} == declared
     assert result.ratio is not None
     # Neither so loose that nothing could fail: 1 % is what exact scores leave of a float64 bound.
     assert 0.01 < result.ratio <= 1

@@ -11,7 +11,7 @@ from bridge.report.theorems import Excerpt, Headline, excerpt, render, statement
     ("text", "statement"),
     [
         ("theorem a : 1 = 1 := rfl", "theorem a : 1 = 1"),
-        ("/-- Says. -/\ntheorem a (x : N) :\n    x = x := by\n  rfl", "theorem a (x : N) :\n    x = x"),
+        ("/-- Says. -/\ntheorem a (x : N) :\n    P x := by\n  rfl", "theorem a (x : N) :\n    P x"),
         ("theorem a :\n    f = fun x => x :=\n  rfl", "theorem a :\n    f = fun x => x"),
         ("private theorem a : P := by simp", "private theorem a : P"),
     ],
@@ -40,4 +40,4 @@ def test_the_page_puts_lean_and_python_side_by_side() -> None:
     page = render([headline], {name: definition}, python, [])
     for part in ("It is the same.", theorem.text, definition.text, "def f():", "#L3-L4"):
         assert part in page
-    assert "Vectors: none of its own" in page
+    assert "Vectors: no family names it" in page

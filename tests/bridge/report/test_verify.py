@@ -15,6 +15,11 @@ def declaration(kind: str = "theorem", mentions: tuple[str, ...] = ("Attention.S
     return {"name": "A.t", "kind": kind, "mentions": list(mentions), "axioms": []}
 
 
+def listing(**changes: Any) -> dict[str, Any]:
+    """A library with a theorem that speaks of one of two definitions."""
+    return {"Attention.Spec.f": {}, "A.f": {}, "A.t": declaration(**changes)}
+
+
 def problems(folder: Path, toml: str, listing: dict[str, Any]) -> list[str]:
     (folder / "docs").mkdir()
     (folder / "docs" / "theorems.toml").write_text(toml)
@@ -25,30 +30,30 @@ def problems(folder: Path, toml: str, listing: dict[str, Any]) -> list[str]:
 
 def test_a_good_headline_has_no_problem(tmp_path: Path) -> None:
     toml = ENTRY.format(id="a", lean="A.t")
-    assert problems(tmp_path, toml, {"A.t": declaration()}) == []
+    assert problems(tmp_path, toml, listing()) == []
 
 
 @pytest.mark.parametrize(
-    ("listing", "problem"),
+    ("library", "problem"),
     [
-        ({}, "a: A.t is not a theorem of the library"),
-        ({"A.t": declaration(kind="definition")}, "a: A.t is not a theorem of the library"),
-        ({"A.t": declaration(mentions=("A.f",))}, "a: its statement mentions no Spec definition"),
+        ({"A.f": {}}, "a: A.t is not a theorem of the library"),
+        (listing(kind="definition"), "a: A.t is not a theorem of the library"),
+        (listing(mentions=("A.f",)), "a: its statement mentions no Spec definition"),
     ],
 )
-def test_a_bad_headline_is_a_problem(tmp_path: Path, listing: dict[str, Any], problem: str) -> None:
-    assert problems(tmp_path, ENTRY.format(id="a", lean="A.t"), listing) == [problem]
+def test_a_bad_headline_is_a_problem(tmp_path: Path, library: dict[str, Any], problem: str) -> None:
+    assert problems(tmp_path, ENTRY.format(id="a", lean="A.t"), library) == [problem]
 
 
 def test_an_id_is_listed_once(tmp_path: Path) -> None:
     toml = ENTRY.format(id="a", lean="A.t") * 2
-    assert problems(tmp_path, toml, {"A.t": declaration()}) == ["a is listed twice"]
+    assert problems(tmp_path, toml, listing()) == ["a is listed twice"]
 
 
 def test_vectors_name_only_listed_theorems(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "theorems.toml").write_text(ENTRY.format(id="a", lean="A.t"))
-    found = Verification(tmp_path, Console(quiet=True)).headlines({"A.t": declaration()})[1]
+    found = Verification(tmp_path, Console(quiet=True)).headlines(listing())[1]
     assert "vectors name flash-eq-attention, which is not listed" in found
 
 

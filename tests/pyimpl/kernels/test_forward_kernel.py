@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -274,3 +275,28 @@ def test_refusals() -> None:
 
 def test_padded() -> None:
     assert [padded(n) for n in (1, 16, 17, 64, 65, 256)] == [16, 16, 32, 64, 128, 256]
+
+
+def test_tensors_that_do_not_fit_are_refused() -> None:
+    query, key, value, _ = inputs((1, 2, 5, 7, 4, 6), torch.float32)
+    mask = torch.ones(5, 7, dtype=torch.bool)
+    for change, message in (
+        ({"key": key[..., :3]}, r"key must be .*\[1, 2, 7, 4\] .* not .*\[1, 2, 7, 3\]"),
+        ({"value": value[:, :, :5]}, r"key must be .*\[1, 2, 5, 4\]"),
+        ({"value": value[:, :1]}, r"value must be .*\[1, 2, 7, 6\] .* not .*\[1, 1, 7, 6\]"),
+        ({"key": key.half()}, "key must be torch.float32 .* not torch.float16"),
+        ({"mask": mask.long()}, "mask must be boolean on cpu, not torch.int64 on cpu"),
+        ({"scale": math.nan}, "scale is nan"),
+    ):
+        arguments = {"query": query, "key": key, "value": value, **change}
+        with pytest.raises(ValueError, match=message):
+            forward(**arguments)
+
+
+def test_threads() -> None:
+    """Triton's interpreter is not made for them: launches take turns."""
+    query, key, value, _ = inputs((1, 2, 33, 40, 16, 16), torch.float32)
+    expected = run(query, key, value)[0]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: run(query, key, value)[0], range(8)))
+    assert all(torch.equal(result, expected) for result in results)

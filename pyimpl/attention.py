@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from pyimpl import reference, tiled
 
@@ -55,13 +56,14 @@ def attention(
 
     A key that no query may attend to has no influence, whatever it holds, NaN included. The value
     row of a key that some query may attend to must be finite, even where another query may not: on
-    a tile they share, its product with the weight 0 is NaN if it is not.
+    a tile they share, its product with the weight 0 is NaN if it is not. `torch.autocast` has no
+    effect.
 
     Raises:
         TypeError: an argument of the wrong type or dtype.
         ValueError: shapes, devices or options that do not fit together, or that the backend does
             not take.
-        NotImplementedError: gradients are asked for; there is no backward pass yet.
+        NotImplementedError: gradients or forward-mode derivatives are asked for; there are none yet.
         ImportError: backend "triton" where Triton is not installed.
     """
     _check_tensors(query, key, value)
@@ -92,6 +94,8 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in named.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a torch.Tensor, not {type(tensor).__name__}")
+        if tensor.layout != torch.strided or tensor.is_nested:
+            raise TypeError(f"{name} must be a dense tensor, neither sparse nor nested")
         if tensor.dtype not in DTYPES:
             raise TypeError(
                 f"{name} must be float64, float32, float16 or bfloat16, not {tensor.dtype}"
@@ -124,13 +128,16 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
         )
     if value.shape[2] != key.shape[2]:
         raise ValueError(f"value must have the length of key, {key.shape[2]}, not {value.shape[2]}")
-    if torch.is_grad_enabled():
-        for name, tensor in named.items():
-            if tensor.requires_grad:
-                raise NotImplementedError(
-                    f"{name} requires a gradient, and there is no backward pass yet: "
-                    f"use torch.no_grad() or {name}.detach()"
-                )
+    for name, tensor in named.items():
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise NotImplementedError(
+                f"{name} requires a gradient, and there is no backward pass yet: "
+                f"use torch.no_grad() or {name}.detach()"
+            )
+        if forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
+            raise NotImplementedError(
+                f"{name} carries a tangent, and there is no forward-mode derivative"
+            )
 
 
 def _check_mask(attn_mask: Tensor | None, query: Tensor, key: Tensor) -> None:

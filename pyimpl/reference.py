@@ -24,7 +24,7 @@ def softmax(scores: Tensor) -> Tensor:
     """
     weights = torch.exp(scores)
     total = weights.sum(dim=-1, keepdim=True)
-    return torch.where(total > 0, weights / total, 0.0)
+    return torch.where(total == 0, 0.0, weights / total)
 
 
 @implements("Attention.Spec.safeSoftmax")
@@ -37,7 +37,7 @@ def safe_softmax(scores: Tensor) -> Tensor:
     m = scores.amax(dim=-1, keepdim=True)
     weights = torch.exp(scores - torch.where(torch.isneginf(m), 0.0, m))
     total = weights.sum(dim=-1, keepdim=True)
-    return torch.where(total > 0, weights / total, 0.0)
+    return torch.where(total == 0, 0.0, weights / total)
 
 
 def visible_keys(

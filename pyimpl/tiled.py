@@ -9,6 +9,7 @@ algorithm 1.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -22,6 +23,13 @@ def compute_dtype(dtype: torch.dtype) -> torch.dtype:
     """What a given input dtype is computed in, and its log-sum-exp returned in: float64 for
     float64, otherwise float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """A block in which `torch.autocast` does not lower the products from `compute_dtype`."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
 
 
 @implements("Attention.Spec.flash")
@@ -39,14 +47,20 @@ def flash(
     """Output in the dtype of `query` and natural log-sum-exp in `compute_dtype(query.dtype)`.
 
     Shapes, `mask`, `is_causal`, `scale` and what is returned as in `pyimpl.reference.attention`;
-    `block_m` queries and `block_n` keys to a tile. Products and sums are in `compute_dtype`: on a
-    GPU float32 products follow PyTorch's own setting for TF32. Arguments are not checked here:
+    `block_m` queries and `block_n` keys to a tile, at least 1. Products and sums are in
+    `compute_dtype`, under `torch.autocast` too; float32 products follow PyTorch's own settings
+    (TF32 on a GPU, `torch.set_float32_matmul_precision`). The tensors are not checked here:
     `pyimpl.attention` does.
 
     A key masked for every query of a tile has no influence on that tile, whatever its key and value
     rows hold, NaN included. The value row of a key that some query of the tile may attend to must
     be finite.
+
+    Raises:
+        ValueError: a block size is below 1.
     """
+    if block_m < 1 or block_n < 1:
+        raise ValueError(f"block_m and block_n must be at least 1, not {block_m} and {block_n}")
     q_len, kv_len = query.shape[-2], key.shape[-2]
     dtype = compute_dtype(query.dtype)
     scale = resolve_scale(scale, query.shape[-1])
@@ -67,14 +81,17 @@ def flash(
             last = min(first + block_n, kv_stop)
             scores = q @ k[..., first:last, :].transpose(-1, -2)
             values = v[..., first:last, :]
+            hidden = None
             if is_causal and last - 1 > start:
                 rows = torch.arange(start, stop, device=q.device).unsqueeze(-1)
                 hidden = torch.arange(first, last, device=q.device) > rows
-                scores = scores.masked_fill(hidden, -torch.inf)
             if mask is not None:
-                visible = mask[..., start:stop, first:last]
-                scores = scores.masked_fill(~visible, -torch.inf)
-                values = values.masked_fill(~visible.any(dim=-2).unsqueeze(-1), 0.0)
+                masked = ~mask[..., start:stop, first:last]
+                hidden = masked if hidden is None else hidden | masked
+                # A weight 0 would not silence a NaN: the values of keys that no query sees go.
+                values = values.masked_fill(hidden.all(dim=-2).unsqueeze(-1), 0.0)
+            if hidden is not None:
+                scores = scores.masked_fill(hidden, -torch.inf)
             yield scores, values
 
     for start in range(0, q_len, block_m):
@@ -82,7 +99,8 @@ def flash(
         # The factor is applied once to the queries, not to every score.
         q = scale * query[..., start:stop, :].to(dtype)
         nothing = empty(tuple(q.shape[:-1]), v.shape[-1], dtype=dtype, device=q.device)
-        state = online(nothing, key_tiles(q, start, stop))
+        with _without_autocast(q.device):
+            state = online(nothing, key_tiles(q, start, stop))
         out[..., start:stop, :] = finish(state)
         lse[..., start:stop] = log_sum_exp(state)
     return out, lse

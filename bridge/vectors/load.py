@@ -24,6 +24,8 @@ _MAX_BYTES = 64 * 1024 * 1024
 # A number with at most this many significant bits and a moderate exponent is exact in bfloat16.
 _BF16_BITS = 8
 _BF16_EXPONENT = 120
+# Scales are numbers that a kernel is given: well within float32.
+_LARGEST_SCALE = 1 << 64
 
 
 class VectorError(ValueError):
@@ -267,6 +269,8 @@ class _Reader:
         q_len, kv_len = entry["q_len"], entry["kv_len"]
         head_dim, value_dim = entry["head_dim"], entry["value_dim"]
         scale = self.number(entry["scale"], "scale")
+        if abs(Fraction(scale)) > _LARGEST_SCALE:
+            raise self.fail("scale", "is beyond 2^64")
         q = self.matrix("q", q_len, head_dim, "q_len head_dim")
         k = self.matrix("k", kv_len, head_dim, "kv_len head_dim")
         v = self.matrix("v", kv_len, value_dim, "kv_len value_dim")
@@ -274,7 +278,14 @@ class _Reader:
         if len(entry["expected"]) != q_len:
             raise self.fail("expected", f"has {len(entry['expected'])} rows, but q_len is {q_len}")
         expected = tuple(self.row(i) for i in range(q_len))
+        largest = max(abs(Fraction(x)) for line in v for x in line)
         for i, row in enumerate(expected):
+            for c, numerator in enumerate(row.numerators):
+                if abs(numerator) > largest * row.output_denominator:
+                    raise self.fail(
+                        f"expected[{i}].output.numerators[{c}]",
+                        "makes an output larger than every value, of which it is a mean",
+                    )
             if (row.max is None) == any(mask.visible(i, j) for j in range(kv_len)):
                 raise self.fail(f"expected[{i}].max", "does not agree with the mask")
         return Vector(

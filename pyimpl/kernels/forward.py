@@ -17,8 +17,9 @@ log-sum-exp is stored.
 
 from __future__ import annotations
 
-import contextlib
 import math
+import threading
+from contextlib import AbstractContextManager
 
 import torch
 import triton
@@ -33,6 +34,8 @@ MAX_HEAD_DIM = 256
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 LOG2E = 1.0 / math.log(2.0)
 LN2 = tl.constexpr(math.log(2.0))
+# The interpreter exchanges functions of triton.language while it runs a kernel: one at a time.
+_INTERPRETER = threading.Lock()
 
 
 @implements("Attention.Spec.Online.stepBlock")
@@ -159,8 +162,9 @@ def _forward_kernel(
         scale_log2, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True, IS_CAUSAL, HAS_MASK,
     )  # fmt: skip
 
-    # A query without an unmasked key: output 0, log-sum-exp −∞.
-    none = m == float("-inf")
+    # A query without an unmasked key: output 0, log-sum-exp −∞. With one, 1 ≤ l; asked of m, which
+    # ignores NaN, a row of NaN scores would pass for masked.
+    none = l == 0.0
     l = tl.where(none, 1.0, l)
     o = o / l[:, None]
     lse = m * LN2 + tl.log(l)
@@ -229,6 +233,11 @@ def _capability(device: torch.device) -> int:
     return 10 * major + minor
 
 
+def _launching_on(device: torch.device) -> AbstractContextManager[object]:
+    """A block for a launch, which goes to the current device, that need not be the tensors'."""
+    return torch.cuda.device(device) if device.type == "cuda" else _INTERPRETER
+
+
 def padded(head_dim: int) -> int:
     """The power of two ≥ 16 that a tile of vectors of this size is computed in: `tl.dot` takes no
     other."""
@@ -280,15 +289,30 @@ def forward_into(
     `block_m` and `block_n` (powers of two ≥ 16) default to `launch_options`. A key masked for every
     query of a tile has no influence on that tile, whatever its key and value rows hold, NaN
     included; the value row of a key that some query of the tile may attend to must be finite.
-    Shapes and dtypes of the tensors are not checked here beyond what follows: `pyimpl.attention`
-    does.
+    The tensors are checked so far that the kernel reads nothing outside `query`, `key`, `value` and
+    `mask`; `pyimpl.attention` says more clearly what is wrong.
 
     Raises:
-        ValueError: the dtype, device or head size (see `why_not`), a block size, the scale or the
-            number of tiles is outside what the kernel takes.
+        ValueError: `key`, `value` or `mask` does not fit `query`; the dtype, device or head size
+            (see `why_not`), a block size, the scale or the number of tiles is outside what the
+            kernel takes.
     """
     batch, num_heads, q_len, head_dim = query.shape
     kv_len, value_dim = value.shape[-2:]
+    for name, tensor, shape in (
+        ("key", key, (batch, num_heads, kv_len, head_dim)),
+        ("value", value, (batch, num_heads, kv_len, value_dim)),
+    ):
+        kind = (tensor.dtype, tensor.device)
+        if tensor.shape != shape or kind != (query.dtype, query.device):
+            raise ValueError(
+                f"{name} must be {query.dtype} {list(shape)} on {query.device}, "
+                f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}"
+            )
+    if mask is not None and (mask.dtype != torch.bool or mask.device != query.device):
+        raise ValueError(
+            f"mask must be boolean on {query.device}, not {mask.dtype} on {mask.device}"
+        )
     refusal = why_not(query, value)
     if refusal is not None:
         raise ValueError(refusal)
@@ -302,7 +326,7 @@ def forward_into(
             raise ValueError(f"{name} must be a power of two, at least 16, not {block}")
     scale = resolve_scale(scale, head_dim)
     scale_log2 = scale * LOG2E
-    if abs(scale_log2) > torch.finfo(torch.float32).max:
+    if not abs(scale_log2) <= torch.finfo(torch.float32).max:
         raise ValueError(
             f"scale·log₂e must be within float32 for the Triton kernel; scale is {scale}"
         )
@@ -315,8 +339,9 @@ def forward_into(
     if mask is not None:
         mask = mask_as_4d(mask, q_len, kv_len).expand(batch, num_heads, -1, -1).view(torch.uint8)
         mask_strides = mask.stride()
-    # A launch goes to the current device, which need not be that of the tensors.
-    with torch.cuda.device(query.device) if query.is_cuda else contextlib.nullcontext():
+    # The kernel reads memory as it lies, where a negation may still be due (`z.conj().imag`).
+    query, key, value = query.resolve_neg(), key.resolve_neg(), value.resolve_neg()
+    with _launching_on(query.device):
         _forward_kernel[(num_programs,)](
             query, key, value, mask, out, lse,
             *query.stride(), *key.stride(), *value.stride(),

@@ -79,6 +79,7 @@ def test_a_key_hidden_by_mask_and_causality_together_has_no_influence(backend) -
 
 @pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
 @pytest.mark.parametrize("number", [torch.nan, torch.inf])
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_a_query_that_is_not_finite_does_not_pass_for_masked(number: float, backend) -> None:
     query = Q.clone()
     query[0, 0, 2, 1] = number

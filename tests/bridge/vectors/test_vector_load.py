@@ -169,6 +169,15 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
         put("mask", "rows", ["00", "00"]),
         "field expected[0].max: does not agree with the mask.",
     ),
+    "output beyond every value": (
+        put("expected", 0, "output", "numerators", ["10"]),
+        "field expected[0].output.numerators[0]: makes an output larger than every value, of",
+    ),
+    "output beyond float64": (
+        put("expected", 0, "output", "numerators", ["-1" + "0" * 400]),
+        "field expected[0].output.numerators[0]: makes an output larger than every value, of",
+    ),
+    "scale beyond float64": (put("scale", "1" + "0" * 400), "field scale: is beyond 2^64."),
     "maximum is a fraction": (put("expected", 0, "max", "1/2"), "field expected[0].max:"),
 }
 

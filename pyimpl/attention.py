@@ -63,7 +63,8 @@ def attention(
         TypeError: an argument of the wrong type or dtype.
         ValueError: shapes, devices or options that do not fit together, or that the backend does
             not take.
-        NotImplementedError: gradients or forward-mode derivatives are asked for; there are none yet.
+        NotImplementedError: gradients or forward-mode derivatives are asked for; there are none
+            yet.
         ImportError: backend "triton" where Triton is not installed.
     """
     _check_tensors(query, key, value)

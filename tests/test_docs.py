@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bridge.vectors.load import load
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -33,6 +35,19 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert 1 <= int(first) <= int(last or first) <= lines, f"{link} in {page.name}"
         elif anchor:
             assert anchor in anchors(target.read_text("utf-8")), f"{link} in {page.name}"
+
+
+def test_the_example_of_the_readme_runs() -> None:
+    (example,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    exec(compile(example, "README.md", "exec"), {})
+
+
+def test_the_readme_counts_the_vectors_right() -> None:
+    counts = [len(family.vectors) for family in load()]
+    said = f"{sum(counts)} vectors in {len(counts)} families"
+    assert said in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_packages_of_the_wheel_are_those_of_the_lock_input() -> None:

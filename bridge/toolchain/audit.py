@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 # What Lean's own logic assumes. Anything else among the axioms is a finding.
 STANDARD_AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound"})
+COMPILER_TRUST = frozenset({"Lean.ofReduceBool", "Lean.ofReduceNat", "Lean.trustCompiler"})
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,44 @@ class Audit:
         return {**asdict(self), "ok": self.ok}
 
 
-def findings(answer: dict[str, Any], place: dict[str, Any] | None, file: str) -> list[str]:
+def look_at(
+    answers: Iterable[dict[str, Any]], files: dict[str, str]
+) -> tuple[tuple[Declaration, ...], list[str]]:
+    """Declarations in the order of the files, and findings, from one answer for each constant.
+
+    An answer has `first_line`, `last_line`, `implemented_by` and `extern` if the constant stands in
+    a file, and not if it comes with one that does. `files`: module → file, in order.
+    """
+    declarations, problems = [], []
+    for answer in answers:
+        file = files[answer["module"]]
+        problems += findings(answer, file)
+        if "first_line" in answer and not answer["internal"]:
+            declarations.append(
+                Declaration(
+                    full_name(answer),
+                    answer["kind"],
+                    answer["module"],
+                    file,
+                    answer["first_line"],
+                    answer["last_line"],
+                    tuple(answer["axioms"]),
+                    tuple(answer["mentions"]),
+                )
+            )
+    order = list(files)
+    declarations.sort(key=lambda d: (order.index(d.module), d.first_line, d.name))
+    return tuple(declarations), problems
+
+
+def full_name(answer: dict[str, Any]) -> str:
+    """The name as Lean keeps it: that of a private declaration has its module in it, so that two
+    modules can have private declarations of the same name."""
+    name: str = answer["name"]
+    return f"_private.{answer['module']}.0.{name}" if answer["private"] else name
+
+
+def findings(answer: dict[str, Any], file: str) -> list[str]:
     """What is wrong with one constant, a sentence each."""
     label = f"{file}: {answer['name']}"
     found = []
@@ -55,18 +94,18 @@ def findings(answer: dict[str, Any], place: dict[str, Any] | None, file: str) ->
     if answer["kind"] == "opaque":
         found.append(f"{label} is opaque or partial: what runs is not what is proved")
     # The code of a recursive definition as it was written; nothing safe can mention it.
-    recursion = place is None and answer["name"].endswith("._unsafe_rec")
+    recursion = "first_line" not in answer and answer["name"].endswith("._unsafe_rec")
     if answer["unsafe"] and not recursion:
         found.append(f"{label} is unsafe")
     for axiom in answer["axioms"]:
         if axiom == "sorryAx":
             found.append(f"{label} uses sorry")
-        elif axiom in ("Lean.ofReduceBool", "Lean.ofReduceNat", "Lean.trustCompiler"):
+        elif axiom in COMPILER_TRUST:
             found.append(f"{label} trusts the compiler ({axiom})")
-        elif axiom not in STANDARD_AXIOMS and axiom != answer["name"]:
+        elif axiom not in STANDARD_AXIOMS and axiom != full_name(answer):
             found.append(f"{label} rests on {axiom}")
-    if place is not None and place["implemented_by"]:
+    if answer.get("implemented_by"):
         found.append(f"{label} is implemented_by something else")
-    if place is not None and place["extern"]:
+    if answer.get("extern"):
         found.append(f"{label} is extern")
     return found

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import filelock
 
 from bridge.toolchain import lakefile, modules
-from bridge.toolchain.audit import Audit, Declaration, findings
+from bridge.toolchain.audit import Audit, look_at
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, ModuleResult, message_of
 from bridge.toolchain.modules import Module
 from bridge.toolchain.prepare import Embedded
 from bridge.toolchain.process import LeanProcess
+from bridge.toolchain.store import Store
 
 # Called when a module begins (None) and when it is done.
 OnModule = Callable[[str, ModuleResult | None], None]
+
+# The embedded Lean has 2 GiB at most; a driver near that is replaced by a fresh one.
+_MEMORY_LIMIT = 1_700_000_000
 
 _RUNNER = """module
 public import {module}
@@ -39,16 +43,19 @@ _IN_THREAD = """let task ← IO.asTask (prio := .dedicated) ({module}.main args)
 
 
 class EmbeddedLean:
-    """Builds into `build/lean`: `stock/` (what Lean writes), `runnable/` (what is imported and
-    run), and `state.json` (hashes, messages and declarations of modules that are up to date)."""
+    """Builds into `build/lean`. `announce` is called with a sentence when it has to wait."""
 
     kind: Literal["embedded"] = "embedded"
 
-    def __init__(self, root: Path, prepared: Embedded) -> None:
+    def __init__(
+        self, root: Path, prepared: Embedded, announce: Callable[[str], None] = print
+    ) -> None:
         self.root = root
         self.prepared = prepared
         self.version = f"{prepared.version}, embedded"
         self.folder = root / "build" / "lean"
+        self.store = Store(self.folder)
+        self.announce = announce
         self._driver: LeanProcess | None = None
 
     # --- building ---------------------------------------------------------------------------------
@@ -69,56 +76,50 @@ class EmbeddedLean:
 
         A module is built again if its text, one of its imports or the toolchain has changed. One
         that fails does not stop those that do not need it. Raises ToolchainError for an unknown
-        target, a missing import or an import cycle.
+        target, a missing import, an import cycle, a folder that cannot be written, and a Lean that
+        breaks down; what was built before that stays built.
         """
         self.check_targets(targets)
         start = time.monotonic()
         graph = modules.closure(self.root, targets or self.default_targets())
         wanted = modules.hashes(graph, self.prepared.home.name)
-        with self._alone():
-            state = self._state()
-            try:
-                results = self._build(graph, wanted, state, on_module)
-            finally:
-                self._save(state)
-                if not self._resident:
-                    self.stop()
+        try:
+            with self._alone():
+                results = self._build(graph, wanted, on_module)
+        except OSError as error:
+            raise ToolchainError(
+                f"{error.filename or self.folder} cannot be written: {error.strerror or error}"
+            ) from error
+        finally:
+            if not self._resident:
+                self.stop()
         return BuildResult(tuple(results), time.monotonic() - start)
 
     def _build(
-        self,
-        graph: Sequence[Module],
-        wanted: dict[str, str],
-        state: dict[str, Any],
-        on_module: OnModule | None,
+        self, graph: Sequence[Module], wanted: dict[str, str], on_module: OnModule | None
     ) -> list[ModuleResult]:
+        state = self.store.load()
         results: dict[str, ModuleResult] = {}
-        for module in graph:
+        for number, module in enumerate(graph, 1):
             kept = state.get(module.name)
             if kept is not None and kept["hash"] == wanted[module.name]:
-                result = ModuleResult(
-                    module.name,
-                    True,
-                    reused=True,
-                    messages=tuple(message_of(m, self._name(module)) for m in kept["messages"]),
-                )
+                shown = tuple(message_of(m, self._name(module)) for m in kept["messages"])
+                result = ModuleResult(module.name, True, reused=True, messages=shown)
             elif not all(results[name].ok for name in module.imports):
                 result = ModuleResult(module.name, False, skipped=True)
             else:
                 if on_module is not None:
                     on_module(module.name, None)
-                state.pop(module.name, None)
+                self.store.forget(module.name, state)
                 result = self._build_one(module, wanted[module.name], state)
-            results[module.name] = result
+            results[module.name] = replace(result, number=number, total=len(graph))
             if on_module is not None:
-                on_module(module.name, result)
+                on_module(module.name, results[module.name])
         return list(results.values())
 
     def _build_one(self, module: Module, key: str, state: dict[str, Any]) -> ModuleResult:
         start = time.monotonic()
         stock, runnable = self.stock(module.name), self.runnable(module.name)
-        for path in (stock, runnable):
-            path.parent.mkdir(parents=True, exist_ok=True)
         driver = self._start()
         driver.send(f"{module.name}\t{module.file}\t{stock}\t{runnable}\n")
         messages, declarations = [], []
@@ -132,20 +133,35 @@ class EmbeddedLean:
         if answer["problem"]:
             text = {"severity": "error", "pos": {"line": 1, "column": 0}, "data": answer["problem"]}
             messages.append(text)
-        if answer["ok"]:
+        # A file that was saved meanwhile is not what the hash was taken of.
+        if answer["ok"] and modules.read_source(self.root, module.file) == module.text:
             state[module.name] = {"hash": key, "messages": messages, "declarations": declarations}
+            self.store.save(state)
+        if driver.memory() > _MEMORY_LIMIT:
+            self.stop()
         shown = tuple(message_of(m, self._name(module)) for m in messages)
         seconds = time.monotonic() - start
         return ModuleResult(module.name, answer["ok"], seconds=seconds, messages=shown)
 
     def stock(self, name: str) -> Path:
-        return modules.file_of(self.folder / "stock", name).with_suffix(".olean")
+        return self.store.stock(name)
 
     def runnable(self, name: str) -> Path:
-        return modules.file_of(self.folder / "runnable", name).with_suffix(".olean")
+        return self.store.runnable(name)
 
     def _name(self, module: Module) -> str:
         return module.file.relative_to(self.root).as_posix()
+
+    def _up_to_date(self, targets: Sequence[str]) -> tuple[list[Module], dict[str, Any]]:
+        """The modules that the targets need and their record. Raises ToolchainError if one of them
+        is not built as it stands."""
+        graph = modules.closure(self.root, targets)
+        wanted = modules.hashes(graph, self.prepared.home.name)
+        state = self.store.load()
+        for module in graph:
+            if state.get(module.name, {}).get("hash") != wanted[module.name]:
+                raise ToolchainError(f"{module.name} is not built as it stands now: build it first")
+        return graph, state
 
     # --- the driver -------------------------------------------------------------------------------
 
@@ -172,7 +188,9 @@ class EmbeddedLean:
             self._driver = None
 
     def _start(self) -> LeanProcess:
-        if self._driver is None or self._driver.process.poll() is not None:
+        if self._driver is not None and self._driver.process.poll() is not None:
+            self.stop()
+        if self._driver is None:
             self._driver = self._main_of("Bridge.Build", "Bridge.Build.main args", (), unsafe=True)
         return self._driver
 
@@ -196,6 +214,7 @@ class EmbeddedLean:
 
         Raises ToolchainError with the program's own words if it fails.
         """
+        self._up_to_date([module])
         call = _IN_THREAD.format(module=module)
         with self._main_of(module, call, arguments) as process:
             process.close_input()
@@ -208,72 +227,42 @@ class EmbeddedLean:
     def audit(self) -> Audit:
         """Look through the stored proof terms of the default targets, which have to be built, and
         have the kernel check them again."""
-        graph = modules.closure(self.root, self.default_targets())
-        state = self._state()
+        graph, state = self._up_to_date(self.default_targets())
         files = {module.name: self._name(module) for module in graph}
         places = {
-            (name, d["declaration"]): d
-            for name in files
-            for d in state.get(name, {}).get("declarations", [])
+            (name, d["declaration"]): d for name in files for d in state[name]["declarations"]
         }
-        declarations, problems, replay = [], [], None
+        answers: list[dict[str, Any]] = []
         arguments = [str(self.prepared.shipped)]
         with self._main_of("Bridge.Audit", "Bridge.Audit.main args", arguments) as process:
             process.send("".join(f"{name}\t{self.stock(name)}\n" for name in files))
             process.close_input()
             for answer in process.answers():
                 if "replayed" in answer:
-                    replay = answer
                     break
-                file = files[answer["module"]]
-                place = places.get((answer["module"], answer["name"]))
-                problems += findings(answer, place, file)
-                if place is not None and not answer["internal"]:
-                    declarations.append(
-                        Declaration(
-                            answer["name"],
-                            answer["kind"],
-                            answer["module"],
-                            file,
-                            place["first_line"],
-                            place["last_line"],
-                            tuple(answer["axioms"]),
-                            tuple(answer["mentions"]),
-                        )
-                    )
-        if replay is None or replay["problem"]:
-            reason = "it ended early" if replay is None else replay["problem"]
-            problems.append(f"the kernel does not accept the stored proofs: {reason}")
-        count = 0 if replay is None else replay["trusted"]
+                place = places.get((answer["module"], answer["name"]), {})
+                answers.append({**answer, **place})
+        declarations, problems = look_at(answers, files)
+        if answer["problem"]:
+            problems.append(f"the kernel does not accept the stored proofs: {answer['problem']}")
         trusted = (
-            f"{count} theorems of Lean's own modules are taken on trust (the embedded Lean brings "
-            "their statements and not their proofs)"
+            f"{answer['trusted']} theorems of Lean's own modules are taken on trust (the embedded "
+            "Lean brings their statements and not their proofs)"
         )
-        declarations.sort(key=lambda d: (list(files).index(d.module), d.first_line, d.name))
-        replayed = 0 if replay is None else replay["replayed"]
-        return Audit(tuple(declarations), tuple(sorted(problems)), replayed, trusted)
-
-    # --- state ------------------------------------------------------------------------------------
+        return Audit(declarations, tuple(sorted(problems)), answer["replayed"], trusted)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        """One build of the project at a time."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(self.folder / "lock"):
-            yield
-
-    def _state(self) -> dict[str, Any]:
+        lock = filelock.FileLock(self.folder / "lock")
         try:
-            state = json.loads((self.folder / "state.json").read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return {
-            name: kept
-            for name, kept in state.items()
-            if self.stock(name).exists() and self.runnable(name).exists()
-        }
-
-    def _save(self, state: dict[str, Any]) -> None:
-        temporary = self.folder / "state.tmp"
-        temporary.write_text(json.dumps(state), "utf-8")
-        temporary.rename(self.folder / "state.json")
-        (self.folder / "default.profraw").unlink(missing_ok=True)
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            self.announce("another build of this project is running; waiting for it")
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+            (self.folder / "default.profraw").unlink(missing_ok=True)

@@ -49,4 +49,4 @@ def find(root: Path, announce: Callable[[str], None]) -> Lean:
     lake = native_lake()
     if lake is not None:
         return NativeLean(root, lake)
-    return EmbeddedLean(root, prepare(announce))
+    return EmbeddedLean(root, prepare(announce), announce)

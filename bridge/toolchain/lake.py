@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -48,15 +49,10 @@ def describe(module: ModuleResult, place: str = "") -> Iterator[str]:
 
 def build(lean: EmbeddedLean, targets: Sequence[str]) -> BuildResult:
     """Build and print as Lake does: to standard output, a line for each module."""
-    count = 0
 
     def on_module(_: str, result: ModuleResult | None) -> None:
-        nonlocal count
-        if result is None:
-            return
-        count += 1
-        if not result.reused or result.messages:
-            for line in describe(result, f"[{count}/…] "):
+        if result is not None and (not result.reused or result.messages):
+            for line in describe(result, f"[{result.number}/{result.total}] "):
                 print(line, flush=True)
 
     result = lean.build(targets, on_module)
@@ -85,6 +81,8 @@ def main() -> None:
     real = native_lake()
     if real is not None:
         os.execv(real, ["lake", *arguments])
+    # Ended from outside, it takes the Lean that it started with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(run(arguments))
     except ToolchainError as error:
@@ -108,7 +106,7 @@ def run(arguments: Sequence[str]) -> int:
             shutil.rmtree(package_root() / "build" / "lean", ignore_errors=True)
             return 0
         case ["build", *targets] if not any(t.startswith("-") for t in targets):
-            lean = EmbeddedLean(package_root(), prepare(say))
+            lean = EmbeddedLean(package_root(), prepare(say), say)
             return 0 if build(lean, targets).ok else 1
         case _:
             say(f"error: {' '.join(arguments)!r} is not a command of the embedded lake\n\n{USAGE}")

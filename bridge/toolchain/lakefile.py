@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.toolchain.errors import ToolchainError
-from bridge.toolchain.modules import strip_comments
+from bridge.toolchain.modules import read_source, strip_comments
 
 _NAME = r"(?:«([^»]+)»|([A-Za-z_][A-Za-z0-9_.']*))"
 
@@ -36,10 +36,7 @@ class Lakefile:
 def read(path: Path) -> Lakefile:
     """Parse a lakefile. Raises ToolchainError naming file, line and text for anything that is not
     understood."""
-    try:
-        text = strip_comments(path.read_text("utf-8"))
-    except OSError as error:
-        raise ToolchainError(f"{path} cannot be read: {error.strerror}") from error
+    text = strip_comments(read_source(path.parent, path))
     package = None
     libraries: list[str] = []
     defaults: list[str] = []
@@ -65,6 +62,8 @@ def read(path: Path) -> Lakefile:
             if marked or found[1]:
                 defaults.append(name)
             marked = False
+    if marked:
+        raise ToolchainError(f"{path.name}: no lean_lib follows the last `@[default_target]`")
     if package is None or not libraries:
         raise ToolchainError(f"{path.name}: a package and at least one lean_lib are needed")
     return Lakefile(package, tuple(libraries), tuple(defaults or libraries))

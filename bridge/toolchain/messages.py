@@ -24,7 +24,8 @@ class Message:
 
 @dataclass(frozen=True)
 class ModuleResult:
-    """What became of one module. reused: nothing had changed. skipped: an import had failed."""
+    """What became of one module. reused: nothing had changed. skipped: an import had failed.
+    number, total: its place in the order of the build, and how many modules there are."""
 
     name: str
     ok: bool
@@ -32,6 +33,8 @@ class ModuleResult:
     skipped: bool = False
     seconds: float = 0.0
     messages: tuple[Message, ...] = ()
+    number: int = 0
+    total: int = 0
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,18 @@ def file_of(root: Path, name: str) -> Path:
     return root.joinpath(*name.split(".")).with_suffix(".lean")
 
 
+def read_source(root: Path, file: Path, wanted_by: str = "") -> str:
+    """The text of a source, with line ends as Lean sees them. Raises ToolchainError if it cannot be
+    read or is not UTF-8; the sentence starts with `wanted_by`."""
+    try:
+        return file.read_text("utf-8")
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError as error:
+        reason = f"is not UTF-8 (byte {error.start})"
+    raise ToolchainError(f"{wanted_by}{file.relative_to(root).as_posix()} {reason}")
+
+
 def closure(root: Path, targets: Iterable[str]) -> list[Module]:
     """The targets and all that they import, imports first.
 
@@ -82,11 +94,7 @@ def closure(root: Path, targets: Iterable[str]) -> list[Module]:
             cycle = " → ".join([*path[path.index(name) :], name])
             raise ToolchainError(f"import cycle: {cycle}")
         file = file_of(root, name)
-        try:
-            text = file.read_text("utf-8")
-        except OSError as error:
-            where = f"{wanted_by} imports {name}, but " if wanted_by else ""
-            raise ToolchainError(f"{where}{file.relative_to(root)} cannot be read") from error
+        text = read_source(root, file, f"{wanted_by} imports {name}, but " if wanted_by else "")
         imports = tuple(i for i in header_imports(text) if not is_external(i))
         path.append(name)
         for one in imports:

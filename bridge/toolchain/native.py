@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bridge.toolchain import lakefile, modules
-from bridge.toolchain.audit import STANDARD_AXIOMS, Audit, Declaration, findings
+from bridge.toolchain.audit import STANDARD_AXIOMS, Audit, look_at
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult, Severity
 
@@ -97,29 +97,15 @@ class NativeLean:
             for line in self._run_file("Audit", text, list(files)).splitlines()
             if line.startswith("@@ {")
         ]
-        problems, declarations = [], []
         for answer in answers:
-            file = files[answer["module"]]
-            place = answer if answer["first_line"] else None
-            problems += findings(answer, place, file)
-            if place is not None and not answer["internal"]:
-                declarations.append(
-                    Declaration(
-                        answer["name"],
-                        answer["kind"],
-                        answer["module"],
-                        file,
-                        answer["first_line"],
-                        answer["last_line"],
-                        tuple(answer["axioms"]),
-                        tuple(answer["mentions"]),
-                    )
-                )
+            if not answer["first_line"]:
+                for key in ("first_line", "last_line", "implemented_by", "extern"):
+                    del answer[key]
+        declarations, problems = look_at(answers, files)
         theorems = [d.name for d in declarations if d.kind == "theorem"]
         problems += self._print_axioms(imports, theorems)
         trusted = "the axioms are those of `#print axioms`, Lean's own modules included"
-        declarations.sort(key=lambda d: (list(files).index(d.module), d.first_line, d.name))
-        return Audit(tuple(declarations), tuple(sorted(problems)), len(answers), trusted)
+        return Audit(declarations, tuple(sorted(problems)), len(answers), trusted)
 
     def _print_axioms(self, imports: str, theorems: Sequence[str]) -> list[str]:
         """A second look at the theorems, by Lean's own command."""

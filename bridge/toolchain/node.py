@@ -47,10 +47,10 @@ def find_node(announce: Callable[[str], None]) -> Node:
             too_old = f"there is a node at {found} and no npm beside it"
         else:
             return Node(Path(found), (npm,), version)
-    announce(f"{too_old or 'no node on PATH'}: using the one of PyPI's {WHEEL}")
     wheel = _from_wheel()
     if wheel is None:
-        announce(f"installing {WHEEL} {WHEEL_VERSION} (about 61 MB)")
+        reason = too_old or "no node on PATH"
+        announce(f"{reason}: installing PyPI's {WHEEL} {WHEEL_VERSION} (about 61 MB)")
         install = [sys.executable, "-m", "pip", "install", f"{WHEEL}=={WHEEL_VERSION}"]
         done = subprocess.run(install, capture_output=True, text=True)
         importlib.invalidate_caches()

@@ -44,14 +44,18 @@ class LeanProcess:
         self, runtime: Runtime, arguments: Sequence[str], *, lean_path: Sequence[Path], cwd: Path
     ) -> None:
         self.noise: deque[str] = deque(maxlen=12)
-        self.process = subprocess.Popen(
-            runtime.command(*arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=cwd,
-            env={**os.environ, "LEAN_PATH": os.pathsep.join(str(p) for p in lean_path)},
-        )
+        command = runtime.command(*arguments)
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env={**os.environ, "LEAN_PATH": os.pathsep.join(map(str, lean_path))},
+            )
+        except OSError as error:
+            raise ToolchainError(f"{command[0]} does not start: {error.strerror}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -106,9 +110,8 @@ class LeanProcess:
         said = " / ".join(line for line in self.noise if line.strip())[-500:]
         if "out of memory" in said:
             return ToolchainError("the embedded Lean ran out of memory (its limit is 2 GiB)")
-        return ToolchainError(
-            f"the embedded Lean ended with status {status}: {said or 'no output'}"
-        )
+        how = f"ended with status {status}" if status >= 0 else f"was killed by signal {-status}"
+        return ToolchainError(f"the embedded Lean {how}: {said or 'no output'}")
 
     def memory(self) -> int:
         """Resident memory in bytes, or 0 where the system does not tell."""

@@ -14,9 +14,6 @@ from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.find import find
 from bridge.toolchain.lake import describe
 
-# The embedded Lean has 2 GiB at most; a driver near that is replaced.
-_MEMORY_LIMIT = 1_700_000_000
-
 
 def watch(root: Path, say: Callable[[str], None] = print) -> None:
     """Build once, then again whenever a Lean file changes, until interrupted.
@@ -43,23 +40,30 @@ def watch(root: Path, say: Callable[[str], None] = print) -> None:
         say(f"{verdict}: {len(result.built)} rechecked, {time.monotonic() - start:.1f} s")
 
     def is_source(change: watchfiles.Change, path: str) -> bool:
-        return path.endswith(".lean") and not path.startswith(str(root / "build"))
+        return path.endswith(".lean") and not Path(path).is_relative_to(root / "build")
 
     def loop() -> None:
-        build()
-        say("watching; Ctrl-C ends")
+        # Files are watched from before the first build on, so that no change is missed; without
+        # changes there is an empty set ten times a second.
         changes = watchfiles.watch(
-            root, watch_filter=is_source, debounce=100, step=20, raise_interrupt=False
+            root,
+            watch_filter=is_source,
+            debounce=100,
+            step=20,
+            rust_timeout=100,
+            yield_on_timeout=True,
+            raise_interrupt=False,
         )
-        for _ in changes:
-            build()
-            if isinstance(lean, EmbeddedLean) and lean.memory() > _MEMORY_LIMIT:
-                lean.stop()
+        for number, changed in enumerate(changes):
+            if changed or number == 0:
+                build()
+            if number == 0:
+                say("watching; Ctrl-C ends")
 
     # Ctrl-C may come in the middle of a build as well as between two.
     with contextlib.suppress(KeyboardInterrupt):
-        if isinstance(lean, EmbeddedLean):
-            with lean.resident():
+        try:
+            with lean.resident() if isinstance(lean, EmbeddedLean) else contextlib.nullcontext():
                 loop()
-        else:
-            loop()
+        except OSError as error:
+            raise ToolchainError(f"{root} cannot be watched: {error}") from error

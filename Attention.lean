@@ -7,10 +7,12 @@ public import Attention.Algebra.Vector
 public import Attention.Model.Exact
 public import Attention.Proof.Attention
 public import Attention.Proof.Flash
+public import Attention.Proof.Maximum
 public import Attention.Proof.Online
 public import Attention.Proof.Softmax
 public import Attention.Spec.Attention
 public import Attention.Spec.Flash
+public import Attention.Spec.Maximum
 public import Attention.Spec.Online
 public import Attention.Spec.Softmax
 public import Attention.Twins.Flash

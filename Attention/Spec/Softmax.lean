@@ -1,7 +1,7 @@
 module
 
-public import Attention.Algebra.Exponential
 public import Attention.Algebra.Sum
+public import Attention.Spec.Maximum
 
 public section
 
@@ -34,22 +34,6 @@ variable {S : Type u} {R : Type v}
   row.map fun
     | none => 0
     | some s => exp s / l
-
-/-- The larger of two scores; `none` stands for −∞. -/
-@[expose] def maxScore [LE S] [DecidableLE S] : Option S → Option S → Option S
-  | none, b => b
-  | a, none => a
-  | some a, some b => some (if a ≤ b then b else a)
-
-/-- The largest unmasked score of a row; `none` when every key is masked. -/
-@[expose] def rowMax [LE S] [DecidableLE S] : List (Option S) → Option S
-  | [] => none
-  | s :: row => maxScore s (rowMax row)
-
-/-- exp (s − m): the weight of `s` against the reference point `m`, and 0 when `s` is −∞. -/
-@[expose] def rescale [Sub S] [OfNat R 0] [Exp S R] : Option S → Option S → R
-  | some s, some m => exp (s - m)
-  | _, _ => 0
 
 /-- Softmax as every kernel computes it, the maximum subtracted first:
 pⱼ = exp (sⱼ − m) / Σ exp (s − m). -/

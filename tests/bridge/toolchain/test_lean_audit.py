@@ -22,7 +22,7 @@ SOURCES = {
     "private theorem hidden : 1 = 1 := rfl\n",
     "Sorry": "public section\ntheorem unproved : 1 + 1 = 3 := sorry\n",
     "PrivateSorry": "theorem hidden : 1 + 1 = 3 := sorry\n",
-    "Unsafe": "public section\nunsafe def risky : Nat := unsafeCast ()\n",
+    "Unsafe": "public section\nunsafe def risky : Nat := 1\n",
     "Partial": "public section\npartial def endless (n : Nat) : Nat := endless (n + 1)\n",
     "Replaced": "public section\ndef fast : Nat := 2\n@[implemented_by fast] def slow : Nat := 1\n",
     "Compiler": "public section\ntheorem compiled (a b : Bool) (h : Lean.reduceBool a = b) : "

@@ -1,0 +1,166 @@
+"""The `lake` command as a person meets it, and builds that something comes in the way of."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import filelock
+import pytest
+
+from bridge.toolchain.embedded import EmbeddedLean
+from bridge.toolchain.errors import ToolchainError
+
+Make = Callable[[dict[str, str]], EmbeddedLean]
+
+LAKE = [sys.executable, "-c", "from bridge.toolchain.lake import main; main()"]
+# Elaborates until it is stopped.
+SLOW = "#eval (IO.sleep 600000 : IO Unit)\n"
+
+
+def start(lean: EmbeddedLean, *arguments: str) -> subprocess.Popen[str]:
+    """`lake` in the project, as the leader of a group as a shell would start it."""
+    # A native lake would take over: only Node is wanted from PATH.
+    return subprocess.Popen(
+        [*LAKE, *arguments],
+        cwd=lean.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+    )
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that still run."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            lines = status.read_text().splitlines()
+        except OSError:
+            continue
+        fields = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        if fields.get("PPid") == str(pid) and not fields["State"].startswith("Z"):
+            found.append(int(status.parent.name))
+    return found
+
+
+def wait_for(what: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def gone(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return True
+    return state == "Z"
+
+
+def test_the_command(make_project: Make) -> None:
+    lean = make_project(
+        {"A": "def a := 1\n", "B": "public import Small.A\ntheorem b : 1 = 2 := rfl"}
+    )
+    process = start(lean, "build")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 1
+    lines = out.splitlines()
+    assert lines[0].startswith("✔ [1/3] Built Small.A (")
+    assert lines[1].startswith("✖ [2/3] Building Small.B (")
+    assert lines[2].startswith("error: Small/B.lean:3:")
+    assert lines[-3:] == [
+        "error: Lean exited with code 1",
+        "Some required targets logged failures:",
+        "- Small.B",
+    ]
+    assert err == "error: build failed\n"
+
+    (lean.root / "Small" / "B.lean").write_bytes(b"module\r\npublic import Small.A\r\n-- \xff\r\n")
+    process = start(lean, "build")
+    assert "error: Small imports Small.B, but Small/B.lean is not UTF-8" in process.communicate()[1]
+    assert process.returncode == 1
+
+    process = start(lean, "build", "Small.A")
+    assert process.communicate() == ("Build completed successfully (1 jobs).\n", "")
+    assert process.returncode == 0
+
+    process = start(lean, "frobnicate")
+    assert "'frobnicate' is not a command" in process.communicate()[1]
+    assert process.returncode == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project: Make) -> None:
+    lean = make_project({"A": "def a := 1\n", "Slow": f"public import Small.A\n{SLOW}"})
+    for sent, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        process = start(lean, "build", "Small.Slow")
+        wait_for(lambda process=process: children(process.pid))  # type: ignore[misc]
+        wait_for(lambda: "Small.A" in lean.store.load())
+        (node,) = children(process.pid)
+        process.send_signal(sent)
+        process.communicate(timeout=30)
+        assert process.returncode == status
+        wait_for(lambda node=node: gone(node), 10)  # type: ignore[misc]
+
+    process = start(lean, "build", "Small.Slow")
+    wait_for(lambda: children(process.pid))
+    time.sleep(1)
+    (node,) = children(process.pid)
+    os.kill(node, signal.SIGKILL)
+    assert "error: the embedded Lean was killed by signal 9" in process.communicate(timeout=30)[1]
+    assert process.returncode == 1
+    # What was built before that stays built.
+    assert "Small.A" in lean.store.load()
+    assert lean.build(["Small.A"]).built == ()
+
+
+def test_a_folder_that_cannot_be_written(make_project: Make) -> None:
+    lean = make_project({"A": "def a := 1\n"})
+    (lean.root / "build").write_text("in the way")
+    with pytest.raises(ToolchainError, match=r"build/lean cannot be written: Not a directory"):
+        lean.build()
+
+
+def test_two_builds_at_once(make_project: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    lean = make_project({"A": "def a := 1\n"})
+    said: list[str] = []
+    lock = filelock.FileLock(lean.folder / "lock")
+    lean.folder.mkdir(parents=True)
+    lock.acquire()
+
+    def announce(text: str) -> None:
+        said.append(text)
+        lock.release()
+
+    lean.announce = announce
+    monkeypatch.setattr(lean, "_build", lambda *_: [])
+    assert lean.build().ok
+    assert said == ["another build of this project is running; waiting for it"]
+
+
+def test_a_source_saved_during_its_build_is_built_again(
+    make_project: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lean = make_project({"A": "def a := 1\r\n"})
+    source = lean.root / "Small" / "A.lean"
+    start_lean = lean._start
+
+    def start_and_save() -> object:
+        source.write_text("module\ndef a := 2\n", "utf-8")
+        return start_lean()
+
+    with lean.resident():
+        with monkeypatch.context() as patch:
+            patch.setattr(lean, "_start", start_and_save)
+            assert lean.build(["Small.A"]).built == ("Small.A",)
+        assert lean.build(["Small.A"]).built == ("Small.A",)
+        assert lean.build(["Small.A"]).built == ()

@@ -9,6 +9,7 @@ public import Attention.Proof.Attention
 public import Attention.Proof.Flash
 public import Attention.Proof.Maximum
 public import Attention.Proof.Online
+public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Softmax
 public import Attention.Spec.Attention
 public import Attention.Spec.Flash
@@ -17,6 +18,7 @@ public import Attention.Spec.Online
 public import Attention.Spec.Softmax
 public import Attention.Twins.Flash
 public import Attention.Twins.Online
+public import Attention.Twins.Softmax
 public import Attention.Vectors.Main
 public import Attention.Vectors.Sound
 

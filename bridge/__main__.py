@@ -97,6 +97,8 @@ def vectors() -> None:
         changed = generate.replace(lean.run, root / "tests" / "vectors")
     except (ToolchainError, VectorError) as error:
         raise Problem(str(error)) from error
+    except OSError as error:
+        raise Problem(f"tests/vectors cannot be written: {error.strerror or error}") from error
     click.echo("\n".join(f"wrote tests/vectors/{name}" for name in changed) or "nothing changed")
 
 
@@ -152,7 +154,7 @@ def check_device(device: str) -> None:
     import torch
 
     try:
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise Problem(f"--device: PyTorch cannot use {device!r} here: {reason}") from error

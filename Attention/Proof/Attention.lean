@@ -55,4 +55,35 @@ theorem attend_perm {row row' : List (ScoredValue S R d)} (h : row.Perm row') :
   rw [getElem_attend, getElem_attend, numerator, numerator, sumOver_perm _ h, denominator,
     denominator, sumOver_perm _ (h.map _)]
 
+/-- **attention-formula**: component j of row i is Σₖ wₖ vₖⱼ / Σₖ wₖ, where wₖ is exp of the score
+of i and k, and 0 if it is masked. -/
+theorem attention_formula (scale : S) (modify : ScoreMod S q_len kv_len)
+    (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+    (i : Fin q_len) (j : Fin d_v) :
+    let w : Fin kv_len → R := fun k =>
+      match modify i k (scale * sumOver (fun t => Q[i][t] * K[k][t]) (List.finRange d)) with
+      | none => 0
+      | some s => exp s
+    (attention scale modify Q K V)[i][j]
+      = sumOver (fun k => w k * V[k][j]) (List.finRange kv_len)
+        / sumOver w (List.finRange kv_len) := by
+  intro w
+  have hw : ∀ k, weight (score scale modify Q K i k) = w k := by
+    intro k
+    simp only [w, score, Vec.dot]
+    cases modify i k (scale * sumOver (fun t => Q[i][t] * K[k][t]) (List.finRange d)) <;> rfl
+  have : (attention scale modify Q K V)[i]
+      = attend (scored scale modify Q K V i (List.finRange kv_len)) := by
+    simp [attention]
+  rw [this]
+  show (attend _)[j.val] = _
+  rw [getElem_attend, numerator, denominator, scored, List.map_map, sumOver_map, sumOver_map]
+  simp only [Function.comp, hw]
+  rfl
+
+/-- **causal-mask**: under the causal mask query `i` sees key `j` if and only if j ≤ i. -/
+theorem causal_iff (i : Fin q_len) (j : Fin kv_len) :
+    Mask.causal i j = true ↔ j.val ≤ i.val := by
+  simp [Mask.causal]
+
 end Attention.Proof

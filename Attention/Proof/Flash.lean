@@ -1,7 +1,7 @@
 module
 
 public import Attention.Spec.Flash
-public import Attention.Proof.Online
+public import Attention.Proof.OnlineInvariant
 
 public section
 
@@ -89,12 +89,12 @@ theorem flash_eq_attention {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < 
 
 /-- **flash-masked-row**: a query that may attend to no key gets output 0 from the tile loop. -/
 theorem flash_masked_row {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
-    {i : Fin q_len} (h : ∀ j s, modify i j s = none) :
+    {i : Fin q_len} (h : ∀ j, score scale modify Q K i j = none) :
     (flash scale modify Q K V block_m block_n)[i.val]? = some Vec.zero := by
   have h₀ : attend (scored scale modify Q K V i (List.finRange kv_len)) = Vec.zero :=
     attend_masked fun key hk => by
       obtain ⟨j, _, rfl⟩ := List.mem_map.mp hk
-      exact h j _
+      exact h j
   rw [flash_eq_attention scale modify Q K V hm hn]
   simp [attention, h₀]
 

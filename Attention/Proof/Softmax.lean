@@ -82,6 +82,30 @@ theorem softmax_nonneg (row : List (Option S)) : ∀ p ∈ softmax (R := R) row,
     have h₂ := exp_pos (R := R) s
     exact OrderedField.div_nonneg (by simp only [weight]; grind) (by grind)
 
+private theorem mem_zip_self {α : Type u} {xs : List α} {p : α × α} (h : p ∈ xs.zip xs) :
+    p.1 = p.2 := by
+  induction xs with
+  | nil => cases h
+  | cons x xs ih =>
+    rcases List.mem_cons.mp h with rfl | h
+    · rfl
+    · exact ih h
+
+private theorem mem_zip_softmax {row : List (Option S)} {x : Option S × R}
+    (h : x ∈ row.zip (softmax (R := R) row)) : x.2 = weight x.1 / denominator row := by
+  rw [softmax_eq, List.zip_map_right] at h
+  obtain ⟨p, hp, rfl⟩ := List.mem_map.mp h
+  simp only [Prod.map, id, mem_zip_self hp]
+
+/-- **softmax-proportional**: softmax weights are to each other as the exponentials of their scores,
+a masked key's counting 0. Together with softmax-sum-one this determines them. -/
+theorem softmax_proportional (row : List (Option S)) :
+    ∀ x ∈ row.zip (softmax (R := R) row), ∀ y ∈ row.zip (softmax (R := R) row),
+      x.2 * weight y.1 = y.2 * weight x.1 := by
+  intro x hx y hy
+  rw [mem_zip_softmax hx, mem_zip_softmax hy]
+  grind
+
 private theorem weight_shift (c : S) (s : Option S) :
     (weight (s.map (· + c)) : R) = exp c * weight s := by
   cases s with

@@ -6,7 +6,7 @@ public section
 
 /-! # Maxima of scores, and weights against them
 
-A score is `some s`, or `none` when the key is masked; `none` stands for −∞ and is never a number. -/
+A score is `some s`, or `none` when the key is masked: −∞, and never a number. -/
 
 namespace Attention.Spec
 

@@ -77,7 +77,8 @@ variable [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0] [Exp S R]
   blocks.foldl stepBlock empty
 
 /-- FlashAttention-1's update, where `o` is divided already: multiply back, take the block, divide
-again. -/
+again. (The paper takes the block's weights against its own maximum first; here, as in `stepBlock`,
+they are taken against the new one.) -/
 @[expose] def stepBlockDivided [Div R] (s : State S R d) (block : List (ScoredValue S R d)) :
     State S R d :=
   let s' := stepBlock { s with o := Vec.smul s.l s.o } block

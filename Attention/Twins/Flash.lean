@@ -5,7 +5,7 @@ public import Attention.Proof.Flash
 
 public section
 
-/-! # Wrong twins of the tile loop, of masks and of softmax -/
+/-! # Wrong twins of the tile loop, of masks and of the scale -/
 
 namespace Attention.Twins
 
@@ -26,6 +26,11 @@ theorem tilesRoundedDown_refuted :
     (cut : Nat → List (ScoredValue Int Rat 1) → List (List (ScoredValue Int Rat 1))) (block_n : Nat)
     (row : List (ScoredValue Int Rat 1)) : Vec Rat 1 :=
   finish (online (cut block_n row))
+
+/-- Positive control: with the right tiles `flashWith` is attention. -/
+theorem flashWith_tiles {block_n : Nat} (h : 0 < block_n) (row : List (ScoredValue Int Rat 1)) :
+    flashWith tiles block_n row = attend row := by
+  rw [flashWith, Proof.online_any_blocks, Proof.tiles_flatten h]
 
 theorem flashWith_tilesRoundedDown_refuted : ¬ ∀ block_n row, 0 < block_n →
     flashWith tilesRoundedDown block_n row = attend row :=

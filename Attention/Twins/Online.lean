@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Online
+public import Attention.Proof.OnlineInvariant
 
 public section
 
@@ -105,5 +105,13 @@ theorem latestMax_refuted : ¬ ∀ blocks : List (List (ScoredValue Int Rat 1)),
 theorem mergeKeepsLeft_refuted : ¬ ∀ xs ys : List (ScoredValue Int Rat 1),
     mergeKeepsLeft (ofBlock xs) (ofBlock ys) = ofBlock (xs ++ ys) :=
   fun h => absurd (congrArg State.l (h [⟨some 0, #v[1]⟩] [⟨some 1, #v[0]⟩])) (by decide +kernel)
+
+/-- One more key, with `l` not rescaled. -/
+@[expose] def stepNotRescaled (s : State S R d) (key : ScoredValue S R d) : State S R d :=
+  { step s key with l := s.l + rescale key.score (maxScore s.m key.score) }
+
+theorem stepNotRescaled_refuted : ¬ ∀ row : List (ScoredValue Int Rat 1),
+    row.foldl stepNotRescaled empty = ofBlock row :=
+  fun h => absurd (congrArg State.l (h [⟨some 0, #v[1]⟩, ⟨some 1, #v[0]⟩])) (by decide +kernel)
 
 end Attention.Twins

@@ -249,9 +249,31 @@ def scales : Family where
         (mask := .causal)
     return plain ++ causal
 
+/-- Rows longer than one tile of the largest kernels. -/
+def wideTiles : Family where
+  name := "wide-tiles"
+  about := "Rows that cross the edges of tiles of 64, 128, 256 and 512 keys: there, too, the state \
+    must be rescaled, masks must hold and the last tile must count."
+  theoremId := "online-any-blocks"
+  cases := do
+    let rising ← each [(64, 200), (128, 300), (256, 520), (512, 1030)] fun (w, kv_len) =>
+      scoresCase s!"scores rise by 3 every {w} keys" 1 kv_len 2 fun j => 3 * (j / w : Nat)
+    let falling ← each [(64, 200), (128, 300), (256, 520), (512, 1030)] fun (w, kv_len) =>
+      scoresCase s!"scores fall by 3 every {w} keys" 1 kv_len 2 fun j => -3 * ((j / w : Nat) : Int)
+    let last ← each [129, 257, 513] fun kv_len =>
+      scoresCase "the maximum is the last key, alone in its tile" 1 kv_len 2
+        fun j => if j + 1 = kv_len then 9 else (j % 3 : Nat)
+    let masked ← each [(128, 140), (256, 270), (512, 530)] fun (w, kv_len) => do
+      let c ← scoresCase s!"the first {w} keys are masked, for the second query every key" 2
+        kv_len 2 fun j => (j % 4 : Nat)
+      return { c with mask := maskWhere 2 kv_len fun i j => i = 0 && w ≤ j }
+    let causal ← each [(130, 130), (140, 134)] fun (q_len, kv_len) =>
+      randomCase ("causal, " ++ sizes q_len kv_len 2) q_len kv_len 2 (mask := .causal)
+    return rising ++ falling ++ last ++ masked ++ causal
+
 /-- Every family, in the order of the report. -/
 def families : List Family :=
   [smallRandom, oneKey, raggedTiles, largeSpread, equalScores, maximumMoves, maskedHoles,
-   fullyMasked, causal, unequalLengths, scales]
+   fullyMasked, causal, unequalLengths, scales, wideTiles]
 
 end Attention.Vectors

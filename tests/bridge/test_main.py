@@ -61,6 +61,7 @@ def test_conform_ends_with_1_when_a_vector_fails(monkeypatch: pytest.MonkeyPatch
         (["conform", "--dtype", "int8"], "--dtype: 'int8' is not a dtype"),
         (["conform", "pyimpl-triton", "--dtype", "float64"], "pyimpl-triton does not take float64"),
         (["conform", "--device", "nowhere"], "--device: PyTorch cannot use 'nowhere' here"),
+        (["conform", "--device", "meta"], "--device: PyTorch cannot use 'meta' here"),
     ],
 )
 def test_misuse_is_one_sentence_and_ends_with_2(arguments: list[str], sentence: str) -> None:

@@ -187,6 +187,10 @@ class EmbeddedLean:
             self._driver.__exit__(None, None, None)
             self._driver = None
 
+    def warm(self) -> None:
+        """Start the driver ahead of the next build."""
+        self._start()
+
     def _start(self) -> LeanProcess:
         if self._driver is not None and self._driver.process.poll() is not None:
             self.stop()

@@ -13,6 +13,7 @@ from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.find import find
 from bridge.toolchain.lake import describe
+from bridge.toolchain.messages import ModuleResult
 
 
 def watch(root: Path, say: Callable[[str], None] = print) -> None:
@@ -23,17 +24,19 @@ def watch(root: Path, say: Callable[[str], None] = print) -> None:
     """
     lean = find(root, announce=say)
 
+    def show(_: str, module: ModuleResult | None) -> None:
+        """What a module has to say, as soon as it is known."""
+        if module is not None and not module.reused:
+            for line in describe(module):
+                say(line)
+
     def build() -> None:
         start = time.monotonic()
         try:
-            result = lean.build()
+            result = lean.build(on_module=show)
         except ToolchainError as error:
             say(f"error: {error}")
             return
-        for module in result.modules:
-            if not module.reused and not module.skipped:
-                for line in describe(module):
-                    say(line)
         skipped = sum(module.skipped for module in result.modules)
         waiting = f", {skipped} modules wait for them" if skipped else ""
         verdict = "ok" if result.ok else f"errors{waiting}"
@@ -58,6 +61,8 @@ def watch(root: Path, say: Callable[[str], None] = print) -> None:
             if changed or number == 0:
                 build()
             if number == 0:
+                if isinstance(lean, EmbeddedLean):
+                    lean.warm()
                 say("watching; Ctrl-C ends")
 
     # Ctrl-C may come in the middle of a build as well as between two.

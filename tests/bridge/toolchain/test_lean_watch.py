@@ -66,6 +66,16 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
         until("Small/A.lean cannot be read")
 
         file.write_text(A, "utf-8")
+        until("ok: ")
+
+        # A new file is checked when something imports it, and missed when it is taken away.
+        root, new = lean.root / "Small.lean", lean.root / "Small" / "New.lean"
+        new.write_text("module\ntheorem new : 1 = 1 := rfl\n", "utf-8")
+        root.write_text("module\npublic import Small.New\n" + root.read_text("utf-8")[7:], "utf-8")
+        assert any("Built Small.New" in line for line in until("ok: 2 rechecked"))
+        new.unlink()
+        until("Small/New.lean cannot be read")
+        new.write_text("module\ntheorem new : 1 = 1 := rfl\n", "utf-8")
         took = until("ok: ")[-1]
         assert float(took.split(", ")[1].removesuffix(" s")) < 5, took
         process.send_signal(signal.SIGINT)

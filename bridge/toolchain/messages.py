@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "info"]
+# What Lean calls them; anything else is information.
+_SEVERITIES: dict[str, Severity] = {"error": "error", "warning": "warning"}
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,7 @@ class BuildResult:
 
 def message_of(answer: dict[str, Any], file: str) -> Message:
     """A message from Lean's own JSON."""
-    severity: Severity = {"error": "error", "warning": "warning"}.get(  # type: ignore[assignment]
-        answer["severity"], "info"
-    )
+    severity = _SEVERITIES.get(answer["severity"], "info")
     position = answer["pos"]
     text = "\n".join(filter(None, [answer.get("caption"), answer["data"].rstrip("\n")]))
     return Message(severity, file, position["line"], position["column"], text)

@@ -207,9 +207,9 @@ FAULTS: tuple[Fault, ...] = KERNEL_FAULTS + STATE_FAULTS + TILED_FAULTS
 TWINS: tuple[Fault, ...] = (
     Fault(
         "consistent-wrong-maximum",
-        "the maximum is too large by 1 for each block, in every place that uses it",
+        "the maximum of each block is too large by 1, in every place that uses it",
         "state.py",
         "m = torch.maximum(state.m, scores.amax(dim=-1))",
-        "m = torch.maximum(state.m, scores.amax(dim=-1)) + 1.0",
+        "m = torch.maximum(state.m, scores.amax(dim=-1) + 1.0)",
     ),
 )

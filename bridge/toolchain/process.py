@@ -18,6 +18,9 @@ from bridge.toolchain.node import Node
 
 # KiB of stack for Lean's own threads. Interpreted recursion needs far more than the default.
 THREAD_STACK = 200_000
+# How long Node runs a function before it optimises it: optimising early costs more than it gains
+# in a build, where most functions run for a moment only.
+PATIENCE = "--wasm-tiering-budget=100000000"
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Runtime:
     def command(self, *arguments: str) -> list[str]:
         """The command line that runs Lean with these arguments."""
         script = str(self.folder / "lean.js")
-        return [str(self.node.node), script, f"--tstack={THREAD_STACK}", *arguments]
+        return [str(self.node.node), PATIENCE, script, f"--tstack={THREAD_STACK}", *arguments]
 
 
 class LeanProcess:

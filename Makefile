@@ -15,7 +15,7 @@ test: setup ## lint, types, Lean build and audit, offline compilation, and the t
 	$(BIN)/lake build
 	$(BRIDGE) audit
 	$(BIN)/python -m pyimpl.kernels.compile --quick
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 setup: ## make .venv with what is needed
 	@$(PYTHON) bridge/bootstrap.py

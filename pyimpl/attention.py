@@ -135,6 +135,7 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
                 f"{name} requires a gradient, and there is no backward pass yet: "
                 f"use torch.no_grad() or {name}.detach()"
             )
+        # PyTorch does not annotate unpack_dual.
         if forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
             raise NotImplementedError(
                 f"{name} carries a tangent, and there is no forward-mode derivative"

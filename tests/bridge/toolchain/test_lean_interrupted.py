@@ -101,6 +101,7 @@ def test_the_command(make_project: Make) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project: Make) -> None:
     lean = make_project({"A": "def a := 1\n", "Slow": f"public import Small.A\n{SLOW}"})
+    # The default arguments bind the loop's values; mypy cannot infer their types in a lambda.
     for sent, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         process = start(lean, "build", "Small.Slow")
         wait_for(lambda process=process: children(process.pid))  # type: ignore[misc]

@@ -9,6 +9,7 @@ public import Attention.Proof.Attention
 public import Attention.Proof.Flash
 public import Attention.Proof.Maximum
 public import Attention.Proof.Online
+public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Softmax
 public import Attention.Spec.Attention

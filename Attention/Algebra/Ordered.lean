@@ -37,4 +37,17 @@ theorem OrderedField.div_nonneg {R : Type u} [OrderedField R] {a b : R} (ha : 0 
   have := Lean.Grind.Field.IsOrdered.inv_nonneg_iff (a := b)
   exact Lean.Grind.OrderedRing.mul_nonneg ha (by grind)
 
+/-- A common factor cancels; division by 0 gives 0 on both sides. -/
+theorem OrderedField.mul_div_mul_left {R : Type u} [OrderedField R] {c : R} (hc : c ≠ 0)
+    (a b : R) : c * a / (c * b) = a / b := by
+  by_cases hb : b = 0
+  · subst hb
+    grind
+  · grind
+
+/-- What is divided and multiplied back. -/
+theorem OrderedField.mul_div_cancel {R : Type u} [OrderedField R] {b : R} (hb : b ≠ 0) (a : R) :
+    b * (a / b) = a := by
+  grind
+
 end Attention

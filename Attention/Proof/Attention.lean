@@ -9,7 +9,7 @@ public section
 
 namespace Attention.Proof
 
-open Spec Exponential
+open Spec Exponential Lean.Grind
 
 universe u v
 
@@ -25,28 +25,25 @@ private theorem sumOver_zip (row : List (ScoredValue S R d)) (l : R) {j : Nat} (
       (((row.map (·.score)).map fun s => weight s / l).zip (row.map (·.value)))
       = l⁻¹ * numerator row j h := by
   induction row with
-  | nil => simp only [List.map_nil, List.zip_nil_left, numerator, sumOver_nil]; grind
+  | nil => simp only [List.map_nil, List.zip_nil_left, numerator, sumOver_nil, Semiring.mul_zero]
   | cons key row ih =>
     simp only [List.map_cons, List.zip_cons_cons, numerator, sumOver_cons, Vec.getElem_smul] at ih ⊢
-    rw [ih]
-    grind
+    rw [ih, Semiring.left_distrib, Field.div_eq_mul_inv, ← Semiring.mul_assoc,
+      CommSemiring.mul_comm (weight key.score)]
 
 /-- Attention is the numerator divided by the softmax denominator. -/
 theorem getElem_attend (row : List (ScoredValue S R d)) {j : Nat} (h : j < d) :
     (attend row)[j] = numerator row j h / denominator (row.map (·.score)) := by
   simp only [attend, softmax_eq, Vec.getElem_sumOver]
-  rw [sumOver_zip]
-  grind
+  rw [sumOver_zip, Field.div_eq_mul_inv, CommSemiring.mul_comm]
 
 /-- A row with every key masked has attention 0. -/
 theorem attend_masked {row : List (ScoredValue S R d)} (h : ∀ key ∈ row, key.score = none) :
     attend row = Vec.zero := by
   refine Vector.ext fun j hj => ?_
   have h₀ : numerator row j hj = 0 := sumOver_eq_zero fun key hk => by
-    rw [h key hk, weight]
-    grind
-  rw [getElem_attend, h₀, Vec.getElem_zero]
-  grind
+    rw [h key hk, weight, Semiring.zero_mul]
+  rw [getElem_attend, h₀, Vec.getElem_zero, Field.div_eq_mul_inv, Semiring.zero_mul]
 
 /-- The order of the keys, with their values, does not matter. -/
 theorem attend_perm {row row' : List (ScoredValue S R d)} (h : row.Perm row') :
@@ -68,18 +65,11 @@ theorem attention_formula (scale : S) (modify : ScoreMod S q_len kv_len)
       = sumOver (fun k => w k * V[k][j]) (List.finRange kv_len)
         / sumOver w (List.finRange kv_len) := by
   intro w
-  have hw : ∀ k, weight (score scale modify Q K i k) = w k := by
-    intro k
-    simp only [w, score, Vec.dot]
-    cases modify i k (scale * sumOver (fun t => Q[i][t] * K[k][t]) (List.finRange d)) <;> rfl
-  have : (attention scale modify Q K V)[i]
-      = attend (scored scale modify Q K V i (List.finRange kv_len)) := by
-    simp [attention]
-  rw [this]
-  show (attend _)[j.val] = _
-  rw [getElem_attend, numerator, denominator, scored, List.map_map, sumOver_map, sumOver_map]
-  simp only [Function.comp, hw]
-  rfl
+  have hw : ∀ k, weight (score scale modify Q K i k) = w k := fun k => rfl
+  simp only [attention, Fin.getElem_fin, Vec.getElem_ofFn, getElem_attend, numerator, denominator,
+    scored, List.map_map, sumOver_map]
+  exact congr (congrArg HDiv.hDiv (sumOver_congr fun k _ => congrArg (· * _) (hw k)))
+    (sumOver_congr fun k _ => hw k)
 
 /-- **causal-mask**: under the causal mask query `i` sees key `j` if and only if j ≤ i. -/
 theorem causal_iff (i : Fin q_len) (j : Fin kv_len) :

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Spec.Flash
-public import Attention.Proof.OnlineInvariant
+public import Attention.Proof.OnlineAttention
 
 public section
 

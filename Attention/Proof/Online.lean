@@ -13,7 +13,7 @@ else follows. -/
 
 namespace Attention.Proof
 
-open Spec Spec.Online Exponential
+open Spec Spec.Online Exponential Lean.Grind
 
 universe u v
 
@@ -29,8 +29,7 @@ private theorem rescale_sumOver {row : List (ScoredValue S R d)} {m m' : Option 
       = sumOver (fun key => rescale key.score m' * f key) row := by
   rw [← sumOver_mul_left]
   refine sumOver_congr fun key hk => ?_
-  rw [← rescale_mul_rescale (m' := m') (h key hk)]
-  grind
+  rw [← rescale_mul_rescale (m' := m') (h key hk), Semiring.mul_assoc]
 
 private theorem rescale_sumOver' {row : List (ScoredValue S R d)} {m m' : Option S}
     (h : ∀ key ∈ row, ScoreLE key.score m) :
@@ -98,11 +97,10 @@ theorem step_eq_stepBlock (s : State S R d) (key : ScoredValue S R d) :
   refine state_ext ?_ ?_ fun j hj => ?_
   · simp [step, stepBlock, rowMax]
   · simp only [step, stepBlock, List.map_cons, List.map_nil, rowMax, maxScore_none_right,
-      sumOver_cons, sumOver_nil]
-    grind
+      sumOver_cons, sumOver_nil, Semiring.add_zero]
   · simp only [step, stepBlock, List.map_cons, List.map_nil, rowMax, maxScore_none_right,
-      Vec.getElem_add, Vec.getElem_smul, Vec.getElem_sumOver, sumOver_cons, sumOver_nil]
-    grind
+      Vec.getElem_add, Vec.getElem_smul, Vec.getElem_sumOver, sumOver_cons, sumOver_nil,
+      Semiring.add_zero]
 
 /-- Any blocks, taken one after the other, give the state of the whole row. -/
 theorem online_eq_ofBlock (blocks : List (List (ScoredValue S R d))) :
@@ -129,9 +127,8 @@ theorem merge_ofBlock_comm (xs ys : List (ScoredValue S R d)) :
     merge (ofBlock xs) (ofBlock ys) = merge (ofBlock ys) (ofBlock xs) := by
   simp only [merge, maxScore_comm (ofBlock ys).m]
   congr 1
-  · grind
+  · rw [Semiring.add_comm]
   · refine Vector.ext fun j hj => ?_
-    simp only [Vec.getElem_add]
-    grind
+    rw [Vec.getElem_add, Vec.getElem_add, Semiring.add_comm]
 
 end Attention.Proof

@@ -122,9 +122,7 @@ theorem softmax_shift_invariant (c : S) (row : List (Option S)) :
     softmax (R := R) (row.map (Option.map (· + c))) = softmax row := by
   rw [softmax_eq, softmax_eq, List.map_map, denominator_shift]
   refine List.map_congr_left fun s _ => ?_
-  have := exp_ne_zero (R := R) c
-  simp only [Function.comp, weight_shift]
-  grind
+  simp only [Function.comp, weight_shift, OrderedField.mul_div_mul_left (exp_ne_zero c)]
 
 private theorem exp_mul_sumOver_rescale (m : S) (row : List (Option S)) :
     (exp m : R) * sumOver (fun s => rescale s (some m)) row = denominator row := by
@@ -142,12 +140,8 @@ theorem safeSoftmax_eq_softmax (row : List (Option S)) :
     cases hm : rowMax row with
     | none => exact absurd (rowMax_eq_none.mp hm _ hs) (by simp)
     | some m =>
-      have h₁ := exp_mul_sumOver_rescale (R := R) m row
-      have h₂ := exp_mul_rescale (R := R) (some s) m
-      have h₃ := exp_ne_zero (R := R) m
-      show rescale (some s) (some m) / _ = exp s / denominator row
-      simp only [weight] at h₂
-      rw [← h₁, ← h₂]
-      grind
+      show rescale (some s) (some m) / _ = weight (some s) / denominator row
+      rw [← exp_mul_sumOver_rescale m row, ← exp_mul_rescale (some s) m,
+        OrderedField.mul_div_mul_left (exp_ne_zero m)]
 
 end Attention.Proof

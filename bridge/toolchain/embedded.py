@@ -74,18 +74,18 @@ class EmbeddedLean:
     def build(self, targets: Sequence[str] = (), on_module: OnModule | None = None) -> BuildResult:
         """Build modules (default: the lakefile's default targets) and what they need.
 
-        A module is built again if its text, one of its imports or the toolchain has changed. One
-        that fails does not stop those that do not need it. Raises ToolchainError for an unknown
+        A module is built again if its text, what one of its imports shows (not the proofs of
+        theorems) or the toolchain has changed. One that fails does not stop those that do not need
+        it. Raises ToolchainError for an unknown
         target, a missing import, an import cycle, a folder that cannot be written, and a Lean that
         breaks down; what was built before that stays built.
         """
         self.check_targets(targets)
         start = time.monotonic()
         graph = modules.closure(self.root, targets or self.default_targets())
-        wanted = modules.hashes(graph, self.prepared.home.name)
         try:
             with self._alone():
-                results = self._build(graph, wanted, on_module)
+                results = self._build(graph, on_module)
         except OSError as error:
             raise ToolchainError(
                 f"{error.filename or self.folder} cannot be written: {error.strerror or error}"
@@ -95,53 +95,71 @@ class EmbeddedLean:
                 self.stop()
         return BuildResult(tuple(results), time.monotonic() - start)
 
-    def _build(
-        self, graph: Sequence[Module], wanted: dict[str, str], on_module: OnModule | None
-    ) -> list[ModuleResult]:
+    def _build(self, graph: Sequence[Module], on_module: OnModule | None) -> list[ModuleResult]:
         state = self.store.load()
         results: dict[str, ModuleResult] = {}
+        interfaces: dict[str, str] = {}
         for number, module in enumerate(graph, 1):
-            kept = state.get(module.name)
-            if kept is not None and kept["hash"] == wanted[module.name]:
-                shown = tuple(message_of(m, self._name(module)) for m in kept["messages"])
-                result = ModuleResult(module.name, True, reused=True, messages=shown)
-            elif not all(results[name].ok for name in module.imports):
+            if not all(name in interfaces for name in module.imports):
                 result = ModuleResult(module.name, False, skipped=True)
+            elif self._is_current(module, state, interfaces):
+                kept = state[module.name]["messages"]
+                shown = tuple(message_of(m, self._name(module)) for m in kept)
+                result = ModuleResult(module.name, True, reused=True, messages=shown)
+                interfaces[module.name] = state[module.name]["interface"]
             else:
                 if on_module is not None:
                     on_module(module.name, None)
                 self.store.forget(module.name, state)
-                result = self._build_one(module, wanted[module.name], state)
+                result = self._build_one(module, state, interfaces)
             results[module.name] = replace(result, number=number, total=len(graph))
             if on_module is not None:
                 on_module(module.name, results[module.name])
         return list(results.values())
 
-    def _build_one(self, module: Module, key: str, state: dict[str, Any]) -> ModuleResult:
+    def _is_current(
+        self, module: Module, state: dict[str, Any], interfaces: dict[str, str]
+    ) -> bool:
+        key = modules.build_key(module, self.prepared.home.name, interfaces)
+        return bool(module.name in state and state[module.name]["key"] == key)
+
+    def _build_one(
+        self, module: Module, state: dict[str, Any], interfaces: dict[str, str]
+    ) -> ModuleResult:
+        """Build a module; if that goes well, add it to both."""
         start = time.monotonic()
         stock, runnable = self.stock(module.name), self.runnable(module.name)
         driver = self._start()
         driver.send(f"{module.name}\t{module.file}\t{stock}\t{runnable}\n")
-        messages, declarations = [], []
+        messages, declarations, shown = [], [], ""
         for answer in driver.answers():
             if "message" in answer:
                 messages.append(answer["message"])
             elif "declaration" in answer:
                 declarations.append(answer)
+            elif "shown" in answer:
+                shown = answer["shown"]
             elif "done" in answer:
                 break
         if answer["problem"]:
             text = {"severity": "error", "pos": {"line": 1, "column": 0}, "data": answer["problem"]}
             messages.append(text)
-        # A file that was saved meanwhile is not what the hash was taken of.
+        if answer["ok"]:
+            interfaces[module.name] = modules.interface(module, shown, interfaces)
+        # A file that was saved meanwhile is not what the key was taken of.
         if answer["ok"] and modules.read_source(self.root, module.file) == module.text:
-            state[module.name] = {"hash": key, "messages": messages, "declarations": declarations}
+            state[module.name] = {
+                "key": modules.build_key(module, self.prepared.home.name, interfaces),
+                "interface": interfaces[module.name],
+                "messages": messages,
+                "declarations": declarations,
+            }
             self.store.save(state)
         if driver.memory() > _MEMORY_LIMIT:
             self.stop()
-        shown = tuple(message_of(m, self._name(module)) for m in messages)
+        said = tuple(message_of(m, self._name(module)) for m in messages)
         seconds = time.monotonic() - start
-        return ModuleResult(module.name, answer["ok"], seconds=seconds, messages=shown)
+        return ModuleResult(module.name, answer["ok"], seconds=seconds, messages=said)
 
     def stock(self, name: str) -> Path:
         return self.store.stock(name)
@@ -156,11 +174,12 @@ class EmbeddedLean:
         """The modules that the targets need and their record. Raises ToolchainError if one of them
         is not built as it stands."""
         graph = modules.closure(self.root, targets)
-        wanted = modules.hashes(graph, self.prepared.home.name)
         state = self.store.load()
+        interfaces: dict[str, str] = {}
         for module in graph:
-            if state.get(module.name, {}).get("hash") != wanted[module.name]:
+            if not self._is_current(module, state, interfaces):
                 raise ToolchainError(f"{module.name} is not built as it stands now: build it first")
+            interfaces[module.name] = state[module.name]["interface"]
         return graph, state
 
     # --- the driver -------------------------------------------------------------------------------

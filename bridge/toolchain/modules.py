@@ -1,11 +1,11 @@
-"""The modules of the library: which files they are, what they import, and a hash that decides
+"""The modules of the library: which files they are, what they import, and the hashes that decide
 whether they have to be built again."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,12 +107,22 @@ def closure(root: Path, targets: Iterable[str]) -> list[Module]:
     return list(done.values())
 
 
-def hashes(modules: Sequence[Module], toolchain: str) -> dict[str, str]:
-    """Module → hash of its text, the hashes of its imports, and the toolchain."""
-    found: dict[str, str] = {}
-    for module in modules:
-        total = hashlib.sha256(f"{toolchain}\0{module.text}\0".encode())
-        for name in module.imports:
-            total.update(found[name].encode())
-        found[module.name] = total.hexdigest()
-    return found
+def build_key(module: Module, toolchain: str, interfaces: Mapping[str, str]) -> str:
+    """A hash of all that a build of the module depends on: its text, what the modules that it
+    imports show, and the toolchain. A module is built again if and only if this changes.
+
+    interfaces: `interface` of each import.
+    """
+    total = hashlib.sha256(f"{toolchain}\0{module.text}\0".encode())
+    for name in module.imports:
+        total.update(interfaces[name].encode())
+    return total.hexdigest()
+
+
+def interface(module: Module, shown: str, interfaces: Mapping[str, str]) -> str:
+    """A hash of what the module, built, shows to those that import it: `shown` of itself, and its
+    imports."""
+    total = hashlib.sha256(f"{module.name}\0{shown}\0".encode())
+    for name in module.imports:
+        total.update(interfaces[name].encode())
+    return total.hexdigest()

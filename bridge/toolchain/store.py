@@ -16,7 +16,7 @@ class Store:
     """The folder `build/lean`.
 
     `stock/`: what Lean writes, for the audit; `runnable/`: what is imported and run; `state.json`:
-    for each module that is up to date its hash, messages and declarations.
+    for each module that is up to date its build key, interface, messages and declarations.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,7 +39,7 @@ class Store:
         try:
             state = json.loads(self.record.read_text("utf-8"))
             return {
-                name: {key: kept[key] for key in ("hash", "messages", "declarations")}
+                name: {key: kept[key] for key in ("key", "interface", "messages", "declarations")}
                 for name, kept in state.items()
                 if all(path.exists() for path in self.outputs(name))
             }

@@ -148,12 +148,6 @@ def test_messages_of_what_is_up_to_date_are_said_again(built: EmbeddedLean) -> N
     assert text.startswith("warning: Small/C.lean:3:12: unused variable")
 
 
-def test_a_comment_reaches_what_depends_on_it(built: EmbeddedLean) -> None:
-    edit(built, "A", A + "-- a remark\n")
-    assert set(built.build().built) == {"Small.A", "Small.B", "Small"}
-    assert built.build(["Small.C"]).built == ()
-
-
 def test_an_error_stops_what_needs_it_only(built: EmbeddedLean) -> None:
     edit(built, "A", A.replace("2 * n", "3 * n"))
     edit(built, "C", C + "def more := 1\n")

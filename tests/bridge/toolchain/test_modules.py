@@ -63,17 +63,32 @@ def test_missing_import(tmp_path: Path) -> None:
         modules.closure(tmp_path, ["A"])
 
 
-def test_a_change_reaches_what_depends_on_it_and_nothing_else(tmp_path: Path) -> None:
-    put(tmp_path, A="import B\nimport C", B="import D", C="", D="")
+def test_a_build_depends_on_the_text_the_imports_and_the_toolchain(tmp_path: Path) -> None:
+    put(tmp_path, A="import B", B="")
+    b, a = modules.closure(tmp_path, ["A"])
+    keys = {
+        modules.build_key(a, "lean", {"B": "1"}),
+        modules.build_key(a, "lean", {"B": "2"}),
+        modules.build_key(a, "another", {"B": "1"}),
+        modules.build_key(b, "lean", {}),
+    }
+    assert len(keys) == 4
+    assert modules.build_key(a, "lean", {"B": "1", "C": "3"}) in keys
 
-    def now(toolchain: str = "lean") -> dict[str, str]:
-        return modules.hashes(modules.closure(tmp_path, ["A"]), toolchain)
 
-    before = now()
-    put(tmp_path, D="-- changed")
-    after = now()
-    assert {name for name in before if before[name] != after[name]} == {"A", "B", "D"}
-    assert not set(after.values()) & set(now("another").values())
+def test_what_a_module_shows_is_its_own_and_that_of_its_imports(tmp_path: Path) -> None:
+    put(tmp_path, A="import B", B="")
+    b, a = modules.closure(tmp_path, ["A"])
+    shown = {
+        modules.interface(a, "7", {"B": "1"}),
+        modules.interface(a, "8", {"B": "1"}),
+        modules.interface(a, "7", {"B": "2"}),
+        modules.interface(b, "7", {}),
+    }
+    assert len(shown) == 4
+    put(tmp_path, A="import B -- with a remark")
+    (_, remarked) = modules.closure(tmp_path, ["A"])
+    assert modules.interface(remarked, "7", {"B": "1"}) in shown
 
 
 def test_what_is_no_text(tmp_path: Path) -> None:
@@ -90,6 +105,6 @@ def test_what_is_no_text(tmp_path: Path) -> None:
 def test_line_ends_do_not_matter(tmp_path: Path) -> None:
     (tmp_path / "A.lean").write_bytes(b"import B\r\nimport C\r\n")
     put(tmp_path, B="", C="")
-    windows = modules.hashes(modules.closure(tmp_path, ["A"]), "lean")
+    windows = modules.closure(tmp_path, ["A"])
     put(tmp_path, A="import B\nimport C\n")
-    assert modules.hashes(modules.closure(tmp_path, ["A"]), "lean") == windows
+    assert modules.closure(tmp_path, ["A"]) == windows

@@ -4,6 +4,7 @@ public import Bridge.Repair
 public import Lean.Compiler.ExternAttr
 public import Lean.Compiler.ImplementedByAttr
 public import Lean.DeclarationRange
+public import Lean.DefEqAttrib
 public import Lean.Elab.Frontend
 
 public section
@@ -11,8 +12,8 @@ public section
 /-! # Builds modules, one after the other, in one process
 
 Reads requests from standard input, a line each: module, source file, stock output, runnable output,
-separated by tabs. Answers each with lines that begin with `@@` and hold JSON: its messages and
-declarations, then one line that ends it. The import state of Lean's own modules is kept from request to
+separated by tabs. Answers each with lines that begin with `@@` and hold JSON: its messages, what it
+shows to the modules that import it, its declarations, then one line that ends it. The import state of Lean's own modules is kept from request to
 request. Ends with standard input.
 
 Two things are written for a module. Stock: what `lean -o` writes, for the audit. Runnable: one `.olean`
@@ -71,6 +72,28 @@ def printDeclarations (env : Environment) : List Name → IO Unit
     printDeclaration env name
     printDeclarations env rest
 
+def isDocumentation (stx : Syntax) : Bool :=
+  stx.isOfKind ``Parser.Command.docComment || stx.isOfKind ``Parser.Command.moduleDoc
+
+/-- Mixes into a hash what importers of the module can see of a piece of its syntax: everything but
+comments, documentation, and the proofs of theorems, which the module system does not export. Where a
+later definition should take over something that a proof left behind, its importers may stay as they were
+built; the audit's replay of all stored terms is the net under that. -/
+partial def hashShown (total : UInt64) : Syntax → UInt64
+  | .missing => total
+  | .atom _ token => mixHash total (hash token)
+  | .ident _ token _ _ => mixHash total (hash token.toString)
+  | .node _ kind parts =>
+    let parts := if kind == ``Parser.Command.theorem then parts.pop else parts
+    let parts := parts.filter fun part => !isDocumentation part
+    mixHash (parts.foldl hashShown (mixHash total (hash kind))) (hash parts.size)
+
+/-- What importers can see of the proofs all the same: which theorems of the file hold by definition. -/
+def hashDefEqs (env : Environment) : UInt64 :=
+  env.constants.map₂.toList.foldl (init := 0) fun total (name, _) =>
+    let written := (declRangeExt.find? (level := .server) env name).isSome
+    if written && defeqAttr.hasTag env name then total + hash name else total
+
 /-- Prints messages; whether one is an error. -/
 def printMessages : List Message → IO Bool
   | [] => return false
@@ -86,11 +109,15 @@ unsafe def build (kept : Kept) (module file stock runnable : String) : IO Bool :
   let header : HeaderSyntax := header
   let env ← importAll kept header.imports
   let state := Command.mkState (env.setMainModule module.toName) messages {}
-  let state := (← IO.processCommands context parserState state).commandState
+  let processed ← IO.processCommands context parserState state
+  let state := processed.commandState
   let failed ← printMessages state.messages.toList
   unless failed do
     writeModule state.env stock
     writeRunnable state.env runnable
+    let start := hashShown (hashDefEqs state.env) header
+    let shown := (processed.commands.filter fun c => !isDocumentation c).foldl hashShown start
+    IO.println ("@@ " ++ (Json.mkObj [("shown", toJson (toString shown))]).compress)
     printDeclarations state.env (state.env.constants.map₂.toList.map fun (name, _) => name)
   return !failed
 

@@ -1,0 +1,84 @@
+"""Which modules are built again after an edit: those that can see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bridge.toolchain.embedded import EmbeddedLean
+
+Make = Callable[[dict[str, str]], EmbeddedLean]
+
+FIRST = """public section
+@[expose] def twice (n : Nat) : Nat := n + n
+theorem twice_zero : twice 0 = 0 := rfl
+theorem le_twice (n : Nat) : n ≤ twice n := by
+  simp only [twice]; omega
+private theorem aside : twice 1 = 2 := by decide
+"""
+SECOND = (
+    "public import Small.First\npublic section\ntheorem le (n : Nat) : n ≤ twice n := le_twice n\n"
+)
+THIRD = "public import Small.Second\npublic section\ntheorem le_one : 1 ≤ twice 1 := le 1\n"
+
+# (what is replaced in FIRST, its replacement, whether importers can see it)
+EDITS = {
+    "comment": ("public section", "-- a remark\n\npublic section", False),
+    "documentation": ("theorem le_t", "/-- At least. -/\ntheorem le_t", False),
+    "proof": ("simp only [twice]; omega", "unfold twice\n  exact Nat.le_add_left n n", False),
+    "proof that holds by definition no more": (":= rfl", ":= by simp [twice]", True),
+    "statement": ("n ≤ twice n", "n < twice n + 1", True),
+    "name": ("le_twice", "le_double", True),
+    "definition": ("n + n", "2 * n", True),
+    "attribute": ("theorem le_t", "@[simp] theorem le_t", True),
+    "private theorem": ("aside", "askew", True),
+    "brackets": ("≤ twice n", "≤ twice (n)", True),
+    "new instance": ("private", "instance : Inhabited (Fin 3) := ⟨1⟩\nprivate", True),
+    "new notation": ("private", 'notation "two" => 2\nprivate', True),
+}
+
+
+@pytest.fixture(scope="module")
+def chain(make_project: Make) -> Iterator[EmbeddedLean]:
+    """Three modules in a row, built; the driver stays."""
+    lean = make_project({"First": FIRST, "Second": SECOND, "Third": THIRD})
+    with lean.resident():
+        result = lean.build()
+        assert result.ok, [str(m) for m in result.messages]
+        yield lean
+
+
+def edit(lean: EmbeddedLean, text: str) -> None:
+    (lean.root / "Small" / "First.lean").write_text(f"module\n{text}", "utf-8")
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_reaches_those_that_can_see_it(chain: EmbeddedLean, name: str) -> None:
+    old, new, seen = EDITS[name]
+    assert old in FIRST
+    edit(chain, FIRST.replace(old, new, 1))
+    again = {module.name for module in chain.build().modules if not module.reused}
+    edit(chain, FIRST)
+    assert chain.build().ok
+    assert again == {"Small.First", *(["Small.Second", "Small.Third", "Small"] if seen else [])}
+
+
+def test_what_was_reused_is_what_a_clean_build_yields(chain: EmbeddedLean) -> None:
+    old, new, _ = EDITS["proof"]
+    edit(chain, FIRST.replace(old, new, 1))
+    assert chain.build().built == ("Small.First",)
+    audit = chain.audit()
+    edit(chain, FIRST)
+    assert chain.build().ok
+    assert audit.ok, audit.problems
+    assert audit.replayed > 0
+
+
+def test_an_error_reaches_all_that_need_the_module(chain: EmbeddedLean) -> None:
+    edit(chain, FIRST.replace("by decide", "by omega"))
+    result = chain.build()
+    edit(chain, FIRST)
+    assert chain.build().ok
+    assert {m.name for m in result.modules if m.skipped} == {"Small.Second", "Small.Third", "Small"}
+    assert {m.file for m in result.messages if m.severity == "error"} == {"Small/First.lean"}

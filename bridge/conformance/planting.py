@@ -229,29 +229,6 @@ def plant(
     )
 
 
-def plant_all(
-    faults: Iterable[Fault],
-    families: Sequence[Family],
-    dtypes: Sequence[str] | None = None,
-    device: str = "cpu",
-    *,
-    every_family: bool = False,
-    output_only: bool = False,
-    progress: Callable[[Fault], None] | None = None,
-) -> list[FaultResult]:
-    """`plant` for each fault; `progress` is called with each before it runs."""
-    results = []
-    for fault in faults:
-        if progress is not None:
-            progress(fault)
-        results.append(
-            plant(
-                fault, families, dtypes, device, every_family=every_family, output_only=output_only
-            )
-        )
-    return results
-
-
 def shares(results: Iterable[FaultResult]) -> dict[str, dict[str, tuple[int, int]]]:
     """By dtype and family: how many faults one of its vectors caught, and how many were tried."""
     table: dict[str, dict[str, tuple[int, int]]] = {}

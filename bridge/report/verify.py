@@ -16,8 +16,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from bridge.conformance import adapters, faults, planting
-from bridge.conformance.run import run as run_adapter
+from bridge.conformance import adapters, parallel, planting
 from bridge.report import theorems
 from bridge.report.cache import Cache, digest
 from bridge.report.theorems import Headline
@@ -200,18 +199,11 @@ class Verification:
     def implementations(self) -> Section:
         device = "cuda" if torch.cuda.is_available() else "cpu"
 
-        def compute() -> list[Any]:
-            results = []
-            for name in adapters.BUILTIN:
-                adapter = adapters.builtin(name)
-                for dtype in adapter.dtypes:
-                    start = time.monotonic()
-                    results.append(run_adapter(adapter, self.families, dtype, device).to_json())
-                    self.note(f"{name} {dtype}: {time.monotonic() - start:.1f} s")
-            return results
-
         results, kept = self.cache.get(
-            "implementations", self.python_key(), compute, lambda rs: all(r["ok"] for r in rs)
+            "implementations",
+            self.python_key(),
+            lambda: parallel.run_all(device, self.note),
+            lambda rs: all(r["ok"] for r in rs),
         )
         problems = []
         for result in results:
@@ -230,19 +222,11 @@ class Verification:
         }
 
     def faults(self) -> Section:
-        def compute() -> list[Any]:
-            return [
-                result.to_json()
-                for result in planting.plant_all(
-                    faults.FAULTS,
-                    self.families,
-                    every_family=True,
-                    progress=lambda fault: self.note(fault.name),
-                )
-            ]
-
         results, kept = self.cache.get(
-            "faults", self.python_key(), compute, lambda rs: all(r["caught"] for r in rs)
+            "faults",
+            self.python_key(),
+            lambda: parallel.plant_all(self.note),
+            lambda rs: all(r["caught"] for r in rs),
         )
         problems = [f"{r['name']} is caught by no vector" for r in results if not r["caught"]]
         return {"ok": not problems, "kept": kept, "problems": problems, "results": results}

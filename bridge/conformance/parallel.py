@@ -1,0 +1,80 @@
+"""Conformance runs and planted faults, spread over the processors."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bridge.conformance import adapters, faults, planting
+from bridge.conformance.run import run
+from bridge.vectors.load import load
+from bridge.vectors.model import Family
+
+# Each process holds PyTorch and the vectors, about half a GB.
+_MOST_WORKERS = 8
+
+# Called with a sentence as each job is done, in the order of the jobs.
+Progress = Callable[[str], None]
+
+
+def run_all(device: str, progress: Progress) -> list[dict[str, Any]]:
+    """Every built-in adapter in each of its dtypes on all vectors: `Result.to_json` of each."""
+    jobs = [
+        (name, dtype, device)
+        for name in adapters.BUILTIN
+        for dtype in adapters.builtin(name).dtypes
+    ]
+    # A GPU serves one process at a time.
+    return _each(_run, jobs, progress, 1 if device != "cpu" else _MOST_WORKERS)
+
+
+def plant_all(progress: Progress) -> list[dict[str, Any]]:
+    """Every planted fault in every dtype, on all families: `FaultResult.to_json` of each."""
+    return _each(_plant, [(fault.name,) for fault in faults.FAULTS], progress, _MOST_WORKERS)
+
+
+def _each(
+    work: Callable[..., dict[str, Any]],
+    jobs: Sequence[tuple[str, ...]],
+    progress: Progress,
+    most: int,
+) -> list[dict[str, Any]]:
+    workers = min(most, os.cpu_count() or 1, len(jobs))
+    # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
+    context = multiprocessing.get_context("spawn")
+    results = []
+    with concurrent.futures.ProcessPoolExecutor(workers, context) as pool:
+        for job, (seconds, result) in zip(
+            jobs, pool.map(functools.partial(_timed, work), jobs), strict=True
+        ):
+            progress(f"{' '.join(job)}: {seconds:.1f} s")
+            results.append(result)
+    return results
+
+
+def _timed(
+    work: Callable[..., dict[str, Any]], job: tuple[str, ...]
+) -> tuple[float, dict[str, Any]]:
+    start = time.monotonic()
+    result = work(*job)
+    return time.monotonic() - start, result
+
+
+@functools.cache
+def _families() -> tuple[Family, ...]:
+    """The vectors, loaded once in each process."""
+    return tuple(load())
+
+
+def _run(name: str, dtype: str, device: str) -> dict[str, Any]:
+    return run(adapters.builtin(name), _families(), dtype, device).to_json()
+
+
+def _plant(name: str) -> dict[str, Any]:
+    (fault,) = (fault for fault in faults.FAULTS if fault.name == name)
+    return planting.plant(fault, _families(), every_family=True).to_json()

@@ -31,6 +31,12 @@ class Exponential (S : Type u) (R : Type v) [OrderedCommRing S] [OrderedField R]
   /-- A larger score has a larger exponential. -/
   exp_lt : ∀ a b : S, a < b → (exp a : R) < exp b
 
+/-- The natural exponential, of numbers to numbers of the same kind. Its one law more tells it from
+2 ^ x and every other base, and gives rational bounds; the real exponential is its model. -/
+class NaturalExp (R : Type u) [OrderedField R] extends Exponential R R where
+  /-- The tangent at 0 lies below. -/
+  one_add_le_exp : ∀ x : R, 1 + x ≤ exp x
+
 namespace Exponential
 
 variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]

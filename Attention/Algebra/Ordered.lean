@@ -30,6 +30,11 @@ instance : OrderedCommRing Int where decLE := inferInstance
 
 instance : OrderedField Rat where decLE := inferInstance
 
+/-- Every ordered field is an ordered commutative ring, so values can serve as scores. -/
+instance (priority := low) OrderedField.toOrderedCommRing {R : Type u} [h : OrderedField R] :
+    OrderedCommRing R where
+  decLE := h.decLE
+
 /-- A non-negative number divided by a positive one is non-negative. -/
 theorem OrderedField.div_nonneg {R : Type u} [OrderedField R] {a b : R} (ha : 0 ≤ a) (hb : 0 < b) :
     0 ≤ a / b := by

@@ -8,6 +8,7 @@ key gives 0 (and log-sum-exp −∞), on every backend; a mask is boolean, never
 from __future__ import annotations
 
 import importlib.util
+import numbers
 from typing import Literal, get_args
 
 import torch
@@ -165,10 +166,11 @@ def _check_mask(attn_mask: Tensor | None, query: Tensor, key: Tensor) -> None:
 def _check_scale(scale: float | None, query: Tensor) -> None:
     if scale is None:
         return
-    if isinstance(scale, bool) or not isinstance(scale, int | float):
+    # NumPy's scalars are such numbers too.
+    if isinstance(scale, bool) or not isinstance(scale, numbers.Real):
         raise TypeError(f"scale must be a number or None, not {scale!r}")
     dtype = tiled.compute_dtype(query.dtype)
-    if not abs(scale) <= torch.finfo(dtype).max:
+    if not abs(float(scale)) <= torch.finfo(dtype).max:
         raise ValueError(f"scale must be finite in {dtype}, not {scale}")
 
 

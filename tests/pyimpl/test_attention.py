@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 from attention_checks import inputs, judge, kernel_profile, tiled_profile
@@ -147,6 +149,13 @@ def test_refusals(change: dict[str, object], error: type[Exception], message: st
     with pytest.raises(error, match=message) as caught:
         attention(**arguments)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+def test_a_scale_may_be_any_real_number(backend) -> None:
+    out = attention(Q, K, V, scale=0.5, backend=backend)
+    for scale in (np.float32(0.5), np.float64(0.5), Fraction(1, 2)):
+        assert torch.equal(attention(Q, K, V, scale=scale, backend=backend), out)
 
 
 def test_gradients_are_refused() -> None:

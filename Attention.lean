@@ -12,6 +12,7 @@ public import Attention.Proof.Online
 public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Softmax
+public import Attention.Proof.Stability
 public import Attention.Spec.Attention
 public import Attention.Spec.Flash
 public import Attention.Spec.Maximum
@@ -20,6 +21,7 @@ public import Attention.Spec.Softmax
 public import Attention.Twins.Flash
 public import Attention.Twins.Online
 public import Attention.Twins.Softmax
+public import Attention.Twins.Stability
 public import Attention.Vectors.Main
 public import Attention.Vectors.Sound
 

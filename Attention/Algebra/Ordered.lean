@@ -50,6 +50,32 @@ theorem OrderedField.mul_div_mul_left {R : Type u} [OrderedField R] {c : R} (hc 
     grind
   · grind
 
+/-- a ≤ c / b if and only if b · a ≤ c, for a positive b. -/
+theorem OrderedField.le_div_iff {R : Type u} [OrderedField R] {a b c : R} (hb : 0 < b) :
+    a ≤ c / b ↔ b * a ≤ c := by
+  have h₁ : b * (c / b) = c := by grind
+  constructor
+  · intro h
+    have := Lean.Grind.OrderedRing.mul_le_mul_of_nonneg_left h (Std.le_of_lt hb)
+    grind
+  · intro h
+    refine Classical.byContradiction fun hn => ?_
+    have := Lean.Grind.OrderedRing.mul_lt_mul_of_pos_left (a := c / b) (b := a) (by grind) hb
+    grind
+
+/-- c / b ≤ a if and only if c ≤ b · a, for a positive b. -/
+theorem OrderedField.div_le_iff {R : Type u} [OrderedField R] {a b c : R} (hb : 0 < b) :
+    c / b ≤ a ↔ c ≤ b * a := by
+  have h₁ : b * (c / b) = c := by grind
+  constructor
+  · intro h
+    have := Lean.Grind.OrderedRing.mul_le_mul_of_nonneg_left h (Std.le_of_lt hb)
+    grind
+  · intro h
+    refine Classical.byContradiction fun hn => ?_
+    have := Lean.Grind.OrderedRing.mul_lt_mul_of_pos_left (a := a) (b := c / b) (by grind) hb
+    grind
+
 /-- What is divided and multiplied back. -/
 theorem OrderedField.mul_div_cancel {R : Type u} [OrderedField R] {b : R} (hb : b ≠ 0) (a : R) :
     b * (a / b) = a := by

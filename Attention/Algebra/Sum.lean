@@ -57,6 +57,12 @@ theorem sumOver_mul_left (c : R) (f : α → R) (xs : List α) :
   | nil => simp only [sumOver_nil]; grind
   | cons x xs ih => simp only [sumOver_cons, ih]; grind
 
+/-- A sum of negated terms. -/
+theorem sumOver_neg (f : α → R) (xs : List α) : sumOver (fun x => -f x) xs = -sumOver f xs := by
+  induction xs with
+  | nil => simp only [sumOver_nil]; grind
+  | cons x xs ih => simp only [sumOver_cons, ih]; grind
+
 /-- A sum of zeros is zero. -/
 theorem sumOver_eq_zero {f : α → R} {xs : List α} (h : ∀ x ∈ xs, f x = 0) : sumOver f xs = 0 := by
   induction xs with
@@ -69,6 +75,17 @@ theorem sumOver_eq_zero {f : α → R} {xs : List α} (h : ∀ x ∈ xs, f x = 0
 
 /-- A sum of non-negative terms is non-negative. -/
 theorem sumOver_nonneg {f : α → R} {xs : List α} (h : ∀ x ∈ xs, 0 ≤ f x) : 0 ≤ sumOver f xs := by
+  induction xs with
+  | nil => exact Std.le_refl _
+  | cons x xs ih =>
+    have := h x (by simp)
+    have := ih fun y hy => h y (by simp [hy])
+    simp only [sumOver_cons]
+    grind
+
+/-- Larger terms give a larger sum. -/
+theorem sumOver_le_sumOver {f g : α → R} {xs : List α} (h : ∀ x ∈ xs, f x ≤ g x) :
+    sumOver f xs ≤ sumOver g xs := by
   induction xs with
   | nil => exact Std.le_refl _
   | cons x xs ih =>

@@ -91,7 +91,8 @@ private theorem mem_zip_self {α : Type u} {xs : List α} {p : α × α} (h : p 
     · rfl
     · exact ih h
 
-private theorem mem_zip_softmax {row : List (Option S)} {x : Option S × R}
+/-- The softmax weight that goes with a score. -/
+theorem mem_zip_softmax {row : List (Option S)} {x : Option S × R}
     (h : x ∈ row.zip (softmax (R := R) row)) : x.2 = weight x.1 / denominator row := by
   rw [softmax_eq, List.zip_map_right] at h
   obtain ⟨p, hp, rfl⟩ := List.mem_map.mp h

@@ -5,7 +5,11 @@ public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.Vector
 public import Attention.Model.Exact
+public import Attention.Model.ExpSound
+public import Attention.Model.Interval
+public import Attention.Model.IntervalSound
 public import Attention.Proof.Attention
+public import Attention.Proof.Enclosure
 public import Attention.Proof.Flash
 public import Attention.Proof.Maximum
 public import Attention.Proof.Online

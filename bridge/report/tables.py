@@ -24,17 +24,27 @@ def _ratio(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
+def _short(name: str) -> str:
+    return name.removeprefix("Attention.")
+
+
 def theorems(console: Console, audit: Section) -> None:
     table = Table(title="Theorems", title_justify="left")
-    for name in ("", "id", "Lean", "axioms"):
-        table.add_column(name, no_wrap=True)
+    for name in ("", "id", "Lean", "over", "axioms"):
+        table.add_column(name, no_wrap=name != "Lean", overflow="fold")
     for h in audit["headlines"]:
         strange = sorted(set(h["axioms"]) - STANDARD_AXIOMS)
         axioms = ", ".join(strange) or ("standard" if h["axioms"] else "none")
-        table.add_row(_mark(not strange), h["id"], h["name"].removeprefix("Attention."), axioms)
+        over = _short(h["over"] or "–")
+        table.add_row(_mark(not strange), h["id"], _short(h["name"]), over, axioms)
     console.print(table)
+    classes = "; ".join(
+        f"{_short(name)}: {', '.join(map(_short, instances)) or 'none yet'}"
+        for name, instances in audit["classes"].items()
+    )
     standard = ", ".join(sorted(STANDARD_AXIOMS))
     console.print(
+        f"Over: the class that the theorem asks for. Classes and their instances: {classes}.\n"
         f"Axioms: those that the library's own terms reach; standard are {standard}.\n"
         f"{audit['declarations']} declarations, {audit['theorems']} of them theorems; "
         f"{len(audit['problems'])} findings (own axioms, sorry, compiler trust, unsafe code).\n"

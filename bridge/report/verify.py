@@ -131,6 +131,7 @@ class Verification:
             "theorems": sum(d["kind"] == "theorem" for d in listing.values()),
             "replayed": audit["replayed"],
             "trusted": audit["trusted"],
+            "classes": audit["classes"],
             "headlines": headlines,
             "listing": listing,
         }
@@ -150,7 +151,10 @@ class Verification:
             mentions = [name for name in listing if name in declaration["mentions"]]
             if not any(name.startswith("Attention.Spec.") for name in mentions):
                 problems.append(f"{entry['id']}: its statement mentions no Spec definition")
-            found.append({**entry, **declaration, "mentions": mentions})
+            # Classes are declared before those that ask for more.
+            classes = [name for name in mentions if listing[name]["is_class"]]
+            over = classes[-1] if classes else None
+            found.append({**entry, **declaration, "mentions": mentions, "over": over})
         ids = [entry["id"] for entry in entries]
         problems += [f"{id} is listed twice" for id in sorted({i for i in ids if ids.count(i) > 1})]
         tested = {v.theorem for family in load() for v in family.vectors}

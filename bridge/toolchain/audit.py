@@ -9,6 +9,8 @@ from typing import Any
 # What Lean's own logic assumes. Anything else among the axioms is a finding.
 STANDARD_AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound"})
 COMPILER_TRUST = frozenset({"Lean.ofReduceBool", "Lean.ofReduceNat", "Lean.trustCompiler"})
+# What is known of a constant if and only if it stands in a file.
+PLACED = ("first_line", "last_line", "class", "instance_of", "implemented_by", "extern")
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,8 @@ class Declaration:
     """One declaration that stands in a file.
 
     axioms: those of Lean's logic that its own terms and those of the library reach; mentions: the
-    constants of the library in its type. Lines are 1-based, both included.
+    constants of the library in its type; is_class: whether it is a type class; instance_of: the
+    class that it is an instance of. Lines are 1-based, both included.
     """
 
     name: str
@@ -27,6 +30,8 @@ class Declaration:
     last_line: int
     axioms: tuple[str, ...]
     mentions: tuple[str, ...]
+    is_class: bool
+    instance_of: str | None
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,16 @@ class Audit:
     def ok(self) -> bool:
         return not self.problems and bool(self.declarations)
 
+    def classes(self) -> dict[str, list[str]]:
+        """The classes of the library, each with its instances."""
+        found: dict[str, list[str]] = {d.name: [] for d in self.declarations if d.is_class}
+        for d in self.declarations:
+            if d.instance_of in found:
+                found[d.instance_of].append(d.name)
+        return found
+
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "ok": self.ok}
+        return {**asdict(self), "classes": self.classes(), "ok": self.ok}
 
 
 def look_at(
@@ -52,8 +65,8 @@ def look_at(
 ) -> tuple[tuple[Declaration, ...], list[str]]:
     """Declarations in the order of the files, and findings, from one answer for each constant.
 
-    An answer has `first_line`, `last_line`, `implemented_by` and `extern` if the constant stands in
-    a file, and not if it comes with one that does. `files`: module → file, in order.
+    An answer has the keys PLACED if the constant stands in a file, and not if it comes with one
+    that does. `files`: module → file, in order.
     """
     declarations, problems = [], []
     for answer in answers:
@@ -70,6 +83,8 @@ def look_at(
                     answer["last_line"],
                     tuple(answer["axioms"]),
                     tuple(answer["mentions"]),
+                    answer["class"],
+                    answer["instance_of"],
                 )
             )
     order = list(files)

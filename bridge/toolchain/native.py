@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bridge.toolchain import lakefile, modules
-from bridge.toolchain.audit import STANDARD_AXIOMS, Audit, look_at
+from bridge.toolchain.audit import PLACED, STANDARD_AXIOMS, Audit, look_at
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult, Severity
 
@@ -139,7 +139,7 @@ class NativeLean:
         *answers, replay = answers
         for answer in answers:
             if not answer["first_line"]:
-                for key in ("first_line", "last_line", "implemented_by", "extern"):
+                for key in PLACED:
                     del answer[key]
         declarations, problems = look_at(answers, files)
         if replay["problem"]:

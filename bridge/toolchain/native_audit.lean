@@ -29,6 +29,9 @@ def report (own : NameSet) (info : ConstantInfo) : CoreM Unit := do
   let isOwn (used : Name) : Bool := match env.getModuleIdxFor? used with
     | some i => own.contains env.header.moduleNames[i]!
     | none => false
+  let instanceOf : Option Name := do
+    guard (Meta.isInstanceCore env name && !env.isProjectionFn name)
+    info.type.getForallBody.getAppFn.constName?
   let axioms ← collectAxioms name
   IO.println <| "@@ " ++ (Json.mkObj [
     ("name", toJson (privateToUserName name).toString),
@@ -41,6 +44,8 @@ def report (own : NameSet) (info : ConstantInfo) : CoreM Unit := do
     ("mentions", toJson ((info.type.getUsedConstants.filter isOwn).map toString)),
     ("first_line", toJson first),
     ("last_line", toJson last),
+    ("class", toJson (isClass env name)),
+    ("instance_of", toJson (instanceOf.map toString)),
     ("implemented_by", toJson (Compiler.getImplementedBy? env name).isSome),
     ("extern", toJson (isExtern env name))]).compress
 

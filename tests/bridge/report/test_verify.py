@@ -16,8 +16,10 @@ def declaration(kind: str = "theorem", mentions: tuple[str, ...] = ("Attention.S
 
 
 def listing(**changes: Any) -> dict[str, Any]:
-    """A library with a theorem that speaks of one of two definitions."""
-    return {"Attention.Spec.f": {}, "A.f": {}, "A.t": declaration(**changes)}
+    """A library with two classes, and a theorem that speaks of one of two definitions."""
+    classes = {name: {"is_class": True} for name in ("A.Ring", "A.Field")}
+    definitions = {name: {"is_class": False} for name in ("Attention.Spec.f", "A.f")}
+    return {**classes, **definitions, "A.t": declaration(**changes)}
 
 
 def problems(folder: Path, toml: str, listing: dict[str, Any]) -> list[str]:
@@ -43,6 +45,20 @@ def test_a_good_headline_has_no_problem(tmp_path: Path) -> None:
 )
 def test_a_bad_headline_is_a_problem(tmp_path: Path, library: dict[str, Any], problem: str) -> None:
     assert problems(tmp_path, ENTRY.format(id="a", lean="A.t"), library) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("mentions", "over"),
+    [(("A.Field", "A.Ring"), "A.Field"), (("A.Ring",), "A.Ring"), ((), None)],
+)
+def test_a_headline_has_the_last_of_the_classes_that_it_mentions(
+    tmp_path: Path, mentions: tuple[str, ...], over: str | None
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "theorems.toml").write_text(ENTRY.format(id="a", lean="A.t"))
+    library = listing(mentions=("Attention.Spec.f", *mentions))
+    (found,) = Verification(tmp_path, Console(quiet=True)).headlines(library)[0]
+    assert found["over"] == over
 
 
 def test_an_id_is_listed_once(tmp_path: Path) -> None:

@@ -27,6 +27,11 @@ SOURCES = {
     "Replaced": "public section\ndef fast : Nat := 2\n@[implemented_by fast] def slow : Nat := 1\n",
     "Compiler": "public section\ntheorem compiled (a b : Bool) (h : Lean.reduceBool a = b) : "
     "a = b := Lean.ofReduceBool a b h\n",
+    "Class": "public section\nclass Base (α : Type) where\n  base : α\n"
+    "class Derived (α : Type) extends Base α where\n  more : α\n"
+    "class Empty' (α : Type) where\n  no : α → False\n"
+    "instance : Derived Nat where\n  base := 0\n  more := 1\n"
+    "instance pair (α β : Type) [Base α] [Base β] : Base (α × β) := ⟨Base.base, Base.base⟩\n",
     "Outside": 'public section\n@[extern "outside"] def outside (n : Nat) : Nat := n\n',
 }
 FINDINGS = {
@@ -73,6 +78,11 @@ def test_what_is_listed(audit: Audit) -> None:
     assert len(found) == len(audit.declarations)
     assert 0 < int(audit.trusted.split()[0]) < 10_000
     assert audit.replayed >= len(found)
+
+
+def test_the_classes_and_their_instances(audit: Audit) -> None:
+    assert audit.classes() == {"Base": ["pair"], "Derived": ["instDerivedNat"], "Empty'": []}
+    assert audit.to_json()["classes"] == audit.classes()
 
 
 def test_the_kernel_rejects_a_proof_that_does_not_fit(make_project: Make) -> None:

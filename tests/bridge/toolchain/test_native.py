@@ -124,6 +124,8 @@ def constant(name: str, **other: Any) -> str:
         "mentions": [],
         "first_line": 3,
         "last_line": 4,
+        "class": False,
+        "instance_of": None,
         "implemented_by": False,
         "extern": False,
     }

@@ -6,6 +6,8 @@ public import Lean.Compiler.ImplementedByAttr
 public import Lean.DeclarationRange
 public import Lean.DefEqAttrib
 public import Lean.Elab.Frontend
+public import Lean.Meta.Instances
+public import Lean.ProjFns
 
 public section
 
@@ -56,6 +58,12 @@ unsafe def writeRunnable (env : Environment) (file : System.FilePath) : IO Unit 
   let entries := Repair.withCode (unsafeCast code) data.entries 0 #[]
   saveModuleData file env.mainModule (Repair.declareCodeNames { data with entries })
 
+/-- The class that a declaration is an instance of, projections of classes to their parents aside. -/
+def instanceOf (env : Environment) (name : Name) : Option Name := do
+  guard (Meta.isInstanceCore env name && !env.isProjectionFn name)
+  let info ← env.find? name
+  info.type.getForallBody.getAppFn.constName?
+
 /-- Where a declaration stands, and what of it later steps cannot find out. -/
 def printDeclaration (env : Environment) (name : Name) : IO Unit := do
   let some ranges := declRangeExt.find? (level := .server) env name | return ()
@@ -63,6 +71,8 @@ def printDeclaration (env : Environment) (name : Name) : IO Unit := do
     ("declaration", toJson (privateToUserName name).toString),
     ("first_line", toJson ranges.range.pos.line),
     ("last_line", toJson ranges.range.endPos.line),
+    ("class", toJson (isClass env name)),
+    ("instance_of", toJson ((instanceOf env name).map fun c => c.toString)),
     ("implemented_by", toJson (Compiler.getImplementedBy? env name).isSome),
     ("extern", toJson (isExtern env name))]).compress)
 

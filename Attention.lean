@@ -27,6 +27,8 @@ public import Attention.Twins.Online
 public import Attention.Twins.Softmax
 public import Attention.Twins.Stability
 public import Attention.Vectors.Main
+public import Attention.Vectors.Natural
+public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.Sound
 
 /-! # Attention: softmax, online softmax and FlashAttention, formalised -/

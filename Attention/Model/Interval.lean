@@ -19,7 +19,7 @@ is known. -/
 inductive Interval (p : Nat) where
   | all
   | between (lo hi : Int)
-  deriving DecidableEq
+  deriving DecidableEq, Inhabited
 
 namespace Interval
 

@@ -20,6 +20,12 @@ inductive MaskKind where
   /-- One Boolean for each query and key; true means the query may attend. -/
   | boolean (rows : List (List Bool))
 
+/-- The mask as the Spec takes it. -/
+def MaskKind.toMask {q_len kv_len : Nat} : MaskKind → Mask q_len kv_len
+  | .none => Mask.full
+  | .causal => Mask.causal
+  | .boolean rows => fun i j => (rows[i.val]!)[j.val]!
+
 /-- Inputs of attention, with the reason why they are worth testing. -/
 structure Case where
   /-- Which fault this case shows. -/
@@ -65,13 +71,6 @@ def exactInBf16 (x : Rat) : Bool := Id.run do
 
 namespace Case
 
-/-- The mask of a case as the Spec takes it. -/
-def toMask (c : Case) {q_len kv_len : Nat} : Mask q_len kv_len :=
-  match c.mask with
-  | .none => Mask.full
-  | .causal => Mask.causal
-  | .boolean rows => fun i j => (rows[i.val]!)[j.val]!
-
 /-- Runs the Spec over the exact model: `attention` for the outputs, `Online.ofBlock` for maximum
 and denominator. -/
 def run (c : Case) : Except String (List RowResult) := do
@@ -81,7 +80,7 @@ def run (c : Case) : Except String (List RowResult) := do
   let numbers := (c.q.flatten ++ c.k.flatten).map (fun (x : Int) => (x : Rat)) ++ c.v.flatten
   unless numbers.all exactInBf16 do
     throw "an input is not exact in bfloat16"
-  let modify : ScoreMod Int c.q.length c.k.length := c.toMask.toScoreMod
+  let modify : ScoreMod Int c.q.length c.k.length := c.mask.toMask.toScoreMod
   let O : Matrix Rat _ _ := attention c.scale modify Q K V
   return (List.finRange c.q.length).map fun i =>
     let state : Online.State Int Rat _ :=

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Vectors.Case
+public import Attention.Vectors.Natural
 
 public section
 
@@ -50,22 +50,46 @@ def rowResult (r : RowResult) : String :=
     ("denominator", rat r.denominator),
     ("output", object [("denominator", rat den), ("numerators", array numerators)])]
 
+/-- Fields as an object over several lines. -/
+def tall (fields : List (String × String)) : String :=
+  "  {" ++ ",\n   ".intercalate (fields.map fun (name, value) => str name ++ ": " ++ value) ++ "}"
+
 /-- A case with its outcome. -/
 def vector (id theoremId : String) (c : Case) (rows : List RowResult) : String :=
   let ints (rows : List (List Int)) := matrix (rows.map fun row => row.map Rat.ofInt)
-  let fields := [
+  tall [
     ("id", str id), ("lean", str "Attention.Spec.attention"), ("theorem", str theoremId),
     ("reason", str c.reason), ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
     ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim),
     ("scale", rat c.scale), ("q", ints c.q), ("k", ints c.k), ("v", matrix c.v),
     ("mask", mask c.mask), ("expected", lines 5 (rows.map rowResult))]
-  "  {" ++ ",\n   ".intercalate (fields.map fun (name, value) => str name ++ ": " ++ value) ++ "}"
+
+/-- Bounds of numbers, as integers over one power of two. -/
+def bounds (xs : List (Int × Int)) : List (String × String) :=
+  [("lower", array (xs.map fun (lo, _) => rat lo)), ("upper", array (xs.map fun (_, hi) => rat hi))]
+
+/-- The enclosed outcome of a row. -/
+def enclosedRow (r : EnclosedRow) : String :=
+  let lse := match r.logSumExp with
+    | none => "null"
+    | some (lo, hi) => object [("lower", rat lo), ("upper", rat hi)]
+  object [("log_sum_exp", lse), ("output", object (bounds r.output))]
+
+/-- A case of the natural exponential with its outcome. -/
+def naturalVector (id : String) (c : NaturalCase) (rows : List EnclosedRow) : String :=
+  tall [
+    ("id", str id), ("lean", str "Attention.Spec.attention"), ("theorem", str "enclosure-sound"),
+    ("reason", str c.reason), ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
+    ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim),
+    ("scale", match c.scale with | none => str "default" | some s => rat s),
+    ("q", matrix c.q), ("k", matrix c.k), ("v", matrix c.v),
+    ("mask", mask c.mask), ("expected", lines 5 (rows.map enclosedRow))]
 
 /-- A whole file. -/
-def file (family about : String) (vectors : List String) : String :=
+def file (family about model : String) (vectors : List String) : String :=
   let fields := [
     ("format", str "attention-vectors-1"), ("family", str family), ("about", str about),
-    ("operation", str "attention"), ("model", str "exact")]
+    ("operation", str "attention"), ("model", str model)]
   let head := fields.map fun (name, value) => str name ++ ": " ++ value ++ ",\n "
   "{" ++ String.join head ++ "\"vectors\": [\n" ++ ",\n".intercalate vectors ++ "\n]}\n"
 

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Vectors.Families
+public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.Json
 
 public section
@@ -17,13 +17,22 @@ def number (i : Nat) : String :=
   String.ofList (List.replicate (3 - s.length) '0') ++ s
 
 /-- The vectors of some cases, numbered from `i`. -/
-def vectors (family : Family) (i : Nat) : List Case → Except String (List String)
+def vectors {α : Type} (name : String) (vector : String → α → Except String String) (i : Nat) :
+    List α → Except String (List String)
   | [] => .ok []
   | c :: cases => do
-    let id := family.name ++ "-" ++ number i
-    match c.run with
+    let id := name ++ "-" ++ number i
+    match vector id c with
     | .error e => throw s!"{id}: {e}"
-    | .ok rows => return Json.vector id family.theoremId c rows :: (← vectors family (i + 1) cases)
+    | .ok text => return text :: (← vectors name vector (i + 1) cases)
+
+/-- Writes the file of a family. -/
+def writeFile (folder : System.FilePath) (name about model : String) :
+    Except String (List String) → IO Unit
+  | .error e => throw (IO.userError e)
+  | .ok vs => do
+    IO.FS.writeFile (folder / (name ++ ".json")) (Json.file name about model vs)
+    IO.println s!"{name}: {vs.length} vectors"
 
 /-- Writes the file of each family; the seed of a family is its place in the list, so a new family
 at the end changes no other. -/
@@ -31,16 +40,24 @@ def write (folder : System.FilePath) (seed : Nat) : List Family → IO Unit
   | [] => return ()
   | family :: rest => do
     let (cases, _) := family.cases.run (1 + seed)
-    match vectors family 0 cases with
-    | .error e => throw (IO.userError e)
-    | .ok vs =>
-      IO.FS.writeFile (folder / (family.name ++ ".json")) (Json.file family.name family.about vs)
-      IO.println s!"{family.name}: {vs.length} vectors"
+    writeFile folder family.name family.about "exact" <| vectors family.name
+      (fun id c => do return Json.vector id family.theoremId c (← c.run)) 0 cases
     write folder (seed + 1) rest
+
+/-- The same for the families of the natural exponential, which have seeds of their own. -/
+def writeNatural (folder : System.FilePath) (seed : Nat) : List NaturalFamily → IO Unit
+  | [] => return ()
+  | family :: rest => do
+    let (cases, _) := family.cases.run (1000 + seed)
+    writeFile folder family.name family.about "natural" <| vectors family.name
+      (fun id c => do return Json.naturalVector id c (← c.run)) 0 cases
+    writeNatural folder (seed + 1) rest
 
 /-- Entry point: one argument, an existing folder. -/
 def main : List String → IO Unit
-  | [folder] => write folder 0 families
+  | [folder] => do
+    write folder 0 families
+    writeNatural folder 0 naturalFamilies
   | args => throw (IO.userError s!"expected one argument, an existing folder, got {args.length}")
 
 end Attention.Vectors.Main

@@ -22,6 +22,7 @@ public import Attention.Spec.Flash
 public import Attention.Spec.Maximum
 public import Attention.Spec.Online
 public import Attention.Spec.Softmax
+public import Attention.Twins.Enclosure
 public import Attention.Twins.Flash
 public import Attention.Twins.Online
 public import Attention.Twins.Softmax

@@ -81,6 +81,7 @@ private theorem cols_passOn (devices : List (Device S R q_len kv_len d_v)) :
   refine List.ext_getElem (by simp [length_passOn, length_rotate]) fun i h₁ h₂ => ?_
   simp [passOn]
 
+/-- The rounds keep the devices. -/
 theorem length_ringRounds : ∀ (n : Nat) (devices : List (Device S R q_len kv_len d_v)),
     (ringRounds scale modify Q K V n devices).length = devices.length
   | 0, _ => rfl

@@ -12,7 +12,7 @@ namespace Attention.Twins
 
 open Spec Spec.Online
 
-/-- Two numbers and a value, as a state. -/
+/-- A state of the exact model, its values of one component. -/
 abbrev ExactState := State Int Rat 1
 
 /-- Of states that are not well formed, the identity law is false: merging forgets an `l` that
@@ -67,8 +67,8 @@ theorem ComputesAttentionOnTrees.refute {merge} (tree : MergeTree Int Rat 1)
 @[expose] def risingLeaves : MergeTree Int Rat 1 :=
   .node (.node (.leaf [⟨some 0, #v[1]⟩]) (.leaf [⟨some 1, #v[0]⟩])) (.leaf [⟨some 2, #v[0]⟩])
 
-/-- The same blocks, the larger subtree on the right. -/
-@[expose] def rightDeep : MergeTree Int Rat 1 :=
+/-- The same blocks, with the largest score first. -/
+@[expose] def largestFirst : MergeTree Int Rat 1 :=
   .node (.leaf [⟨some 2, #v[0]⟩]) (.node (.leaf [⟨some 0, #v[1]⟩]) (.leaf [⟨some 1, #v[0]⟩]))
 
 theorem mergeMean_tree_refuted : ¬ ComputesAttentionOnTrees mergeMean :=
@@ -80,12 +80,12 @@ theorem mergeMean_tree_refuted : ¬ ComputesAttentionOnTrees mergeMean :=
   let α : Rat := rescale a.m m
   ⟨m, α * a.l + b.l, Vec.add (Vec.smul α a.o) b.o⟩
 
-/-- It is right when the scores rise from left to right, as in a prefill that happens to. -/
+/-- It is right when the scores rise from left to right. -/
 theorem mergeIntoRight_rising :
     (finish (evalWith mergeIntoRight risingLeaves)).toList = (attend risingLeaves.keys).toList := by
   decide +kernel
 
 theorem mergeIntoRight_tree_refuted : ¬ ComputesAttentionOnTrees mergeIntoRight :=
-  ComputesAttentionOnTrees.refute rightDeep (by decide +kernel)
+  ComputesAttentionOnTrees.refute largestFirst (by decide +kernel)
 
 end Attention.Twins

@@ -21,6 +21,7 @@ public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Ring
 public import Attention.Proof.Softmax
 public import Attention.Proof.Stability
+public import Attention.Proof.SplitKV
 public import Attention.Spec.Attention
 public import Attention.Spec.Combine
 public import Attention.Spec.Flash
@@ -30,6 +31,7 @@ public import Attention.Spec.Merge
 public import Attention.Spec.Online
 public import Attention.Spec.Ring
 public import Attention.Spec.Softmax
+public import Attention.Spec.SplitKV
 public import Attention.Twins.Combine
 public import Attention.Twins.Flash
 public import Attention.Twins.LogSumExp
@@ -38,6 +40,7 @@ public import Attention.Twins.Online
 public import Attention.Twins.Ring
 public import Attention.Twins.Softmax
 public import Attention.Twins.Stability
+public import Attention.Twins.SplitKV
 public import Attention.Vectors.Main
 public import Attention.Vectors.Natural
 public import Attention.Vectors.NaturalFamilies

@@ -15,8 +15,7 @@ universe u v w
 
 /-! ## Another base
 
-The two exponentials are passed by name; no law of either is needed, only that 2 ^ x = exp (ln 2 · x).
--/
+The two exponentials are passed by name; no law of either is needed, only 2 ^ x = exp (ln 2 · x). -/
 
 section Base
 

@@ -114,6 +114,13 @@ theorem merge_empty_iff (s : State S R d) : merge s empty = s ↔ s.WellFormed :
     · simp only [merge, empty, hm, maxScore_none_right, rescale_self, Vec.getElem_add,
         Vec.getElem_smul, Vec.getElem_zero, Semiring.mul_zero, Semiring.add_zero, Semiring.one_mul]
 
+/-- Merging the states of blocks one after the other is online softmax. -/
+theorem foldl_merge (blocks : List (List (ScoredValue S R d))) :
+    (blocks.map ofBlock).foldl merge empty = online blocks := by
+  have h : stepBlock = fun (s : State S R d) block => merge s (ofBlock block) :=
+    funext fun s => funext fun block => stepBlock_eq_merge s block
+  rw [List.foldl_map, online, h]
+
 instance : Std.Associative (merge (S := S) (R := R) (d := d)) := ⟨merge_assoc⟩
 
 instance : Std.Commutative (merge (S := S) (R := R) (d := d)) := ⟨merge_comm⟩

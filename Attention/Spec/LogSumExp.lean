@@ -6,7 +6,7 @@ public section
 
 /-! # The log-sum-exp
 
-There is no logarithm here: that `L` is the log-sum-exp of a row is a relation, and it can be decided
+There is no logarithm here: that `L` is the log-sum-exp of a row is a relation. It can be decided
 where numbers can be compared.
 Source: Dao 2023, "FlashAttention-2", Algorithm 1, line 13 (L = m + ln l). -/
 

@@ -85,15 +85,6 @@ theorem merge_assoc (a b c : State S R d) : merge (merge a b) c = merge a (merge
   · simp only [merge, Vec.getElem_add, Vec.getElem_smul, rescale_merge, maxScore_assoc,
       Semiring.add_assoc]
 
-/-- **merge-commutes**: merging does not depend on order, for any two states. -/
-theorem merge_comm (a b : State S R d) : merge a b = merge b a := by
-  refine state_ext ?_ ?_ fun j hj => ?_
-  · simp only [merge, maxScore_comm]
-  · simp only [merge, maxScore_comm b.m]
-    rw [Semiring.add_comm]
-  · simp only [merge, maxScore_comm b.m, Vec.getElem_add]
-    rw [Semiring.add_comm]
-
 /-- **merge-empty**: merging with the state of no keys leaves a state as it is if, and only if, the
 state is well formed. -/
 theorem merge_empty_iff (s : State S R d) : merge s empty = s ↔ s.WellFormed := by

@@ -123,4 +123,18 @@ theorem foldl_step_eq_ofBlock (row : List (ScoredValue S R d)) :
   | nil => intro pre; simp
   | cons key row ih => intro pre; simp [step_eq_stepBlock, stepBlock_ofBlock, ih]
 
+/-- **merge-commutes**: merging does not depend on order, for any two states. -/
+theorem merge_comm (a b : State S R d) : merge a b = merge b a := by
+  refine state_ext ?_ ?_ fun j hj => ?_
+  · simp only [merge, maxScore_comm]
+  · simp only [merge, maxScore_comm b.m]
+    rw [Semiring.add_comm]
+  · simp only [merge, maxScore_comm b.m, Vec.getElem_add]
+    rw [Semiring.add_comm]
+
+/-- The same of the states of blocks. -/
+theorem merge_ofBlock_comm (xs ys : List (ScoredValue S R d)) :
+    merge (ofBlock xs) (ofBlock ys) = merge (ofBlock ys) (ofBlock xs) :=
+  merge_comm _ _
+
 end Attention.Proof

@@ -9,8 +9,8 @@ public import Attention.Model.ExpSound
 public import Attention.Model.Interval
 public import Attention.Model.IntervalSound
 public import Attention.Proof.Attention
-public import Attention.Proof.Enclosure
 public import Attention.Proof.Combine
+public import Attention.Proof.Enclosure
 public import Attention.Proof.Flash
 public import Attention.Proof.LogSumExp
 public import Attention.Proof.Maximum
@@ -20,8 +20,8 @@ public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Ring
 public import Attention.Proof.Softmax
-public import Attention.Proof.Stability
 public import Attention.Proof.SplitKV
+public import Attention.Proof.Stability
 public import Attention.Spec.Attention
 public import Attention.Spec.Combine
 public import Attention.Spec.Flash
@@ -39,8 +39,8 @@ public import Attention.Twins.Merge
 public import Attention.Twins.Online
 public import Attention.Twins.Ring
 public import Attention.Twins.Softmax
-public import Attention.Twins.Stability
 public import Attention.Twins.SplitKV
+public import Attention.Twins.Stability
 public import Attention.Vectors.Main
 public import Attention.Vectors.Natural
 public import Attention.Vectors.NaturalFamilies

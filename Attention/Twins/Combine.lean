@@ -31,6 +31,19 @@ theorem writes_combine : CombinesSplits writes combine := fun splits L h hL =>
   (Proof.combine_isPartial (part := writes) (row := (·.1)) (fun x hx => ⟨rfl, h x hx⟩)
     (by rwa [List.map_map] at hL)).1
 
+/-- Splits with weights 4, 4 and 8, one without keys, and one with its only key masked. -/
+@[expose] def emptySplits : List Split :=
+  [([⟨some 1, #v[1]⟩, ⟨some 1, #v[2]⟩], some 2), ([], none), ([⟨some 2, #v[4]⟩], some 2),
+   ([⟨none, #v[16]⟩], none), ([⟨some 3, #v[8]⟩], some 3)]
+
+/-- The hypotheses of the claim can be met, and its conclusion is then a number: 43/8. -/
+theorem emptySplits_combine :
+    (∀ x ∈ emptySplits, IsLogSumExp Rat x.2 (x.1.map (·.score))) ∧
+    IsLogSumExp Rat (some 4) ((emptySplits.map writes).map (·.lse)) ∧
+    (combine (some 4) (emptySplits.map writes)).toList = [43 / 8] ∧
+    (attend (emptySplits.flatMap (·.1))).toList = [43 / 8] := by
+  decide +kernel
+
 /-- One output that is not attention refutes the claim. -/
 theorem CombinesSplits.refute {writes combine} (splits : List Split) (L : Option Int)
     (h : ∀ x ∈ splits, IsLogSumExp Rat x.2 (x.1.map (·.score)))

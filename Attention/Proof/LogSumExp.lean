@@ -101,6 +101,17 @@ theorem isLogSumExp_none {row : List (Option S)} :
   rw [← denominator_eq_zero (R := R)]
   exact eq_comm
 
+/-- A number is the log-sum-exp if and only if a score is unmasked and exp L = Σ exp s. -/
+theorem isLogSumExp_some {L : S} {row : List (Option S)} :
+    IsLogSumExp R (some L) row ↔ (∃ s, some s ∈ row) ∧ (exp L : R) = denominator row := by
+  refine ⟨fun h => ⟨?_, h⟩, And.right⟩
+  refine Classical.byContradiction fun hn => ?_
+  have h₀ : IsLogSumExp R none row := isLogSumExp_none.mpr fun s hs => by
+    cases s with
+    | none => rfl
+    | some s => exact absurd ⟨s, hs⟩ hn
+  exact nomatch isLogSumExp_unique h h₀
+
 /-- **lse-shift**: adding one number to every unmasked score adds it to the log-sum-exp. -/
 theorem isLogSumExp_shift (c : S) {L : Option S} {row : List (Option S)} :
     IsLogSumExp R (L.map (· + c)) (row.map (Option.map (· + c))) ↔ IsLogSumExp R L row := by

@@ -6,6 +6,8 @@ public import Attention.Algebra.Sum
 public import Attention.Algebra.Vector
 public import Attention.Model.Exact
 public import Attention.Proof.Attention
+public import Attention.Proof.Cache
+public import Attention.Proof.CacheInvariant
 public import Attention.Proof.Flash
 public import Attention.Proof.Maximum
 public import Attention.Proof.Online
@@ -13,10 +15,12 @@ public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Softmax
 public import Attention.Spec.Attention
+public import Attention.Spec.Cache
 public import Attention.Spec.Flash
 public import Attention.Spec.Maximum
 public import Attention.Spec.Online
 public import Attention.Spec.Softmax
+public import Attention.Twins.Cache
 public import Attention.Twins.Flash
 public import Attention.Twins.Online
 public import Attention.Twins.Softmax

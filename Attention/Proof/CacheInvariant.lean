@@ -2,6 +2,7 @@ module
 
 public import Attention.Spec.Cache
 public import Attention.Proof.OnlineAttention
+public import Attention.Proof.Rows
 
 public section
 
@@ -29,23 +30,6 @@ structure Represents (s : State S R d) (row : List (ScoredValue S R d)) : Prop w
   o_eq : ∀ j (h : j < d), (weight s.m : R) * s.o[j] = numerator row j h
   /-- Without a reference point the state is empty. -/
   eq_empty : s.m = none → s = empty
-
-private theorem denominator_append (xs ys : List (Option S)) :
-    (denominator (xs ++ ys) : R) = denominator xs + denominator ys :=
-  sumOver_append _ _ _
-
-private theorem numerator_append (xs ys : List (ScoredValue S R d)) {j : Nat} (h : j < d) :
-    numerator (xs ++ ys) j h = numerator xs j h + numerator ys j h :=
-  sumOver_append _ _ _
-
-private theorem denominator_masked {row : List (ScoredValue S R d)}
-    (h : ∀ key ∈ row, key.score = none) : (denominator (row.map (·.score)) : R) = 0 := by
-  rw [denominator, sumOver_map]
-  exact sumOver_eq_zero fun key hk => by rw [h key hk, weight]
-
-private theorem numerator_masked {row : List (ScoredValue S R d)}
-    (h : ∀ key ∈ row, key.score = none) {j : Nat} (hj : j < d) : numerator row j hj = 0 :=
-  sumOver_eq_zero fun key hk => by rw [h key hk, weight, Semiring.zero_mul]
 
 private theorem weight_mul_rescale (s : Option S) {m : Option S} (h : ScoreLE s m) :
     (weight m : R) * rescale s m = weight s := by

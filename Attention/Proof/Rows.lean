@@ -78,6 +78,17 @@ theorem getElem_attention (scale : S) (modify : ScoreMod S q_len kv_len) (Q : Ma
   simp only [attention, Fin.getElem_fin, Vec.getElem_ofFn, attendRows]
   rw [scored_eq_scoredRows scale modify Q K V i h, Fin.getElem_fin]
 
+/-- Attention of lists of rows is attention of matrices. -/
+theorem toList_attention (scale : S) (modify : Nat → Nat → S → Option S) (Q : Matrix S q_len d)
+    (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) :
+    (attention scale (fun i j => modify i j) Q K V).toList
+      = attentionRows scale modify Q.toList (keyValues K V) := by
+  refine List.ext_getElem (by simp [attentionRows]) fun i h₁ h₂ => ?_
+  have hi : i < q_len := by simpa using h₁
+  have h := getElem_attention scale (fun i j => modify i j) Q K V ⟨i, hi⟩ (f := modify i)
+    fun _ => rfl
+  simpa [attentionRows] using h
+
 /-! ## Masked keys do not count -/
 
 /-- The denominator of two rows put together. -/

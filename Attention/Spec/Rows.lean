@@ -31,6 +31,13 @@ key in the list. -/
     (modify : Nat → S → Option S) (q : Vec S d) (kvs : List (KeyValue S R d d_v)) : Vec R d_v :=
   attend (scoredRows scale modify q kvs)
 
+/-- Attention of a list of queries over a list of keys and values; `modify` is given the positions
+of the query and of the key. -/
+@[expose] def attentionRows [Add R] [Mul R] [Div R] [OfNat R 0] [Exp S R]
+    (modify : Nat → Nat → S → Option S) (Q : List (Vec S d)) (kvs : List (KeyValue S R d d_v)) :
+    List (Vec R d_v) :=
+  Q.zipIdx.map fun (q, i) => attendRows scale (modify i) q kvs
+
 /-- The score transformation of query `i` with natural numbers for positions: positions beyond the
 end are masked. -/
 @[expose] def ScoreMod.row (modify : ScoreMod S q_len kv_len) (i : Fin q_len) :

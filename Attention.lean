@@ -9,6 +9,7 @@ public import Attention.Model.Exact
 public import Attention.Proof.Attention
 public import Attention.Proof.Cache
 public import Attention.Proof.CacheInvariant
+public import Attention.Proof.Cascade
 public import Attention.Proof.CuSeqlens
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads
@@ -18,11 +19,13 @@ public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Padding
 public import Attention.Proof.Paged
+public import Attention.Proof.Pages
 public import Attention.Proof.Rows
 public import Attention.Proof.Softmax
 public import Attention.Proof.Varlen
 public import Attention.Spec.Attention
 public import Attention.Spec.Cache
+public import Attention.Spec.Cascade
 public import Attention.Spec.Flash
 public import Attention.Spec.Heads
 public import Attention.Spec.Maximum
@@ -33,10 +36,12 @@ public import Attention.Spec.Rows
 public import Attention.Spec.Softmax
 public import Attention.Spec.Varlen
 public import Attention.Twins.Cache
+public import Attention.Twins.Cascade
 public import Attention.Twins.Flash
 public import Attention.Twins.Heads
 public import Attention.Twins.Online
 public import Attention.Twins.Padding
+public import Attention.Twins.Paged
 public import Attention.Twins.Softmax
 public import Attention.Twins.Varlen
 public import Attention.Vectors.Main

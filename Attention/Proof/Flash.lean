@@ -47,7 +47,7 @@ variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v
 
 /-- The states of a query tile after some key tiles: each row by itself has taken the tiles as
 blocks. -/
-private theorem foldl_stepTile (rows : List (Fin q_len)) (colTiles : List (List (Fin kv_len))) :
+theorem foldl_stepTile (rows : List (Fin q_len)) (colTiles : List (List (Fin kv_len))) :
     ∀ start : Fin q_len → State S R d_v,
       colTiles.foldl (stepTile scale modify Q K V rows) (rows.map start)
         = rows.map fun i =>

@@ -71,8 +71,8 @@ theorem kv_replace (xs ys : List (ScoredValue S R d)) (old new : ScoredValue S R
       ((List.perm_append_singleton new _).trans (perm_middle xs ys new).symm)
   exact ⟨h.l_pos hk, h.finish_eq⟩
 
-/-- As long as a key that is left has a score at least that of the deleted one, the state is the one
-of the keys that are left, maximum and all. -/
+/-- **kv-delete-exact**: as long as a key that is left has a score at least that of the deleted one,
+the state is the one of the keys that are left, maximum and all. -/
 theorem delete_ofBlock (xs ys : List (ScoredValue S R d)) {key other : ScoredValue S R d}
     (ho : other ∈ xs ++ ys) (hle : ScoreLE key.score other.score) :
     delete (ofBlock (xs ++ key :: ys)) key = ofBlock (xs ++ ys) := by
@@ -106,7 +106,8 @@ private theorem perm_set {α : Type u} (new : α) : ∀ (row : List α) (i : Nat
   | x :: row, i + 1, h => .trans (.swap _ _ _) ((perm_set new row i (by simpa using h)).cons x)
 
 private theorem represents_edit {s : State S R d} {row : List (ScoredValue S R d)}
-    (h : Represents s row) (e : Edit S R d) : Represents (edit (row, s) e).2 (edit (row, s) e).1 := by
+    (h : Represents s row) (e : Edit S R d) :
+    Represents (edit (row, s) e).2 (edit (row, s) e).1 := by
   cases e with
   | append key => exact h.step key
   | delete i =>

@@ -48,4 +48,34 @@ theorem gqa_repeat (scale : S) (modify : Fin (num_kv_heads * group) → ScoreMod
       = multiHead scale modify Q (repeatHeads group K) (repeatHeads group V) := by
   simp only [groupedQuery, multiHead, getElem_repeatHeads]
 
+/-! ## The queries of a group in one matrix -/
+
+private theorem packedHead_packedRow (h : Fin (num_kv_heads * group)) (i : Fin q_len) :
+    packedHead (kvHead h) (packedRow h i) = h := by
+  apply Fin.ext
+  simp only [packedHead, kvHead, packedRow, Nat.mul_add_mod_self_right, Nat.mod_mod]
+  exact Nat.div_add_mod' _ _
+
+private theorem packedQuery_packedRow (h : Fin (num_kv_heads * group)) (i : Fin q_len) :
+    packedQuery (packedRow h i) = i := by
+  have h₀ : 0 < group := Nat.pos_of_ne_zero fun h₀ => by
+    have := h.isLt
+    simp [h₀] at this
+  apply Fin.ext
+  simp only [packedQuery, packedRow]
+  rw [Nat.mul_comm, Nat.mul_add_div h₀, Nat.div_eq_of_lt (Nat.mod_lt _ h₀), Nat.add_zero]
+
+/-- **gqa-packed**: grouped-query attention may be computed with the queries of the heads that share
+a head of keys and values packed in one matrix, one attention for each head of keys and values. -/
+theorem gqa_packed (scale : S) (modify : Fin (num_kv_heads * group) → ScoreMod S q_len kv_len)
+    (Q : Vector (Matrix S q_len d) (num_kv_heads * group))
+    (K : Vector (Matrix S kv_len d) num_kv_heads) (V : Vector (Matrix R kv_len d_v) num_kv_heads) :
+    groupedQueryPacked scale modify Q K V = groupedQuery scale modify Q K V := by
+  refine Vector.ext fun h hh => Vector.ext fun i hi => ?_
+  have h₁ := packedHead_packedRow ⟨h, hh⟩ ⟨i, hi⟩
+  have h₂ := packedQuery_packedRow ⟨h, hh⟩ ⟨i, hi⟩
+  simp only [groupedQueryPacked, groupedQuery, attention, Fin.getElem_fin, Vec.getElem_ofFn,
+    scored, score, Fin.eta] at h₁ h₂ ⊢
+  simp only [h₁, h₂]
+
 end Attention.Proof

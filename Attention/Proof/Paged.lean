@@ -67,8 +67,8 @@ theorem paged (modify : ScoreMod S q_len kv_len) (Q : Matrix S q_len d) (K : Mat
     fun j => by funext s; simp [ScoreMod.row]]
   simp [Pool.gather]
 
-/-- Two tables, of two pools with pages of two sizes, that list the same keys in any order, each with
-its score and value, give the same attention. -/
+/-- Two tables, of two pools with pages of two sizes, that list the same keys in any order, each
+with its score and value, give the same attention. -/
 theorem attendPaged_perm {page_size' num_pages' : Nat} (modify modify' : Nat → S → Option S)
     (q : Vec S d) (pool : Pool (KeyValue S R d d_v) page_size num_pages)
     (table : List (Fin num_pages)) (pool' : Pool (KeyValue S R d d_v) page_size' num_pages')

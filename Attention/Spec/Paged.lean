@@ -52,8 +52,8 @@ abbrev Pool (α : Type w) (page_size num_pages : Nat) := Vector (Vector α page_
 variable {S : Type u} {R : Type v} {d d_v : Nat}
 variable [Add S] [Mul S] [OfNat S 0] (scale : S) (modify : Nat → S → Option S) (q : Vec S d)
 
-/-- The `t`th page of a sequence of length `len` as the query sees it: slots at and beyond the length
-are masked. -/
+/-- The `t`th page of a sequence of length `len` as the query sees it: slots at and beyond the
+length are masked. -/
 @[expose] def scoredPage (len t : Nat) (page : Vector (KeyValue S R d d_v) page_size) :
     List (ScoredValue S R d_v) :=
   scoredRows scale

@@ -59,7 +59,8 @@ theorem packedModSameCu_refuted : ¬ PacksSequences packedModSameCu :=
 /-- The mask of a sequence is applied in the positions of the packed batch. -/
 @[expose] def packedModGlobal (cu_q cu_k : List Nat) (mods : Nat → Nat → Nat → Int → Option Int) :
     Nat → Nat → Int → Option Int :=
-  fun i j s => if sequenceOf cu_k j = sequenceOf cu_q i then mods (sequenceOf cu_q i) i j s else none
+  fun i j s =>
+    if sequenceOf cu_k j = sequenceOf cu_q i then mods (sequenceOf cu_q i) i j s else none
 
 theorem packedModGlobal_refuted : ¬ PacksSequences packedModGlobal :=
   PacksSequences.refute (by decide +kernel)

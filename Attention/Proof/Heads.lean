@@ -65,6 +65,24 @@ private theorem packedQuery_packedRow (h : Fin (num_kv_heads * group)) (i : Fin 
   simp only [packedQuery, packedRow]
   rw [Nat.mul_comm, Nat.mul_add_div h₀, Nat.div_eq_of_lt (Nat.mod_lt _ h₀), Nat.add_zero]
 
+/-- A row of the packed outputs is the attention of the query that was packed there. -/
+private theorem getElem_packed (scale : S)
+    (modify : Fin (num_kv_heads * group) → ScoreMod S q_len kv_len)
+    (Q : Vector (Matrix S q_len d) (num_kv_heads * group))
+    (K : Vector (Matrix S kv_len d) num_kv_heads) (V : Vector (Matrix R kv_len d_v) num_kv_heads)
+    (c : Fin num_kv_heads) (r : Fin (q_len * group)) {h : Fin (num_kv_heads * group)}
+    {i : Fin q_len} (hh : packedHead c r = h) (hi : packedQuery r = i) :
+    (attentionPackedHeads scale modify Q K V)[c][r]
+      = attend (scored scale (modify h) Q[h] K[c] V[c] i (List.finRange kv_len)) := by
+  subst hh hi
+  have h : (attentionPackedHeads scale modify Q K V)[c]
+      = attention scale (fun r j => modify (packedHead c r) (packedQuery r) j)
+          (Vec.ofFn fun r => Q[packedHead c r][packedQuery r]) K[c] V[c] :=
+    Vec.getElem_ofFn _ c.isLt
+  rw [h]
+  refine (Vec.getElem_ofFn _ r.isLt).trans (congrArg attend (List.map_congr_left fun j _ => ?_))
+  rw [score, score, Fin.getElem_fin, Vec.getElem_ofFn]
+
 /-- **gqa-packed**: grouped-query attention may be computed with the queries of the heads that share
 a head of keys and values packed in one matrix, one attention for each head of keys and values. -/
 theorem gqa_packed (scale : S) (modify : Fin (num_kv_heads * group) → ScoreMod S q_len kv_len)
@@ -72,10 +90,8 @@ theorem gqa_packed (scale : S) (modify : Fin (num_kv_heads * group) → ScoreMod
     (K : Vector (Matrix S kv_len d) num_kv_heads) (V : Vector (Matrix R kv_len d_v) num_kv_heads) :
     groupedQueryPacked scale modify Q K V = groupedQuery scale modify Q K V := by
   refine Vector.ext fun h hh => Vector.ext fun i hi => ?_
-  have h₁ := packedHead_packedRow ⟨h, hh⟩ ⟨i, hi⟩
-  have h₂ := packedQuery_packedRow ⟨h, hh⟩ ⟨i, hi⟩
-  simp only [groupedQueryPacked, groupedQuery, attention, Fin.getElem_fin, Vec.getElem_ofFn,
-    scored, score, Fin.eta] at h₁ h₂ ⊢
-  simp only [h₁, h₂]
+  rw [groupedQueryPacked, groupedQuery, Vec.getElem_ofFn, Vec.getElem_ofFn, Vec.getElem_ofFn,
+    getElem_packed scale modify Q K V _ _ (packedHead_packedRow _ _) (packedQuery_packedRow _ _),
+    attention, Vec.getElem_ofFn]
 
 end Attention.Proof

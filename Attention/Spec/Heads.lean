@@ -67,17 +67,25 @@ variable [Add S] [Mul S] [OfNat S 0] [Add R] [Mul R] [Div R] [OfNat R 0] [Exp S 
     Vector (Matrix R q_len d_v) (num_kv_heads * group) :=
   Vec.ofFn fun h => attention scale (modify h) Q[h] K[kvHead h] V[kvHead h]
 
-/-- Grouped-query attention with one attention for each head of keys and values: the queries of all
-heads that share it are packed in one matrix, query by query, so that the keys and values are read
-once for all of them. The outputs are unpacked in the same way. -/
+/-- One attention for each head of keys and values: the queries of all heads that share it are
+packed in one matrix, query by query, so that the keys and values are read once for all of them. -/
+@[expose] def attentionPackedHeads
+    (modify : Fin (num_kv_heads * group) → ScoreMod S q_len kv_len)
+    (Q : Vector (Matrix S q_len d) (num_kv_heads * group))
+    (K : Vector (Matrix S kv_len d) num_kv_heads) (V : Vector (Matrix R kv_len d_v) num_kv_heads) :
+    Vector (Matrix R (q_len * group) d_v) num_kv_heads :=
+  Vec.ofFn fun c =>
+    attention scale (fun r j => modify (packedHead c r) (packedQuery r) j)
+      (Vec.ofFn fun r => Q[packedHead c r][packedQuery r]) K[c] V[c]
+
+/-- Grouped-query attention with one attention for each head of keys and values; the rows of its
+output are given back to the heads that they came from. -/
 @[expose] def groupedQueryPacked
     (modify : Fin (num_kv_heads * group) → ScoreMod S q_len kv_len)
     (Q : Vector (Matrix S q_len d) (num_kv_heads * group))
     (K : Vector (Matrix S kv_len d) num_kv_heads) (V : Vector (Matrix R kv_len d_v) num_kv_heads) :
     Vector (Matrix R q_len d_v) (num_kv_heads * group) :=
-  let packed : Vector (Matrix R (q_len * group) d_v) num_kv_heads := Vec.ofFn fun c =>
-    attention scale (fun r j => modify (packedHead c r) (packedQuery r) j)
-      (Vec.ofFn fun r => Q[packedHead c r][packedQuery r]) K[c] V[c]
+  let packed := attentionPackedHeads scale modify Q K V
   Vec.ofFn fun h => Vec.ofFn fun i => packed[kvHead h][packedRow h i]
 
 end Attention.Spec

@@ -58,4 +58,18 @@ six query heads: head 2 uses head 1. -/
 theorem kvHeadSwapped_refuted : ¬ ∀ h : Fin (2 * 3), h.val / 2 = (kvHead h).val :=
   fun h => absurd (h 2) (by decide)
 
+/-- The packed rows are given back head by head, not query by query. -/
+@[expose] def packedRowByHead (h : Fin (1 * 2)) (i : Fin 2) : Fin (2 * 2) :=
+  ⟨h.val % 2 * 2 + i.val, by omega⟩
+
+theorem packedRowByHead_refuted : ¬ ∀ (Q : Vector (Matrix Int 2 1) (1 * 2))
+    (K : Vector (Matrix Int 2 1) 1) (V : Vector (Matrix Rat 2 1) 1),
+    (Vec.ofFn fun h => Vec.ofFn fun i =>
+        (attentionPackedHeads 1 (fun _ => Mask.full.toScoreMod) Q K V)[kvHead h][
+          packedRowByHead h i] : Vector (Matrix Rat 2 1) (1 * 2))
+      = groupedQuery 1 (fun _ => Mask.full.toScoreMod) Q K V :=
+  fun h => absurd (congrArg (fun O => O.toList.map (·.toList.map Vector.toList))
+    (h #v[#v[#v[0], #v[1]], #v[#v[2], #v[3]]] #v[#v[#v[0], #v[1]]] #v[#v[#v[0], #v[1]]]))
+    (by decide +kernel)
+
 end Attention.Twins

@@ -127,8 +127,8 @@ theorem pad_kv {r p : Nat} (Q' : Matrix S r d) (K' : Matrix S p d) (V' : Matrix 
     (fun i j => by funext s; simp [ScoreMod.pad])
     (fun i j s => dif_neg fun h => absurd h.2 (by simp)) Q' K' V'
 
-/-- **pad-tiles**: the tile loop over padded queries, keys and values, its rows beyond the end thrown
-away, computes attention of what was padded. -/
+/-- **pad-tiles**: the tile loop over padded queries, keys and values, its rows beyond the end
+thrown away, computes attention of what was padded. -/
 theorem flash_padded {r p block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
     (Q' : Matrix S r d) (K' : Matrix S p d) (V' : Matrix R p d_v) :
     (flash scale (modify.pad r p) (Vec.append Q Q') (Vec.append K K') (Vec.append V V')

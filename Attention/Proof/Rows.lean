@@ -78,7 +78,7 @@ theorem getElem_attention (scale : S) (modify : ScoreMod S q_len kv_len) (Q : Ma
   simp only [attention, Fin.getElem_fin, Vec.getElem_ofFn, attendRows]
   rw [scored_eq_scoredRows scale modify Q K V i h, Fin.getElem_fin]
 
-/-- Attention of lists of rows is attention of matrices. -/
+/-- **attention-rows**: attention of lists of rows is attention of the matrices with these rows. -/
 theorem toList_attention (scale : S) (modify : Nat → Nat → S → Option S) (Q : Matrix S q_len d)
     (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) :
     (attention scale (fun i j => modify i j) Q K V).toList

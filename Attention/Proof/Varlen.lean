@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.CuSeqlens
+public import Attention.Proof.Flash
 public import Attention.Proof.Rows
 
 public section
@@ -79,6 +80,19 @@ theorem varlen (seqs : List (Sequence S R d d_v)) :
     simp only [attentionRows, List.getElem_map, List.getElem_zipIdx, Nat.zero_add]
     have h₄ := attendRows_packed scale mods pre post s hi s.queries[i]
     rwa [← hs] at h₄
+
+/-- **varlen-tiles**: the tile loop of FlashAttention-2 over the packed rows, in tiles that need not
+end where a sequence ends, gives the outputs of the sequences one after another. -/
+theorem flash_varlen {total_q total_k block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
+    (seqs : List (Sequence S R d d_v)) (Q : Matrix S total_q d) (K : Matrix S total_k d)
+    (V : Matrix R total_k d_v) (hQ : Q.toList = seqs.flatMap (·.queries))
+    (hkv : keyValues K V = seqs.flatMap (·.keyValues)) :
+    flash scale (fun i j => packedMod (cuSeqlens (seqs.map (·.queries.length)))
+        (cuSeqlens (seqs.map (·.keyValues.length))) mods i j) Q K V block_m block_n
+      = seqs.zipIdx.flatMap fun (s, b) =>
+          attentionRows scale (mods b) s.queries s.keyValues := by
+  rw [flash_eq_attention _ _ _ _ _ hm hn, toList_attention scale (packedMod _ _ mods), hQ, hkv]
+  exact varlen scale mods seqs
 
 /-! ## Slice by slice -/
 

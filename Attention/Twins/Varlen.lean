@@ -86,4 +86,19 @@ theorem packedModLate_refuted : ¬ PacksSequences packedModLate :=
 theorem packedModEarlier_refuted : ¬ PacksSequences packedModEarlier :=
   PacksSequences.refute (by decide +kernel)
 
+/-- A slice that takes the row at its end as well. -/
+@[expose] def sliceInclusive {α : Type} (cu : List Nat) (b : Nat) (rows : List α) : List α :=
+  (rows.drop (cu.getD b 0)).take (cu.getD (b + 1) 0 + 1 - cu.getD b 0)
+
+theorem sliceInclusive_refuted :
+    ¬ ∀ (mods : Nat → Nat → Nat → Int → Option Int) (seqs : List (Sequence Int Rat 1 1)),
+      let cu_q := cuSeqlens (seqs.map (·.queries.length))
+      let cu_k := cuSeqlens (seqs.map (·.keyValues.length))
+      ((List.range (cu_q.length - 1)).flatMap fun b => attentionRows 1 (mods b)
+          (slice cu_q b (seqs.flatMap (·.queries)))
+          (sliceInclusive cu_k b (seqs.flatMap (·.keyValues))))
+        = seqs.zipIdx.flatMap fun (s, b) => attentionRows 1 (mods b) s.queries s.keyValues :=
+  fun h => absurd (congrArg (List.map Vector.toList) (h (fun _ _ _ s => some s) threeSequences))
+    (by decide +kernel)
+
 end Attention.Twins

@@ -8,6 +8,7 @@ public import Attention.Algebra.Vector
 public import Attention.Model.Exact
 public import Attention.Proof.Attention
 public import Attention.Proof.Cache
+public import Attention.Proof.CacheEdits
 public import Attention.Proof.CacheInvariant
 public import Attention.Proof.Cascade
 public import Attention.Proof.CuSeqlens

@@ -59,4 +59,11 @@ inductive Edit (S : Type u) (R : Type v) (d : Nat) where
     | none => c
     | some old => (c.1.set i new, replace c.2 old new)
 
+/-- One more key in a sliding window of `w` keys: the new one is appended, and the oldest deleted if
+there are then more than `w`. -/
+@[expose] def slide (w : Nat) (c : List (ScoredValue S R d) × State S R d)
+    (key : ScoredValue S R d) : List (ScoredValue S R d) × State S R d :=
+  let c := edit c (.append key)
+  if w < c.1.length then edit c (.delete 0) else c
+
 end Attention.Spec.Online

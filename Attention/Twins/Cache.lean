@@ -84,6 +84,26 @@ theorem appendNotRescaled_refuted : ¬ ∀ row keys,
     appendNotRescaled (ofBlock row) keys = ofBlock (row ++ keys) :=
   fun h => absurd (congrArg State.l (h [⟨some 0, #v[1]⟩] [⟨some 1, #v[0]⟩])) (by decide +kernel)
 
+/-- A sliding window that is one key too short. -/
+theorem slideShort_refuted : ¬ ∀ (w : Nat) (keys : List (ScoredValue Int Rat 1)),
+    (∃ k ∈ keys.drop (keys.length - w), k.score ≠ none) →
+      finish (keys.foldl (slide (w - 1)) ([], empty)).2 = attend (keys.drop (keys.length - w)) :=
+  fun h => absurd (congrArg Vector.toList
+    (h 2 [⟨some 0, #v[1]⟩, ⟨some 0, #v[3]⟩] ⟨_, .head _, by decide⟩)) (by decide +kernel)
+
+/-- A sliding window that deletes the newest of the old keys, not the oldest. -/
+@[expose] def slideNewest (w : Nat) (c : List (ScoredValue Int Rat 1) × State Int Rat 1)
+    (key : ScoredValue Int Rat 1) : List (ScoredValue Int Rat 1) × State Int Rat 1 :=
+  if w < c.1.length + 1 then edit (edit c (.delete (w - 1))) (.append key)
+  else edit c (.append key)
+
+theorem slideNewest_refuted : ¬ ∀ (w : Nat) (keys : List (ScoredValue Int Rat 1)),
+    (∃ k ∈ keys.drop (keys.length - w), k.score ≠ none) →
+      finish (keys.foldl (slideNewest w) ([], empty)).2 = attend (keys.drop (keys.length - w)) :=
+  fun h => absurd (congrArg Vector.toList
+    (h 2 [⟨some 0, #v[1]⟩, ⟨some 0, #v[3]⟩, ⟨some 0, #v[7]⟩] ⟨_, .head _, by decide⟩))
+    (by decide +kernel)
+
 /-- After a deletion l may be as small as it likes: the bound 1 ≤ l of `online_invariant`, which
 keeps the division safe, is lost. -/
 theorem delete_one_le_l_refuted : ¬ ∀ (xs ys : List (ScoredValue Int Rat 1)) key,

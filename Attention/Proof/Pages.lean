@@ -136,8 +136,8 @@ theorem gather_store {table : List (Fin num_pages)} (hn : table.Nodup) (xs : Lis
     rw [Pool.store, List.length_cons, show len + (xs.length + 1) = len + 1 + xs.length by omega, h,
       gather_succ_write pool hn (by omega), List.append_assoc, List.singleton_append]
 
-/-- **paged-isolated**: a token written to a page that is not in the table of another sequence leaves
-that one as it is; they may share every other page. -/
+/-- **paged-isolated**: a token written to a page that is not in the table of another sequence
+leaves that one as it is; they may share every other page. -/
 theorem gather_write_other (pool : Pool α page_size num_pages) {table other : List (Fin num_pages)}
     {t : Nat} (x : α) (h : ∀ p, table[t / page_size]? = some p → p ∉ other) (len : Nat) :
     (pool.write table t x).gather other len = pool.gather other len := by

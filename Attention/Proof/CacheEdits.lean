@@ -48,18 +48,37 @@ private theorem represents_edit {c : List (ScoredValue S R d) × State S R d}
       refine ((h.delete (perm_eraseIdx row i hlt)).step new).perm
         ((List.perm_append_singleton new _).trans (perm_set new row i hlt))
 
+private theorem edit_keys (c : List (ScoredValue S R d) × State S R d) (e : Edit S R d) :
+    (edit c e).1 = e.keys c.1 := by
+  cases e with
+  | append key => rfl
+  | delete i =>
+    simp only [edit, Edit.keys]
+    cases hi : c.1[i]? with
+    | none => exact (List.eraseIdx_of_length_le (List.getElem?_eq_none_iff.mp hi)).symm
+    | some key => rfl
+  | replace i new =>
+    simp only [edit, Edit.keys]
+    cases hi : c.1[i]? with
+    | none => exact (List.set_eq_of_length_le (List.getElem?_eq_none_iff.mp hi)).symm
+    | some old => rfl
+
 /-- **kv-edits**: after any sequence of appended, deleted and replaced keys, from the start, the
 kept state stands for the keys that are there: if one of them is unmasked, l is positive and the
 finished output is their attention; otherwise l and o are 0. -/
 theorem kv_edits (edits : List (Edit S R d)) :
-    let c := edits.foldl edit ([], empty)
-    ((∃ k ∈ c.1, k.score ≠ none) → 0 < c.2.l ∧ finish c.2 = attend c.1)
-      ∧ ((∀ k ∈ c.1, k.score = none) → c.2.l = 0 ∧ c.2.o = Vec.zero) := by
+    let row := edits.foldl Edit.keys []
+    let s := (edits.foldl edit ([], empty)).2
+    ((∃ k ∈ row, k.score ≠ none) → 0 < s.l ∧ finish s = attend row)
+      ∧ ((∀ k ∈ row, k.score = none) → s.l = 0 ∧ s.o = Vec.zero) := by
   have h : ∀ c : List (ScoredValue S R d) × State S R d, Represents c.2 c.1 →
-      Represents (edits.foldl edit c).2 (edits.foldl edit c).1 := by
+      Represents (edits.foldl edit c).2 (edits.foldl Edit.keys c.1) := by
     induction edits with
     | nil => exact fun c hc => hc
-    | cons e edits ih => exact fun c hc => ih _ (represents_edit hc e)
+    | cons e edits ih =>
+      intro c hc
+      rw [List.foldl_cons, List.foldl_cons, ← edit_keys]
+      exact ih _ (represents_edit hc e)
   have h₀ := h ([], empty) (represents_ofBlock [])
   exact ⟨fun hk => ⟨h₀.l_pos hk, h₀.finish_eq⟩, h₀.eq_zero⟩
 

@@ -45,6 +45,12 @@ inductive Edit (S : Type u) (R : Type v) (d : Nat) where
   /-- The key at a position is replaced; nothing happens beyond the end. -/
   | replace (i : Nat) (key : ScoredValue S R d)
 
+/-- What a change does to the keys of the row. -/
+@[expose] def Edit.keys (row : List (ScoredValue S R d)) : Edit S R d → List (ScoredValue S R d)
+  | .append key => row ++ [key]
+  | .delete i => row.eraseIdx i
+  | .replace i key => row.set i key
+
 /-- One change of a row's keys together with the state that is kept for them. -/
 @[expose] def edit (c : List (ScoredValue S R d) × State S R d) (e : Edit S R d) :
     List (ScoredValue S R d) × State S R d :=

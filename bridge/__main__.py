@@ -60,11 +60,11 @@ def audit() -> None:
 
     console = Console()
     verification = Verification(checkout(), console)
-    verification.stage("toolchain", "Lean", verification.find_lean)
+    verification.stage("toolchain", verification.find_lean)
     if verification.lean is None:
         sys.exit(1)
-    if verification.stage("build", "Proofs checked: lake build", verification.build)["ok"]:
-        verification.stage("audit", "Audit of every declaration", verification.audit)
+    if verification.stage("build", verification.build)["ok"]:
+        verification.stage("audit", verification.audit)
     tables.show(console, verification.report)
     ok = all(section["ok"] for section in verification.report.values())
     sys.exit(0 if ok and "audit" in verification.report else 1)

@@ -271,6 +271,14 @@ class SdpaFlash(_Builtin):
         return Profile.sdpa_flash(dtype)
 
     def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+        if not device.startswith("cpu"):
+            if dtype not in ("float16", "bfloat16"):
+                return f"takes float16 and bfloat16 on a GPU, not {dtype}"
+            if vector.mask.kind == "boolean":
+                return "takes no mask on a GPU"
+            if vector.mask.kind == "causal" and vector.q_len > vector.kv_len:
+                return "may refuse a causal mask with more queries than keys on a GPU"
+            return None
         if vector.mask.kind == "causal" and vector.natural_scale <= 0:
             return "gives NaN for a causal mask with a scale that is not positive"
         if part == "lse" and any(row.masked for row in vector.expected):

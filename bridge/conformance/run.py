@@ -116,6 +116,20 @@ class Result:
         return result
 
 
+def describe_failure(vector: dict[str, Any]) -> str:
+    """A failed vector of `Result.to_json` in half a sentence: its id and what is wrong."""
+    if vector["reason"] is not None:
+        return f"{vector['id']}: {vector['reason']}"
+    worst = vector["worst"]
+    place = (
+        f"[{worst['row']}]" if worst["column"] is None else f"[{worst['row']}, {worst['column']}]"
+    )
+    return (
+        f"{vector['id']}: {worst['part']}{place} is {worst['got']} and should be "
+        f"{worst['expected']}, {worst['ratio']} times the allowance away"
+    )
+
+
 def _largest(ratios: list[float | None]) -> float | None:
     return max((r for r in ratios if r is not None), default=None)
 

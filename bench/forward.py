@@ -1,7 +1,7 @@
 """Time this package's attention against PyTorch's SDPA, side by side in one process.
 
-    python bench/forward.py                       # the GPU if there is one, otherwise the CPU
-    python bench/forward.py --device cpu --lengths 512 1024 --json build/bench.json
+    .venv/bin/python bench/forward.py             # the GPU if there is one, otherwise the CPU
+    .venv/bin/python bench/forward.py --device cpu --lengths 512 1024 --json build/bench.json
 
 Each line gives the median time of either, and their ratio: below 1 ours is faster. The two take
 turns, so that a change of clock speed or load meets both.

@@ -37,6 +37,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(target.read_text("utf-8")), f"{link} in {page.name}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_name_the_python_of_the_environment(page: Path) -> None:
+    """Another Python has not the packages."""
+    assert not re.findall(r".*(?<!/)\bpython3? (?:-m|bench).*", page.read_text("utf-8"))
+
+
 def test_the_example_of_the_readme_runs() -> None:
     (example,) = re.findall(
         r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL

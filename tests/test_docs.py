@@ -65,6 +65,20 @@ def test_the_packages_of_the_wheel_are_those_of_the_lock_input() -> None:
     assert declared - chosen == wanted
 
 
+def test_the_symbols_of_the_allowances_have_the_names_of_the_code() -> None:
+    text = (ROOT / "docs" / "allowances.md").read_text("utf-8")
+    table = text.partition("| symbol |")[2].partition("\n\n")[0]
+    folder = ROOT / "bridge" / "conformance"
+    code = (folder / "allowance.py").read_text("utf-8") + (folder / "profile.py").read_text("utf-8")
+    rows = table.splitlines()[2:]
+    assert len(rows) > 15
+    for row in rows:
+        names = re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", row.rsplit(" | ", 1)[1])))
+        assert names, row
+        for name in names:
+            assert re.search(rf"\b{name}\b", code), f"{name} in {row}"
+
+
 def test_every_dependency_is_justified() -> None:
     text = (ROOT / "requirements.in").read_text("utf-8")
     reasons = (ROOT / "docs" / "dependencies.md").read_text("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -41,6 +42,17 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_commands_name_the_python_of_the_environment(page: Path) -> None:
     """Another Python has not the packages."""
     assert not re.findall(r".*(?<!/)\bpython3? (?:-m|bench).*", page.read_text("utf-8"))
+
+
+def test_the_architecture_names_every_folder() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs the list of tracked files")
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    table = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    for folder in {name.partition("/")[0] for name in tracked if "/" in name}:
+        assert re.search(rf"^\|.*`{re.escape(folder)}/", table, re.MULTILINE), folder
 
 
 def test_the_example_of_the_readme_runs() -> None:

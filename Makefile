@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BRIDGE := $(BIN)/python -m bridge
 
-.PHONY: verify test setup vectors clean
+.PHONY: verify test setup vectors clean help
 
 verify: setup ## check every proof, run every implementation on the vectors, print the report
 	@$(BRIDGE) verify
@@ -15,13 +15,17 @@ test: setup ## lint, types, Lean build and audit, offline compilation, and the t
 	$(BIN)/lake build
 	$(BRIDGE) audit
 	$(BIN)/python -m pyimpl.kernels.compile --quick
-	$(BIN)/pytest -n 2 --dist loadgroup
+	# A worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores.
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup
 
 setup: ## make .venv with what is needed
 	@$(PYTHON) bridge/bootstrap.py
 
 vectors: setup ## write tests/vectors anew from the Lean definitions
 	@$(BRIDGE) vectors
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.* ## /\1: /p' $(firstword $(MAKEFILE_LIST))
 
 clean: ## remove what the build made; .venv and the prepared Lean stay
 	rm -rf build dist

@@ -1,7 +1,7 @@
 """Time this package's attention against PyTorch's SDPA, side by side in one process.
 
-    python bench/forward.py                       # the GPU if there is one, otherwise the CPU
-    python bench/forward.py --device cpu --lengths 512 1024 --json build/bench.json
+    .venv/bin/python bench/forward.py             # the GPU if there is one, otherwise the CPU
+    .venv/bin/python bench/forward.py --device cpu --lengths 512 1024 --json build/bench.json
 
 Each line gives the median time of either, and their ratio: below 1 ours is faster. The two take
 turns, so that a change of clock speed or load meets both.
@@ -17,14 +17,30 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from pyimpl import attention
+from pyimpl.attention import Backend
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+class Parser(argparse.ArgumentParser):
+    """Misuse is one sentence and status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return number
 
 
 def seconds(call: Callable[[], Tensor], device: str) -> float:
@@ -75,18 +91,25 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, object]]:
 def main() -> None:
     """The command line described at the top of this module."""
     cuda = torch.cuda.is_available()
-    parser = argparse.ArgumentParser(description="Time attention against SDPA.")
+    parser = Parser(description="Time attention against SDPA.")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda" if cuda else "cpu")
-    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--backend", choices=get_args(Backend), default="auto")
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES)
-    parser.add_argument("--head-dims", nargs="+", type=int, default=[64, 128])
-    parser.add_argument("--lengths", nargs="+", type=int)
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--heads", type=int, default=8)
-    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--head-dims", nargs="+", type=positive, default=[64, 128])
+    parser.add_argument("--lengths", nargs="+", type=positive)
+    parser.add_argument("--batch", type=positive, default=1)
+    parser.add_argument("--heads", type=positive, default=8)
+    parser.add_argument("--repeats", type=positive)
     parser.add_argument("--json", type=Path, help="also write the records to this file")
     options = parser.parse_args()
     on_cpu = options.device == "cpu"
+    if not (on_cpu or cuda):
+        parser.error("argument --device: PyTorch has no CUDA device here")
+    if options.json is not None:
+        try:
+            options.json.open("a").close()
+        except OSError as error:
+            parser.error(f"argument --json: {options.json} cannot be written: {error.strerror}")
     options.dtypes = options.dtypes or (["float32"] if on_cpu else ["float16", "bfloat16"])
     options.lengths = options.lengths or ([512, 1024] if on_cpu else [1024, 4096, 16384])
     options.repeats = options.repeats or (5 if on_cpu else 20)
@@ -101,14 +124,17 @@ def main() -> None:
     print(f", torch {torch.__version__}, batch {options.batch}, heads {options.heads}")
     print("dtype     head_dim  length  causal   ours ms   SDPA ms  ours TFLOP/s  ours/SDPA")
     records = []
-    for r in measure(options):
-        records.append(r)
-        print(
-            f"{r['dtype']:<9} {r['head_dim']:>8} {r['length']:>7}  {r['is_causal']!s:<6}"
-            f" {r['ours_ms']:>9.3f} {r['sdpa_ms']:>9.3f} {r['ours_tflops']:>13.3f}"
-            f" {r['ratio']:>10.2f}",
-            flush=True,
-        )
+    try:
+        for r in measure(options):
+            records.append(r)
+            print(
+                f"{r['dtype']:<9} {r['head_dim']:>8} {r['length']:>7}  {r['is_causal']!s:<6}"
+                f" {r['ours_ms']:>9.3f} {r['sdpa_ms']:>9.3f} {r['ours_tflops']:>13.3f}"
+                f" {r['ratio']:>10.2f}",
+                flush=True,
+            )
+    except (ImportError, ValueError) as error:  # what `attention` raises for a backend
+        parser.error(f"argument --backend: {error}")
     if options.json is not None:
         options.json.write_text(json.dumps(records, indent=1) + "\n")
 

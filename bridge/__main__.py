@@ -1,13 +1,31 @@
-"""The command line: `python -m bridge COMMAND`."""
+"""The command line: `.venv/bin/python -m bridge COMMAND`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
+from typing import NoReturn
 
-import click
-from rich.console import Console
+
+def lacking(error: ModuleNotFoundError) -> NoReturn:
+    """End with status 2 and one sentence, unless it is a module of the project that is missing."""
+    name = (error.name or "").partition(".")[0]
+    if name in ("", "bridge", "pyimpl"):
+        raise error
+    print(
+        f"Error: {sys.executable} has no package {name}; run make verify first, then "
+        ".venv/bin/python -m bridge …",
+        file=sys.stderr,
+    )
+    sys.exit(2)
+
+
+try:
+    import click
+    from rich.console import Console
+except ModuleNotFoundError as error:
+    lacking(error)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,10 +50,11 @@ def main() -> None:
 
 @main.command()
 def verify() -> None:
-    """Check every proof, run every implementation on the vectors, and print the report.
+    """Check all proofs and implementations, and print the report.
 
-    Exit status 0 only if every line of the report is good. Also writes build/report.json and
-    docs/theorems.md.
+    Every proof is checked, every implementation runs on the vectors, and each planted fault must
+    be caught. Exit status 0 only if every line of the report is good. Also writes
+    build/report.json and docs/theorems.md.
     """
     from bridge.report import tables
     from bridge.report.verify import Verification, write_report
@@ -54,25 +73,30 @@ def verify() -> None:
 
 @main.command()
 def audit() -> None:
-    """Check every declaration of the Lean library from its stored proof terms."""
+    """Build the library and check every stored proof term.
+
+    Exit status 0 if nothing is found: no axiom but Lean's three, no sorry, no trust in the
+    compiler, no unsafe code.
+    """
     from bridge.report import tables
     from bridge.report.verify import Verification
 
     console = Console()
     verification = Verification(checkout(), console)
     verification.stage("toolchain", verification.find_lean)
-    if verification.lean is None:
-        sys.exit(1)
-    if verification.stage("build", verification.build)["ok"]:
+    if verification.lean is not None and verification.stage("build", verification.build)["ok"]:
         verification.stage("audit", verification.audit)
     tables.show(console, verification.report)
-    ok = all(section["ok"] for section in verification.report.values())
-    sys.exit(0 if ok and "audit" in verification.report else 1)
+    report = verification.report
+    ok = "audit" in report and all(section["ok"] for section in report.values())
+    found = "finds nothing wrong" if ok else "does not pass; see above"
+    console.print(f"[{'green' if ok else 'red'}]The audit {found}.[/]")
+    sys.exit(0 if ok else 1)
 
 
 @main.command()
 def watch() -> None:
-    """Stay resident; recheck a saved Lean file, then what depends on it."""
+    """Recheck a Lean file when it is saved, then what needs it."""
     from bridge.toolchain import ToolchainError
     from bridge.toolchain.watch import watch as run
 
@@ -92,8 +116,10 @@ def vectors() -> None:
     root = checkout()
     try:
         lean = find(root, announce=click.echo)
+        click.echo("building the definitions …")
         if not lean.build([generate.MODULE]).ok:
             raise Problem("the Lean library does not build; see .venv/bin/lake build")
+        click.echo("running the definitions; this can take a minute …")
         changed = generate.replace(lean.run, root / "tests" / "vectors")
     except (ToolchainError, VectorError) as error:
         raise Problem(str(error)) from error
@@ -102,7 +128,18 @@ def vectors() -> None:
     click.echo("\n".join(f"wrote tests/vectors/{name}" for name in changed) or "nothing changed")
 
 
-@main.command()
+class Conform(click.Command):
+    """A command whose help lists the implementations; they are imported only for that."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from bridge.conformance import adapters
+
+        rows = [(name, ", ".join(adapters.builtin(name).dtypes)) for name in adapters.BUILTIN]
+        with formatter.section("Implementations, with their dtypes"):
+            formatter.write_dl(rows)
+
+
+@main.command(cls=Conform)
 @click.argument("implementation", nargs=-1)
 @click.option("--dtype", multiple=True, help="float64, float32, float16 or bfloat16; default: all.")
 @click.option("--device", default="cpu", show_default=True, help="As PyTorch names it.")
@@ -161,4 +198,7 @@ def check_device(device: str) -> None:
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m bridge")
+    try:
+        main(prog_name="python -m bridge")
+    except ModuleNotFoundError as error:
+        lacking(error)

@@ -6,7 +6,8 @@ Standard library only, since it runs before anything is installed:
 
 Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next;
 two runs at once wait for each other. An existing torch (one that the calling Python can import, or
-one already in `.venv`) is used; otherwise what will be downloaded is announced first.
+one already in `.venv`) is used if it is new enough; otherwise what will be downloaded is announced
+first.
 """
 
 from __future__ import annotations
@@ -28,10 +29,13 @@ STAMP = VENV / "attention-spec.json"
 LOCK_FILE = ROOT / "requirements.lock"
 
 TORCH = "torch==2.13.0"
-OLDEST_TORCH = (2, 6)
+# The kernels need Triton 3.6, which goes with torch 2.11.
+OLDEST = {"torch": (2, 11), "triton": (3, 6)}
 # The Triton that a torch release pins; a CPU build of torch does not bring it.
 TRITON_OF_TORCH = {"2.11": "triton==3.6.0", "2.13": "triton==3.7.1"}
 TRITON = "triton>=3.6,<3.10"
+# The interpreter of Triton 3.6 fails with numpy 2.4 or newer, which requirements.lock pins.
+NUMPY_OF_TRITON_3_6 = "numpy==2.3.5"
 
 
 class BootstrapError(Exception):
@@ -88,6 +92,27 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(n) for n in re.findall(r"\d+", version)[:2])
 
 
+def too_old(package: str, version: str) -> str | None:
+    """What is there and what is accepted, as the beginning of a sentence; None if it will do."""
+    oldest = OLDEST[package]
+    if numbers(version) >= oldest:
+        return None
+    return f"{package} {version} is too old: {'.'.join(map(str, oldest))} or newer is needed"
+
+
+def usable_outside() -> str | None:
+    """The version of the calling Python's torch if that and its Triton will do, else None."""
+    found = {name: version_of(name, sys.executable) for name in OLDEST}
+    if found["torch"] is None:
+        return None
+    for name, version in found.items():
+        reason = too_old(name, version) if version else None
+        if reason:
+            say(f"the torch of {sys.executable} is not used, since {reason}")
+            return None
+    return found["torch"]
+
+
 def make_venv() -> None:
     """A working `.venv`; it sees the calling Python's packages if a usable torch is among them."""
     if PYTHON.exists() and run(PYTHON, "-m", "pip", "--version", quiet=True).returncode == 0:
@@ -95,9 +120,9 @@ def make_venv() -> None:
     if VENV.exists():
         say("removing a broken .venv")
         shutil.rmtree(VENV)
-    outside = version_of("torch", sys.executable)
+    outside = usable_outside()
     options = []
-    if outside and numbers(outside) >= OLDEST_TORCH:
+    if outside:
         say(f"using the torch {outside} of {sys.executable}")
         options = ["--system-site-packages"]
     say("creating .venv")
@@ -125,20 +150,42 @@ def announce(spec: str) -> None:
         say("to use another build, stop now, install it into .venv with pip, and run this again")
 
 
+def refuse_if_too_old(package: str, version: str) -> None:
+    reason = too_old(package, version)
+    if reason:
+        raise BootstrapError(
+            f"in {VENV}, {reason}; install that there with pip, or remove {VENV}, "
+            "and run this again"
+        )
+
+
 def install_torch() -> None:
     """torch and the Triton that goes with it, unless they are there."""
     torch = version_of("torch", PYTHON)
-    if torch is not None and numbers(torch) < OLDEST_TORCH:
-        oldest = ".".join(map(str, OLDEST_TORCH))
-        raise BootstrapError(f"torch {torch} is too old: {oldest} or newer is needed")
     if torch is None:
         announce(TORCH)
         pip(TORCH)
         torch = TORCH.partition("==")[2]
-    if sys.platform == "linux" and version_of("triton", PYTHON) is None:
+    refuse_if_too_old("torch", torch)
+    if sys.platform != "linux":
+        return
+    triton = version_of("triton", PYTHON)
+    if triton is None:
         spec = TRITON_OF_TORCH.get(".".join(torch.split(".")[:2]), TRITON)
         say(f"installing {spec} (about 200 MB)")
         pip(spec)
+    else:
+        refuse_if_too_old("triton", triton)
+
+
+def install_numpy() -> None:
+    """Another numpy than the lock file's, where Triton's interpreter needs one."""
+    triton, numpy = version_of("triton", PYTHON), version_of("numpy", PYTHON)
+    if triton and numpy and numbers(triton) == (3, 6) and numbers(numpy) >= (2, 4):
+        say(
+            f"installing {NUMPY_OF_TRITON_3_6}: Triton {triton} cannot interpret with numpy {numpy}"
+        )
+        pip(NUMPY_OF_TRITON_3_6)
 
 
 def install() -> None:
@@ -149,6 +196,7 @@ def install() -> None:
     install_torch()
     say("installing the packages of requirements.lock (about 250 MB, most of it for lean-dojo)")
     pip("--require-hashes", "-r", LOCK_FILE)
+    install_numpy()
     pip("--no-deps", "--no-build-isolation", "--quiet", "-e", ROOT)
     temporary = STAMP.with_suffix(".tmp")
     temporary.write_text(json.dumps({"fingerprint": wanted}))

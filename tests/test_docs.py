@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -37,6 +38,23 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(target.read_text("utf-8")), f"{link} in {page.name}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_name_the_python_of_the_environment(page: Path) -> None:
+    """Another Python has not the packages."""
+    assert not re.findall(r".*(?<!/)\bpython3? (?:-m|bench).*", page.read_text("utf-8"))
+
+
+def test_the_architecture_names_every_folder() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs the list of tracked files")
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    table = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    for folder in {name.partition("/")[0] for name in tracked if "/" in name}:
+        assert re.search(rf"^\|.*`{re.escape(folder)}/", table, re.MULTILINE), folder
+
+
 def test_the_example_of_the_readme_runs() -> None:
     (example,) = re.findall(
         r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
@@ -57,6 +75,20 @@ def test_the_packages_of_the_wheel_are_those_of_the_lock_input() -> None:
     text = (ROOT / "requirements.in").read_text("utf-8")
     wanted = {line for line in text.splitlines() if line and not line.startswith("#")}
     assert declared - chosen == wanted
+
+
+def test_the_symbols_of_the_allowances_have_the_names_of_the_code() -> None:
+    text = (ROOT / "docs" / "allowances.md").read_text("utf-8")
+    table = text.partition("| symbol |")[2].partition("\n\n")[0]
+    folder = ROOT / "bridge" / "conformance"
+    code = (folder / "allowance.py").read_text("utf-8") + (folder / "profile.py").read_text("utf-8")
+    rows = table.splitlines()[2:]
+    assert len(rows) > 15
+    for row in rows:
+        names = re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", row.rsplit(" | ", 1)[1])))
+        assert names, row
+        for name in names:
+            assert re.search(rf"\b{name}\b", code), f"{name} in {row}"
 
 
 def test_every_dependency_is_justified() -> None:

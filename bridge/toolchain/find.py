@@ -1,4 +1,7 @@
-"""Which Lean to use: a native one if there is one, otherwise the embedded one."""
+"""Which Lean to use: a native one if there is one, otherwise the embedded one.
+
+The environment variable ATTENTION_LEAN, `native` or `embedded`, chooses where both are there.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,32 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bridge.toolchain.embedded import EmbeddedLean
+from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.native import NativeLean
 from bridge.toolchain.prepare import prepare
 
 Lean = EmbeddedLean | NativeLean
 
+CHOICE = "ATTENTION_LEAN"
+
 
 def native_lake() -> Path | None:
-    """A `lake` on PATH that works and is not this project's console script of that name."""
+    """A `lake` on PATH that works and is not this project's console script of that name; None if
+    there is none or ATTENTION_LEAN chooses the embedded Lean.
+
+    Raises ToolchainError for a value of ATTENTION_LEAN that is neither, or for `native` where there
+    is none.
+    """
+    choice = os.environ.get(CHOICE, "")
+    if choice not in ("", "native", "embedded"):
+        raise ToolchainError(f"{CHOICE} must be native or embedded, or not set, not {choice!r}")
+    found = None if choice == "embedded" else _lake_on_path()
+    if choice == "native" and found is None:
+        raise ToolchainError(f"{CHOICE} is native, and there is no working lake on PATH")
+    return found
+
+
+def _lake_on_path() -> Path | None:
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         found = shutil.which("lake", path=folder) if folder else None
         if found is None or _is_ours(Path(found)):

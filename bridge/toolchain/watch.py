@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import watchfiles
 
+from bridge.toolchain import lakefile
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.find import find
 from bridge.toolchain.lake import describe
 from bridge.toolchain.messages import ModuleResult
+from bridge.toolchain.modules import closure
+
+
+def not_imported(root: Path, saved: Iterable[Path]) -> list[str]:
+    """A sentence for each saved file that is no part of the default targets, and so is not built.
+
+    None where the targets themselves cannot be read: the build says that.
+    """
+    try:
+        targets = lakefile.read(root / "lakefile.lean").defaults
+        built = {module.file for module in closure(root, targets)}
+    except ToolchainError:
+        return []
+    roots = " or ".join(f"{target.replace('.', '/')}.lean" for target in targets)
+    found = []
+    for file in sorted(set(saved) - built - {root / "lakefile.lean"}):
+        name = file.relative_to(root)
+        if file.exists() and not any(part.startswith(".") for part in name.parts):
+            found.append(f"{name.as_posix()} is not imported by {roots}: not checked")
+    return found
 
 
 def watch(root: Path, say: Callable[[str], None] = print) -> None:
@@ -55,11 +76,13 @@ def watch(root: Path, say: Callable[[str], None] = print) -> None:
             step=20,
             rust_timeout=100,
             yield_on_timeout=True,
-            raise_interrupt=False,
+            raise_interrupt=True,  # otherwise it logs a line of its own
         )
         for number, changed in enumerate(changes):
             if changed or number == 0:
                 build()
+                for sentence in not_imported(root, (Path(path) for _, path in changed)):
+                    say(sentence)
             if number == 0:
                 if isinstance(lean, EmbeddedLean):
                     lean.warm()

@@ -50,6 +50,8 @@ class Machine:
         elif rest[:3] == ["-m", "pip", "install"]:
             self.commands.append(words)
             status = 1 if self.fails and self.fails in " ".join(words) else 0
+            if "--require-hashes" in words and status == 0:
+                self.inside["numpy"] = "2.4.6"
             for word in words:
                 if "==" in word and status == 0:
                     self.inside[word.split("==")[0]] = word.split("==")[1]
@@ -97,12 +99,39 @@ def test_an_existing_torch_is_used(machine: Machine) -> None:
     assert "triton==3.6.0" in machine.installed()
 
 
-def test_a_torch_that_is_too_old_is_refused(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("package", "version", "oldest"), [("torch", "2.10.0+cpu", "2.11"), ("triton", "3.2.0", "3.6")]
+)
+def test_what_is_too_old_in_the_environment_is_refused(
+    package: str, version: str, oldest: str, machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    machine.inside["torch"] = "2.1.0"
+    machine.inside[package] = version
     assert bootstrap.main() == 1
-    assert "torch 2.1.0 is too old: 2.6 or newer is needed" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"{package} {version} is too old: {oldest} or newer is needed" in error
+    assert error.count("\n") == 1
+    assert not bootstrap.STAMP.exists()
+
+
+@pytest.mark.parametrize("old", [{"torch": "2.6.0", "triton": "3.2.0"}, {"triton": "3.5.1"}])
+def test_what_is_too_old_outside_is_named_and_not_used(
+    old: dict[str, str], machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.outside.update({"torch": "2.11.0", "triton": "3.6.0"} | old)
+    assert bootstrap.main() == 0
+    assert "--system-site-packages" not in machine.commands[0]
+    assert "torch==2.13.0" in machine.installed()
+    package, version = next(iter(old.items()))
+    assert f"not used, since {package} {version} is too old" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("torch", "numpy"), [("2.11.0", "2.3.5"), ("2.13.0", "2.4.6")])
+def test_triton_3_6_gets_a_numpy_that_its_interpreter_can_use(
+    torch: str, numpy: str, machine: Machine
+) -> None:
+    machine.outside["torch"] = torch
+    assert bootstrap.main() == 0
+    assert machine.inside["numpy"] == numpy
 
 
 def test_a_failed_download_leaves_no_stamp_and_is_completed_later(

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 
 import bridge.__main__ as command_line
+from bridge import toolchain
+from bridge.conformance import adapters
+from bridge.report.verify import Verification
+from bridge.vectors import generate
 from bridge.vectors import load as loader
 from bridge.vectors.model import Family
 
@@ -89,3 +97,60 @@ def test_damaged_vectors_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
     result = invoke("conform", "pyimpl-reference")
     assert result.exit_code == 2
     assert "one-key.json: is not JSON." in result.stderr
+
+
+def test_a_missing_dependency_is_one_sentence() -> None:
+    # -S: without the environment's packages.
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "bridge", "verify"],
+        cwd=command_line.ROOT,
+        env={},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "has no package click; run make verify first" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_help_lists_the_implementations() -> None:
+    text = invoke("conform", "--help").stdout
+    for name in adapters.BUILTIN:
+        assert re.search(rf"^  {name} .*float32|^  {name} .*float16", text, re.MULTILINE), name
+
+
+def test_no_summary_is_cut_off() -> None:
+    assert "..." not in invoke("--help").stdout.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_the_audit_ends_with_a_verdict(ok: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stage(self: Verification, key: str, title: str, work: Any) -> dict[str, Any]:
+        self.report[key] = {"ok": ok}
+        self.lean = self.lean or cast(Any, object())
+        return self.report[key]
+
+    monkeypatch.setattr(Verification, "stage", stage)
+    result = invoke("audit")
+    assert result.exit_code == (0 if ok else 1)
+    last = result.stdout.splitlines()[-1]
+    assert last == f"The audit {'finds nothing wrong' if ok else 'does not pass; see above'}."
+
+
+def test_vectors_says_that_it_runs_the_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    lean = SimpleNamespace(build=lambda _: SimpleNamespace(ok=True), run=None)
+    monkeypatch.setattr(toolchain, "find", lambda *_, **__: lean)
+    monkeypatch.setattr(generate, "replace", lambda *_: [])
+    said = invoke("vectors").stdout
+    assert said.index("running the definitions") < said.index("nothing changed")
+
+
+def test_make_help_lists_every_command() -> None:
+    done = subprocess.run(
+        ["make", "help"], cwd=command_line.ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    makefile = (command_line.ROOT / "Makefile").read_text("utf-8")
+    wanted = re.findall(r"^([a-z]+):", makefile, re.MULTILINE)
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == wanted

@@ -70,6 +70,25 @@ def test_a_working_lake_on_path_is_used(tmp_path: Path, monkeypatch: pytest.Monk
     assert native_lake() == works
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_which_lean_can_be_chosen(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = program(tmp_path / "lake", "echo Lake version 5")
+    monkeypatch.setenv("PATH", str(works.parent) if there else "")
+    monkeypatch.setenv("ATTENTION_LEAN", "embedded")
+    assert native_lake() is None
+    monkeypatch.setenv("ATTENTION_LEAN", "native")
+    if there:
+        assert native_lake() == works
+    else:
+        with pytest.raises(ToolchainError, match="native, and there is no working lake on PATH"):
+            native_lake()
+    monkeypatch.setenv("ATTENTION_LEAN", "wasm")
+    with pytest.raises(ToolchainError, match="must be native or embedded, or not set, not 'wasm'"):
+        native_lake()
+
+
 def test_the_console_script_of_this_environment_is_not_a_native_lake(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -9,8 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from bridge.toolchain.embedded import EmbeddedLean
+from bridge.toolchain.watch import not_imported
 
 A = "module\npublic section\n@[expose] def a : Nat := 2\n"
 B = "public import Small.A\npublic section\ntheorem a_two : a = 2 := rfl\n"
@@ -24,7 +26,10 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
         "watch(pathlib.Path(sys.argv[1]), functools.partial(print, flush=True))"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(lean.root)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(lean.root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     lines: queue.Queue[str] = queue.Queue()
     out = process.stdout
@@ -71,6 +76,7 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
         # A new file is checked when something imports it, and missed when it is taken away.
         root, new = lean.root / "Small.lean", lean.root / "Small" / "New.lean"
         new.write_text("module\ntheorem new : 1 = 1 := rfl\n", "utf-8")
+        until("Small/New.lean is not imported by Small.lean: not checked")
         root.write_text("module\npublic import Small.New\n" + root.read_text("utf-8")[7:], "utf-8")
         assert any("Built Small.New" in line for line in until("ok: 2 rechecked"))
         new.unlink()
@@ -80,6 +86,23 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
         assert float(took.split(", ")[1].removesuffix(" s")) < 5, took
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
+        time.sleep(1)
+        assert lines.empty(), list(lines.queue)
     finally:
         process.kill()
         process.wait()
+
+
+def test_which_saved_files_are_not_checked(tmp_path: Path) -> None:
+    (tmp_path / "lakefile.lean").write_text("package p\nlean_lib Small\n", "utf-8")
+    files = ("Small.lean", "Small/A.lean", "Small/New.lean", "Small/.#A.lean", ".x/B.lean")
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("module\n", "utf-8")
+    (tmp_path / "Small.lean").write_text("module\nimport Small.A\n", "utf-8")
+    saved = [tmp_path / name for name in (*files, "lakefile.lean", "Gone.lean")]
+    assert not_imported(tmp_path, saved) == [
+        "Small/New.lean is not imported by Small.lean: not checked"
+    ]
+    (tmp_path / "Small" / "A.lean").unlink()
+    assert not_imported(tmp_path, saved) == []

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.Exact
+public import Attention.Spec.Masks
 public import Attention.Spec.Online
 
 public section
@@ -69,7 +70,7 @@ namespace Case
 def toMask (c : Case) {q_len kv_len : Nat} : Mask q_len kv_len :=
   match c.mask with
   | .none => Mask.full
-  | .causal => Mask.causal
+  | .causal => Mask.causal .topLeft
   | .boolean rows => fun i j => (rows[i.val]!)[j.val]!
 
 /-- Runs the Spec over the exact model: `attention` for the outputs, `Online.ofBlock` for maximum

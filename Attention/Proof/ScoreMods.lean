@@ -1,0 +1,3 @@
+module
+
+public import Attention.Spec.ScoreMods

@@ -50,20 +50,25 @@ private theorem scored_take {scale : S} {modify : ScoreMod S q_len kv_len}
     {K : Matrix S kv_len d} {K' : Matrix S kv_len' d} {V : Matrix R kv_len d_v}
     {V' : Matrix R kv_len' d_v} {i : Fin q_len} {i' : Fin q_len'} {n : Nat} (hn : n ≤ kv_len)
     (hn' : n ≤ kv_len') (hQ : Q[i] = Q'[i'])
-    (hmodify : ∀ (j : Fin kv_len) (j' : Fin kv_len'), j.val = j'.val → modify i j = modify' i' j')
-    (hK : ∀ j (h : j < n), K[j] = K'[j]) (hV : ∀ j (h : j < n), V[j] = V'[j]) :
+    (hkeys : ∀ (j : Fin kv_len) (j' : Fin kv_len'), j.val = j'.val → j.val < n →
+      modify i j = modify' i' j' ∧ K[j] = K'[j'] ∧ V[j] = V'[j']) :
     scored scale modify Q K V i ((List.finRange kv_len).take n)
       = scored scale modify' Q' K' V' i' ((List.finRange kv_len').take n) := by
-  refine List.ext_getElem (by simp [scored]; omega) fun j hj hj' => ?_
-  have hjn : j < n := by simp [scored] at hj; omega
-  simp only [scored, List.getElem_map, List.getElem_take, List.getElem_finRange, score,
-    Fin.cast_mk, Fin.getElem_fin, hK j hjn, hV j hjn]
-  rw [hmodify ⟨j, by omega⟩ ⟨j, by omega⟩ rfl]
-  simp only [Fin.getElem_fin] at hQ
-  rw [hQ]
+  have h : ∀ (j : Fin kv_len) (j' : Fin kv_len'), j.val = j'.val → j.val < n →
+      (⟨score scale modify Q K i j, V[j]⟩ : ScoredValue S R d_v)
+        = ⟨score scale modify' Q' K' i' j', V'[j']⟩ := by
+    intro j j' hj hn
+    obtain ⟨hm, hK, hV⟩ := hkeys j j' hj hn
+    rw [score, score, hm, hQ, hK, hV]
+  have hl : ((List.finRange kv_len).take n).length = n := by simp [hn]
+  have hl' : ((List.finRange kv_len').take n).length = n := by simp [hn']
+  refine List.ext_getElem (by simp only [scored, List.length_map, hl, hl']) fun j hj _ => ?_
+  rw [scored, List.length_map, hl] at hj
+  simp only [scored, List.getElem_map, List.getElem_take, List.getElem_finRange]
+  exact h _ _ rfl hj
 
 /-- **causal-lengths**: under the causal mask a row depends on nothing but its query, its place on
-the axis of the keys, and the keys and values up to there: not on the number of queries, the number
+the axis of the keys, and what is up to there: not on the number of queries, the number
 of keys, or the alignment. So the last rows can be computed with a cache of keys and values, from
 the last queries aligned bottom-right; and a prefix of a sequence has a prefix of the output. -/
 theorem causal_lengths {alignment alignment' : Alignment} {scale : S}
@@ -74,13 +79,16 @@ theorem causal_lengths {alignment alignment' : Alignment} {scale : S}
     (hp : i.val + alignment.shift q_len kv_len = (p : Int))
     (hp' : i'.val + alignment'.shift q_len' kv_len' = (p : Int))
     (hpk : p < kv_len) (hpk' : p < kv_len') (hQ : Q[i] = Q'[i'])
-    (hmodify : ∀ (j : Fin kv_len) (j' : Fin kv_len'), j.val = j'.val → modify i j = modify' i' j')
-    (hK : ∀ j (h : j ≤ p), K[j] = K'[j]) (hV : ∀ j (h : j ≤ p), V[j] = V'[j]) :
+    (hkeys : ∀ (j : Fin kv_len) (j' : Fin kv_len'), j.val = j'.val → j.val ≤ p →
+      modify i j = modify' i' j' ∧ K[j] = K'[j'] ∧ V[j] = V'[j']) :
     (attention scale (modify.andThen (Mask.causal alignment).toScoreMod) Q K V)[i]
       = (attention scale (modify'.andThen (Mask.causal alignment').toScoreMod) Q' K' V')[i'] := by
-  rw [attention_mask, attention_mask,
-    filter_finRange (k := p + 1) _ fun j => by simp only [Mask.causal, hp, decide_eq_true_eq]; omega,
-    filter_finRange (k := p + 1) _ fun j => by simp only [Mask.causal, hp', decide_eq_true_eq]; omega,
-    scored_take hpk hpk' hQ hmodify (fun j hj => hK j (by omega)) (fun j hj => hV j (by omega))]
+  have h : ∀ {q k : Nat} (i : Fin q) (a : Alignment), i.val + a.shift q k = (p : Int) →
+      (List.finRange k).filter (Mask.causal a i) = (List.finRange k).take (p + 1) :=
+    fun i a h => filter_finRange _ fun j => by
+      simp only [Mask.causal, h, decide_eq_true_eq]
+      omega
+  rw [attention_mask, attention_mask, h i _ hp, h i' _ hp',
+    scored_take hpk hpk' hQ fun j j' hj hp => hkeys j j' hj (by omega)]
 
 end Attention.Proof

@@ -157,7 +157,7 @@ theorem flashSchedule_eq_attention {visit : Nat → TileRange} {kind : Nat → N
     conv => rhs; rw [← hall]
     rw [List.filter_flatMap, List.filter_flatMap]
     refine flatMap_range _ _ (visit t) (fun u hu => ?_) (fun u hu => ?_)
-    · simp only [Function.comp, tile_eq_nil hn hu, List.filter_nil]
+    · simp only [tile_eq_nil hn hu, List.filter_nil]
     · refine List.filter_eq_nil_iff.mpr fun j hj => ?_
       simp only [h.skip t u (.inl hu) i hi j hj, Bool.false_eq_true, not_false_eq_true]
   have htile : ∀ t, (((List.range' (visit t).first ((visit t).stop - (visit t).first)).foldl

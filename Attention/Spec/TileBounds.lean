@@ -13,6 +13,8 @@ Source: flash-attention, `n_block_min` and `n_block_max`, there in part from the
 
 namespace Attention.Spec
 
+universe u v
+
 /-- The first row of query tile `t`. -/
 @[expose] def tileRowFirst (block_m t : Nat) : Nat := t * block_m
 
@@ -62,5 +64,16 @@ last query sees, up to the last key that the first query sees. -/
     .masked
 
 end
+
+/-- The tile loop under a sliding window, by these bounds. -/
+@[expose] def flashWindow {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
+    [Add S] [Sub S] [Mul S] [OfNat S 0] [LE S] [DecidableLE S]
+    [Add R] [Mul R] [Div R] [OfNat R 0] [Exp S R]
+    (scale : S) (modify : ScoreMod S q_len kv_len) (alignment : Alignment)
+    (left right : Option Nat) (Q : Matrix S q_len d) (K : Matrix S kv_len d)
+    (V : Matrix R kv_len d_v) (block_m block_n : Nat) : List (Vec R d_v) :=
+  flashSchedule scale modify (Mask.window alignment left right) Q K V
+    (visitedTiles alignment left right q_len kv_len block_m block_n)
+    (windowKind alignment left right q_len kv_len block_m block_n) block_m block_n
 
 end Attention.Spec

@@ -15,6 +15,7 @@ public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Schedule
 public import Attention.Proof.ScoreMods
+public import Attention.Proof.Sink
 public import Attention.Proof.Softmax
 public import Attention.Proof.TileBounds
 public import Attention.Proof.Visible
@@ -25,6 +26,7 @@ public import Attention.Spec.Maximum
 public import Attention.Spec.Online
 public import Attention.Spec.Schedule
 public import Attention.Spec.ScoreMods
+public import Attention.Spec.Sink
 public import Attention.Spec.Softmax
 public import Attention.Spec.TileBounds
 public import Attention.Twins.Flash

@@ -30,6 +30,7 @@ public import Attention.Spec.Sink
 public import Attention.Spec.Softmax
 public import Attention.Spec.TileBounds
 public import Attention.Twins.Flash
+public import Attention.Twins.Masks
 public import Attention.Twins.Online
 public import Attention.Twins.Softmax
 public import Attention.Vectors.Main

@@ -16,6 +16,7 @@ public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Schedule
 public import Attention.Proof.ScoreMods
 public import Attention.Proof.Sink
+public import Attention.Proof.Softcap
 public import Attention.Proof.Softmax
 public import Attention.Proof.TileBounds
 public import Attention.Proof.Visible

@@ -13,7 +13,7 @@ namespace Attention.Twins
 
 open Spec
 
-example : (Lean.Grind.Ring.intCast : IntCast Int) = inferInstance := rfl
-example : (Lean.Grind.Ring.intCast : IntCast Rat) = inferInstance := rfl
+example : (Lean.Grind.Ring.intCast : IntCast Int) = inferInstanceAs (IntCast Int) := rfl
+example : (Lean.Grind.Ring.intCast : IntCast Rat) = inferInstanceAs (IntCast Rat) := rfl
 
 end Attention.Twins

@@ -15,6 +15,7 @@ public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Schedule
 public import Attention.Proof.ScoreMods
+public import Attention.Proof.Segments
 public import Attention.Proof.Sink
 public import Attention.Proof.Softcap
 public import Attention.Proof.Softmax
@@ -33,7 +34,9 @@ public import Attention.Spec.TileBounds
 public import Attention.Twins.Flash
 public import Attention.Twins.Masks
 public import Attention.Twins.Online
+public import Attention.Twins.ScoreMods
 public import Attention.Twins.Softmax
+public import Attention.Twins.TileBounds
 public import Attention.Vectors.Main
 public import Attention.Vectors.Sound
 

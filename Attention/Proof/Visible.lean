@@ -77,13 +77,18 @@ theorem ofBlock_scored_mask (i : Fin q_len) (cols : List (Fin kv_len)) :
     · simpa using ih
     · simp only [if_true, List.map_cons, List.filter_cons, ih]
 
+/-- A row of attention is that of all keys as its query sees them. -/
+theorem attention_row (i : Fin q_len) :
+    (attention scale modify Q K V)[i]
+      = attend (scored scale modify Q K V i (List.finRange kv_len)) := by
+  rw [attention, Fin.getElem_fin, Vec.getElem_ofFn]
+
 /-- **masked-keys-absent**: under a mask, row i of attention is that of the keys which query i sees,
 the others left out. -/
 theorem attention_mask (i : Fin q_len) :
     (attention scale (modify.andThen mask.toScoreMod) Q K V)[i]
       = attend (scored scale modify Q K V i ((List.finRange kv_len).filter (mask i))) := by
-  rw [← finish_ofBlock, ← ofBlock_scored_mask, finish_ofBlock]
-  simp [attention]
+  rw [attention_row, ← finish_ofBlock, ofBlock_scored_mask, finish_ofBlock]
 
 /-- A row of attention depends on its query and on the keys and values that the query sees. -/
 theorem attention_congr_visible {Q' : Matrix S q_len d} {K' : Matrix S kv_len d}

@@ -8,6 +8,7 @@ public import Attention.Model.Exact
 public import Attention.Proof.Attention
 public import Attention.Proof.CausalPrefix
 public import Attention.Proof.Flash
+public import Attention.Proof.Intervals
 public import Attention.Proof.Masks
 public import Attention.Proof.Maximum
 public import Attention.Proof.Online

@@ -102,17 +102,11 @@ theorem softcap_lt {cap : R} (hcap : 0 < cap) (i : Fin q_len) (j : Fin kv_len) {
       ScoreMod.softcap cap i j (-s) = some (-y) ∧ y < y' := by
   refine ⟨_, _, rfl, rfl, ?_, ?_⟩
   · have h₁ : -s / cap = -(s / cap) := by
-      rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv]
-      grind
-    rw [ScoreMod.softcap, h₁, tanh_neg]
-    grind
+      rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Ring.neg_mul]
+    rw [ScoreMod.softcap, h₁, tanh_neg, Ring.mul_neg]
   · have h₁ : s / cap < s' / cap := by
-      have := Field.IsOrdered.inv_pos_iff (a := cap)
       rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv]
-      have := OrderedRing.mul_pos (a := s' - s) (b := cap⁻¹) (by grind) (this.mpr hcap)
-      grind
-    have := OrderedRing.mul_pos hcap (b := tanh (s' / cap) - tanh (s / cap))
-      (by have := tanh_lt h₁; grind)
-    grind
+      exact OrderedRing.mul_lt_mul_of_pos_right h (Field.IsOrdered.inv_pos_iff.mpr hcap)
+    exact OrderedRing.mul_lt_mul_of_pos_left (tanh_lt h₁) hcap
 
 end Attention.Proof

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Spec.TileBounds
+public import Attention.Proof.Intervals
 public import Attention.Proof.Masks
 public import Attention.Proof.Schedule
 
@@ -10,48 +11,9 @@ public section
 
 namespace Attention.Proof
 
-open Spec
+open Spec Intervals
 
 universe u v
-
-/-! ## Integers: rows A … B, keys U … U' − 1, position i + s of row i -/
-
-private theorem bounds_none_none {A B U U' kv : Nat} (hA : A ≤ B) (hU : U < U') (hk : U < kv) :
-    (0 < kv ∧ 0 < U' ∧ U < kv) ↔ ∃ i j : Nat, (A ≤ i ∧ i ≤ B) ∧ (U ≤ j ∧ j < U') ∧ j < kv :=
-  ⟨fun _ => ⟨A, U, by omega⟩, fun _ => by omega⟩
-
-private theorem bounds_some_none {A B U U' kv l : Nat} {s : Int} (hA : A ≤ B) (hU : U < U')
-    (hk : U < kv) :
-    (((A : Int) + s - l).toNat < kv ∧ ((A : Int) + s - l).toNat < U' ∧ U < kv) ↔
-      ∃ i j : Nat, (A ≤ i ∧ i ≤ B) ∧ (U ≤ j ∧ j < U') ∧ j < kv ∧ (i : Int) + s - l ≤ j :=
-  ⟨fun _ => ⟨A, max U ((A : Int) + s - l).toNat, by omega⟩, fun ⟨i, j, h⟩ => by omega⟩
-
-private theorem bounds_none_some {A B U U' kv r : Nat} {s : Int} (hA : A ≤ B) (hU : U < U')
-    (hk : U < kv) :
-    (0 < min kv ((B : Int) + s + r + 1).toNat ∧ 0 < U' ∧ U < min kv ((B : Int) + s + r + 1).toNat) ↔
-      ∃ i j : Nat, (A ≤ i ∧ i ≤ B) ∧ (U ≤ j ∧ j < U') ∧ j < kv ∧ (j : Int) ≤ i + s + r :=
-  ⟨fun _ => ⟨B, U, by omega⟩, fun ⟨i, j, h⟩ => by omega⟩
-
-private theorem bounds_some_some {A B U U' kv l r : Nat} {s : Int} (hA : A ≤ B) (hU : U < U') :
-    (((A : Int) + s - l).toNat < min kv ((B : Int) + s + r + 1).toNat ∧
-      ((A : Int) + s - l).toNat < U' ∧ U < min kv ((B : Int) + s + r + 1).toNat) ↔
-      ∃ i j : Nat, (A ≤ i ∧ i ≤ B) ∧ (U ≤ j ∧ j < U') ∧ j < kv ∧
-        (i : Int) + s - l ≤ j ∧ (j : Int) ≤ i + s + r := by
-  refine ⟨fun h => ?_, fun ⟨i, j, h⟩ => by omega⟩
-  obtain ⟨j, hj⟩ : ∃ j, j = max U ((A : Int) + s - l).toNat := ⟨_, rfl⟩
-  exact ⟨max A ((j : Int) - s - r).toNat, j, by omega⟩
-
-private theorem all_left {A B U U' kv l : Nat} {s : Int} (hA : A ≤ B) (hU : U < U')
-    (hk : U < kv) :
-    ((B : Int) + s - l).toNat ≤ U ↔
-      ∀ i j : Nat, A ≤ i ∧ i ≤ B → U ≤ j ∧ j < U' → j < kv → (i : Int) + s - l ≤ j :=
-  ⟨fun h i j => by omega, fun h => by have := h B U; omega⟩
-
-private theorem all_right {A B U U' kv r : Nat} {s : Int} (hA : A ≤ B) (hU : U < U')
-    (hk : U < kv) :
-    (kv ≤ ((A : Int) + s + r + 1).toNat ∨ U' ≤ ((A : Int) + s + r + 1).toNat) ↔
-      ∀ i j : Nat, A ≤ i ∧ i ≤ B → U ≤ j ∧ j < U' → j < kv → (j : Int) ≤ i + s + r :=
-  ⟨fun h i j => by omega, fun h => by have := h A (min U' kv - 1); omega⟩
 
 /-! ## Tiles -/
 

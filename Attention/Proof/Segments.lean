@@ -56,7 +56,7 @@ theorem attention_run (scale : S) (modify : ScoreMod S q_len kv_len) (mask : Mas
           ((List.finRange m).map fun j => (j.natAdd k).castLE h)) := by
   rw [attention_mask, filter_finRange h hmask]
 
-/-- **segment**: a query that sees the keys from k to k + kv_len' − 1 and no others has the row of
+/-- A query that sees the keys from k to k + kv_len' − 1 and no others has the row of
 attention over these keys and values alone. -/
 theorem attention_segment {scale : S} {modify : ScoreMod S q_len kv_len}
     {modify' : ScoreMod S q_len' kv_len'} {mask : Mask q_len kv_len}

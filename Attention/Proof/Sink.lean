@@ -48,20 +48,31 @@ theorem attentionSink_formula (scale : S) (modify : ScoreMod S q_len kv_len) (si
   exact congr (congrArg HDiv.hDiv (sumOver_congr fun k _ => congrArg (· * _) (hw k)))
     (congrArg (· + _) (sumOver_congr fun k _ => hw k))
 
-/-- **sink-weights**: beside a sink the softmax weights of the keys sum to less than 1. -/
-theorem sink_weights_lt_one (sink : S) (row : List (Option S)) :
-    sumOver (fun p : R => p) (softmax (some sink :: row)).tail < 1 := by
+/-- **sink-weights**: beside a sink the softmax weights of the keys sum to Σ w / (Σ w + exp sink),
+which is less than 1. -/
+theorem sink_weights (sink : S) (row : List (Option S)) :
+    sumOver (fun p : R => p) (softmax (some sink :: row)).tail
+        = denominator row / (denominator row + exp sink) ∧
+      sumOver (fun p : R => p) (softmax (some sink :: row)).tail < 1 := by
   have h₁ := (softmax_sum_one (R := R) (some sink :: row)).1 ⟨sink, by simp⟩
   have h₂ := denominator_pos (R := R) (s := sink) (row := some sink :: row) (by simp)
-  have h₃ := exp_pos (R := R) sink
-  have h₄ : (0 : R) < exp sink / denominator (some sink :: row) := by
+  have h₃ : (0 : R) < exp sink / denominator (some sink :: row) := by
     rw [Field.div_eq_mul_inv]
-    have := Field.IsOrdered.inv_pos_iff (a := (denominator (some sink :: row) : R))
-    exact OrderedRing.mul_pos h₃ (this.mpr h₂)
+    exact OrderedRing.mul_pos (exp_pos sink) (Field.IsOrdered.inv_pos_iff.mpr h₂)
   rw [softmax_eq, List.map_cons, sumOver_cons] at h₁
-  rw [softmax_eq, List.map_cons, List.tail_cons]
-  simp only [weight] at h₁ ⊢
-  grind
+  rw [softmax_eq, List.map_cons, List.tail_cons, sumOver_map, ← denominator_sink]
+  rw [sumOver_map] at h₁
+  constructor
+  · have h : ∀ s : Option S, (weight s : R) / denominator (some sink :: row)
+        = (denominator (some sink :: row))⁻¹ * weight s := fun s => by
+      rw [Field.div_eq_mul_inv, CommSemiring.mul_comm]
+    simp only [h]
+    rw [sumOver_mul_left, Field.div_eq_mul_inv, CommSemiring.mul_comm]
+    rfl
+  · change exp sink / denominator (some sink :: row) + _ = 1 at h₁
+    generalize (exp sink / denominator (some sink :: row) : R) = x at h₁ h₃
+    generalize sumOver _ row = y at h₁ ⊢
+    grind
 
 /-- A row with every key masked has attention 0 beside a sink. -/
 theorem attend_withSink_masked (sink : S) {row : List (ScoredValue S R d)}

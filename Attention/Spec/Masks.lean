@@ -24,8 +24,8 @@ inductive Alignment where
 
 /-- By how much a query's place on the axis of the keys differs from its own number. -/
 @[expose] def Alignment.shift (q_len kv_len : Nat) : Alignment → Int
-  | topLeft => 0
-  | bottomRight => (kv_len : Int) - q_len
+  | .topLeft => 0
+  | .bottomRight => (kv_len : Int) - q_len
 
 variable {q_len kv_len : Nat}
 

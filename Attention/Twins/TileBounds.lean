@@ -27,7 +27,7 @@ abbrev IsVisited (visited : Bounds) : Prop :=
 theorem visitedTiles_isVisited :
     IsVisited fun r q_len kv_len block_m block_n t =>
       visitedTiles .topLeft none (some r) q_len kv_len block_m block_n t :=
-  fun r _ _ _ _ _ _ hm hn ht hu => Proof.visitedTiles_iff hm hn .topLeft none (some r) ht hu
+  fun r _ _ _ _ _ _ hm hn ht hu => Proof.visitedTiles_iff .topLeft none (some r) hm hn ht hu
 
 /-- The last row of a query tile taken as if the tile were full: the ragged last tile visits key
 tiles of which it sees nothing. -/

@@ -53,10 +53,6 @@ theorem causal_eq_window (alignment : Alignment) :
 theorem window_none (alignment : Alignment) :
     (Mask.window alignment none none : Mask q_len kv_len) = Mask.full := rfl
 
-/-- A key that is padding is seen by no query, every other key by each. -/
-theorem keyPadding_iff (valid : Vector Bool kv_len) :
-    Mask.keyPadding valid i j = true ↔ valid[j] = true := Iff.rfl
-
 /-- Padding at the end is padding. -/
 theorem keyLength_eq_keyPadding (length : Nat) :
     (Mask.keyLength length : Mask q_len kv_len)

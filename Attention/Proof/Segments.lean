@@ -74,6 +74,16 @@ theorem attention_segment {scale : S} {modify : ScoreMod S q_len kv_len}
   obtain ⟨hm, hK, hV⟩ := hkeys ((j.natAdd k).castLE h) j rfl
   rw [Function.comp, score, score, hm, hQ, hK, hV]
 
+/-- What keys and values the padding holds does not matter, wherever it is. -/
+theorem attention_keyPadding (scale : S) (modify : ScoreMod S q_len kv_len)
+    (valid : Vector Bool kv_len) (Q : Matrix S q_len d) {K K' : Matrix S kv_len d}
+    {V V' : Matrix R kv_len d_v} (hK : ∀ j : Fin kv_len, valid[j] = true → K[j] = K'[j])
+    (hV : ∀ j : Fin kv_len, valid[j] = true → V[j] = V'[j]) :
+    attention scale (modify.andThen (Mask.keyPadding valid).toScoreMod) Q K V
+      = attention scale (modify.andThen (Mask.keyPadding valid).toScoreMod) Q K' V' :=
+  Vector.ext fun i hi => attention_congr_visible scale modify (Mask.keyPadding valid) Q K V
+    (i := ⟨i, hi⟩) rfl (fun j hj => hK j hj) (fun j hj => hV j hj)
+
 /-- **key-padding**: when all keys but the first kv_len' are masked as padding, attention is that of
 the first kv_len' keys and values alone, whatever the padding holds. -/
 theorem attention_keyLength {scale : S} {modify : ScoreMod S q_len kv_len}

@@ -10,8 +10,9 @@ Which keys a query may attend to: everything, the causal past, a window, keys th
 keys of the same document, and conjunctions of these.
 
 With unequal lengths there are two conventions for where query i stands on the axis of the keys.
-Source: flash-attention 2.1, `flash_attn_func`, for bottom-right alignment and the window's inclusive
-bounds; `torch.nn.functional.scaled_dot_product_attention`, `is_causal`, for top-left alignment. -/
+Source: flash-attention from 2.1 on, `flash_attn_func`, for bottom-right alignment and the inclusive
+bounds of the window; PyTorch, `scaled_dot_product_attention`, `is_causal`, for top-left alignment.
+-/
 
 namespace Attention.Spec
 

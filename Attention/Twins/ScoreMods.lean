@@ -46,6 +46,35 @@ theorem biasNoneZero_refuted : ¬ ∀ (Q K : Matrix Int 1 1) (B : Matrix (Option
       = weight (score 1 Mask.full.toScoreMod Q K 0 0) * weight B[(0 : Fin 1)][(0 : Fin 1)] :=
   fun h => absurd (h #v[#v[0]] #v[#v[0]] #v[#v[none]]) (by decide +kernel)
 
+/-- An operation to compute with, x ↦ 1 + x. It is no exponential: there is none of rationals to
+rationals; but the equation which determines the softcap asks for no law. -/
+@[expose] def onePlus : Exp Rat Rat := ⟨fun x => 1 + x⟩
+
+/-- The equation of `softcap_eq` where it can be computed, made of any softcap. -/
+abbrev IsSoftcap (softcap : Rat → ScoreMod Rat 1 1) : Prop :=
+  ∀ cap s : Rat, 0 < cap → onePlus.exp (2 * s / cap) + 1 ≠ 0 →
+    ∃ y, softcap cap 0 0 s = some y ∧ cap + y = onePlus.exp (2 * s / cap) * (cap - y)
+
+/-- Positive control: the Spec's softcap satisfies the equation. -/
+theorem softcap_isSoftcap : IsSoftcap (letI := onePlus; ScoreMod.softcap) := by
+  intro cap s hcap he
+  refine ⟨_, rfl, ?_⟩
+  have h : s / cap + s / cap = 2 * s / cap := by grind
+  simp only [tanh, h]
+  grind
+
+/-- The score is multiplied by cap and not divided by it. -/
+theorem softcapUndivided_refuted :
+    ¬ IsSoftcap fun cap _ _ s => some (cap * (letI := onePlus; tanh s)) := fun h =>
+  absurd (h 2 1 (by decide +kernel) (by decide +kernel)) fun ⟨_, hy, h⟩ =>
+    absurd (Option.some.inj hy ▸ h) (by decide +kernel)
+
+/-- The score is divided by cap and not multiplied by it. -/
+theorem softcapUnmultiplied_refuted :
+    ¬ IsSoftcap fun cap _ _ s => some (letI := onePlus; tanh (s / cap)) := fun h =>
+  absurd (h 2 1 (by decide +kernel) (by decide +kernel)) fun ⟨_, hy, h⟩ =>
+    absurd (Option.some.inj hy ▸ h) (by decide +kernel)
+
 /-- A sink that brings a value of its own into the numerator. -/
 @[expose] def withSinkValue (sink : Int) (row : List (ScoredValue Int Rat 1)) :
     List (ScoredValue Int Rat 1) :=

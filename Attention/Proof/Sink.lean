@@ -1,7 +1,7 @@
 module
 
 public import Attention.Spec.Sink
-public import Attention.Proof.OnlineAttention
+public import Attention.Proof.Flash
 
 public section
 
@@ -133,5 +133,28 @@ theorem merge_sinkState (sink : S) (blocks : List (List (ScoredValue S R d))) :
     | nil => simp
     | cons block blocks ih => simp [stepBlock_ofBlock, ih]
   rw [onlineSink, sinkState_eq_ofBlock, h, online_eq_ofBlock, merge_ofBlock_comm]
+
+/-- **flash-sink**: for all sizes, tile sizes of at least 1 and score transformations, the tile loop
+that starts each row from (sink, 1, 0) computes attention with the sink. -/
+theorem flashSink_eq_attentionSink (scale : S) (modify : ScoreMod S q_len kv_len) (sink : S)
+    (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+    {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) :
+    flashSink scale modify sink Q K V block_m block_n
+      = (attentionSink scale modify sink Q K V).toList := by
+  have h : ∀ rows : List (Fin q_len),
+      (((tiles block_n (List.finRange kv_len)).foldl (stepTile scale modify Q K V rows)
+        (rows.map fun _ => sinkState sink)).map finish)
+      = rows.map fun i =>
+          attend (withSink sink (scored scale modify Q K V i (List.finRange kv_len))) := by
+    intro rows
+    rw [foldl_stepTile, List.map_map]
+    refine List.map_congr_left fun i _ => ?_
+    have := onlineSink_any_blocks sink
+      ((tiles block_n (List.finRange kv_len)).map (scored scale modify Q K V i))
+    rw [flatten_map_scored, tiles_flatten hn] at this
+    exact this
+  simp only [flashSink, h]
+  rw [← List.map_flatMap, List.flatMap_id', tiles_flatten hm]
+  exact List.ext_getElem (by simp) fun i _ _ => by simp [attentionSink]
 
 end Attention.Proof

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Spec.Online
+public import Attention.Spec.Flash
 
 public section
 
@@ -38,5 +38,16 @@ variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
 @[expose] def onlineSink [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0] [OfNat R 1]
     [Exp S R] (sink : S) (blocks : List (List (ScoredValue S R d))) : State S R d :=
   blocks.foldl stepBlock (sinkState sink)
+
+/-- The tile loop of FlashAttention-2 with a sink: each row starts from the state of the sink. -/
+@[expose] def flashSink [Add S] [Sub S] [Mul S] [OfNat S 0] [LE S] [DecidableLE S]
+    [Add R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [Exp S R]
+    (scale : S) (modify : ScoreMod S q_len kv_len) (sink : S) (Q : Matrix S q_len d)
+    (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) (block_m block_n : Nat) : List (Vec R d_v) :=
+  (tiles block_m (List.finRange q_len)).flatMap fun rows =>
+    let start := rows.map fun _ => sinkState sink
+    let colTiles := tiles block_n (List.finRange kv_len)
+    let states := colTiles.foldl (stepTile scale modify Q K V rows) start
+    states.map finish
 
 end Attention.Spec

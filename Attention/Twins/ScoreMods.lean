@@ -98,4 +98,10 @@ theorem sinkInMaximumOnly_refuted : ¬ IsSink fun sink row =>
     finish (row.foldl step ⟨some sink, 0, Vec.zero⟩) :=
   fun h => absurd (h 0 [⟨some 0, #v[1]⟩]) (by decide +kernel)
 
+/-- One sink for each tile of keys, where there is one for the row. -/
+theorem sinkPerTile_refuted : ¬ ∀ (sink : Int) (blocks : List (List (ScoredValue Int Rat 1))),
+    finish (online (blocks.map (withSink sink))) = attend (withSink sink blocks.flatten) :=
+  fun h => absurd (congrArg Vector.toList (h 0 [[⟨some 0, #v[1]⟩], [⟨some 0, #v[1]⟩]]))
+    (by decide +kernel)
+
 end Attention.Twins

@@ -15,6 +15,11 @@ namespace Attention
 
 universe u v
 
+/-- An index of type `Fin n` brings its own bound. Looked for first: what Lean tries otherwise takes
+longer than most proofs here. -/
+macro_rules
+  | `(tactic| get_elem_tactic_extensible) => `(tactic| exact Fin.isLt _)
+
 /-- A vector of `d` numbers. -/
 abbrev Vec (R : Type u) (d : Nat) := Vector R d
 

@@ -71,9 +71,4 @@ theorem attention_formula (scale : S) (modify : ScoreMod S q_len kv_len)
   exact congr (congrArg HDiv.hDiv (sumOver_congr fun k _ => congrArg (· * _) (hw k)))
     (sumOver_congr fun k _ => hw k)
 
-/-- **causal-mask**: under the causal mask query `i` sees key `j` if and only if j ≤ i. -/
-theorem causal_iff (i : Fin q_len) (j : Fin kv_len) :
-    Mask.causal i j = true ↔ j.val ≤ i.val := by
-  simp [Mask.causal]
-
 end Attention.Proof

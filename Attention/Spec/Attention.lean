@@ -33,12 +33,6 @@ variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
 @[expose] def Mask.toScoreMod (mask : Mask q_len kv_len) : ScoreMod S q_len kv_len :=
   fun i j s => if mask i j then some s else none
 
-/-- Every query attends to every key. -/
-@[expose] def Mask.full : Mask q_len kv_len := fun _ _ => true
-
-/-- The causal mask, aligned top-left: query `i` attends to key `j` if and only if j ≤ i. -/
-@[expose] def Mask.causal : Mask q_len kv_len := fun i j => decide (j.val ≤ i.val)
-
 /-- The attention of one row: Σ pⱼ vⱼ with p the softmax of the scores. -/
 @[expose] def attend [Add R] [Mul R] [Div R] [OfNat R 0] [Exp S R]
     (row : List (ScoredValue S R d_v)) : Vec R d_v :=

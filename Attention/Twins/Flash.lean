@@ -2,6 +2,7 @@ module
 
 public import Attention.Model.Exact
 public import Attention.Proof.Flash
+public import Attention.Spec.Masks
 
 public section
 
@@ -53,7 +54,7 @@ theorem attendFinite_refuted : ¬ ∀ row : List (ScoredValue Int Rat 1),
 
 theorem causalOffByOne_refuted : ¬ ∀ (Q K : Matrix Int 2 1) (V : Matrix Rat 2 1),
     flash 1 causalOffByOne.toScoreMod Q K V 2 2
-      = (attention 1 Mask.causal.toScoreMod Q K V).toList :=
+      = (attention 1 (Mask.causal .topLeft).toScoreMod Q K V).toList :=
   fun h => absurd (congrArg (List.map Vector.toList)
     (h #v[#v[0], #v[0]] #v[#v[0], #v[0]] #v[#v[1], #v[2]]))
     (by decide +kernel)

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Spec.Masks
 public import Attention.Model.Exact
 public import Attention.Proof.Padding
 

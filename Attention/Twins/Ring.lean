@@ -1,5 +1,6 @@
 module
 
+public import Attention.Spec.Masks
 public import Attention.Model.Exact
 public import Attention.Proof.Ring
 
@@ -88,6 +89,6 @@ theorem localMask_full (Q K : Matrix Int 3 1) (V : Matrix Rat 3 1) :
   rw [← roundsOf_three, ringWith, ringWith, h]
 
 theorem localMask_refuted : ¬ RingComputesAttention localMask :=
-  RingComputesAttention.refute Mask.causal (by decide +kernel)
+  RingComputesAttention.refute (Mask.causal .topLeft) (by decide +kernel)
 
 end Attention.Twins

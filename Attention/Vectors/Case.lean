@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.Exact
+public import Attention.Spec.Masks
 public import Attention.Spec.Online
 
 public section
@@ -23,7 +24,7 @@ inductive MaskKind where
 /-- The mask as the Spec takes it. -/
 def MaskKind.toMask {q_len kv_len : Nat} : MaskKind → Mask q_len kv_len
   | .none => Mask.full
-  | .causal => Mask.causal
+  | .causal => Mask.causal .topLeft
   | .boolean rows => fun i j => (rows[i.val]!)[j.val]!
 
 /-- Inputs of attention, with the reason why they are worth testing. -/

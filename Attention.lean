@@ -20,6 +20,7 @@ public import Attention.Proof.Segments
 public import Attention.Proof.Sink
 public import Attention.Proof.Softcap
 public import Attention.Proof.Softmax
+public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention

@@ -41,6 +41,7 @@ public import Attention.Proof.Softcap
 public import Attention.Proof.Softmax
 public import Attention.Proof.SplitKV
 public import Attention.Proof.Stability
+public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible

@@ -165,7 +165,8 @@ theorem flashSchedule_eq_attention {visit : Nat → TileRange} {kind : Nat → N
         states (kind t u) (tile block_n (List.finRange kv_len) u))
       ((tile block_m (List.finRange q_len) t).map fun _ => empty)).map finish)
       = (tile block_m (List.finRange q_len) t).map fun i =>
-          attend (scored scale (modify.andThen mask.toScoreMod) Q K V i (List.finRange kv_len)) := by
+          attend (scored scale (modify.andThen mask.toScoreMod) Q K V i
+            (List.finRange kv_len)) := by
     intro t
     have hus : ∀ u ∈ List.range' (visit t).first ((visit t).stop - (visit t).first),
         (visit t).contains u = true := fun u hu => by

@@ -132,10 +132,12 @@ theorem alibi_zero (alignment : Alignment) :
 /-- Under the causal mask linear biases may be taken from the place of the key alone, as Press et
 al. note: the rest is one number for the whole row. -/
 theorem alibi_causal (alignment : Alignment) (slope : S) (i : Fin q_len) :
+    let linear : ScoreMod S q_len kv_len := fun _ j s => some (s + slope * ((j.val : Int) : S))
     (attention scale ((modify.andThen (.alibi alignment slope)).andThen
         (Mask.causal alignment).toScoreMod) Q K V)[i]
-      = (attention scale ((modify.andThen fun _ j s => some (s + slope * ((j.val : Int) : S))).andThen
+      = (attention scale ((modify.andThen linear).andThen
           (Mask.causal alignment).toScoreMod) Q K V)[i] := by
+  intro linear
   obtain ⟨p, hp⟩ : ∃ p, p = i.val + alignment.shift q_len kv_len := ⟨_, rfl⟩
   refine attention_weights scale _ Q K V
     (exp_ne_zero (R := R) (slope * ((-p : Int) : S))) fun k => ?_
@@ -151,7 +153,7 @@ theorem alibi_causal (alignment : Alignment) (slope : S) (i : Fin q_len) :
           = slope * ((-p : Int) : S) + (s + slope * ((k.val : Int) : S)) := by
         rw [Ring.intCast_add]
         grind
-      simp only [Option.bind_some, ScoreMod.alibi, ← hp, h, h', weight, exp_add]
+      simp only [Option.bind_some, ScoreMod.alibi, linear, ← hp, h, h', weight, exp_add]
   · simp only [hk, decide_false, Bool.false_eq_true, if_false, weight, Semiring.mul_zero]
 
 end Attention.Proof

@@ -29,8 +29,8 @@ theorem getElem_attend_withSink (sink : S) (row : List (ScoredValue S R d)) {j :
   rw [getElem_attend, withSink, List.map_cons, denominator_sink, numerator, sumOver_cons,
     Vec.getElem_zero, Semiring.mul_zero, AddCommMonoid.zero_add, numerator]
 
-/-- **sink**: with a sink, component j of row i is Σₖ wₖ vₖⱼ / (Σₖ wₖ + exp sink), where wₖ is exp of
-the score of i and k, and 0 if it is masked. -/
+/-- **sink**: with a sink, component j of row i is Σₖ wₖ vₖⱼ / (Σₖ wₖ + exp sink), where wₖ is exp
+of the score of i and k, and 0 if it is masked. -/
 theorem attentionSink_formula (scale : S) (modify : ScoreMod S q_len kv_len) (sink : S)
     (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
     (i : Fin q_len) (j : Fin d_v) :

@@ -107,14 +107,15 @@ theorem visitedTiles_iff (hm : 0 < block_m) (hn : 0 < block_n)
   generalize stopKey alignment right q_len kv_len block_m t = stop at hs ⊢
   constructor
   · rintro ⟨h, hfirst, hstop⟩
-    have hl := (hf (max (u * block_n) first)).mp (by omega)
-    have hr := (hs (max (u * block_n) first)).mp (by omega)
+    have hl := (hf (max (u * block_n) first)).mp (Nat.le_max_right _ _)
+    have hr := (hs (max (u * block_n) first)).mp (Nat.max_lt.mpr ⟨hstop, h⟩)
     obtain ⟨i, hi, hli, hri⟩ := exists_row hA.1 hl hr.2
-    exact ⟨⟨i, by omega⟩, hi, ⟨_, hr.1⟩, ⟨by simp only; omega, by simp only; omega⟩, hli, hri⟩
+    exact ⟨⟨i, Nat.lt_of_le_of_lt hi.2 hA.2⟩, hi, ⟨_, hr.1⟩,
+      ⟨Nat.le_max_left _ _, Nat.max_lt.mpr ⟨Nat.lt_add_of_pos_right hn, hfirst⟩⟩, hli, hri⟩
   · rintro ⟨i, hi, j, hj, hl, hr⟩
     have h₁ := (hf j.val).mpr (hl.mono hi.1 (Nat.le_refl _))
     have h₂ := (hs j.val).mpr ⟨j.isLt, hr.mono hi.2 (Nat.le_refl _)⟩
-    omega
+    exact ⟨Nat.lt_of_le_of_lt h₁ h₂, Nat.lt_of_le_of_lt h₁ hj.2, Nat.lt_of_le_of_lt hj.1 h₂⟩
 
 /-- **tile-bounds-unmasked**: query tile t takes key tile u without mask code if and only if every
 query of tile t sees every key of tile u. -/
@@ -151,11 +152,14 @@ theorem unmaskedTiles_iff (hm : 0 < block_m) (hn : 0 < block_n)
   · rintro ⟨hl, hr⟩ i hi j hj
     exact ⟨hl.mono hi.2 hj.1, hr.mono hi.1 (by omega)⟩
   · intro h
-    refine ⟨(h ⟨_, hA.2⟩ ⟨hA.1, Nat.le_refl _⟩ ⟨_, hk⟩ ⟨Nat.le_refl _, ?_⟩).1,
-      (h ⟨tileRowFirst block_m t, by omega⟩ ⟨Nat.le_refl _, hA.1⟩
-        ⟨min (u * block_n + block_n) kv_len - 1, by omega⟩ ?_).2⟩
-    · simp only; omega
-    · constructor <;> simp only <;> omega
+    have hj : u * block_n ≤ min (u * block_n + block_n) kv_len - 1 ∧
+        min (u * block_n + block_n) kv_len - 1 < u * block_n + block_n ∧
+        min (u * block_n + block_n) kv_len - 1 < kv_len := by
+      omega
+    exact ⟨(h ⟨_, hA.2⟩ ⟨hA.1, Nat.le_refl _⟩ ⟨_, hk⟩
+        ⟨Nat.le_refl _, Nat.lt_add_of_pos_right hn⟩).1,
+      (h ⟨_, Nat.lt_of_le_of_lt hA.1 hA.2⟩ ⟨Nat.le_refl _, hA.1⟩ ⟨_, hj.2.2⟩
+        ⟨hj.1, hj.2.1⟩).2⟩
 
 /-! ## The loop by these bounds -/
 

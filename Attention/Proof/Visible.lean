@@ -16,7 +16,7 @@ universe u v
 variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
 variable {q_len kv_len d d_v : Nat}
 
-/-- Blocks with the same states can be exchanged in a longer row. -/
+/-- The state of a row is that of its first key merged with that of the rest. -/
 private theorem ofBlock_cons (key : ScoredValue S R d) (row : List (ScoredValue S R d)) :
     ofBlock (key :: row) = merge (ofBlock [key]) (ofBlock row) :=
   (merge_homomorphism [key] row).symm

@@ -8,8 +8,8 @@ public section
 
 A learned score without a value takes part in the softmax: the weights of the keys sum to less than
 1, so that a query may attend to nothing.
-Source: Miller 2023, "Attention Is Off By One", where the sink is 0; gpt-oss, `sdpa`, with one learned
-sink for each head. -/
+Source: Miller 2023, "Attention Is Off By One", where the sink is 0; gpt-oss, `sdpa`, with one
+learned sink for each head. -/
 
 namespace Attention.Spec
 

@@ -8,8 +8,9 @@ public section
 /-! # Which key tiles a query tile must visit under a causal mask or a sliding window
 
 Integer bounds, as a kernel computes them before its inner loop. They are taken from the first and
-the last *real* row of the query tile: a ragged last tile has no more rows than there are queries.
-Source: flash-attention, `n_block_min` and `n_block_max`, there in part from the nominal last row. -/
+the last *real* row of the query tile: a ragged last tile ends with the last query.
+Source: flash-attention, `n_block_min` and `n_block_max`; the latter is taken there from the row
+with which the tile would end if it were full. -/
 
 namespace Attention.Spec
 

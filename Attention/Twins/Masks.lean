@@ -40,17 +40,20 @@ abbrev IsWindow (window : Alignment → Option Nat → Option Nat → Mask q_len
 theorem windowLeftExclusive_refuted : ¬ ∀ q_len kv_len : Nat,
     IsWindow (windowLeftExclusive (q_len := q_len) (kv_len := kv_len)) := fun h =>
   absurd ((h 2 2 1 0 .topLeft (some 1) none).mpr
-    ((Proof.window_iff (1 : Fin 2) (0 : Fin 2) .topLeft (some 1) none).mp (by decide +kernel))) (by decide +kernel)
+    ((Proof.window_iff (1 : Fin 2) (0 : Fin 2) .topLeft (some 1) none).mp (by decide +kernel)))
+    (by decide +kernel)
 
 theorem windowRightExclusive_refuted : ¬ ∀ q_len kv_len : Nat,
     IsWindow (windowRightExclusive (q_len := q_len) (kv_len := kv_len)) := fun h =>
   absurd ((h 2 2 0 1 .topLeft none (some 1)).mpr
-    ((Proof.window_iff (0 : Fin 2) (1 : Fin 2) .topLeft none (some 1)).mp (by decide +kernel))) (by decide +kernel)
+    ((Proof.window_iff (0 : Fin 2) (1 : Fin 2) .topLeft none (some 1)).mp (by decide +kernel)))
+    (by decide +kernel)
 
 /-- A window with its two alignments exchanged. -/
 @[expose] def windowSwapped (alignment : Alignment) (left right : Option Nat) :
     Mask q_len kv_len :=
-  Mask.window (match alignment with | .topLeft => .bottomRight | .bottomRight => .topLeft) left right
+  Mask.window (match alignment with | .topLeft => .bottomRight | .bottomRight => .topLeft)
+    left right
 
 theorem windowSwapped_refuted : ¬ ∀ q_len kv_len : Nat,
     IsWindow (windowSwapped (q_len := q_len) (kv_len := kv_len)) := fun h =>

@@ -8,6 +8,7 @@ BRIDGE := $(BIN)/python -m bridge
 verify: setup ## check every proof, run every implementation on the vectors, print the report
 	@$(BRIDGE) verify
 
+# A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores.
 test: setup ## lint, types, Lean build and audit, offline compilation, and the test-suite
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
@@ -15,7 +16,6 @@ test: setup ## lint, types, Lean build and audit, offline compilation, and the t
 	$(BIN)/lake build
 	$(BRIDGE) audit
 	$(BIN)/python -m pyimpl.kernels.compile --quick
-	# A worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores.
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
 
 setup: ## make .venv with what is needed

@@ -8,15 +8,15 @@ BRIDGE := $(BIN)/python -m bridge
 verify: setup ## check every proof, run every implementation on the vectors, print the report
 	@$(BRIDGE) verify
 
+# A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores.
 test: setup ## lint, types, Lean build and audit, offline compilation, and the test-suite
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
 	$(BIN)/lake build
 	$(BRIDGE) audit
 	$(BIN)/python -m pyimpl.kernels.compile --quick
-	# A worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores.
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
 
 setup: ## make .venv with what is needed
 	@$(PYTHON) bridge/bootstrap.py

@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -132,6 +133,12 @@ def make_venv() -> None:
             f"{sys.executable} could not create a virtual environment (on Debian and Ubuntu the "
             "package python3-venv is needed)"
         )
+    if outside and sys.prefix != sys.base_prefix:
+        # The new environment sees the packages of the Python that made the calling one, not those
+        # of the calling one itself.
+        site = Path(sysconfig.get_path("purelib", "venv", {"base": str(VENV)}))
+        site.mkdir(parents=True, exist_ok=True)
+        (site / "calling-environment.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
 
 def announce(spec: str) -> None:

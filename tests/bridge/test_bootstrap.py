@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,16 @@ def test_an_existing_torch_is_used(machine: Machine) -> None:
     assert bootstrap.main() == 0
     assert "torch==" not in machine.installed()
     assert "triton==3.6.0" in machine.installed()
+
+
+def test_an_existing_torch_in_a_virtual_environment_is_seen(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.outside["torch"] = "2.11.0"
+    monkeypatch.setattr(sys, "prefix", "/home/someone/env")
+    assert bootstrap.main() == 0
+    (pointer,) = bootstrap.VENV.glob("lib/*/site-packages/*.pth")
+    assert pointer.read_text().strip() == sysconfig.get_path("purelib")
 
 
 @pytest.mark.parametrize(

@@ -154,3 +154,9 @@ def test_make_help_lists_every_command() -> None:
     makefile = (command_line.ROOT / "Makefile").read_text("utf-8")
     wanted = re.findall(r"^([a-z]+):", makefile, re.MULTILINE)
     assert [line.partition(":")[0] for line in done.stdout.splitlines()] == wanted
+
+
+def test_make_calls_the_tools_as_modules() -> None:
+    """With packages of another environment in use, `.venv/bin` has not their scripts."""
+    makefile = (command_line.ROOT / "Makefile").read_text("utf-8")
+    assert set(re.findall(r"\$\(BIN\)/(\w+)", makefile)) == {"python", "lake"}

@@ -21,7 +21,7 @@ variable (scale : S) (modify : ScoreMod S q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
 
 /-- A component of attention is Σ w v / Σ w with w the weights of the scores. -/
-theorem getElem_attention (i : Fin q_len) (j : Fin d_v) :
+theorem getElem_attention_eq_weights (i : Fin q_len) (j : Fin d_v) :
     (attention scale modify Q K V)[i][j]
       = sumOver (fun k => (weight (score scale modify Q K i k) : R) * V[k][j])
           (List.finRange kv_len)
@@ -36,8 +36,8 @@ theorem attention_weights {modify' : ScoreMod S q_len kv_len} {i : Fin q_len} {c
       = c * weight (score scale modify Q K i k)) :
     (attention scale modify' Q K V)[i] = (attention scale modify Q K V)[i] := by
   refine Vector.ext fun j hj => ?_
-  have h₁ := getElem_attention scale modify' Q K V i ⟨j, hj⟩
-  have h₂ := getElem_attention scale modify Q K V i ⟨j, hj⟩
+  have h₁ := getElem_attention_eq_weights scale modify' Q K V i ⟨j, hj⟩
+  have h₂ := getElem_attention_eq_weights scale modify Q K V i ⟨j, hj⟩
   simp only [h, Semiring.mul_assoc] at h₁
   rw [sumOver_mul_left, sumOver_mul_left, OrderedField.mul_div_mul_left hc] at h₁
   exact h₁.trans h₂.symm
@@ -77,7 +77,7 @@ theorem attention_bias (B : Matrix (Option S) q_len kv_len) (i : Fin q_len) (j :
         / sumOver (fun k => w k * b k) (List.finRange kv_len) := by
   intro w b
   have hb : ∀ k, weight B[i][k] = b k := fun k => rfl
-  rw [getElem_attention]
+  rw [getElem_attention_eq_weights]
   simp only [weight_bias, hb]
   rfl
 

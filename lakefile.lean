@@ -1,7 +1,8 @@
 import Lake
 open Lake DSL
 
-package attention
+package attention where
+  leanOptions := #[⟨`autoImplicit, false⟩]
 
 @[default_target]
 lean_lib Attention

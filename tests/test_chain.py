@@ -25,12 +25,14 @@ pytestmark = pytest.mark.xdist_group("chain")
 
 @dataclass(frozen=True)
 class Mutation:
-    """An edit of one file, and the section of the report that has to notice it."""
+    """An edit of one file, and the section of the report that has to notice it; built: whether Lean
+    builds all the same, where that matters."""
 
     file: str
     old: str
     new: str
     noticed_by: str
+    built: bool | None = None
 
 
 MUTATIONS = {
@@ -40,12 +42,13 @@ MUTATIONS = {
         "    l := s.l + sumOver (fun key => rescale key.score m) block",
         "build",
     ),
-    # Every theorem about masks holds of any mask; that this one is causal, the vectors say.
-    "spec-body-that-only-vectors-see": Mutation(
-        "Attention/Spec/Attention.lean",
-        "decide (j.val ≤ i.val)",
-        "decide (j.val < i.val)",
+    # It builds: what the vectors say of it is another matter.
+    "program-that-makes-the-vectors": Mutation(
+        "Attention/Vectors/Case.lean",
+        "attention c.scale modify",
+        "attention (c.scale + 1) modify",
         "vectors",
+        built=True,
     ),
     "digit-of-a-vector": Mutation(
         "tests/vectors/one-key.json", '"denominator": "1"', '"denominator": "2"', "vectors"
@@ -134,3 +137,5 @@ def test_a_broken_link_is_noticed(name: str, unedited: Path, tmp_path: Path) -> 
     assert report["ok"] is False
     assert report[mutation.noticed_by]["ok"] is False
     assert report[mutation.noticed_by]["problems"], output
+    if mutation.built is not None:
+        assert report["build"]["ok"] is mutation.built

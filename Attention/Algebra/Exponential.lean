@@ -74,6 +74,13 @@ theorem exp_le {a b : S} (h : a ≤ b) : (exp a : R) ≤ exp b := by
   · have := exp_lt (R := R) a b (by grind)
     grind
 
+/-- `exp` is injective. -/
+theorem exp_inj {a b : S} : (exp a : R) = exp b ↔ a = b := by
+  refine ⟨fun h => ?_, fun h => h ▸ rfl⟩
+  have h₁ := exp_lt (R := R) a b
+  have h₂ := exp_lt (R := R) b a
+  grind
+
 end Exponential
 
 end Attention

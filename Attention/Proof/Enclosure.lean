@@ -102,6 +102,16 @@ theorem contains_attend {α : Type} {keys : List α} {d : Nat}
   exact contains_sumOver fun k hk =>
     Interval.contains_mul (contains_weightOver hl (hs k hk)) (hv k hk j hj)
 
+/-- **logsumexp-enclosed**: the logarithm of the enclosed denominator contains every L with
+exp L = Σ exp s. -/
+theorem logsumexp_enclosed {α : Type} {keys : List α} {s' : α → Option (Interval p)}
+    {s : α → Option R} (hs : ∀ k ∈ keys, ScoreContains (s' k) (s k)) {L : R}
+    (hL : exp L = (denominator (keys.map s) : R)) :
+    (Interval.log (denominator (keys.map s') : Interval p)).Contains L := by
+  refine Interval.contains_log ?_
+  rw [hL, denominator, denominator, sumOver_map, sumOver_map]
+  exact contains_sumOver fun k hk => contains_weight (hs k hk)
+
 /-! ## Attention of whole matrices -/
 
 /-- The matrix of intervals contains the matrix of numbers, entry by entry. -/

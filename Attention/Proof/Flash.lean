@@ -47,7 +47,7 @@ variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v
 
 /-- The states of a query tile after some key tiles: each row by itself has taken the tiles as
 blocks. -/
-private theorem foldl_stepTile (rows : List (Fin q_len)) (colTiles : List (List (Fin kv_len))) :
+theorem foldl_stepTile (rows : List (Fin q_len)) (colTiles : List (List (Fin kv_len))) :
     ∀ start : Fin q_len → State S R d_v,
       colTiles.foldl (stepTile scale modify Q K V rows) (rows.map start)
         = rows.map fun i =>
@@ -62,7 +62,8 @@ private theorem foldl_stepTile (rows : List (Fin q_len)) (colTiles : List (List 
     simp only [List.foldl_cons, h, ih, List.map_cons]
 
 omit [OrderedField R] [Exponential S R] in
-private theorem flatten_map_scored (i : Fin q_len) (colTiles : List (List (Fin kv_len))) :
+/-- The keys of some tiles, put together, are the keys of the tiles put together. -/
+theorem flatten_map_scored (i : Fin q_len) (colTiles : List (List (Fin kv_len))) :
     (colTiles.map (scored scale modify Q K V i)).flatten
       = scored scale modify Q K V i colTiles.flatten :=
   List.map_flatten.symm

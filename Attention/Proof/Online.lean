@@ -23,7 +23,7 @@ variable {d : Nat}
 /-! ## Sums against a reference point -/
 
 /-- Moving the reference point of a whole row: every term is multiplied by one factor. -/
-private theorem rescale_sumOver {row : List (ScoredValue S R d)} {m m' : Option S}
+theorem rescale_sumOver {row : List (ScoredValue S R d)} {m m' : Option S}
     (h : ∀ key ∈ row, ScoreLE key.score m) (f : ScoredValue S R d → R) :
     (rescale m m' : R) * sumOver (fun key => rescale key.score m * f key) row
       = sumOver (fun key => rescale key.score m' * f key) row := by
@@ -31,7 +31,8 @@ private theorem rescale_sumOver {row : List (ScoredValue S R d)} {m m' : Option 
   refine sumOver_congr fun key hk => ?_
   rw [← rescale_mul_rescale (m' := m') (h key hk), Semiring.mul_assoc]
 
-private theorem rescale_sumOver' {row : List (ScoredValue S R d)} {m m' : Option S}
+/-- The same of the weights alone. -/
+theorem rescale_sumOver' {row : List (ScoredValue S R d)} {m m' : Option S}
     (h : ∀ key ∈ row, ScoreLE key.score m) :
     (rescale m m' : R) * sumOver (fun key => rescale key.score m) row
       = sumOver (fun key => rescale key.score m') row := by
@@ -122,13 +123,18 @@ theorem foldl_step_eq_ofBlock (row : List (ScoredValue S R d)) :
   | nil => intro pre; simp
   | cons key row ih => intro pre; simp [step_eq_stepBlock, stepBlock_ofBlock, ih]
 
-/-- **merge-commutes**: the order in which two states are merged does not matter. -/
+/-- **merge-commutes**: merging does not depend on order, for any two states. -/
+theorem merge_comm (a b : State S R d) : merge a b = merge b a := by
+  refine state_ext ?_ ?_ fun j hj => ?_
+  · simp only [merge, maxScore_comm]
+  · simp only [merge, maxScore_comm b.m]
+    rw [Semiring.add_comm]
+  · simp only [merge, maxScore_comm b.m, Vec.getElem_add]
+    rw [Semiring.add_comm]
+
+/-- The same of the states of blocks. -/
 theorem merge_ofBlock_comm (xs ys : List (ScoredValue S R d)) :
-    merge (ofBlock xs) (ofBlock ys) = merge (ofBlock ys) (ofBlock xs) := by
-  simp only [merge, maxScore_comm (ofBlock ys).m]
-  congr 1
-  · rw [Semiring.add_comm]
-  · refine Vector.ext fun j hj => ?_
-    rw [Vec.getElem_add, Vec.getElem_add, Semiring.add_comm]
+    merge (ofBlock xs) (ofBlock ys) = merge (ofBlock ys) (ofBlock xs) :=
+  merge_comm _ _
 
 end Attention.Proof

@@ -4,7 +4,7 @@ public import Attention.Proof.OnlineInvariant
 
 public section
 
-/-! # What is made of the state of online softmax is attention and its log-sum-exp -/
+/-! # What is made of the state of online softmax is attention -/
 
 namespace Attention.Proof
 
@@ -80,27 +80,7 @@ theorem divided_any_blocks (blocks : List (List (ScoredValue S R d))) :
     rw [List.foldl_cons, h, ih]
     simp
 
-/-! ## Log-sum-exp, and tiles that are masked entirely -/
-
-/-- **online-logsumexp**: exp m · l = Σ exp s, so m + ln l is the log-sum-exp wherever there is a
-logarithm. -/
-theorem online_logsumexp (blocks : List (List (ScoredValue S R d))) {m : S}
-    (hm : (online blocks).m = some m) :
-    (exp m : R) * (online blocks).l = denominator (blocks.flatten.map (·.score)) := by
-  rw [online_eq_ofBlock] at hm ⊢
-  simp only [ofBlock] at hm ⊢
-  rw [denominator, sumOver_map, hm, ← sumOver_mul_left]
-  exact sumOver_congr fun key _ => exp_mul_rescale key.score m
-
-/-- The same for any L with exp L = Σ exp s: exp (L - m) = l. -/
-theorem online_logsumexp' (blocks : List (List (ScoredValue S R d))) {m L : S}
-    (hm : (online blocks).m = some m)
-    (hL : (exp L : R) = denominator (blocks.flatten.map (·.score))) :
-    (exp (L - m) : R) = (online blocks).l := by
-  have h₁ := online_logsumexp blocks hm
-  have h₂ := exp_sub_mul (R := R) L m
-  have h₃ := exp_ne_zero (R := R) m
-  grind
+/-! ## Tiles that are masked entirely -/
 
 /-- **masked-tile-skipped**: a block with every key masked changes nothing, so a kernel may
 skip it. -/

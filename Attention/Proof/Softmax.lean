@@ -41,6 +41,16 @@ theorem denominator_pos {row : List (Option S)} {s : S} (h : some s ∈ row) :
   simp only [weight] at h₁
   grind
 
+/-- The denominator is 0 exactly when every score is masked. -/
+theorem denominator_eq_zero {row : List (Option S)} :
+    (denominator row : R) = 0 ↔ ∀ s ∈ row, s = none := by
+  refine ⟨fun h s hs => ?_, fun h => sumOver_eq_zero fun s hs => by rw [h s hs, weight]⟩
+  cases s with
+  | none => rfl
+  | some s =>
+    have := denominator_pos (R := R) hs
+    grind
+
 /-! ## Softmax -/
 
 /-- Each softmax weight is the weight divided by the denominator. -/
@@ -107,13 +117,15 @@ theorem softmax_proportional (row : List (Option S)) :
   rw [mem_zip_softmax hx, mem_zip_softmax hy]
   grind
 
-private theorem weight_shift (c : S) (s : Option S) :
+/-- A shift of the score multiplies the weight. -/
+theorem weight_shift (c : S) (s : Option S) :
     (weight (s.map (· + c)) : R) = exp c * weight s := by
   cases s with
   | none => simp only [Option.map, weight]; grind
   | some s => simp only [Option.map, weight, exp_add]; grind
 
-private theorem denominator_shift (c : S) (row : List (Option S)) :
+/-- A shift of all unmasked scores multiplies the denominator. -/
+theorem denominator_shift (c : S) (row : List (Option S)) :
     (denominator (row.map (Option.map (· + c))) : R) = exp c * denominator row := by
   rw [denominator, denominator, sumOver_map, ← sumOver_mul_left]
   exact sumOver_congr fun s _ => weight_shift c s

@@ -80,7 +80,7 @@ class PyimplReference(_Builtin):
             batch.value,
             mask=batch.mask,
             is_causal=batch.is_causal,
-            scale=batch.scale,
+            scale=batch.given_scale,
         )
         return Outputs(out.to(batch.query.dtype), lse)
 
@@ -146,7 +146,7 @@ class PyimplTiled(_Builtin):
             batch.value,
             mask=batch.mask,
             is_causal=batch.is_causal,
-            scale=batch.scale,
+            scale=batch.given_scale,
             block_m=self.block_m,
             block_n=self.block_n,
         )
@@ -207,7 +207,7 @@ class PyimplTriton(_Builtin):
             batch.value,
             mask=batch.mask,
             is_causal=batch.is_causal,
-            scale=batch.scale,
+            scale=batch.given_scale,
             block_m=self.block_m,
             block_n=self.block_n,
         )
@@ -222,7 +222,7 @@ def _sdpa(batch: Batch, backend: SDPBackend) -> Tensor:
             batch.value,
             attn_mask=batch.mask,
             is_causal=batch.is_causal,
-            scale=batch.scale,
+            scale=batch.given_scale,
         )
 
 
@@ -271,9 +271,17 @@ class SdpaFlash(_Builtin):
         return Profile.sdpa_flash(dtype)
 
     def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
-        if vector.mask.kind == "causal" and vector.scale <= 0:
+        if not device.startswith("cpu"):
+            if dtype not in ("float16", "bfloat16"):
+                return f"takes float16 and bfloat16 on a GPU, not {dtype}"
+            if vector.mask.kind == "boolean":
+                return "takes no mask on a GPU"
+            if vector.mask.kind == "causal" and vector.q_len > vector.kv_len:
+                return "may refuse a causal mask with more queries than keys on a GPU"
+            return None
+        if vector.mask.kind == "causal" and vector.natural_scale <= 0:
             return "gives NaN for a causal mask with a scale that is not positive"
-        if part == "lse" and any(row.max is None for row in vector.expected):
+        if part == "lse" and any(row.masked for row in vector.expected):
             return "returns 0 instead of −∞ as log-sum-exp of a row with every key masked"
         return None
 
@@ -284,7 +292,8 @@ class SdpaFlash(_Builtin):
             torch.nn.functional.pad(x, (0, width - x.shape[-1]))
             for x in (batch.query, batch.key, batch.value)
         )
-        padded = replace(batch, query=query, key=key, value=value)
+        # The default scale of the padded head_dim would be another.
+        padded = replace(batch, query=query, key=key, value=value, default_scale=False)
         if query.device.type != "cpu":
             return Outputs(_sdpa(padded, SDPBackend.FLASH_ATTENTION)[..., :value_dim])
         added = None

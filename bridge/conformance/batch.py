@@ -30,7 +30,8 @@ class Batch:
 
     query [batch, 1, q_len, head_dim], key [batch, 1, kv_len, head_dim], value [batch, 1, kv_len,
     value_dim], of one dtype and device; mask [batch, 1, q_len, kv_len] booleans, True = may attend,
-    or None; is_causal: key j is visible to query i if and only if j ≤ i; scale in natural units.
+    or None; is_causal: key j is visible to query i if and only if j ≤ i; scale in natural units;
+    default_scale: whether that is 1/√head_dim because the vectors give none.
     """
 
     vectors: tuple[Vector, ...]
@@ -40,6 +41,12 @@ class Batch:
     mask: Tensor | None
     is_causal: bool
     scale: float
+    default_scale: bool = False
+
+    @property
+    def given_scale(self) -> float | None:
+        """The scale as an argument: None where the function's own default is meant."""
+        return None if self.default_scale else self.scale
 
     def split(self) -> Iterator[Batch]:
         """The vectors one by one."""
@@ -53,6 +60,7 @@ class Batch:
                 None if self.mask is None else self.mask[part],
                 self.is_causal,
                 self.scale,
+                self.default_scale,
             )
 
 
@@ -61,13 +69,15 @@ class Exactly:
     """The exact results of one vector.
 
     out + out_low: the output as sums of two float64, [q_len, value_dim] each; lse + lse_low: the
-    log-sum-exp, [q_len] each, −∞ + 0 for a row with every key masked.
+    log-sum-exp, [q_len] each, −∞ + 0 for a row with every key masked; uncertainty: [q_len], by how
+    much each may be off where the results are known by bounds.
     """
 
     out: Array
     out_low: Array
     lse: Array
     lse_low: Array
+    uncertainty: Array
 
 
 def array(matrix: Matrix) -> Array:
@@ -97,13 +107,14 @@ def exactly(vector: Vector) -> Exactly:
     logs = [row.log_sum_exp for row in rows]
     lse = np.array([float(x) for x in logs], dtype=np.float64)
     rest = [float(x - Decimal(float(x))) if x.is_finite() else 0.0 for x in logs]
-    return Exactly(high, low, lse, np.array(rest, dtype=np.float64))
+    uncertainty = np.array([float(row.uncertainty) for row in rows], dtype=np.float64)
+    return Exactly(high, low, lse, np.array(rest, dtype=np.float64), uncertainty)
 
 
 def batches(
     vectors: Iterable[Vector], dtype: str, device: str, largest: int = 64
 ) -> Iterator[Batch]:
-    """The vectors in groups of one shape, mask kind and scale, at most `largest` to a group."""
+    """The vectors in groups of one shape, mask kind, model and scale, of at most `largest`."""
     groups: dict[tuple[object, ...], list[Vector]] = {}
     for vector in vectors:
         key = (
@@ -112,6 +123,7 @@ def batches(
             vector.head_dim,
             vector.value_dim,
             vector.mask.kind,
+            vector.model,
             vector.scale,
         )
         groups.setdefault(key, []).append(vector)
@@ -139,4 +151,5 @@ def stack(vectors: tuple[Vector, ...], dtype: str, device: str) -> Batch:
         mask,
         first.mask.kind == "causal",
         first.natural_scale,
+        first.scale is None,
     )

@@ -33,9 +33,10 @@ def run_all(device: str, progress: Progress) -> list[dict[str, Any]]:
     return _each(_run, jobs, progress, 1 if device != "cpu" else _MOST_WORKERS)
 
 
-def plant_all(progress: Progress) -> list[dict[str, Any]]:
+def plant_all(device: str, progress: Progress) -> list[dict[str, Any]]:
     """Every planted fault in every dtype, on all families: `FaultResult.to_json` of each."""
-    return _each(_plant, [(fault.name,) for fault in faults.FAULTS], progress, _MOST_WORKERS)
+    jobs = [(fault.name, device) for fault in faults.FAULTS]
+    return _each(_plant, jobs, progress, 1 if device != "cpu" else _MOST_WORKERS)
 
 
 def _each(
@@ -75,6 +76,6 @@ def _run(name: str, dtype: str, device: str) -> dict[str, Any]:
     return run(adapters.builtin(name), _families(), dtype, device).to_json()
 
 
-def _plant(name: str) -> dict[str, Any]:
+def _plant(name: str, device: str) -> dict[str, Any]:
     (fault,) = (fault for fault in faults.FAULTS if fault.name == name)
-    return planting.plant(fault, _families(), every_family=True).to_json()
+    return planting.plant(fault, _families(), device=device, every_family=True).to_json()

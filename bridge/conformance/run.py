@@ -116,6 +116,20 @@ class Result:
         return result
 
 
+def describe_failure(vector: dict[str, Any]) -> str:
+    """A failed vector of `Result.to_json` in half a sentence: its id and what is wrong."""
+    if vector["reason"] is not None:
+        return f"{vector['id']}: {vector['reason']}"
+    worst = vector["worst"]
+    place = (
+        f"[{worst['row']}]" if worst["column"] is None else f"[{worst['row']}, {worst['column']}]"
+    )
+    return (
+        f"{vector['id']}: {worst['part']}{place} is {worst['got']} and should be "
+        f"{worst['expected']}, {worst['ratio']} times the allowance away"
+    )
+
+
 def _largest(ratios: list[float | None]) -> float | None:
     return max((r for r in ratios if r is not None), default=None)
 
@@ -229,6 +243,7 @@ def _judge(
         exact = exactly(vector)
         with np.errstate(invalid="ignore"):
             error = np.abs((got[n, 0] - exact.out) - exact.out_low)
+            error += exact.uncertainty[:, None]
         ratios = _ratios(error, allowances[n, 0])
         worst = _worst("output", ratios, exact.out, got[n, 0], allowances[n, 0])
         failing = int((ratios > 1).sum())
@@ -240,6 +255,7 @@ def _judge(
         if lse_reason is None and lse_got is not None and lse_allowances is not None:
             with np.errstate(invalid="ignore"):
                 lse_error = np.abs((lse_got[n, 0] - exact.lse) - exact.lse_low)
+                lse_error += exact.uncertainty
             lse_error = np.where(lse_got[n, 0] == exact.lse, 0.0, lse_error)
             lse_ratios = _ratios(lse_error, lse_allowances[n, 0])
             lse_ratio = float(lse_ratios.max())

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bridge.conformance.planting import FaultResult, shares
+from bridge.conformance.run import describe_failure
 from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]
@@ -66,6 +67,16 @@ def implementations(console: Console, section: Section) -> None:
         counts = [str(states.count(s)) for s in ("passed", "failed", "not covered")]
         table.add_row(_mark(r["ok"]), r["adapter"], r["dtype"], *counts, _ratio(r["ratio"]))
     console.print(table)
+    for r in section["results"]:
+        first = next((v for v in r["vectors"] if v["status"] == "failed"), None)
+        if first is not None:
+            label = f"{r['adapter']} {r['dtype']}"
+            console.print(
+                f"{label}, first failure: {describe_failure(first)}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
 
 
 def families(console: Console, report: dict[str, Section]) -> None:

@@ -48,20 +48,29 @@ def excerpt(root: Path, name: str, file: str, first: int, last: int) -> Excerpt:
     return Excerpt(name, file, first, last, textwrap.dedent("\n".join(lines)).rstrip())
 
 
+_OPENING, _CLOSING = "([{⟨", ")]}⟩"
+# A `let` or `have` whose own `:=` is still to come.
+_LOCAL = re.compile(r"\b(?:let|have)\b(?:(?!:=).)*\Z", re.DOTALL)
+
+
 def statement_only(whole: Excerpt) -> Excerpt:
-    """A theorem without its docstring and its proof: up to the `:=` that ends the statement."""
+    """A theorem without its docstring and its proof: up to the `:=`, outside of all brackets and of
+    every `let`, that ends the statement. Raises ValueError where there is none."""
     lines = whole.text.split("\n")
     first = next(n for n, line in enumerate(lines) if re.match(r"(private )?theorem\b", line))
-    kept = []
-    for line in lines[first:]:
-        kept.append(re.sub(r"\s*:=(\s*by)?\s*$", "", line))
-        if kept[-1] != line:
+    text = "\n".join(lines[first:])
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter in _OPENING) - (letter in _CLOSING)
+        if depth == 0 and text.startswith(":=", at) and not _LOCAL.search(text[:at]):
             break
-        if (cut := re.search(r"\s:=\s", line)) is not None and "fun" not in line[: cut.start()]:
-            kept[-1] = line[: cut.start()]
-            break
+    else:
+        raise ValueError(
+            f"{whole.file}:{whole.first_line}: the statement of {whole.name} has no end"
+        )
+    kept = text[:at].rstrip()
     start = whole.first_line + first
-    return Excerpt(whole.name, whole.file, start, start + len(kept) - 1, "\n".join(kept))
+    return Excerpt(whole.name, whole.file, start, start + kept.count("\n"), kept)
 
 
 def python_excerpts(

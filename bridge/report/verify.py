@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pkgutil
 import platform
 import sys
 import time
@@ -16,7 +17,9 @@ from typing import Any
 import torch
 from rich.console import Console
 
+import pyimpl
 from bridge.conformance import adapters, parallel, planting
+from bridge.conformance.run import describe_failure
 from bridge.report import theorems
 from bridge.report.cache import Cache, digest
 from bridge.report.theorems import Headline
@@ -25,8 +28,24 @@ from bridge.toolchain.messages import ModuleResult
 from bridge.vectors import exact, generate
 from bridge.vectors.load import VectorError, load
 from bridge.vectors.model import Family
+from pyimpl._implements import implementations
 
 Section = dict[str, Any]
+
+# The stages in their order, and what they are called.
+STAGES = {
+    "toolchain": "Lean",
+    "build": "Proofs checked: lake build",
+    "audit": "Audit of every declaration",
+    "vectors": "Vectors",
+    "implementations": "Implementations on the vectors",
+    "faults": "Planted faults",
+    "docs": "docs/theorems.md",
+}
+
+
+class SourceError(ValueError):
+    """A file of the project that cannot be used as it is. The message is one sentence."""
 
 
 class Verification:
@@ -40,15 +59,16 @@ class Verification:
         self.lean: Lean | None = None
         self.families: list[Family] = []
 
-    def stage(self, name: str, title: str, work: Callable[[], Section]) -> Section:
+    def stage(self, name: str, work: Callable[[], Section]) -> Section:
         """Run one stage, say how it went, and keep its section."""
+        title = STAGES[name]
         start = time.monotonic()
         try:
             with self.console.status(f"{title} …"):
                 if not self.console.is_terminal:
                     self.console.print(f"  {title} …")
                 section = work()
-        except (ToolchainError, VectorError, planting.FaultError) as error:
+        except (ToolchainError, VectorError, SourceError, planting.FaultError) as error:
             section = {"ok": False, "problems": [str(error)]}
         seconds = time.monotonic() - start
         section.setdefault("problems", [])
@@ -68,21 +88,23 @@ class Verification:
 
     def run(self) -> bool:
         """All stages; True if every one of them is good."""
-        self.stage("toolchain", "Lean", self.find_lean)
+        self.stage("toolchain", self.find_lean)
         if self.lean is not None:
-            build = self.stage("build", "Proofs checked: lake build", self.build)
+            build = self.stage("build", self.build)
             if build["ok"]:
-                self.stage("audit", "Audit of every declaration", self.audit)
-        vectors = self.stage("vectors", "Vectors", self.vectors)
+                self.stage("audit", self.audit)
+        vectors = self.stage("vectors", self.vectors)
         if vectors["ok"]:
-            self.stage("implementations", "Implementations on the vectors", self.implementations)
+            self.stage("implementations", self.implementations)
             # A fault planted in something that fails already shows nothing.
             if all(section["ok"] for section in self.report.values()):
-                self.stage("faults", "Planted faults", self.faults)
+                self.stage("faults", self.faults)
         if self.report.get("audit", {}).get("listing"):
-            self.stage("docs", "docs/theorems.md", self.docs)
-        wanted = ("toolchain", "build", "audit", "vectors", "implementations", "faults", "docs")
-        return all(self.report.get(name, {}).get("ok") for name in wanted)
+            self.stage("docs", self.docs)
+        for name, title in STAGES.items():
+            if name not in self.report:
+                self.console.print(f"[red]–[/] {title}: not run, since a stage before it failed")
+        return all(self.report.get(name, {}).get("ok") for name in STAGES)
 
     # --- Lean -------------------------------------------------------------------------------------
 
@@ -138,9 +160,7 @@ class Verification:
 
     def headlines(self, listing: dict[str, Any]) -> tuple[list[Section], list[str]]:
         """The theorems of docs/theorems.toml with what the audit says of them."""
-        entries = tomllib.loads((self.root / "docs" / "theorems.toml").read_text("utf-8"))[
-            "theorem"
-        ]
+        entries = listed_theorems(self.root / "docs" / "theorems.toml")
         found, problems = [], []
         for entry in entries:
             declaration = listing.get(entry["lean"])
@@ -214,7 +234,8 @@ class Verification:
             failed = [v for v in result["vectors"] if v["status"] == "failed"]
             label = f"{result['adapter']} {result['dtype']}"
             if failed:
-                problems.append(f"{label}: {len(failed)} vectors fail, first {failed[0]['id']}")
+                first = describe_failure(failed[0])
+                problems.append(f"{label}: {len(failed)} vectors fail, first {first}")
             elif not result["ok"]:
                 problems.append(f"{label}: no vector could be judged")
         return {
@@ -226,10 +247,12 @@ class Verification:
         }
 
     def faults(self) -> Section:
+        # The kernel runs where its module was loaded for: on the GPU if there is one.
+        device = "cuda" if torch.cuda.is_available() else "cpu"
         results, kept = self.cache.get(
             "faults",
             self.python_key(),
-            lambda: parallel.plant_all(self.note),
+            lambda: parallel.plant_all(device, self.note),
             lambda rs: all(r["caught"] for r in rs),
         )
         problems = [f"{r['name']} is caught by no vector" for r in results if not r["caught"]]
@@ -275,18 +298,36 @@ def triton_version() -> str:
 
 
 def known_implementations() -> list[Any]:
-    """Every recorded implementation; importing the modules records them."""
+    """Every recorded implementation; importing the modules records them. Raises SourceError for a
+    module that cannot be imported."""
     adapters.interpret_without_gpu()
-    for name in ("reference", "state", "tiled", "kernels.forward"):
-        importlib.import_module(f"pyimpl.{name}")
-    from pyimpl._implements import implementations
-
+    for module in pkgutil.walk_packages(pyimpl.__path__, "pyimpl."):
+        try:
+            importlib.import_module(module.name)
+        except Exception as error:
+            raise SourceError(
+                f"{module.name} cannot be imported: {type(error).__name__}: {error}"
+            ) from error
     return implementations()
 
 
 def implemented_names() -> dict[str, str]:
     """Lean name → the Python object that says it implements it."""
     return {one.lean: f"{one.module}.{one.qualname}" for one in known_implementations()}
+
+
+def listed_theorems(path: Path) -> list[dict[str, str]]:
+    """The entries of docs/theorems.toml. Raises SourceError for what is no list of theorems."""
+    try:
+        entries = tomllib.loads(path.read_text("utf-8"))["theorem"]
+        for entry in entries:
+            if set(entry) != {"id", "lean", "sentence"}:
+                raise SourceError(
+                    f"{path.name}: a theorem has id, lean and sentence, not {', '.join(entry)}"
+                )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise SourceError(f"{path.name}: is no list of theorems: {error}") from error
+    return list(entries)
 
 
 def write_report(report: dict[str, Section], ok: bool, path: Path) -> None:

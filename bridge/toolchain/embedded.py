@@ -57,11 +57,17 @@ class EmbeddedLean:
         self.store = Store(self.folder)
         self.announce = announce
         self._driver: LeanProcess | None = None
+        self._options = ""
 
     # --- building ---------------------------------------------------------------------------------
 
     def default_targets(self) -> tuple[str, ...]:
         return lakefile.read(self.root / "lakefile.lean").defaults
+
+    def _read_options(self) -> str:
+        """The options of the lakefile, as the driver takes them."""
+        options = lakefile.read(self.root / "lakefile.lean").options
+        return ",".join(f"{name}={str(value).lower()}" for name, value in options)
 
     def check_targets(self, targets: Sequence[str]) -> None:
         """Raises ToolchainError for a target that is no module of a library of the lakefile."""
@@ -81,6 +87,7 @@ class EmbeddedLean:
         breaks down; what was built before that stays built.
         """
         self.check_targets(targets)
+        self._options = self._read_options()
         start = time.monotonic()
         graph = modules.closure(self.root, targets or self.default_targets())
         try:
@@ -120,8 +127,11 @@ class EmbeddedLean:
     def _is_current(
         self, module: Module, state: dict[str, Any], interfaces: dict[str, str]
     ) -> bool:
-        key = modules.build_key(module, self.prepared.home.name, interfaces)
+        key = self._key(module, interfaces)
         return bool(module.name in state and state[module.name]["key"] == key)
+
+    def _key(self, module: Module, interfaces: dict[str, str]) -> str:
+        return modules.build_key(module, f"{self.prepared.home.name} {self._options}", interfaces)
 
     def _build_one(
         self, module: Module, state: dict[str, Any], interfaces: dict[str, str]
@@ -130,7 +140,7 @@ class EmbeddedLean:
         start = time.monotonic()
         stock, runnable = self.stock(module.name), self.runnable(module.name)
         driver = self._start()
-        driver.send(f"{module.name}\t{module.file}\t{stock}\t{runnable}\n")
+        driver.send(f"{module.name}\t{module.file}\t{stock}\t{runnable}\t{self._options}\n")
         messages, declarations, shown = [], [], ""
         for answer in driver.answers():
             if "message" in answer:
@@ -149,7 +159,7 @@ class EmbeddedLean:
         # A file that was saved meanwhile is not what the key was taken of.
         if answer["ok"] and modules.read_source(self.root, module.file) == module.text:
             state[module.name] = {
-                "key": modules.build_key(module, self.prepared.home.name, interfaces),
+                "key": self._key(module, interfaces),
                 "interface": interfaces[module.name],
                 "messages": messages,
                 "declarations": declarations,
@@ -173,6 +183,7 @@ class EmbeddedLean:
     def _up_to_date(self, targets: Sequence[str]) -> tuple[list[Module], dict[str, Any]]:
         """The modules that the targets need and their record. Raises ToolchainError if one of them
         is not built as it stands."""
+        self._options = self._read_options()
         graph = modules.closure(self.root, targets)
         state = self.store.load()
         interfaces: dict[str, str] = {}

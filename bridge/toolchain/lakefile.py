@@ -3,7 +3,8 @@
     import Lake
     open Lake DSL
 
-    package attention
+    package attention where
+      leanOptions := #[⟨`autoImplicit, false⟩]
 
     @[default_target]
     lean_lib Attention
@@ -20,17 +21,20 @@ from pathlib import Path
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.modules import read_source, strip_comments
 
+_OPTION = r"⟨`([A-Za-z_][A-Za-z0-9_.]*), (true|false)⟩"
 _NAME = r"(?:«([^»]+)»|([A-Za-z_][A-Za-z0-9_.']*))"
 
 
 @dataclass(frozen=True)
 class Lakefile:
     """package: its name; libraries: their root modules; defaults: those built when none is named
-    (all of them where none is marked, as in Lake)."""
+    (all of them where none is marked, as in Lake); options: Boolean options of Lean for every
+    module."""
 
     package: str
     libraries: tuple[str, ...]
     defaults: tuple[str, ...]
+    options: tuple[tuple[str, bool], ...] = ()
 
 
 def read(path: Path) -> Lakefile:
@@ -40,23 +44,37 @@ def read(path: Path) -> Lakefile:
     package = None
     libraries: list[str] = []
     defaults: list[str] = []
-    marked = False
+    options: list[tuple[str, bool]] = []
+    marked = wanted = False
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         if stripped in ("", "import Lake", "open Lake DSL", "open Lake", "open DSL"):
             continue
-        if stripped == "@[default_target]":
+        if stripped == "@[default_target]" and not wanted:
             marked = True
             continue
-        found = re.fullmatch(rf"(@\[default_target\]\s*)?(package|lean_lib)\s+{_NAME}", stripped)
-        if found is None or (found[2] == "package" and (package or marked or found[1])):
+        given = re.fullmatch(rf"leanOptions := #\[({_OPTION}(?:, {_OPTION})*)\]", stripped)
+        if wanted and given is not None:
+            options = [(name, value == "true") for name, value in re.findall(_OPTION, given[1])]
+            wanted = False
+            continue
+        found = re.fullmatch(
+            rf"(@\[default_target\]\s*)?(package|lean_lib)\s+{_NAME}( where)?", stripped
+        )
+        if (
+            found is None
+            or wanted
+            or (found[2] == "package" and (package or marked or found[1]))
+            or (found[2] == "lean_lib" and found[5])
+        ):
             raise ToolchainError(
                 f"{path.name}:{number}: {stripped!r} is not understood by the embedded build, "
-                "which reads `package NAME` (once), `lean_lib NAME` and `@[default_target]`"
+                "which reads `package NAME` (once, with `where` and `leanOptions := #[⟨`NAME, "
+                "true or false⟩, …]` below), `lean_lib NAME` and `@[default_target]`"
             )
         name = found[3] or found[4]
         if found[2] == "package":
-            package = name
+            package, wanted = name, found[5] is not None
         else:
             libraries.append(name)
             if marked or found[1]:
@@ -66,4 +84,6 @@ def read(path: Path) -> Lakefile:
         raise ToolchainError(f"{path.name}: no lean_lib follows the last `@[default_target]`")
     if package is None or not libraries:
         raise ToolchainError(f"{path.name}: a package and at least one lean_lib are needed")
-    return Lakefile(package, tuple(libraries), tuple(defaults or libraries))
+    if wanted:
+        raise ToolchainError(f"{path.name}: no leanOptions follow `package {package} where`")
+    return Lakefile(package, tuple(libraries), tuple(defaults or libraries), tuple(options))

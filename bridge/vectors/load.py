@@ -17,7 +17,16 @@ from typing import Any, cast
 import jsonschema
 from jsonschema.exceptions import ValidationError
 
-from bridge.vectors.model import Exact, Family, Mask, Matrix, Row, Vector
+from bridge.vectors.model import (
+    EnclosedRow,
+    Exact,
+    Family,
+    Mask,
+    Matrix,
+    Model,
+    Row,
+    Vector,
+)
 
 # Far above any file of this project; a larger one is a mistake or an attack on memory.
 _MAX_BYTES = 64 * 1024 * 1024
@@ -26,6 +35,8 @@ _BF16_BITS = 8
 _BF16_EXPONENT = 120
 # Scales are numbers that a kernel is given: well within float32.
 _LARGEST_SCALE = 1 << 64
+# Half the largest distance between bounds: nothing beside the rounding of any kernel.
+_LARGEST_UNCERTAINTY = Fraction(1, 1 << 61)
 
 
 class VectorError(ValueError):
@@ -95,7 +106,7 @@ def family_of(document: Any, filename: str) -> Family:
         if entry["id"] in ids:
             raise VectorError(f"{filename}: {entry['id']}: field id: is already used in this file.")
         ids.add(entry["id"])
-        vectors.append(_Reader(filename, name, entry).vector())
+        vectors.append(_Reader(filename, name, document["model"], entry).vector())
     return Family(name, document["about"], document["operation"], document["model"], tuple(vectors))
 
 
@@ -189,9 +200,10 @@ def _sentence(error: ValidationError, document: Any, filename: str) -> str:
 class _Reader:
     """Turns one entry, which passed the schema, into a Vector, checking what remains."""
 
-    def __init__(self, filename: str, family: str, entry: dict[str, Any]) -> None:
+    def __init__(self, filename: str, family: str, model: Model, entry: dict[str, Any]) -> None:
         self.filename = filename
         self.family = family
+        self.model = model
         self.entry = entry
 
     def fail(self, field: str, problem: str) -> VectorError:
@@ -238,9 +250,40 @@ class _Reader:
                 )
         return Mask("boolean", tuple(tuple(c == "1" for c in row) for row in data["rows"]))
 
+    def enclosed_row(self, i: int) -> EnclosedRow:
+        data = self.entry["expected"][i]
+        field = f"expected[{i}]"
+        if "log_sum_exp" not in data:
+            raise self.fail(field, "is a row of the exact model in a file of the natural one")
+        value_dim = self.entry["value_dim"]
+        bounds = {}
+        for name in ("lower", "upper"):
+            bounds[name] = tuple(int(x) for x in data["output"][name])
+            if len(bounds[name]) != value_dim:
+                raise self.fail(
+                    f"{field}.output.{name}",
+                    f"has {len(bounds[name])} numbers, but value_dim is {value_dim}",
+                )
+        lse = data["log_sum_exp"]
+        row = EnclosedRow(
+            bounds["lower"],
+            bounds["upper"],
+            None if lse is None else (int(lse["lower"]), int(lse["upper"])),
+        )
+        pairs = list(zip(row.lower, row.upper, strict=True))
+        if row.masked and any(pair != (0, 0) for pair in pairs):
+            raise self.fail(f"{field}.output", "is not 0, but log_sum_exp is null (no key)")
+        if any(lo > hi for lo, hi in [*pairs, row.lse_bounds or (0, 0)]):
+            raise self.fail(field, "has a lower bound above the upper one")
+        if row.uncertainty > _LARGEST_UNCERTAINTY:
+            raise self.fail(field, "has bounds that are further apart than 2^-60")
+        return row
+
     def row(self, i: int) -> Row:
         data = self.entry["expected"][i]
         field = f"expected[{i}]"
+        if "log_sum_exp" in data:
+            raise self.fail(field, "is a row of the natural model in a file of the exact one")
         denominator = self.number(data["denominator"], f"{field}.denominator")
         bottom = int(data["output"]["denominator"])
         numerators = tuple(int(x) for x in data["output"]["numerators"])
@@ -268,8 +311,10 @@ class _Reader:
             raise self.fail("id", f"is not the family's name {self.family}, a hyphen and a number")
         q_len, kv_len = entry["q_len"], entry["kv_len"]
         head_dim, value_dim = entry["head_dim"], entry["value_dim"]
-        scale = self.number(entry["scale"], "scale")
-        if abs(Fraction(scale)) > _LARGEST_SCALE:
+        scale = None if entry["scale"] == "default" else self.number(entry["scale"], "scale")
+        if scale is None and self.model == "exact":
+            raise self.fail("scale", "is the default, which the exact model cannot hold")
+        if scale is not None and abs(Fraction(scale)) > _LARGEST_SCALE:
             raise self.fail("scale", "is beyond 2^64")
         q = self.matrix("q", q_len, head_dim, "q_len head_dim")
         k = self.matrix("k", kv_len, head_dim, "kv_len head_dim")
@@ -277,23 +322,30 @@ class _Reader:
         mask = self.mask()
         if len(entry["expected"]) != q_len:
             raise self.fail("expected", f"has {len(entry['expected'])} rows, but q_len is {q_len}")
-        expected = tuple(self.row(i) for i in range(q_len))
+        expected: tuple[Row | EnclosedRow, ...]
+        if self.model == "exact":
+            expected = tuple(self.row(i) for i in range(q_len))
+        else:
+            expected = tuple(self.enclosed_row(i) for i in range(q_len))
         largest = max(abs(Fraction(x)) for line in v for x in line)
         for i, row in enumerate(expected):
-            for c, numerator in enumerate(row.numerators):
-                if abs(numerator) > largest * row.output_denominator:
+            for c, output in enumerate(row.output):
+                if abs(output) > largest + row.uncertainty:
+                    name = "numerators" if isinstance(row, Row) else "upper"
                     raise self.fail(
-                        f"expected[{i}].output.numerators[{c}]",
+                        f"expected[{i}].output.{name}[{c}]",
                         "makes an output larger than every value, of which it is a mean",
                     )
-            if (row.max is None) == any(mask.visible(i, j) for j in range(kv_len)):
-                raise self.fail(f"expected[{i}].max", "does not agree with the mask")
+            if row.masked == any(mask.visible(i, j) for j in range(kv_len)):
+                name = "max" if isinstance(row, Row) else "log_sum_exp"
+                raise self.fail(f"expected[{i}].{name}", "does not agree with the mask")
         return Vector(
             id=entry["id"],
             family=self.family,
             lean=entry["lean"],
             theorem=entry["theorem"],
             reason=entry["reason"],
+            model=self.model,
             q_len=q_len,
             kv_len=kv_len,
             head_dim=head_dim,

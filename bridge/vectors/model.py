@@ -14,6 +14,9 @@ Matrix = tuple[tuple[Exact, ...], ...]
 # Digits of a log-sum-exp: float64 has 17.
 _DIGITS = 50
 MaskKind = Literal["none", "causal", "boolean"]
+Model = Literal["exact", "natural"]
+# The bounds of an enclosed result are integers over this.
+BOUNDS_UNIT = 1 << 128
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Mask:
 
 @dataclass(frozen=True)
 class Row:
-    """The exact result for one query.
+    """The exact result for one query, where exp k = 2^k.
 
     max: the largest unmasked score, None if every key is masked.
     denominator: Σ 2^(s − max) over the unmasked keys; 0 if there is none.
@@ -43,6 +46,13 @@ class Row:
     denominator: Exact
     output_denominator: int
     numerators: tuple[int, ...]
+
+    uncertainty = Fraction(0)
+
+    @property
+    def masked(self) -> bool:
+        """Whether every key is masked."""
+        return self.max is None
 
     @cached_property
     def output(self) -> tuple[Fraction, ...]:
@@ -60,18 +70,54 @@ class Row:
             log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
             return Decimal(2).ln() * self.max + log
 
+
+@dataclass(frozen=True)
+class EnclosedRow:
+    """Bounds of the result for one query, under the natural exponential.
+
+    lower, upper: of each output; lse_bounds: of the log-sum-exp, None if every key is masked. All
+    are integers over 2^128.
+    """
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    lse_bounds: tuple[int, int] | None
+
     @property
-    def lse(self) -> float:
-        """The log-sum-exp in base e, rounded to float64."""
-        return float(self.log_sum_exp)
+    def masked(self) -> bool:
+        """Whether every key is masked."""
+        return self.lse_bounds is None
+
+    @cached_property
+    def output(self) -> tuple[Fraction, ...]:
+        """The middle between the bounds of each output."""
+        pairs = zip(self.lower, self.upper, strict=True)
+        return tuple(Fraction(lo + hi, 2 * BOUNDS_UNIT) for lo, hi in pairs)
+
+    @cached_property
+    def uncertainty(self) -> Fraction:
+        """By how much an output or the log-sum-exp may differ from the middle between its
+        bounds."""
+        pairs = [*zip(self.lower, self.upper, strict=True), self.lse_bounds or (0, 0)]
+        return Fraction(max(hi - lo for lo, hi in pairs), 2 * BOUNDS_UNIT)
+
+    @cached_property
+    def log_sum_exp(self) -> Decimal:
+        """The middle between the bounds of the log-sum-exp to 50 digits; −∞ if every key is
+        masked."""
+        if self.lse_bounds is None:
+            return Decimal("-Infinity")
+        with localcontext(prec=_DIGITS):
+            return Decimal(sum(self.lse_bounds)) / Decimal(2 * BOUNDS_UNIT)
 
 
 @dataclass(frozen=True)
 class Vector:
-    """One input of attention with its exact result, and why it exists.
+    """One input of attention with its result, and why it exists.
 
     q: [q_len][head_dim]; k: [kv_len][head_dim]; v: [kv_len][value_dim]; expected: [q_len]. A score
-    is scale·⟨q, k⟩ and its weight 2^score: a kernel computes the same with scale × ln 2.
+    is scale·⟨q, k⟩; a scale of None is 1/√head_dim. Model "exact": the weight of a score is
+    2^score, which a kernel computes with scale × ln 2. Model "natural": it is e^score.
     """
 
     id: str
@@ -79,21 +125,24 @@ class Vector:
     lean: str
     theorem: str
     reason: str
+    model: Model
     q_len: int
     kv_len: int
     head_dim: int
     value_dim: int
-    scale: Exact
+    scale: Exact | None
     q: Matrix
     k: Matrix
     v: Matrix
     mask: Mask
-    expected: tuple[Row, ...]
+    expected: tuple[Row | EnclosedRow, ...]
 
     @property
     def natural_scale(self) -> float:
-        """The factor of the scores for a kernel whose weights are e^score: scale × ln 2."""
-        return float(self.scale) * math.log(2.0)
+        """The factor of the scores for a kernel whose weights are e^score."""
+        if self.scale is None:
+            return 1.0 / math.sqrt(self.head_dim)
+        return float(self.scale) * (math.log(2.0) if self.model == "exact" else 1.0)
 
 
 @dataclass(frozen=True)
@@ -103,5 +152,5 @@ class Family:
     name: str
     about: str
     operation: str
-    model: str
+    model: Model
     vectors: tuple[Vector, ...]

@@ -38,6 +38,7 @@ def vectors(draw: st.DrawFn, largest_score: int = 2000) -> Vector:
         "Attention.Spec.attention",
         "flash-eq-attention",
         "Drawn at random.",
+        "exact",
         q_len,
         kv_len,
         head_dim,

@@ -14,6 +14,11 @@ from bridge.report.theorems import Excerpt, Headline, excerpt, render, statement
         ("/-- Says. -/\ntheorem a (x : N) :\n    P x := by\n  rfl", "theorem a (x : N) :\n    P x"),
         ("theorem a :\n    f = fun x => x :=\n  rfl", "theorem a :\n    f = fun x => x"),
         ("private theorem a : P := by simp", "private theorem a : P"),
+        ("theorem a :\n    f (R := R) x = y := rfl", "theorem a :\n    f (R := R) x = y"),
+        ("theorem a :\n    let w : R :=\n      0\n    w = 0 := by\n  rfl",
+         "theorem a :\n    let w : R :=\n      0\n    w = 0"),
+        ("theorem a :\n    let w := 0; let v := 1\n    w < v := by decide",
+         "theorem a :\n    let w := 0; let v := 1\n    w < v"),
     ],
 )  # fmt: skip
 def test_a_statement_is_the_theorem_without_docstring_and_proof(text: str, statement: str) -> None:
@@ -40,4 +45,9 @@ def test_the_page_puts_lean_and_python_side_by_side() -> None:
     page = render([headline], {name: definition}, python, [])
     for part in ("It is the same.", theorem.text, definition.text, "def f():", "#L3-L4"):
         assert part in page
-    assert "Vectors: no family names it" in page
+    assert "Vectors: no family is made for it" in page
+
+
+def test_a_statement_without_an_end_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"A\.lean:1: the statement of a has no end"):
+        statement_only(Excerpt("a", "A.lean", 1, 1, "theorem a (x : N"))

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from bridge.report.verify import Verification, implemented_names
+from bridge.report.verify import (
+    SourceError,
+    Verification,
+    implemented_names,
+    listed_theorems,
+)
 
 ENTRY = '[[theorem]]\nid = "{id}"\nlean = "{lean}"\nsentence = "Says."\n'
 
@@ -77,3 +83,36 @@ def test_every_part_of_pyimpl_says_what_it_implements() -> None:
     names = implemented_names()
     for name in ("softmax", "attention", "flash", "Online.step", "Online.merge", "Online.finish"):
         assert f"Attention.Spec.{name}" in names
+
+
+@pytest.mark.parametrize(
+    ("toml", "sentence"),
+    [
+        ("[[theorem]\n", "theorems.toml: is no list of theorems: "),
+        ("theorem = 3\n", "theorems.toml: is no list of theorems: "),
+        ("", "theorems.toml: is no list of theorems: 'theorem'"),
+        ('[[theorem]]\nid = "a"\n', "theorems.toml: a theorem has id, lean and sentence, not id"),
+    ],
+)
+def test_a_list_of_theorems_that_is_none(tmp_path: Path, toml: str, sentence: str) -> None:
+    path = tmp_path / "theorems.toml"
+    path.write_text(toml, "utf-8")
+    with pytest.raises(SourceError) as caught:
+        listed_theorems(path)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_stages_that_were_not_run_are_named(tmp_path: Path) -> None:
+    console = Console(record=True, width=200, quiet=False, file=io.StringIO())
+    verification = Verification(tmp_path, console)
+
+    def none() -> dict[str, Any]:
+        raise SourceError("There is no Lean.")
+
+    verification.find_lean = none  # type: ignore[method-assign]
+    verification.vectors = none  # type: ignore[method-assign]
+    assert not verification.run()
+    text = console.export_text()
+    assert "✘ Lean" in text
+    assert "There is no Lean." in text
+    assert "– Planted faults: not run, since a stage before it failed" in text

@@ -21,6 +21,28 @@ def read(folder: Path, text: str) -> lakefile.Lakefile:
 def test_the_one_of_this_project() -> None:
     declared = lakefile.read(ROOT / "lakefile.lean")
     assert declared.defaults == ("Attention",)
+    # A misspelt name in a statement is an error, and not a new variable.
+    assert declared.options == (("autoImplicit", False),)
+
+
+def test_options_of_the_package(tmp_path: Path) -> None:
+    text = "package p where\n  leanOptions := #[⟨`a.b, true⟩, ⟨`c, false⟩]\nlean_lib A\n"
+    assert read(tmp_path, text).options == (("a.b", True), ("c", False))
+    assert read(tmp_path, "package p\nlean_lib A\n").options == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("package p where\nlean_lib A\n", r"lakefile\.lean:2: 'lean_lib A' is not understood"),
+        ("package p where\n  leanOptions := #[⟨`a, 3⟩]\n", r"lakefile\.lean:2: 'leanOptions"),
+        ("package p\n  leanOptions := #[⟨`a, true⟩]\n", r"lakefile\.lean:2: 'leanOptions"),
+        ("lean_lib A\npackage p where\n", "no leanOptions follow `package p where`"),
+    ],
+)
+def test_options_in_another_place_or_form(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(ToolchainError, match=sentence):
+        read(tmp_path, text)
 
 
 def test_defaults_are_the_marked_libraries(tmp_path: Path) -> None:

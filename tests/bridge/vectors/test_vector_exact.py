@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,13 +10,13 @@ import pytest
 
 from bridge.vectors import exact
 from bridge.vectors.load import load
-from bridge.vectors.model import Mask, Vector
+from bridge.vectors.model import EnclosedRow, Mask, Row, Vector
 
 
 def vector(**changes: object) -> Vector:
     """Scores 0 and 1 for one query, values 3 and −1/2; without a result."""
     base = Vector(
-        "hand-1", "hand", "Attention.Spec.attention", "flash-eq-attention", "By hand.",
+        "hand-1", "hand", "Attention.Spec.attention", "flash-eq-attention", "By hand.", "exact",
         1, 2, 1, 1, 1, ((1,),), ((0,), (1,)), ((3,), (Fraction(-1, 2),)), Mask("none"), (),
     )  # fmt: skip
     return replace(base, **changes)  # type: ignore[arg-type]
@@ -58,6 +59,7 @@ def test_one_changed_number_is_found(field: str) -> None:
     family = next(f for f in load() if f.name == "small-random")
     good = family.vectors[-1]
     row = good.expected[0]
+    assert isinstance(row, Row)
     assert row.max is not None
     changed = {
         "max": replace(row, max=row.max + 1),
@@ -66,3 +68,29 @@ def test_one_changed_number_is_found(field: str) -> None:
     }[field]
     bad = replace(good, expected=(changed, *good.expected[1:]))
     assert len(exact.disagreements(bad)) == 1
+
+
+@pytest.mark.parametrize("field", ["lower", "upper", "lse_bounds", "no key"])
+def test_a_bound_on_the_wrong_side_is_found(field: str) -> None:
+    family = next(f for f in load() if f.name == "default-scale")
+    good = family.vectors[-1]
+    row = good.expected[0]
+    assert isinstance(row, EnclosedRow)
+    assert row.lse_bounds is not None
+    low, high = row.lse_bounds
+    changed = {
+        "lower": replace(row, lower=(row.upper[0] + 1, *row.lower[1:])),
+        "upper": replace(row, upper=(row.lower[0] - 1, *row.upper[1:])),
+        "lse_bounds": replace(row, lse_bounds=(high + 1, high + (high - low) + 1)),
+        "no key": replace(row, lse_bounds=None),
+    }[field]
+    bad = replace(good, expected=(changed, *good.expected[1:]))
+    assert len(exact.disagreements(bad)) == 1
+
+
+def test_the_natural_exponential_by_hand() -> None:
+    # Weights e^0 and e^(1/√4 · 2): (3 − e/2)/(1 + e).
+    one = vector(model="natural", scale=None, head_dim=4, q=((1, 0, 0, 0),), k=((0,) * 4, (2,) * 4))
+    (out,), lse = exact.natural_row(one, 0)
+    assert float(out) == pytest.approx((3 - math.e / 2) / (1 + math.e), abs=1e-15)
+    assert float(lse) == pytest.approx(math.log(1 + math.e), abs=1e-15)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -56,8 +57,28 @@ GOOD: Document = {
 }
 
 
-def damaged(edit: Callable[[Document, Document], object]) -> Document:
+def natural() -> Document:
+    """The same two keys under the natural exponential: weights 1/(1 + e) and e/(1 + e)."""
     document = copy.deepcopy(GOOD)
+    document["model"] = "natural"
+    vector = document["vectors"][0]
+    vector["scale"] = "default"
+    unit = 1 << 128
+    out = int((3 - 0.5 * math.e) / (1 + math.e) * 2**60) << 68
+    lse = int(math.log(1 + math.e) * 2**60) << 68
+    slack = unit >> 70
+    vector["expected"] = [
+        {
+            "log_sum_exp": {"lower": str(lse - slack), "upper": str(lse + slack)},
+            "output": {"lower": [str(out - slack)], "upper": [str(out + slack)]},
+        },
+        {"log_sum_exp": None, "output": {"lower": ["0"], "upper": ["0"]}},
+    ]
+    return document
+
+
+def damaged(edit: Callable[[Document, Document], object], good: Document = GOOD) -> Document:
+    document = copy.deepcopy(good)
     edit(document, document["vectors"][0])
     return document
 
@@ -80,8 +101,8 @@ def test_a_good_document_becomes_exact_numbers() -> None:
     (vector,) = family.vectors
     assert (vector.q, vector.v) == (((1,), (2,)), ((3,), (Fraction(-1, 2),)))
     assert vector.expected[0].output == (Fraction(2, 3),)
-    assert vector.expected[0].lse == pytest.approx(1.0986122886681098, abs=1e-15)
-    assert vector.expected[1].lse == float("-inf")
+    assert float(vector.expected[0].log_sum_exp) == pytest.approx(1.0986122886681098, abs=1e-15)
+    assert float(vector.expected[1].log_sum_exp) == float("-inf")
     assert [vector.mask.visible(i, 1) for i in (0, 1)] == [True, False]
 
 
@@ -180,6 +201,68 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "scale beyond float64": (put("scale", "1" + "0" * 400), "field scale: is beyond 2^64."),
     "maximum is a fraction": (put("expected", 0, "max", "1/2"), "field expected[0].max:"),
 }
+
+
+def test_a_good_document_of_the_natural_model() -> None:
+    (vector,) = family_of(natural(), "two-keys.json").vectors
+    first, second = vector.expected
+    assert float(first.output[0]) == pytest.approx((3 - 0.5 * math.e) / (1 + math.e), abs=1e-15)
+    assert float(first.log_sum_exp) == pytest.approx(math.log(1 + math.e), abs=1e-15)
+    assert first.uncertainty == Fraction(1, 1 << 70)
+    assert (first.masked, second.masked) == (False, True)
+    assert (second.output, float(second.log_sum_exp)) == ((Fraction(0),), float("-inf"))
+    assert (vector.scale, vector.natural_scale) == (None, 1.0)
+
+
+NATURAL_DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
+    "row of the other model": (
+        lambda _d, v: v["expected"].__setitem__(0, GOOD["vectors"][0]["expected"][0]),
+        "field expected[0]: is a row of the exact model in a file of the natural one.",
+    ),
+    "file of the other model": (
+        lambda d, v: (d.update(model="exact"), v.update(scale="1")),
+        "field expected[0]: is a row of the natural model in a file of the exact one.",
+    ),
+    "default scale in the exact model": (
+        lambda d, _v: d.update(model="exact"),
+        "field scale: is the default, which the exact model cannot hold.",
+    ),
+    "bounds the wrong way round": (
+        lambda _d, v: v["expected"][0]["output"].update(
+            lower=v["expected"][0]["output"]["upper"], upper=v["expected"][0]["output"]["lower"]
+        ),
+        "field expected[0]: has a lower bound above the upper one.",
+    ),
+    "bounds far apart": (
+        put("expected", 0, "output", "lower", ["0"]),
+        "field expected[0]: has bounds that are further apart than 2^-60.",
+    ),
+    "bound missing": (
+        put("expected", 0, "output", "upper", []),
+        "field expected[0].output.upper: has 0 numbers, but value_dim is 1.",
+    ),
+    "masked row with an output": (
+        put("expected", 1, "output", {"lower": ["1"], "upper": ["1"]}),
+        "field expected[1].output: is not 0, but log_sum_exp is null (no key).",
+    ),
+    "log-sum-exp of a masked row": (
+        put("mask", "rows", ["00", "00"]),
+        "field expected[0].log_sum_exp: does not agree with the mask.",
+    ),
+    "bound that is a fraction": (
+        put("expected", 0, "output", "lower", ["1/2"]),
+        'field expected[0].output.lower[0]: "1/2" is not a decimal integer',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NATURAL_DAMAGE)
+def test_damage_of_bounds_is_refused_in_one_sentence(name: str) -> None:
+    edit, sentence = NATURAL_DAMAGE[name]
+    with pytest.raises(VectorError) as caught:
+        family_of(damaged(edit, natural()), "two-keys.json")
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", DAMAGE)

@@ -14,7 +14,7 @@ public section
 /-! # Builds modules, one after the other, in one process
 
 Reads requests from standard input, a line each: module, source file, stock output, runnable output,
-separated by tabs. Answers each with lines that begin with `@@` and hold JSON: its messages, what it
+Boolean options (`name=true,name=false`), separated by tabs. Answers each with lines that begin with `@@` and hold JSON: its messages, what it
 shows to the modules that import it, its declarations, then one line that ends it. The import state of Lean's own modules is kept from request to
 request. Ends with standard input.
 
@@ -112,13 +112,20 @@ def printMessages : List Message → IO Bool
     let failed ← printMessages rest
     return failed || message.severity matches .error
 
-unsafe def build (kept : Kept) (module file stock runnable : String) : IO Bool := do
+/-- Options from `name=true,name=false`. -/
+def readOptions (text : String) : Options :=
+  (text.splitOn ",").foldl (init := {}) fun options one =>
+    match one.splitOn "=" with
+    | [name, value] => options.setBool name.toName (value == "true")
+    | _ => options
+
+unsafe def build (kept : Kept) (module file stock runnable options : String) : IO Bool := do
   let input ← IO.FS.readFile file
   let context := Parser.mkInputContext input file
   let (header, parserState, messages) ← Parser.parseHeader context
   let header : HeaderSyntax := header
   let env ← importAll kept header.imports
-  let state := Command.mkState (env.setMainModule module.toName) messages {}
+  let state := Command.mkState (env.setMainModule module.toName) messages (readOptions options)
   let processed ← IO.processCommands context parserState state
   let state := processed.commandState
   let failed ← printMessages state.messages.toList
@@ -139,9 +146,9 @@ def answer (module : String) (ok : Bool) (problem : String) : IO Unit := do
 unsafe def serve (kept : Kept) (stdin : IO.FS.Stream) : IO Unit := do
   let line ← stdin.getLine
   if line.isEmpty then return ()
-  match line.trimAscii.toString.splitOn "\t" with
-  | [module, file, stock, runnable] =>
-    try answer module (← build kept module file stock runnable) ""
+  match (line.dropEndWhile (· == '\n')).toString.splitOn "\t" with
+  | [module, file, stock, runnable, options] =>
+    try answer module (← build kept module file stock runnable options) ""
     catch error => answer module false (toString error)
   | _ => answer "" false ("not a request: " ++ line)
   serve kept stdin

@@ -1,0 +1,118 @@
+module
+
+public import Attention.Proof.LogSumExp
+public import Attention.Twins.Online
+
+public section
+
+/-! # Wrong twins of the log-sum-exp -/
+
+namespace Attention.Twins
+
+open Spec Spec.Online
+
+/-! ## Read from the state of online softmax -/
+
+/-- The claim of `online_hasLogSumExp`, made of any reading of the state. -/
+abbrev ReadsLogSumExp (reads : State Int Rat 1 → Option Int → Prop) : Prop :=
+  ∀ (blocks : List (List (ScoredValue Int Rat 1))) (L : Option Int),
+    reads (online blocks) L ↔ IsLogSumExp Rat L (blocks.flatten.map (·.score))
+
+/-- Positive control: m + ln l is right. -/
+theorem hasLogSumExp_reads : ReadsLogSumExp State.HasLogSumExp :=
+  fun blocks _ => Proof.online_hasLogSumExp blocks
+
+/-- Something read that is not the log-sum-exp refutes the claim. -/
+theorem ReadsLogSumExp.refute {reads} (blocks : List (List (ScoredValue Int Rat 1)))
+    (L : Option Int) (hr : reads (online blocks) L)
+    (h : ¬ IsLogSumExp Rat L (blocks.flatten.map (·.score))) : ¬ ReadsLogSumExp reads :=
+  fun claim => h ((claim blocks L).mp hr)
+
+/-- The maximum for the log-sum-exp; `l` is left out. -/
+@[expose] def readsMax (s : State Int Rat 1) (L : Option Int) : Prop := L = s.m
+
+/-- Two keys with score 0: the log-sum-exp in base 2 is 1. -/
+@[expose] def twoKeys : List (List (ScoredValue Int Rat 1)) :=
+  [[⟨some 0, #v[1]⟩, ⟨some 0, #v[0]⟩]]
+
+theorem readsMax_refuted : ¬ ReadsLogSumExp readsMax :=
+  ReadsLogSumExp.refute twoKeys (some 0) (by unfold readsMax; decide +kernel) (by decide +kernel)
+
+/-- ln l for the log-sum-exp; the maximum is not added back. -/
+@[expose] def readsL (s : State Int Rat 1) : Option Int → Prop
+  | none => s.m = none
+  | some L => (exp L : Rat) = s.l
+
+/-- One key with score 1. -/
+@[expose] def oneKey : List (List (ScoredValue Int Rat 1)) := [[⟨some 1, #v[1]⟩]]
+
+theorem readsL_refuted : ¬ ReadsLogSumExp readsL :=
+  ReadsLogSumExp.refute oneKey (some 0) (by unfold readsL; decide +kernel) (by decide +kernel)
+
+/-- m − ln l: the sign of the logarithm is wrong. -/
+@[expose] def readsMinus (s : State Int Rat 1) : Option Int → Prop
+  | none => s.m = none
+  | some L => ∃ m, s.m = some m ∧ (exp (m - L) : Rat) = s.l
+
+theorem readsMinus_refuted : ¬ ReadsLogSumExp readsMinus :=
+  ReadsLogSumExp.refute twoKeys (some (-1))
+    ⟨0, by decide +kernel, by decide +kernel⟩ (by decide +kernel)
+
+/-- A number where there is nothing to take the logarithm of. -/
+@[expose] def readsFinite (floor : Int) (s : State Int Rat 1) (L : Option Int) : Prop :=
+  match s.m with
+  | none => L = some floor
+  | some _ => s.HasLogSumExp L
+
+/-- Whatever the number. -/
+theorem readsFinite_refuted (floor : Int) : ¬ ReadsLogSumExp (readsFinite floor) :=
+  ReadsLogSumExp.refute [] (some floor) rfl (Exponential.exp_ne_zero floor)
+
+/-! ## Shifts, and splits -/
+
+/-- The log-sum-exp does not stay when the scores are shifted. -/
+theorem lse_shift_refuted : ¬ ∀ (c : Int) (L : Option Int) (row : List (Option Int)),
+    IsLogSumExp Rat L row → IsLogSumExp Rat L (row.map (Option.map (· + c))) :=
+  fun h => absurd (h 1 (some 0) [some 0] (by decide +kernel)) (by decide +kernel)
+
+/-- The maximum moves with the scores, is −∞ only where all are masked, and comes from the maxima
+of splits, as the log-sum-exp does; but it is not the log-sum-exp. -/
+theorem rowMax_refuted : ¬ ∀ row : List (Option Int), IsLogSumExp Rat (rowMax row) row :=
+  fun h => absurd (h [some 0, some 0]) (by decide +kernel)
+
+/-- The largest log-sum-exp of two splits is not that of both. -/
+theorem lse_of_max_refuted : ¬ ∀ (a b : Option Int) (as bs : List (Option Int)),
+    IsLogSumExp Rat a as → IsLogSumExp Rat b bs → IsLogSumExp Rat (maxScore a b) (as ++ bs) :=
+  fun h => absurd (h (some 0) (some 0) [some 0] [some 0] (by decide +kernel) (by decide +kernel))
+    (by decide +kernel)
+
+/-- The softmax is not exp (s − m) with m the maximum. -/
+theorem softmax_from_max_refuted : ¬ ∀ row : List (Option Int),
+    softmax (R := Rat) row = row.map fun s => rescale s (rowMax row) :=
+  fun h => absurd (h [some 0, some 0]) (by decide +kernel)
+
+/-! ## Bases -/
+
+/-- Powers of 4, beside the powers of 2 of the exact model: 4 ^ x = 2 ^ (2 · x). -/
+@[expose, reducible] def base4 : Exp Int Rat := ⟨fun x => 2 ^ (2 * x)⟩
+
+/-- The claim of `isLogSumExp_base` for base 4, made of any conversion of the log-sum-exp. -/
+abbrev ConvertsLogSumExp (convert : Int → Int) : Prop :=
+  ∀ (L : Option Int) (row : List (Option Int)), IsLogSumExp Rat (base := base4) L row →
+    IsLogSumExp Rat (base := Model.exactExp) (L.map convert) (row.map (Option.map (2 * ·)))
+
+/-- Positive control: the factor is that of the exponents. -/
+theorem convert_double : ConvertsLogSumExp (2 * ·) := fun L row =>
+  (Proof.isLogSumExp_base base4 Model.exactExp (fun _ => rfl) L row).mp
+
+/-- Taken over as it is. -/
+theorem convert_id_refuted : ¬ ConvertsLogSumExp id :=
+  fun h => absurd (h (some 1) [some 1]
+    (by decide +kernel)) (by decide +kernel)
+
+/-- Divided where it should be multiplied. -/
+theorem convert_half_refuted : ¬ ConvertsLogSumExp (· / 2) :=
+  fun h => absurd (h (some 1) [some 1]
+    (by decide +kernel)) (by decide +kernel)
+
+end Attention.Twins

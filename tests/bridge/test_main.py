@@ -126,7 +126,7 @@ def test_no_summary_is_cut_off() -> None:
 
 @pytest.mark.parametrize("ok", [True, False])
 def test_the_audit_ends_with_a_verdict(ok: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stage(self: Verification, key: str, title: str, work: Any) -> dict[str, Any]:
+    def stage(self: Verification, key: str, work: Any) -> dict[str, Any]:
         self.report[key] = {"ok": ok}
         self.lean = self.lean or cast(Any, object())
         return self.report[key]

@@ -115,7 +115,8 @@ theorem contains_exp {I : Interval p} {x : R} (hx : I.Contains x) :
     | some m => exact ⟨expLower_le hx.1, le_expUpper hx.2 hm⟩
 
 /-- **log-enclosed**: the interval of logarithms contains every L with exp L in the interval. -/
-theorem contains_log {I : Interval p} {L : R} (hL : I.Contains (exp L : R)) : (log I).Contains L := by
+theorem contains_log {I : Interval p} {L : R} (hL : I.Contains (exp L : R)) :
+    (log I).Contains L := by
   have back : ∀ {x y : R}, (exp x : R) * unit R p ≤ exp y * unit R p → x ≤ y := fun {x y} h => by
     have h₁ : (exp x : R) ≤ exp y := le_of_mul_unit_le h
     refine Classical.byContradiction fun hn => ?_

@@ -57,7 +57,8 @@ theorem contains_weight {s' : Option (Interval p)} {s : Option R} (h : ScoreCont
   · exact Interval.contains_exp h
 
 /-- The weight of one score in a softmax with denominator l. -/
-@[expose] def weightOver {S : Type u} {R : Type v} [Div R] [OfNat R 0] [Exp S R] (l : R) : Option S → R
+@[expose] def weightOver {S : Type u} {R : Type v} [Div R] [OfNat R 0] [Exp S R] (l : R) :
+    Option S → R
   | none => 0
   | some s => exp s / l
 
@@ -73,10 +74,11 @@ theorem contains_weightOver {l' : Interval p} {l : R} (hl : l'.Contains l)
 end
 
 /-- A component of the attention of a row that is made of keys. -/
-theorem getElem_attend_map {α : Type} {S : Type u} {R : Type v} [Add R] [Mul R] [Div R] [OfNat R 0] [Exp S R] {d : Nat}
+theorem getElem_attend_map {α : Type} {S : Type u} {R : Type v} [Add R] [Mul R] [Div R]
+    [OfNat R 0] [Exp S R] {d : Nat}
     (f : α → ScoredValue S R d) (keys : List α) {j : Nat} (h : j < d) :
-    (attend (keys.map f))[j] = sumOver (fun k =>
-      weightOver (denominator (keys.map fun k => (f k).score)) (f k).score * (f k).value[j]) keys := by
+    (attend (keys.map f))[j] = sumOver (fun k => weightOver
+      (denominator (keys.map fun k => (f k).score)) (f k).score * (f k).value[j]) keys := by
   have zipped : ∀ (g : α → R) (v : α → Vec R d) (keys : List α),
       (keys.map g).zip (keys.map v) = keys.map fun k => (g k, v k) := fun g v keys => by
     induction keys with

@@ -25,7 +25,8 @@ theorem foldl_merge_splitStates {split_len block_n : Nat} (hs : 0 < split_len) (
     (splitStates scale modify Q K V split_len block_n i).foldl merge empty
       = ofBlock (scored scale modify Q K V i (List.finRange kv_len)) := by
   have h : splitStates scale modify Q K V split_len block_n i
-      = ((tiles split_len (List.finRange kv_len)).map (scored scale modify Q K V i)).map ofBlock := by
+      = ((tiles split_len (List.finRange kv_len)).map
+          (scored scale modify Q K V i)).map ofBlock := by
     rw [splitStates, List.map_map]
     refine List.map_congr_left fun cols _ => ?_
     rw [online_eq_ofBlock, flatten_map_scored, tiles_flatten hn]

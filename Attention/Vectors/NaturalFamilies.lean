@@ -58,7 +58,8 @@ def naturalScores : NaturalFamily where
     let spread ← each [10, 30, 60, 100] fun (bound : Int) => do
       return { reason := s!"scores from -{bound} to {bound}", scale := some 1
                head_dim := 1, value_dim := 2, q := [[1], [-1]]
-               k := (List.range 11).map fun (j : Nat) => [((bound * ((j : Int) - 5) / 5 : Int) : Rat)]
+               k := (List.range 11).map fun (j : Nat) =>
+                 [((bound * ((j : Int) - 5) / 5 : Int) : Rat)]
                v := ← valueRows 11 2 }
     let near ← each [1, 2, 3, 4] fun (e : Nat) => do
       return { reason := s!"scores that differ by 2^-{e}: weights that a coarse exponential merges"

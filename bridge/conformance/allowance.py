@@ -108,7 +108,7 @@ def _score_errors(
     if profile.scores is not None:
         errors = errors + profile.scores.unit * (np.abs(scores) + errors)
         errors = errors + profile.scores.underflow(profile.flush_to_zero)
-    return errors
+    return np.asarray(errors, dtype=np.float64)
 
 
 def _rows(
@@ -179,7 +179,8 @@ def _stored(rows: _Rows, unit: float, absolute: float | Array) -> Array:
     A normal number is off by a unit roundoff of itself, a smaller one by an absolute amount, and
     neither by more than itself.
     """
-    return np.minimum(rows.share, np.maximum(unit * rows.share, absolute)) * rows.mask
+    stored = np.minimum(rows.share, np.maximum(unit * rows.share, absolute)) * rows.mask
+    return np.asarray(stored, dtype=np.float64)
 
 
 def _over_keys(

@@ -78,12 +78,12 @@ def package_root() -> Path:
 def main() -> None:
     """Entry point of the console script."""
     arguments = sys.argv[1:]
-    real = native_lake()
-    if real is not None:
-        os.execv(real, ["lake", *arguments])
     # Ended from outside, it takes the Lean that it started with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
+        real = native_lake()
+        if real is not None:
+            os.execv(real, ["lake", *arguments])
         sys.exit(run(arguments))
     except ToolchainError as error:
         say(f"error: {error}")

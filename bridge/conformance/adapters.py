@@ -53,22 +53,31 @@ class Adapter(Protocol):
 
 
 class _Builtin:
-    """What the built-in adapters have in common: everything is covered."""
+    """What the built-in adapters have in common: everything is covered. source: the module of this
+    project that holds the function."""
 
     name = ""
+    source: str | None = None
     dtypes: tuple[str, ...] = ALL_DTYPES
 
     def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
         return None
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        raise NotImplementedError
+
+    def run(self, batch: Batch) -> Outputs:
+        raise NotImplementedError
 
 
 class PyimplReference(_Builtin):
     """`pyimpl.reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
+    source = "pyimpl.reference"
 
     def __init__(self, module: ModuleType | None = None) -> None:
-        self.module = module or importlib.import_module("pyimpl.reference")
+        self.module = module or importlib.import_module(self.source)
 
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.widened(dtype, accumulator="float64")
@@ -91,9 +100,10 @@ class PyimplState(_Builtin):
     float64)."""
 
     name = "pyimpl-state"
+    source = "pyimpl.state"
 
     def __init__(self, module: ModuleType | None = None) -> None:
-        self.module = module or importlib.import_module("pyimpl.state")
+        self.module = module or importlib.import_module(self.source)
 
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.widened(dtype, accumulator="float64" if dtype == "float64" else "float32")
@@ -128,11 +138,12 @@ class PyimplTiled(_Builtin):
     """`pyimpl.tiled.flash` with small tiles, so that short vectors have several."""
 
     name = "pyimpl-tiled"
+    source = "pyimpl.tiled"
 
     def __init__(
         self, module: ModuleType | None = None, block_m: int = 4, block_n: int = 8
     ) -> None:
-        self.module = module or importlib.import_module("pyimpl.tiled")
+        self.module = module or importlib.import_module(self.source)
         self.block_m, self.block_n = block_m, block_n
 
     def profile(self, dtype: str, device: str) -> Profile:
@@ -167,6 +178,7 @@ class PyimplTriton(_Builtin):
     """
 
     name = "pyimpl-triton"
+    source = "pyimpl.kernels.forward"
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
 
     def __init__(
@@ -179,7 +191,7 @@ class PyimplTriton(_Builtin):
     def module(self) -> ModuleType:
         if self._module is None:
             interpret_without_gpu()
-            self._module = importlib.import_module("pyimpl.kernels.forward")
+            self._module = importlib.import_module(self.source)
         return self._module
 
     def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
@@ -349,7 +361,7 @@ class OutputOnly:
         return Outputs(self.adapter.run(batch).out)
 
 
-BUILTIN: dict[str, Callable[[], Adapter]] = {
+BUILTIN: dict[str, Callable[[], _Builtin]] = {
     "pyimpl-reference": PyimplReference,
     "pyimpl-state": PyimplState,
     "pyimpl-tiled": PyimplTiled,
@@ -361,7 +373,7 @@ BUILTIN: dict[str, Callable[[], Adapter]] = {
 }
 
 
-def builtin(name: str) -> Adapter:
+def builtin(name: str) -> _Builtin:
     """The built-in adapter of that name. Raises KeyError with the known names."""
     if name not in BUILTIN:
         raise KeyError(f"no adapter {name!r}; there are {', '.join(sorted(BUILTIN))}")

@@ -22,29 +22,26 @@ _MOST_WORKERS = 8
 Progress = Callable[[str], None]
 
 
-def run_all(device: str, progress: Progress) -> list[dict[str, Any]]:
-    """Every built-in adapter in each of its dtypes on all vectors: `Result.to_json` of each."""
-    jobs = [
-        (name, dtype, device)
-        for name in adapters.BUILTIN
-        for dtype in adapters.builtin(name).dtypes
-    ]
-    # A GPU serves one process at a time.
-    return _each(_run, jobs, progress, 1 if device != "cpu" else _MOST_WORKERS)
+def run_each(jobs: Sequence[tuple[str, ...]], progress: Progress) -> list[dict[str, Any]]:
+    """Built-in adapters on all vectors. A job: adapter, dtype, device. `Result.to_json` of each."""
+    return _each(_run, jobs, progress)
 
 
-def plant_all(device: str, progress: Progress) -> list[dict[str, Any]]:
-    """Every planted fault in every dtype, on all families: `FaultResult.to_json` of each."""
-    jobs = [(fault.name, device) for fault in faults.FAULTS]
-    return _each(_plant, jobs, progress, 1 if device != "cpu" else _MOST_WORKERS)
+def plant_each(jobs: Sequence[tuple[str, ...]], progress: Progress) -> list[dict[str, Any]]:
+    """Planted faults in every dtype, on all families. A job: fault, device. `FaultResult.to_json`
+    of each."""
+    return _each(_plant, jobs, progress)
 
 
 def _each(
     work: Callable[..., dict[str, Any]],
     jobs: Sequence[tuple[str, ...]],
     progress: Progress,
-    most: int,
 ) -> list[dict[str, Any]]:
+    if not jobs:
+        return []
+    # A GPU serves one process at a time.
+    most = _MOST_WORKERS if all(device == "cpu" for *_, device in jobs) else 1
     workers = min(most, os.cpu_count() or 1, len(jobs))
     # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
     context = multiprocessing.get_context("spawn")

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+
+def imported_files(root: Path, module: str) -> list[str]:
+    """The source of a module below `root` and of all that it imports from its own package."""
+    package = module.partition(".")[0]
+    found: dict[str, str] = {}
+    wanted = [module]
+    while wanted:
+        name = wanted.pop()
+        path = root.joinpath(*name.split(".")).with_suffix(".py")
+        if name in found or not path.is_file():
+            continue
+        found[name] = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                wanted += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                wanted += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        wanted = [name for name in wanted if name.startswith(f"{package}.")]
+    return sorted(found.values())
 
 
 def digest(root: Path, parts: Iterable[str], *facts: str) -> str:
@@ -33,22 +54,37 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def find(self, name: str, key: str) -> Any:
+        """The kept value of this name and key; None if there is none."""
+        path = self._path(name, key)
+        try:
+            return json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            path.unlink()
+            return None
+
+    def keep(self, name: str, key: str, value: Any) -> None:
+        """Keep a value in the place of the one that is kept of this name."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for old in self.folder.glob(f"{name}-????????????????????????.json"):
+            old.unlink()
+        temporary = self._path(name, key).with_suffix(".tmp")
+        temporary.write_text(json.dumps(value, allow_nan=False), "utf-8")
+        temporary.rename(self._path(name, key))
+
     def get(
         self, name: str, key: str, compute: Callable[[], Any], good: Callable[[Any], bool]
     ) -> tuple[Any, bool]:
         """The kept value of this name and key, or a computed one; and whether it was kept."""
-        path = self.folder / f"{name}-{key}.json"
-        if path.exists():
-            try:
-                return json.loads(path.read_text("utf-8")), True
-            except ValueError:
-                path.unlink()
+        value = self.find(name, key)
+        if value is not None:
+            return value, True
         value = compute()
         if good(value):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for old in self.folder.glob(f"{name}-????????????????????????.json"):
-                old.unlink()
-            temporary = path.with_suffix(".tmp")
-            temporary.write_text(json.dumps(value, allow_nan=False), "utf-8")
-            temporary.rename(path)
+            self.keep(name, key, value)
         return value, False
+
+    def _path(self, name: str, key: str) -> Path:
+        return self.folder / f"{name}-{key}.json"

@@ -9,7 +9,7 @@ import platform
 import sys
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ import torch
 from rich.console import Console
 
 import pyimpl
-from bridge.conformance import adapters, parallel, planting
+from bridge.conformance import adapters, faults, parallel, planting
 from bridge.conformance.run import describe_failure
 from bridge.report import theorems
-from bridge.report.cache import Cache, digest
+from bridge.report.cache import Cache, digest, imported_files
 from bridge.report.theorems import Headline
 from bridge.toolchain import Lean, ToolchainError, find
 from bridge.toolchain.messages import ModuleResult
@@ -215,19 +215,46 @@ class Verification:
 
     # --- implementations --------------------------------------------------------------------------
 
-    def python_key(self) -> str:
-        parts = ["pyimpl", "bridge/conformance", "bridge/report", "bridge/vectors", "tests/vectors"]
+    def python_key(self, module: str | None) -> str:
+        """A hash of all that a run of this module's function on the vectors depends on."""
+        parts = ["bridge/conformance", "bridge/report", "bridge/vectors", "tests/vectors"]
+        if module is not None:
+            parts += imported_files(self.root, module)
         versions = [torch.__version__, triton_version(), platform.machine(), sys.version]
-        return digest(self.root, parts, *versions, str(torch.cuda.is_available()))
+        return digest(self.root, parts, *versions)
+
+    def each(
+        self,
+        kind: str,
+        jobs: list[tuple[str, ...]],
+        module: Callable[[tuple[str, ...]], str | None],
+        make: Callable[[Sequence[tuple[str, ...]], parallel.Progress], list[Section]],
+        good: Callable[[Section], bool],
+    ) -> tuple[list[Section], bool]:
+        """The results of the jobs, those made that were not kept; and whether all were kept."""
+        names = {job: "-".join((kind, *job)) for job in jobs}
+        keys = {job: self.python_key(module(job)) for job in jobs}
+        found = {job: self.cache.find(names[job], keys[job]) for job in jobs}
+        missing = [job for job in jobs if found[job] is None]
+        for job, result in zip(missing, make(missing, self.note), strict=True):
+            found[job] = result
+            if good(result):
+                self.cache.keep(names[job], keys[job], result)
+        return [found[job] for job in jobs], not missing
 
     def implementations(self) -> Section:
         device = "cuda" if torch.cuda.is_available() else "cpu"
-
-        results, kept = self.cache.get(
-            "implementations",
-            self.python_key(),
-            lambda: parallel.run_all(device, self.note),
-            lambda rs: all(r["ok"] for r in rs),
+        jobs: list[tuple[str, ...]] = [
+            (name, dtype, device)
+            for name in adapters.BUILTIN
+            for dtype in adapters.builtin(name).dtypes
+        ]
+        results, kept = self.each(
+            "implementation",
+            jobs,
+            lambda job: adapters.builtin(job[0]).source,
+            parallel.run_each,
+            lambda result: bool(result["ok"]),
         )
         problems = []
         for result in results:
@@ -249,11 +276,16 @@ class Verification:
     def faults(self) -> Section:
         # The kernel runs where its module was loaded for: on the GPU if there is one.
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        results, kept = self.cache.get(
-            "faults",
-            self.python_key(),
-            lambda: parallel.plant_all(device, self.note),
-            lambda rs: all(r["caught"] for r in rs),
+        modules = {
+            fault.name: "pyimpl." + fault.file.removesuffix(".py").replace("/", ".")
+            for fault in faults.FAULTS
+        }
+        results, kept = self.each(
+            "fault",
+            [(name, device) for name in modules],
+            lambda job: modules[job[0]],
+            parallel.plant_each,
+            lambda result: bool(result["caught"]),
         )
         problems = [f"{r['name']} is caught by no vector" for r in results if not r["caught"]]
         return {"ok": not problems, "kept": kept, "problems": problems, "results": results}

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bridge.report.cache import Cache, digest
+from bridge.report.cache import Cache, digest, imported_files
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def tree(folder: Path) -> Path:
@@ -47,3 +49,25 @@ def test_a_damaged_value_is_computed_again(tmp_path: Path) -> None:
     cache.get("n", key, lambda: 1, lambda n: True)
     (tmp_path / f"n-{key}.json").write_text("{")
     assert cache.get("n", key, lambda: 2, lambda n: True) == (2, False)
+
+
+def test_the_files_of_a_module_are_its_own_and_those_that_it_imports(tmp_path: Path) -> None:
+    (tmp_path / "p" / "q").mkdir(parents=True)
+    sources = {
+        "p/a.py": "import p.b\nfrom p import c, name\nimport json\n",
+        "p/b.py": "def f():\n    from p.q.d import g\n",
+        "p/c.py": "import p.a\n",
+        "p/q/d.py": "",
+        "p/other.py": "",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    assert imported_files(tmp_path, "p.a") == ["p/a.py", "p/b.py", "p/c.py", "p/q/d.py"]
+    assert imported_files(tmp_path, "p.c") == imported_files(tmp_path, "p.a")
+    assert imported_files(tmp_path, "p.other") == ["p/other.py"]
+
+
+def test_the_kernel_depends_on_its_helpers_and_not_on_the_tile_loop() -> None:
+    files = imported_files(ROOT, "pyimpl.kernels.forward")
+    assert {"pyimpl/kernels/forward.py", "pyimpl/kernels/_numerics.py"} <= set(files)
+    assert "pyimpl/tiled.py" not in files

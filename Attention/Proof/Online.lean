@@ -123,7 +123,7 @@ theorem foldl_step_eq_ofBlock (row : List (ScoredValue S R d)) :
   | nil => intro pre; simp
   | cons key row ih => intro pre; simp [step_eq_stepBlock, stepBlock_ofBlock, ih]
 
-/-- **merge-commutes**: merging does not depend on order, for any two states. -/
+/-- **merge-comm**: merging does not depend on order, for any two states. -/
 theorem merge_comm (a b : State S R d) : merge a b = merge b a := by
   refine state_ext ?_ ?_ fun j hj => ?_
   · simp only [merge, maxScore_comm]

@@ -18,6 +18,14 @@ inductive MaskKind where
   | none
   /-- Query `i` attends to key `j` if and only if j ≤ i. -/
   | causal
+  /-- Causal, aligned bottom-right: the last query stands at the last key. -/
+  | causalBottomRight
+  /-- The sliding window, with inclusive bounds; none: no bound on that side. -/
+  | window (alignment : Alignment) (left right : Option Nat)
+  /-- Every query attends to the first `length` keys. -/
+  | keyLength (length : Nat)
+  /-- The document of each query and of each key: a query attends to the keys of its own. -/
+  | document (queries keys : List Nat)
   /-- One Boolean for each query and key; true means the query may attend. -/
   | boolean (rows : List (List Bool))
 
@@ -25,6 +33,11 @@ inductive MaskKind where
 def MaskKind.toMask {q_len kv_len : Nat} : MaskKind → Mask q_len kv_len
   | .none => Mask.full
   | .causal => Mask.causal .topLeft
+  | .causalBottomRight => Mask.causal .bottomRight
+  | .window alignment left right => Mask.window alignment left right
+  | .keyLength length => Mask.keyLength length
+  | .document queries keys => Mask.document (Vec.ofFn fun i => queries[i.val]!)
+      (Vec.ofFn fun j => keys[j.val]!)
   | .boolean rows => fun i j => (rows[i.val]!)[j.val]!
 
 /-- Inputs of attention, with the reason why they are worth testing. -/

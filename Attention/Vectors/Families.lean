@@ -12,6 +12,8 @@ tensor cores take, so ragged sizes are chosen around multiples of 16. -/
 
 namespace Attention.Vectors
 
+open Spec
+
 /-- Cases that belong together. -/
 structure Family where
   /-- The name of the family and of its file. -/
@@ -271,9 +273,65 @@ def wideTiles : Family where
       randomCase ("causal, " ++ sizes q_len kv_len 2) q_len kv_len 2 (mask := .causal)
     return rising ++ falling ++ last ++ masked ++ causal
 
+/-- The causal mask aligned bottom-right. -/
+def causalBottomRight : Family where
+  name := "causal-bottom-right"
+  about := "Causal with the last query at the last key, as flash-attention aligns it: with more \
+    queries than keys the first see none. A top-left mask shows wherever the lengths differ."
+  theoremId := "causal-bottom-right"
+  cases := each [(1, 1), (1, 7), (2, 5), (3, 3), (4, 9), (5, 2), (6, 5), (3, 17), (17, 16), (2, 33),
+      (16, 20), (7, 1)] fun (q_len, kv_len) =>
+    randomCase ("causal, bottom-right, " ++ sizes q_len kv_len 4) q_len kv_len 4 2
+      (mask := .causalBottomRight)
+
+/-- Sliding windows in both alignments. -/
+def windows : Family where
+  name := "window"
+  about := "Sliding windows with inclusive bounds, in both alignments: a bound that is off by one on \
+    either side shows, and so does the wrong alignment."
+  theoremId := "window"
+  cases := do
+    let shapes : List (Option Nat × Option Nat) :=
+      [(some 0, some 0), (some 1, some 0), (some 2, some 1), (some 0, some 3), (none, some 1),
+       (some 2, none), (some 5, some 0)]
+    let one (alignment : Alignment) (name : String) := each shapes fun (left, right) => do
+      let q_len := 3 + (← below 4)
+      let kv_len := 4 + (← below 16)
+      randomCase s!"{name}, window of {text left} keys before and {text right} after" q_len kv_len 3
+        2 (mask := .window alignment left right)
+    return (← one .topLeft "top-left") ++ (← one .bottomRight "bottom-right")
+where
+  /-- A bound as text. -/
+  text : Option Nat → String
+    | none => "all"
+    | some n => toString n
+
+/-- Padding at the end of the keys. -/
+def keyLengths : Family where
+  name := "key-length"
+  about := "Keys beyond a length are padding: they must have no influence, whatever they hold."
+  theoremId := "key-padding"
+  cases := each [(1, 1), (4, 1), (4, 3), (5, 4), (8, 8), (16, 15), (17, 16), (18, 17), (33, 5),
+      (20, 0)] fun (kv_len, length) =>
+    randomCase s!"{length} of {kv_len} keys" 3 kv_len 4 2 (mask := .keyLength length)
+
+/-- Several documents in one sequence. -/
+def documents : Family where
+  name := "document"
+  about := "Several documents packed into one sequence: a query sees the keys of its own only."
+  theoremId := "document-mask"
+  cases := each [([0, 0, 1], [0, 0, 1]), ([0, 1, 2], [0, 1, 2]), ([0, 0, 1, 1], [0, 1, 1, 1, 1]),
+      ([1, 0], [0, 1, 0, 1, 0]), ([0, 2], [0, 0, 1, 1]), ([3], [3, 3, 3]), ([0, 1], [1, 1, 1, 0]),
+      ([0, 0, 0, 1, 1, 2], [0, 0, 0, 1, 1, 2]), ([5, 5, 7], [5, 6, 7, 5, 6, 7]),
+      ([0, 1], List.replicate 16 0 ++ [1]), ([1, 0], List.replicate 17 0 ++ List.replicate 16 1)]
+    fun (queries, keys) =>
+      randomCase s!"documents of {queries.length} queries and {keys.length} keys" queries.length
+        keys.length 4 2 (mask := .document queries keys)
+
 /-- Every family, in the order of the report. -/
 def families : List Family :=
   [smallRandom, oneKey, raggedTiles, largeSpread, equalScores, maximumMoves, maskedHoles,
-   fullyMasked, causal, unequalLengths, scales, wideTiles]
+   fullyMasked, causal, unequalLengths, scales, wideTiles, causalBottomRight, windows, keyLengths,
+   documents]
 
 end Attention.Vectors

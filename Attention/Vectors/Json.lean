@@ -11,6 +11,8 @@ change of one line. -/
 
 namespace Attention.Vectors.Json
 
+open Spec
+
 /-- A string that needs no escapes, quoted. -/
 def str (s : String) : String := "\"" ++ s ++ "\""
 
@@ -33,10 +35,26 @@ def lines (indent : Nat) (xs : List String) : String :=
 /-- A matrix, a row to a line. -/
 def matrix (rows : List (List Rat)) : String := lines 5 (rows.map fun row => array (row.map rat))
 
+/-- The name of an alignment. -/
+def alignmentName : Alignment → String
+  | .topLeft => "top-left"
+  | .bottomRight => "bottom-right"
+
 /-- A mask. -/
 def mask : MaskKind → String
   | .none => object [("kind", str "none")]
   | .causal => object [("kind", str "causal")]
+  | .causalBottomRight => object [("kind", str "causal-bottom-right")]
+  | .window alignment left right =>
+    let bound : Option Nat → String
+      | none => "null"
+      | some n => toString n
+    object [("kind", str "window"),
+      ("alignment", str (alignmentName alignment)), ("left", bound left), ("right", bound right)]
+  | .keyLength length => object [("kind", str "key-length"), ("length", toString length)]
+  | .document queries keys =>
+    object [("kind", str "document"), ("queries", array (queries.map toString)),
+      ("keys", array (keys.map toString))]
   | .boolean rows =>
     let text (row : List Bool) := String.ofList (row.map fun b => if b then '1' else '0')
     object [("kind", str "boolean"), ("rows", lines 5 (rows.map fun row => str (text row)))]

@@ -286,7 +286,7 @@ class SdpaFlash(_Builtin):
         if not device.startswith("cpu"):
             if dtype not in ("float16", "bfloat16"):
                 return f"takes float16 and bfloat16 on a GPU, not {dtype}"
-            if vector.mask.kind == "boolean":
+            if vector.mask.kind not in ("none", "causal"):
                 return "takes no mask on a GPU"
             if vector.mask.kind == "causal" and vector.q_len > vector.kv_len:
                 return "may refuse a causal mask with more queries than keys on a GPU"

@@ -87,10 +87,8 @@ def array(matrix: Matrix) -> Array:
 
 def visible(vector: Vector) -> NDArray[np.bool_]:
     """Which key each query may attend to: [q_len, kv_len]."""
-    if vector.mask.rows is not None:
-        return np.array(vector.mask.rows, dtype=bool)
-    full = np.ones((vector.q_len, vector.kv_len), dtype=bool)
-    return np.tril(full) if vector.mask.kind == "causal" else full
+    rows, columns = range(vector.q_len), range(vector.kv_len)
+    return np.array([[vector.mask.visible(i, j) for j in columns] for i in rows], dtype=bool)
 
 
 def exactly(vector: Vector) -> Exactly:
@@ -141,7 +139,8 @@ def stack(vectors: tuple[Vector, ...], dtype: str, device: str) -> Batch:
 
     first = vectors[0]
     mask = None
-    if first.mask.kind == "boolean":
+    # Kinds that not every function has a name for are given as what they mean.
+    if first.mask.kind not in ("none", "causal"):
         mask = torch.from_numpy(np.stack([visible(v) for v in vectors])[:, None]).to(device)
     return Batch(
         vectors,

@@ -58,7 +58,7 @@ def load(directory: Path | None = None) -> list[Family]:
     twice.
     """
     folder = default_directory() if directory is None else Path(directory)
-    files = sorted(folder.glob("*.json"))
+    files = sorted(folder.glob("*.json"), key=lambda path: path.stem)
     if not files:
         raise VectorError(f"{folder}: there is no vector file (*.json) here.")
     families = [load_file(path) for path in files]
@@ -168,9 +168,12 @@ def _field(path: list[str | int]) -> str:
 
 
 def _sentence(error: ValidationError, document: Any, filename: str) -> str:
-    # The branch of oneOf that fails deepest is the one that was meant.
+    # Of the branches of oneOf the one was meant whose kind it is; without kinds, the one that fails
+    # deepest.
     while error.context:
-        error = max(error.context, key=lambda e: len(e.absolute_path))
+        wrong = {e.schema_path[0] for e in error.context if list(e.path)[-1:] == ["kind"]}
+        meant = [e for e in error.context if e.schema_path[0] not in wrong] or error.context
+        error = max(meant, key=lambda e: len(e.absolute_path))
     path = list(error.absolute_path)
     where = filename
     if path[:1] == ["vectors"] and len(path) > 1:
@@ -239,8 +242,23 @@ class _Reader:
     def mask(self) -> Mask:
         data = self.entry["mask"]
         q_len, kv_len = self.entry["q_len"], self.entry["kv_len"]
-        if data["kind"] != "boolean":
-            return Mask(data["kind"])
+        match data["kind"]:
+            case "causal-bottom-right":
+                return Mask("causal-bottom-right", shift=kv_len - q_len)
+            case "window":
+                shift = kv_len - q_len if data["alignment"] == "bottom-right" else 0
+                return Mask("window", shift=shift, left=data["left"], right=data["right"])
+            case "key-length":
+                return Mask("key-length", length=data["length"])
+            case "document":
+                for name, count in (("queries", q_len), ("keys", kv_len)):
+                    if len(data[name]) != count:
+                        raise self.fail(
+                            f"mask.{name}", f"has {len(data[name])} numbers, not {count}"
+                        )
+                return Mask("document", queries=tuple(data["queries"]), keys=tuple(data["keys"]))
+            case "none" | "causal":
+                return Mask(data["kind"])
         if len(data["rows"]) != q_len:
             raise self.fail("mask.rows", f"has {len(data['rows'])} rows, but q_len is {q_len}")
         for i, row in enumerate(data["rows"]):

@@ -13,7 +13,9 @@ Exact = int | Fraction
 Matrix = tuple[tuple[Exact, ...], ...]
 # Digits of a log-sum-exp: float64 has 17.
 _DIGITS = 50
-MaskKind = Literal["none", "causal", "boolean"]
+MaskKind = Literal[
+    "none", "causal", "causal-bottom-right", "window", "key-length", "document", "boolean"
+]
 Model = Literal["exact", "natural"]
 # The bounds of an enclosed result are integers over this.
 BOUNDS_UNIT = 1 << 128
@@ -21,16 +23,43 @@ BOUNDS_UNIT = 1 << 128
 
 @dataclass(frozen=True)
 class Mask:
-    """Which keys a query may attend to. `rows[i][j]` for kind "boolean", otherwise None."""
+    """Which keys a query may attend to.
+
+    rows: of kind "boolean", rows[i][j]. shift: where query 0 stands on the axis of the keys, of
+    kinds "causal-bottom-right" and "window"; left, right: of kind "window", how many keys on each
+    side are visible, None: all. length: of kind "key-length", how many keys are no padding.
+    queries, keys: of kind "document", the document of each.
+    """
 
     kind: MaskKind
-    rows: tuple[tuple[bool, ...], ...] | None = None
+    rows: tuple[tuple[bool, ...], ...] = ()
+    shift: int = 0
+    left: int | None = None
+    right: int | None = None
+    length: int = 0
+    queries: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
 
     def visible(self, i: int, j: int) -> bool:
-        """Whether query i may attend to key j. Causal: j ≤ i (top-left alignment)."""
-        if self.kind == "causal":
-            return j <= i
-        return True if self.rows is None else self.rows[i][j]
+        """Whether query i may attend to key j."""
+        match self.kind:
+            case "none":
+                return True
+            case "causal":
+                return j <= i
+            case "causal-bottom-right":
+                return j <= i + self.shift
+            case "window":
+                before = i + self.shift - j
+                return (self.left is None or before <= self.left) and (
+                    self.right is None or -before <= self.right
+                )
+            case "key-length":
+                return j < self.length
+            case "document":
+                return self.queries[i] == self.keys[j]
+            case "boolean":
+                return self.rows[i][j]
 
 
 @dataclass(frozen=True)

@@ -94,3 +94,22 @@ def test_the_natural_exponential_by_hand() -> None:
     (out,), lse = exact.natural_row(one, 0)
     assert float(out) == pytest.approx((3 - math.e / 2) / (1 + math.e), abs=1e-15)
     assert float(lse) == pytest.approx(math.log(1 + math.e), abs=1e-15)
+
+
+SEEN = {
+    # Which of 4 keys each of 2 queries sees, from the definitions by hand.
+    "causal": (Mask("causal"), ["1000", "1100"]),
+    "causal-bottom-right": (Mask("causal-bottom-right", shift=2), ["1110", "1111"]),
+    "window top-left": (Mask("window", left=0, right=1), ["1100", "0110"]),
+    "window bottom-right": (Mask("window", shift=2, left=1, right=0), ["0110", "0011"]),
+    "no bound before": (Mask("window", shift=1, left=None, right=0), ["1100", "1110"]),
+    "no bound after": (Mask("window", left=0, right=None), ["1111", "0111"]),
+    "key-length": (Mask("key-length", length=3), ["1110", "1110"]),
+    "document": (Mask("document", queries=(1, 0), keys=(0, 0, 1, 1)), ["0011", "1100"]),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_each_mask_shows(name: str) -> None:
+    mask, rows = SEEN[name]
+    assert ["".join("01"[mask.visible(i, j)] for j in range(4)) for i in range(2)] == rows

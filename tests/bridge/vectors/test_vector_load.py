@@ -157,6 +157,22 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     ),
     "mask character": (put("mask", "rows", ["11", "02"]), 'field mask.rows[1]: "02" is not'),
     "unknown mask": (put("mask", {"kind": "sliding"}), "two-keys-001: field mask.kind:"),
+    "window without a bound": (
+        put("mask", {"kind": "window", "alignment": "top-left", "left": 1}),
+        "two-keys-001: lacks field mask.right.",
+    ),
+    "window with a negative bound": (
+        put("mask", {"kind": "window", "alignment": "top-left", "left": -1, "right": None}),
+        "field mask.left: -1 is less than the minimum of 0.",
+    ),
+    "window of another alignment": (
+        put("mask", {"kind": "window", "alignment": "centre", "left": 1, "right": 1}),
+        "field mask.alignment: 'centre' is not one of",
+    ),
+    "documents of other keys": (
+        put("mask", {"kind": "document", "queries": [0, 1], "keys": [0]}),
+        "field mask.keys: has 1 numbers, not 2.",
+    ),
     "rows with a causal mask": (put("mask", "kind", "causal"), "two-keys-001: field mask"),
     "result missing": (
         lambda _d, v: v["expected"].pop(),
@@ -201,6 +217,25 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "scale beyond float64": (put("scale", "1" + "0" * 400), "field scale: is beyond 2^64."),
     "maximum is a fraction": (put("expected", 0, "max", "1/2"), "field expected[0].max:"),
 }
+
+
+@pytest.mark.parametrize(
+    ("mask", "rows"),
+    [
+        ({"kind": "causal-bottom-right"}, ["10", "11"]),
+        ({"kind": "window", "alignment": "bottom-right", "left": 0, "right": None}, ["11", "01"]),
+        ({"kind": "key-length", "length": 1}, ["10", "10"]),
+        ({"kind": "document", "queries": [1, 0], "keys": [0, 1]}, ["01", "10"]),
+    ],
+)
+def test_masks_by_their_names(mask: Document, rows: list[str]) -> None:
+    def edit(_document: Document, vector: Document) -> None:
+        vector["mask"] = mask
+        vector["expected"][1] = vector["expected"][0]
+
+    (vector,) = family_of(damaged(edit), "two-keys.json").vectors
+    seen = ["".join("01"[vector.mask.visible(i, j)] for j in range(2)) for i in range(2)]
+    assert seen == rows
 
 
 def test_a_good_document_of_the_natural_model() -> None:

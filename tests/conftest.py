@@ -27,3 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def one_thread() -> None:
     """Tensors here are tiny: more threads only wait for each other."""
     torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The chain tests take one worker for minutes: they begin first, so that none waits at the
+    end."""
+    items.sort(key=lambda item: "test_chain" not in item.nodeid)

@@ -287,8 +287,8 @@ def causalBottomRight : Family where
 /-- Sliding windows in both alignments. -/
 def windows : Family where
   name := "window"
-  about := "Sliding windows with inclusive bounds, in both alignments: a bound that is off by one on \
-    either side shows, and so does the wrong alignment."
+  about := "Sliding windows with inclusive bounds, in both alignments: a bound that is off by one \
+    on either side shows, and so does the wrong alignment."
   theoremId := "window"
   cases := do
     let shapes : List (Option Nat × Option Nat) :=

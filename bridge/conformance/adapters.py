@@ -52,6 +52,14 @@ class Adapter(Protocol):
         """Call the function. May raise: that fails the vectors of the batch."""
 
 
+class BuiltinAdapter(Adapter, Protocol):
+    """An adapter of this project."""
+
+    @property
+    def source(self) -> str | None:
+        """The module of this project that holds the function; None for another's function."""
+
+
 class _Builtin:
     """What the built-in adapters have in common: everything is covered. source: the module of this
     project that holds the function."""
@@ -62,12 +70,6 @@ class _Builtin:
 
     def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
         return None
-
-    def profile(self, dtype: str, device: str) -> Profile:
-        raise NotImplementedError
-
-    def run(self, batch: Batch) -> Outputs:
-        raise NotImplementedError
 
 
 class PyimplReference(_Builtin):
@@ -361,7 +363,7 @@ class OutputOnly:
         return Outputs(self.adapter.run(batch).out)
 
 
-BUILTIN: dict[str, Callable[[], _Builtin]] = {
+BUILTIN: dict[str, Callable[[], BuiltinAdapter]] = {
     "pyimpl-reference": PyimplReference,
     "pyimpl-state": PyimplState,
     "pyimpl-tiled": PyimplTiled,
@@ -373,7 +375,7 @@ BUILTIN: dict[str, Callable[[], _Builtin]] = {
 }
 
 
-def builtin(name: str) -> _Builtin:
+def builtin(name: str) -> BuiltinAdapter:
     """The built-in adapter of that name. Raises KeyError with the known names."""
     if name not in BUILTIN:
         raise KeyError(f"no adapter {name!r}; there are {', '.join(sorted(BUILTIN))}")

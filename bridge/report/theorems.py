@@ -14,6 +14,10 @@ from bridge.vectors.model import Family
 from pyimpl._implements import Implementation
 
 
+class SourceError(ValueError):
+    """A file of the project that cannot be used as it is. The message is one sentence."""
+
+
 @dataclass(frozen=True)
 class Excerpt:
     """Lines of a source file: `file` relative to the root, 1-based lines, both included."""
@@ -55,7 +59,7 @@ _LOCAL = re.compile(r"\b(?:let|have)\b(?:(?!:=).)*\Z", re.DOTALL)
 
 def statement_only(whole: Excerpt) -> Excerpt:
     """A theorem without its docstring and its proof: up to the `:=`, outside of all brackets and of
-    every `let`, that ends the statement. Raises ValueError where there is none."""
+    every `let`, that ends the statement. Raises SourceError where there is none."""
     lines = whole.text.split("\n")
     first = next(n for n, line in enumerate(lines) if re.match(r"(private )?theorem\b", line))
     text = "\n".join(lines[first:])
@@ -65,7 +69,7 @@ def statement_only(whole: Excerpt) -> Excerpt:
         if depth == 0 and text.startswith(":=", at) and not _LOCAL.search(text[:at]):
             break
     else:
-        raise ValueError(
+        raise SourceError(
             f"{whole.file}:{whole.first_line}: the statement of {whole.name} has no end"
         )
     kept = text[:at].rstrip()

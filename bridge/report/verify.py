@@ -22,7 +22,7 @@ from bridge.conformance import adapters, faults, parallel, planting
 from bridge.conformance.run import describe_failure
 from bridge.report import theorems
 from bridge.report.cache import Cache, digest, imported_files
-from bridge.report.theorems import Headline
+from bridge.report.theorems import Headline, SourceError
 from bridge.toolchain import Lean, ToolchainError, find
 from bridge.toolchain.messages import ModuleResult
 from bridge.vectors import exact, generate
@@ -42,10 +42,6 @@ STAGES = {
     "faults": "Planted faults",
     "docs": "docs/theorems.md",
 }
-
-
-class SourceError(ValueError):
-    """A file of the project that cannot be used as it is. The message is one sentence."""
 
 
 class Verification:

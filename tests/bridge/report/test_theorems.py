@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from bridge.report.theorems import Excerpt, Headline, excerpt, render, statement_only
+from bridge.report.theorems import (
+    Excerpt,
+    Headline,
+    SourceError,
+    excerpt,
+    render,
+    statement_only,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,5 +56,5 @@ def test_the_page_puts_lean_and_python_side_by_side() -> None:
 
 
 def test_a_statement_without_an_end_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"A\.lean:1: the statement of a has no end"):
+    with pytest.raises(SourceError, match=r"A\.lean:1: the statement of a has no end"):
         statement_only(Excerpt("a", "A.lean", 1, 1, "theorem a (x : N"))

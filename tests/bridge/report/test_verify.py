@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from bridge.report.theorems import SourceError
 from bridge.report.verify import (
-    SourceError,
     Verification,
     implemented_names,
     listed_theorems,
@@ -102,15 +102,17 @@ def test_a_list_of_theorems_that_is_none(tmp_path: Path, toml: str, sentence: st
     assert str(caught.value).startswith(sentence)
 
 
-def test_stages_that_were_not_run_are_named(tmp_path: Path) -> None:
+def test_stages_that_were_not_run_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     console = Console(record=True, width=200, quiet=False, file=io.StringIO())
     verification = Verification(tmp_path, console)
 
     def none() -> dict[str, Any]:
         raise SourceError("There is no Lean.")
 
-    verification.find_lean = none  # type: ignore[method-assign]
-    verification.vectors = none  # type: ignore[method-assign]
+    monkeypatch.setattr(verification, "find_lean", none)
+    monkeypatch.setattr(verification, "vectors", none)
     assert not verification.run()
     text = console.export_text()
     assert "✘ Lean" in text

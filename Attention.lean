@@ -86,13 +86,28 @@ public import Attention.Twins.SplitKV
 public import Attention.Twins.Stability
 public import Attention.Twins.TileBounds
 public import Attention.Twins.Varlen
+public import Attention.Vectors.Algorithm
+public import Attention.Vectors.AlgorithmFamilies
+public import Attention.Vectors.Cascade
 public import Attention.Vectors.Case
+public import Attention.Vectors.Combine
 public import Attention.Vectors.Families
+public import Attention.Vectors.Family
+public import Attention.Vectors.Heads
 public import Attention.Vectors.Json
 public import Attention.Vectors.Main
+public import Attention.Vectors.MaskKind
 public import Attention.Vectors.Natural
 public import Attention.Vectors.NaturalFamilies
+public import Attention.Vectors.OperationFamilies
+public import Attention.Vectors.OperationJson
+public import Attention.Vectors.Paged
 public import Attention.Vectors.Random
 public import Attention.Vectors.Sound
+public import Attention.Vectors.StateFamilies
+public import Attention.Vectors.States
+public import Attention.Vectors.TileBounds
+public import Attention.Vectors.Varlen
+public import Attention.Vectors.Width
 
 /-! # Attention: softmax, online softmax and FlashAttention, formalised -/

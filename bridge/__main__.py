@@ -111,7 +111,7 @@ def vectors() -> None:
     """Write tests/vectors anew by running the Lean definitions."""
     from bridge.toolchain import ToolchainError, find
     from bridge.vectors import generate
-    from bridge.vectors.load import VectorError
+    from bridge.vectors.fields import VectorError
 
     root = checkout()
     try:
@@ -154,7 +154,8 @@ def conform(
     from bridge.conformance import adapters
     from bridge.conformance.run import run
     from bridge.report import tables
-    from bridge.vectors.load import VectorError, load
+    from bridge.vectors.fields import VectorError
+    from bridge.vectors.load import load
 
     names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
     for name in names:

@@ -1,8 +1,7 @@
 module
 
-public import Attention.Model.Exact
-public import Attention.Spec.Masks
-public import Attention.Spec.Online
+public import Attention.Spec.LogSumExp
+public import Attention.Vectors.Algorithm
 
 public section
 
@@ -11,34 +10,6 @@ public section
 namespace Attention.Vectors
 
 open Spec
-
-/-- How the mask of a case is written down. -/
-inductive MaskKind where
-  /-- Every query attends to every key. -/
-  | none
-  /-- Query `i` attends to key `j` if and only if j ≤ i. -/
-  | causal
-  /-- Causal, aligned bottom-right: the last query stands at the last key. -/
-  | causalBottomRight
-  /-- The sliding window, with inclusive bounds; none: no bound on that side. -/
-  | window (alignment : Alignment) (left right : Option Nat)
-  /-- Every query attends to the first `length` keys. -/
-  | keyLength (length : Nat)
-  /-- The document of each query and of each key: a query attends to the keys of its own. -/
-  | document (queries keys : List Nat)
-  /-- One Boolean for each query and key; true means the query may attend. -/
-  | boolean (rows : List (List Bool))
-
-/-- The mask as the Spec takes it. -/
-def MaskKind.toMask {q_len kv_len : Nat} : MaskKind → Mask q_len kv_len
-  | .none => Mask.full
-  | .causal => Mask.causal .topLeft
-  | .causalBottomRight => Mask.causal .bottomRight
-  | .window alignment left right => Mask.window alignment left right
-  | .keyLength length => Mask.keyLength length
-  | .document queries keys => Mask.document (Vec.ofFn fun i => queries[i.val]!)
-      (Vec.ofFn fun j => keys[j.val]!)
-  | .boolean rows => fun i j => (rows[i.val]!)[j.val]!
 
 /-- Inputs of attention, with the reason why they are worth testing. -/
 structure Case where
@@ -58,6 +29,10 @@ structure Case where
   v : List (List Rat)
   /-- Which keys each query may attend to. -/
   mask : MaskKind := .none
+  /-- The definition that computes the output. -/
+  algorithm : Algorithm := .attention
+  /-- Every denominator is a power of two, so that the log-sum-exp is known exactly. -/
+  exactLogSumExp : Bool := false
 
 /-- The outcome for one query. -/
 structure RowResult where
@@ -67,6 +42,8 @@ structure RowResult where
   denominator : Rat
   /-- The row of the output. -/
   output : List Rat
+  /-- The log-sum-exp, where that is asked for and an integer. -/
+  logSumExp : Option Int := none
 
 /-- Rows as a matrix; a row or column that is missing or too many is an error. -/
 def toMatrix {α : Type} [Inhabited α] (m n : Nat) (rows : List (List α)) :
@@ -83,24 +60,41 @@ def exactInBf16 (x : Rat) : Bool := Id.run do
     if n % 2 = 0 then n := n / 2
   return n < 256 && x.den ∣ 2 ^ 64
 
-namespace Case
+/-- What the Spec makes of one row: `Online.ofBlock` for maximum and denominator, beside an output
+that was computed. -/
+def rowResult {d : Nat} (row : List (ScoredValue Int Rat d)) (output : Vec Rat d) : RowResult :=
+  let state := Online.ofBlock row
+  { max := state.m, denominator := state.l, output := output.toList }
 
-/-- Runs the Spec over the exact model: `attention` for the outputs, `Online.ofBlock` for maximum
-and denominator. -/
-def run (c : Case) : Except String (List RowResult) := do
+/-- The row with its log-sum-exp, found by its denominator, and checked by the relation
+`IsLogSumExp`; a row without a key has none. -/
+def RowResult.withLogSumExp (r : RowResult) (scores : List (Option Int)) :
+    Except String RowResult :=
+  let L : Option Int := r.max.map (· + (r.denominator.num.natAbs.log2 : Int))
+  if IsLogSumExp Rat L scores then .ok { r with logSumExp := L }
+  else .error "a denominator is no power of two"
+
+/-- An error unless every number is exact in bfloat16. -/
+def checkExact (numbers : List Rat) : Except String Unit :=
+  unless numbers.all exactInBf16 do throw "an input is not exact in bfloat16"
+
+/-- Integers as rationals. -/
+def rats (rows : List (List Int)) : List (List Rat) := 
+  rows.map fun row => row.map fun (x : Int) => (x : Rat)
+
+/-- Runs the Spec over the exact model. -/
+def Case.run (c : Case) : Except String (List RowResult) := do
+  checkExact ((rats c.q).flatten ++ (rats c.k).flatten ++ c.v.flatten)
   let Q ← toMatrix c.q.length c.head_dim c.q
   let K ← toMatrix c.k.length c.head_dim c.k
   let V ← toMatrix c.k.length c.value_dim c.v
-  let numbers := (c.q.flatten ++ c.k.flatten).map (fun (x : Int) => (x : Rat)) ++ c.v.flatten
-  unless numbers.all exactInBf16 do
-    throw "an input is not exact in bfloat16"
+  let outputs ← c.algorithm.run c.scale c.mask Q K V
+  unless outputs.length = c.q.length do throw "not one output for each query"
   let modify : ScoreMod Int c.q.length c.k.length := c.mask.toMask.toScoreMod
-  let O : Matrix Rat _ _ := attention c.scale modify Q K V
-  return (List.finRange c.q.length).map fun i =>
-    let state : Online.State Int Rat _ :=
-      Online.ofBlock (scored c.scale modify Q K V i (List.finRange c.k.length))
-    { max := state.m, denominator := state.l, output := O[i].toList }
-
-end Case
+  let rows := (List.finRange c.q.length).map fun i =>
+    scored c.scale modify Q K V i (List.finRange c.k.length)
+  (rows.zip outputs).mapM fun (row, output) =>
+    let result := rowResult row output
+    if c.exactLogSumExp then result.withLogSumExp (row.map (·.score)) else .ok result
 
 end Attention.Vectors

@@ -1,11 +1,11 @@
 module
 
 public import Attention.Vectors.Case
-public import Attention.Vectors.Random
+public import Attention.Vectors.Family
 
 public section
 
-/-! # The families of vectors
+/-! # The families of attention over the exact model
 
 Each family holds the inputs on which one kind of fault shows. Tiles of 16 are the smallest that
 tensor cores take, so ragged sizes are chosen around multiples of 16. -/
@@ -13,17 +13,6 @@ tensor cores take, so ragged sizes are chosen around multiples of 16. -/
 namespace Attention.Vectors
 
 open Spec
-
-/-- Cases that belong together. -/
-structure Family where
-  /-- The name of the family and of its file. -/
-  name : String
-  /-- What the family is for. -/
-  about : String
-  /-- The id of the theorem that says what a kernel has to yield. -/
-  theoremId : String
-  /-- The cases, drawn from the family's own seed. -/
-  cases : Gen (List Case)
 
 /-- Random Q, K, V with entries of Q and K between −`bound` and `bound`. -/
 def randomCase (reason : String) (q_len kv_len head_dim : Nat) (value_dim : Nat := head_dim)
@@ -49,18 +38,8 @@ def maskWhere (q_len kv_len : Nat) (p : Nat → Nat → Bool) : MaskKind :=
 def randomMask (q_len kv_len num : Nat) : Gen MaskKind :=
   return .boolean (← draws (draws (return decide ((← below 8) < num)) kv_len) q_len)
 
-/-- Runs one generator after the other. -/
-def each {α β : Type} (xs : List α) (f : α → Gen β) : Gen (List β) :=
-  match xs with
-  | [] => return []
-  | x :: xs => return (← f x) :: (← each xs f)
-
-/-- A size as text. -/
-def sizes (q_len kv_len head_dim : Nat) : String :=
-  s!"q_len {q_len}, kv_len {kv_len}, head_dim {head_dim}"
-
 /-- Small sizes, drawn at random. -/
-def smallRandom : Family where
+def smallRandom : Family Case where
   name := "small-random"
   about := "Small sizes and values, drawn at random: any gross fault shows here first."
   theoremId := "flash-eq-attention"
@@ -71,7 +50,7 @@ def smallRandom : Family where
       (bound := if head_dim ≤ 4 then 2 else 1)
 
 /-- A single key: the output is its value, whatever the score. -/
-def oneKey : Family where
+def oneKey : Family Case where
   name := "one-key"
   about := "A single key has weight 1, so the output is its value, whatever the score."
   theoremId := "softmax-sum-one"
@@ -80,7 +59,7 @@ def oneKey : Family where
       (bound := 3 * (i + 1))
 
 /-- Sizes that are no multiples of a tile. -/
-def raggedTiles : Family where
+def raggedTiles : Family Case where
   name := "ragged-tiles"
   about := "Sizes around multiples of 16: a kernel that drops the last tile or lets its padding in \
     fails."
@@ -101,7 +80,7 @@ def raggedTiles : Family where
     return fixed ++ drawn
 
 /-- Scores far apart, or far from 0. -/
-def largeSpread : Family where
+def largeSpread : Family Case where
   name := "large-spread"
   about := "Scores far apart or far from 0: exp overflows without the maximum subtracted, and \
     small weights underflow."
@@ -118,7 +97,7 @@ def largeSpread : Family where
     return shifted ++ wide ++ random
 
 /-- All scores of a row equal. -/
-def equalScores : Family where
+def equalScores : Family Case where
   name := "equal-scores"
   about := "Equal scores: the output is the mean of the values, and the denominator is their \
     number."
@@ -133,7 +112,7 @@ def equalScores : Family where
     return zeroQueries ++ sameKeys
 
 /-- The maximum comes late, or early. -/
-def maximumMoves : Family where
+def maximumMoves : Family Case where
   name := "maximum-moves"
   about := "The maximum rises from tile to tile, comes last or comes first: the state must be \
     rescaled, in l and o alike."
@@ -155,7 +134,7 @@ def maximumMoves : Family where
     return stairs ++ falling ++ last ++ first ++ middle
 
 /-- Masks with holes. -/
-def maskedHoles : Family where
+def maskedHoles : Family Case where
   name := "masked-holes"
   about := "Boolean masks with holes; every query sees at least one key. A masked key has no \
     weight, and a masked tile changes nothing."
@@ -189,7 +168,7 @@ def maskedHoles : Family where
     return holes ++ shaped ++ lure
 
 /-- Queries that may attend to nothing. -/
-def fullyMasked : Family where
+def fullyMasked : Family Case where
   name := "fully-masked"
   about := "Queries that may attend to no key: output 0, no NaN, no mean of the values; \
     log-sum-exp −∞."
@@ -208,7 +187,7 @@ def fullyMasked : Family where
     return none ++ some ++ sparse
 
 /-- The causal mask on square sizes. -/
-def causal : Family where
+def causal : Family Case where
   name := "causal"
   about := "The causal mask: query i sees the keys up to its own. Off by one, the diagonal shows \
     it."
@@ -220,7 +199,7 @@ def causal : Family where
       randomCase s!"causal, {n} queries and keys" n n head_dim (mask := .causal)
 
 /-- q_len and kv_len differ. -/
-def unequalLengths : Family where
+def unequalLengths : Family Case where
   name := "unequal-lengths"
   about := "q_len differs from kv_len, with and without the causal mask (aligned top-left: query i \
     sees keys 0 to i)."
@@ -236,7 +215,7 @@ def unequalLengths : Family where
     return plain ++ causal
 
 /-- Scales other than 1. -/
-def scales : Family where
+def scales : Family Case where
   name := "scales"
   about := "Scales other than 1: omitted, applied twice, or replaced by 1/√head_dim, a scale shows."
   theoremId := "flash-eq-attention"
@@ -252,7 +231,7 @@ def scales : Family where
     return plain ++ causal
 
 /-- Rows longer than one tile of the largest kernels. -/
-def wideTiles : Family where
+def wideTiles : Family Case where
   name := "wide-tiles"
   about := "Rows that cross the edges of tiles of 64, 128, 256 and 512 keys: there, too, the state \
     must be rescaled, masks must hold and the last tile must count."
@@ -274,7 +253,7 @@ def wideTiles : Family where
     return rising ++ falling ++ last ++ masked ++ causal
 
 /-- The causal mask aligned bottom-right. -/
-def causalBottomRight : Family where
+def causalBottomRight : Family Case where
   name := "causal-bottom-right"
   about := "Causal with the last query at the last key, as flash-attention aligns it: with more \
     queries than keys the first see none. A top-left mask shows wherever the lengths differ."
@@ -284,8 +263,13 @@ def causalBottomRight : Family where
     randomCase ("causal, bottom-right, " ++ sizes q_len kv_len 4) q_len kv_len 4 2
       (mask := .causalBottomRight)
 
+/-- The bound of a window as text. -/
+def boundText : Option Nat → String
+  | none => "all"
+  | some n => toString n
+
 /-- Sliding windows in both alignments. -/
-def windows : Family where
+def windows : Family Case where
   name := "window"
   about := "Sliding windows with inclusive bounds, in both alignments: a bound that is off by one \
     on either side shows, and so does the wrong alignment."
@@ -294,20 +278,15 @@ def windows : Family where
     let shapes : List (Option Nat × Option Nat) :=
       [(some 0, some 0), (some 1, some 0), (some 2, some 1), (some 0, some 3), (none, some 1),
        (some 2, none), (some 5, some 0)]
-    let one (alignment : Alignment) (name : String) := each shapes fun (left, right) => do
+    let one (alignment : Alignment) := each shapes fun (left, right) => do
       let q_len := 3 + (← below 4)
       let kv_len := 4 + (← below 16)
-      randomCase s!"{name}, window of {text left} keys before and {text right} after" q_len kv_len 3
-        2 (mask := .window alignment left right)
-    return (← one .topLeft "top-left") ++ (← one .bottomRight "bottom-right")
-where
-  /-- A bound as text. -/
-  text : Option Nat → String
-    | none => "all"
-    | some n => toString n
+      randomCase s!"{alignmentName alignment}, window of {boundText left} keys before and \
+        {boundText right} after" q_len kv_len 3 2 (mask := .window alignment left right)
+    return (← one .topLeft) ++ (← one .bottomRight)
 
 /-- Padding at the end of the keys. -/
-def keyLengths : Family where
+def keyLengths : Family Case where
   name := "key-length"
   about := "Keys beyond a length are padding: they must have no influence, whatever they hold."
   theoremId := "key-padding"
@@ -316,7 +295,7 @@ def keyLengths : Family where
     randomCase s!"{length} of {kv_len} keys" 3 kv_len 4 2 (mask := .keyLength length)
 
 /-- Several documents in one sequence. -/
-def documents : Family where
+def documents : Family Case where
   name := "document"
   about := "Several documents packed into one sequence: a query sees the keys of its own only."
   theoremId := "document-mask"
@@ -329,7 +308,7 @@ def documents : Family where
         keys.length 4 2 (mask := .document queries keys)
 
 /-- Every family, in the order of the report. -/
-def families : List Family :=
+def families : List (Family Case) :=
   [smallRandom, oneKey, raggedTiles, largeSpread, equalScores, maximumMoves, maskedHoles,
    fullyMasked, causal, unequalLengths, scales, wideTiles, causalBottomRight, windows, keyLengths,
    documents]

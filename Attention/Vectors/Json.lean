@@ -35,10 +35,10 @@ def lines (indent : Nat) (xs : List String) : String :=
 /-- A matrix, a row to a line. -/
 def matrix (rows : List (List Rat)) : String := lines 5 (rows.map fun row => array (row.map rat))
 
-/-- The name of an alignment. -/
-def alignmentName : Alignment → String
-  | .topLeft => "top-left"
-  | .bottomRight => "bottom-right"
+/-- A number of keys; none: all. -/
+def bound : Option Nat → String
+  | none => "null"
+  | some n => toString n
 
 /-- A mask. -/
 def mask : MaskKind → String
@@ -46,41 +46,35 @@ def mask : MaskKind → String
   | .causal => object [("kind", str "causal")]
   | .causalBottomRight => object [("kind", str "causal-bottom-right")]
   | .window alignment left right =>
-    let bound : Option Nat → String
-      | none => "null"
-      | some n => toString n
     object [("kind", str "window"),
       ("alignment", str (alignmentName alignment)), ("left", bound left), ("right", bound right)]
   | .keyLength length => object [("kind", str "key-length"), ("length", toString length)]
+  | .keyPadding valid => object [("kind", str "key-padding"), ("valid", str (bits valid))]
   | .document queries keys =>
     object [("kind", str "document"), ("queries", array (queries.map toString)),
       ("keys", array (keys.map toString))]
   | .boolean rows =>
-    let text (row : List Bool) := String.ofList (row.map fun b => if b then '1' else '0')
-    object [("kind", str "boolean"), ("rows", lines 5 (rows.map fun row => str (text row)))]
+    object [("kind", str "boolean"), ("rows", lines 5 (rows.map fun row => str (bits row)))]
+where
+  /-- 1 for true. -/
+  bits (row : List Bool) : String := String.ofList (row.map fun b => if b then '1' else '0')
+
+/-- A number, or null. -/
+def optional : Option Rat → String
+  | none => "null"
+  | some x => rat x
 
 /-- The outcome of a row: one denominator for the whole output, and integer numerators. -/
 def rowResult (r : RowResult) : String :=
   let den : Nat := r.output.foldl (fun n x => Nat.lcm n x.den) 1
   let numerators := r.output.map fun x => rat (x * den)
-  object [
-    ("max", match r.max with | none => "null" | some m => rat m),
+  let exact := match r.logSumExp with
+    | none => []
+    | some L => [("log2_sum_exp", rat L)]
+  object <| [
+    ("max", optional (r.max.map fun (m : Int) => (m : Rat))),
     ("denominator", rat r.denominator),
-    ("output", object [("denominator", rat den), ("numerators", array numerators)])]
-
-/-- Fields as an object over several lines. -/
-def tall (fields : List (String × String)) : String :=
-  "  {" ++ ",\n   ".intercalate (fields.map fun (name, value) => str name ++ ": " ++ value) ++ "}"
-
-/-- A case with its outcome. -/
-def vector (id theoremId : String) (c : Case) (rows : List RowResult) : String :=
-  let ints (rows : List (List Int)) := matrix (rows.map fun row => row.map Rat.ofInt)
-  tall [
-    ("id", str id), ("lean", str "Attention.Spec.attention"), ("theorem", str theoremId),
-    ("reason", str c.reason), ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
-    ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim),
-    ("scale", rat c.scale), ("q", ints c.q), ("k", ints c.k), ("v", matrix c.v),
-    ("mask", mask c.mask), ("expected", lines 5 (rows.map rowResult))]
+    ("output", object [("denominator", rat den), ("numerators", array numerators)])] ++ exact
 
 /-- Bounds of numbers, as integers over one power of two. -/
 def bounds (xs : List (Int × Int)) : List (String × String) :=
@@ -93,21 +87,41 @@ def enclosedRow (r : EnclosedRow) : String :=
     | some (lo, hi) => object [("lower", rat lo), ("upper", rat hi)]
   object [("log_sum_exp", lse), ("output", object (bounds r.output))]
 
-/-- A case of the natural exponential with its outcome. -/
-def naturalVector (id : String) (c : NaturalCase) (rows : List EnclosedRow) : String :=
-  tall [
-    ("id", str id), ("lean", str "Attention.Spec.attention"), ("theorem", str "enclosure-sound"),
-    ("reason", str c.reason), ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
+/-- A vector: what all have in common, and its own fields, one to a line. -/
+def vector (id lean theoremId reason : String) (fields : List (String × String)) : String :=
+  let all := [("id", str id), ("lean", str lean), ("theorem", str theoremId),
+    ("reason", str reason)] ++ fields
+  "  {" ++ ",\n   ".intercalate (all.map fun (name, value) => str name ++ ": " ++ value) ++ "}"
+
+/-- A case of attention over the exact model, with its outcome. -/
+def attention (id theoremId : String) (c : Case) (rows : List RowResult) : String :=
+  vector id c.algorithm.leanName theoremId c.reason [
+    ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
+    ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim),
+    ("scale", rat c.scale), ("q", matrix (rats c.q)), ("k", matrix (rats c.k)), ("v", matrix c.v),
+    ("mask", mask c.mask), ("expected", lines 5 (rows.map rowResult))]
+
+/-- A case of attention with the natural exponential, with its outcome. -/
+def naturalAttention (id theoremId : String) (c : NaturalCase) (rows : List EnclosedRow) : String :=
+  let given := [
+    ("softcap", c.softcap.map rat),
+    ("alibi", c.alibi.map fun (alignment, slope) =>
+      object [("alignment", str (alignmentName alignment)), ("slope", rat slope)]),
+    ("bias", c.bias.map fun rows => lines 5 (rows.map fun row => array (row.map optional))),
+    ("sink", c.sink.map rat)]
+  vector id c.leanName theoremId c.reason <| [
+    ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
     ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim),
     ("scale", match c.scale with | none => str "default" | some s => rat s),
-    ("q", matrix c.q), ("k", matrix c.k), ("v", matrix c.v),
-    ("mask", mask c.mask), ("expected", lines 5 (rows.map enclosedRow))]
+    ("q", matrix c.q), ("k", matrix c.k), ("v", matrix c.v), ("mask", mask c.mask)]
+    ++ given.filterMap (fun (name, value) => value.map (name, ·))
+    ++ [("expected", lines 5 (rows.map enclosedRow))]
 
 /-- A whole file. -/
-def file (family about model : String) (vectors : List String) : String :=
+def file (family about operation model : String) (vectors : List String) : String :=
   let fields := [
     ("format", str "attention-vectors-1"), ("family", str family), ("about", str about),
-    ("operation", str "attention"), ("model", str model)]
+    ("operation", str operation), ("model", str model)]
   let head := fields.map fun (name, value) => str name ++ ": " ++ value ++ ",\n "
   "{" ++ String.join head ++ "\"vectors\": [\n" ++ ",\n".intercalate vectors ++ "\n]}\n"
 

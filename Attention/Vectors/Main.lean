@@ -1,7 +1,10 @@
 module
 
+public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.NaturalFamilies
-public import Attention.Vectors.Json
+public import Attention.Vectors.OperationFamilies
+public import Attention.Vectors.OperationJson
+public import Attention.Vectors.StateFamilies
 
 public section
 
@@ -27,37 +30,48 @@ def vectors {α : Type} (name : String) (vector : String → α → Except Strin
     | .ok text => return text :: (← vectors name vector (i + 1) cases)
 
 /-- Writes the file of a family. -/
-def writeFile (folder : System.FilePath) (name about model : String) :
-    Except String (List String) → IO Unit
+def writeFile {Case : Type} (folder : System.FilePath) (family : Family Case)
+    (operation model : String) : Except String (List String) → IO Unit
   | .error e => throw (IO.userError e)
   | .ok vs => do
-    IO.FS.writeFile (folder / (name ++ ".json")) (Json.file name about model vs)
-    IO.println s!"{name}: {vs.length} vectors"
+    IO.FS.writeFile (folder / (family.name ++ ".json"))
+      (Json.file family.name family.about operation model vs)
+    IO.println s!"{family.name}: {vs.length} vectors"
 
-/-- Writes the file of each family; the seed of a family is its place in the list, so a new family
-at the end changes no other. -/
-def write (folder : System.FilePath) (seed : Nat) : List Family → IO Unit
+/-- Writes the file of each family. The seed of a family is its place in the list, counted from
+`seed`, so a new family at the end changes no other. -/
+def write {Case : Type} (folder : System.FilePath) (operation model : String)
+    (vector : String → String → Case → Except String String) (seed : Nat) :
+    List (Family Case) → IO Unit
   | [] => return ()
   | family :: rest => do
-    let (cases, _) := family.cases.run (1 + seed)
-    writeFile folder family.name family.about "exact" <| vectors family.name
-      (fun id c => do return Json.vector id family.theoremId c (← c.run)) 0 cases
-    write folder (seed + 1) rest
-
-/-- The same for the families of the natural exponential, which have seeds of their own. -/
-def writeNatural (folder : System.FilePath) (seed : Nat) : List NaturalFamily → IO Unit
-  | [] => return ()
-  | family :: rest => do
-    let (cases, _) := family.cases.run (1000 + seed)
-    writeFile folder family.name family.about "natural" <| vectors family.name
-      (fun id c => do return Json.naturalVector id c (← c.run)) 0 cases
-    writeNatural folder (seed + 1) rest
+    let (cases, _) := family.cases.run seed
+    writeFile folder family operation model
+      (vectors family.name (vector · family.theoremId) 0 cases)
+    write folder operation model vector (seed + 1) rest
 
 /-- Entry point: one argument, an existing folder. -/
 def main : List String → IO Unit
   | [folder] => do
-    write folder 0 families
-    writeNatural folder 0 naturalFamilies
+    write folder "attention" "exact" (fun id th c => return Json.attention id th c (← c.run)) 1
+      (families ++ algorithmFamilies)
+    write folder "attention" "natural"
+      (fun id th c => return Json.naturalAttention id th c (← c.run)) 1000 naturalFamilies
+    write folder "grouped-query" "exact"
+      (fun id th c => return Json.groupedQuery id th c (← c.run)) 2000
+      [groupedQueries, groupedQueriesPacked]
+    write folder "varlen" "exact" (fun id th c => return Json.varlen id th c (← c.run)) 3000
+      [varlens, varlensSliced]
+    write folder "paged" "exact" (fun id th c => return Json.paged id th c (← c.run)) 4000 [pageds]
+    write folder "cascade" "exact" (fun id th c => return Json.cascade id th c (← c.run)) 5000
+      [cascades]
+    write folder "merge" "exact" (fun id th c => return Json.merge id th c (← c.run)) 6000 [merges]
+    write folder "cache" "exact" (fun id th c => return Json.cache id th c (← c.run)) 7000
+      [cacheEdits, cacheWindows]
+    write folder "combine" "natural" (fun id th c => return Json.combine id th c (← c.run)) 8000
+      [combines]
+    write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c) 9000
+      [tileBounds]
   | args => throw (IO.userError s!"expected one argument, an existing folder, got {args.length}")
 
 end Attention.Vectors.Main

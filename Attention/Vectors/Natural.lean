@@ -1,14 +1,16 @@
 module
 
 public import Attention.Model.Interval
+public import Attention.Spec.ScoreMods
+public import Attention.Spec.Sink
 public import Attention.Vectors.Case
 
 public section
 
 /-! # One case of the natural exponential: inputs, and bounds of what the Spec makes of them
 
-`attention` is run over intervals (`Attention.Model.Interval`); the theorem `enclosure-sound` says
-that its result contains the true one. -/
+The Spec is run over intervals (`Attention.Model.Interval`); the theorem `enclosure-sound` says that
+the result contains the true one. -/
 
 namespace Attention.Vectors
 
@@ -32,6 +34,14 @@ structure NaturalCase where
   v : List (List Rat)
   /-- Which keys each query may attend to. -/
   mask : MaskKind := .none
+  /-- The bound of the scores; none: unbounded. -/
+  softcap : Option Rat := none
+  /-- Where query 0 stands, and how much a score loses with each step of distance. -/
+  alibi : Option (Alignment × Rat) := none
+  /-- A number to add to each score; none: masked. -/
+  bias : Option (List (List (Option Rat))) := none
+  /-- One more score in every softmax, without a value. -/
+  sink : Option Rat := none
 
 /-- The enclosed outcome for one query: bounds as integers over 2 ^ `published`. -/
 structure EnclosedRow where
@@ -42,7 +52,7 @@ structure EnclosedRow where
 
 /-- The precision that is computed with: exponentials between exp (−100) and exp 100 have a relative
 width of at most 2 ^ −110 in it. -/
-def working : Nat := 384
+@[expose] def working : Nat := 384
 
 /-- The precision that bounds are written down with. -/
 def published : Nat := 128
@@ -57,40 +67,54 @@ def toBounds : Interval working → Except String (Int × Int)
     let unit : Int := 2 ^ (working - published)
     .ok (lo / unit, Interval.ceilDiv hi unit)
 
-/-- Bounds of each of a list of intervals. -/
-def allBounds : List (Interval working) → Except String (List (Int × Int))
-  | [] => .ok []
-  | I :: rest => do return (← toBounds I) :: (← allBounds rest)
+/-- The enclosed outcome of a row: `Interval.log` of the denominator beside an output that was
+computed. -/
+def enclosedRow {d : Nat} (scores : List (Option (Interval working)))
+    (output : Vec (Interval working) d) : Except String EnclosedRow := do
+  let lse ← if scores.all (·.isNone) then pure none else
+    some <$> toBounds (Interval.log (denominator scores))
+  return { logSumExp := lse, output := ← output.toList.mapM toBounds }
 
 namespace NaturalCase
 
-/-- Runs the Spec over intervals: `attention` for the outputs, `denominator` for the log-sum-exp. -/
+/-- The name of the definition that is run. -/
+def leanName (c : NaturalCase) : String :=
+  if c.sink.isSome then "Attention.Spec.attentionSink" else "Attention.Spec.attention"
+
+/-- What becomes of a score: softcap, ALiBi, bias, mask, in this order. -/
+def modify (c : NaturalCase) (q_len kv_len : Nat) : ScoreMod (Interval working) q_len kv_len :=
+  let same : ScoreMod (Interval working) q_len kv_len := fun _ _ s => some s
+  let softcap := c.softcap.elim same fun cap => ScoreMod.softcap (ofRat cap)
+  let alibi := c.alibi.elim same fun (alignment, slope) => ScoreMod.alibi alignment (ofRat slope)
+  let bias := c.bias.elim same fun rows =>
+    ScoreMod.bias (Vec.ofFn fun i => Vec.ofFn fun j => ((rows[i.val]!)[j.val]!).map ofRat)
+  softcap.andThen (alibi.andThen (bias.andThen c.mask.toMask.toScoreMod))
+
+/-- Every number that is given. -/
+def numbers (c : NaturalCase) : List Rat :=
+  c.q.flatten ++ c.k.flatten ++ c.v.flatten ++ c.scale.toList ++ c.softcap.toList
+    ++ c.alibi.toList.map (·.2) ++ (c.bias.getD []).flatten.filterMap id ++ c.sink.toList
+
+/-- Runs the Spec over intervals. -/
 def run (c : NaturalCase) : Except String (List EnclosedRow) := do
-  unless (c.q.flatten ++ c.k.flatten ++ c.v.flatten).all exactInBf16 do
-    throw "an input is not exact in bfloat16"
-  unless c.scale.all exactInBf16 do
-    throw "the scale is not exact in bfloat16"
+  checkExact c.numbers
   let Q ← toMatrix c.q.length c.head_dim (c.q.map (·.map ofRat))
   let K ← toMatrix c.k.length c.head_dim (c.k.map (·.map ofRat))
   let V ← toMatrix c.k.length c.value_dim (c.v.map (·.map ofRat))
   let scale : Interval working := match c.scale with
     | none => Interval.invSqrt c.head_dim
     | some s => ofRat s
-  let modify : ScoreMod (Interval working) c.q.length c.k.length := c.mask.toMask.toScoreMod
-  let O : Matrix (Interval working) _ _ := attention scale modify Q K V
-  rows (List.finRange c.q.length) fun i => do
-    let keys := scored scale modify Q K V i (List.finRange c.k.length)
-    let scores := keys.map (·.score)
-    let lse ← if scores.all (·.isNone) then pure none else
-      some <$> toBounds (Interval.log (denominator scores))
-    return { logSumExp := lse, output := ← allBounds O[i].toList }
-where
-  /-- The outcomes of some queries. -/
-  rows {n : Nat} (queries : List (Fin n)) (row : Fin n → Except String EnclosedRow) :
-      Except String (List EnclosedRow) :=
-    match queries with
-    | [] => .ok []
-    | i :: rest => do return (← row i) :: (← rows rest row)
+  let modify := c.modify c.q.length c.k.length
+  let rows := (List.finRange c.q.length).map fun i =>
+    scored (R := Interval working) scale modify Q K V i (List.finRange c.k.length)
+  match c.sink.map ofRat with
+  | none =>
+    let O := attention scale modify Q K V
+    (rows.zip O.toList).mapM fun (row, output) => enclosedRow (row.map (·.score)) output
+  | some sink =>
+    let O := attentionSink scale modify sink Q K V
+    (rows.zip O.toList).mapM fun (row, output) =>
+      enclosedRow ((withSink sink row).map (·.score)) output
 
 end NaturalCase
 

@@ -18,7 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from bridge.conformance import emulated
 from bridge.conformance.batch import Batch, array
 from bridge.conformance.profile import Denominator, Profile
-from bridge.vectors.model import Vector
+from bridge.vectors.model import AttentionVector
 
 Part = Literal["output", "lse"]
 ALL_DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -36,13 +36,17 @@ class Outputs:
 class Adapter(Protocol):
     """How the conformance run calls one attention function.
 
-    name: for reports and the command line. dtypes: names of the input dtypes that it takes.
+    name: for reports and the command line. dtypes: names of the input dtypes that it takes. takes:
+    which of softcap, alibi, bias and sink it takes.
     """
 
     name: str
     dtypes: tuple[str, ...]
+    takes: frozenset[str]
 
-    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
         """Why this part of the vector's result is not judged; None if it is."""
 
     def profile(self, dtype: str, device: str) -> Profile:
@@ -67,8 +71,11 @@ class _Builtin:
     name = ""
     source: str | None = None
     dtypes: tuple[str, ...] = ALL_DTYPES
+    takes: frozenset[str] = frozenset()
 
-    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
         return None
 
 
@@ -196,7 +203,9 @@ class PyimplTriton(_Builtin):
             self._module = importlib.import_module(self.source)
         return self._module
 
-    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
         try:
             module = self.module
         except ImportError as error:
@@ -251,7 +260,9 @@ class SdpaMath(_Builtin):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.sdpa_math(dtype, reduced=self.reduced)
 
-    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
         if self.reduced and dtype == "float16" and _largest_score(vector) > 60000:
             return "a score is beyond the largest float16, in which this backend stores scores"
         return None
@@ -266,7 +277,7 @@ class SdpaMath(_Builtin):
             cuda.allow_fp16_bf16_reduction_math_sdp(before)
 
 
-def _largest_score(vector: Vector) -> float:
+def _largest_score(vector: AttentionVector) -> float:
     products = np.abs(array(vector.q) @ array(vector.k).T)
     return abs(vector.natural_scale) * float(products.max())
 
@@ -284,7 +295,9 @@ class SdpaFlash(_Builtin):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.sdpa_flash(dtype)
 
-    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
         if not device.startswith("cpu"):
             if dtype not in ("float16", "bfloat16"):
                 return f"takes float16 and bfloat16 on a GPU, not {dtype}"
@@ -351,9 +364,11 @@ class OutputOnly:
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
-        self.name, self.dtypes = adapter.name, adapter.dtypes
+        self.name, self.dtypes, self.takes = adapter.name, adapter.dtypes, adapter.takes
 
-    def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
         return self.adapter.not_covered(vector, dtype, device, part)
 
     def profile(self, dtype: str, device: str) -> Profile:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bridge.vectors.model import Matrix, Vector
+from bridge.vectors.model import AttentionVector, Matrix
 
 DTYPES: dict[str, torch.dtype] = {
     "float64": torch.float64,
@@ -34,7 +34,7 @@ class Batch:
     default_scale: whether that is 1/√head_dim because the vectors give none.
     """
 
-    vectors: tuple[Vector, ...]
+    vectors: tuple[AttentionVector, ...]
     query: Tensor
     key: Tensor
     value: Tensor
@@ -85,13 +85,13 @@ def array(matrix: Matrix) -> Array:
     return np.array([[float(x) for x in row] for row in matrix], dtype=np.float64)
 
 
-def visible(vector: Vector) -> NDArray[np.bool_]:
+def visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """Which key each query may attend to: [q_len, kv_len]."""
     rows, columns = range(vector.q_len), range(vector.kv_len)
     return np.array([[vector.mask.visible(i, j) for j in columns] for i in rows], dtype=bool)
 
 
-def exactly(vector: Vector) -> Exactly:
+def exactly(vector: AttentionVector) -> Exactly:
     """The exact results of a vector."""
     rows = vector.expected
     high = np.array([[float(x) for x in row.output] for row in rows], dtype=np.float64)
@@ -110,10 +110,10 @@ def exactly(vector: Vector) -> Exactly:
 
 
 def batches(
-    vectors: Iterable[Vector], dtype: str, device: str, largest: int = 64
+    vectors: Iterable[AttentionVector], dtype: str, device: str, largest: int = 64
 ) -> Iterator[Batch]:
     """The vectors in groups of one shape, mask kind, model and scale, of at most `largest`."""
-    groups: dict[tuple[object, ...], list[Vector]] = {}
+    groups: dict[tuple[object, ...], list[AttentionVector]] = {}
     for vector in vectors:
         key = (
             vector.q_len,
@@ -130,7 +130,7 @@ def batches(
             yield stack(tuple(group[start : start + largest]), dtype, device)
 
 
-def stack(vectors: tuple[Vector, ...], dtype: str, device: str) -> Batch:
+def stack(vectors: tuple[AttentionVector, ...], dtype: str, device: str) -> Batch:
     """One batch of vectors that have the same shape, mask kind and scale."""
 
     def tensor(matrices: list[Matrix]) -> Tensor:

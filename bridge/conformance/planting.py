@@ -27,7 +27,7 @@ from bridge.conformance.adapters import (
     interpret_without_gpu,
 )
 from bridge.conformance.run import Element, VectorResult, plain, run
-from bridge.vectors.model import Family, Vector
+from bridge.vectors.model import AttentionVector, Family
 
 T = TypeVar("T")
 
@@ -148,16 +148,21 @@ def planted(fault: Fault) -> Iterator[ModuleType]:
 
 
 def _ordered(fault: Fault, families: Iterable[Family]) -> list[Family]:
-    """The families with the promising first; in each, vectors that can show the fault, small
-    first."""
+    """The families of attention with the promising first; in each, vectors that can show the fault,
+    small first."""
     rank = {name: n for n, name in enumerate(fault.promising)}
 
-    def key(vector: Vector) -> tuple[bool, int]:
+    def key(vector: AttentionVector) -> tuple[bool, int]:
         cost = vector.q_len * vector.kv_len * (vector.head_dim + vector.value_dim)
         return fault.several_tiles and vector.kv_len <= 16, cost
 
-    ordered = sorted(families, key=lambda f: rank.get(f.name, len(rank)))
-    return [replace(f, vectors=tuple(sorted(f.vectors, key=key))) for f in ordered]
+    found = []
+    for family in sorted(families, key=lambda f: rank.get(f.name, len(rank))):
+        vectors = [v for v in family.vectors if isinstance(v, AttentionVector)]
+        if vectors:
+            vectors.sort(key=key)
+            found.append(replace(family, vectors=tuple(vectors)))
+    return found
 
 
 def _first_failure(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bridge.conformance.adapters import Adapter, Outputs, Part
 from bridge.conformance.allowance import attention_allowance, lse_allowance
 from bridge.conformance.batch import DTYPES, Batch, array, batches, exactly, visible
-from bridge.vectors.model import Family, Vector
+from bridge.vectors.model import AttentionVector, Family, Vector
 
 Array = NDArray[np.float64]
 Status = Literal["passed", "failed", "not covered"]
@@ -157,10 +157,15 @@ def run(adapter: Adapter, families: Iterable[Family], dtype: str, device: str = 
     results: dict[str, VectorResult] = {}
     covered = []
     for vector in vectors:
-        reason = adapter.not_covered(vector, dtype, device, "output") or _inexact(vector, dtype)
-        if reason is None:
-            covered.append(vector)
+        if not isinstance(vector, AttentionVector):
+            reason: str | None = "is not about attention of plain tensors"
         else:
+            reason = _not_taken(adapter, vector)
+            reason = reason or adapter.not_covered(vector, dtype, device, "output")
+            reason = reason or _inexact(vector, dtype)
+            if reason is None:
+                covered.append(vector)
+        if reason is not None:
             results[vector.id] = _result(vector, "not covered", reason=reason)
     for batch in batches(covered, dtype, device):
         for result in _run_batch(adapter, batch, dtype, device):
@@ -174,7 +179,12 @@ def _result(vector: Vector, status: Status, **more: Any) -> VectorResult:
     return VectorResult(vector.id, vector.family, vector.theorem, status, **more)
 
 
-def _inexact(vector: Vector, dtype: str) -> str | None:
+def _not_taken(adapter: Adapter, vector: AttentionVector) -> str | None:
+    missing = sorted(vector.options - adapter.takes)
+    return f"takes no {' and no '.join(missing)}" if missing else None
+
+
+def _inexact(vector: AttentionVector, dtype: str) -> str | None:
     for matrix in (vector.q, vector.k, vector.v):
         numbers = torch.from_numpy(array(matrix))
         if not torch.equal(numbers, numbers.to(DTYPES[dtype]).double()):

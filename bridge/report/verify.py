@@ -26,7 +26,8 @@ from bridge.report.theorems import Headline, SourceError
 from bridge.toolchain import Lean, ToolchainError, find
 from bridge.toolchain.messages import ModuleResult
 from bridge.vectors import exact, generate
-from bridge.vectors.load import VectorError, load
+from bridge.vectors.fields import VectorError
+from bridge.vectors.load import load
 from bridge.vectors.model import Family
 from pyimpl._implements import implementations
 

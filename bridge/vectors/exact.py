@@ -1,34 +1,51 @@
 """Attention from its mathematical definition: a second derivation, in exact arithmetic where
 exp k = 2^k, and to 70 digits where it is the natural exponential.
 
-Nothing here knows of maxima, tiles, rescaling or intervals, which is what the Lean definitions are
-about. With weight exp (scale·⟨q, k⟩) for each unmasked key, the output is Σ weight·v / Σ weight.
+Nothing here knows of tiles, rescaling, merging or intervals, which is what the Lean definitions are
+about. With weight exp (score) for each unmasked key, the output is Σ weight·v / Σ weight; every
+operation comes to that, by the layout of its inputs alone.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from bridge.vectors.model import BOUNDS_UNIT, EnclosedRow, Row, Vector
+from bridge.vectors.model import (
+    BOUNDS_UNIT,
+    AttentionVector,
+    EnclosedRow,
+    Row,
+    State,
+    Vector,
+)
+from bridge.vectors.operations import (
+    CacheVector,
+    CombineVector,
+    Key,
+    LaidOutVector,
+    MergeVector,
+    TileBoundsVector,
+)
 
 _DIGITS = 70
 # What rounding to 70 digits can have done to a result of moderate size.
 _ROUNDED = Decimal("1e-60")
 
 
-def visible_keys(vector: Vector, i: int) -> list[int]:
+def visible_keys(vector: AttentionVector, i: int) -> list[int]:
     """The keys that query i may attend to."""
-    return [j for j in range(vector.kv_len) if vector.mask.visible(i, j)]
+    return [j for j in range(vector.kv_len) if vector.visible(i, j)]
 
 
-def product(vector: Vector, i: int, j: int) -> Fraction:
+def product(vector: AttentionVector, i: int, j: int) -> Fraction:
     """⟨qᵢ, kⱼ⟩."""
     return Fraction(sum(a * b for a, b in zip(vector.q[i], vector.k[j], strict=True)))
 
 
-def attention_row(vector: Vector, i: int) -> Row:
+def attention_row(vector: AttentionVector, i: int) -> Row:
     """The exact result for query i of a vector, from its inputs alone.
 
     Raises ValueError where a score is not an integer: 2^s would be irrational.
@@ -59,28 +76,86 @@ def attention_row(vector: Vector, i: int) -> Row:
     )
 
 
-def attention(vector: Vector) -> tuple[Row, ...]:
+def attention(vector: AttentionVector) -> tuple[Row, ...]:
     """The exact result for every query."""
     return tuple(attention_row(vector, i) for i in range(vector.q_len))
 
 
-def natural_row(vector: Vector, i: int) -> tuple[list[Decimal], Decimal]:
+def natural_score(vector: AttentionVector, i: int, j: int) -> Decimal:
+    """The score of query i and a visible key j, in the precision of the context."""
+    if vector.scale is None:
+        scale = 1 / Decimal(vector.head_dim).sqrt()
+    else:
+        scale = _decimal(Fraction(vector.scale))
+    score = scale * _decimal(product(vector, i, j))
+    if vector.softcap is not None:
+        cap = _decimal(Fraction(vector.softcap))
+        e = (2 * score / cap).exp()
+        score = cap * (e - 1) / (e + 1)
+    if vector.alibi is not None:
+        score -= _decimal(Fraction(vector.alibi.slope)) * abs(i + vector.alibi.shift - j)
+    if vector.bias is not None:
+        score += _decimal(Fraction(vector.bias[i][j] or 0))
+    return score
+
+
+def natural_row(vector: AttentionVector, i: int) -> tuple[list[Decimal], Decimal]:
     """Output and log-sum-exp for query i under the natural exponential, to about 65 digits."""
     keys = visible_keys(vector, i)
     with localcontext(prec=_DIGITS):
-        if not keys:
+        if not keys and vector.sink is None:
             return [Decimal(0)] * vector.value_dim, Decimal("-Infinity")
-        if vector.scale is None:
-            scale = 1 / Decimal(vector.head_dim).sqrt()
-        else:
-            scale = _decimal(Fraction(vector.scale))
-        weights = {j: (scale * _decimal(product(vector, i, j))).exp() for j in keys}
+        weights = {j: natural_score(vector, i, j).exp() for j in keys}
         total = sum(weights.values(), Decimal(0))
+        if vector.sink is not None:
+            total += _decimal(Fraction(vector.sink)).exp()
         outputs = [
             sum((weights[j] * _decimal(Fraction(vector.v[j][c])) for j in keys), Decimal(0)) / total
             for c in range(vector.value_dim)
         ]
         return outputs, total.ln()
+
+
+def state_of(keys: Sequence[Key], m: int | None, value_dim: int) -> State:
+    """The state of these keys with weights that refer to the score m."""
+    if m is None:
+        return State(None, 0, (0,) * value_dim)
+    weights = [Fraction(0) if key.score is None else Fraction(2) ** (key.score - m) for key in keys]
+    pairs = list(zip(weights, keys, strict=True))
+    o = tuple(sum((w * key.value[c] for w, key in pairs), Fraction(0)) for c in range(value_dim))
+    return State(m, sum(weights, Fraction(0)), o)
+
+
+def largest_score(keys: Iterable[Key]) -> int | None:
+    """The largest score of the unmasked keys; None without any."""
+    return max((key.score for key in keys if key.score is not None), default=None)
+
+
+def cache_states(vector: CacheVector) -> list[State]:
+    """The states at the beginning and after each edit; m is the largest score up to then."""
+    held, seen = list(vector.keys), list(vector.keys)
+    states = [state_of(held, largest_score(seen), vector.value_dim)]
+    for edit in vector.edits:
+        held = edit.apply(held)
+        if edit.key is not None:
+            seen.append(edit.key)
+        states.append(state_of(held, largest_score(seen), vector.value_dim))
+    return states
+
+
+def tile_letters(vector: TileBoundsVector) -> list[str]:
+    """Pair by pair: "-" where no real query of the tile sees a real key of the other, "u" where
+    each sees each, "m" otherwise."""
+
+    def letter(t: int, u: int) -> str:
+        rows = range(t * vector.block_m, min((t + 1) * vector.block_m, vector.q_len))
+        keys = range(u * vector.block_n, min((u + 1) * vector.block_n, vector.kv_len))
+        seen = [vector.mask.visible(i, j) for i in rows for j in keys]
+        return "u" if all(seen) else "m" if any(seen) else "-"
+
+    q_tiles = range(-(-vector.q_len // vector.block_m))
+    kv_tiles = range(-(-vector.kv_len // vector.block_n))
+    return ["".join(letter(t, u) for u in kv_tiles) for t in q_tiles]
 
 
 def _decimal(x: Fraction) -> Decimal:
@@ -89,6 +164,35 @@ def _decimal(x: Fraction) -> Decimal:
 
 def disagreements(vector: Vector) -> list[str]:
     """One sentence for every number of the vector that is not what the definition gives."""
+    match vector:
+        case AttentionVector():
+            return _wrong_rows(vector)
+        case LaidOutVector():
+            return [wrong for problem in vector.attentions() for wrong in _wrong_rows(problem)]
+        case CombineVector():
+            return _wrong_rows(vector.attention())
+        case MergeVector():
+            keys = vector.keys()
+            right = state_of(keys, largest_score(keys), vector.value_dim)
+            return _wrong(vector, [("expected", vector.expected, right)])
+        case CacheVector():
+            states = zip(vector.expected, cache_states(vector), strict=True)
+            return _wrong(vector, [(f"expected[{n}]", *pair) for n, pair in enumerate(states)])
+        case TileBoundsVector():
+            letters = zip(vector.expected, tile_letters(vector), strict=True)
+            return _wrong(vector, [(f"expected[{t}]", *pair) for t, pair in enumerate(letters)])
+    raise TypeError(f"there is no way to recompute a {type(vector).__name__}")
+
+
+def _wrong(vector: Vector, pairs: Iterable[tuple[str, object, object]]) -> list[str]:
+    return [
+        f"{vector.id}: {name} is {got}, should be {want}."
+        for name, got, want in pairs
+        if got != want
+    ]
+
+
+def _wrong_rows(vector: AttentionVector) -> list[str]:
     found = []
     for i, row in enumerate(vector.expected):
         problems = (
@@ -98,7 +202,7 @@ def disagreements(vector: Vector) -> list[str]:
     return found
 
 
-def _wrong_exactly(vector: Vector, i: int, row: Row) -> list[str]:
+def _wrong_exactly(vector: AttentionVector, i: int, row: Row) -> list[str]:
     right = attention_row(vector, i)
     pairs: list[tuple[str, object, object]] = [
         ("max", row.max, right.max),
@@ -109,7 +213,7 @@ def _wrong_exactly(vector: Vector, i: int, row: Row) -> list[str]:
     return [f"{name} is {got}, should be {want}" for name, got, want in pairs if got != want]
 
 
-def _outside(vector: Vector, i: int, row: EnclosedRow) -> list[str]:
+def _outside(vector: AttentionVector, i: int, row: EnclosedRow) -> list[str]:
     outputs, log_sum_exp = natural_row(vector, i)
     named = [
         (f"output[{c}]", x, lo, hi)

@@ -14,7 +14,14 @@ Matrix = tuple[tuple[Exact, ...], ...]
 # Digits of a log-sum-exp: float64 has 17.
 _DIGITS = 50
 MaskKind = Literal[
-    "none", "causal", "causal-bottom-right", "window", "key-length", "document", "boolean"
+    "none",
+    "causal",
+    "causal-bottom-right",
+    "window",
+    "key-length",
+    "key-padding",
+    "document",
+    "boolean",
 ]
 Model = Literal["exact", "natural"]
 # The bounds of an enclosed result are integers over this.
@@ -28,7 +35,8 @@ class Mask:
     rows: of kind "boolean", rows[i][j]. shift: where query 0 stands on the axis of the keys, of
     kinds "causal-bottom-right" and "window"; left, right: of kind "window", how many keys on each
     side are visible, None: all. length: of kind "key-length", how many keys are no padding.
-    queries, keys: of kind "document", the document of each.
+    valid: of kind "key-padding", which keys are none. queries, keys: of kind "document", the
+    document of each.
     """
 
     kind: MaskKind
@@ -37,6 +45,7 @@ class Mask:
     left: int | None = None
     right: int | None = None
     length: int = 0
+    valid: tuple[bool, ...] = ()
     queries: tuple[int, ...] = ()
     keys: tuple[int, ...] = ()
 
@@ -56,6 +65,8 @@ class Mask:
                 )
             case "key-length":
                 return j < self.length
+            case "key-padding":
+                return self.valid[j]
             case "document":
                 return self.queries[i] == self.keys[j]
             case "boolean":
@@ -69,12 +80,14 @@ class Row:
     max: the largest unmasked score, None if every key is masked.
     denominator: Σ 2^(s − max) over the unmasked keys; 0 if there is none.
     output_denominator, numerators: output j is numerators[j] / output_denominator.
+    log2_sum_exp: log₂ Σ 2^s, where the vector is about it and it is an integer.
     """
 
     max: int | None
     denominator: Exact
     output_denominator: int
     numerators: tuple[int, ...]
+    log2_sum_exp: int | None = None
 
     uncertainty = Fraction(0)
 
@@ -141,13 +154,20 @@ class EnclosedRow:
 
 
 @dataclass(frozen=True)
-class Vector:
-    """One input of attention with its result, and why it exists.
+class State:
+    """The exact state (m, l, o) of one query, where exp k = 2^k: m is the score that weights refer
+    to, None before the first; l = Σ 2^(s − m); o = Σ 2^(s − m)·v."""
 
-    q: [q_len][head_dim]; k: [kv_len][head_dim]; v: [kv_len][value_dim]; expected: [q_len]. A score
-    is scale·⟨q, k⟩; a scale of None is 1/√head_dim. Model "exact": the weight of a score is
-    2^score, which a kernel computes with scale × ln 2. Model "natural": it is e^score.
-    """
+    m: int | None
+    l: Exact
+    o: tuple[Exact, ...]
+
+
+@dataclass(frozen=True)
+class Vector:
+    """What the vectors of all operations have in common: `lean` names the definition that was run,
+    `theorem` the one that says what it yields. Model "exact": the weight of a score is 2^score,
+    which a kernel computes with scale × ln 2. Model "natural": it is e^score."""
 
     id: str
     family: str
@@ -155,6 +175,26 @@ class Vector:
     theorem: str
     reason: str
     model: Model
+
+
+@dataclass(frozen=True)
+class Alibi:
+    """slope·|i + shift − j| is taken from the score of query i and key j."""
+
+    slope: Exact
+    shift: int
+
+
+@dataclass(frozen=True)
+class AttentionVector(Vector):
+    """One input of attention with its result.
+
+    q: [q_len][head_dim]; k: [kv_len][head_dim]; v: [kv_len][value_dim]; expected: [q_len]. A score
+    is scale·⟨q, k⟩, a scale of None being 1/√head_dim; then cap·tanh(score / cap) for a softcap;
+    then `alibi`; then the entry of bias, [q_len][kv_len], None masking the pair; then the mask. A
+    sink is one more score in every softmax, without a value.
+    """
+
     q_len: int
     kv_len: int
     head_dim: int
@@ -165,6 +205,21 @@ class Vector:
     v: Matrix
     mask: Mask
     expected: tuple[Row | EnclosedRow, ...]
+    softcap: Exact | None = None
+    alibi: Alibi | None = None
+    bias: tuple[tuple[Exact | None, ...], ...] | None = None
+    sink: Exact | None = None
+
+    @property
+    def options(self) -> frozenset[str]:
+        """Which of softcap, alibi, bias and sink are given."""
+        names = ("softcap", "alibi", "bias", "sink")
+        return frozenset(name for name in names if getattr(self, name) is not None)
+
+    def visible(self, i: int, j: int) -> bool:
+        """Whether query i may attend to key j."""
+        hidden = self.bias is not None and self.bias[i][j] is None
+        return not hidden and self.mask.visible(i, j)
 
     @property
     def natural_scale(self) -> float:

@@ -8,11 +8,11 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from bridge.vectors import exact
-from bridge.vectors.model import Family, Mask, Vector
+from bridge.vectors.model import AttentionVector, Family, Mask
 
 
 @st.composite
-def vectors(draw: st.DrawFn, largest_score: int = 2000) -> Vector:
+def vectors(draw: st.DrawFn, largest_score: int = 2000) -> AttentionVector:
     """A small vector with integer scores, its result computed exactly from the definition."""
     q_len, kv_len = draw(st.integers(1, 4)), draw(st.integers(1, 36))
     head_dim, value_dim = draw(st.integers(1, 3)), draw(st.integers(1, 3))
@@ -32,7 +32,7 @@ def vectors(draw: st.DrawFn, largest_score: int = 2000) -> Vector:
         rows = draw(st.lists(flags, min_size=q_len, max_size=q_len))
         mask = Mask("boolean", tuple(tuple(row) for row in rows))
     numbers = st.integers(-size, size)
-    bare = Vector(
+    bare = AttentionVector(
         "random-1",
         "random",
         "Attention.Spec.attention",
@@ -56,6 +56,6 @@ def vectors(draw: st.DrawFn, largest_score: int = 2000) -> Vector:
     return replace(bare, expected=exact.attention(bare))
 
 
-def family(*members: Vector) -> Family:
+def family(*members: AttentionVector) -> Family:
     """A family of just these vectors."""
     return Family("random", "Drawn at random.", "attention", "exact", members)

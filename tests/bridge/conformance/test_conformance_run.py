@@ -20,7 +20,7 @@ from bridge.conformance.adapters import (
 from bridge.conformance.batch import Batch
 from bridge.conformance.profile import Profile
 from bridge.conformance.run import run
-from bridge.vectors.model import Family, Vector
+from bridge.vectors.model import AttentionVector, Family
 
 
 class Spoiled(PyimplTiled):
@@ -40,7 +40,7 @@ def small(families: list[Family]) -> Family:
     return next(f for f in families if f.name == "small-random")
 
 
-def with_result(family: Family, vector: Vector) -> list[Family]:
+def with_result(family: Family, vector: AttentionVector) -> list[Family]:
     others = tuple(vector if v.id == vector.id else v for v in family.vectors)
     return [replace(family, vectors=others)]
 
@@ -170,7 +170,9 @@ def test_a_profile_that_promises_too_much_is_found_out(families: list[Family]) -
 
 def test_what_is_not_covered_says_why_and_does_not_count(families: list[Family]) -> None:
     class Choosy(FlashEmulated):
-        def not_covered(self, vector: Vector, dtype: str, device: str, part: Part) -> str | None:
+        def not_covered(
+            self, vector: AttentionVector, dtype: str, device: str, part: Part
+        ) -> str | None:
             return "too long" if vector.kv_len > 2 else None
 
     result = run(Choosy(), [small(families)], "float32")

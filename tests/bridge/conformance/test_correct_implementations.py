@@ -29,7 +29,7 @@ from bridge.conformance.adapters import (
 from bridge.conformance.allowance import attention_allowance, lse_allowance
 from bridge.conformance.batch import DTYPES, Batch
 from bridge.conformance.run import run
-from bridge.vectors.model import Family, Vector
+from bridge.vectors.model import AttentionVector, Family
 
 MAKERS: dict[str, Callable[[], Adapter]] = {
     "pyimpl-reference": PyimplReference,
@@ -74,7 +74,7 @@ def test_the_interpreted_kernel_on_the_vectors(dtype: str, families: list[Family
 
 @settings(max_examples=40, deadline=None)
 @given(vectors(), st.sampled_from(CASES))
-def test_random_exact_vectors(vector: Vector, case: tuple[str, str]) -> None:
+def test_random_exact_vectors(vector: AttentionVector, case: tuple[str, str]) -> None:
     name, dtype = case
     (result,) = run(ADAPTERS[name], [family(vector)], dtype).vectors
     if result.status != "not covered":

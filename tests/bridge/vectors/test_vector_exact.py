@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any, get_args
 
 import pytest
 
 from bridge.vectors import exact
 from bridge.vectors.load import load
-from bridge.vectors.model import EnclosedRow, Mask, Row, Vector
+from bridge.vectors.model import (
+    BOUNDS_UNIT,
+    Alibi,
+    AttentionVector,
+    EnclosedRow,
+    Mask,
+    MaskKind,
+    Row,
+    State,
+    Vector,
+)
+from bridge.vectors.operations import (
+    CacheVector,
+    CombineVector,
+    Edit,
+    GroupedQueryVector,
+    Key,
+    LaidOutVector,
+    MergeVector,
+    TileBoundsVector,
+)
+
+FAMILIES = {family.name: family for family in load()}
+VECTORS = [v for family in FAMILIES.values() for v in family.vectors]
+ATTENTION = [v for v in VECTORS if isinstance(v, AttentionVector)]
 
 
-def vector(**changes: object) -> Vector:
+def vector(**changes: object) -> AttentionVector:
     """Scores 0 and 1 for one query, values 3 and −1/2; without a result."""
-    base = Vector(
+    base = AttentionVector(
         "hand-1", "hand", "Attention.Spec.attention", "flash-eq-attention", "By hand.", "exact",
         1, 2, 1, 1, 1, ((1,),), ((0,), (1,)), ((3,), (Fraction(-1, 2),)), Mask("none"), (),
     )  # fmt: skip
@@ -50,13 +77,13 @@ def test_a_score_that_is_no_integer() -> None:
 
 
 def test_every_committed_vector_agrees() -> None:
-    wrong = [w for family in load() for v in family.vectors for w in exact.disagreements(v)]
+    wrong = [w for v in VECTORS for w in exact.disagreements(v)]
     assert wrong == []
 
 
 @pytest.mark.parametrize("field", ["max", "denominator", "numerators"])
 def test_one_changed_number_is_found(field: str) -> None:
-    family = next(f for f in load() if f.name == "small-random")
+    family = FAMILIES["small-random"]
     good = family.vectors[-1]
     row = good.expected[0]
     assert isinstance(row, Row)
@@ -72,7 +99,7 @@ def test_one_changed_number_is_found(field: str) -> None:
 
 @pytest.mark.parametrize("field", ["lower", "upper", "lse_bounds", "no key"])
 def test_a_bound_on_the_wrong_side_is_found(field: str) -> None:
-    family = next(f for f in load() if f.name == "default-scale")
+    family = FAMILIES["default-scale"]
     good = family.vectors[-1]
     row = good.expected[0]
     assert isinstance(row, EnclosedRow)
@@ -113,3 +140,122 @@ SEEN = {
 def test_what_each_mask_shows(name: str) -> None:
     mask, rows = SEEN[name]
     assert ["".join("01"[mask.visible(i, j)] for j in range(4)) for i in range(2)] == rows
+
+
+def test_softcap_alibi_bias_and_sink_by_hand() -> None:
+    # Scores 0 and 1 with the scale 1 become: 2·tanh(1/2) for the second; −3 for its distance of 1
+    # (query 0 stands at key 0); + 1/2; beside a sink of 1/4.
+    given = vector(
+        model="natural",
+        softcap=2,
+        alibi=Alibi(3, 0),
+        bias=((Fraction(1, 4), Fraction(1, 2)),),
+        sink=Fraction(1, 4),
+    )
+    second = 2 * math.tanh(0.5) - 3 + 0.5
+    weights = [math.exp(0.25), math.exp(second), math.exp(0.25)]
+    outputs, lse = exact.natural_row(given, 0)
+    wanted = (3 * weights[0] - 0.5 * weights[1]) / sum(weights)
+    assert float(outputs[0]) == pytest.approx(wanted, rel=1e-14)
+    assert float(lse) == pytest.approx(math.log(sum(weights)), rel=1e-14)
+
+
+def test_a_bias_of_none_masks_and_a_sink_is_left() -> None:
+    bare = vector(model="natural", bias=((None, None),))
+    assert exact.natural_row(bare, 0)[1] == Decimal("-Infinity")
+    outputs, lse = exact.natural_row(replace(bare, sink=2), 0)
+    assert (outputs, lse) == ([0], 2)
+
+
+def test_tile_letters_by_hand() -> None:
+    # Five queries and keys in tiles of two, causal: the last tile has one real query and key.
+    bounds = TileBoundsVector(
+        "hand-2", "hand", "Attention.Spec.visitedTiles", "tile-bounds", "By hand.", "exact",
+        5, 5, 2, 2, Mask("window", right=0), (),
+    )  # fmt: skip
+    assert exact.tile_letters(bounds) == ["m--", "um-", "uuu"]
+
+
+def test_states_by_hand() -> None:
+    two, one = Key(2, (8,)), Key(1, (Fraction(1, 2),))
+    cache = CacheVector(
+        "hand-3", "hand", "Attention.Spec.Online.edit", "kv-edits", "By hand.", "exact",
+        1, (two, one), (Edit("delete", index=0), Edit("slide", Key(None, (5,)), window=1)), (),
+    )  # fmt: skip
+    assert exact.cache_states(cache) == [
+        State(2, Fraction(3, 2), (Fraction(33, 4),)),
+        State(2, Fraction(1, 2), (Fraction(1, 4),)),
+        State(2, 0, (0,)),
+    ]
+
+
+def changed(vector: Vector) -> Vector:
+    """The same vector with one number of its result changed."""
+    expected: Any = vector.expected  # type: ignore[attr-defined]
+    if isinstance(vector, GroupedQueryVector):
+        return replace(vector, expected=(*expected[:-1], worse_rows(expected[-1])))
+    if isinstance(vector, MergeVector):
+        return replace(vector, expected=replace(expected, l=expected.l + 1))
+    if isinstance(vector, CacheVector):
+        last = replace(expected[-1], o=(expected[-1].o[0] + 1, *expected[-1].o[1:]))
+        return replace(vector, expected=(*expected[:-1], last))
+    if isinstance(vector, CombineVector):
+        return replace(vector, expected=worse_rows((expected,))[0])
+    if isinstance(vector, TileBoundsVector):
+        flipped = expected[-1][:-1] + ("m" if expected[-1][-1] != "m" else "u")
+        return replace(vector, expected=(*expected[:-1], flipped))
+    assert isinstance(vector, (AttentionVector, LaidOutVector))
+    return replace(vector, expected=worse_rows(expected))
+
+
+def worse_rows(rows: Any) -> Any:
+    last = rows[-1]
+    if isinstance(last, EnclosedRow):
+        wrong = replace(
+            last,
+            lower=tuple(x + (1 << 80) for x in last.lower),
+            upper=tuple(x + (1 << 80) for x in last.upper),
+        )
+    else:
+        wrong = replace(last, numerators=(last.numerators[0] + 1, *last.numerators[1:]))
+    return (*rows[:-1], wrong)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_one_changed_number_of_each_family_is_found(name: str) -> None:
+    family = FAMILIES[name]
+    assert exact.disagreements(family.vectors[3]) == []
+    (problem, *_) = exact.disagreements(changed(family.vectors[3]))
+    assert family.vectors[3].id in problem
+
+
+def test_outputs_are_enclosed_to_2_to_the_minus_60_of_their_terms() -> None:
+    widest = Fraction(0)
+    for v in ATTENTION:
+        if v.model == "natural":
+            sizes = replace(v, v=tuple(tuple(abs(x) for x in row) for row in v.v))
+            for i, row in enumerate(v.expected):
+                assert isinstance(row, EnclosedRow)
+                terms, _ = exact.natural_row(sizes, i)
+                for lo, hi, size in zip(row.lower, row.upper, terms, strict=True):
+                    if hi > lo:
+                        widest = max(widest, Fraction(hi - lo, BOUNDS_UNIT) / Fraction(size))
+    assert 0 < widest <= Fraction(1, 1 << 60)
+
+
+def test_every_operation_of_the_spec_has_ten_vectors() -> None:
+    counts = Counter(v.lean.removeprefix("Attention.Spec.") for v in VECTORS)
+    wanted = {
+        "attention", "attentionSink", "flash", "flashWindow", "flashSchedule", "splitKV", "ring",
+        "attentionPadded", "groupedQuery", "groupedQueryPacked", "attentionVarlen",
+        "attentionSliced", "attendPaged", "cascade", "combine", "visitedTiles", "Online.merge",
+        "Online.edit", "Online.slide",
+    }  # fmt: skip
+    assert counts.keys() == wanted
+    assert min(counts.values()) >= 10
+    masks = Counter(v.mask.kind for v in ATTENTION)
+    assert masks.keys() == set(get_args(MaskKind))
+    assert min(masks.values()) >= 10
+    options = Counter(name for v in ATTENTION for name in v.options)
+    assert options.keys() == {"softcap", "alibi", "bias", "sink"}
+    assert min(options.values()) >= 10

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridge.vectors.load import VectorError, default_directory, family_of, load, load_file
+from bridge.vectors.fields import VectorError
+from bridge.vectors.load import default_directory, family_of, load, load_file
 
 Document = dict[str, Any]
 
@@ -171,7 +172,7 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     ),
     "documents of other keys": (
         put("mask", {"kind": "document", "queries": [0, 1], "keys": [0]}),
-        "field mask.keys: has 1 numbers, not 2.",
+        "field mask.keys: has 1 numbers, but kv_len is 2.",
     ),
     "rows with a causal mask": (put("mask", "kind", "causal"), "two-keys-001: field mask"),
     "result missing": (

@@ -1,0 +1,91 @@
+module
+
+public import Attention.Model.Exact
+public import Attention.Spec.Padding
+public import Attention.Spec.Ring
+public import Attention.Spec.SplitKV
+public import Attention.Spec.TileBounds
+public import Attention.Vectors.MaskKind
+
+public section
+
+/-! # The definitions of the Spec that compute attention over the exact model
+
+Each is proved to give what `attention` gives; running them shows that they do, and that the
+theorems speak of what is run. -/
+
+namespace Attention.Vectors
+
+open Spec
+
+/-- A definition of the Spec that computes attention, with what it takes besides the inputs. -/
+inductive Algorithm where
+  /-- Attention itself. -/
+  | attention
+  /-- The tile loop. -/
+  | flash (block_m block_n : Nat)
+  /-- The tile loop by the bounds of a window. -/
+  | flashWindow (block_m block_n : Nat)
+  /-- The tile loop that skips tiles without a visible pair, and takes those without a hidden one
+  without mask code. -/
+  | flashSchedule (block_m block_n : Nat)
+  /-- The keys split, the states of the splits merged. -/
+  | splitKV (split_len block_n : Nat)
+  /-- A ring of devices: the queries and the keys that each starts with. -/
+  | ring (shards : List (List Nat × List Nat))
+  /-- More rows of Q, more keys and more columns of Q and K. -/
+  | padded (rows keys columns : Nat)
+
+/-- The name of the definition. -/
+def Algorithm.leanName : Algorithm → String
+  | .attention => "Attention.Spec.attention"
+  | .flash .. => "Attention.Spec.flash"
+  | .flashWindow .. => "Attention.Spec.flashWindow"
+  | .flashSchedule .. => "Attention.Spec.flashSchedule"
+  | .splitKV .. => "Attention.Spec.splitKV"
+  | .ring .. => "Attention.Spec.ring"
+  | .padded .. => "Attention.Spec.attentionPadded"
+
+variable {q_len kv_len d d_v : Nat}
+
+/-- How the pair of tiles `t` and `u` may be taken under a mask. -/
+def tileKind (mask : Mask q_len kv_len) (block_m block_n t u : Nat) : TileKind :=
+  let pairs := (tile block_m (List.finRange q_len) t).flatMap fun i =>
+    (tile block_n (List.finRange kv_len) u).map (mask i)
+  if pairs.all (!·) then .skip else if pairs.all (·) then .unmasked else .masked
+
+/-- The numbers of a list that are below `n`. -/
+def indices (n : Nat) (xs : List Nat) : List (Fin n) :=
+  xs.filterMap fun x => if h : x < n then some ⟨x, h⟩ else none
+
+/-- The rows of the output, in order. Padding holds large numbers, which must have no influence. -/
+def Algorithm.run (algorithm : Algorithm) (scale : Int) (kind : MaskKind) (Q : Matrix Int q_len d)
+    (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) : Except String (List (Vec Rat d_v)) :=
+  let mask : Mask q_len kv_len := kind.toMask
+  let modify : ScoreMod Int q_len kv_len := mask.toScoreMod
+  match algorithm with
+  | .attention => .ok (Spec.attention scale modify Q K V).toList
+  | .flash block_m block_n => .ok (Spec.flash scale modify Q K V block_m block_n)
+  | .flashWindow block_m block_n =>
+    match kind with
+    | .window alignment left right => .ok (Spec.flashWindow scale (fun _ _ s => some s) alignment
+        left right Q K V block_m block_n)
+    | _ => .error "the tile loop by the bounds of a window needs a window"
+  | .flashSchedule block_m block_n => .ok (Spec.flashSchedule scale (fun _ _ s => some s) mask Q K V
+      (fun _ => ⟨0, numTiles kv_len block_n⟩) (tileKind mask block_m block_n) block_m block_n)
+  | .splitKV split_len block_n => .ok (Spec.splitKV scale modify Q K V split_len block_n)
+  | .ring shards =>
+    let shards := shards.map fun (rows, cols) => (indices q_len rows, indices kv_len cols)
+    let outputs := (Spec.ring scale modify Q K V shards).flatten
+    let owners := shards.flatMap (·.1)
+    if outputs.length = q_len ∧ owners.length = q_len then
+      .ok ((List.finRange q_len).flatMap fun i =>
+        (owners.zip outputs).filterMap fun (j, row) => if i = j then some row else none)
+    else .error "the devices do not have each query once"
+  | .padded rows keys columns =>
+    .ok (attentionPadded (r := rows) (p := keys) scale modify (Matrix.padCols columns Q)
+      (Matrix.padCols columns K) V
+      (Vec.ofFn fun _ => Vec.ofFn fun _ => 9) (Vec.ofFn fun _ => Vec.ofFn fun _ => 9)
+      (Vec.ofFn fun _ => Vec.ofFn fun _ => 1000)).toList
+
+end Attention.Vectors

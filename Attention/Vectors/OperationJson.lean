@@ -1,0 +1,119 @@
+module
+
+public import Attention.Vectors.Cascade
+public import Attention.Vectors.Combine
+public import Attention.Vectors.Heads
+public import Attention.Vectors.Json
+public import Attention.Vectors.Paged
+public import Attention.Vectors.States
+public import Attention.Vectors.TileBounds
+
+public section
+
+/-! # Cases of the operations beside attention as JSON text -/
+
+namespace Attention.Vectors.Json
+
+open Spec
+
+/-- Matrices one below the other, a matrix to a line. -/
+def matrices (blocks : List (List (List Rat))) : String :=
+  lines 5 (blocks.map fun rows => array (rows.map fun row => array (row.map rat)))
+
+/-- Natural numbers as an array. -/
+def nats (xs : List Nat) : String := array (xs.map toString)
+
+/-- A case of grouped-query attention. -/
+def groupedQuery (id theoremId : String) (c : HeadsCase) (heads : List (List RowResult)) : String :=
+  vector id c.leanName theoremId c.reason [
+    ("num_heads", toString (c.num_kv_heads * c.group)),
+    ("num_kv_heads", toString c.num_kv_heads), ("q_len", toString c.q_len),
+    ("kv_len", toString c.kv_len), ("head_dim", toString c.head_dim),
+    ("value_dim", toString c.value_dim), ("scale", rat c.scale), ("q", matrices (c.q.map rats)),
+    ("k", matrices (c.k.map rats)), ("v", matrices c.v), ("mask", mask c.mask),
+    ("expected", lines 5 (heads.map fun rows => lines 6 (rows.map rowResult)))]
+
+/-- A case of packed sequences. -/
+def varlen (id theoremId : String) (c : VarlenCase) (rows : List RowResult) : String :=
+  vector id c.leanName theoremId c.reason [
+    ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim), ("scale", rat c.scale),
+    ("cu_seqlens_q", nats (cuSeqlens c.q_lens)), ("cu_seqlens_k", nats (cuSeqlens c.kv_lens)),
+    ("q", matrix (rats c.q)), ("k", matrix (rats c.k)), ("v", matrix c.v), ("mask", mask c.mask),
+    ("expected", lines 5 (rows.map rowResult))]
+
+/-- A case of a cache in pages. -/
+def paged (id theoremId : String) (c : PagedCase) (rows : List RowResult) : String :=
+  vector id "Attention.Spec.attendPaged" theoremId c.reason [
+    ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim), ("scale", rat c.scale),
+    ("page_size", toString c.page_size), ("num_pages", toString c.num_pages),
+    ("k", matrices (c.k.map rats)), ("v", matrices c.v),
+    ("q", matrix (rats (c.sequences.map (·.q)))),
+    ("tables", array (c.sequences.map fun s => nats s.table)),
+    ("lengths", nats (c.sequences.map (·.length))), ("expected", lines 5 (rows.map rowResult))]
+
+/-- A case of a shared prefix. -/
+def cascade (id theoremId : String) (c : CascadeCase) (rows : List RowResult) : String :=
+  vector id "Attention.Spec.cascade" theoremId c.reason [
+    ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim), ("scale", rat c.scale),
+    ("q", matrix (rats c.q)), ("prefix_k", matrix (rats c.prefix_k)),
+    ("prefix_v", matrix c.prefix_v), ("suffix_k", matrices (c.suffixes.map (rats ·.1))),
+    ("suffix_v", matrices (c.suffixes.map (·.2))), ("expected", lines 5 (rows.map rowResult))]
+
+/-- A state. -/
+def state (s : StateResult) : String :=
+  object [("m", optional (s.m.map fun (m : Int) => (m : Rat))), ("l", rat s.l),
+    ("o", array (s.o.map rat))]
+
+/-- A key with its value. -/
+def key (k : Key) : List (String × String) :=
+  [("score", optional (k.score.map fun (s : Int) => (s : Rat))), ("value", array (k.value.map rat))]
+
+/-- A tree of merges: the number of a block, or an array of two trees. -/
+def tree : Tree → String
+  | .leaf n => toString n
+  | .node left right => array [tree left, tree right]
+
+/-- A case of merged states. -/
+def merge (id theoremId : String) (c : MergeCase) (s : StateResult) : String :=
+  vector id "Attention.Spec.Online.merge" theoremId c.reason [
+    ("value_dim", toString c.value_dim),
+    ("blocks", lines 5 (c.blocks.map fun block => array (block.map fun k => object (key k)))),
+    ("tree", tree c.tree), ("expected", state s)]
+
+/-- A change of the keys of a row. -/
+def edit : CacheEdit → String
+  | .append k => object (("kind", str "append") :: key k)
+  | .delete i => object [("kind", str "delete"), ("index", toString i)]
+  | .replace i k => object (("kind", str "replace") :: ("index", toString i) :: key k)
+  | .slide w k => object (("kind", str "slide") :: ("window", toString w) :: key k)
+
+/-- A case of a cache that changes. -/
+def cache (id theoremId : String) (c : CacheCase) (states : List StateResult) : String :=
+  vector id c.leanName theoremId c.reason [
+    ("value_dim", toString c.value_dim),
+    ("keys", lines 5 (c.keys.map fun k => object (key k))),
+    ("edits", lines 5 (c.edits.map edit)), ("expected", lines 5 (states.map state))]
+
+/-- A case of results of splits. -/
+def combine (id theoremId : String) (c : CombineCase) (row : EnclosedRow) : String :=
+  vector id "Attention.Spec.combine" theoremId c.reason [
+    ("value_dim", toString c.value_dim),
+    ("parts", lines 5 (c.parts.map fun part => object [
+      ("log_sum_exp", optional part.logSumExp), ("output", array (part.output.map rat))])),
+    ("expected", enclosedRow row)]
+
+/-- How a pair of tiles is taken, as a letter. -/
+def kindLetter : TileKind → Char
+  | .skip => '-'
+  | .unmasked => 'u'
+  | .masked => 'm'
+
+/-- A case of the tiles that a window visits. -/
+def tileBounds (id theoremId : String) (c : TileBoundsCase) : String :=
+  vector id "Attention.Spec.visitedTiles" theoremId c.reason [
+    ("q_len", toString c.q_len), ("kv_len", toString c.kv_len), ("block_m", toString c.block_m),
+    ("block_n", toString c.block_n), ("alignment", str (alignmentName c.alignment)),
+    ("left", bound c.left), ("right", bound c.right),
+    ("expected", array (c.run.map fun kinds => str (String.ofList (kinds.map kindLetter))))]
+
+end Attention.Vectors.Json

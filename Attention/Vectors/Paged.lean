@@ -1,0 +1,67 @@
+module
+
+public import Attention.Spec.Paged
+public import Attention.Vectors.Varlen
+
+public section
+
+/-! # One case of a cache in pages -/
+
+namespace Attention.Vectors
+
+open Spec
+
+/-- A query with the pages of its keys. -/
+structure PagedSequence where
+  /-- The query. -/
+  q : List Int
+  /-- The page numbers, in the order of the tokens. -/
+  table : List Nat
+  /-- The number of tokens. -/
+  length : Nat
+
+/-- A cache in pages and the sequences in it, with the reason why they are worth testing. -/
+structure PagedCase where
+  /-- Which fault this case shows. -/
+  reason : String
+  /-- The factor of every score. -/
+  scale : Int := 1
+  /-- Number of columns of Q and K. -/
+  head_dim : Nat
+  /-- Number of columns of V. -/
+  value_dim : Nat
+  /-- Slots to a page. -/
+  page_size : Nat
+  /-- Number of pages. -/
+  num_pages : Nat
+  /-- The rows of K, slot by slot; slots that no sequence uses hold what they hold. -/
+  k : List (List (List Int))
+  /-- The rows of V, slot by slot. -/
+  v : List (List (List Rat))
+  /-- The sequences. -/
+  sequences : List PagedSequence
+
+namespace PagedCase
+
+/-- Runs the Spec over the exact model, a row for each sequence. -/
+def run (c : PagedCase) : Except String (List RowResult) := do
+  checkExact ((rats c.k.flatten).flatten ++ c.v.flatten.flatten)
+  unless c.k.length = c.num_pages ∧ c.v.length = c.num_pages do throw "not one entry for each page"
+  let pages ← (c.k.zip c.v).mapM fun (k, v) => toKeyValues c.head_dim c.value_dim k v
+  let pool : Pool (KeyValue Int Rat c.head_dim c.value_dim) c.page_size c.num_pages :=
+    Vec.ofFn fun p => Vec.ofFn fun slot =>
+      ((pages[p.val]?).bind (·[slot.val]?)).getD (Vec.zero, Vec.zero)
+  unless pages.all (·.length = c.page_size) do throw "not one entry for each slot"
+  c.sequences.mapM fun s => do
+    checkExact (rats [s.q]).flatten
+    let q ← toMatrix 1 c.head_dim [s.q]
+    let table := indices c.num_pages s.table
+    unless table.length = s.table.length ∧ s.length ≤ s.table.length * c.page_size do
+      throw "a table does not fit the pool or the length"
+    let kvs := pool.gather table s.length
+    return rowResult (scoredRows c.scale (fun _ s => some s) q[0] kvs)
+      (attendPaged c.scale (fun _ s => some s) q[0] pool table s.length)
+
+end PagedCase
+
+end Attention.Vectors

@@ -1,0 +1,76 @@
+module
+
+public import Attention.Spec.Varlen
+public import Attention.Vectors.Case
+
+public section
+
+/-! # One case of packed sequences of different lengths -/
+
+namespace Attention.Vectors
+
+open Spec
+
+/-- Packed inputs, with the reason why they are worth testing. -/
+structure VarlenCase where
+  /-- Which fault this case shows. -/
+  reason : String
+  /-- The factor of every score. -/
+  scale : Int := 1
+  /-- Number of columns of Q and K. -/
+  head_dim : Nat
+  /-- Number of columns of V. -/
+  value_dim : Nat
+  /-- Number of queries of each sequence. -/
+  q_lens : List Nat
+  /-- Number of keys of each sequence. -/
+  kv_lens : List Nat
+  /-- The packed rows of Q. -/
+  q : List (List Int)
+  /-- The packed rows of K. -/
+  k : List (List Int)
+  /-- The packed rows of V. -/
+  v : List (List Rat)
+  /-- Which keys each query may attend to within its sequence. -/
+  mask : MaskKind := .none
+  /-- One attention for each slice; otherwise one attention with other sequences masked. -/
+  sliced : Bool
+
+/-- Keys and values as the Spec takes them in a list. -/
+def toKeyValues (head_dim value_dim : Nat) (k : List (List Int)) (v : List (List Rat)) :
+    Except String (List (KeyValue Int Rat head_dim value_dim)) := do
+  let K ← toMatrix k.length head_dim k
+  let V ← toMatrix k.length value_dim v
+  return keyValues K V
+
+namespace VarlenCase
+
+/-- The name of the definition that is run. -/
+def leanName (c : VarlenCase) : String :=
+  if c.sliced then "Attention.Spec.attentionSliced" else "Attention.Spec.attentionVarlen"
+
+/-- The mask of each sequence, from the lengths of that sequence. -/
+def mods (c : VarlenCase) (b i j : Nat) (s : Int) : Option Int :=
+  let q_len := c.q_lens.getD b 0
+  let kv_len := c.kv_lens.getD b 0
+  if h : i < q_len ∧ j < kv_len then (c.mask.toMask.toScoreMod) ⟨i, h.1⟩ ⟨j, h.2⟩ s else none
+
+/-- Runs the Spec over the exact model. -/
+def run (c : VarlenCase) : Except String (List RowResult) := do
+  checkExact ((rats c.q).flatten ++ (rats c.k).flatten ++ c.v.flatten)
+  let Q ← toMatrix c.q.length c.head_dim c.q
+  let kvs ← toKeyValues c.head_dim c.value_dim c.k c.v
+  let cu_q := cuSeqlens c.q_lens
+  let cu_k := cuSeqlens c.kv_lens
+  unless cu_q.getLast? = some c.q.length ∧ cu_k.getLast? = some c.k.length
+      ∧ c.q_lens.length = c.kv_lens.length do
+    throw "the lengths of the sequences do not add up"
+  let outputs := if c.sliced then attentionSliced c.scale c.mods cu_q cu_k Q.toList kvs
+    else attentionVarlen c.scale c.mods cu_q cu_k Q.toList kvs
+  unless outputs.length = c.q.length do throw "not one output for each query"
+  return (Q.toList.zipIdx.zip outputs).map fun ((q, i), output) =>
+    rowResult (scoredRows c.scale (packedMod cu_q cu_k c.mods i) q kvs) output
+
+end VarlenCase
+
+end Attention.Vectors

@@ -1,0 +1,293 @@
+"""The vectors of the operations beside attention.
+
+Those that compute attention from inputs of another layout say, by `attentions`, to which plain
+problems of attention they come: by the definition of the layout alone, so that their results can be
+recomputed, and a kernel's errors judged, as for attention itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bridge.vectors.model import (
+    AttentionVector,
+    EnclosedRow,
+    Exact,
+    Mask,
+    Matrix,
+    Row,
+    State,
+    Vector,
+)
+
+_ALL = Mask("none")
+
+
+@dataclass(frozen=True)
+class LaidOutVector(Vector, ABC):
+    """Attention of inputs in a layout of their own; a score is scale·⟨q, k⟩."""
+
+    head_dim: int
+    value_dim: int
+    scale: Exact
+
+    @abstractmethod
+    def attentions(self) -> tuple[AttentionVector, ...]:
+        """The plain problems that this comes to, whose rows are those of `expected`, in order."""
+
+    def _attention(
+        self, number: int, q: Matrix, k: Matrix, v: Matrix, mask: Mask, expected: Sequence[Row]
+    ) -> AttentionVector:
+        return AttentionVector(
+            id=f"{self.id}[{number}]",
+            family=self.family,
+            lean=self.lean,
+            theorem=self.theorem,
+            reason=self.reason,
+            model=self.model,
+            q_len=len(q),
+            kv_len=len(k),
+            head_dim=self.head_dim,
+            value_dim=self.value_dim,
+            scale=self.scale,
+            q=q,
+            k=k,
+            v=v,
+            mask=mask,
+            expected=tuple(expected),
+        )
+
+
+@dataclass(frozen=True)
+class GroupedQueryVector(LaidOutVector):
+    """Query heads that share heads of keys and values: head h uses head h // group, group =
+    num_heads / num_kv_heads.
+
+    q: [num_heads][q_len][head_dim]; k: [num_kv_heads][kv_len][head_dim]; v: likewise with
+    value_dim; expected: [num_heads][q_len]. The mask is that of every head.
+    """
+
+    num_heads: int
+    num_kv_heads: int
+    q_len: int
+    kv_len: int
+    q: tuple[Matrix, ...]
+    k: tuple[Matrix, ...]
+    v: tuple[Matrix, ...]
+    mask: Mask
+    expected: tuple[tuple[Row, ...], ...]
+
+    def attentions(self) -> tuple[AttentionVector, ...]:
+        """One for each query head."""
+        group = self.num_heads // self.num_kv_heads
+        return tuple(
+            self._attention(h, q, self.k[h // group], self.v[h // group], self.mask, rows)
+            for h, (q, rows) in enumerate(zip(self.q, self.expected, strict=True))
+        )
+
+
+@dataclass(frozen=True)
+class VarlenVector(LaidOutVector):
+    """Sequences of different lengths, packed one after another.
+
+    Sequence b has the queries cu_seqlens_q[b] to cu_seqlens_q[b + 1] − 1 and the keys likewise.
+    q: [total_q][head_dim]; k: [total_k][head_dim]; v: [total_k][value_dim]; masks: one for each
+    sequence, on its own positions; expected: [total_q].
+    """
+
+    cu_seqlens_q: tuple[int, ...]
+    cu_seqlens_k: tuple[int, ...]
+    q: Matrix
+    k: Matrix
+    v: Matrix
+    masks: tuple[Mask, ...]
+    expected: tuple[Row, ...]
+
+    def attentions(self) -> tuple[AttentionVector, ...]:
+        """One for each sequence."""
+        out = []
+        for b, mask in enumerate(self.masks):
+            rows = slice(self.cu_seqlens_q[b], self.cu_seqlens_q[b + 1])
+            keys = slice(self.cu_seqlens_k[b], self.cu_seqlens_k[b + 1])
+            expected = self.expected[rows]
+            out.append(self._attention(b, self.q[rows], self.k[keys], self.v[keys], mask, expected))
+        return tuple(out)
+
+
+@dataclass(frozen=True)
+class PagedVector(LaidOutVector):
+    """One query for each sequence, over a cache in pages: token t of sequence b lies in slot
+    t % page_size of page tables[b][t // page_size].
+
+    k: [num_pages][page_size][head_dim]; v: likewise with value_dim; q: [batch][head_dim]; tables:
+    [batch][…]; lengths: [batch], the number of tokens; expected: [batch].
+    """
+
+    page_size: int
+    num_pages: int
+    k: tuple[Matrix, ...]
+    v: tuple[Matrix, ...]
+    q: Matrix
+    tables: tuple[tuple[int, ...], ...]
+    lengths: tuple[int, ...]
+    expected: tuple[Row, ...]
+
+    def attentions(self) -> tuple[AttentionVector, ...]:
+        """One for each sequence."""
+        out = []
+        for b, (table, length) in enumerate(zip(self.tables, self.lengths, strict=True)):
+            places = [(table[t // self.page_size], t % self.page_size) for t in range(length)]
+            k = tuple(self.k[page][slot] for page, slot in places)
+            v = tuple(self.v[page][slot] for page, slot in places)
+            out.append(self._attention(b, (self.q[b],), k, v, _ALL, (self.expected[b],)))
+        return tuple(out)
+
+
+@dataclass(frozen=True)
+class CascadeVector(LaidOutVector):
+    """One query for each request: the keys of a prefix that all share, then the request's own.
+
+    q: [batch][head_dim]; prefix_k: [prefix_len][head_dim]; suffix_k: [batch][…][head_dim];
+    prefix_v, suffix_v: likewise with value_dim; expected: [batch].
+    """
+
+    q: Matrix
+    prefix_k: Matrix
+    prefix_v: Matrix
+    suffix_k: tuple[Matrix, ...]
+    suffix_v: tuple[Matrix, ...]
+    expected: tuple[Row, ...]
+
+    def attentions(self) -> tuple[AttentionVector, ...]:
+        """One for each request."""
+        suffixes = zip(self.suffix_k, self.suffix_v, strict=True)
+        return tuple(
+            self._attention(
+                b, (self.q[b],), self.prefix_k + k, self.prefix_v + v, _ALL, (self.expected[b],)
+            )
+            for b, (k, v) in enumerate(suffixes)
+        )
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key by its score, None: masked, and its value."""
+
+    score: int | None
+    value: tuple[Exact, ...]
+
+
+# The number of a block, or two trees whose states are merged.
+Tree = int | tuple["Tree", "Tree"]
+
+
+@dataclass(frozen=True)
+class MergeVector(Vector):
+    """States of blocks of keys, merged as a tree says; a block may be left out or taken twice."""
+
+    value_dim: int
+    blocks: tuple[tuple[Key, ...], ...]
+    tree: Tree
+    expected: State
+
+    def keys(self) -> tuple[Key, ...]:
+        """The keys of all leaves."""
+
+        def below(tree: Tree) -> tuple[Key, ...]:
+            return self.blocks[tree] if isinstance(tree, int) else below(tree[0]) + below(tree[1])
+
+        return below(self.tree)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change of the keys of a row. append: `key` at the end; delete: the key at `index`;
+    replace: that key by `key`; slide: `key` at the end, and if there are then more than `window`,
+    the first is deleted."""
+
+    kind: Literal["append", "delete", "replace", "slide"]
+    key: Key | None = None
+    index: int = 0
+    window: int = 0
+
+    def apply(self, keys: list[Key]) -> list[Key]:
+        """The keys afterwards. Raises IndexError where there is none at the index."""
+        changed = list(keys)
+        if self.kind == "delete":
+            del changed[self.index]
+        elif self.key is not None and self.kind == "replace":
+            changed[self.index] = self.key
+        elif self.key is not None:
+            changed.append(self.key)
+            if self.kind == "slide" and len(changed) > self.window:
+                del changed[0]
+        return changed
+
+
+@dataclass(frozen=True)
+class CacheVector(Vector):
+    """The keys of a row and changes of them; expected: the state at the beginning and after each
+    change, which refers to the largest score that there has been so far."""
+
+    value_dim: int
+    keys: tuple[Key, ...]
+    edits: tuple[Edit, ...]
+    expected: tuple[State, ...]
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What a split wrote: its output, and its log-sum-exp, None: −∞."""
+
+    log_sum_exp: Exact | None
+    output: tuple[Exact, ...]
+
+
+@dataclass(frozen=True)
+class CombineVector(Vector):
+    """Results of splits, from which the result over all their keys is computed."""
+
+    value_dim: int
+    parts: tuple[Partial, ...]
+    expected: EnclosedRow
+
+    def attention(self) -> AttentionVector:
+        """The splits as keys: log-sum-exps for scores, outputs for values."""
+        scores = [part.log_sum_exp for part in self.parts]
+        return AttentionVector(
+            id=self.id,
+            family=self.family,
+            lean=self.lean,
+            theorem=self.theorem,
+            reason=self.reason,
+            model=self.model,
+            q_len=1,
+            kv_len=len(self.parts),
+            head_dim=1,
+            value_dim=self.value_dim,
+            scale=1,
+            q=((1,),),
+            k=tuple((0 if s is None else s,) for s in scores),
+            v=tuple(part.output for part in self.parts),
+            mask=Mask("boolean", (tuple(s is not None for s in scores),)),
+            expected=(self.expected,),
+        )
+
+
+@dataclass(frozen=True)
+class TileBoundsVector(Vector):
+    """Which tiles of keys a tile of queries visits under a window.
+
+    mask: of kind "window". expected: for each tile of queries a letter for each tile of keys: "-"
+    not visited, "u" visited and every pair visible, "m" visited with mask code.
+    """
+
+    q_len: int
+    kv_len: int
+    block_m: int
+    block_n: int
+    mask: Mask
+    expected: tuple[str, ...]

@@ -1,0 +1,365 @@
+"""From the fields of an entry to the vector of its operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from bridge.vectors.fields import Fields
+from bridge.vectors.model import Alibi, AttentionVector, EnclosedRow, Exact, Row, Vector
+from bridge.vectors.operations import (
+    CacheVector,
+    CascadeVector,
+    CombineVector,
+    Edit,
+    GroupedQueryVector,
+    MergeVector,
+    PagedVector,
+    Partial,
+    TileBoundsVector,
+    Tree,
+    VarlenVector,
+)
+
+
+def _header(fields: Fields) -> dict[str, Any]:
+    entry = fields.entry
+    return {
+        "id": entry["id"],
+        "family": fields.family,
+        "lean": entry["lean"],
+        "theorem": entry["theorem"],
+        "reason": entry["reason"],
+        "model": fields.model,
+    }
+
+
+def _laid_out(fields: Fields) -> dict[str, Any]:
+    fields.of_model("exact")
+    entry = fields.entry
+    return {
+        **_header(fields),
+        "head_dim": entry["head_dim"],
+        "value_dim": entry["value_dim"],
+        "scale": fields.given_scale(),
+    }
+
+
+def attention(fields: Fields) -> AttentionVector:
+    entry = fields.entry
+    q_len, kv_len, scale = entry["q_len"], entry["kv_len"], fields.scale()
+    data = fields.counted(entry["expected"], "expected", q_len, "q_len", "rows")
+    expected: tuple[Row | EnclosedRow, ...]
+    if fields.model == "exact":
+        expected = fields.rows(data, "expected", q_len, "q_len")
+    else:
+        expected = tuple(fields.enclosed_row(row, f"expected[{i}]") for i, row in enumerate(data))
+    vector = AttentionVector(
+        **_header(fields),
+        q_len=q_len,
+        kv_len=kv_len,
+        head_dim=entry["head_dim"],
+        value_dim=entry["value_dim"],
+        scale=scale,
+        q=fields.matrix("q", "q_len", "head_dim"),
+        k=fields.matrix("k", "kv_len", "head_dim"),
+        v=fields.matrix("v", "kv_len", "value_dim"),
+        mask=fields.mask(q_len, kv_len),
+        expected=expected,
+        softcap=_softcap(fields),
+        alibi=_alibi(fields, q_len, kv_len),
+        bias=_bias(fields, q_len, kv_len),
+        sink=_natural_number(fields, "sink"),
+    )
+    fields.plausible(vector, [f"expected[{i}]" for i in range(q_len)])
+    return vector
+
+
+def _natural_number(fields: Fields, field: str) -> Exact | None:
+    """A number that a kernel is given beside the scores; the exact model has no place for it."""
+    if field not in fields.entry:
+        return None
+    if fields.model == "exact":
+        raise fields.fail(field, "is given, which the exact model cannot hold")
+    data = fields.entry[field]
+    return (
+        fields.bf16(data["slope"], f"{field}.slope")
+        if field == "alibi"
+        else fields.bf16(data, field)
+    )
+
+
+def _softcap(fields: Fields) -> Exact | None:
+    cap = _natural_number(fields, "softcap")
+    if cap is not None and cap <= 0:
+        raise fields.fail("softcap", "is not positive")
+    return cap
+
+
+def _alibi(fields: Fields, q_len: int, kv_len: int) -> Alibi | None:
+    slope = _natural_number(fields, "alibi")
+    if slope is None:
+        return None
+    return Alibi(slope, fields.shift(fields.entry["alibi"]["alignment"], q_len, kv_len))
+
+
+def _bias(fields: Fields, q_len: int, kv_len: int) -> tuple[tuple[Exact | None, ...], ...] | None:
+    data = fields.entry.get("bias")
+    if data is None:
+        return None
+    if fields.model == "exact":
+        raise fields.fail("bias", "is given, which the exact model cannot hold")
+    fields.counted(data, "bias", q_len, "q_len", "rows")
+    out = []
+    for i, row in enumerate(data):
+        fields.counted(row, f"bias[{i}]", kv_len, "kv_len", "numbers")
+        out.append(
+            tuple(
+                None if x is None else fields.bf16(x, f"bias[{i}][{j}]") for j, x in enumerate(row)
+            )
+        )
+    return tuple(out)
+
+
+def grouped_query(fields: Fields) -> GroupedQueryVector:
+    entry = fields.entry
+    heads, kv_heads = entry["num_heads"], entry["num_kv_heads"]
+    if heads % kv_heads:
+        raise fields.fail("num_heads", f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
+    data = fields.counted(entry["expected"], "expected", heads, "num_heads", "heads")
+    vector = GroupedQueryVector(
+        **_laid_out(fields),
+        num_heads=heads,
+        num_kv_heads=kv_heads,
+        q_len=entry["q_len"],
+        kv_len=entry["kv_len"],
+        q=fields.matrices("q", "num_heads", "q_len", "head_dim"),
+        k=fields.matrices("k", "num_kv_heads", "kv_len", "head_dim"),
+        v=fields.matrices("v", "num_kv_heads", "kv_len", "value_dim"),
+        mask=fields.mask(entry["q_len"], entry["kv_len"]),
+        expected=tuple(
+            fields.rows(rows, f"expected[{h}]", entry["q_len"], "q_len")
+            for h, rows in enumerate(data)
+        ),
+    )
+    for h, problem in enumerate(vector.attentions()):
+        fields.plausible(problem, [f"expected[{h}][{i}]" for i in range(problem.q_len)])
+    return vector
+
+
+def varlen(fields: Fields) -> VarlenVector:
+    entry = fields.entry
+    if entry["mask"]["kind"] not in ("none", "causal", "causal-bottom-right", "window"):
+        raise fields.fail("mask.kind", "is none that means the same for every length")
+    queries, keys = (tuple(entry[f"cu_seqlens_{x}"]) for x in "qk")
+    if len(queries) != len(keys):
+        raise fields.fail(
+            "cu_seqlens_k", f"has {len(keys)} numbers, but cu_seqlens_q has {len(queries)}"
+        )
+    for name, sums in (("cu_seqlens_q", queries), ("cu_seqlens_k", keys)):
+        if sums[:1] != (0,) or any(a > b for a, b in pairwise(sums)):
+            raise fields.fail(name, "does not rise from 0")
+    lengths = zip(pairwise(queries), pairwise(keys), strict=True)
+    total_q, total_k = queries[-1], keys[-1]
+    q, k, v = (
+        fields.rows_of(
+            fields.counted(entry[x], x, total, f"the last of cu_seqlens_{side}", "rows"),
+            x,
+            entry[columns],
+            columns,
+        )
+        for x, side, total, columns in (
+            ("q", "q", total_q, "head_dim"),
+            ("k", "k", total_k, "head_dim"),
+            ("v", "k", total_k, "value_dim"),
+        )
+    )
+    vector = VarlenVector(
+        **_laid_out(fields),
+        cu_seqlens_q=queries,
+        cu_seqlens_k=keys,
+        q=q,
+        k=k,
+        v=v,
+        masks=tuple(fields.mask(b - a, d - c) for (a, b), (c, d) in lengths),
+        expected=fields.rows(entry["expected"], "expected", total_q, "the last of cu_seqlens_q"),
+    )
+    for first, problem in zip(queries, vector.attentions(), strict=False):
+        rows = range(first, first + problem.q_len)
+        fields.plausible(problem, [f"expected[{i}]" for i in rows])
+    return vector
+
+
+def paged(fields: Fields) -> PagedVector:
+    entry = fields.entry
+    batch = len(entry["q"])
+    for name in ("tables", "lengths", "expected"):
+        fields.counted(entry[name], name, batch, "the number of rows of q", "entries")
+    for b, (table, length) in enumerate(zip(entry["tables"], entry["lengths"], strict=True)):
+        for t, page in enumerate(table):
+            if page >= entry["num_pages"]:
+                raise fields.fail(
+                    f"tables[{b}][{t}]", f"is {page}, but num_pages is {entry['num_pages']}"
+                )
+        if length > len(table) * entry["page_size"]:
+            raise fields.fail(f"lengths[{b}]", f"is {length}, more than its pages hold")
+    vector = PagedVector(
+        **_laid_out(fields),
+        page_size=entry["page_size"],
+        num_pages=entry["num_pages"],
+        k=fields.matrices("k", "num_pages", "page_size", "head_dim"),
+        v=fields.matrices("v", "num_pages", "page_size", "value_dim"),
+        q=fields.rows_of(entry["q"], "q", entry["head_dim"], "head_dim"),
+        tables=tuple(tuple(table) for table in entry["tables"]),
+        lengths=tuple(entry["lengths"]),
+        expected=fields.rows(entry["expected"], "expected", batch, "the number of rows of q"),
+    )
+    for b, problem in enumerate(vector.attentions()):
+        fields.plausible(problem, [f"expected[{b}]"])
+    return vector
+
+
+def cascade(fields: Fields) -> CascadeVector:
+    entry = fields.entry
+    batch, prefix_len = len(entry["q"]), len(entry["prefix_k"])
+    for name in ("suffix_k", "suffix_v", "expected"):
+        fields.counted(entry[name], name, batch, "the number of rows of q", "entries")
+    fields.counted(
+        entry["prefix_v"], "prefix_v", prefix_len, "the number of rows of prefix_k", "rows"
+    )
+    for b, k in enumerate(entry["suffix_k"]):
+        fields.counted(
+            entry["suffix_v"][b], f"suffix_v[{b}]", len(k), f"that of suffix_k[{b}]", "rows"
+        )
+
+    def suffixes(field: str, columns: str) -> tuple[tuple[tuple[Exact, ...], ...], ...]:
+        return tuple(
+            fields.rows_of(rows, f"{field}[{b}]", entry[columns], columns)
+            for b, rows in enumerate(entry[field])
+        )
+
+    vector = CascadeVector(
+        **_laid_out(fields),
+        q=fields.rows_of(entry["q"], "q", entry["head_dim"], "head_dim"),
+        prefix_k=fields.rows_of(entry["prefix_k"], "prefix_k", entry["head_dim"], "head_dim"),
+        prefix_v=fields.rows_of(entry["prefix_v"], "prefix_v", entry["value_dim"], "value_dim"),
+        suffix_k=suffixes("suffix_k", "head_dim"),
+        suffix_v=suffixes("suffix_v", "value_dim"),
+        expected=fields.rows(entry["expected"], "expected", batch, "the number of rows of q"),
+    )
+    for b, problem in enumerate(vector.attentions()):
+        fields.plausible(problem, [f"expected[{b}]"])
+    return vector
+
+
+def merge(fields: Fields) -> MergeVector:
+    fields.of_model("exact")
+    entry = fields.entry
+
+    def tree(data: Any, field: str) -> Tree:
+        if isinstance(data, list):
+            return tree(data[0], f"{field}[0]"), tree(data[1], f"{field}[1]")
+        if data >= len(entry["blocks"]):
+            raise fields.fail(field, f"is {data}, but there are {len(entry['blocks'])} blocks")
+        return int(data)
+
+    return MergeVector(
+        **_header(fields),
+        value_dim=entry["value_dim"],
+        blocks=tuple(
+            tuple(fields.key(key, f"blocks[{b}][{n}]") for n, key in enumerate(block))
+            for b, block in enumerate(entry["blocks"])
+        ),
+        tree=tree(entry["tree"], "tree"),
+        expected=fields.state(entry["expected"], "expected"),
+    )
+
+
+def cache(fields: Fields) -> CacheVector:
+    fields.of_model("exact")
+    entry = fields.entry
+    keys = tuple(fields.key(key, f"keys[{n}]") for n, key in enumerate(entry["keys"]))
+    edits, held = [], list(keys)
+    for n, data in enumerate(entry["edits"]):
+        edit = Edit(
+            data["kind"],
+            fields.key(data, f"edits[{n}]") if "value" in data else None,
+            data.get("index", 0),
+            data.get("window", 0),
+        )
+        try:
+            held = edit.apply(held)
+        except IndexError:
+            raise fields.fail(
+                f"edits[{n}].index", f"is {edit.index}, but there are {len(held)} keys then"
+            ) from None
+        edits.append(edit)
+    count = len(edits) + 1
+    fields.counted(entry["expected"], "expected", count, "the number of edits and one", "states")
+    return CacheVector(
+        **_header(fields),
+        value_dim=entry["value_dim"],
+        keys=keys,
+        edits=tuple(edits),
+        expected=tuple(
+            fields.state(state, f"expected[{n}]") for n, state in enumerate(entry["expected"])
+        ),
+    )
+
+
+def combine(fields: Fields) -> CombineVector:
+    fields.of_model("natural")
+    entry = fields.entry
+    parts = []
+    for n, part in enumerate(entry["parts"]):
+        lse, place = part["log_sum_exp"], f"parts[{n}]"
+        parts.append(
+            Partial(
+                None if lse is None else fields.bf16(lse, f"{place}.log_sum_exp"),
+                fields.vector(part["output"], f"{place}.output", entry["value_dim"], "value_dim"),
+            )
+        )
+    vector = CombineVector(
+        **_header(fields),
+        value_dim=entry["value_dim"],
+        parts=tuple(parts),
+        expected=fields.enclosed_row(entry["expected"], "expected"),
+    )
+    fields.plausible(vector.attention(), ["expected"])
+    return vector
+
+
+def tile_bounds(fields: Fields) -> TileBoundsVector:
+    entry = fields.entry
+    q_tiles = -(-entry["q_len"] // entry["block_m"])
+    kv_tiles = -(-entry["kv_len"] // entry["block_n"])
+    data = fields.counted(
+        entry["expected"], "expected", q_tiles, "the number of tiles of queries", "entries"
+    )
+    for t, letters in enumerate(data):
+        fields.counted(
+            letters, f"expected[{t}]", kv_tiles, "the number of tiles of keys", "letters"
+        )
+    return TileBoundsVector(
+        **_header(fields),
+        q_len=entry["q_len"],
+        kv_len=entry["kv_len"],
+        block_m=entry["block_m"],
+        block_n=entry["block_n"],
+        mask=fields.window(entry, entry["q_len"], entry["kv_len"]),
+        expected=tuple(data),
+    )
+
+
+READERS: dict[str, Callable[[Fields], Vector]] = {
+    "attention": attention,
+    "grouped-query": grouped_query,
+    "varlen": varlen,
+    "paged": paged,
+    "cascade": cascade,
+    "merge": merge,
+    "cache": cache,
+    "combine": combine,
+    "tile-bounds": tile_bounds,
+}

@@ -9,7 +9,11 @@ public import Attention.Model.Exact
 public import Attention.Model.ExpSound
 public import Attention.Model.Interval
 public import Attention.Model.IntervalSound
+public import Attention.Model.LogSound
 public import Attention.Model.LogSumExp
+public import Attention.Model.ProductSound
+public import Attention.Model.QuotientSound
+public import Attention.Model.RootSound
 public import Attention.Proof.Attention
 public import Attention.Proof.Cache
 public import Attention.Proof.CacheEdits

@@ -1,6 +1,8 @@
 module
 
-public import Attention.Model.ExpSound
+public import Attention.Model.LogSound
+public import Attention.Model.ProductSound
+public import Attention.Model.QuotientSound
 public import Attention.Spec.Attention
 
 public section

@@ -9,6 +9,11 @@ public import Attention.Model.Exact
 public import Attention.Model.ExpSound
 public import Attention.Model.Interval
 public import Attention.Model.IntervalSound
+public import Attention.Model.LogSound
+public import Attention.Model.LogSumExp
+public import Attention.Model.ProductSound
+public import Attention.Model.QuotientSound
+public import Attention.Model.RootSound
 public import Attention.Proof.Attention
 public import Attention.Proof.Cache
 public import Attention.Proof.CacheEdits
@@ -18,6 +23,10 @@ public import Attention.Proof.CausalPrefix
 public import Attention.Proof.Combine
 public import Attention.Proof.CuSeqlens
 public import Attention.Proof.Enclosure
+public import Attention.Proof.EnclosureCombine
+public import Attention.Proof.EnclosureLogSumExp
+public import Attention.Proof.EnclosureMods
+public import Attention.Proof.EnclosureSink
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads
 public import Attention.Proof.Intervals
@@ -71,6 +80,7 @@ public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine
 public import Attention.Twins.Enclosure
+public import Attention.Twins.EnclosureMods
 public import Attention.Twins.Flash
 public import Attention.Twins.Heads
 public import Attention.Twins.LogSumExp

@@ -44,9 +44,9 @@ MUTATIONS = {
     ),
     # It builds: what the vectors say of it is another matter.
     "program-that-makes-the-vectors": Mutation(
-        "Attention/Vectors/Case.lean",
-        "attention c.scale modify",
-        "attention (c.scale + 1) modify",
+        "Attention/Vectors/Algorithm.lean",
+        "attention scale modify Q K V).toList",
+        "attention (scale + 1) modify Q K V).toList",
         "vectors",
         built=True,
     ),
@@ -54,9 +54,9 @@ MUTATIONS = {
         "tests/vectors/one-key.json", '"denominator": "1"', '"denominator": "2"', "vectors"
     ),
     "loader-of-expected-values": Mutation(
-        "bridge/vectors/load.py",
-        "tuple(int(x) for x in data",
-        "tuple(-int(x) for x in data",
+        "bridge/vectors/fields.py",
+        "numerators = tuple(int(x) for x in data",
+        "numerators = tuple(-int(x) for x in data",
         "vectors",
     ),
     "implements-name": Mutation(

@@ -4,7 +4,7 @@ public import Attention.Model.IntervalSound
 
 public section
 
-/-! # The intervals of exponentials, inverse roots and logarithms contain what they stand for
+/-! # The interval of exponentials contains what it stands for
 
 For every natural exponential: 1 + x ≤ exp x is all that is used of it. -/
 
@@ -16,12 +16,7 @@ universe u
 
 attribute [local instance] Ring.intCast
 
-variable {R : Type u} [OrderedField R] {p : Nat}
-
-/-! ## Exponentials -/
-
-section
-variable [NaturalExp R]
+variable {R : Type u} [OrderedField R] [NaturalExp R] {p : Nat}
 
 private theorem square_le {y : R} {a : Int} (h₀ : 0 ≤ a) (h : (a : R) ≤ exp y * unit R p) :
     ((a * a / 2 ^ p : Int) : R) ≤ exp (y + y) * unit R p := by
@@ -58,7 +53,7 @@ theorem expLower_le {k : Nat} {x : R} {n : Int} (h : (n : R) ≤ x * unit R p) :
   have hK' : (0 : R) < ((2 ^ k : Int) : R) := OrderedRing.pos_intCast_of_pos _ hK
   have hU : (0 : R) < unit R p := unit_pos
   have hy : ((2 ^ k : Int) : R) * (x / ((2 ^ k : Int) : R)) = x :=
-    OrderedField.mul_div_cancel (by grind) x
+    OrderedField.mul_div_cancel (ne_of_pos hK') x
   have start : ((max 0 (2 ^ p + n / 2 ^ k) : Int) : R)
       ≤ exp (x / ((2 ^ k : Int) : R)) * unit R p := by
     rcases Int.le_total (2 ^ p + n / 2 ^ k) 0 with h₀ | h₀
@@ -71,9 +66,9 @@ theorem expLower_le {k : Nat} {x : R} {n : Int} (h : (n : R) ≤ x * unit R p) :
         exact Std.le_trans (floor_mul_le n hK) h
       have h₂ := OrderedRing.mul_le_mul_of_nonneg_right
         (NaturalExp.one_add_le_exp (x / ((2 ^ k : Int) : R))) (Std.le_of_lt hU)
-      have h₃ : ((2 ^ p : Int) : R) = unit R p := rfl
-      rw [h₃]
-      grind
+      refine Std.le_trans ?_ h₂
+      rw [Semiring.right_distrib, Semiring.one_mul]
+      exact OrderedAdd.add_le_add (Std.le_refl _) h₁
   have := squarings_le k (by omega) start
   rwa [hy] at this
 
@@ -85,7 +80,7 @@ theorem le_expUpper {k : Nat} {x : R} {n m : Int} (h : x * unit R p ≤ (n : R))
   · next hc =>
     obtain rfl := Option.some.inj hm
     have h₁ : ((expLower p k (-n) : Int) : R) ≤ exp (-x) * unit R p :=
-      expLower_le (by rw [Ring.intCast_neg]; grind)
+      expLower_le (by rw [Ring.intCast_neg, Ring.neg_mul]; exact neg_le_neg h)
     have h₂ := le_ceil_mul (R := R) (2 ^ p * 2 ^ p) hc
     have h₃ : (0 : R) ≤ exp x * unit R p :=
       OrderedRing.mul_nonneg (Std.le_of_lt (exp_pos _)) (Std.le_of_lt unit_pos)
@@ -93,9 +88,7 @@ theorem le_expUpper {k : Nat} {x : R} {n m : Int} (h : x * unit R p ≤ (n : R))
       (OrderedRing.pos_intCast_of_pos _ hc)).mp ?_
     refine Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left h₁ h₃) (Std.le_trans ?_ h₂)
     have h₄ : (exp x : R) * exp (-x) = 1 := by
-      rw [← exp_add, ← exp_zero (S := R)]
-      congr 1
-      grind
+      rw [← exp_add, AddCommGroup.add_neg_cancel, exp_zero]
     have h₅ : ((2 ^ p * 2 ^ p : Int) : R) = unit R p * unit R p := by rw [Ring.intCast_mul]; rfl
     have h₆ : exp x * unit R p * (exp (-x) * unit R p)
         = exp x * exp (-x) * (unit R p * unit R p) := by grind
@@ -113,75 +106,5 @@ theorem contains_exp {I : Interval p} {x : R} (hx : I.Contains x) :
     cases hm : expUpper p (numSquarings p) b with
     | none => trivial
     | some m => exact ⟨expLower_le hx.1, le_expUpper hx.2 hm⟩
-
-/-- **log-enclosed**: the interval of logarithms contains every L with exp L in the interval. -/
-theorem contains_log {I : Interval p} {L : R} (hL : I.Contains (exp L : R)) :
-    (log I).Contains L := by
-  have back : ∀ {x y : R}, (exp x : R) * unit R p ≤ exp y * unit R p → x ≤ y := fun {x y} h => by
-    have h₁ : (exp x : R) ≤ exp y := le_of_mul_unit_le h
-    refine Classical.byContradiction fun hn => ?_
-    have := exp_lt (R := R) y x (by grind)
-    grind
-  have scaled : ∀ n : Int, (n : R) / unit R p * unit R p = (n : R) := fun n => by
-    rw [CommSemiring.mul_comm]
-    exact OrderedField.mul_div_cancel (by have := unit_pos (R := R) (p := p); grind) _
-  have hU := Std.le_of_lt (unit_pos (R := R) (p := p))
-  cases I with
-  | all => trivial
-  | between a b =>
-    simp only [log]
-    split
-    · trivial
-    · next lo' hm =>
-      split
-      · next h =>
-        obtain ⟨h₁, h₂⟩ := hL
-        refine ⟨?_, ?_⟩
-        · rw [← scaled]
-          refine OrderedRing.mul_le_mul_of_nonneg_right (back ?_) hU
-          exact Std.le_trans (le_expUpper (by rw [scaled]; exact Std.le_refl _) hm)
-            (Std.le_trans (intCast_le h.1) h₁)
-        · rw [← scaled (_ + _)]
-          refine OrderedRing.mul_le_mul_of_nonneg_right (back ?_) hU
-          exact Std.le_trans h₂ (Std.le_trans (intCast_le h.2)
-            (expLower_le (by rw [scaled]; exact Std.le_refl _)))
-      · trivial
-
-end
-
-/-! ## Inverse roots -/
-
-private theorem le_of_square_le {a b : R} (hb : 0 ≤ b) (h : a * a ≤ b * b) : a ≤ b := by
-  refine Classical.byContradiction fun hn => ?_
-  have ha : 0 < a := by grind
-  have h₁ := OrderedRing.mul_lt_mul_of_pos_left (a := b) (b := a) (by grind) ha
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (a := b) (b := a) (by grind) hb
-  grind
-
-/-- **inv-sqrt-enclosed**: the interval contains 1 / √d, the number s ≥ 0 with d · s² = 1. -/
-theorem contains_invSqrt {d : Nat} {s : R} (h₀ : 0 ≤ s) (h : ((d : Int) : R) * (s * s) = 1) :
-    (invSqrt d : Interval p).Contains s := by
-  simp only [invSqrt]
-  split
-  · next hr =>
-    generalize sqrtCandidate _ _ _ = r at hr
-    obtain ⟨_, h₁, h₂⟩ := hr
-    have hU : (0 : R) < unit R p := unit_pos
-    have hs : (0 : R) ≤ s * unit R p := OrderedRing.mul_nonneg h₀ (Std.le_of_lt hU)
-    have hd : (0 : R) < ((d : Int) : R) := by
-      have := OrderedRing.nonneg_intCast_of_nonneg (R := R) (d : Int) (by omega)
-      have : ((d : Int) : R) ≠ 0 := fun h' => by rw [h', Semiring.zero_mul] at h; grind
-      grind
-    have e : unit R p * unit R p = s * unit R p * (s * unit R p) * ((d : Int) : R) := by grind
-    have l₁ := intCast_le (R := R) h₁
-    have l₂ := intCast_le (R := R) h₂
-    have h₅ : ((2 ^ p * 2 ^ p : Int) : R) = unit R p * unit R p := by rw [Ring.intCast_mul]; rfl
-    rw [h₅, e, Ring.intCast_mul] at l₁ l₂
-    have m₁ := (Field.IsOrdered.mul_le_mul_iff_of_pos_right hd).mp l₁
-    have m₂ := (Field.IsOrdered.mul_le_mul_iff_of_pos_right hd).mp l₂
-    rw [Ring.intCast_mul] at m₁ m₂
-    exact ⟨le_of_square_le hs m₁,
-      le_of_square_le (OrderedRing.nonneg_intCast_of_nonneg _ (by omega)) m₂⟩
-  · trivial
 
 end Attention.Model.Interval

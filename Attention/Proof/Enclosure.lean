@@ -1,6 +1,8 @@
 module
 
-public import Attention.Model.ExpSound
+public import Attention.Model.LogSound
+public import Attention.Model.ProductSound
+public import Attention.Model.QuotientSound
 public import Attention.Spec.Attention
 
 public section
@@ -24,6 +26,12 @@ variable {R : Type u} [OrderedField R] {p : Nat}
   | none, none => True
   | some I, some x => I.Contains x
   | _, _ => False
+
+/-- The score transformation of intervals makes, of what contains a score, what contains the
+transformed score; and it masks the same pairs. -/
+@[expose] def ModContains {q_len kv_len : Nat} (modify' : ScoreMod (Interval p) q_len kv_len)
+    (modify : ScoreMod R q_len kv_len) : Prop :=
+  ∀ i j I x, I.Contains x → ScoreContains (modify' i j I) (modify i j x)
 
 /-- The vector of intervals contains the vector of numbers, component by component. -/
 @[expose] def VecContains {d : Nat} (I : Vec (Interval p) d) (x : Vec R d) : Prop :=
@@ -104,9 +112,9 @@ theorem contains_attend {α : Type} {keys : List α} {d : Nat}
   exact contains_sumOver fun k hk =>
     Interval.contains_mul (contains_weightOver hl (hs k hk)) (hv k hk j hj)
 
-/-- **logsumexp-enclosed**: the logarithm of the enclosed denominator contains every L with
+/-- The logarithm of the enclosed denominator contains every L with
 exp L = Σ exp s. -/
-theorem logsumexp_enclosed {α : Type} {keys : List α} {s' : α → Option (Interval p)}
+theorem contains_log_denominator {α : Type} {keys : List α} {s' : α → Option (Interval p)}
     {s : α → Option R} (hs : ∀ k ∈ keys, ScoreContains (s' k) (s k)) {L : R}
     (hL : exp L = (denominator (keys.map s) : R)) :
     (Interval.log (denominator (keys.map s') : Interval p)).Contains L := by
@@ -129,7 +137,7 @@ theorem enclosure_sound {q_len kv_len d d_v : Nat} {scale' : Interval p} {scale 
     {K' : Matrix (Interval p) kv_len d} {K : Matrix R kv_len d}
     {V' : Matrix (Interval p) kv_len d_v} {V : Matrix R kv_len d_v}
     (hscale : scale'.Contains scale)
-    (hmodify : ∀ i j I x, I.Contains x → ScoreContains (modify' i j I) (modify i j x))
+    (hmodify : ModContains modify' modify)
     (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K) (hV : MatrixContains V' V) :
     MatrixContains (attention scale' modify' Q' K' V') (attention scale modify Q K V) := by
   intro i hi

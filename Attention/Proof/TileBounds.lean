@@ -30,8 +30,10 @@ private theorem window_eq_true {i : Fin q_len} {j : Fin kv_len} :
 private theorem mem_rows (hm : 0 < block_m) {i : Fin q_len} :
     i ∈ tile block_m (List.finRange q_len) t ↔
       tileRowFirst block_m t ≤ i.val ∧ i.val ≤ tileRowLast q_len block_m t := by
-  rw [mem_tile, tileRowFirst, tileRowLast, Nat.add_mul]
-  omega
+  have h : 0 < min ((t + 1) * block_m) q_len :=
+    Nat.lt_min.mpr ⟨Nat.mul_pos (Nat.succ_pos t) hm, Nat.zero_lt_of_lt i.isLt⟩
+  rw [mem_tile, tileRowFirst, tileRowLast, Nat.le_sub_one_iff_lt h, Nat.lt_min,
+    and_iff_left i.isLt]
 
 private theorem mem_cols {j : Fin kv_len} :
     j ∈ tile block_n (List.finRange kv_len) u ↔
@@ -41,9 +43,9 @@ private theorem mem_cols {j : Fin kv_len} :
 private theorem rows_nonempty (hm : 0 < block_m) (ht : t < numTiles q_len block_m) :
     tileRowFirst block_m t ≤ tileRowLast q_len block_m t ∧
       tileRowLast q_len block_m t < q_len := by
-  have := (lt_numTiles hm).mp ht
-  rw [tileRowFirst, tileRowLast, Nat.add_mul]
-  omega
+  have h : t * block_m < min ((t + 1) * block_m) q_len := Nat.lt_min.mpr
+    ⟨Nat.mul_lt_mul_of_pos_right (Nat.lt_succ_self t) hm, (lt_numTiles hm).mp ht⟩
+  exact ⟨Nat.le_sub_one_of_lt h, (Nat.lt_min.mp (Nat.sub_one_lt_of_lt h)).2⟩
 
 private theorem lt_numTiles_of_mem {n b t : Nat} (hb : 0 < b) {i : Fin n}
     (hi : i ∈ tile b (List.finRange n) t) : t < numTiles n b :=
@@ -117,6 +119,10 @@ theorem visitedTiles_iff (hm : 0 < block_m) (hn : 0 < block_n)
     have h₂ := (hs j.val).mpr ⟨j.isLt, hr.mono hi.2 (Nat.le_refl _)⟩
     exact ⟨Nat.lt_of_le_of_lt h₁ h₂, Nat.lt_of_le_of_lt h₁ hj.2, Nat.lt_of_le_of_lt hj.1 h₂⟩
 
+private theorem sub_one_le {a : Nat} {w : Int} (h : 0 < a) :
+    ((a - 1 : Nat) : Int) ≤ w ↔ a ≤ (w + 1).toNat := by
+  omega
+
 /-- **tile-bounds-unmasked**: query tile t takes key tile u without mask code if and only if every
 query of tile t sees every key of tile u. -/
 theorem unmaskedTiles_iff (hm : 0 < block_m) (hn : 0 < block_n)
@@ -126,6 +132,8 @@ theorem unmaskedTiles_iff (hm : 0 < block_m) (hn : 0 < block_n)
         Mask.window alignment left right i j = true := by
   have hA := rows_nonempty hm ht
   have hk := (lt_numTiles hn).mp hu
+  have h₀ : u * block_n < min (u * block_n + block_n) kv_len :=
+    Nat.lt_min.mpr ⟨Nat.lt_add_of_pos_right hn, hk⟩
   have hfirst : (unmaskedTiles alignment left right q_len kv_len block_m block_n t).first ≤ u ↔
       WindowLeft left (alignment.shift q_len kv_len) (tileRowLast q_len block_m t)
         (u * block_n) := by
@@ -141,25 +149,23 @@ theorem unmaskedTiles_iff (hm : 0 < block_m) (hn : 0 < block_n)
     | none => simp [unmaskedTiles, WindowRight, hu]
     | some r =>
       simp only [unmaskedTiles, WindowRight, Option.some.injEq, forall_eq']
+      rw [sub_one_le (Nat.zero_lt_of_lt h₀), Std.min_le]
       split
-      · simp only [hu, true_iff]
-        omega
-      · rw [← Nat.succ_le_iff, Nat.le_div_iff_mul_le hn, Nat.succ_mul]
-        omega
+      · next h => simp only [hu, h, or_true]
+      · next h =>
+        rw [← Nat.succ_le_iff, Nat.le_div_iff_mul_le hn, Nat.succ_mul, or_iff_left h]
   simp only [TileRange.contains, Bool.and_eq_true, decide_eq_true_eq, hfirst, hstop, mem_rows hm,
     mem_cols, window_eq_true]
   constructor
   · rintro ⟨hl, hr⟩ i hi j hj
-    exact ⟨hl.mono hi.2 hj.1, hr.mono hi.1 (by omega)⟩
+    exact ⟨hl.mono hi.2 hj.1,
+      hr.mono hi.1 (Nat.le_sub_one_of_lt (Nat.lt_min.mpr ⟨hj.2, j.isLt⟩))⟩
   · intro h
-    have hj : u * block_n ≤ min (u * block_n + block_n) kv_len - 1 ∧
-        min (u * block_n + block_n) kv_len - 1 < u * block_n + block_n ∧
-        min (u * block_n + block_n) kv_len - 1 < kv_len := by
-      omega
+    have hlast := Nat.lt_min.mp (Nat.sub_one_lt_of_lt h₀)
     exact ⟨(h ⟨_, hA.2⟩ ⟨hA.1, Nat.le_refl _⟩ ⟨_, hk⟩
         ⟨Nat.le_refl _, Nat.lt_add_of_pos_right hn⟩).1,
-      (h ⟨_, Nat.lt_of_le_of_lt hA.1 hA.2⟩ ⟨Nat.le_refl _, hA.1⟩ ⟨_, hj.2.2⟩
-        ⟨hj.1, hj.2.1⟩).2⟩
+      (h ⟨_, Nat.lt_of_le_of_lt hA.1 hA.2⟩ ⟨Nat.le_refl _, hA.1⟩ ⟨_, hlast.2⟩
+        ⟨Nat.le_sub_one_of_lt h₀, hlast.1⟩).2⟩
 
 /-! ## The loop by these bounds -/
 

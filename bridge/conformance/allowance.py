@@ -24,6 +24,9 @@ _EVALUATION = 1.0 + 2.0**-20
 _SCALE_ROUNDINGS = 3
 # Roundings of one score alone: the product with the scale, and a later change of base.
 _SCORE_ROUNDINGS = 2
+# cap·tanh(score / cap), in roundings of cap: the division, a tanh made of exponentials (which loses
+# its relative accuracy near 0), and the product.
+_SOFTCAP_ROUNDINGS = 8
 # Product with the value, and a division: normalisation of a weight or of the output, which GPUs do
 # to 2 units in the last place (4 roundings) or as reciprocal and product.
 _OUTPUT_ROUNDINGS = 6
@@ -33,10 +36,48 @@ _NO_WEIGHT = 2.0**-200
 _CHUNK = 1 << 22
 
 
+@dataclass(frozen=True)
+class ScoreChanges:
+    """What becomes of the scores scale·⟨q, k⟩, in this order.
+
+    softcap: cap·tanh(score / cap), cap > 0. added: numbers that are added, which broadcast to
+    [..., q_len, kv_len]; −∞ masks. sink: one more score in every softmax, without a value.
+    """
+
+    softcap: float | None = None
+    added: ArrayLike | None = None
+    sink: float | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return not (self.softcap is None and self.added is None and self.sink is None)
+
+
+NO_CHANGES = ScoreChanges()
+
+
 def _gamma(operations: Array, unit: float) -> Array:
     """Higham's γ: the relative error of that many roundings in a row; ∞ where it has no bound."""
     product = operations * unit
     return np.where(product < 1.0, product / (1.0 - product), np.inf)
+
+
+def _changed(products: Array, changes: ScoreChanges, profile: Profile) -> tuple[Array, Array]:
+    """The scores after softcap and addition, and the errors that these add."""
+    scores, errors = products, np.zeros_like(products)
+    unit = profile.accumulator.unit
+    stored = 0.0 if profile.scores is None else profile.scores.unit
+    if changes.softcap is not None:
+        # An error of the score comes out no larger: the slope of tanh is at most 1.
+        scores = changes.softcap * np.tanh(scores / changes.softcap)
+        errors = errors + (_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap
+    if changes.added is not None:
+        added = np.broadcast_to(np.asarray(changes.added, dtype=np.float64), scores.shape)
+        scores = scores + added
+        finite = np.where(np.isfinite(added), np.abs(added) + np.abs(scores), 0.0)
+        errors = errors + (2 * unit + stored) * finite
+    return scores, errors
 
 
 @dataclass(frozen=True)
@@ -117,6 +158,7 @@ def _rows(
     mask: NDArray[np.bool_],
     scale: float,
     profile: Profile,
+    changes: ScoreChanges,
     *,
     absolute: bool,
 ) -> _Rows:
@@ -126,14 +168,26 @@ def _rows(
     otherwise only its part that changes differences of scores counts.
     """
     unit = profile.accumulator.unit
-    scores = scale * (q @ k.swapaxes(-1, -2))
+    products = scale * (q @ k.swapaxes(-1, -2))
+    scores, change_errors = _changed(products, changes, profile)
+    mask = mask & (scores > -np.inf)
+    sink_errors = np.zeros((*scores.shape[:-1], 0))
+    if changes.sink is not None:
+        # One more key, whose score is given.
+        sink_errors = np.full((*scores.shape[:-1], 1), _SCORE_ROUNDINGS * unit * abs(changes.sink))
+        scores = np.concatenate([scores, np.full_like(sink_errors, changes.sink)], axis=-1)
+        mask = np.concatenate([mask, np.ones_like(sink_errors, dtype=bool)], axis=-1)
     num_keys = mask.sum(-1, keepdims=True).astype(np.float64)
     block_n = 1 if profile.block_n is None else profile.block_n
     blocks = np.full_like(num_keys, math.ceil(mask.shape[-1] / block_n))
     maximum = np.where(mask, scores, -np.inf).max(-1, keepdims=True, initial=-np.inf)
     anchor = np.where(num_keys > 0, maximum, 0.0)
     gap = np.where(mask, anchor - scores, 0.0)
-    errors = _score_errors(q, k, scores, np.abs(scores) if absolute else gap, scale, profile)
+    # A common relative error of the products does not cancel from scores that were changed.
+    in_full = absolute or changes.any
+    below_max = np.abs(products) if in_full else gap
+    errors = _score_errors(q, k, products, below_max, scale, profile) + change_errors
+    errors = np.concatenate([errors, sink_errors], axis=-1)
     errors = np.where(mask, errors, 0.0)
     # Differences of scores and maxima are rounded; along the rescalings they add up to the gap.
     errors = errors + unit * (gap + errors + errors.max(-1, keepdims=True, initial=0.0))
@@ -218,20 +272,23 @@ def attention_allowance(
     scale: float,
     mask: ArrayLike | None = None,
     profile: Profile,
+    changes: ScoreChanges = NO_CHANGES,
 ) -> Array:
     """Largest error, per output element, of a correct attention function of this profile.
 
     q: [..., q_len, head_dim]; k: [..., kv_len, head_dim]; v: [..., kv_len, value_dim]; numbers as
     the implementation receives them. scale: factor of the scores in natural units (the weights are
     e^(scale·⟨q, k⟩)). mask: booleans that broadcast to [..., q_len, kv_len], True where query i may
-    attend to key j; None: everywhere.
+    attend to key j; None: everywhere. changes: what becomes of the scores.
 
     Returns a float64 array [..., q_len, value_dim], non-negative; 0 for a row with every key
     masked, whose output is exactly 0. Raises ValueError for shapes that do not fit.
     """
     q_, k_, v_, mask_ = _checked(q, k, v, mask)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        rows = _rows(q_, k_, mask_, scale, profile, absolute=False)
+        rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=False)
+        if changes.sink is not None:
+            v_ = np.concatenate([v_, np.zeros_like(v_[..., :1, :])], axis=-2)
         bound = _output_bound(rows, v_, profile) * _EVALUATION
     return np.asarray(np.where(rows.empty, 0.0, bound), dtype=np.float64)
 
@@ -300,6 +357,7 @@ def lse_allowance(
     scale: float,
     mask: ArrayLike | None = None,
     profile: Profile,
+    changes: ScoreChanges = NO_CHANGES,
 ) -> Array:
     """Largest error of the log-sum-exp (base e) of each row: [..., q_len].
 
@@ -310,7 +368,7 @@ def lse_allowance(
     q_, k_, _, mask_ = _checked(q, k_, k_, mask)
     unit = profile.accumulator.unit
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        rows = _rows(q_, k_, mask_, scale, profile, absolute=True)
+        rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=True)
         # The sum of the weights, and weights that underflow or are rounded.
         relative = _gamma(rows.num_keys + 2 * rows.blocks + 1, unit)
         tiny = rows.num_keys * rows.unit_share

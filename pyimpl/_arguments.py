@@ -1,11 +1,21 @@
-"""What the implementations share about their arguments: the default scale and the shape of a
-mask."""
+"""What the public functions check about their arguments, and what the implementations share about
+them. Every refusal is one sentence: the argument, what was given, what is accepted."""
 
 from __future__ import annotations
 
 import math
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
 
+import torch
 from torch import Tensor
+from torch.autograd import forward_ad
+
+DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+Alignment = Literal["top-left", "bottom-right"]
+Layout = Literal["bhnd", "bnhd"]
+Window = tuple[int | None, int | None]
 
 
 def resolve_scale(scale: float | None, head_dim: int) -> float:
@@ -13,8 +23,14 @@ def resolve_scale(scale: float | None, head_dim: int) -> float:
     return 1.0 / math.sqrt(head_dim) if scale is None else float(scale)
 
 
+def compute_dtype(dtype: torch.dtype) -> torch.dtype:
+    """What a given input dtype is computed in, and its log-sum-exp returned in: float64 for
+    float64, otherwise float32."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
 def mask_as_4d(mask: Tensor, q_len: int, kv_len: int) -> Tensor:
-    """A view of a boolean mask as `[batch|1, heads|1, q_len, kv_len]`.
+    """A view of a mask or bias as `[batch|1, heads|1, q_len, kv_len]`.
 
     Only the last two dimensions are expanded: batch and heads stay 1 where the mask does not depend
     on them, so that work done on the mask alone is not repeated for every head.
@@ -22,3 +38,214 @@ def mask_as_4d(mask: Tensor, q_len: int, kv_len: int) -> Tensor:
     while mask.dim() < 4:
         mask = mask.unsqueeze(0)
     return mask.expand(-1, -1, q_len, kv_len)
+
+
+def empty_output(query: Tensor, value_dim: int) -> Tensor:
+    """An uninitialised `[batch, heads, q_len, value_dim]` of the kind of `query`, dense, with heads
+    and q_len in the order in memory that they have in `query`."""
+    batch, heads, q_len, _ = query.shape
+    if query.stride(2) > query.stride(1):
+        return query.new_empty(batch, q_len, heads, value_dim).transpose(1, 2)
+    return query.new_empty(batch, heads, q_len, value_dim)
+
+
+def shape(tensor: Tensor) -> list[int]:
+    """The shape as a list of plain numbers, for sentences."""
+    return list(tensor.shape)
+
+
+def check_one_of(name: str, given: object, literal: object) -> None:
+    """Raises ValueError unless `given` is one of the strings of the `Literal` type."""
+    if given not in get_args(literal):
+        accepted = ", ".join(repr(choice) for choice in get_args(literal))
+        raise ValueError(f"{name} must be one of {accepted}, not {given!r}")
+
+
+def check_bool(name: str, given: object) -> None:
+    """Raises TypeError unless `given` is True or False."""
+    if not isinstance(given, bool):
+        raise TypeError(f"{name} must be True or False, not {given!r}")
+
+
+def check_floating(named: Mapping[str, Tensor], dims: tuple[str, ...]) -> None:
+    """Dense tensors of one dtype out of `DTYPES` and one device, with these dimensions, the last of
+    them not empty; the first tensor sets dtype and device."""
+    first = next(iter(named))
+    for name, tensor in named.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, not {type(tensor).__name__}")
+        if tensor.layout != torch.strided or tensor.is_nested:
+            raise TypeError(f"{name} must be a dense tensor, neither sparse nor nested")
+        if tensor.dtype not in DTYPES:
+            raise TypeError(
+                f"{name} must be float64, float32, float16 or bfloat16, not {tensor.dtype}"
+            )
+        if tensor.dim() != len(dims):
+            raise ValueError(f"{name} must be [{', '.join(dims)}], not of shape {shape(tensor)}")
+    for name, tensor in named.items():
+        if tensor.dtype != named[first].dtype:
+            raise TypeError(
+                f"{name} must have the dtype of {first}, {named[first].dtype}, not {tensor.dtype}"
+            )
+        if tensor.device != named[first].device:
+            raise ValueError(
+                f"{name} must be on the device of {first}, {named[first].device}, "
+                f"not on {tensor.device}"
+            )
+        if tensor.shape[-1] == 0:
+            raise ValueError(
+                f"the last dimension of {name} must be at least 1, not of shape {shape(tensor)}"
+            )
+
+
+def check_heads(heads: int, kv_heads: int, enable_gqa: bool) -> None:
+    """Raises ValueError unless there are as many heads of keys as of queries, or, with
+    `enable_gqa`, a number that divides it."""
+    check_bool("enable_gqa", enable_gqa)
+    if heads == kv_heads:
+        return
+    if not enable_gqa:
+        raise ValueError(
+            f"key must have the heads of query, {heads}, not {kv_heads}, unless enable_gqa=True"
+        )
+    if kv_heads == 0 or heads % kv_heads:
+        raise ValueError(
+            f"the heads of query must be a multiple of those of key, {kv_heads}, not {heads}"
+        )
+
+
+def check_attended(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
+    """query, key and value in the layout "bhnd" fit together, and ask for no derivatives."""
+    named = {"query": query, "key": key, "value": value}
+    for name, tensor in named.items():
+        if tensor.shape[0] != query.shape[0]:
+            raise ValueError(
+                f"{name} must have the batch of query, {query.shape[0]}, not {tensor.shape[0]}"
+            )
+    if key.shape[1] != value.shape[1]:
+        raise ValueError(f"value must have the heads of key, {key.shape[1]}, not {value.shape[1]}")
+    check_heads(query.shape[1], key.shape[1], enable_gqa)
+    if key.shape[3] != query.shape[3]:
+        raise ValueError(
+            f"key must have the head_dim of query, {query.shape[3]}, not {key.shape[3]}"
+        )
+    if value.shape[2] != key.shape[2]:
+        raise ValueError(f"value must have the length of key, {key.shape[2]}, not {value.shape[2]}")
+    check_no_derivatives(named)
+
+
+def check_no_derivatives(named: Mapping[str, Tensor | None]) -> None:
+    """Raises NotImplementedError for a tensor that a gradient or tangent is asked of."""
+    for name, tensor in named.items():
+        if tensor is None:
+            continue
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise NotImplementedError(
+                f"{name} requires a gradient, and there is no backward pass yet: "
+                f"use torch.no_grad() or {name}.detach()"
+            )
+        # PyTorch does not annotate unpack_dual.
+        if forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
+            raise NotImplementedError(
+                f"{name} carries a tangent, and there is no forward-mode derivative"
+            )
+
+
+def check_scores_like(
+    name: str, given: Tensor, query: Tensor, sizes: tuple[int, ...], *, boolean: bool
+) -> None:
+    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len); a floating one
+    holds numbers or −∞."""
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
+    if given.dtype not in DTYPES and not (boolean and given.dtype == torch.bool):
+        accepted = "boolean (True = may attend) or floating (added)" if boolean else "floating"
+        raise TypeError(f"{name} must be {accepted}, not {given.dtype}")
+    _check_device(name, given, query)
+    pairs = zip(reversed(given.shape), reversed(sizes), strict=False)
+    if given.dim() > 4 or any(size not in (1, full) for size, full in pairs):
+        raise ValueError(
+            f"{name} must be broadcastable to [batch, heads, q_len, kv_len] = {list(sizes)}, "
+            f"not of shape {shape(given)}"
+        )
+    if given.dtype != torch.bool:
+        _check_numbers(name, given, finite=False)
+
+
+def check_per_head(
+    name: str, given: Tensor, query: Tensor, shapes: Iterable[list[int]], *, finite: bool
+) -> None:
+    """A floating tensor of one of these shapes on the device of `query`, of numbers, or, unless
+    `finite`, −∞."""
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
+    if given.dtype not in DTYPES:
+        raise TypeError(f"{name} must be floating, not {given.dtype}")
+    _check_device(name, given, query)
+    if shape(given) not in shapes:
+        accepted = " or ".join(str(sizes) for sizes in shapes)
+        raise ValueError(f"{name} must be of shape {accepted}, not {shape(given)}")
+    _check_numbers(name, given, finite=finite)
+
+
+def _check_device(name: str, given: Tensor, query: Tensor) -> None:
+    if given.device != query.device:
+        raise ValueError(
+            f"{name} must be on the device of query, {query.device}, not on {given.device}"
+        )
+
+
+def _check_numbers(name: str, given: Tensor, *, finite: bool) -> None:
+    if given.device.type == "meta":
+        return
+    if finite and not bool(given.isfinite().all()):
+        raise ValueError(f"{name} must hold finite numbers, and holds NaN or ∞")
+    if not bool((given < torch.inf).all()):
+        raise ValueError(f"{name} must hold numbers or −∞, and holds NaN or +∞")
+
+
+def check_positive_or_none(name: str, given: object) -> None:
+    """Raises TypeError or ValueError unless `given` is None or a finite number above 0."""
+    if given is None:
+        return
+    if isinstance(given, bool) or not isinstance(given, numbers.Real):
+        raise TypeError(f"{name} must be a number or None, not {given!r}")
+    if not 0.0 < float(given) < math.inf:
+        raise ValueError(f"{name} must be finite and above 0, not {given}")
+
+
+def check_scale(scale: object, dtype: torch.dtype) -> None:
+    """Raises TypeError or ValueError unless `scale` is None or a number that is finite in the dtype
+    that `dtype` is computed in, and times log₂e too: the implementations compute in base 2."""
+    if scale is None:
+        return
+    # NumPy's scalars are such numbers too.
+    if isinstance(scale, bool) or not isinstance(scale, numbers.Real):
+        raise TypeError(f"scale must be a number or None, not {scale!r}")
+    wide = compute_dtype(dtype)
+    if not abs(float(scale)) <= torch.finfo(wide).max * math.log(2.0):
+        raise ValueError(f"scale must be finite in {wide}, times log₂e too, not {scale}")
+
+
+def check_window(window: object) -> None:
+    """Raises TypeError or ValueError unless `window` is a pair of whole numbers from 0 on, or None
+    for no bound."""
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise TypeError(f"window must be a pair (left, right), not {window!r}")
+    for side, bound in zip(("left", "right"), window, strict=True):
+        if bound is None:
+            continue
+        if isinstance(bound, bool) or not isinstance(bound, int):
+            raise TypeError(f"the {side} of window must be a whole number or None, not {bound!r}")
+        if bound < 0:
+            raise ValueError(
+                f"the {side} of window must be at least 0 or None (no bound), not {bound}"
+            )
+
+
+def check_dropout(dropout_p: object) -> None:
+    """Raises TypeError or ValueError unless `dropout_p` is 0."""
+    if isinstance(dropout_p, bool) or not isinstance(dropout_p, numbers.Real):
+        raise TypeError(f"dropout_p must be 0.0, not {dropout_p!r}")
+    if dropout_p != 0:
+        raise ValueError(f"dropout_p must be 0.0, not {dropout_p}: there is no dropout")

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from pyimpl._arguments import Alignment, Window
+from pyimpl._implements import implements
+
 
 @dataclass(frozen=True)
 class ScoreOptions:
@@ -37,3 +40,18 @@ class ScoreOptions:
     right: int | None = None
     shift: int = 0
     sinks: Tensor | None = None
+
+
+@implements("Attention.Spec.Alignment.shift")
+def alignment_shift(alignment: Alignment, q_len: int, kv_len: int) -> int:
+    """By how much a query's place on the axis of the keys differs from its own number."""
+    return kv_len - q_len if alignment == "bottom-right" else 0
+
+
+def window_bounds(window: Window, is_causal: bool, longest: int) -> Window:
+    """(left, right) of the window, and of causality too if asked for: right = 0.
+
+    A bound of at least `longest` ≥ q_len + kv_len hides nothing and becomes None.
+    """
+    left, right = (None if n is None or n >= longest else n for n in window)
+    return left, 0 if is_causal else right

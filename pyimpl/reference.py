@@ -1,5 +1,5 @@
-"""Attention in float64 with the whole score matrix in memory: `Attention.Spec.Softmax` and
-`.Attention`, line by line.
+"""Attention in float64 with the whole score matrix in memory: `Attention.Spec.Softmax`,
+`.ScoreMods`, `.Masks`, `.Heads`, `.Sink` and `.Attention`, line by line.
 
 Slow and plain on purpose: it is what the other implementations are read against. Masked scores are
 −∞, the floating-point stand-in for the Spec's `none`; a row without an unmasked key has weights 0,
@@ -11,8 +11,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import mask_as_4d, resolve_scale
+from pyimpl._arguments import mask_as_4d
 from pyimpl._implements import implements
+from pyimpl._scores import ScoreOptions
 
 
 @implements("Attention.Spec.softmax")
@@ -40,47 +41,90 @@ def safe_softmax(scores: Tensor) -> Tensor:
     return torch.where(total == 0, 0.0, weights / total)
 
 
-def visible_keys(
-    mask: Tensor | None, is_causal: bool, q_len: int, kv_len: int, device: torch.device
-) -> Tensor:
-    """Which key each query may attend to, `[batch|1, heads|1, q_len, kv_len]` boolean; mask and
-    causality both apply."""
-    visible = torch.ones(1, 1, q_len, kv_len, dtype=torch.bool, device=device)
-    if mask is not None:
-        visible = visible & mask_as_4d(mask, q_len, kv_len)
-    if is_causal:
-        visible = visible.tril()
+@implements("Attention.Spec.Mask.window")
+@implements("Attention.Spec.Mask.causal")
+def window(options: ScoreOptions, q_len: int, kv_len: int, device: torch.device) -> Tensor:
+    """Which key the window lets each query attend to, `[q_len, kv_len]` boolean: query i the keys
+    from i + shift − left to i + shift + right. Causal is right = 0."""
+    place = torch.arange(q_len, device=device).unsqueeze(-1) + options.shift
+    keys = torch.arange(kv_len, device=device)
+    visible = torch.ones(q_len, kv_len, dtype=torch.bool, device=device)
+    if options.left is not None:
+        visible = visible & (place - options.left <= keys)
+    if options.right is not None:
+        visible = visible & (keys <= place + options.right)
     return visible
 
 
+@implements("Attention.Spec.ScoreMod.softcap")
+def softcap(scores: Tensor, cap: float) -> Tensor:
+    """cap · tanh(s / cap)."""
+    return cap * torch.tanh(scores / cap)
+
+
+@implements("Attention.Spec.ScoreMod.alibi")
+def alibi(scores: Tensor, slopes: Tensor, shift: int) -> Tensor:
+    """s − slope · |i + shift − j|; `scores` `[batch, heads, q_len, kv_len]`, `slopes` `[batch|1,
+    heads]`."""
+    place = torch.arange(scores.shape[-2], device=scores.device).unsqueeze(-1) + shift
+    distance = (place - torch.arange(scores.shape[-1], device=scores.device)).abs()
+    return scores - slopes.double()[..., None, None] * distance
+
+
+@implements("Attention.Spec.score")
+def scores(query: Tensor, key: Tensor, options: ScoreOptions) -> Tensor:
+    """The scores after every change that `options` asks for, −∞ where masked: `[batch, heads,
+    q_len, kv_len]`, float64.
+
+    Arguments as for `attention`.
+    """
+    batch, heads, q_len, head_dim = query.shape
+    kv_heads, kv_len = key.shape[1:3]
+    q, k = query.double(), key.double()
+    # Query head h uses key head h // group: the queries of a group are rows of one product.
+    packed = q.reshape(batch, kv_heads, heads // max(kv_heads, 1) * q_len, head_dim)
+    s = options.scale * (packed @ k.transpose(-1, -2)).view(batch, heads, q_len, kv_len)
+    if options.softcap is not None:
+        s = softcap(s, options.softcap)
+    if options.alibi_slopes is not None:
+        s = alibi(s, options.alibi_slopes, options.shift)
+    visible = window(options, q_len, kv_len, q.device)
+    if options.bias is not None:
+        bias = mask_as_4d(options.bias.double(), q_len, kv_len)
+        s = s + bias
+        visible = visible & ~torch.isneginf(bias)
+    if options.mask is not None:
+        visible = visible & mask_as_4d(options.mask, q_len, kv_len)
+    return torch.where(visible, s, -torch.inf)
+
+
+@implements("Attention.Spec.groupedQuery")
+@implements("Attention.Spec.attentionSink")
 @implements("Attention.Spec.attention")
 def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    *,
-    mask: Tensor | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
+    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
 ) -> tuple[Tensor, Tensor]:
     """Output and natural log-sum-exp, both float64.
 
-    `query` `[batch, heads, q_len, head_dim]`, `key` `[batch, heads, kv_len, head_dim]`, `value`
-    `[batch, heads, kv_len, value_dim]`, any floating dtype; `mask` boolean, True = may attend,
-    broadcastable to `[batch, heads, q_len, kv_len]`; `is_causal`: key j is visible to query i if
-    and only if j ≤ i; `scale` defaults to 1/√head_dim. Arguments are not checked here:
+    `query` `[batch, heads, q_len, head_dim]`, `key` `[batch, kv_heads, kv_len, head_dim]`, `value`
+    `[batch, kv_heads, kv_len, value_dim]`, any floating dtype, heads a multiple of kv_heads: query
+    head h uses head h // (heads / kv_heads) of keys and values. Arguments are not checked here:
     `pyimpl.attention` does. Returns `[batch, heads, q_len, value_dim]` and `[batch, heads, q_len]`.
 
     A key that no query may attend to has no influence, whatever its key and value rows hold, NaN
     included. The value row of a key that some query may attend to must be finite: its product with
     the weight 0 of another query would be NaN.
     """
-    q, k, v = query.double(), key.double(), value.double()
-    q_len, kv_len = q.shape[-2], k.shape[-2]
-    if kv_len == 0:
-        return v.new_zeros(*q.shape[:-1], v.shape[-1]), q.new_full(q.shape[:-1], -torch.inf)
-    scores = resolve_scale(scale, q.shape[-1]) * (q @ k.transpose(-1, -2))
-    visible = visible_keys(mask, is_causal, q_len, kv_len, q.device)
-    scores = torch.where(visible, scores, -torch.inf)
-    v = torch.where(visible.any(dim=-2).unsqueeze(-1), v, 0.0)
-    return safe_softmax(scores) @ v, torch.logsumexp(scores, dim=-1)
+    batch, heads, q_len, _ = query.shape
+    kv_heads, kv_len, value_dim = value.shape[1:]
+    group = heads // max(kv_heads, 1)
+    s = scores(query, key, options)
+    seen = ~torch.isneginf(s).view(batch, kv_heads, group * q_len, kv_len).all(dim=-2)
+    v = torch.where(seen.unsqueeze(-1), value.double(), 0.0)
+    # The sink is one more key, with value 0; without one, its score is −∞.
+    sink = s.new_full((batch, heads, q_len, 1), -torch.inf)
+    if options.sinks is not None:
+        sink = options.sinks.double().view(1, -1, 1, 1).expand_as(sink)
+    s = torch.cat((sink, s), dim=-1)
+    p = safe_softmax(s)[..., 1:].reshape(batch, kv_heads, group * q_len, kv_len)
+    return (p @ v).view(batch, heads, q_len, value_dim), torch.logsumexp(s, dim=-1)

@@ -1,28 +1,37 @@
-"""The tile loop of FlashAttention-2 in PyTorch: `Attention.Spec.flash` on the states of
-`pyimpl.state`.
+"""The tile loop of FlashAttention-2 in PyTorch: `Attention.Spec.flashSchedule`, with the bounds of
+`pyimpl.tile_bounds`.
 
 For each tile of queries it goes over the tiles of keys and divides once at the end, so the memory
-beyond inputs and outputs is that of one tile of scores. Runs on any device. Source: Dao 2023,
-algorithm 1.
+beyond inputs and outputs is that of one tile of scores. Tiles that no query of the tile sees are
+not visited; tiles that all of them see in full are taken without mask code. Runs on any device.
+Source: Dao 2023, algorithm 1 and section 3.1.
+
+The states are those of `pyimpl.state`, changed in place (`_Running`). Base 2, as in the kernels:
+a score is multiplied by log₂e before anything is done with it, and m by ln 2 at the end. PyTorch's
+exp takes 10 to 35 times as long for −∞ and for what underflows as for other numbers on some
+processors; its exp2 does not.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import mask_as_4d, resolve_scale
+from pyimpl._arguments import compute_dtype, empty_output, mask_as_4d
 from pyimpl._implements import implements
-from pyimpl.state import empty, finish, log_sum_exp, online
+from pyimpl._scores import ScoreOptions
+from pyimpl.tile_bounds import TileBounds, num_tiles
 
-
-def compute_dtype(dtype: torch.dtype) -> torch.dtype:
-    """What a given input dtype is computed in, and its log-sum-exp returned in: float64 for
-    float64, otherwise float32."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
+LOG2E = 1.0 / math.log(2.0)
+LN2 = math.log(2.0)
+# Scores in one tile, all its heads together: few enough to stay in a processor's cache, many
+# enough to be worth an operation of PyTorch.
+TILE_SCORES = 1 << 20
 
 
 def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
@@ -32,25 +41,27 @@ def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
     return nullcontext()
 
 
+@implements("Attention.Spec.groupedQuery")
+@implements("Attention.Spec.flashWindow")
+@implements("Attention.Spec.flashSchedule")
+@implements("Attention.Spec.flashSink")
 @implements("Attention.Spec.flash")
 def flash(
     query: Tensor,
     key: Tensor,
     value: Tensor,
+    options: ScoreOptions,
     *,
-    mask: Tensor | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    block_m: int = 128,
-    block_n: int = 256,
+    block_m: int | None = None,
+    block_n: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Output in the dtype of `query` and natural log-sum-exp in `compute_dtype(query.dtype)`.
 
-    Shapes, `mask`, `is_causal`, `scale` and what is returned as in `pyimpl.reference.attention`;
-    `block_m` queries and `block_n` keys to a tile, at least 1. Products and sums are in
-    `compute_dtype`, under `torch.autocast` too; float32 products follow PyTorch's own settings
-    (TF32 on a GPU, `torch.set_float32_matmul_precision`). The tensors are not checked here:
-    `pyimpl.attention` does.
+    Shapes, `options` and what is returned as in `pyimpl.reference.attention`; `block_m` queries and
+    `block_n` keys to a tile, at least 1, by default what was measured to be fast. Products and sums
+    are in `compute_dtype`, under `torch.autocast` too; float32 products follow PyTorch's own
+    settings (TF32 on a GPU, `torch.set_float32_matmul_precision`). The tensors are not checked
+    here: `pyimpl.attention` does.
 
     A key masked for every query of a tile has no influence on that tile, whatever its key and value
     rows hold, NaN included. The value row of a key that some query of the tile may attend to must
@@ -59,48 +70,233 @@ def flash(
     Raises:
         ValueError: a block size is below 1.
     """
-    if block_m < 1 or block_n < 1:
-        raise ValueError(f"block_m and block_n must be at least 1, not {block_m} and {block_n}")
-    q_len, kv_len = query.shape[-2], key.shape[-2]
+    batch, heads, q_len, _ = query.shape
+    kv_heads, kv_len, value_dim = value.shape[1:]
+    block_m, block_n = _blocks(q_len, kv_len, options, block_m, block_n)
+    bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
     dtype = compute_dtype(query.dtype)
-    scale = resolve_scale(scale, query.shape[-1])
-    k, v = key.to(dtype), value.to(dtype)
-    if mask is not None:
-        mask = mask_as_4d(mask, q_len, kv_len)
-    out = query.new_empty(*query.shape[:-1], value.shape[-1])
-    lse = query.new_empty(query.shape[:-1], dtype=dtype)
-
-    def key_tiles(q: Tensor, start: int, stop: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """(scores, values) of each tile of keys for the queries start … stop − 1.
-
-        `q` holds these queries with the scale applied.
-        """
-        # Under causality no query of the tile sees a key from `stop` on: those tiles are skipped.
-        kv_stop = min(kv_len, stop) if is_causal else kv_len
-        for first in range(0, kv_stop, block_n):
-            last = min(first + block_n, kv_stop)
-            scores = q @ k[..., first:last, :].transpose(-1, -2)
-            values = v[..., first:last, :]
-            hidden = None
-            if is_causal and last - 1 > start:
-                rows = torch.arange(start, stop, device=q.device).unsqueeze(-1)
-                hidden = torch.arange(first, last, device=q.device) > rows
-            if mask is not None:
-                masked = ~mask[..., start:stop, first:last]
-                hidden = masked if hidden is None else hidden | masked
-                # A weight 0 would not silence a NaN: the values of keys that no query sees go.
-                values = values.masked_fill(hidden.all(dim=-2).unsqueeze(-1), 0.0)
-            if hidden is not None:
-                scores = scores.masked_fill(hidden, -torch.inf)
-            yield scores, values
-
-    for start in range(0, q_len, block_m):
-        stop = min(start + block_m, q_len)
-        # The factor is applied once to the queries, not to every score.
-        q = scale * query[..., start:stop, :].to(dtype)
-        nothing = empty(tuple(q.shape[:-1]), v.shape[-1], dtype=dtype, device=q.device)
-        with _without_autocast(q.device):
-            state = online(nothing, key_tiles(q, start, stop))
-        out[..., start:stop, :] = finish(state)
-        lse[..., start:stop] = log_sum_exp(state)
+    out = empty_output(query, value_dim)
+    lse = query.new_empty(batch, heads, q_len, dtype=dtype)
+    if out.numel() == 0:
+        return out, lse
+    group = heads // kv_heads
+    rows = group * min(block_m, q_len)
+    at_once = max(1, TILE_SCORES // (rows * min(block_n, max(kv_len, 1))))
+    with _without_autocast(query.device):
+        for batches, kv_head_range in _portions(batch, kv_heads, at_once):
+            head_range = slice(kv_head_range.start * group, kv_head_range.stop * group)
+            part = _Heads(
+                query[batches, head_range],
+                key[batches, kv_head_range].to(dtype),
+                value[batches, kv_head_range].to(dtype),
+                _part_of(options, batches, head_range, q_len, kv_len),
+                bounds,
+            )
+            part.run(out[batches, head_range], lse[batches, head_range])
     return out, lse
+
+
+def _blocks(
+    q_len: int, kv_len: int, options: ScoreOptions, block_m: int | None, block_n: int | None
+) -> tuple[int, int]:
+    """The block sizes: those given, if they are at least 1, or else the measured ones."""
+    for name, block in (("block_m", block_m), ("block_n", block_n)):
+        if block is not None and block < 1:
+            raise ValueError(f"{name} must be at least 1, not {block}")
+    if block_m is None:
+        block_m = 256
+    if block_n is None:
+        block_n = max(512, TILE_SCORES // 64 // max(min(block_m, q_len), 1))
+    return block_m, block_n
+
+
+def _portions(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slice]]:
+    """All pairs of batch and head as rectangles of at most `at_once` ≥ 1 pairs: some heads of one
+    batch, or all heads of some batches."""
+    batches = max(1, at_once // heads)
+    for first in range(0, batch, batches):
+        for head in range(0, heads, at_once):
+            yield (
+                slice(first, min(first + batches, batch)),
+                slice(head, min(head + at_once, heads)),
+            )
+
+
+def _part_of(
+    options: ScoreOptions, batches: slice, heads: slice, q_len: int, kv_len: int
+) -> ScoreOptions:
+    """The options of these batches and heads: tensors as views, masks and biases as
+    `[batch|1, heads|1, q_len, kv_len]`, slopes as `[batch|1, heads]`, sinks as `[heads]`."""
+
+    def cut(tensor: Tensor | None, *dims: slice) -> Tensor | None:
+        if tensor is None:
+            return None
+        picked = (slice(None) if n == 1 else d for n, d in zip(tensor.shape, dims, strict=False))
+        return tensor[tuple(picked)]
+
+    mask, bias = (
+        None if tensor is None else mask_as_4d(tensor, q_len, kv_len)
+        for tensor in (options.mask, options.bias)
+    )
+    return ScoreOptions(
+        scale=options.scale,
+        softcap=options.softcap,
+        alibi_slopes=cut(options.alibi_slopes, batches, heads),
+        bias=cut(bias, batches, heads),
+        mask=cut(mask, batches, heads),
+        left=options.left,
+        right=options.right,
+        shift=options.shift,
+        sinks=cut(options.sinks, heads),
+    )
+
+
+@dataclass
+class _Running:
+    """`Attention.Spec.Online.State`, changed in place: m (base 2) and l `[..., n, 1]`, o `[..., n,
+    value_dim]`."""
+
+    m: Tensor
+    l: Tensor
+    o: Tensor
+
+    def step_block(self, scores: Tensor, values: Tensor) -> None:
+        """`Attention.Spec.Online.stepBlock` for `scores` `[..., n, k]` in base 2, which are
+        overwritten, and `values` `[..., k, value_dim]`."""
+        m = torch.maximum(self.m, scores.amax(dim=-1, keepdim=True))
+        # exp2(s − m) has to be 0, not NaN, where both are −∞: no unmasked key so far.
+        finite = m.clamp_min(torch.finfo(m.dtype).min)
+        alpha = torch.exp2(self.m - finite)
+        p = scores.sub_(finite).exp2_()
+        self.l.mul_(alpha).add_(p.sum(dim=-1, keepdim=True))
+        self.o.mul_(alpha).baddbmm_(p, values)
+        self.m = m
+
+    def finish(self) -> tuple[Tensor, Tensor]:
+        """(o / l, natural log-sum-exp), 0 and −∞ for a query without an unmasked key."""
+        l = torch.where(torch.isneginf(self.m), 1.0, self.l)
+        return self.o.div_(l), (self.m * LN2 + torch.log(l)).squeeze(-1)
+
+
+class _Heads:
+    """The tile loop for some heads of some batches at a time: query `[batch, heads, q_len,
+    head_dim]`, key and value `[batch, kv_heads, kv_len, …]` in the dtype of the computation, the
+    options cut to them.
+
+    The queries of the heads that share a key head are rows of one tile (`Spec.packedHead`), so a
+    tile of scores is `[batch·kv_heads, group·rows, keys]`, or, seen by its heads, `[batch, heads,
+    rows, keys]`.
+    """
+
+    def __init__(
+        self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, bounds: TileBounds
+    ) -> None:
+        self.query, self.options, self.bounds = query, options, bounds
+        self.batch, self.heads = query.shape[:2]
+        self.k, self.v = key.flatten(0, 1), value.flatten(0, 1)
+        rows = self.heads * self.batch * min(bounds.block_m, bounds.q_len)
+        keys = max(1, min(bounds.block_n, bounds.kv_len))
+        self.scratch = key.new_empty(rows * keys)
+        # softcap needs s / cap, everything else s·log₂e: either is one factor on the queries.
+        self.factor = options.scale * LOG2E
+        if options.softcap is not None:
+            self.factor = options.scale / options.softcap
+
+    def run(self, out: Tensor, lse: Tensor) -> None:
+        """Write the output and log-sum-exp of every query."""
+        for t in range(num_tiles(self.bounds.q_len, self.bounds.block_m)):
+            start, stop = self.bounds.row_first(t), self.bounds.row_last(t) + 1
+            state = self.start(stop - start)
+            q = (self.query[:, :, start:stop].to(self.k.dtype) * self.factor).reshape(
+                self.k.shape[0], -1, self.k.shape[-1]
+            )
+            visited, unmasked = self.bounds.visited_tiles(t), self.bounds.unmasked_tiles(t)
+            first_key, stop_key = self.bounds.first_key(t), self.bounds.stop_key(t)
+            for u in range(visited.first, visited.stop):
+                # Keys of the tile that the bounds hide from all of its queries are left out.
+                first = max(u * self.bounds.block_n, first_key)
+                last = min((u + 1) * self.bounds.block_n, stop_key)
+                scores, values = self.key_tile(q, start, stop, first, last, u not in unmasked)
+                state.step_block(scores, values)
+            o, l = state.finish()
+            out[:, :, start:stop] = o.view(self.batch, self.heads, stop - start, -1)
+            lse[:, :, start:stop] = l.view(self.batch, self.heads, stop - start)
+
+    def start(self, rows: int) -> _Running:
+        """The state before any key: `Spec.Online.empty`, with sinks `Spec.sinkState`."""
+        shape = (self.batch, self.heads, rows, 1)
+        m = self.k.new_full(shape, -torch.inf)
+        if self.options.sinks is not None:
+            m = (self.options.sinks.to(m.dtype) * LOG2E).view(1, -1, 1, 1).expand(shape)
+        m = m.reshape(self.k.shape[0], -1, 1)
+        l = torch.isneginf(m).logical_not().to(m.dtype)
+        return _Running(m, l, m.new_zeros(*m.shape[:2], self.v.shape[-1]))
+
+    def key_tile(
+        self, q: Tensor, start: int, stop: int, first: int, last: int, masked: bool
+    ) -> tuple[Tensor, Tensor]:
+        """(scores in base 2, values) of the keys first … last − 1 for the queries start … stop − 1.
+
+        `q` holds these queries with their factor; `masked`: the window hides some pair of the tile.
+        """
+        k, values = self.k[:, first:last], self.v[:, first:last]
+        scores = self.scratch[: q.shape[0] * q.shape[1] * (last - first)]
+        scores = torch.bmm(
+            q, k.transpose(-1, -2), out=scores.view(q.shape[0], q.shape[1], last - first)
+        )
+        by_head = scores.view(self.batch, self.heads, stop - start, last - first)
+        options = self.options
+        if options.softcap is not None:
+            by_head.tanh_().mul_(options.softcap * LOG2E)
+        if options.alibi_slopes is not None:
+            slopes = options.alibi_slopes.to(scores.dtype)[..., None, None] * LOG2E
+            by_head.sub_(slopes * self.distance(start, stop, first, last).abs())
+        hidden = None
+        if options.bias is not None:
+            bias = options.bias[..., start:stop, first:last].to(scores.dtype)
+            by_head.add_(bias, alpha=LOG2E)
+            hidden = torch.isneginf(bias)
+        if options.mask is not None:
+            by_mask = ~options.mask[..., start:stop, first:last]
+            hidden = by_mask if hidden is None else hidden | by_mask
+        if hidden is not None:
+            if masked:
+                hidden = hidden | self.outside(start, stop, first, last)
+            by_head.masked_fill_(hidden, -torch.inf)
+            # A weight 0 would not silence a NaN: the values of keys that no query sees go.
+            unseen = hidden.all(dim=-2).expand(self.batch, self.heads, -1)
+            unseen = unseen.reshape(*self.v.shape[:1], -1, last - first).all(dim=1)
+            values = values.masked_fill(unseen.unsqueeze(-1), 0.0)
+        elif masked:
+            self.hide_outside(by_head, start, first)
+        return scores, values
+
+    def distance(self, start: int, stop: int, first: int, last: int) -> Tensor:
+        """i + shift − j for the queries and keys of a tile, `[rows, keys]`."""
+        device = self.k.device
+        places = torch.arange(start, stop, device=device) + self.options.shift
+        return places.unsqueeze(-1) - torch.arange(first, last, device=device)
+
+    def outside(self, start: int, stop: int, first: int, last: int) -> Tensor:
+        """Which pairs of a tile the window hides, `[rows, keys]` boolean."""
+        distance = self.distance(start, stop, first, last)
+        hidden = torch.zeros_like(distance, dtype=torch.bool)
+        if self.options.left is not None:
+            hidden |= distance > self.options.left
+        if self.options.right is not None:
+            hidden |= distance < -self.options.right
+        return hidden
+
+    def hide_outside(self, scores: Tensor, start: int, first: int) -> None:
+        """−∞ for the pairs of a tile that the window hides.
+
+        Writing 0 first silences NaN, and adding −∞ then is faster than `masked_fill_`.
+        """
+        place = start + self.options.shift - first
+        hidden = scores.new_full(scores.shape[-2:], -torch.inf)
+        if self.options.right is not None:
+            scores.tril_(place + self.options.right)
+            scores.add_(hidden.triu(place + self.options.right + 1))
+        if self.options.left is not None:
+            scores.triu_(place - self.options.left)
+            scores.add_(hidden.tril(place - self.options.left - 1))

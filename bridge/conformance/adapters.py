@@ -19,6 +19,8 @@ from bridge.conformance import emulated
 from bridge.conformance.batch import Batch, array
 from bridge.conformance.profile import Denominator, Profile
 from bridge.vectors.model import AttentionVector
+from pyimpl._arguments import resolve_scale
+from pyimpl._scores import ScoreOptions
 
 Part = Literal["output", "lse"]
 ALL_DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -79,6 +81,15 @@ class _Builtin:
         return None
 
 
+def _score_options(batch: Batch) -> ScoreOptions:
+    """What the batch asks for, as the implementations of `pyimpl` take it."""
+    return ScoreOptions(
+        scale=resolve_scale(batch.given_scale, batch.query.shape[-1]),
+        mask=batch.mask,
+        right=0 if batch.is_causal else None,
+    )
+
+
 class PyimplReference(_Builtin):
     """`pyimpl.reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
@@ -92,14 +103,7 @@ class PyimplReference(_Builtin):
         return Profile.widened(dtype, accumulator="float64")
 
     def run(self, batch: Batch) -> Outputs:
-        out, lse = self.module.attention(
-            batch.query,
-            batch.key,
-            batch.value,
-            mask=batch.mask,
-            is_causal=batch.is_causal,
-            scale=batch.given_scale,
-        )
+        out, lse = self.module.attention(batch.query, batch.key, batch.value, _score_options(batch))
         return Outputs(out.to(batch.query.dtype), lse)
 
 
@@ -164,9 +168,7 @@ class PyimplTiled(_Builtin):
             batch.query,
             batch.key,
             batch.value,
-            mask=batch.mask,
-            is_causal=batch.is_causal,
-            scale=batch.given_scale,
+            _score_options(batch),
             block_m=self.block_m,
             block_n=self.block_n,
         )

@@ -16,6 +16,7 @@ if not torch.cuda.is_available():
 from bridge.conformance.allowance import attention_allowance, lse_allowance
 from bridge.conformance.profile import Profile
 from pyimpl import attention, reference
+from pyimpl._scores import ScoreOptions
 from pyimpl.kernels._numerics import INTERPRETED
 from pyimpl.kernels.forward import forward
 
@@ -57,12 +58,12 @@ def inputs(shape, dtype: torch.dtype, masked: bool):
 def judge(result, query, key, value, mask=None, is_causal: bool = False) -> None:
     """Within the allowance of a kernel whose matrix unit truncates, and of the reference."""
     out, lse = (x.cpu() for x in result)
-    visible = reference.visible_keys(
-        mask, is_causal, query.shape[2], key.shape[2], query.device
-    ).cpu()
+    mask = None if mask is None else mask.cpu()
     query, key, value = (x.cpu().double() for x in (query, key, value))
-    expected_out, expected_lse = reference.attention(query, key, value, mask=visible)
     scale = 1.0 / math.sqrt(query.shape[-1])
+    options = ScoreOptions(scale=scale, mask=mask, right=0 if is_causal else None)
+    visible = ~torch.isneginf(reference.scores(query, key, options))
+    expected_out, expected_lse = reference.attention(query, key, value, options)
     kernel = Profile.flash(DTYPES[result[0].dtype], denominator="unrounded", truncating=True)
     q, k, v, seen = (x.numpy() for x in (query, key, value, visible))
     allowed_out = sum(

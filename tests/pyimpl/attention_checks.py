@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +11,8 @@ from torch import Tensor
 from bridge.conformance.allowance import attention_allowance, lse_allowance
 from bridge.conformance.profile import Profile
 from pyimpl import reference
+from pyimpl._arguments import resolve_scale
+from pyimpl._scores import ScoreOptions
 
 NAMES = {
     torch.float64: "float64",
@@ -26,20 +28,23 @@ def inputs(
     *,
     seed: int = 0,
     masked: bool = False,
+    group: int = 1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """query, key, value and, if asked for, a mask with holes and one fully masked row in four.
 
-    `shape`: batch, heads, q_len, kv_len, head_dim, value_dim.
+    `shape`: batch, heads of key and value, q_len, kv_len, head_dim, value_dim; the query has
+    `group` times as many heads.
     """
-    batch, heads, q_len, kv_len, head_dim, value_dim = shape
+    batch, kv_heads, q_len, kv_len, head_dim, value_dim = shape
+    heads = group * kv_heads
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*size: int) -> Tensor:
         return torch.randn(*size, generator=generator, dtype=torch.float64).to(dtype)
 
     query = normal(batch, heads, q_len, head_dim)
-    key = normal(batch, heads, kv_len, head_dim)
-    value = normal(batch, heads, kv_len, value_dim)
+    key = normal(batch, kv_heads, kv_len, head_dim)
+    value = normal(batch, kv_heads, kv_len, value_dim)
     if not masked:
         return query, key, value, None
     mask = torch.rand(batch, heads, q_len, kv_len, generator=generator) < 0.6
@@ -60,6 +65,38 @@ def tiled_profile(dtype: torch.dtype, block_n: int | None = None) -> Profile:
     return replace(Profile.float32(block_n), input=low.input, output=low.output)
 
 
+def score_options(query: Tensor, **options: Any) -> ScoreOptions:
+    """`ScoreOptions` with the default scale and the name `is_causal` for right = 0."""
+    scale = resolve_scale(options.pop("scale", None), query.shape[-1])
+    if options.pop("is_causal", False):
+        options["right"] = 0
+    return ScoreOptions(scale=scale, **options)
+
+
+def _as_products(
+    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """query, key, value and mask of one query each, `[batch, heads, q_len, 1 or kv_len, …]`, whose
+    plain attention at scale 1 is that of the arguments: what the options add to a score is one more
+    product, 1 · (score − scale·⟨q, k⟩), and a sink one more key with value 0."""
+    group = query.shape[1] // max(key.shape[1], 1)
+    k, v = (x.double().repeat_interleave(group, 1).unsqueeze(2) for x in (key, value))
+    q = options.scale * query.double().unsqueeze(3)
+    scores = reference.scores(query, key, options)
+    visible = ~torch.isneginf(scores)
+    added = torch.where(visible, scores - (q @ k.mT).squeeze(3), 0.0)
+    q = torch.cat((q, torch.ones_like(q[..., :1])), -1)
+    k = torch.cat((k.expand(-1, -1, q.shape[2], -1, -1), added.unsqueeze(-1)), -1)
+    visible = visible.unsqueeze(3)
+    if options.sinks is not None:
+        sinks = options.sinks.double().view(1, -1, 1, 1).expand(*k.shape[:3], 1)
+        sink = torch.cat((k.new_zeros(*k.shape[:3], k.shape[-1] - 1), sinks), -1)
+        k = torch.cat((torch.nan_to_num(sink, neginf=0.0).unsqueeze(-2), k), -2)
+        v = torch.cat((v.new_zeros(*v.shape[:-2], 1, v.shape[-1]), v), -2)
+        visible = torch.cat((sinks.isfinite().unsqueeze(-1), visible), -1)
+    return q, k, v, visible
+
+
 def judge(
     result: tuple[Tensor, Tensor],
     query: Tensor,
@@ -67,38 +104,43 @@ def judge(
     value: Tensor,
     *,
     profile: Profile,
-    mask: Tensor | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
+    **options: Any,
 ) -> None:
     """Fail unless output and log-sum-exp are within the allowance of the float64 reference.
 
-    The reference is rounded too: its own allowance is added.
+    `options` as for `score_options`. The reference is rounded too: its own allowance is added.
     """
+    judge_options(result, query, key, value, score_options(query, **options), profile)
+
+
+def judge_options(
+    result: tuple[Tensor, Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    options: ScoreOptions,
+    profile: Profile,
+) -> None:
+    """`judge` with the options as the implementations take them."""
     out, lse = result
-    expected_out, expected_lse = reference.attention(
-        query, key, value, mask=mask, is_causal=is_causal, scale=scale
-    )
+    expected_out, expected_lse = reference.attention(query, key, value, options)
     assert out.shape == expected_out.shape
     assert lse.shape == expected_lse.shape
-    q, k, v = (x.double().numpy() for x in (query, key, value))
-    device = query.device
-    visible = reference.visible_keys(mask, is_causal, q.shape[-2], k.shape[-2], device).numpy()
-    factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
-    exact = Profile.float64()
+    q, k, v, mask = (x.numpy() for x in _as_products(query, key, value, options))
+    profiles = (profile, Profile.float64())
     allowed = sum(
-        torch.from_numpy(attention_allowance(q, k, v, scale=factor, mask=visible, profile=p))
-        for p in (profile, exact)
+        torch.from_numpy(attention_allowance(q, k, v, scale=1.0, mask=mask, profile=p))
+        for p in profiles
     )
-    error = (out.double() - expected_out).abs()
+    error = (out.double() - expected_out).abs().unsqueeze(3)
     assert bool((error <= allowed).all()), f"output: {(error - allowed).max()} over the allowance"
     none = torch.isneginf(expected_lse)
     assert torch.equal(torch.isneginf(lse), none)
     allowed = sum(
-        torch.from_numpy(lse_allowance(q, k, scale=factor, mask=visible, profile=p))
-        for p in (profile, exact)
+        torch.from_numpy(lse_allowance(q, k, scale=1.0, mask=mask, profile=p)) for p in profiles
     )
     error = torch.where(none, 0.0, lse.double() - torch.where(none, 0.0, expected_lse)).abs()
+    error = error.unsqueeze(3)
     assert bool((error <= allowed).all()), f"lse: {(error - allowed).max()} over the allowance"
 
 

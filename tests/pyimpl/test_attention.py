@@ -10,11 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from attention_checks import inputs, judge, kernel_profile, tiled_profile
+from attention_checks import inputs, judge, kernel_profile, score_options, tiled_profile
 
 from pyimpl import attention, tiled
 
 Q, K, V, MASK = inputs((2, 3, 5, 7, 4, 6), torch.float32, masked=True)
+FEW = inputs((2, 2, 5, 7, 4, 6), torch.float32, group=2)[:3]
 
 
 @pytest.mark.parametrize("backend", ["auto", "triton", "tiled", "reference"])
@@ -43,7 +44,7 @@ def test_float64(backend) -> None:
 
 
 def test_auto_on_a_cpu_is_the_tile_loop() -> None:
-    assert torch.equal(attention(Q, K, V), tiled.flash(Q, K, V)[0])
+    assert torch.equal(attention(Q, K, V), tiled.flash(Q, K, V, score_options(Q))[0])
 
 
 @pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
@@ -116,6 +117,8 @@ def test_inference_on_parameters() -> None:
 
 
 META = torch.empty(2, 3, 5, 4, device="meta")
+NAN, INF = float("nan"), float("inf")
+BIAS = torch.zeros(5, 7)
 REFUSALS = [
     ({"query": [1.0]}, TypeError, "query must be a torch.Tensor, not list"),
     ({"value": V.int()}, TypeError, "value must be float64, float32, .* not torch.int32"),
@@ -123,22 +126,66 @@ REFUSALS = [
     ({"key": K.half()}, TypeError, "key must have the dtype of query, torch.float32, not .*16"),
     ({"query": Q.to_sparse()}, TypeError, "query must be a dense tensor, neither sparse nor"),
     ({"query": META}, ValueError, "key must be on the device of query, meta, not on cpu"),
-    ({"key": K[:1]}, ValueError, r"the batch and heads of query, \[2, 3\], not \[1, 3\]"),
-    ({"value": V[:, :1]}, ValueError, r"the batch and heads of query, \[2, 3\], not \[2, 1\]"),
+    ({"key": K[:1]}, ValueError, "key must have the batch of query, 2, not 1"),
+    ({"value": V[:1]}, ValueError, "value must have the batch of query, 2, not 1"),
+    ({"value": V[:, :1]}, ValueError, "value must have the heads of key, 3, not 1"),
+    ({"key": K[:, :1], "value": V[:, :1]}, ValueError, "heads of query, 3, not 1, unless enable_"),
+    (
+        {"key": K[:, :2], "value": V[:, :2], "enable_gqa": True},
+        ValueError,
+        "the heads of query must be a multiple of those of key, 2, not 3",
+    ),
+    (
+        {"key": K[:, :0], "value": V[:, :0], "enable_gqa": True},
+        ValueError,
+        "the heads of query must be a multiple of those of key, 0, not 3",
+    ),
+    ({"enable_gqa": None}, TypeError, "enable_gqa must be True or False, not None"),
     ({"key": K[..., :3]}, ValueError, "key must have the head_dim of query, 4, not 3"),
     ({"value": V[:, :, :3]}, ValueError, "value must have the length of key, 7, not 3"),
     ({"value": V[..., :0]}, ValueError, r"last dimension of value must be at least 1"),
     ({"attn_mask": True}, TypeError, "attn_mask must be a torch.Tensor or None, not bool"),
-    ({"attn_mask": MASK.float()}, TypeError, r"attn_mask must be boolean .* not torch.float32"),
+    ({"attn_mask": MASK.int()}, TypeError, r"attn_mask must be boolean .* not torch.int32"),
     ({"attn_mask": META.bool()}, ValueError, "attn_mask must be on the device of query, cpu"),
     ({"attn_mask": MASK[..., :6]}, ValueError, r"broadcastable to .* = \[2, 3, 5, 7\], not of"),
     ({"attn_mask": MASK[None]}, ValueError, r"not of shape \[1, 2, 3, 5, 7\]"),
+    ({"attn_mask": BIAS + NAN}, ValueError, "attn_mask must hold numbers or −∞, and holds NaN"),
+    ({"attn_mask": BIAS, "bias": BIAS}, ValueError, "a floating attn_mask is a bias: give it or"),
+    ({"bias": MASK}, TypeError, "bias must be floating, not torch.bool"),
+    ({"bias": 0.5}, TypeError, "bias must be a torch.Tensor or None, not float"),
+    ({"bias": BIAS[:, :3]}, ValueError, r"bias must be broadcastable to .* not of shape \[5, 3\]"),
+    ({"bias": BIAS + INF}, ValueError, "bias must hold numbers or −∞, and holds NaN or "),
+    ({"bias": META[..., :1]}, ValueError, "bias must be on the device of query, cpu, not on meta"),
+    ({"alibi_slopes": 0.5}, TypeError, "alibi_slopes must be a torch.Tensor or None, not float"),
+    ({"alibi_slopes": torch.ones(3).int()}, TypeError, "alibi_slopes must be floating, not torch"),
+    (
+        {"alibi_slopes": torch.ones(3, 2)},
+        ValueError,
+        r"alibi_slopes must be of shape \[3\] or \[2, 3\], not \[3, 2\]",
+    ),
+    ({"alibi_slopes": torch.ones(3) * -INF}, ValueError, "alibi_slopes must hold finite numbers"),
+    ({"sinks": torch.ones(1)}, ValueError, r"sinks must be of shape \[3\], not \[1\]"),
+    ({"sinks": torch.ones(3) * NAN}, ValueError, "sinks must hold numbers or −∞, and holds NaN"),
+    ({"sinks": META[0, :, 0, 0]}, ValueError, "sinks must be on the device of query, cpu, not on"),
     ({"is_causal": 1}, TypeError, "is_causal must be True or False, not 1"),
+    ({"return_lse": 1}, TypeError, "return_lse must be True or False, not 1"),
+    ({"causal_alignment": "left"}, ValueError, "causal_alignment must be one of 'top-left', 'bot"),
+    ({"window": 3}, TypeError, r"window must be a pair \(left, right\), not 3"),
+    ({"window": (3,)}, TypeError, r"window must be a pair \(left, right\), not \(3,\)"),
+    ({"window": (None, 1.5)}, TypeError, "the right of window must be a whole number or None, no"),
+    ({"window": (-1, 0)}, ValueError, "the left of window must be at least 0 or None .* not -1"),
+    ({"softcap": "2"}, TypeError, "softcap must be a number or None, not '2'"),
+    ({"softcap": 0.0}, ValueError, "softcap must be finite and above 0, not 0.0"),
+    ({"softcap": INF}, ValueError, "softcap must be finite and above 0, not inf"),
     ({"scale": "2"}, TypeError, "scale must be a number or None, not '2'"),
     ({"scale": True}, TypeError, "scale must be a number or None, not True"),
-    ({"scale": float("nan")}, ValueError, "scale must be finite in torch.float32, not nan"),
-    ({"scale": float("-inf")}, ValueError, "scale must be finite in torch.float32, not -inf"),
-    ({"scale": 1e39}, ValueError, r"scale must be finite in torch.float32, not 1e\+39"),
+    ({"scale": NAN}, ValueError, "scale must be finite in torch.float32, .* not nan"),
+    ({"scale": -INF}, ValueError, "scale must be finite in torch.float32, .* not -inf"),
+    ({"scale": 1e39}, ValueError, r"scale must be finite in torch.float32, .* not 1e\+39"),
+    ({"dropout_p": 0.1}, ValueError, "dropout_p must be 0.0, not 0.1: there is no dropout"),
+    ({"dropout_p": None}, TypeError, "dropout_p must be 0.0, not None"),
+    ({"layout": "nhd"}, ValueError, "layout must be one of 'bhnd', 'bnhd', not 'nhd'"),
+    ({"layout": "bnhd", "query": Q[0]}, ValueError, r"must be \[batch, length, heads, head_dim\]"),
     ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .*, not 'cuda'"),
 ]
 
@@ -159,8 +206,10 @@ def test_a_scale_may_be_any_real_number(backend) -> None:
 
 
 def test_gradients_are_refused() -> None:
-    for name in ("query", "key", "value"):
-        arguments = {"query": Q, "key": K, "value": V}
+    whole = {"query": Q, "key": K, "value": V, "bias": BIAS, "alibi_slopes": torch.ones(3)}
+    whole["sinks"] = torch.ones(3)
+    for name in whole:
+        arguments = dict(whole)
         arguments[name] = arguments[name].clone().requires_grad_()
         with pytest.raises(NotImplementedError, match=f"{name} requires a gradient"):
             attention(**arguments)
@@ -183,6 +232,23 @@ def test_what_triton_cannot_take_is_refused() -> None:
     with pytest.raises(ValueError, match="takes head sizes up to 256, not 300"):
         attention(wide, wide, wide, backend="triton")
     assert attention(wide, wide, wide).shape == wide.shape
+
+
+LACKING = {
+    "softcap": {"softcap": 1.0},
+    "alibi_slopes": {"alibi_slopes": torch.ones(4)},
+    "bias": {"bias": BIAS},
+    "sinks": {"sinks": torch.ones(4)},
+    "window": {"window": (1, None)},
+    "causal_alignment": {"is_causal": True, "causal_alignment": "bottom-right"},
+    "enable_gqa": {},
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_what_the_kernel_lacks_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"'triton' does not take {name}.* yet: use 'auto'"):
+        attention(*FEW, enable_gqa=True, backend="triton", **LACKING[name])
 
 
 def in_a_new_process(program: str, **environment: str) -> str:

@@ -1,15 +1,18 @@
-"""The float64 reference against sums written out in Python, and against PyTorch's SDPA."""
+"""The float64 reference against the Spec's formulas in plain Python, and against PyTorch's SDPA."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
+import spec_by_hand
 import torch
-from attention_checks import inputs, judge
+from attention_checks import inputs, judge, judge_options, score_options
+from option_cases import OPTIONS, options_of
 
 from bridge.conformance.profile import Profile
 from pyimpl import reference
+from pyimpl._scores import ScoreOptions
 from pyimpl.reference import safe_softmax, softmax
 
 
@@ -34,12 +37,21 @@ def test_attention_by_hand() -> None:
     key = torch.tensor([[[[0.0], [1.0]]]], dtype=torch.float64)
     value = torch.tensor([[[[3.0, 0.0], [9.0, -6.0]]]], dtype=torch.float64)
     mask = torch.tensor([[True, True], [False, True], [False, False]])
-    out, lse = reference.attention(query, key, value, mask=mask, scale=1.0)
+    out, lse = reference.attention(query, key, value, ScoreOptions(scale=1.0, mask=mask))
     eps = torch.finfo(torch.float64).eps
     assert float((out[0, 0, 0] - torch.tensor([7.0, -4.0])).abs().max()) <= 8 * 4 * eps
     assert torch.equal(out[0, 0, 1:], torch.tensor([[9.0, -6.0], [0.0, 0.0]]).double())
     assert abs(float(lse[0, 0, 0]) - math.log(3.0)) <= 4 * eps
     assert lse[0, 0, 1:].tolist() == [1.0, -math.inf]
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 5, 4, 3, 2), (1, 1, 3, 6, 2, 3)], ids=str)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_option_by_hand(name: str, shape: tuple[int, ...]) -> None:
+    query, key, value, _ = inputs(shape, torch.float64, group=2)
+    options = options_of(name, query, key)
+    result = spec_by_hand.attention(query, key, value, options)
+    judge_options(result, query, key, value, options, Profile.float64())
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
@@ -48,13 +60,14 @@ def test_against_sdpa(shape: tuple[int, ...], is_causal: bool) -> None:
     """SDPA is the one judged, by its own profile: the reference has to be right for it to pass."""
     query, key, value, _ = inputs(shape, torch.float64)
     out = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
-    visible = reference.visible_keys(None, is_causal, shape[2], shape[3], query.device)
-    scores = torch.where(visible, query @ key.mT / math.sqrt(shape[4]), -math.inf)
+    scores = reference.scores(query, key, score_options(query, is_causal=is_causal))
     profile = Profile.sdpa_math("float64")
     judge((out, scores.logsumexp(-1)), query, key, value, is_causal=is_causal, profile=profile)
 
 
 def test_mask_and_causality_both_apply() -> None:
     mask = torch.tensor([[True, True, True], [False, True, True], [True, False, True]])
-    visible = reference.visible_keys(mask, True, 3, 3, mask.device)[0, 0]
+    zeros = torch.zeros(1, 1, 3, 2)
+    scores = reference.scores(zeros, zeros, ScoreOptions(scale=1.0, mask=mask, right=0))
+    visible = scores[0, 0] == 0
     assert visible.tolist() == [[True, False, False], [False, True, False], [True, False, True]]

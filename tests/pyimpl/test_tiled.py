@@ -6,11 +6,14 @@ import math
 
 import pytest
 import torch
-from attention_checks import inputs, judge, tiled_profile
+from attention_checks import inputs, judge, judge_options, score_options, tiled_profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from option_cases import OPTIONS, options_of
 
-from pyimpl.tiled import compute_dtype, flash
+from pyimpl import tiled
+from pyimpl._arguments import compute_dtype
+from pyimpl.tiled import flash
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
@@ -18,61 +21,88 @@ DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 @settings(max_examples=150, deadline=None)
 @given(
     shape=st.tuples(*[st.integers(0, 3)] * 2, *[st.integers(0, 40)] * 2, *[st.integers(1, 12)] * 2),
+    group=st.integers(1, 3),
     dtype=st.sampled_from(DTYPES),
-    is_causal=st.booleans(),
-    masked=st.booleans(),
-    scale=st.one_of(st.none(), st.floats(-3.0, 3.0)),
+    name=st.sampled_from(sorted(OPTIONS)),
     block_m=st.integers(1, 50),
     block_n=st.integers(1, 50),
+    tile_scores=st.integers(1, 5000),
     seed=st.integers(0, 2**31),
 )
-def test_any_shape_and_tiles(
-    shape, dtype, is_causal, masked, scale, block_m: int, block_n: int, seed: int
+def test_any_shape_options_and_tiles(
+    shape, group: int, dtype, name: str, block_m: int, block_n: int, tile_scores: int, seed: int
 ) -> None:
-    query, key, value, mask = inputs(shape, dtype, seed=seed, masked=masked)
-    options = {"mask": mask, "is_causal": is_causal, "scale": scale}
-    result = flash(query, key, value, block_m=block_m, block_n=block_n, **options)
+    query, key, value, _ = inputs(shape, dtype, seed=seed, group=group)
+    options = options_of(name, query, key, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiled, "TILE_SCORES", tile_scores)
+        result = flash(query, key, value, options, block_m=block_m, block_n=block_n)
     assert result[0].dtype == dtype
     assert result[1].dtype == compute_dtype(dtype)
-    judge(result, query, key, value, profile=tiled_profile(dtype, block_n), **options)
+    judge_options(result, query, key, value, options, tiled_profile(dtype, block_n))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_default_tiles_and_large_spread(dtype: torch.dtype) -> None:
     query, key, value, mask = inputs((1, 2, 300, 600, 16, 8), dtype, masked=True)
-    options = {"mask": mask, "is_causal": True, "scale": 30.0}
-    judge(
-        flash(query, key, value, **options),
-        query,
-        key,
-        value,
-        profile=tiled_profile(dtype),
-        **options,
-    )
+    given = {"mask": mask, "is_causal": True, "scale": 30.0}
+    result = flash(query, key, value, score_options(query, **given))
+    judge(result, query, key, value, profile=tiled_profile(dtype), **given)
 
 
-def test_keys_that_no_query_sees_have_no_influence() -> None:
+@pytest.mark.parametrize("masked", [False, True])
+def test_keys_that_no_query_sees_have_no_influence(masked: bool) -> None:
     query, key, value, _ = inputs((1, 2, 20, 70, 16, 16), torch.float32)
     mask = torch.ones(20, 70, dtype=torch.bool)
     mask[:, 5] = False
-    expected = flash(query, key, value, mask=mask, is_causal=True, block_m=16, block_n=16)
-    key[:, :, 5], value[:, :, 5] = math.nan, math.nan
-    key[:, :, 20:], value[:, :, 20:] = math.inf, math.inf
-    result = flash(query, key, value, mask=mask, is_causal=True, block_m=16, block_n=16)
+    options = score_options(query, mask=mask if masked else None, left=3, right=1, shift=17)
+    expected = flash(query, key, value, options, block_m=16, block_n=16)
+    if masked:
+        key[:, :, 5], value[:, :, 5] = math.nan, math.nan
+    key[:, :, :14], value[:, :, :14] = math.nan, math.nan
+    key[:, :, 38:], value[:, :, 38:] = math.inf, math.inf
+    result = flash(query, key, value, options, block_m=16, block_n=16)
     assert torch.equal(result[0], expected[0])
     assert torch.equal(result[1], expected[1])
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+@pytest.mark.parametrize("given", [{"right": 0}, {"left": 0}, {"mask": True}], ids=str)
+def test_a_bad_key_spoils_the_queries_that_see_it_and_no_others(given, number: float) -> None:
+    query, key, value, _ = inputs((1, 1, 6, 6, 4, 4), torch.float32)
+    if "mask" in given:
+        given = {"mask": torch.ones(6, 6, dtype=torch.bool).tril()}
+    options = score_options(query, **given)
+    expected = flash(query, key, value, options)[0]
+    key[0, 0, 3] = number
+    out = flash(query, key, value, options)[0]
+    sees = torch.arange(6) <= 3 if "left" in given else torch.arange(6) >= 3
+    # A score of −∞ by overflow is a weight of 0.
+    assert bool(out[0, 0, sees].isnan().all()) or number == math.inf
+    assert torch.equal(out[0, 0, ~sees], expected[0, 0, ~sees])
 
 
 def test_broadcast_masks_and_inputs() -> None:
     query, key, value, mask = inputs((1, 1, 20, 33, 16, 24), torch.float32, masked=True)
     wide = [x.expand(2, 3, -1, -1) for x in (query, key, value)]
-    expected = flash(*wide, mask=mask.expand(2, 3, -1, -1).contiguous())[0]
+    whole = mask.expand(2, 3, -1, -1).contiguous()
+    expected = flash(*wide, score_options(query, mask=whole))[0]
     for m in (mask, mask[0], mask[0, 0], mask.expand(2, 1, -1, -1)):
-        assert torch.equal(flash(*wide, mask=m)[0], expected)
+        assert torch.equal(flash(*wide, score_options(query, mask=m))[0], expected)
+
+
+def test_heads_and_lengths_lie_in_the_output_as_in_the_query() -> None:
+    query, key, value, _ = inputs((2, 3, 5, 7, 4, 6), torch.float32)
+    expected = flash(query, key, value, score_options(query))[0]
+    other = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (query, key, value))
+    out = flash(*other, score_options(query))[0]
+    assert out.transpose(1, 2).is_contiguous()
+    assert expected.is_contiguous()
+    assert torch.equal(out, expected)
 
 
 @pytest.mark.parametrize("blocks", [{"block_m": 0}, {"block_n": 0}, {"block_n": -8}], ids=str)
 def test_tiles_below_one_are_refused(blocks: dict[str, int]) -> None:
     query, key, value, _ = inputs((1, 1, 3, 4, 2, 2), torch.float32)
-    with pytest.raises(ValueError, match="block_m and block_n must be at least 1"):
-        flash(query, key, value, **blocks)
+    with pytest.raises(ValueError, match=r"block_[mn] must be at least 1, not"):
+        flash(query, key, value, score_options(query), **blocks)

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from pyimpl import reference, tiled
+from pyimpl._arguments import resolve_scale
+from pyimpl._scores import ScoreOptions
 
 Backend = Literal["auto", "triton", "tiled", "reference"]
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
@@ -80,7 +82,9 @@ def attention(
             raise ImportError("backend 'triton' needs the package triton, which is not installed")
         from pyimpl.kernels.forward import forward
 
-        out, lse = forward(query, key, value, mask=attn_mask, is_causal=is_causal, scale=scale)
+        factor = resolve_scale(scale, query.shape[-1])
+        options = ScoreOptions(factor, mask=attn_mask, right=0 if is_causal else None)
+        out, lse = forward(query, key, value, options)
     elif backend == "tiled":
         out, lse = tiled.flash(query, key, value, mask=attn_mask, is_causal=is_causal, scale=scale)
     else:

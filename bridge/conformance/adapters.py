@@ -19,6 +19,7 @@ from bridge.conformance import emulated
 from bridge.conformance.batch import Batch, array
 from bridge.conformance.profile import Denominator, Profile
 from bridge.vectors.model import Vector
+from pyimpl._scores import ScoreOptions
 
 Part = Literal["output", "lse"]
 ALL_DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -219,9 +220,7 @@ class PyimplTriton(_Builtin):
             batch.query,
             batch.key,
             batch.value,
-            mask=batch.mask,
-            is_causal=batch.is_causal,
-            scale=batch.given_scale,
+            ScoreOptions(batch.scale, mask=batch.mask, right=0 if batch.is_causal else None),
             block_m=self.block_m,
             block_n=self.block_n,
         )

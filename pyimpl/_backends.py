@@ -30,12 +30,14 @@ def forward(
         ImportError: backend "triton" where Triton is not installed.
     """
     if backend == "auto":
-        wanted = query.is_cuda and triton_installed() and _why_not(query, value, options) is None
+        wanted = query.is_cuda and triton_installed() and _triton_takes(query, value)
         backend = "triton" if wanted else "tiled"
     if backend == "triton":
         if not triton_installed():
             raise ImportError("backend 'triton' needs the package triton, which is not installed")
-        return _triton(query, key, value, options)
+        from pyimpl.kernels.forward import forward as kernel
+
+        return kernel(query, key, value, options)
     if backend == "tiled":
         return tiled.flash(query, key, value, options)
     out, lse = reference.attention(query, key, value, options)
@@ -47,34 +49,7 @@ def triton_installed() -> bool:
     return importlib.util.find_spec("triton") is not None
 
 
-def _why_not(query: Tensor, value: Tensor, options: ScoreOptions) -> str | None:
-    """The sentence that says why the kernel cannot take these arguments, or None if it can."""
+def _triton_takes(query: Tensor, value: Tensor) -> bool:
     from pyimpl.kernels.forward import why_not
 
-    lacking = {
-        "softcap": options.softcap is not None,
-        "alibi_slopes": options.alibi_slopes is not None,
-        "bias": options.bias is not None,
-        "sinks": options.sinks is not None,
-        "window": options.left is not None or options.right not in (None, 0),
-        "causal_alignment='bottom-right'": options.right == 0 and options.shift != 0,
-        "enable_gqa": query.shape[1] != value.shape[1],
-    }
-    for name, given in lacking.items():
-        if given:
-            return f"backend 'triton' does not take {name} yet: use 'auto', 'tiled' or 'reference'"
-    return why_not(query, value)
-
-
-def _triton(
-    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
-) -> tuple[Tensor, Tensor]:
-    from pyimpl.kernels import forward as kernel
-
-    refusal = _why_not(query, value, options)
-    if refusal is not None:
-        raise ValueError(refusal)
-    return kernel.forward(
-        query, key, value,
-        mask=options.mask, is_causal=options.right == 0, scale=options.scale,
-    )  # fmt: skip
+    return why_not(query, value) is None

@@ -66,7 +66,7 @@ MUTATIONS = {
         "audit",
     ),
     "kernel": Mutation(
-        "pyimpl/kernels/forward.py",
+        "pyimpl/kernels/_loop.py",
         "l = alpha * l + tl.sum(p, 1)",
         "l = l + tl.sum(p, 1)",
         "implementations",

@@ -81,12 +81,31 @@ class _Builtin:
         return None
 
 
+_EVERY_OPTION = frozenset({"softcap", "alibi", "bias", "sink"})
+
+
 def _score_options(batch: Batch) -> ScoreOptions:
     """What the batch asks for, as the implementations of `pyimpl` take it."""
+    wide = torch.float64 if batch.query.dtype == torch.float64 else torch.float32
+
+    def per_head(number: float) -> Tensor:
+        return torch.tensor([number], dtype=wide, device=batch.query.device)
+
+    window, mask, alibi = batch.window, batch.mask, batch.alibi
+    if window is not None and alibi is not None and alibi.shift != window.shift:
+        # The options have one alignment for both.
+        window, mask = None, batch.boolean
+    shift = window.shift if window is not None else 0 if alibi is None else alibi.shift
     return ScoreOptions(
         scale=resolve_scale(batch.given_scale, batch.query.shape[-1]),
-        mask=batch.mask,
-        right=0 if batch.is_causal else None,
+        softcap=batch.softcap,
+        alibi_slopes=None if alibi is None else per_head(float(alibi.slope))[None],
+        bias=batch.bias,
+        mask=mask,
+        left=None if window is None else window.left,
+        right=None if window is None else window.right,
+        shift=shift,
+        sinks=None if batch.sink is None else per_head(batch.sink),
     )
 
 
@@ -94,6 +113,7 @@ class PyimplReference(_Builtin):
     """`pyimpl.reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
+    takes = _EVERY_OPTION
     source = "pyimpl.reference"
 
     def __init__(self, module: ModuleType | None = None) -> None:
@@ -126,12 +146,9 @@ class PyimplState(_Builtin):
         wide = torch.float64 if batch.query.dtype == torch.float64 else torch.float32
         q, k, v = (x.to(wide) for x in (batch.query, batch.key, batch.value))
         scores = batch.scale * (q @ k.transpose(-1, -2))
-        hidden = torch.zeros(scores.shape[-2:], dtype=torch.bool, device=q.device)
-        if batch.is_causal:
-            hidden = torch.ones_like(hidden).triu(1)
-        if batch.mask is not None:
-            hidden = ~batch.mask
-        scores = scores.masked_fill(hidden, -math.inf)
+        visible = batch.boolean
+        if visible is not None:
+            scores = scores.masked_fill(~visible, -math.inf)
         kv_len, half = k.shape[-2], (k.shape[-2] + 1) // 2
 
         def block(start: int, stop: int) -> tuple[Tensor, Tensor]:
@@ -151,6 +168,7 @@ class PyimplTiled(_Builtin):
     """`pyimpl.tiled.flash` with small tiles, so that short vectors have several."""
 
     name = "pyimpl-tiled"
+    takes = _EVERY_OPTION
     source = "pyimpl.tiled"
 
     def __init__(
@@ -189,6 +207,7 @@ class PyimplTriton(_Builtin):
     """
 
     name = "pyimpl-triton"
+    takes = _EVERY_OPTION
     source = "pyimpl.kernels.forward"
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
 
@@ -230,9 +249,7 @@ class PyimplTriton(_Builtin):
             batch.query,
             batch.key,
             batch.value,
-            mask=batch.mask,
-            is_causal=batch.is_causal,
-            scale=batch.given_scale,
+            _score_options(batch),
             block_m=self.block_m,
             block_n=self.block_n,
         )
@@ -245,14 +262,28 @@ def _sdpa(batch: Batch, backend: SDPBackend) -> Tensor:
             batch.query,
             batch.key,
             batch.value,
-            attn_mask=batch.mask,
-            is_causal=batch.is_causal,
+            attn_mask=_attn_mask(batch),
+            is_causal=_causal_alone(batch),
             scale=batch.given_scale,
         )
 
 
+def _causal_alone(batch: Batch) -> bool:
+    """SDPA takes is_causal or a mask, not both."""
+    return batch.is_causal and batch.bias is None
+
+
+def _attn_mask(batch: Batch) -> Tensor | None:
+    """The mask as SDPA takes it: booleans, or numbers to add where there is a bias."""
+    if _causal_alone(batch):
+        return None
+    return batch.boolean if batch.bias is None else batch.added
+
+
 class SdpaMath(_Builtin):
     """PyTorch's math backend, as it is by default or with reduced-precision products allowed."""
+
+    takes = frozenset({"bias"})
 
     def __init__(self, reduced: bool = False) -> None:
         self.reduced = reduced
@@ -293,6 +324,7 @@ class SdpaFlash(_Builtin):
     """
 
     name = "sdpa-flash"
+    takes = frozenset({"bias"})
 
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.sdpa_flash(dtype)
@@ -325,12 +357,10 @@ class SdpaFlash(_Builtin):
         padded = replace(batch, query=query, key=key, value=value, default_scale=False)
         if query.device.type != "cpu":
             return Outputs(_sdpa(padded, SDPBackend.FLASH_ATTENTION)[..., :value_dim])
-        added = None
-        if batch.mask is not None:
-            added = torch.zeros(batch.mask.shape, dtype=query.dtype)
-            added = added.masked_fill(~batch.mask, -math.inf)
+        causal = _causal_alone(batch)
+        added = None if causal else batch.added
         out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            query, key, value, 0.0, batch.is_causal, attn_mask=added, scale=batch.scale
+            query, key, value, 0.0, causal, attn_mask=added, scale=batch.scale
         )
         return Outputs(out[..., :value_dim], lse)
 
@@ -352,7 +382,7 @@ class FlashEmulated(_Builtin):
             batch.query,
             batch.key,
             batch.value,
-            mask=batch.mask,
+            mask=None if batch.is_causal else batch.boolean,
             is_causal=batch.is_causal,
             scale=batch.scale,
             block_n=self.block_n,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bridge.vectors.model import AttentionVector, Matrix
+from bridge.vectors.model import Alibi, AttentionVector, Exact, Matrix, Window
 
 DTYPES: dict[str, torch.dtype] = {
     "float64": torch.float64,
@@ -29,9 +29,12 @@ class Batch:
     """What an adapter is given.
 
     query [batch, 1, q_len, head_dim], key [batch, 1, kv_len, head_dim], value [batch, 1, kv_len,
-    value_dim], of one dtype and device; mask [batch, 1, q_len, kv_len] booleans, True = may attend,
-    or None; is_causal: key j is visible to query i if and only if j ≤ i; scale in natural units;
-    default_scale: whether that is 1/√head_dim because the vectors give none.
+    value_dim], of one dtype and device; scale in natural units; default_scale: whether that is
+    1/√head_dim because the vectors give none. window: which keys a query sees, if that goes by
+    position; otherwise mask [batch, 1, q_len, kv_len], booleans, True = may attend; both None: all.
+
+    Given to adapters that take them (`Adapter.takes`), as in `AttentionVector`: softcap; alibi;
+    bias [batch, 1, q_len, kv_len], −∞ where the pair is masked; sink.
     """
 
     vectors: tuple[AttentionVector, ...]
@@ -39,28 +42,54 @@ class Batch:
     key: Tensor
     value: Tensor
     mask: Tensor | None
-    is_causal: bool
     scale: float
     default_scale: bool = False
+    window: Window | None = None
+    softcap: float | None = None
+    alibi: Alibi | None = None
+    bias: Tensor | None = None
+    sink: float | None = None
 
     @property
     def given_scale(self) -> float | None:
         """The scale as an argument: None where the function's own default is meant."""
         return None if self.default_scale else self.scale
 
+    @property
+    def is_causal(self) -> bool:
+        """Key j is visible to query i if and only if j ≤ i."""
+        return self.window == Window(None, 0, 0)
+
+    @property
+    def boolean(self) -> Tensor | None:
+        """Mask and window as booleans, [batch, 1, q_len, kv_len]; None: all."""
+        if self.window is None:
+            return self.mask
+        seen = np.stack([visible(vector) for vector in self.vectors])[:, None]
+        return torch.from_numpy(seen).to(self.query.device)
+
+    @property
+    def added(self) -> Tensor | None:
+        """What is to be added to the scores, in the dtype of query: bias, and −∞ where a pair is
+        masked; None: nothing."""
+        mask = self.boolean
+        if mask is None:
+            return self.bias
+        zeros = torch.zeros(mask.shape, dtype=self.query.dtype, device=mask.device)
+        return (zeros if self.bias is None else self.bias).masked_fill(~mask, -torch.inf)
+
     def split(self) -> Iterator[Batch]:
         """The vectors one by one."""
         for n, vector in enumerate(self.vectors):
             part = slice(n, n + 1)
-            yield Batch(
-                (vector,),
-                self.query[part],
-                self.key[part],
-                self.value[part],
-                None if self.mask is None else self.mask[part],
-                self.is_causal,
-                self.scale,
-                self.default_scale,
+            yield replace(
+                self,
+                vectors=(vector,),
+                query=self.query[part],
+                key=self.key[part],
+                value=self.value[part],
+                mask=None if self.mask is None else self.mask[part],
+                bias=None if self.bias is None else self.bias[part],
             )
 
 
@@ -88,7 +117,22 @@ def array(matrix: Matrix) -> Array:
 def visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """Which key each query may attend to: [q_len, kv_len]."""
     rows, columns = range(vector.q_len), range(vector.kv_len)
-    return np.array([[vector.mask.visible(i, j) for j in columns] for i in rows], dtype=bool)
+    return np.array([[vector.visible(i, j) for j in columns] for i in rows], dtype=bool)
+
+
+def added(vector: AttentionVector) -> Array | None:
+    """What is added to the scores by bias and ALiBi, 0 where the pair is masked: [q_len, kv_len];
+    None: nothing."""
+    if vector.bias is None and vector.alibi is None:
+        return None
+    numbers = np.zeros((vector.q_len, vector.kv_len))
+    if vector.bias is not None:
+        numbers += array(tuple(tuple(x or 0 for x in row) for row in vector.bias))
+    if vector.alibi is not None:
+        rows = np.arange(vector.q_len)[:, None] + vector.alibi.shift
+        distances = np.abs(rows - np.arange(vector.kv_len)[None])
+        numbers -= float(vector.alibi.slope) * distances
+    return numbers
 
 
 def exactly(vector: AttentionVector) -> Exactly:
@@ -112,7 +156,8 @@ def exactly(vector: AttentionVector) -> Exactly:
 def batches(
     vectors: Iterable[AttentionVector], dtype: str, device: str, largest: int = 64
 ) -> Iterator[Batch]:
-    """The vectors in groups of one shape, mask kind, model and scale, of at most `largest`."""
+    """The vectors in groups of one shape, kind of mask, model and options, of at most
+    `largest`."""
     groups: dict[tuple[object, ...], list[AttentionVector]] = {}
     for vector in vectors:
         key = (
@@ -120,9 +165,13 @@ def batches(
             vector.kv_len,
             vector.head_dim,
             vector.value_dim,
-            vector.mask.kind,
+            vector.mask.window or vector.mask.kind,
             vector.model,
             vector.scale,
+            vector.softcap,
+            vector.alibi,
+            vector.bias is None,
+            vector.sink,
         )
         groups.setdefault(key, []).append(vector)
     for group in groups.values():
@@ -131,24 +180,40 @@ def batches(
 
 
 def stack(vectors: tuple[AttentionVector, ...], dtype: str, device: str) -> Batch:
-    """One batch of vectors that have the same shape, mask kind and scale."""
+    """One batch of vectors that are alike in all that `batches` goes by."""
 
-    def tensor(matrices: list[Matrix]) -> Tensor:
-        stacked = np.stack([array(m) for m in matrices])[:, None]
-        return torch.from_numpy(stacked).to(DTYPES[dtype]).to(device)
+    def tensor(arrays: list[Array]) -> Tensor:
+        return torch.from_numpy(np.stack(arrays)[:, None]).to(DTYPES[dtype]).to(device)
+
+    def number(x: Exact | None) -> float | None:
+        return None if x is None else float(x)
 
     first = vectors[0]
-    mask = None
+    mask = bias = None
     # Kinds that not every function has a name for are given as what they mean.
-    if first.mask.kind not in ("none", "causal"):
-        mask = torch.from_numpy(np.stack([visible(v) for v in vectors])[:, None]).to(device)
+    if first.mask.kind != "none" and first.mask.window is None:
+        seen = [
+            [[v.mask.visible(i, j) for j in range(v.kv_len)] for i in range(v.q_len)]
+            for v in vectors
+        ]
+        mask = torch.tensor(seen, device=device)[:, None]
+    if first.bias is not None:
+        rows = [
+            [[-np.inf if x is None else float(x) for x in row] for row in v.bias or ()]
+            for v in vectors
+        ]
+        bias = tensor([np.array(each) for each in rows])
     return Batch(
         vectors,
-        tensor([v.q for v in vectors]),
-        tensor([v.k for v in vectors]),
-        tensor([v.v for v in vectors]),
+        tensor([array(v.q) for v in vectors]),
+        tensor([array(v.k) for v in vectors]),
+        tensor([array(v.v) for v in vectors]),
         mask,
-        first.mask.kind == "causal",
         first.natural_scale,
         first.scale is None,
+        first.mask.window,
+        number(first.softcap),
+        first.alibi,
+        bias,
+        number(first.sink),
     )

@@ -6,12 +6,13 @@ edited copy is imported under a name of its own, so the real module stays as it 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import itertools
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -48,9 +49,10 @@ class FaultError(RuntimeError):
 class Fault:
     """An edit of one source file that makes it wrong.
 
-    file: relative to the package `pyimpl`. old must occur exactly `count` times; each is replaced
-    by new. promising: families in which it should show first. several_tiles: it can show only
-    where there is more than one tile of keys.
+    file: relative to the package `pyimpl`. through: another file of it, which imports from `file`
+    and is what then runs; None: `file` itself runs. old must occur exactly `count` times; each is
+    replaced by new. promising: families in which it should show first. several_tiles: it can show
+    only where there is more than one tile of keys.
     """
 
     name: str
@@ -61,6 +63,12 @@ class Fault:
     count: int = 1
     promising: tuple[str, ...] = ()
     several_tiles: bool = False
+    through: str | None = None
+
+    @property
+    def entry(self) -> str:
+        """The file that is run."""
+        return self.through or self.file
 
     def apply(self, source: str) -> str:
         """The edited source. Raises FaultError if `old` does not occur `count` times."""
@@ -120,31 +128,53 @@ def _implements_nothing(lean: str) -> Callable[[T], T]:
     return lambda target: target
 
 
+def _name(file: str) -> str:
+    return "pyimpl." + file.removesuffix(".py").replace("/", ".")
+
+
+@contextmanager
+def _imported(text: str, file: str, folder: str) -> Iterator[ModuleType]:
+    """The text of a file of `pyimpl` as a module under a name of its own."""
+    name = f"faulty_{Path(file).stem}_{next(_numbers)}"
+    # A real file: Triton reads the source of its kernels again.
+    path = Path(folder) / f"{name}.py"
+    path.write_text(text, "utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise FaultError(f"{path.name} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with mock.patch("pyimpl._implements.implements", _implements_nothing):
+            spec.loader.exec_module(module)
+        yield module
+    finally:
+        del sys.modules[name]
+
+
 @contextmanager
 def planted(fault: Fault) -> Iterator[ModuleType]:
-    """The module with the fault in it, for as long as the context lasts.
+    """The module of `fault.entry` with the fault in it, for as long as the context lasts.
 
     The registry of implementations does not learn of it.
     """
     text = fault.apply(source_of(fault.file))
-    if fault.file.startswith("kernels/"):
+    if fault.entry.startswith("kernels/"):
         interpret_without_gpu()
-    name = f"faulty_{Path(fault.file).stem}_{next(_numbers)}"
-    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
-        # A real file: Triton reads the source of its kernels again.
-        path = Path(folder) / f"{name}.py"
-        path.write_text(text, "utf-8")
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise FaultError(f"{path.name} cannot be imported")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            with mock.patch("pyimpl._implements.implements", _implements_nothing):
-                spec.loader.exec_module(module)
-            yield module
-        finally:
-            del sys.modules[name]
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fault-"))
+        module = stack.enter_context(_imported(text, fault.file, folder))
+        if fault.through is not None:
+            name = _name(fault.file)
+            # What else it imports are the true modules: they come before the exchange.
+            importlib.import_module(_name(fault.entry))
+            true, sys.modules[name] = sys.modules[name], module
+            try:
+                source = source_of(fault.entry)
+                module = stack.enter_context(_imported(source, fault.entry, folder))
+            finally:
+                sys.modules[name] = true
+        yield module
 
 
 def _ordered(fault: Fault, families: Iterable[Family]) -> list[Family]:
@@ -206,7 +236,7 @@ def plant(
     seen: dict[str, dict[str, bool]] = {}
     tried, reason = 0, None
     with planted(fault) as module:
-        adapter = ADAPTERS[fault.file](module)
+        adapter = ADAPTERS[fault.entry](module)
         if output_only:
             adapter = OutputOnly(adapter)
         for dtype in adapter.dtypes if dtypes is None else dtypes:

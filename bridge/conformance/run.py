@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from bridge.conformance.adapters import Adapter, Outputs, Part
-from bridge.conformance.allowance import attention_allowance, lse_allowance
-from bridge.conformance.batch import DTYPES, Batch, array, batches, exactly, visible
+from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
+from bridge.conformance.batch import DTYPES, Batch, added, array, batches, exactly, visible
 from bridge.vectors.model import AttentionVector, Family, Vector
 
 Array = NDArray[np.float64]
@@ -185,7 +185,8 @@ def _not_taken(adapter: Adapter, vector: AttentionVector) -> str | None:
 
 
 def _inexact(vector: AttentionVector, dtype: str) -> str | None:
-    for matrix in (vector.q, vector.k, vector.v):
+    bias = tuple(tuple(x or 0 for x in row) for row in vector.bias or ())
+    for matrix in (vector.q, vector.k, vector.v, bias):
         numbers = torch.from_numpy(array(matrix))
         if not torch.equal(numbers, numbers.to(DTYPES[dtype]).double()):
             return f"its inputs are not exact in {dtype}"
@@ -242,18 +243,28 @@ def _judge(
     profile = adapter.profile(dtype, device)
     q, k, v = (x.double().cpu().numpy() for x in (batch.query, batch.key, batch.value))
     mask = np.stack([visible(vector) for vector in batch.vectors])[:, None]
-    allowances = attention_allowance(q, k, v, scale=batch.scale, mask=mask, profile=profile)
+    numbers = [x for x in map(added, batch.vectors) if x is not None]
+    changes = ScoreChanges(
+        batch.softcap, np.stack(numbers)[:, None] if numbers else None, batch.sink
+    )
+    asked: dict[str, Any] = {
+        "scale": batch.scale,
+        "mask": mask,
+        "profile": profile,
+        "changes": changes,
+    }
+    allowances = attention_allowance(q, k, v, **asked)
     got = outputs.out.double().cpu().numpy()
     lse_allowances = lse_got = None
     if outputs.lse is not None:
-        lse_allowances = lse_allowance(q, k, scale=batch.scale, mask=mask, profile=profile)
+        lse_allowances = lse_allowance(q, k, **asked)
         lse_got = outputs.lse.double().cpu().numpy()
     results = []
     for n, vector in enumerate(batch.vectors):
         exact = exactly(vector)
         with np.errstate(invalid="ignore"):
             error = np.abs((got[n, 0] - exact.out) - exact.out_low)
-            error += exact.uncertainty[:, None]
+            error = np.maximum(error - exact.uncertainty[:, None], 0.0)
         ratios = _ratios(error, allowances[n, 0])
         worst = _worst("output", ratios, exact.out, got[n, 0], allowances[n, 0])
         failing = int((ratios > 1).sum())
@@ -265,7 +276,7 @@ def _judge(
         if lse_reason is None and lse_got is not None and lse_allowances is not None:
             with np.errstate(invalid="ignore"):
                 lse_error = np.abs((lse_got[n, 0] - exact.lse) - exact.lse_low)
-                lse_error += exact.uncertainty
+                lse_error = np.maximum(lse_error - exact.uncertainty, 0.0)
             lse_error = np.where(lse_got[n, 0] == exact.lse, 0.0, lse_error)
             lse_ratios = _ratios(lse_error, lse_allowances[n, 0])
             lse_ratio = float(lse_ratios.max())

@@ -274,7 +274,7 @@ class Verification:
         # The kernel runs where its module was loaded for: on the GPU if there is one.
         device = "cuda" if torch.cuda.is_available() else "cpu"
         modules = {
-            fault.name: "pyimpl." + fault.file.removesuffix(".py").replace("/", ".")
+            fault.name: "pyimpl." + fault.entry.removesuffix(".py").replace("/", ".")
             for fault in faults.FAULTS
         }
         results, kept = self.each(

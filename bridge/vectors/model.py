@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Exact = int | Fraction
 Matrix = tuple[tuple[Exact, ...], ...]
@@ -26,6 +26,14 @@ MaskKind = Literal[
 Model = Literal["exact", "natural"]
 # The bounds of an enclosed result are integers over this.
 BOUNDS_UNIT = 1 << 128
+
+
+class Window(NamedTuple):
+    """Query i sees the keys from i + shift − left to i + shift + right; None: no bound."""
+
+    left: int | None
+    right: int | None
+    shift: int
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,16 @@ class Mask:
     valid: tuple[bool, ...] = ()
     queries: tuple[int, ...] = ()
     keys: tuple[int, ...] = ()
+
+    @property
+    def window(self) -> Window | None:
+        """The mask as a window, if it is one."""
+        match self.kind:
+            case "causal" | "causal-bottom-right":
+                return Window(None, 0, self.shift)
+            case "window":
+                return Window(self.left, self.right, self.shift)
+        return None
 
     def visible(self, i: int, j: int) -> bool:
         """Whether query i may attend to key j."""

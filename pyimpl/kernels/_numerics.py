@@ -1,4 +1,4 @@
-"""Products and dtype conversions that mean the same on a GPU and in Triton's interpreter.
+"""Products, dtype conversions and tanh that mean the same on a GPU and in Triton's interpreter.
 
 The interpreter (Triton 3.6 to 3.9) keeps bfloat16 as its 16 bits in a uint16 array. `tl.dot` there
 multiplies these bits as integers, and conversions to and from float32 truncate and get subnormals
@@ -16,14 +16,24 @@ way that numpy 2.4 refuses ("only 0-dimensional arrays can be converted to Pytho
 
 from __future__ import annotations
 
+import math
+
 import triton
 import triton.language as tl
 
 # Triton settles at import, from TRITON_INTERPRET, whether @triton.jit interprets or compiles.
 INTERPRETED = tl.constexpr(bool(triton.knobs.runtime.interpret))
+LOG2E = tl.constexpr(1.0 / math.log(2.0))
+LN2 = tl.constexpr(math.log(2.0))
 
 
-@triton.jit
+def device_function(function):
+    """`triton.jit` for a function that kernels call. Interpreted it stays a plain function: the
+    kernel around it has set Triton's interpreter up, and to do so again takes a millisecond."""
+    return function if INTERPRETED else triton.jit(function)
+
+
+@device_function
 def to_float32(x):
     """x, of float16, bfloat16 or float32, as float32: exact."""
     if INTERPRETED and x.dtype == tl.bfloat16:
@@ -34,7 +44,7 @@ def to_float32(x):
     return y
 
 
-@triton.jit
+@device_function
 def round_to(x, dtype: tl.constexpr):
     """x, float32, in `dtype` (float16, bfloat16 or float32): rounded to nearest, ties to even."""
     if INTERPRETED and dtype == tl.bfloat16:
@@ -48,7 +58,7 @@ def round_to(x, dtype: tl.constexpr):
     return y
 
 
-@triton.jit
+@device_function
 def dot(a, b):
     """a @ b accumulated in float32; operands of one dtype, float32 ones multiplied as IEEE (no
     TF32)."""
@@ -57,3 +67,24 @@ def dot(a, b):
     else:
         y = tl.dot(a, b, input_precision="ieee")
     return y
+
+
+@device_function
+def tanh(x):
+    """The hyperbolic tangent of float32 numbers, to about 2 units in the last place.
+
+    1 − 2e/(1 + e) with e = exp(−2|x|) loses digits as x nears 0; below 5/8 the polynomial of
+    Cephes' `tanhf` (Moshier) stands in for it.
+    """
+    size = tl.abs(x)
+    is_small = size < 0.625
+    y = tl.where(is_small, x, 0.0)
+    z = y * y
+    small = -5.70498872745e-3 * z + 2.06390887954e-2
+    small = small * z - 5.37397155531e-2
+    small = small * z + 1.33314422036e-1
+    small = small * z - 3.33332819422e-1
+    e = tl.exp2(size * (-2.0 * LOG2E))
+    large = 1.0 - 2.0 * e / (1.0 + e)
+    large = tl.where(x < 0.0, -large, large)
+    return tl.where(is_small, y * (1.0 + z * small), large)

@@ -21,16 +21,20 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import triton
+from torch import Tensor
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from pyimpl._scores import ScoreOptions
 from pyimpl.kernels import forward
+from pyimpl.kernels._launch import Launch
 from pyimpl.kernels._numerics import INTERPRETED
 
 ARCHITECTURES = (80, 90, 100)
@@ -38,27 +42,32 @@ ARCHITECTURES = (80, 90, 100)
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 # What a launch may spill, in bytes per thread: 8 registers.
 SPILL_LIMIT = 32
-_TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
+_DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+_TYPES = {
+    torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.uint8: "u8",
+    torch.int32: "i32",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Case:
-    """One specialisation of the forward kernel; both head sizes are `head_dim`.
+    """One specialisation of a kernel; both head sizes are `head_dim`.
 
-    `single`: one head, one query and one key; Triton makes constants of arguments that are 1.
+    kernel: a name out of `KERNELS`. features: names out of `FEATURES`, joined by "+". single: one
+    head, one query and one key; Triton makes constants of most arguments that are 1.
     """
 
+    kernel: str
     dtype: str
     head_dim: int
-    is_causal: bool
-    has_mask: bool
+    features: str = ""
     single: bool = False
 
 
 @dataclass(frozen=True)
 class Record:
     """What one compiled case uses: `registers` per thread, `spilled` bytes of local memory per
-    thread, `shared` bytes of shared memory per block."""
+    thread, `shared` bytes of shared memory per block. Block sizes that a kernel lacks are 0."""
 
     arch: int
     case: Case
@@ -71,27 +80,61 @@ class Record:
     shared: int
 
 
+def _empty(*size: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.empty(size, dtype=dtype, device="meta")
+
+
+def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> ScoreOptions:
+    """The options that the case's features mean; tensors without memory."""
+    pairs = (batch, heads, q_len, kv_len)
+    settings: dict[str, dict[str, object]] = {
+        "": {},
+        "causal": {"right": 0},
+        "window": {"left": 100, "right": 0},
+        "mask": {"mask": _empty(*pairs, dtype=torch.bool)},
+        "bias": {"bias": _empty(*pairs, dtype=_DTYPES[case.dtype])},
+        "softcap": {"softcap": 30.0},
+        "alibi": {"alibi_slopes": _empty(batch, heads)},
+        "sink": {"sinks": _empty(heads)},
+    }
+    chosen: dict[str, Any] = {}
+    for feature in case.features.split("+"):
+        chosen |= settings[feature]
+    return ScoreOptions(0.125, **chosen)
+
+
+def _forward(case: Case, arch: int) -> Launch:
+    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 8, 2, 1000, 1024)
+    dtype = _DTYPES[case.dtype]
+    query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
+    key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
+    options = _options(case, batch, heads, q_len, kv_len)
+    lse = _empty(batch, heads, q_len)
+    return forward.launch(query, key, key, query, lse, options, capability=arch)
+
+
+KERNELS: dict[str, Callable[[Case, int], Launch]] = {"forward": _forward}
+
+
 def cases(quick: bool = False) -> list[Case]:
-    """The representative cases: each dtype and head size, causal, with a mask and with neither.
+    """The representative cases of each kernel: dtypes, head sizes, and what is asked of the scores.
 
     80 stands for the head sizes that are no power of two, 100 and 250 for those whose rows are
     loaded element by element.
-    `quick`: a few cases that between them take every branch of the kernel.
+    `quick`: a few cases that between them take every branch of the kernels.
     """
     if quick:
         return [
-            Case("bf16", 64, True, False),
-            Case("bf16", 128, False, False),
-            Case("fp16", 80, False, True),
-            Case("fp32", 64, True, False),
-            Case("bf16", 64, True, True, single=True),
+            Case("forward", "bf16", 64, "causal"),
+            Case("forward", "bf16", 128, "window+softcap+sink"),
+            Case("forward", "fp16", 80, "mask"),
+            Case("forward", "fp32", 64, "causal+alibi"),
+            Case("forward", "bf16", 64, "mask+bias", single=True),
         ]
-    kinds = ((False, False), (True, False), (False, True))
+    kinds = ("", "causal", "window", "mask", "window+mask+bias", "causal+softcap+alibi+sink")
     return [
-        Case(dtype, head_dim, *kind)
-        for dtype, head_dim, kind in itertools.product(
-            ("fp32", "fp16", "bf16"), (64, 80, 100, 128, 250, 256), kinds
-        )
+        Case("forward", dtype, head_dim, kind)
+        for dtype, head_dim, kind in itertools.product(_DTYPES, (64, 80, 100, 128, 250, 256), kinds)
     ]
 
 
@@ -125,51 +168,44 @@ def _in_another_process(archs: list[int], which: list[Case]) -> list[Record]:
 
 
 def _compile(arch: int, case: Case) -> Record:
-    dtype = next(t for t, name in _TYPES.items() if name == case.dtype)
-    options = forward.launch_options(dtype, case.head_dim, case.head_dim, case.has_mask, arch)
-    block_m, block_n = options.pop("block_m"), options.pop("block_n")
-    dim = forward.padded(case.head_dim)
-    constants: dict[str, object] = {
-        "BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_D": dim, "BLOCK_V": dim,
-        "EVEN_D": dim == case.head_dim, "EVEN_V": dim == case.head_dim,
-        "IS_CAUSAL": case.is_causal, "HAS_MASK": case.has_mask,
-    }  # fmt: skip
-    signature: dict[str, str] = {}
-    hints: dict[tuple[int], list[list[object]]] = {}
-    # As a launch on contiguous tensors specialises: last strides are the constant 1; addresses are
-    # divisible by 16, and so are head sizes and the other strides where the head size is.
-    aligned: list[list[object]] = [["tt.divisibility", 16]]
-    ones = ["stride_qd", "stride_kd", "stride_vd", "stride_mn", "stride_od", "stride_lm"]
-    if case.single:
-        ones += ["num_heads", "q_len", "kv_len"]
-    kernel = forward._forward_kernel
-    for index, name in enumerate(kernel.arg_names):
-        if name in constants:
-            signature[name] = "constexpr"
-        elif name == "mask_ptr" and not case.has_mask:
-            signature[name], constants[name] = "constexpr", None
-        elif name in ones:
-            signature[name], constants[name] = "constexpr", 1
-        elif name == "scale_log2":
-            signature[name] = "fp32"
-        elif name.endswith("_ptr"):
-            kinds = {"mask_ptr": "u8", "lse_ptr": "fp32"}
-            signature[name] = "*" + kinds.get(name, case.dtype)
-            hints[index,] = aligned
-        else:
-            signature[name] = "i32"
-            if name.startswith(("stride_", "head_dim", "value_dim")) and case.head_dim % 16 == 0:
-                hints[index,] = aligned
+    launch = KERNELS[case.kernel](case, arch)
+    options = {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
     compiled = triton.compile(
-        ASTSource(kernel, signature, constants, hints),
-        target=GPUTarget("cuda", arch, 32),
-        options=options,
+        _specialised(launch), target=GPUTarget("cuda", arch, 32), options=options
     )
     registers, spilled = _resources(compiled.asm["cubin"])
+    block_m, block_n = (int(launch.constants.get(name) or 0) for name in ("BLOCK_M", "BLOCK_N"))
     return Record(
         arch, case, block_m, block_n, **options,
         registers=registers, spilled=spilled, shared=compiled.metadata.shared,
     )  # fmt: skip
+
+
+def _specialised(launch: Launch) -> ASTSource:
+    """The kernel as this launch specialises it: None and 1 are constants, and what is known of
+    addresses (as PyTorch allocates them) and of numbers is whether 16 divides them."""
+    signature: dict[str, str] = {}
+    constants: dict[str, object] = dict(launch.constants)
+    hints: dict[tuple[int], list[list[object]]] = {}
+    for index, parameter in enumerate(launch.kernel.params):
+        name, kind = parameter.name, "constexpr"
+        if name not in constants:
+            given = launch.arguments[name]
+            free = parameter.do_not_specialize
+            if given is None or (isinstance(given, int) and given == 1 and not free):
+                constants[name] = given
+            elif isinstance(given, float):
+                kind = "fp32"
+            elif isinstance(given, int):
+                kind = "i32" if abs(given) < 2**31 else "i64"
+            else:
+                kind = "*" + _TYPES[given.dtype]
+            if isinstance(given, Tensor) or (
+                isinstance(given, int) and not given % 16 and not free
+            ):
+                hints[index,] = [["tt.divisibility", 16]]
+        signature[name] = kind
+    return ASTSource(launch.kernel, signature, constants, hints)
 
 
 def _resources(cubin: bytes) -> tuple[int, int]:
@@ -205,13 +241,13 @@ def misfits(records: Iterable[Record]) -> list[str]:
 def table(records: Iterable[Record]) -> str:
     """The records as text, one line each."""
     lines = [
-        "arch    dtype  head_dim  causal  mask   block_m  block_n  warps  stages  registers"
-        "  spilled B  shared B"
+        "arch    kernel   dtype  head_dim  features                   block_m  block_n  warps"
+        "  stages  registers  spilled B  shared B"
     ]
     for r in records:
-        yes_no = ["no" if flag is False else "yes" for flag in (r.case.is_causal, r.case.has_mask)]
         lines.append(
-            f"sm_{r.arch:<4} {r.case.dtype:<6} {r.case.head_dim:>8}  {yes_no[0]:<6}  {yes_no[1]:<4}"
+            f"sm_{r.arch:<4} {r.case.kernel:<8} {r.case.dtype:<6} {r.case.head_dim:>8}"
+            f"  {r.case.features or '-':<25}"
             f"  {r.block_m:>8} {r.block_n:>8} {r.num_warps:>6} {r.num_stages:>7} {r.registers:>10}"
             f" {r.spilled:>10} {r.shared:>9}"
         )

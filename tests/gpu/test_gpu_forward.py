@@ -13,10 +13,10 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
-from bridge.conformance.allowance import attention_allowance, lse_allowance
+from kernel_checks import judge, score_options
+
 from bridge.conformance.profile import Profile
-from pyimpl import attention, reference
-from pyimpl._scores import ScoreOptions
+from pyimpl import attention
 from pyimpl.kernels._numerics import INTERPRETED
 from pyimpl.kernels.forward import forward
 
@@ -55,30 +55,11 @@ def inputs(shape, dtype: torch.dtype, masked: bool):
     )
 
 
-def judge(result, query, key, value, mask=None, is_causal: bool = False) -> None:
-    """Within the allowance of a kernel whose matrix unit truncates, and of the reference."""
-    out, lse = (x.cpu() for x in result)
-    mask = None if mask is None else mask.cpu()
-    query, key, value = (x.cpu().double() for x in (query, key, value))
-    scale = 1.0 / math.sqrt(query.shape[-1])
-    options = ScoreOptions(scale=scale, mask=mask, right=0 if is_causal else None)
-    visible = ~torch.isneginf(reference.scores(query, key, options))
-    expected_out, expected_lse = reference.attention(query, key, value, options)
-    kernel = Profile.flash(DTYPES[result[0].dtype], denominator="unrounded", truncating=True)
-    q, k, v, seen = (x.numpy() for x in (query, key, value, visible))
-    allowed_out = sum(
-        torch.from_numpy(attention_allowance(q, k, v, scale=scale, mask=seen, profile=p))
-        for p in (kernel, Profile.float64())
-    )
-    allowed_lse = sum(
-        torch.from_numpy(lse_allowance(q, k, scale=scale, mask=seen, profile=p))
-        for p in (kernel, Profile.float64())
-    )
-    assert bool(((out.double() - expected_out).abs() <= allowed_out).all())
-    none = torch.isneginf(expected_lse)
-    assert torch.equal(torch.isneginf(lse), none)
-    error = (torch.where(none, 0.0, lse.double()) - torch.where(none, 0.0, expected_lse)).abs()
-    assert bool((error <= allowed_lse).all())
+def check(result, query, key, value, options) -> None:
+    """Within the allowance of a kernel whose matrix unit truncates."""
+    dtype = DTYPES[query.dtype]
+    profile = Profile.flash(dtype, denominator="unrounded", truncating=True)
+    judge(result, query, key, value, options, profile)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -87,28 +68,53 @@ def judge(result, query, key, value, mask=None, is_causal: bool = False) -> None
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_against_reference(dtype: torch.dtype, shape, is_causal: bool, masked: bool) -> None:
     query, key, value, mask = inputs(shape, dtype, masked)
-    result = forward(query, key, value, mask=mask, is_causal=is_causal)
-    judge(result, query, key, value, mask, is_causal)
-    again = forward(query, key, value, mask=mask, is_causal=is_causal)
+    options = score_options(query, mask=mask, is_causal=is_causal)
+    result = forward(query, key, value, options)
+    check(result, query, key, value, options)
+    again = forward(query, key, value, options)
     assert torch.equal(result[0], again[0])
+
+
+@pytest.mark.parametrize("head_dim", [64, 80, 100, 128, 256])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"left": 70, "right": 0, "shift": 111},
+        {"left": 30, "right": 50},
+        {"softcap": 3.0, "right": 0},
+        {"alibi_slopes": torch.tensor([[0.5, 0.25, 0.1, -0.3]]), "right": 0},
+        {"bias": torch.randn(4, 189, 300, generator=torch.Generator().manual_seed(1))},
+        {"sinks": torch.tensor([0.5, 3.0, -1.0, -math.inf]), "left": 10, "shift": 111},
+    ],
+    ids=lambda c: "+".join(c),
+)
+def test_changes_of_the_scores_with_grouped_heads(changes, dtype, head_dim: int) -> None:
+    query, key, value, _ = inputs((2, 4, 189, 300, head_dim, head_dim), dtype, False)
+    key, value = key[:, :2], value[:, :2]
+    changes = {n: x.cuda() if isinstance(x, torch.Tensor) else x for n, x in changes.items()}
+    options = score_options(query, **changes)
+    check(forward(query, key, value, options), query, key, value, options)
 
 
 def test_auto_is_the_kernel() -> None:
     query, key, value, _ = inputs((1, 2, 64, 64, 64, 64), torch.float16, False)
-    assert torch.equal(attention(query, key, value), forward(query, key, value)[0])
+    assert torch.equal(
+        attention(query, key, value), forward(query, key, value, score_options(query))[0]
+    )
 
 
 def test_transposed_layout() -> None:
     query, key, value, _ = inputs((2, 4, 100, 130, 64, 64), torch.bfloat16, False)
-    expected = forward(query, key, value)[0]
+    expected = forward(query, key, value, score_options(query))[0]
     other = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (query, key, value)]
-    assert torch.equal(forward(*other)[0], expected)
+    assert torch.equal(forward(*other, score_options(query))[0], expected)
 
 
 def test_more_heads_than_a_grid_has_in_y() -> None:
     query, key, value, _ = inputs((70_000, 1, 1, 3, 16, 16), torch.float32, False)
-    out = forward(query, key, value)[0]
-    one = forward(query[-1:], key[-1:], value[-1:])[0]
+    out = forward(query, key, value, score_options(query))[0]
+    one = forward(query[-1:], key[-1:], value[-1:], score_options(query))[0]
     assert torch.equal(out[-1:], one)
 
 
@@ -117,22 +123,22 @@ def test_offsets_past_32_bits() -> None:
     if torch.cuda.mem_get_info()[0] < 6 * 2**30:
         pytest.skip("needs 6 GiB of free GPU memory")
     query, key, value, _ = inputs((2, 1, 40, 40, 16, 16), torch.bfloat16, False)
-    expected = forward(query, key, value)[0]
+    expected = forward(query, key, value, score_options(query))[0]
     buffer = torch.empty(2**31 + 40 * 16, dtype=torch.bfloat16, device="cuda")
     far = buffer.as_strided((2, 1, 40, 16), (2**31, 40 * 16, 16, 1))
     far.copy_(key)
-    assert torch.equal(forward(query, far, value)[0], expected)
+    assert torch.equal(forward(query, far, value, score_options(query))[0], expected)
     far.copy_(value)
-    assert torch.equal(forward(query, key, far)[0], expected)
+    assert torch.equal(forward(query, key, far, score_options(query))[0], expected)
 
 
 def test_rows_without_a_key() -> None:
     query, key, value, _ = inputs((1, 1, 150, 200, 64, 64), torch.float16, False)
     mask = torch.zeros(150, 200, dtype=torch.bool, device="cuda")
     mask[10, 3] = True
-    out, lse = forward(query, key, value, mask=mask)
+    out, lse = forward(query, key, value, score_options(query, mask=mask))
     assert torch.equal(out[0, 0, 10], value[0, 0, 3])
     mask[10, 3] = False
-    out, lse = forward(query, key, value, mask=mask)
+    out, lse = forward(query, key, value, score_options(query, mask=mask))
     assert bool((out == 0).all())
     assert bool((lse == -math.inf).all())

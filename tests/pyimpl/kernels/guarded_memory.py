@@ -6,9 +6,11 @@ whose result is then discarded changes no output and shows nowhere else; on a GP
 
 import ctypes
 import mmap
+from dataclasses import replace
 
 import torch
 from attention_checks import inputs
+from kernel_checks import score_options
 from torch import Tensor
 
 from pyimpl.kernels.forward import forward, forward_into
@@ -39,13 +41,15 @@ def main() -> None:
         for is_causal in (False, True):
             for masked in (False, True):
                 query, key, value, mask = inputs((1, 2, 21, 39, 18, 35), dtype, masked=masked)
-                options = {"is_causal": is_causal, "block_m": 16, "block_n": 16}
-                expected = forward(query, key, value, mask=mask, **options)
+                options = score_options(query, is_causal=is_causal, mask=mask)
+                blocks = {"block_m": 16, "block_n": 16}
+                expected = forward(query, key, value, options, **blocks)
                 for at_end in (False, True):
                     tensors = [between_guards(x, at_end) for x in (query, key, value)]
                     results = [between_guards(torch.zeros_like(x), at_end) for x in expected]
-                    guarded = None if mask is None else between_guards(mask, at_end)
-                    forward_into(*tensors, *results, mask=guarded, **options)
+                    if mask is not None:
+                        options = replace(options, mask=between_guards(mask, at_end))
+                    forward_into(*tensors, *results, options, **blocks)
                     assert torch.equal(results[0], expected[0])
                     assert torch.equal(results[1], expected[1])
 

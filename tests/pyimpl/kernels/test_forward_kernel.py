@@ -1,4 +1,4 @@
-"""The Triton forward kernel, interpreted, against the float64 reference."""
+"""The Triton forward kernel, interpreted, against plain float64."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from attention_checks import inputs, inside_buffer, judge, kernel_profile
+from attention_checks import inputs, inside_buffer, kernel_profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_checks import judge, score_options
 from torch import Tensor
 
 from pyimpl.kernels.forward import forward, forward_into, padded
@@ -30,7 +32,8 @@ SHAPES = [
 
 
 def run(query: Tensor, key: Tensor, value: Tensor, block: int = 16, **options: object):
-    return forward(query, key, value, block_m=block, block_n=block, **options)
+    chosen = score_options(query, **options)
+    return forward(query, key, value, chosen, block_m=block, block_n=block)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -42,8 +45,8 @@ def test_against_reference(dtype, shape, is_causal: bool, masked: bool) -> None:
     result = run(query, key, value, mask=mask, is_causal=is_causal)
     assert result[0].dtype == dtype
     assert result[1].dtype == torch.float32
-    profile = kernel_profile(dtype, block_n=16)
-    judge(result, query, key, value, mask=mask, is_causal=is_causal, profile=profile)
+    options = score_options(query, mask=mask, is_causal=is_causal)
+    judge(result, query, key, value, options, kernel_profile(dtype, block_n=16))
 
 
 @settings(max_examples=40, deadline=None)
@@ -68,9 +71,9 @@ def test_any_shape(
     shape, dtype, is_causal, masked, scale, block_m: int, block_n: int, seed: int
 ) -> None:
     query, key, value, mask = inputs(shape, dtype, seed=seed, masked=masked)
-    options = {"mask": mask, "is_causal": is_causal, "scale": scale}
-    result = forward(query, key, value, block_m=block_m, block_n=block_n, **options)
-    judge(result, query, key, value, profile=kernel_profile(dtype, block_n), **options)
+    options = score_options(query, mask=mask, is_causal=is_causal, scale=scale)
+    result = forward(query, key, value, options, block_m=block_m, block_n=block_n)
+    judge(result, query, key, value, options, kernel_profile(dtype, block_n))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,8 @@ def test_any_shape(
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_head_sizes_with_default_tiles(dtype, head_dim: int, value_dim: int) -> None:
     query, key, value, _ = inputs((1, 1, 5, 70, head_dim, value_dim), dtype)
-    judge(forward(query, key, value), query, key, value, profile=kernel_profile(dtype))
+    options = score_options(query)
+    judge(forward(query, key, value, options), query, key, value, options, kernel_profile(dtype))
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -88,16 +92,17 @@ def test_head_sizes_with_default_tiles(dtype, head_dim: int, value_dim: int) -> 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_nothing_outside_the_tensors_is_read_or_written(dtype, is_causal: bool, masked) -> None:
     query, key, value, mask = inputs((2, 2, 21, 39, 18, 35), dtype, masked=masked)
-    options = {"is_causal": is_causal, "block_m": 16, "block_n": 16}
-    expected_out, expected_lse = forward(query, key, value, mask=mask, **options)
+    options = score_options(query, is_causal=is_causal, mask=mask)
+    blocks = {"block_m": 16, "block_n": 16}
+    expected_out, expected_lse = forward(query, key, value, options, **blocks)
 
     surrounded = [inside_buffer(x, math.nan)[0] for x in (query, key, value)]
     if mask is not None:
-        mask = inside_buffer(mask, True)[0]
+        options = replace(options, mask=inside_buffer(mask, True)[0])
     sentinel = -777.0
     out, out_buffer = inside_buffer(torch.zeros_like(expected_out), sentinel)
     lse, lse_buffer = inside_buffer(torch.zeros_like(expected_lse), sentinel)
-    forward_into(*surrounded, out, lse, mask=mask, **options)
+    forward_into(*surrounded, out, lse, options, **blocks)
     assert torch.equal(out, expected_out)
     assert torch.equal(lse, expected_lse)
     for view, buffer in ((out, out_buffer), (lse, lse_buffer)):
@@ -183,7 +188,8 @@ def test_masked_rows_tiles_and_mixtures(dtype: torch.dtype) -> None:
     assert bool((lse[empty] == -torch.inf).all())
     assert torch.equal(out[:, :, 1], value[:, :, 50])
     assert torch.equal(out[:, :, 2], value[:, :, 3])
-    judge((out, lse), query, key, value, mask=mask, profile=kernel_profile(dtype, 16))
+    options = score_options(query, mask=mask)
+    judge((out, lse), query, key, value, options, kernel_profile(dtype, 16))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -208,7 +214,8 @@ def test_exact_where_the_arithmetic_is(dtype: torch.dtype) -> None:
 def test_scales_and_large_spreads(dtype: torch.dtype, scale: float) -> None:
     query, key, value, _ = inputs((1, 1, 9, 40, 8, 8), dtype)
     result = run(query, key, value, scale=scale)
-    judge(result, query, key, value, scale=scale, profile=kernel_profile(dtype, 16))
+    options = score_options(query, scale=scale)
+    judge(result, query, key, value, options, kernel_profile(dtype, 16))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -217,22 +224,21 @@ def test_maximum_in_each_tile(dtype: torch.dtype) -> None:
     query, key, value, _ = inputs((1, 4, 3, 64, 16, 8), dtype)
     for head, position in enumerate((0, 17, 40, 63)):
         key[:, head, position] = 100 * query[:, head, 0] / query[:, head, 0].norm() ** 2
-    judge(
-        run(query, key, value, scale=1.0),
-        query, key, value, scale=1.0, profile=kernel_profile(dtype, 16),
-    )  # fmt: skip
+    result = run(query, key, value, scale=1.0)
+    options = score_options(query, scale=1.0)
+    judge(result, query, key, value, options, kernel_profile(dtype, 16))
 
 
 @pytest.mark.parametrize("blocks", [(16, 16), (16, 64), (64, 16), (32, 128), (None, None)], ids=str)
 def test_tile_sizes(blocks: tuple[int | None, int | None]) -> None:
     query, key, value, mask = inputs((1, 2, 50, 90, 20, 20), torch.float32, masked=True)
-    options = {"mask": mask, "is_causal": True}
+    options = score_options(query, mask=mask, is_causal=True)
     block_m, block_n = blocks
-    result = forward(query, key, value, block_m=block_m, block_n=block_n, **options)
-    again = forward(query, key, value, block_m=block_m, block_n=block_n, **options)
+    result = forward(query, key, value, options, block_m=block_m, block_n=block_n)
+    again = forward(query, key, value, options, block_m=block_m, block_n=block_n)
     assert torch.equal(result[0], again[0])
     assert torch.equal(result[1], again[1])
-    judge(result, query, key, value, profile=kernel_profile(torch.float32), **options)
+    judge(result, query, key, value, options, kernel_profile(torch.float32))
 
 
 def test_keys_that_no_query_sees_have_no_influence() -> None:
@@ -255,22 +261,50 @@ def test_keys_that_no_query_sees_have_no_influence() -> None:
 
 def test_refusals() -> None:
     query, key, value, _ = inputs((1, 1, 2, 3, 4, 4), torch.float32)
+    options = score_options(query)
     with pytest.raises(ValueError, match=r"block_m must be a power of two, at least 16, not 24"):
-        forward(query, key, value, block_m=24)
+        forward(query, key, value, options, block_m=24)
     with pytest.raises(ValueError, match=r"block_n must be a power of two, at least 16, not 8"):
-        forward(query, key, value, block_n=8)
-    with pytest.raises(ValueError, match=r"within float32 .* scale is 3e\+38"):
-        forward(query, key, value, scale=3e38)
+        forward(query, key, value, options, block_n=8)
     with pytest.raises(
         ValueError, match=r"takes float32, float16 and bfloat16, not torch\.float64"
     ):
-        forward(query.double(), key.double(), value.double())
+        forward(query.double(), key.double(), value.double(), options)
     wide = torch.zeros(1, 1, 2, 257)
     with pytest.raises(ValueError, match="takes head sizes up to 256, not 257"):
-        forward(wide, wide, wide)
+        forward(wide, wide, wide, options)
     many = torch.zeros(()).expand(2**16, 2**15, 1, 4)
     with pytest.raises(ValueError, match="query tiles must be below 2³¹, not 2147483648"):
-        forward_into(many, many, many, many, many[..., 0])
+        forward_into(many, many, many, many, many[..., 0], options)
+    long = torch.zeros(()).expand(1, 1, 2**29, 4)
+    with pytest.raises(ValueError, match=r"kv_len must be below 2²⁹ .* not 536870912"):
+        forward(query, long, long, options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scale": 3e38}, r"scale·log₂e must be within float32 .* scale is 3e\+38"),
+        ({"scale": math.nan}, "scale is nan"),
+        ({"scale": 1e10, "softcap": 1e-30}, "scale/softcap must be within .* softcap is 1e-30"),
+        ({"softcap": 0.0}, "softcap must be above 0, not 0.0"),
+        ({"softcap": math.nan}, "softcap must be above 0, not nan"),
+        ({"left": -1}, "left must be None or at least 0, not -1"),
+        ({"right": -2}, "right must be None or at least 0, not -2"),
+        ({"shift": -(2**29)}, "shift must be between −2²⁹ and 2²⁹, not -536870912"),
+        ({"mask": torch.ones(5, 7)}, "mask must be boolean on cpu, not torch.float32 on cpu"),
+        ({"mask": torch.ones(4, 7) > 0}, r"mask must be .* \[1, 2, 5, 7\], not .* \[4, 7\]"),
+        ({"bias": torch.ones(5, 7).int()}, "bias must be floating on cpu, not torch.int32"),
+        ({"bias": torch.ones(1, 1, 1, 5, 7)}, r"bias must be broadcastable .* \[1, 1, 1, 5, 7\]"),
+        ({"alibi_slopes": torch.ones(2)}, r"must be floating \[1, 2\] on cpu, .* \[2\]"),
+        ({"sinks": torch.ones(2).int()}, r"sinks must be floating \[2\] on cpu, not torch.int32"),
+        ({"sinks": torch.ones(1)}, r"sinks must be floating \[2\] on cpu, not .* \[1\]"),
+    ],
+)
+def test_options_that_are_refused(changes: dict[str, object], message: str) -> None:
+    query, key, value, _ = inputs((1, 2, 5, 7, 4, 6), torch.float32)
+    with pytest.raises(ValueError, match=message):
+        forward(query, key, value, score_options(query, **changes))
 
 
 def test_padded() -> None:
@@ -279,18 +313,17 @@ def test_padded() -> None:
 
 def test_tensors_that_do_not_fit_are_refused() -> None:
     query, key, value, _ = inputs((1, 2, 5, 7, 4, 6), torch.float32)
-    mask = torch.ones(5, 7, dtype=torch.bool)
     for change, message in (
         ({"key": key[..., :3]}, r"key must be .*\[1, 2, 7, 4\] .* not .*\[1, 2, 7, 3\]"),
         ({"value": value[:, :, :5]}, r"key must be .*\[1, 2, 5, 4\]"),
         ({"value": value[:, :1]}, r"value must be .*\[1, 2, 7, 6\] .* not .*\[1, 1, 7, 6\]"),
         ({"key": key.half()}, "key must be torch.float32 .* not torch.float16"),
-        ({"mask": mask.long()}, "mask must be boolean on cpu, not torch.int64 on cpu"),
-        ({"scale": math.nan}, "scale is nan"),
+        ({"key": key[:, [0, 0, 0]]}, "the heads of query must be a multiple .* key, 3, not 2"),
+        ({"key": key[:, :0]}, "the heads of query must be a multiple .* key, 0, not 2"),
     ):
         arguments = {"query": query, "key": key, "value": value, **change}
         with pytest.raises(ValueError, match=message):
-            forward(**arguments)
+            forward(**arguments, options=score_options(query))
 
 
 def test_threads() -> None:

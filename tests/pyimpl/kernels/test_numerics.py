@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from pyimpl.kernels._numerics import dot, round_to, to_float32
+from pyimpl.kernels._numerics import dot, round_to, tanh, to_float32
 
 BLOCK = tl.constexpr(1024)
 
@@ -25,6 +25,13 @@ def _narrow(source, target, size):
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(source + index, mask=index < size)
     tl.store(target + index, round_to(x, target.dtype.element_ty), mask=index < size)
+
+
+@triton.jit
+def _tanh(source, target, size):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(source + index, mask=index < size)
+    tl.store(target + index, tanh(x), mask=index < size)
 
 
 @triton.jit
@@ -84,3 +91,19 @@ def test_dot_multiplies_numbers_not_bits(dtype: torch.dtype) -> None:
     c = torch.empty(32, 32)
     _product[(1,)](a, b, c, SIZE=32)
     assert torch.equal(c, a.float() @ b.float())
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in multiply")
+def test_tanh() -> None:
+    """Within 4 units in the last place of any number, however small or large; odd; NaN stays."""
+    sizes = torch.cat([torch.logspace(-44, 2, 5000), torch.linspace(0.5, 10, 5000)])
+    source = torch.cat([sizes, -sizes])
+    target = torch.empty_like(source)
+    _tanh[(triton.cdiv(len(source), 1024),)](source, target, len(source))
+    exact = torch.tanh(source.double())
+    assert bool(((target.double() - exact).abs() <= 2.0**-22 * exact.abs() + 2.0**-149).all())
+    assert torch.equal(target[:10000], -target[10000:])
+    special = torch.tensor([0.0, -0.0, torch.inf, -torch.inf, torch.nan, 3e38])
+    target = torch.empty_like(special)
+    _tanh[(1,)](special, target, len(special))
+    assert_same(target, torch.tensor([0.0, -0.0, 1.0, -1.0, torch.nan, 1.0]))

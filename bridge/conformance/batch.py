@@ -65,8 +65,7 @@ class Batch:
         """Mask and window as booleans, [batch, 1, q_len, kv_len]; None: all."""
         if self.window is None:
             return self.mask
-        seen = np.stack([visible(vector) for vector in self.vectors])[:, None]
-        return torch.from_numpy(seen).to(self.query.device)
+        return _masks(self.vectors, self.query.device)
 
     @property
     def added(self) -> Tensor | None:
@@ -118,6 +117,14 @@ def visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """Which key each query may attend to: [q_len, kv_len]."""
     rows, columns = range(vector.q_len), range(vector.kv_len)
     return np.array([[vector.visible(i, j) for j in columns] for i in rows], dtype=bool)
+
+
+def _masks(vectors: tuple[AttentionVector, ...], device: torch.device) -> Tensor:
+    """What the masks alone allow: [batch, 1, q_len, kv_len]."""
+    seen = [
+        [[v.mask.visible(i, j) for j in range(v.kv_len)] for i in range(v.q_len)] for v in vectors
+    ]
+    return torch.tensor(seen, device=device)[:, None]
 
 
 def added(vector: AttentionVector) -> Array | None:
@@ -192,11 +199,7 @@ def stack(vectors: tuple[AttentionVector, ...], dtype: str, device: str) -> Batc
     mask = bias = None
     # Kinds that not every function has a name for are given as what they mean.
     if first.mask.kind != "none" and first.mask.window is None:
-        seen = [
-            [[v.mask.visible(i, j) for j in range(v.kv_len)] for i in range(v.q_len)]
-            for v in vectors
-        ]
-        mask = torch.tensor(seen, device=device)[:, None]
+        mask = _masks(vectors, torch.device(device))
     if first.bias is not None:
         rows = [
             [[-np.inf if x is None else float(x) for x in row] for row in v.bias or ()]

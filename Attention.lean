@@ -43,6 +43,7 @@ public import Attention.Proof.Pages
 public import Attention.Proof.Ring
 public import Attention.Proof.Rows
 public import Attention.Proof.Schedule
+public import Attention.Proof.ScheduleLoop
 public import Attention.Proof.ScoreMods
 public import Attention.Proof.Segments
 public import Attention.Proof.Sink
@@ -52,6 +53,7 @@ public import Attention.Proof.SplitKV
 public import Attention.Proof.Stability
 public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
+public import Attention.Proof.Tiles
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
@@ -90,6 +92,7 @@ public import Attention.Twins.Online
 public import Attention.Twins.Padding
 public import Attention.Twins.Paged
 public import Attention.Twins.Ring
+public import Attention.Twins.Schedule
 public import Attention.Twins.ScoreMods
 public import Attention.Twins.Softmax
 public import Attention.Twins.SplitKV

@@ -5,6 +5,7 @@ public import Attention.Algebra.Exponential
 public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.Vector
+public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound
 public import Attention.Model.Interval

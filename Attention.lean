@@ -84,6 +84,7 @@ public import Attention.Twins.Cascade
 public import Attention.Twins.Combine
 public import Attention.Twins.Enclosure
 public import Attention.Twins.EnclosureMods
+public import Attention.Twins.EnclosureWidth
 public import Attention.Twins.Flash
 public import Attention.Twins.Heads
 public import Attention.Twins.LogSumExp

@@ -5,6 +5,7 @@ public import Attention.Algebra.Exponential
 public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.Vector
+public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound
 public import Attention.Model.Interval
@@ -43,6 +44,7 @@ public import Attention.Proof.Pages
 public import Attention.Proof.Ring
 public import Attention.Proof.Rows
 public import Attention.Proof.Schedule
+public import Attention.Proof.ScheduleLoop
 public import Attention.Proof.ScoreMods
 public import Attention.Proof.Segments
 public import Attention.Proof.Sink
@@ -52,6 +54,7 @@ public import Attention.Proof.SplitKV
 public import Attention.Proof.Stability
 public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
+public import Attention.Proof.Tiles
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
@@ -81,6 +84,7 @@ public import Attention.Twins.Cascade
 public import Attention.Twins.Combine
 public import Attention.Twins.Enclosure
 public import Attention.Twins.EnclosureMods
+public import Attention.Twins.EnclosureWidth
 public import Attention.Twins.Flash
 public import Attention.Twins.Heads
 public import Attention.Twins.LogSumExp
@@ -90,6 +94,7 @@ public import Attention.Twins.Online
 public import Attention.Twins.Padding
 public import Attention.Twins.Paged
 public import Attention.Twins.Ring
+public import Attention.Twins.Schedule
 public import Attention.Twins.ScoreMods
 public import Attention.Twins.Softmax
 public import Attention.Twins.SplitKV

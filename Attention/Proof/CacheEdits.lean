@@ -64,23 +64,24 @@ private theorem edit_keys (c : List (ScoredValue S R d) × State S R d) (e : Edi
     | some old => rfl
 
 /-- **kv-edits**: after any sequence of appended, deleted and replaced keys, from the start, the
-kept state stands for the keys that are there: if one of them is unmasked, l is positive and the
-finished output is their attention; otherwise l and o are 0. -/
+kept keys are those that are there, and the kept state stands for them: if one of them is unmasked,
+l is positive and the finished output is their attention; otherwise l and o are 0. -/
 theorem kv_edits (edits : List (Edit S R d)) :
     let row := edits.foldl Edit.keys []
-    let s := (edits.foldl edit ([], empty)).2
-    ((∃ k ∈ row, k.score ≠ none) → 0 < s.l ∧ finish s = attend row)
-      ∧ ((∀ k ∈ row, k.score = none) → s.l = 0 ∧ s.o = Vec.zero) := by
+    let c := edits.foldl edit ([], empty)
+    c.1 = row ∧ ((∃ k ∈ row, k.score ≠ none) → 0 < c.2.l ∧ finish c.2 = attend row)
+      ∧ ((∀ k ∈ row, k.score = none) → c.2.l = 0 ∧ c.2.o = Vec.zero) := by
   have h : ∀ c : List (ScoredValue S R d) × State S R d, Represents c.2 c.1 →
-      Represents (edits.foldl edit c).2 (edits.foldl Edit.keys c.1) := by
+      (edits.foldl edit c).1 = edits.foldl Edit.keys c.1 ∧
+        Represents (edits.foldl edit c).2 (edits.foldl Edit.keys c.1) := by
     induction edits with
-    | nil => exact fun c hc => hc
+    | nil => exact fun c hc => ⟨rfl, hc⟩
     | cons e edits ih =>
       intro c hc
       rw [List.foldl_cons, List.foldl_cons, ← edit_keys]
       exact ih _ (represents_edit hc e)
-  have h₀ := h ([], empty) (represents_ofBlock [])
-  exact ⟨fun hk => ⟨h₀.l_pos hk, h₀.finish_eq⟩, h₀.eq_zero⟩
+  obtain ⟨h₁, h₂⟩ := h ([], empty) (represents_ofBlock [])
+  exact ⟨h₁, fun hk => ⟨h₂.l_pos hk, h₂.finish_eq⟩, h₂.eq_zero⟩
 
 private theorem represents_slide (w : Nat) {c : List (ScoredValue S R d) × State S R d}
     (h : Represents c.2 c.1) (key : ScoredValue S R d) :
@@ -106,21 +107,22 @@ private theorem slide_keys (w : Nat) {c : List (ScoredValue S R d) × State S R 
     rw [h, ← List.drop_append_of_le_length (by omega),
       show row.length - w = row.length + 1 - w by omega]
 
-/-- **kv-window**: after any keys, the state kept for a sliding window of `w` keys gives the
-attention of the last `w` of them; if one of these is unmasked, l is positive. -/
+/-- **kv-window**: after any keys, the cache kept for a sliding window of `w` keys holds the last
+`w` of them, and its state gives their attention; if one of these is unmasked, l is positive. -/
 theorem kv_window (w : Nat) (keys : List (ScoredValue S R d)) :
-    let s := (keys.foldl (slide w) ([], empty)).2
+    let c := keys.foldl (slide w) ([], empty)
     let row := keys.drop (keys.length - w)
-    ((∃ k ∈ row, k.score ≠ none) → 0 < s.l ∧ finish s = attend row)
-      ∧ ((∀ k ∈ row, k.score = none) → s.l = 0 ∧ s.o = Vec.zero) := by
+    c.1 = row ∧ ((∃ k ∈ row, k.score ≠ none) → 0 < c.2.l ∧ finish c.2 = attend row)
+      ∧ ((∀ k ∈ row, k.score = none) → c.2.l = 0 ∧ c.2.o = Vec.zero) := by
   suffices h : ∀ (pre : List (ScoredValue S R d)) (c : List (ScoredValue S R d) × State S R d),
       c.1 = pre.drop (pre.length - w) → Represents c.2 c.1 →
-      Represents (keys.foldl (slide w) c).2
-        ((pre ++ keys).drop ((pre ++ keys).length - w)) by
-    have h₀ := h [] ([], empty) (by simp) (represents_ofBlock [])
-    exact ⟨fun hk => ⟨h₀.l_pos hk, h₀.finish_eq⟩, h₀.eq_zero⟩
+      (keys.foldl (slide w) c).1 = (pre ++ keys).drop ((pre ++ keys).length - w) ∧
+        Represents (keys.foldl (slide w) c).2
+          ((pre ++ keys).drop ((pre ++ keys).length - w)) by
+    obtain ⟨h₁, h₂⟩ := h [] ([], empty) (by simp) (represents_ofBlock [])
+    exact ⟨h₁, fun hk => ⟨h₂.l_pos hk, h₂.finish_eq⟩, h₂.eq_zero⟩
   induction keys with
-  | nil => intro pre c hc h; rw [List.append_nil, ← hc]; exact h
+  | nil => intro pre c hc h; rw [List.append_nil, ← hc]; exact ⟨rfl, h⟩
   | cons key keys ih =>
     intro pre c hc h
     have := ih (pre ++ [key]) (slide w c key) (slide_keys w hc key) (represents_slide w h key)

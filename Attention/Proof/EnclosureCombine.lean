@@ -28,10 +28,9 @@ theorem contains_rescale {s' m' : Option (Interval p)} {s m : Option R} (hs : Sc
     · cases hm
     · exact Interval.contains_exp (Interval.contains_sub hs hm)
 
-/-- **combine-enclosed**: splits combined with intervals, over outputs, log-sum-exps and a
-log-sum-exp of all that contain the true ones, −∞ where those are −∞, contain what the true ones
-combine to. -/
-theorem combine_enclosed {splits : List α} {part' : α → Partial (Interval p) (Interval p) d}
+/-- Over outputs, log-sum-exps and any L that contain the true ones, −∞ where those are −∞, what
+intervals combine to contains what the true ones combine to. -/
+theorem contains_combine {splits : List α} {part' : α → Partial (Interval p) (Interval p) d}
     {part : α → Partial R R d} (ho : ∀ x ∈ splits, VecContains (part' x).o (part x).o)
     (hlse : ∀ x ∈ splits, ScoreContains (part' x).lse (part x).lse) {L' : Option (Interval p)}
     {L : Option R} (hL : ScoreContains L' L) :
@@ -41,8 +40,20 @@ theorem combine_enclosed {splits : List α} {part' : α → Partial (Interval p)
   exact contains_sumOver fun x hx =>
     Interval.contains_mul (contains_rescale (hlse x hx) hL) (ho x hx j hj)
 
-/-- Outputs and log-sum-exps of splits, enclosed, and combined by the log-sum-exp of intervals of
-the latter: the result contains the attention over the keys of all splits. -/
+/-- **combine-enclosed**: over outputs and log-sum-exps that contain the true ones, −∞ where those
+are −∞, the splits combined with intervals, by the log-sum-exp that intervals give, contain what the
+true ones combine to by theirs. -/
+theorem combine_enclosed {splits : List α} {part' : α → Partial (Interval p) (Interval p) d}
+    {part : α → Partial R R d} (ho : ∀ x ∈ splits, VecContains (part' x).o (part x).o)
+    (hlse : ∀ x ∈ splits, ScoreContains (part' x).lse (part x).lse) {L : Option R}
+    (hL : IsLogSumExp R L (splits.map fun x => (part x).lse)) :
+    VecContains
+      (combine (Interval.logSumExp (splits.map fun x => (part' x).lse)) (splits.map part'))
+      (combine L (splits.map part)) :=
+  contains_combine ho hlse (logsumexp_enclosed hlse hL)
+
+/-- If the outputs and log-sum-exps are those of splits of a row, the result contains the attention
+of the row. -/
 theorem combine_attention_enclosed {splits : List α}
     {part' : α → Partial (Interval p) (Interval p) d} {part : α → Partial R R d}
     {row : α → List (ScoredValue R R d)} (hrow : ∀ x ∈ splits, IsPartial (part x) (row x))
@@ -55,6 +66,6 @@ theorem combine_attention_enclosed {splits : List α}
   have h : combine L (splits.map part) = attend (splits.flatMap row) :=
     (combine_isPartial hrow hL).1
   rw [← h]
-  exact combine_enclosed ho hlse (logsumexp_enclosed hlse hL)
+  exact combine_enclosed ho hlse hL
 
 end Attention.Proof

@@ -6,7 +6,9 @@ public section
 
 /-! # Softcap squeezes scores into (−cap, cap)
 
-`cap · tanh (s / cap)` is the y with (cap + y) / (cap − y) = exp (2 s / cap). -/
+`cap · tanh (s / cap)` is the y with (cap + y) / (cap − y) = exp (2 s / cap). Scores and values are
+of one type here, so the exact model, with its scores in `Int`, is no instance of these theorems;
+the real numbers are. -/
 
 namespace Attention.Proof
 

@@ -104,6 +104,18 @@ theorem slideNewest_refuted : ¬ ∀ (w : Nat) (keys : List (ScoredValue Int Rat
     (h 2 [⟨some 0, #v[1]⟩, ⟨some 0, #v[3]⟩, ⟨some 0, #v[7]⟩] ⟨_, .head _, by decide⟩))
     (by decide +kernel)
 
+/-- A cache that never lets a key go, and computes its output from the last `w`: the output is
+right, and what is kept is not. -/
+@[expose] def slideKeepsAll (w : Nat) (c : List (ScoredValue Int Rat 1) × State Int Rat 1)
+    (key : ScoredValue Int Rat 1) : List (ScoredValue Int Rat 1) × State Int Rat 1 :=
+  let keys := c.1 ++ [key]
+  (keys, ofBlock (keys.drop (keys.length - w)))
+
+theorem slideKeepsAll_refuted : ¬ ∀ (w : Nat) (keys : List (ScoredValue Int Rat 1)),
+    (keys.foldl (slideKeepsAll w) ([], empty)).1 = keys.drop (keys.length - w) :=
+  fun h => absurd (congrArg List.length (h 1 [⟨some 0, #v[1]⟩, ⟨some 0, #v[3]⟩]))
+    (by decide +kernel)
+
 /-- After a deletion l may be as small as it likes: the bound 1 ≤ l of `online_invariant`, which
 keeps the division safe, is lost. -/
 theorem delete_one_le_l_refuted : ¬ ∀ (xs ys : List (ScoredValue Int Rat 1)) key,

@@ -80,7 +80,7 @@ theorem tanhInward_refuted : ¬ EnclosesTanh tanhInward := fun h =>
 
 /-! ## Splits -/
 
-/-- The claim of `combine_enclosed` for one split, made of any reading of the log-sum-exp of all,
+/-- The claim of `contains_combine` for one split, made of any reading of the log-sum-exp of all,
 with an operation in the place of the exponential that can be computed. -/
 abbrev EnclosesCombined (reads : Option (Interval 2) → Option (Interval 2)) : Prop :=
   ∀ (part' : Partial (Interval 2) (Interval 2) 1) (part : Partial Rat Rat 1)

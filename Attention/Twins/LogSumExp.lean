@@ -115,4 +115,36 @@ theorem convert_half_refuted : ¬ ConvertsLogSumExp (· / 2) :=
   fun h => absurd (h (some 1) [some 1]
     (by decide +kernel)) (by decide +kernel)
 
+/-- Base e where ln 2 and log₂ e are to be numbers that can be computed with: x ↦ x. It is no
+exponential; but the conversion of bases asks for no law. -/
+@[expose, reducible] def line : Exp Rat Rat := ⟨fun x => x⟩
+
+/-- Base 2 to that: 2 ^ x = exp (ln 2 · x), with ln 2 = 2. -/
+@[expose, reducible] def line2 : Exp Rat Rat := ⟨fun x => 2 * x⟩
+
+/-- The claim of `isLogSumExp_log2e` where it can be computed, made of any conversion of the scores
+on the way in and of the log-sum-exp on the way out. -/
+abbrev ComputesInBase2 (scores lse : Rat → Rat) : Prop :=
+  ∀ (L : Option Rat) (row : List (Option Rat)),
+    IsLogSumExp Rat (base := line2) L (row.map (Option.map scores))
+      ↔ IsLogSumExp Rat (base := line) (L.map lse) row
+
+/-- Positive control: scores times log₂ e = 1/2, log-sum-exp times ln 2 = 2. -/
+theorem log2e_ln2 : ComputesInBase2 (1 / 2 * ·) (2 * ·) :=
+  Proof.isLogSumExp_log2e line2 line (by decide +kernel) fun _ => rfl
+
+/-- The log-sum-exp is handed out in base 2. -/
+theorem log2e_only_refuted : ¬ ComputesInBase2 (1 / 2 * ·) id :=
+  fun h => absurd ((h (some (1 / 2)) [some 1]).mp (by decide +kernel)) (by decide +kernel)
+
+/-- The scores are not converted. -/
+theorem ln2_only_refuted : ¬ ComputesInBase2 id (2 * ·) :=
+  fun h => absurd ((h (some 1) [some 1]).mp (by decide +kernel)) (by decide +kernel)
+
+/-- Attention in base 4 is not that of base 2 over the same scores. -/
+theorem attend_otherBase_refuted : ¬ ∀ row : List (ScoredValue Int Rat 1),
+    @attend Int Rat 1 _ _ _ _ base4 row = @attend Int Rat 1 _ _ _ _ Model.exactExp row :=
+  fun h => absurd (congrArg Vector.toList (h [⟨some 0, #v[0]⟩, ⟨some 1, #v[1]⟩]))
+    (by decide +kernel)
+
 end Attention.Twins

@@ -98,43 +98,46 @@ def check_floating(named: Mapping[str, Tensor], dims: tuple[str, ...]) -> None:
             )
 
 
-def check_heads(heads: int, kv_heads: int, enable_gqa: bool) -> None:
-    """Raises ValueError unless there are as many heads of keys as of queries, or, with
-    `enable_gqa`, a number that divides it."""
+def check_attended(
+    named: Mapping[str, Tensor], enable_gqa: bool, *, paged: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """query, key and value in the layout "bhnd", by the names that they have for the caller, fit
+    together and ask for no derivatives; `paged`: the first dimension of key and value is pages.
+
+    Returns the three.
+    """
+    (q_name, query), (k_name, key), (v_name, value) = named.items()
     check_bool("enable_gqa", enable_gqa)
-    if heads == kv_heads:
-        return
-    if not enable_gqa:
+    if not paged and key.shape[0] != query.shape[0]:
         raise ValueError(
-            f"key must have the heads of query, {heads}, not {kv_heads}, unless enable_gqa=True"
+            f"{k_name} must have the batch of {q_name}, {query.shape[0]}, not {key.shape[0]}"
         )
-    if kv_heads == 0 or heads % kv_heads:
-        raise ValueError(
-            f"the heads of query must be a multiple of those of key, {kv_heads}, not {heads}"
-        )
-
-
-def check_attended(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
-    """query, key and value in the layout "bhnd" fit together, and ask for no derivatives."""
-    named = {"query": query, "key": key, "value": value}
-    for name, tensor in named.items():
-        if tensor.shape[0] != query.shape[0]:
+    for what, dim in (("pages" if paged else "batch", 0), ("heads", 1), ("length", 2)):
+        if value.shape[dim] != key.shape[dim]:
             raise ValueError(
-                f"{name} must have the batch of query, {query.shape[0]}, not {tensor.shape[0]}"
+                f"{v_name} must have the {what} of {k_name}, {key.shape[dim]}, "
+                f"not {value.shape[dim]}"
             )
-    if key.shape[1] != value.shape[1]:
-        raise ValueError(f"value must have the heads of key, {key.shape[1]}, not {value.shape[1]}")
-    check_heads(query.shape[1], key.shape[1], enable_gqa)
+    heads, kv_heads = query.shape[1], key.shape[1]
+    if heads != kv_heads and not enable_gqa:
+        raise ValueError(
+            f"{k_name} must have the heads of {q_name}, {heads}, not {kv_heads}, "
+            "unless enable_gqa=True"
+        )
+    if heads != kv_heads and (kv_heads == 0 or heads % kv_heads):
+        raise ValueError(
+            f"the heads of {q_name} must be a multiple of those of {k_name}, {kv_heads}, "
+            f"not {heads}"
+        )
     if key.shape[3] != query.shape[3]:
         raise ValueError(
-            f"key must have the head_dim of query, {query.shape[3]}, not {key.shape[3]}"
+            f"{k_name} must have the head_dim of {q_name}, {query.shape[3]}, not {key.shape[3]}"
         )
-    if value.shape[2] != key.shape[2]:
-        raise ValueError(f"value must have the length of key, {key.shape[2]}, not {value.shape[2]}")
     check_no_derivatives(named)
+    return query, key, value
 
 
-def check_no_derivatives(named: Mapping[str, Tensor | None]) -> None:
+def check_no_derivatives(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]) -> None:
     """Raises NotImplementedError for a tensor that a gradient or tangent is asked of."""
     for name, tensor in named.items():
         if tensor is None:

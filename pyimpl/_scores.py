@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from pyimpl import _arguments as check
 from pyimpl._arguments import Alignment, Window
 from pyimpl._implements import implements
+
+NO_BOUND = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,41 @@ def alignment_shift(alignment: Alignment, q_len: int, kv_len: int) -> int:
     return kv_len - q_len if alignment == "bottom-right" else 0
 
 
-def window_bounds(window: Window, is_causal: bool, longest: int) -> Window:
-    """(left, right) of the window, and of causality too if asked for: right = 0.
+def checked_options(
+    query: Tensor,
+    batch: int,
+    heads: int,
+    *,
+    is_causal: bool,
+    window: Window,
+    softcap: float | None,
+    alibi_slopes: Tensor | None,
+    sinks: Tensor | None,
+    scale: float | None,
+) -> ScoreOptions:
+    """The options that all public functions have, checked; aligned top-left, without mask and bias.
 
-    A bound of at least `longest` ≥ q_len + kv_len hides nothing and becomes None.
+    `query` `[..., head_dim]` gives dtype and device; slopes may be given for each of `batch`
+    sequences. Raises TypeError, ValueError or NotImplementedError, as `pyimpl.attention` does.
     """
-    left, right = (None if n is None or n >= longest else n for n in window)
-    return left, 0 if is_causal else right
+    check.check_bool("is_causal", is_causal)
+    check.check_window(window)
+    check.check_positive_or_none("softcap", softcap)
+    check.check_scale(scale, query.dtype)
+    if alibi_slopes is not None:
+        shapes = [[heads], [batch, heads]]
+        check.check_per_head("alibi_slopes", alibi_slopes, query, shapes, finite=True)
+        alibi_slopes = alibi_slopes.reshape(-1, heads) if heads else None
+    if sinks is not None:
+        check.check_per_head("sinks", sinks, query, [[heads]], finite=False)
+    check.check_no_derivatives({"alibi_slopes": alibi_slopes, "sinks": sinks})
+    # A bound beyond any length hides nothing.
+    left, right = (None if n is None or n >= NO_BOUND else n for n in window)
+    return ScoreOptions(
+        scale=check.resolve_scale(scale, query.shape[-1]),
+        softcap=None if softcap is None else float(softcap),
+        alibi_slopes=alibi_slopes,
+        left=left,
+        right=0 if is_causal else right,
+        sinks=sinks,
+    )

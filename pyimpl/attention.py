@@ -7,13 +7,15 @@ query that may attend to no key gives 0 (and log-sum-exp −∞), on every backe
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from pyimpl import _arguments as check
-from pyimpl._arguments import Alignment, Layout, Window, resolve_scale
+from pyimpl._arguments import Alignment, Layout, Window
 from pyimpl._backends import Backend, forward
-from pyimpl._scores import ScoreOptions, alignment_shift, window_bounds
+from pyimpl._scores import alignment_shift, checked_options
 
 
 def attention(
@@ -92,23 +94,22 @@ def attention(
     """
     check.check_one_of("layout", layout, Layout)
     lengths = ("heads", "length") if layout == "bhnd" else ("length", "heads")
-    check.check_floating(
-        {"query": query, "key": key, "value": value}, ("batch", *lengths, "head_dim")
-    )
+    named = {"query": query, "key": key, "value": value}
+    check.check_floating(named, ("batch", *lengths, "head_dim"))
     if layout == "bnhd":
-        query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-    check.check_attended(query, key, value, enable_gqa)
-    check.check_bool("is_causal", is_causal)
+        named = {name: tensor.transpose(1, 2) for name, tensor in named.items()}
+    query, key, value = check.check_attended(named, enable_gqa)
     check.check_bool("return_lse", return_lse)
     check.check_one_of("causal_alignment", causal_alignment, Alignment)
-    check.check_window(window)
-    check.check_positive_or_none("softcap", softcap)
-    check.check_scale(scale, query.dtype)
     check.check_dropout(dropout_p)
     check.check_one_of("backend", backend, Backend)
-    batch, heads, q_len, head_dim = query.shape
-    kv_len = key.shape[2]
-    sizes = (batch, heads, q_len, kv_len)
+    batch, heads, q_len, _ = query.shape
+    options = checked_options(
+        query, batch, heads,
+        is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
+        sinks=sinks, scale=scale,
+    )  # fmt: skip
+    sizes = (batch, heads, q_len, key.shape[2])
     if attn_mask is not None:
         check.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
         if attn_mask.dtype != torch.bool:
@@ -117,25 +118,9 @@ def attention(
             attn_mask, bias = None, attn_mask
     if bias is not None:
         check.check_scores_like("bias", bias, query, sizes, boolean=False)
-    if alibi_slopes is not None:
-        shapes = [[heads], [batch, heads]]
-        check.check_per_head("alibi_slopes", alibi_slopes, query, shapes, finite=True)
-        alibi_slopes = alibi_slopes.view(-1, heads)
-    if sinks is not None:
-        check.check_per_head("sinks", sinks, query, [[heads]], finite=False)
-    check.check_no_derivatives({"bias": bias, "alibi_slopes": alibi_slopes, "sinks": sinks})
-    left, right = window_bounds(window, is_causal, q_len + kv_len)
-    options = ScoreOptions(
-        scale=resolve_scale(scale, head_dim),
-        softcap=None if softcap is None else float(softcap),
-        alibi_slopes=alibi_slopes,
-        bias=bias,
-        mask=attn_mask,
-        left=left,
-        right=right,
-        shift=alignment_shift(causal_alignment, q_len, kv_len),
-        sinks=sinks,
-    )
+        check.check_no_derivatives({"bias": bias})
+    shift = alignment_shift(causal_alignment, q_len, key.shape[2])
+    options = replace(options, mask=attn_mask, bias=bias, shift=shift)
     out, lse = forward(query, key, value, options, backend)
     if layout == "bnhd":
         out = out.transpose(1, 2)

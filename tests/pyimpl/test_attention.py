@@ -127,7 +127,7 @@ REFUSALS = [
     ({"query": Q.to_sparse()}, TypeError, "query must be a dense tensor, neither sparse nor"),
     ({"query": META}, ValueError, "key must be on the device of query, meta, not on cpu"),
     ({"key": K[:1]}, ValueError, "key must have the batch of query, 2, not 1"),
-    ({"value": V[:1]}, ValueError, "value must have the batch of query, 2, not 1"),
+    ({"value": V[:1]}, ValueError, "value must have the batch of key, 2, not 1"),
     ({"value": V[:, :1]}, ValueError, "value must have the heads of key, 3, not 1"),
     ({"key": K[:, :1], "value": V[:, :1]}, ValueError, "heads of query, 3, not 1, unless enable_"),
     (

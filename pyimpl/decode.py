@@ -1,0 +1,191 @@
+"""Attention of few queries over a long cache of keys and values, contiguous or in pages, with the
+keys split: `Attention.Spec.splitKV`, `Attention.Spec.attendPaged`.
+
+Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context inference"; Kwon et al.
+2023, "Efficient Memory Management for Large Language Model Serving with PagedAttention", section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from pyimpl import _arguments as check
+from pyimpl._arguments import Window, compute_dtype
+from pyimpl._backends import Backend, forward
+from pyimpl._implements import implements
+from pyimpl._scores import ScoreOptions, alignment_shift, checked_options
+from pyimpl.merge import combine
+from pyimpl.tile_bounds import num_tiles
+
+# Keys in one split unless the caller says how many splits: what is gathered from pages at a time.
+SPLIT_LEN = 4096
+
+
+def attention_decode(
+    query: Tensor,
+    key_cache: Tensor,
+    value_cache: Tensor,
+    *,
+    kv_lens: Tensor | None = None,
+    page_table: Tensor | None = None,
+    num_splits: int | None = None,
+    is_causal: bool = False,
+    window: Window = (None, None),
+    softcap: float | None = None,
+    alibi_slopes: Tensor | None = None,
+    sinks: Tensor | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    backend: Backend = "auto",
+) -> Tensor | tuple[Tensor, Tensor]:
+    """`pyimpl.attention` over the first kv_lens[b] keys of each sequence b of a cache.
+
+    The queries are the last tokens of their sequence: `is_causal`, `window` and `alibi_slopes` are
+    aligned bottom-right, query i standing at kv_lens[b] − q_len + i.
+
+    Args:
+        query: `[batch, heads, q_len, head_dim]`, mostly with q_len 1.
+        key_cache, value_cache: `[batch, kv_heads, max_len, head_dim]` and `[batch, kv_heads,
+            max_len, value_dim]`; with `page_table` a pool of pages, `[num_pages, kv_heads,
+            page_size, head_dim]` and `[num_pages, kv_heads, page_size, value_dim]`.
+        kv_lens: `[batch]`, int32 or int64, how many keys each sequence has, at least 0; needed with
+            `page_table`; None: max_len. What lies beyond has no influence, whatever it holds. Read
+            by the host; a GPU is waited for.
+        page_table: `[batch, max_pages]`, int32 or int64: key t of sequence b lies in slot
+            t % page_size of page page_table[b, t // page_size]. Entries beyond the last page of a
+            sequence are not looked at.
+        num_splits: into how many parts the keys of each sequence are split, at least 1; None: as
+            many as make parts of `SPLIT_LEN` keys. Parts may be empty.
+        The rest as for `pyimpl.attention`.
+
+    Returns:
+        `[batch, heads, q_len, value_dim]` in the dtype of `query`; with `return_lse` also `[batch,
+        heads, q_len]`, as `pyimpl.attention`.
+
+    Raises:
+        As `pyimpl.attention`; ValueError also for lengths beyond the cache and for pages that are
+        not in the pool.
+    """
+    named = {"query": query, "key_cache": key_cache, "value_cache": value_cache}
+    check.check_floating(named, ("batch", "heads", "length", "head_dim"))
+    check.check_attended(named, enable_gqa, paged=page_table is not None)
+    batch, heads = query.shape[:2]
+    capacity = key_cache.shape[2]
+    if page_table is not None:
+        if kv_lens is None:
+            raise ValueError("kv_lens must be given with page_table, not None")
+        _check_integers("page_table", page_table, (batch, None))
+        capacity *= page_table.shape[1]
+    lens = [capacity] * batch
+    if kv_lens is not None:
+        _check_integers("kv_lens", kv_lens, (batch,))
+        lens = kv_lens.tolist()
+        if lens and not 0 <= min(lens) <= max(lens) <= capacity:
+            bad = next(n for n in lens if not 0 <= n <= capacity)
+            raise ValueError(f"kv_lens must be from 0 to the capacity, {capacity}, not {bad}")
+    pages = None if page_table is None else _used_pages(page_table, lens, key_cache)
+    if num_splits is not None and (isinstance(num_splits, bool) or not isinstance(num_splits, int)):
+        raise TypeError(f"num_splits must be a whole number or None, not {num_splits!r}")
+    if num_splits is not None and num_splits < 1:
+        raise ValueError(f"num_splits must be at least 1, not {num_splits}")
+    check.check_bool("return_lse", return_lse)
+    check.check_one_of("backend", backend, Backend)
+    options = checked_options(
+        query, batch, heads,
+        is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
+        sinks=sinks, scale=scale,
+    )  # fmt: skip
+    # A kernel for decoding belongs here; until then every backend takes the splits one by one.
+    out = query.new_empty(*query.shape[:3], value_cache.shape[3])
+    lse = query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))
+    for b in range(batch):
+        one = slice(b, b + 1)
+        slopes = options.alibi_slopes
+        split = _Splits(
+            query[one],
+            key_cache if pages is not None else key_cache[one],
+            value_cache if pages is not None else value_cache[one],
+            lens[b],
+            None if pages is None else pages[b],
+        )
+        slopes = slopes if slopes is None or len(slopes) == 1 else slopes[one]
+        count = num_splits or max(1, num_tiles(lens[b], SPLIT_LEN))
+        o, l = split.run(replace(options, alibi_slopes=slopes), count, backend)
+        out[one], lse[one] = o, l
+    return (out, lse) if return_lse else out
+
+
+def _check_integers(name: str, given: object, sizes: tuple[int | None, ...]) -> None:
+    """A tensor of int32 or int64 with these sizes, None for any."""
+    if not isinstance(given, Tensor) or given.dtype not in (torch.int32, torch.int64):
+        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+        raise TypeError(f"{name} must be a torch.Tensor of int32 or int64, not {kind}")
+    fits = given.dim() == len(sizes) and all(
+        size in (None, n) for size, n in zip(sizes, given.shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise ValueError(f"{name} must be of shape [{wanted}], not {check.shape(given)}")
+
+
+def _used_pages(page_table: Tensor, lens: list[int], pool: Tensor) -> list[Tensor]:
+    """The pages of each sequence that hold its keys, on the device of the pool."""
+    used = []
+    for b, length in enumerate(lens):
+        pages = page_table[b, : num_tiles(length, max(pool.shape[2], 1))].to(pool.device).long()
+        inside = (pages >= 0) & (pages < pool.shape[0])
+        if not bool(inside.all()):
+            raise ValueError(
+                f"page_table must hold pages from 0 to {pool.shape[0] - 1}, "
+                f"not {int(pages[~inside][0])} (sequence {b})"
+            )
+        used.append(pages)
+    return used
+
+
+class _Splits:
+    """One sequence: its queries `[1, heads, q_len, head_dim]` over its first `kv_len` keys, in
+    `key` and `value` `[1, kv_heads, max_len, …]` or, with `pages`, in these pages of a pool."""
+
+    def __init__(
+        self, query: Tensor, key: Tensor, value: Tensor, kv_len: int, pages: Tensor | None
+    ) -> None:
+        self.query, self.key, self.value = query, key, value
+        self.kv_len, self.pages = kv_len, pages
+
+    @implements("Attention.Spec.Pool.gather")
+    def keys(self, cache: Tensor, first: int, stop: int) -> Tensor:
+        """The rows first … stop − 1 of the sequence, `[1, kv_heads, stop − first, …]`: a view, or
+        of a pool a copy of these rows' pages."""
+        if self.pages is None:
+            return cache[:, :, first:stop]
+        page_size = cache.shape[2]
+        page = first // page_size if page_size else 0
+        some = cache[self.pages[page : num_tiles(stop, max(page_size, 1))]]
+        rows = some.transpose(0, 1).flatten(1, 2)
+        return rows[:, first - page * page_size : stop - page * page_size].unsqueeze(0)
+
+    @implements("Attention.Spec.attendPaged")
+    @implements("Attention.Spec.splitKV")
+    def run(self, options: ScoreOptions, count: int, backend: Backend) -> tuple[Tensor, Tensor]:
+        """Output and log-sum-exp in `compute_dtype`, from `count` ≥ 1 splits, each taken alone and
+        combined; computed in that dtype, so that the output is rounded once."""
+        dtype = compute_dtype(self.query.dtype)
+        shift = alignment_shift("bottom-right", self.query.shape[2], self.kv_len)
+        split_len = max(1, num_tiles(self.kv_len, count))
+        query = self.query.to(dtype)
+        outs, lses = [], []
+        for first in range(0, max(self.kv_len, 1), split_len):
+            stop = min(first + split_len, self.kv_len)
+            k, v = (self.keys(cache, first, stop).to(dtype) for cache in (self.key, self.value))
+            # Seen from the first key of the split the queries stand further to the left; the sink
+            # counts once.
+            part = replace(options, shift=shift - first, sinks=None if first else options.sinks)
+            out, lse = forward(query, k, v, part, backend)
+            outs.append(out)
+            lses.append(lse)
+        return combine(torch.stack(outs), torch.stack(lses))

@@ -1,0 +1,137 @@
+"""Attention of sequences of different lengths, packed one after another without padding:
+`Attention.Spec.attentionSliced`.
+
+Source: the variable-length interface of flash-attention (`flash_attn_varlen_func`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from pyimpl import _arguments as check
+from pyimpl._arguments import Alignment, Window, compute_dtype
+from pyimpl._backends import Backend, forward
+from pyimpl._implements import implements
+from pyimpl._scores import ScoreOptions, alignment_shift, checked_options
+
+
+def attention_varlen(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    *,
+    is_causal: bool = False,
+    causal_alignment: Alignment = "top-left",
+    window: Window = (None, None),
+    softcap: float | None = None,
+    alibi_slopes: Tensor | None = None,
+    sinks: Tensor | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    backend: Backend = "auto",
+) -> Tensor | tuple[Tensor, Tensor]:
+    """`pyimpl.attention` of each of several sequences; none sees the keys of another.
+
+    Args:
+        query: `[total_q, heads, head_dim]`, the queries of all sequences, one after another.
+        key, value: `[total_k, kv_heads, head_dim]` and `[total_k, kv_heads, value_dim]`, likewise.
+        cu_seqlens_q, cu_seqlens_k: `[sequences + 1]`, int32 or int64, the prefix sums of the
+            lengths (`Attention.Spec.cuSeqlens`): sequence b holds the queries from
+            cu_seqlens_q[b] up to but without cu_seqlens_q[b + 1]. Lengths may be 0. They are read
+            by the host; a GPU is waited for.
+        causal_alignment: as for `pyimpl.attention`, with the lengths of each sequence.
+        alibi_slopes: `[heads]` or `[sequences, heads]`.
+        The rest as for `pyimpl.attention`.
+
+    Returns:
+        `[total_q, heads, value_dim]` in the dtype of `query`; with `return_lse` also `[heads,
+        total_q]`, as flash-attention lays it out.
+
+    Raises:
+        As `pyimpl.attention`; ValueError also where the prefix sums do not start at 0, decrease, or
+        do not end at the number of tokens.
+    """
+    named = {"query": query, "key": key, "value": value}
+    check.check_floating(named, ("tokens", "heads", "head_dim"))
+    by_head = {name: tensor.transpose(0, 1).unsqueeze(0) for name, tensor in named.items()}
+    check.check_attended(by_head, enable_gqa)
+    cu_q = _prefix_sums("cu_seqlens_q", cu_seqlens_q, query.shape[0], "query")
+    cu_k = _prefix_sums("cu_seqlens_k", cu_seqlens_k, key.shape[0], "key")
+    if len(cu_q) != len(cu_k):
+        raise ValueError(
+            "cu_seqlens_k must have the number of sequences of cu_seqlens_q, "
+            f"{len(cu_q) - 1}, not {len(cu_k) - 1}"
+        )
+    check.check_bool("return_lse", return_lse)
+    check.check_one_of("causal_alignment", causal_alignment, Alignment)
+    check.check_one_of("backend", backend, Backend)
+    options = checked_options(
+        query, len(cu_q) - 1, query.shape[1],
+        is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
+        sinks=sinks, scale=scale,
+    )  # fmt: skip
+    # A kernel that takes the packed sequences at once belongs here; until then every backend takes
+    # them one by one.
+    out, lse = _sliced(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
+    return (out, lse) if return_lse else out
+
+
+def _prefix_sums(name: str, given: object, total: int, of: str) -> list[int]:
+    """The prefix sums as plain numbers, checked."""
+    if not isinstance(given, Tensor) or given.dtype not in (torch.int32, torch.int64):
+        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+        raise TypeError(f"{name} must be a torch.Tensor of int32 or int64, not {kind}")
+    if given.dim() != 1 or len(given) == 0:
+        raise ValueError(f"{name} must be [sequences + 1], not of shape {check.shape(given)}")
+    sums: list[int] = given.tolist()
+    if sums[0] != 0 or sums[-1] != total or sums != sorted(sums):
+        raise ValueError(
+            f"{name} must rise from 0 to the number of tokens of {of}, {total}, not {_short(sums)}"
+        )
+    return sums
+
+
+def _short(numbers: list[int]) -> str:
+    """A list for a sentence, its middle left out if it is long."""
+    if len(numbers) <= 8:
+        return str(numbers)
+    return f"[{', '.join(map(str, numbers[:4]))}, …, {', '.join(map(str, numbers[-3:]))}]"
+
+
+@implements("Attention.Spec.attentionSliced")
+@implements("Attention.Spec.slice")
+def _sliced(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_q: list[int],
+    cu_k: list[int],
+    options: ScoreOptions,
+    alignment: Alignment,
+    backend: Backend,
+) -> tuple[Tensor, Tensor]:
+    """One attention for each sequence, on slices of the packed tensors."""
+    heads, value_dim = query.shape[1], value.shape[2]
+    out = query.new_empty(query.shape[0], heads, value_dim)
+    lse = query.new_empty(heads, query.shape[0], dtype=compute_dtype(query.dtype))
+    slopes = options.alibi_slopes
+    for b in range(len(cu_q) - 1):
+        rows, cols = slice(cu_q[b], cu_q[b + 1]), slice(cu_k[b], cu_k[b + 1])
+        q, k, v = (
+            x[part].transpose(0, 1).unsqueeze(0)
+            for x, part in ((query, rows), (key, cols), (value, cols))
+        )
+        one = replace(
+            options,
+            shift=alignment_shift(alignment, q.shape[2], k.shape[2]),
+            alibi_slopes=slopes if slopes is None or len(slopes) == 1 else slopes[b : b + 1],
+        )
+        o, l = forward(q, k, v, one, backend)
+        out[rows], lse[:, rows] = o[0].transpose(0, 1), l[0]
+    return out, lse

@@ -80,6 +80,13 @@ def capability(device: torch.device) -> int:
     return 10 * major + minor
 
 
+def processors(device: torch.device) -> int:
+    """The device's multiprocessors; 1 in the interpreter, which runs one program at a time."""
+    if device.type != "cuda":
+        return 1
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
+
+
 def padded(size: int) -> int:
     """The power of two ≥ 16 that a tile of vectors of this size is computed in: `tl.dot` takes no
     other."""

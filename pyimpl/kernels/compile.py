@@ -33,7 +33,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import forward
+from pyimpl.kernels import combine, decode, forward, varlen
 from pyimpl.kernels._launch import Launch
 from pyimpl.kernels._numerics import INTERPRETED
 
@@ -113,7 +113,48 @@ def _forward(case: Case, arch: int) -> Launch:
     return forward.launch(query, key, key, query, lse, options, capability=arch)
 
 
-KERNELS: dict[str, Callable[[Case, int], Launch]] = {"forward": _forward}
+def _decode(case: Case, arch: int) -> Launch:
+    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 16, 2, 2, 4096)
+    dtype = _DTYPES[case.dtype]
+    query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
+    lens = _empty(batch, dtype=torch.int32)
+    table = None
+    key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
+    if case.kernel == "paged":
+        key = _empty(512, 16, kv_heads, case.head_dim, dtype=dtype).transpose(1, 2)
+        table = _empty(batch, kv_len // 16, dtype=torch.int32)
+    parts = _empty(4, batch, heads, q_len, case.head_dim)
+    return decode.launch(
+        query, key, key, parts, parts[..., 0].contiguous(),
+        _options(case, batch, heads, q_len, kv_len), kv_lens=lens, page_table=table,
+        bottom_right=not case.single, capability=arch,
+    )  # fmt: skip
+
+
+def _varlen(case: Case, arch: int) -> Launch:
+    dtype = _DTYPES[case.dtype]
+    query = _empty(3000, 8, case.head_dim, dtype=dtype)
+    key = _empty(4000, 2, case.head_dim, dtype=dtype)
+    cu_seqlens = _empty(5, dtype=torch.int32)
+    return varlen.launch(
+        query, key, key, cu_seqlens, cu_seqlens, query, _empty(3000, 8),
+        _options(case, 4, 8, 3000, 4000), max_q_len=1000, bottom_right=True, capability=arch,
+    )  # fmt: skip
+
+
+def _combine(case: Case, arch: int) -> Launch:
+    parts = _empty(4, 2, 16, 2, case.head_dim)
+    out = _empty(2, 16, 2, case.head_dim, dtype=_DTYPES[case.dtype])
+    return combine.launch(parts, parts[..., 0].contiguous(), out, out[..., 0].float())
+
+
+KERNELS: dict[str, Callable[[Case, int], Launch]] = {
+    "forward": _forward,
+    "decode": _decode,
+    "paged": _decode,
+    "varlen": _varlen,
+    "combine": _combine,
+}
 
 
 def cases(quick: bool = False) -> list[Case]:
@@ -126,15 +167,25 @@ def cases(quick: bool = False) -> list[Case]:
     if quick:
         return [
             Case("forward", "bf16", 64, "causal"),
-            Case("forward", "bf16", 128, "window+softcap+sink"),
-            Case("forward", "fp16", 80, "mask"),
-            Case("forward", "fp32", 64, "causal+alibi"),
-            Case("forward", "bf16", 64, "mask+bias", single=True),
+            Case("forward", "fp16", 80, "window+mask+bias"),
+            Case("forward", "fp32", 64, "softcap+alibi+sink", single=True),
+            Case("decode", "bf16", 128, "window+mask+bias"),
+            Case("paged", "fp16", 64, "window+softcap+alibi+sink"),
+            Case("varlen", "bf16", 64, "causal+sink"),
+            Case("combine", "bf16", 64),
         ]
-    kinds = ("", "causal", "window", "mask", "window+mask+bias", "causal+softcap+alibi+sink")
+    every = ("", "causal", "window", "mask", "window+mask+bias", "causal+softcap+alibi+sink")
+    few = ("window+mask+bias", "causal+softcap+alibi+sink")
+    heads = (64, 80, 100, 128, 250, 256)
     return [
-        Case("forward", dtype, head_dim, kind)
-        for dtype, head_dim, kind in itertools.product(_DTYPES, (64, 80, 100, 128, 250, 256), kinds)
+        *(Case("forward", *rest) for rest in itertools.product(_DTYPES, heads, every)),
+        *(Case("decode", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
+        *(Case("paged", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
+        *(
+            Case("varlen", *rest)
+            for rest in itertools.product(("fp32", "bf16"), heads, ("window", few[1]))
+        ),
+        *(Case("combine", "bf16", head_dim) for head_dim in (64, 256)),
     ]
 
 

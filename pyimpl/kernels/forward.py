@@ -51,7 +51,7 @@ __all__ = ["forward", "forward_into", "launch", "launch_options", "why_not"]
 
 @implements("Attention.Spec.kvHead")
 @device_function
-def _kv_head(head, group):
+def kv_head_of(head, group):
     """The head of keys and values that query head `head` uses, `group` in a row sharing one."""
     return head // group
 
@@ -78,7 +78,7 @@ def _forward_kernel(
     head = tl.program_id(0) // query_tiles
     batch = (head // num_heads).to(tl.int64)
     head = (head % num_heads).to(tl.int64)
-    kv_head = _kv_head(head, group)
+    kv_head = kv_head_of(head, group)
 
     # 64-bit offsets: an index times a stride can pass 2³¹.
     row_first = tile_row_first(BLOCK_M, tile)

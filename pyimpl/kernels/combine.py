@@ -1,0 +1,115 @@
+"""The outputs of splits of the keys combined by their log-sum-exps: `Attention.Spec.combine`.
+
+Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context inference".
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from pyimpl._implements import implements
+from pyimpl.kernels._launch import Launch, check_kind, padded, strides_of
+from pyimpl.kernels._numerics import LOG2E, device_function, round_to
+
+BLOCK_M = 16
+
+
+@implements("Attention.Spec.rescale")
+@device_function
+def _rescale(s, m):
+    """exp(s − m), natural; 0 where s is −∞."""
+    return tl.exp2((s - tl.where(m == float("-inf"), 0.0, m)) * LOG2E)
+
+
+@implements("Attention.Spec.combine")
+@triton.jit(do_not_specialize=["num_rows", "num_parts"])
+def _combine_kernel(
+    parts_ptr, lses_ptr, out_ptr, lse_ptr,
+    stride_pp, stride_pb, stride_ph, stride_pm, stride_pd, stride_sp, stride_sb, stride_sh,
+    stride_sm, stride_ob, stride_oh, stride_om, stride_od, stride_lb, stride_lh, stride_lm,
+    num_parts, num_rows, num_heads, q_len, value_dim,
+    BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    inside = rows < num_rows
+    query = rows % q_len
+    head = rows // q_len % num_heads
+    batch = rows // q_len // num_heads
+    dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    stored = inside[:, None] & (dims[None, :] < value_dim)
+    lse_ptrs = lses_ptr + batch * stride_sb + head * stride_sh + query * stride_sm
+    part_ptrs = parts_ptr + batch * stride_pb + head * stride_ph + query * stride_pm
+    part_ptrs = part_ptrs[:, None] + dims[None, :] * stride_pd
+
+    # The log-sum-exp of the log-sum-exps: a part without a key has −∞, and weighs nothing.
+    m = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    l = tl.zeros([BLOCK_M], tl.float32)
+    for part in range(num_parts):
+        part_lse = tl.load(lse_ptrs + part * stride_sp, mask=inside, other=float("-inf"))
+        m_new = tl.maximum(m, part_lse)
+        l = _rescale(m, m_new) * l + _rescale(part_lse, m_new)
+        m = m_new
+    lse = m + tl.log(tl.where(l == 0.0, 1.0, l))
+
+    o = tl.zeros([BLOCK_M, BLOCK_V], tl.float32)
+    for part in range(num_parts):
+        part_lse = tl.load(lse_ptrs + part * stride_sp, mask=inside, other=float("-inf"))
+        part_o = tl.load(part_ptrs + part * stride_pp, mask=stored, other=0.0)
+        o = o + _rescale(part_lse, lse)[:, None] * part_o
+
+    out_ptrs = out_ptr + batch * stride_ob + head * stride_oh + query * stride_om
+    out_ptrs = out_ptrs[:, None] + dims[None, :] * stride_od
+    tl.store(out_ptrs, round_to(o, out_ptr.dtype.element_ty), mask=stored)
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + query * stride_lm
+    tl.store(lse_ptrs, lse, mask=inside)
+
+
+def launch(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> Launch:
+    """The launch of `combine_into`; raises as it does."""
+    num_parts, batch, num_heads, q_len, value_dim = parts.shape
+    for name, tensor, shape in (
+        ("parts", parts, (num_parts, batch, num_heads, q_len, value_dim)),
+        ("lses", lses, (num_parts, batch, num_heads, q_len)),
+    ):
+        if tensor.shape != shape or tensor.dtype != torch.float32 or tensor.device != out.device:
+            raise ValueError(
+                f"{name} must be torch.float32 {list(shape)} on {out.device}, "
+                f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}"
+            )
+    num_rows = batch * num_heads * q_len
+    return Launch(
+        _combine_kernel,
+        triton.cdiv(num_rows, BLOCK_M) if value_dim else 0,
+        {
+            "parts_ptr": parts, "lses_ptr": lses, "out_ptr": out, "lse_ptr": lse,
+            **strides_of("p", "pbhmd", parts.stride()),
+            **strides_of("s", "pbhm", lses.stride()),
+            **strides_of("o", "bhmd", out.stride()),
+            **strides_of("l", "bhm", lse.stride()),
+            "num_parts": num_parts, "num_rows": num_rows, "num_heads": num_heads, "q_len": q_len,
+            "value_dim": value_dim,
+        },
+        {"BLOCK_M": BLOCK_M, "BLOCK_V": padded(value_dim)},
+        num_warps=4,
+        num_stages=2,
+    )  # fmt: skip
+
+
+def combine_into(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> None:
+    """Write Σₖ exp(lsesₖ − L) · partsₖ into `out`, of any dtype out of `_launch.DTYPES`, and
+    L = ln Σₖ exp(lsesₖ) into `lse`, float32.
+
+    `parts` `[parts, batch, heads, q_len, value_dim]` and `lses` `[parts, batch, heads, q_len]`,
+    float32: attention of the same queries to different keys, and its natural log-sum-exp, −∞ where
+    there was no key. `out` and `lse` have the shapes without the first dimension. Any strides.
+
+    Raises:
+        ValueError: a tensor has the wrong dtype, device or shape, or is what `why_not` refuses.
+    """
+    check_kind(out, out)
+    launch(parts, lses, out, lse).run(out.device)

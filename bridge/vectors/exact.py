@@ -23,9 +23,8 @@ from bridge.vectors.model import (
 )
 from bridge.vectors.operations import (
     CacheVector,
-    CombineVector,
+    ComesToAttention,
     Key,
-    LaidOutVector,
     MergeVector,
     TileBoundsVector,
 )
@@ -167,14 +166,12 @@ def disagreements(vector: Vector) -> list[str]:
     match vector:
         case AttentionVector():
             return _wrong_rows(vector)
-        case LaidOutVector():
-            return [wrong for problem in vector.attentions() for wrong in _wrong_rows(problem)]
-        case CombineVector():
-            return _wrong_rows(vector.attention())
         case MergeVector():
             keys = vector.keys()
             right = state_of(keys, largest_score(keys), vector.value_dim)
             return _wrong(vector, [("expected", vector.expected, right)])
+        case ComesToAttention():
+            return [wrong for problem in vector.attentions() for wrong in _wrong_rows(problem)]
         case CacheVector():
             states = zip(vector.expected, cache_states(vector), strict=True)
             return _wrong(vector, [(f"expected[{n}]", *pair) for n, pair in enumerate(states)])

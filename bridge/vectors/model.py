@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 Exact = int | Fraction
 Matrix = tuple[tuple[Exact, ...], ...]
@@ -187,6 +187,8 @@ class Vector:
     `theorem` the one that says what it yields. Model "exact": the weight of a score is 2^score,
     which a kernel computes with scale × ln 2. Model "natural": it is e^score."""
 
+    operation: ClassVar[str]
+
     id: str
     family: str
     lean: str
@@ -213,6 +215,7 @@ class AttentionVector(Vector):
     sink is one more score in every softmax, without a value.
     """
 
+    operation: ClassVar[str] = "attention"
     q_len: int
     kv_len: int
     head_dim: int

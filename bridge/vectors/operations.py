@@ -7,10 +7,12 @@ recomputed, and a kernel's errors judged, as for attention itself.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from fractions import Fraction
+from typing import ClassVar, Literal
 
 from bridge.vectors.model import (
     AttentionVector,
@@ -26,17 +28,21 @@ from bridge.vectors.model import (
 _ALL = Mask("none")
 
 
+class ComesToAttention(Vector, ABC):
+    """A vector whose results are those of plain attention."""
+
+    @abstractmethod
+    def attentions(self) -> tuple[AttentionVector, ...]:
+        """The plain problems that this comes to, whose rows are those of `expected`, in order."""
+
+
 @dataclass(frozen=True)
-class LaidOutVector(Vector, ABC):
+class LaidOutVector(ComesToAttention):
     """Attention of inputs in a layout of their own; a score is scale·⟨q, k⟩."""
 
     head_dim: int
     value_dim: int
     scale: Exact
-
-    @abstractmethod
-    def attentions(self) -> tuple[AttentionVector, ...]:
-        """The plain problems that this comes to, whose rows are those of `expected`, in order."""
 
     def _attention(
         self, number: int, q: Matrix, k: Matrix, v: Matrix, mask: Mask, expected: Sequence[Row]
@@ -70,6 +76,7 @@ class GroupedQueryVector(LaidOutVector):
     value_dim; expected: [num_heads][q_len]. The mask is that of every head.
     """
 
+    operation: ClassVar[str] = "grouped-query"
     num_heads: int
     num_kv_heads: int
     q_len: int
@@ -98,6 +105,7 @@ class VarlenVector(LaidOutVector):
     sequence, on its own positions; expected: [total_q].
     """
 
+    operation: ClassVar[str] = "varlen"
     cu_seqlens_q: tuple[int, ...]
     cu_seqlens_k: tuple[int, ...]
     q: Matrix
@@ -126,6 +134,7 @@ class PagedVector(LaidOutVector):
     [batch][…]; lengths: [batch], the number of tokens; expected: [batch].
     """
 
+    operation: ClassVar[str] = "paged"
     page_size: int
     num_pages: int
     k: tuple[Matrix, ...]
@@ -154,6 +163,7 @@ class CascadeVector(LaidOutVector):
     prefix_v, suffix_v: likewise with value_dim; expected: [batch].
     """
 
+    operation: ClassVar[str] = "cascade"
     q: Matrix
     prefix_k: Matrix
     prefix_v: Matrix
@@ -172,6 +182,34 @@ class CascadeVector(LaidOutVector):
         )
 
 
+def _one_query(
+    vector: Vector,
+    value_dim: int,
+    keys: Sequence[tuple[Exact | None, tuple[Exact, ...]]],
+    expected: Row | EnclosedRow,
+) -> AttentionVector:
+    """One query over keys with these scores and values."""
+    scores = [score for score, _ in keys]
+    return AttentionVector(
+        id=vector.id,
+        family=vector.family,
+        lean=vector.lean,
+        theorem=vector.theorem,
+        reason=vector.reason,
+        model=vector.model,
+        q_len=1,
+        kv_len=len(keys),
+        head_dim=1,
+        value_dim=value_dim,
+        scale=1,
+        q=((1,),),
+        k=tuple((0 if s is None else s,) for s in scores),
+        v=tuple(value for _, value in keys),
+        mask=Mask("boolean", (tuple(s is not None for s in scores),)),
+        expected=(expected,),
+    )
+
+
 @dataclass(frozen=True)
 class Key:
     """A key by its score, None: masked, and its value."""
@@ -185,9 +223,10 @@ Tree = int | tuple["Tree", "Tree"]
 
 
 @dataclass(frozen=True)
-class MergeVector(Vector):
+class MergeVector(ComesToAttention):
     """States of blocks of keys, merged as a tree says; a block may be left out or taken twice."""
 
+    operation: ClassVar[str] = "merge"
     value_dim: int
     blocks: tuple[tuple[Key, ...], ...]
     tree: Tree
@@ -200,6 +239,15 @@ class MergeVector(Vector):
             return self.blocks[tree] if isinstance(tree, int) else below(tree[0]) + below(tree[1])
 
         return below(self.tree)
+
+    def attentions(self) -> tuple[AttentionVector, ...]:
+        """One query over the keys of all leaves."""
+        m, l, o = self.expected.m, self.expected.l, self.expected.o
+        outputs = [Fraction(0) if m is None else Fraction(x) / Fraction(l) for x in o]
+        bottom = math.lcm(*(x.denominator for x in outputs))
+        row = Row(m, l, bottom, tuple(int(x * bottom) for x in outputs))
+        pairs = [(key.score, key.value) for key in self.keys()]
+        return (_one_query(self, self.value_dim, pairs, row),)
 
 
 @dataclass(frozen=True)
@@ -232,6 +280,7 @@ class CacheVector(Vector):
     """The keys of a row and changes of them; expected: the state at the beginning and after each
     change, which refers to the largest score that there has been so far."""
 
+    operation: ClassVar[str] = "cache"
     value_dim: int
     keys: tuple[Key, ...]
     edits: tuple[Edit, ...]
@@ -247,34 +296,18 @@ class Partial:
 
 
 @dataclass(frozen=True)
-class CombineVector(Vector):
+class CombineVector(ComesToAttention):
     """Results of splits, from which the result over all their keys is computed."""
 
+    operation: ClassVar[str] = "combine"
     value_dim: int
     parts: tuple[Partial, ...]
     expected: EnclosedRow
 
-    def attention(self) -> AttentionVector:
+    def attentions(self) -> tuple[AttentionVector, ...]:
         """The splits as keys: log-sum-exps for scores, outputs for values."""
-        scores = [part.log_sum_exp for part in self.parts]
-        return AttentionVector(
-            id=self.id,
-            family=self.family,
-            lean=self.lean,
-            theorem=self.theorem,
-            reason=self.reason,
-            model=self.model,
-            q_len=1,
-            kv_len=len(self.parts),
-            head_dim=1,
-            value_dim=self.value_dim,
-            scale=1,
-            q=((1,),),
-            k=tuple((0 if s is None else s,) for s in scores),
-            v=tuple(part.output for part in self.parts),
-            mask=Mask("boolean", (tuple(s is not None for s in scores),)),
-            expected=(self.expected,),
-        )
+        pairs = [(part.log_sum_exp, part.output) for part in self.parts]
+        return (_one_query(self, self.value_dim, pairs, self.expected),)
 
 
 @dataclass(frozen=True)
@@ -285,6 +318,7 @@ class TileBoundsVector(Vector):
     not visited, "u" visited and every pair visible, "m" visited with mask code.
     """
 
+    operation: ClassVar[str] = "tile-bounds"
     q_len: int
     kv_len: int
     block_m: int

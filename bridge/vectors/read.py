@@ -264,7 +264,7 @@ def merge(fields: Fields) -> MergeVector:
             raise fields.fail(field, f"is {data}, but there are {len(entry['blocks'])} blocks")
         return int(data)
 
-    return MergeVector(
+    vector = MergeVector(
         **_header(fields),
         value_dim=entry["value_dim"],
         blocks=tuple(
@@ -274,6 +274,10 @@ def merge(fields: Fields) -> MergeVector:
         tree=tree(entry["tree"], "tree"),
         expected=fields.state(entry["expected"], "expected"),
     )
+    if vector.expected.m is not None and vector.expected.l < 1:
+        raise fields.fail("expected.l", "is below 1, but the largest weight alone is 1")
+    fields.plausible(vector.attentions()[0], ["expected"])
+    return vector
 
 
 def cache(fields: Fields) -> CacheVector:
@@ -326,7 +330,7 @@ def combine(fields: Fields) -> CombineVector:
         parts=tuple(parts),
         expected=fields.enclosed_row(entry["expected"], "expected"),
     )
-    fields.plausible(vector.attention(), ["expected"])
+    fields.plausible(vector.attentions()[0], ["expected"])
     return vector
 
 
@@ -353,13 +357,13 @@ def tile_bounds(fields: Fields) -> TileBoundsVector:
 
 
 READERS: dict[str, Callable[[Fields], Vector]] = {
-    "attention": attention,
-    "grouped-query": grouped_query,
-    "varlen": varlen,
-    "paged": paged,
-    "cascade": cascade,
-    "merge": merge,
-    "cache": cache,
-    "combine": combine,
-    "tile-bounds": tile_bounds,
+    AttentionVector.operation: attention,
+    GroupedQueryVector.operation: grouped_query,
+    VarlenVector.operation: varlen,
+    PagedVector.operation: paged,
+    CascadeVector.operation: cascade,
+    MergeVector.operation: merge,
+    CacheVector.operation: cache,
+    CombineVector.operation: combine,
+    TileBoundsVector.operation: tile_bounds,
 }

@@ -6,33 +6,26 @@ import importlib
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from bridge.conformance import emulated
-from bridge.conformance.batch import Batch, array
+from bridge.conformance import emulated, layouts
+from bridge.conformance.batch import DTYPES, Batch, Outputs, array
 from bridge.conformance.profile import Denominator, Profile
 from bridge.vectors.model import AttentionVector
+from bridge.vectors.operations import ComesToAttention, MergeVector, Tree
 from pyimpl._arguments import resolve_scale
+from pyimpl._backends import Backend
 from pyimpl._scores import ScoreOptions
 
 Part = Literal["output", "lse"]
 ALL_DTYPES = ("float64", "float32", "float16", "bfloat16")
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """out: [batch, 1, q_len, value_dim] in the inputs' dtype; lse: [batch, 1, q_len], base e, or
-    None where the function does not return it."""
-
-    out: Tensor
-    lse: Tensor | None = None
 
 
 class Adapter(Protocol):
@@ -58,6 +51,18 @@ class Adapter(Protocol):
         """Call the function. May raise: that fails the vectors of the batch."""
 
 
+@runtime_checkable
+class LayoutsAdapter(Adapter, Protocol):
+    """What an adapter adds that takes other operations than attention of plain tensors."""
+
+    operations: frozenset[str]
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        """Call the function for the vector's operation, one of `operations`. Returns what belongs
+        to each of the plain problems that the vector comes to, in their order. May raise: that
+        fails the vector."""
+
+
 class BuiltinAdapter(Adapter, Protocol):
     """An adapter of this project."""
 
@@ -79,6 +84,16 @@ class _Builtin:
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         return None
+
+
+class _Public:
+    """The operations of the public functions of `pyimpl`, with one backend."""
+
+    backend: Backend
+    operations = layouts.TAKEN
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        return layouts.Layouts(self.backend, DTYPES[dtype], torch.device(device)).run(vector)
 
 
 _EVERY_OPTION = frozenset({"softcap", "alibi", "bias", "sink"})
@@ -160,14 +175,41 @@ class PyimplState(_Builtin):
         left = state.online(left, [block(n, min(n + 3, half)) for n in range(1, half, 3)])
         for n in range(half, kv_len, 3):
             right = state.merge(right, state.of_block(*block(n, min(n + 3, kv_len))))
-        whole = state.merge(left, right)
-        return Outputs(state.finish(whole).to(batch.query.dtype), state.log_sum_exp(whole))
+        return self._finished(state.merge(left, right), batch.query.dtype)
+
+    def _finished(self, state: Any, dtype: torch.dtype) -> Outputs:
+        return Outputs(self.module.finish(state).to(dtype), self.module.log_sum_exp(state))
+
+    operations = frozenset({MergeVector.operation})
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        """The states of the blocks, merged as the tree of a `MergeVector` says."""
+        if not isinstance(vector, MergeVector):
+            raise TypeError(f"pyimpl.state has nothing for {vector.operation}")
+        wide = torch.float64 if dtype == "float64" else torch.float32
+
+        def evaluated(tree: Tree) -> Any:
+            if not isinstance(tree, int):
+                return self.module.merge(evaluated(tree[0]), evaluated(tree[1]))
+            block = vector.blocks[tree]
+            if not block:
+                nothing = {"dtype": wide, "device": torch.device(device)}
+                return self.module.empty((1, 1, 1), vector.value_dim, **nothing)
+            scores = [-math.inf if key.score is None else float(key.score) for key in block]
+            values = array(tuple(key.value for key in block))
+            return self.module.of_block(
+                math.log(2.0) * torch.tensor(scores, dtype=wide, device=device)[None, None, None],
+                torch.from_numpy(values).to(wide).to(device)[None, None],
+            )
+
+        return [self._finished(evaluated(vector.tree), DTYPES[dtype])]
 
 
-class PyimplTiled(_Builtin):
+class PyimplTiled(_Public, _Builtin):
     """`pyimpl.tiled.flash` with small tiles, so that short vectors have several."""
 
     name = "pyimpl-tiled"
+    backend: Backend = "tiled"
     takes = _EVERY_OPTION
     source = "pyimpl.tiled"
 
@@ -199,7 +241,7 @@ def interpret_without_gpu() -> None:
         os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
-class PyimplTriton(_Builtin):
+class PyimplTriton(_Public, _Builtin):
     """`pyimpl.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
 
     On a CPU this sets TRITON_INTERPRET before the kernel is first imported; where Triton was
@@ -207,6 +249,7 @@ class PyimplTriton(_Builtin):
     """
 
     name = "pyimpl-triton"
+    backend: Backend = "triton"
     takes = _EVERY_OPTION
     source = "pyimpl.kernels.forward"
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")

@@ -93,6 +93,15 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Outputs:
+    """out: [batch, 1, q_len, value_dim] in the inputs' dtype; lse: [batch, 1, q_len], base e, or
+    None where the function does not return it."""
+
+    out: Tensor
+    lse: Tensor | None = None
+
+
+@dataclass(frozen=True)
 class Exactly:
     """The exact results of one vector.
 
@@ -108,15 +117,18 @@ class Exactly:
     uncertainty: Array
 
 
-def array(matrix: Matrix) -> Array:
-    """A matrix of exact numbers in float64: exact for numbers that are exact in bfloat16."""
-    return np.array([[float(x) for x in row] for row in matrix], dtype=np.float64)
+def array(matrix: Matrix, columns: int | None = None) -> Array:
+    """A matrix of exact numbers in float64: exact for numbers that are exact in bfloat16. columns:
+    how many it has, which a matrix without rows does not tell."""
+    numbers = np.array([[float(x) for x in row] for row in matrix], dtype=np.float64)
+    return numbers if columns is None else numbers.reshape(len(matrix), columns)
 
 
 def visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """Which key each query may attend to: [q_len, kv_len]."""
     rows, columns = range(vector.q_len), range(vector.kv_len)
-    return np.array([[vector.visible(i, j) for j in columns] for i in rows], dtype=bool)
+    seen = np.array([[vector.visible(i, j) for j in columns] for i in rows], dtype=bool)
+    return seen.reshape(vector.q_len, vector.kv_len)
 
 
 def _masks(vectors: tuple[AttentionVector, ...], device: torch.device) -> Tensor:
@@ -124,7 +136,8 @@ def _masks(vectors: tuple[AttentionVector, ...], device: torch.device) -> Tensor
     seen = [
         [[v.mask.visible(i, j) for j in range(v.kv_len)] for i in range(v.q_len)] for v in vectors
     ]
-    return torch.tensor(seen, device=device)[:, None]
+    shape = (len(vectors), 1, vectors[0].q_len, vectors[0].kv_len)
+    return torch.tensor(seen, dtype=torch.bool, device=device).reshape(shape)
 
 
 def added(vector: AttentionVector) -> Array | None:
@@ -145,13 +158,13 @@ def added(vector: AttentionVector) -> Array | None:
 def exactly(vector: AttentionVector) -> Exactly:
     """The exact results of a vector."""
     rows = vector.expected
-    high = np.array([[float(x) for x in row.output] for row in rows], dtype=np.float64)
-    low = np.array(
-        [
-            [float(x - Fraction(h)) for x, h in zip(row.output, line, strict=True)]
+    high = array(tuple(row.output for row in rows), vector.value_dim)
+    low = array(
+        tuple(
+            tuple(x - Fraction(h) for x, h in zip(row.output, line, strict=True))
             for row, line in zip(rows, high.tolist(), strict=True)
-        ],
-        dtype=np.float64,
+        ),
+        vector.value_dim,
     )
     logs = [row.log_sum_exp for row in rows]
     lse = np.array([float(x) for x in logs], dtype=np.float64)
@@ -208,9 +221,9 @@ def stack(vectors: tuple[AttentionVector, ...], dtype: str, device: str) -> Batc
         bias = tensor([np.array(each) for each in rows])
     return Batch(
         vectors,
-        tensor([array(v.q) for v in vectors]),
-        tensor([array(v.k) for v in vectors]),
-        tensor([array(v.v) for v in vectors]),
+        tensor([array(v.q, v.head_dim) for v in vectors]),
+        tensor([array(v.k, v.head_dim) for v in vectors]),
+        tensor([array(v.v, v.value_dim) for v in vectors]),
         mask,
         first.natural_scale,
         first.scale is None,

@@ -11,10 +11,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bridge.conformance.adapters import Adapter, Outputs, Part
+from bridge.conformance.adapters import Adapter, LayoutsAdapter, Part
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
-from bridge.conformance.batch import DTYPES, Batch, added, array, batches, exactly, visible
+from bridge.conformance.batch import (
+    DTYPES,
+    Batch,
+    Outputs,
+    added,
+    array,
+    batches,
+    exactly,
+    stack,
+    visible,
+)
 from bridge.vectors.model import AttentionVector, Family, Vector
+from bridge.vectors.operations import ComesToAttention
 
 Array = NDArray[np.float64]
 Status = Literal["passed", "failed", "not covered"]
@@ -158,14 +169,14 @@ def run(adapter: Adapter, families: Iterable[Family], dtype: str, device: str = 
     covered = []
     for vector in vectors:
         if not isinstance(vector, AttentionVector):
-            reason: str | None = "is not about attention of plain tensors"
+            results[vector.id] = _run_layout(adapter, vector, dtype, device)
+            continue
+        reason = _not_taken(adapter, vector)
+        reason = reason or adapter.not_covered(vector, dtype, device, "output")
+        reason = reason or _inexact(vector, dtype)
+        if reason is None:
+            covered.append(vector)
         else:
-            reason = _not_taken(adapter, vector)
-            reason = reason or adapter.not_covered(vector, dtype, device, "output")
-            reason = reason or _inexact(vector, dtype)
-            if reason is None:
-                covered.append(vector)
-        if reason is not None:
             results[vector.id] = _result(vector, "not covered", reason=reason)
     for batch in batches(covered, dtype, device):
         for result in _run_batch(adapter, batch, dtype, device):
@@ -191,6 +202,56 @@ def _inexact(vector: AttentionVector, dtype: str) -> str | None:
         if not torch.equal(numbers, numbers.to(DTYPES[dtype]).double()):
             return f"its inputs are not exact in {dtype}"
     return None
+
+
+def _run_layout(adapter: Adapter, vector: Vector, dtype: str, device: str) -> VectorResult:
+    """A vector of another operation: judged by the plain problems that it comes to."""
+    if (
+        not isinstance(adapter, LayoutsAdapter)
+        or not isinstance(vector, ComesToAttention)
+        or vector.operation not in adapter.operations
+    ):
+        return _result(vector, "not covered", reason=f"takes no vectors of {vector.operation}")
+    problems = vector.attentions()
+    for problem in problems:
+        reason = adapter.not_covered(problem, dtype, device, "output") or _inexact(problem, dtype)
+        if reason is not None:
+            return _result(vector, "not covered", reason=reason)
+    batches = [stack((problem,), dtype, device) for problem in problems]
+    try:
+        with np.errstate(all="ignore"):
+            outputs = adapter.run_vector(vector, dtype, device)
+        malformed = [_malformed(*pair) for pair in zip(batches, outputs, strict=True)]
+        wrong = next((x for x in malformed if x is not None), None)
+    except Exception as error:
+        wrong = f"raised {type(error).__name__}: {str(error)[:300]}"
+    if wrong is not None:
+        return _result(vector, "failed", reason=wrong, ratio=math.inf)
+    parts: list[VectorResult] = []
+    for batch, output in zip(batches, outputs, strict=True):
+        if batch.query.shape[-2]:
+            parts += _judge(adapter, batch, output, dtype, device)
+    return _together(vector, parts)
+
+
+def _together(vector: Vector, parts: list[VectorResult]) -> VectorResult:
+    """The results of the parts of one vector; rows are counted on from part to part."""
+    worst, before = None, 0
+    for part in parts:
+        if part.worst is not None and (worst is None or part.worst.ratio > worst.ratio):
+            worst = replace(part.worst, row=before + part.worst.row)
+        before += len(part.rows)
+    failing = sum(part.failing for part in parts)
+    return _result(
+        vector,
+        "failed" if failing else "passed",
+        ratio=_largest([part.ratio for part in parts]),
+        lse_ratio=_largest([part.lse_ratio for part in parts]),
+        rows=tuple(ratio for part in parts for ratio in part.rows),
+        worst=worst,
+        failing=failing,
+        lse_reason=next((part.lse_reason for part in parts if part.lse_reason), None),
+    )
 
 
 def _run_batch(adapter: Adapter, batch: Batch, dtype: str, device: str) -> list[VectorResult]:

@@ -102,7 +102,7 @@ class VarlenVector(LaidOutVector):
 
     Sequence b has the queries cu_seqlens_q[b] to cu_seqlens_q[b + 1] − 1 and the keys likewise.
     q: [total_q][head_dim]; k: [total_k][head_dim]; v: [total_k][value_dim]; masks: one for each
-    sequence, on its own positions; expected: [total_q].
+    sequence, on its own positions, which are aligned top-left or bottom-right; expected: [total_q].
     """
 
     operation: ClassVar[str] = "varlen"
@@ -112,6 +112,7 @@ class VarlenVector(LaidOutVector):
     k: Matrix
     v: Matrix
     masks: tuple[Mask, ...]
+    alignment: Literal["top-left", "bottom-right"]
     expected: tuple[Row, ...]
 
     def attentions(self) -> tuple[AttentionVector, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from bridge.vectors.fields import Fields
 from bridge.vectors.model import Alibi, AttentionVector, EnclosedRow, Exact, Row, Vector
@@ -148,6 +148,11 @@ def grouped_query(fields: Fields) -> GroupedQueryVector:
     return vector
 
 
+def _alignment(mask: dict[str, Any]) -> Literal["top-left", "bottom-right"]:
+    bottom_right = mask["kind"] == "causal-bottom-right" or mask.get("alignment") == "bottom-right"
+    return "bottom-right" if bottom_right else "top-left"
+
+
 def varlen(fields: Fields) -> VarlenVector:
     entry = fields.entry
     if entry["mask"]["kind"] not in ("none", "causal", "causal-bottom-right", "window"):
@@ -183,6 +188,7 @@ def varlen(fields: Fields) -> VarlenVector:
         k=k,
         v=v,
         masks=tuple(fields.mask(b - a, d - c) for (a, b), (c, d) in lengths),
+        alignment=_alignment(entry["mask"]),
         expected=fields.rows(entry["expected"], "expected", total_q, "the last of cu_seqlens_q"),
     )
     for first, problem in zip(queries, vector.attentions(), strict=False):

@@ -19,6 +19,7 @@ public import Attention.Proof.Attention
 public import Attention.Proof.Cache
 public import Attention.Proof.CacheEdits
 public import Attention.Proof.CacheInvariant
+public import Attention.Proof.CacheWindow
 public import Attention.Proof.Cascade
 public import Attention.Proof.CausalPrefix
 public import Attention.Proof.Combine

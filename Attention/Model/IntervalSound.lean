@@ -32,11 +32,13 @@ variable {R : Type u} [OrderedField R] {p : Nat}
 
 /-! ## Integers as numbers -/
 
+/-- The order of integers is that of the numbers. -/
 theorem intCast_le {a b : Int} (h : a ≤ b) : (a : R) ≤ (b : R) := by
   have := OrderedRing.nonneg_intCast_of_nonneg (R := R) (b - a) (by omega)
   rw [Ring.intCast_sub] at this
   grind
 
+/-- 2^p is positive. -/
 theorem unit_pos : 0 < unit R p :=
   OrderedRing.pos_intCast_of_pos _ (Int.pow_pos (by decide))
 
@@ -54,30 +56,38 @@ theorem le_ceil_mul (n : Int) {m : Int} (hm : 0 < m) :
   rw [Ring.intCast_neg] at this
   grind
 
+/-- A positive number is not 0. -/
 theorem ne_of_pos {a : R} (h : 0 < a) : a ≠ 0 := by grind
 
+/-- Negation turns the order round. -/
 theorem neg_le_neg {a b : R} (h : a ≤ b) : -b ≤ -a := by grind
 
+/-- Negation turns the order round. -/
 theorem le_of_neg_le_neg {a b : R} (h : -a ≤ -b) : b ≤ a := by grind
 
+/-- Negation turns the order round. -/
 theorem le_neg_of_le_neg {a b : R} (h : a ≤ -b) : b ≤ -a := by grind
 
+/-- 2^p may be divided out. -/
 theorem le_of_mul_unit_le {a b : R} (h : a * unit R p ≤ b * unit R p) : a ≤ b :=
   (Field.IsOrdered.mul_le_mul_iff_of_pos_right unit_pos).mp h
 
 /-! ## Sums, differences -/
 
+/-- A numeral contains its number. -/
 theorem contains_ofNat (n : Nat) [OfNat R n] (h : (OfNat.ofNat n : R) = ((n : Int) : R)) :
     (OfNat.ofNat n : Interval p).Contains (OfNat.ofNat n : R) := by
   show ((_ : Int) : R) ≤ _ ∧ _ ≤ ((_ : Int) : R)
   rw [Ring.intCast_mul, ← h]
   exact ⟨Std.le_refl _, Std.le_refl _⟩
 
+/-- An integer contains its number. -/
 theorem contains_intCast (n : Int) : (IntCast.intCast n : Interval p).Contains (n : R) := by
   show ((_ : Int) : R) ≤ _ ∧ _ ≤ ((_ : Int) : R)
   rw [Ring.intCast_mul]
   exact ⟨Std.le_refl _, Std.le_refl _⟩
 
+/-- Sums of numbers lie in the sum of their intervals. -/
 theorem contains_add {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Contains y) :
     (I + J).Contains (x + y) := by
   cases I with
@@ -92,6 +102,7 @@ theorem contains_add {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Co
       rw [Ring.intCast_add, Ring.intCast_add, Semiring.right_distrib]
       exact ⟨OrderedAdd.add_le_add h₁ h₃, OrderedAdd.add_le_add h₂ h₄⟩
 
+/-- Negated numbers lie in the negated interval. -/
 theorem contains_neg {I : Interval p} {x : R} (hx : I.Contains x) : (-I).Contains (-x) := by
   cases I with
   | all => trivial
@@ -101,6 +112,7 @@ theorem contains_neg {I : Interval p} {x : R} (hx : I.Contains x) : (-I).Contain
     rw [Ring.intCast_neg, Ring.intCast_neg, Ring.neg_mul]
     exact ⟨neg_le_neg h₂, neg_le_neg h₁⟩
 
+/-- Differences of numbers lie in the difference of their intervals. -/
 theorem contains_sub {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Contains y) :
     (I - J).Contains (x - y) := by
   rw [Ring.sub_eq_add_neg]

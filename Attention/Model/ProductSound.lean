@@ -40,6 +40,7 @@ theorem mul_le_corner {a b c d X Y : R} (ha : a ≤ X) (hb : X ≤ b) (hc : c �
   · exact .inl (le_of_neg_le_neg h)
   · exact .inr (.inl (le_of_neg_le_neg h))
 
+/-- Products of numbers lie in the product of their intervals. -/
 theorem contains_mul {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Contains y) :
     (I * J).Contains (x * y) := by
   cases I with

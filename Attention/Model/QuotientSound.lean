@@ -16,6 +16,7 @@ attribute [local instance] Ring.intCast
 
 variable {R : Type u} [OrderedField R] {p : Nat}
 
+/-- `divLower` is a lower bound of the quotient. -/
 theorem divLower_mul_le {a c d : Int} {X Y : R} (hc : 0 < c) (ha : (a : R) ≤ X)
     (h₁ : (c : R) ≤ Y) (h₂ : Y ≤ (d : R)) :
     ((divLower p a c d : Int) : R) * Y ≤ X * unit R p := by
@@ -39,6 +40,8 @@ theorem divLower_mul_le {a c d : Int} {X Y : R} (hc : 0 < c) (ha : (a : R) ≤ X
     exact Std.le_trans (OrderedRing.mul_le_mul_of_nonpos_left h₁
       (OrderedRing.nonpos_intCast_of_nonpos _ hq)) (Std.le_trans (floor_mul_le _ hc) hX)
 
+/-- Quotients of numbers lie in the quotient of their intervals; where the divisor may be 0 nothing
+is known. -/
 theorem contains_div {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Contains y) :
     (I / J).Contains (x / y) := by
   cases I with

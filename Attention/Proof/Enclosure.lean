@@ -37,9 +37,11 @@ transformed score; and it masks the same pairs. -/
 @[expose] def VecContains {d : Nat} (I : Vec (Interval p) d) (x : Vec R d) : Prop :=
   ∀ (j : Nat) (h : j < d), I[j].Contains x[j]
 
+/-- 0 contains 0. -/
 theorem contains_zero : (0 : Interval p).Contains (0 : R) :=
   Interval.contains_ofNat 0 Ring.intCast_zero.symm
 
+/-- Sums of enclosed terms are enclosed. -/
 theorem contains_sumOver {α : Type} {f' : α → Interval p} {f : α → R} {xs : List α}
     (h : ∀ x ∈ xs, (f' x).Contains (f x)) : (sumOver f' xs).Contains (sumOver f xs) := by
   induction xs with
@@ -47,6 +49,7 @@ theorem contains_sumOver {α : Type} {f' : α → Interval p} {f : α → R} {xs
   | cons x xs ih =>
     exact Interval.contains_add (h x (by simp)) (ih fun y hy => h y (by simp [hy]))
 
+/-- Inner products of enclosed vectors are enclosed. -/
 theorem contains_dot {d : Nat} {I J : Vec (Interval p) d} {x y : Vec R d} (hx : VecContains I x)
     (hy : VecContains J y) : (Vec.dot I J).Contains (Vec.dot x y) :=
   contains_sumOver fun i _ => Interval.contains_mul (hx i.val i.isLt) (hy i.val i.isLt)
@@ -56,6 +59,7 @@ theorem contains_dot {d : Nat} {I J : Vec (Interval p) d} {x y : Vec R d} (hx : 
 section
 variable [NaturalExp R]
 
+/-- The weight of an enclosed score is enclosed. -/
 theorem contains_weight {s' : Option (Interval p)} {s : Option R} (h : ScoreContains s' s) :
     (weight s' : Interval p).Contains (weight s : R) := by
   cases s' <;> cases s
@@ -70,6 +74,7 @@ theorem contains_weight {s' : Option (Interval p)} {s : Option R} (h : ScoreCont
   | none => 0
   | some s => exp s / l
 
+/-- The softmax weight of an enclosed score is enclosed. -/
 theorem contains_weightOver {l' : Interval p} {l : R} (hl : l'.Contains l)
     {s' : Option (Interval p)} {s : Option R} (h : ScoreContains s' s) :
     (weightOver l' s').Contains (weightOver l s) := by
@@ -98,6 +103,7 @@ theorem getElem_attend_map {α : Type} {S : Type u} {R : Type v} [Add R] [Mul R]
 
 variable [NaturalExp R]
 
+/-- The attention of a row of enclosed scores and values is enclosed. -/
 theorem contains_attend {α : Type} {keys : List α} {d : Nat}
     {f' : α → ScoredValue (Interval p) (Interval p) d} {f : α → ScoredValue R R d}
     (hs : ∀ k ∈ keys, ScoreContains (f' k).score (f k).score)

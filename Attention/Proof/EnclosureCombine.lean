@@ -15,6 +15,7 @@ universe u
 
 variable {R : Type u} [OrderedField R] [NaturalExp R] {p d : Nat} {α : Type}
 
+/-- The weight of an enclosed score against an enclosed reference point is enclosed. -/
 theorem contains_rescale {s' m' : Option (Interval p)} {s m : Option R} (hs : ScoreContains s' s)
     (hm : ScoreContains m' m) : (rescale s' m' : Interval p).Contains (rescale s m : R) := by
   cases s' <;> cases s

@@ -72,6 +72,7 @@ theorem alibi_enclosed (alignment : Alignment) {slope' : Interval p} {slope : R}
 
 /-! ## Softcap -/
 
+/-- 1 contains 1. -/
 theorem contains_one : (1 : Interval p).Contains (1 : R) :=
   Interval.contains_ofNat 1 Ring.intCast_one.symm
 

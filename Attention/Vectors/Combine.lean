@@ -29,16 +29,14 @@ structure CombineCase where
 
 namespace CombineCase
 
-/-- Runs the Spec over intervals, with the logarithm of the enclosed denominator for the
-log-sum-exp of the whole. -/
+/-- Runs the Spec over intervals. -/
 def run (c : CombineCase) : Except String EnclosedRow := do
   checkExact (c.parts.flatMap fun part => part.output ++ part.logSumExp.toList)
   let parts ← c.parts.mapM fun part => do
     let O ← toMatrix 1 c.value_dim [part.output.map ofRat]
     return (⟨O[0], part.logSumExp.map ofRat⟩ : Partial (Interval working) (Interval working) _)
   let lses := parts.map (·.lse)
-  let L := if lses.all (·.isNone) then none else some (Interval.log (denominator lses))
-  enclosedRow lses (combine L parts)
+  enclosedRow lses (combine (Interval.logSumExp lses) parts)
 
 end CombineCase
 

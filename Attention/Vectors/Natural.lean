@@ -1,6 +1,6 @@
 module
 
-public import Attention.Model.Interval
+public import Attention.Model.LogSumExp
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.Sink
 public import Attention.Vectors.Case
@@ -55,24 +55,22 @@ width of at most 2 ^ −110 in it. -/
 @[expose] def working : Nat := 384
 
 /-- The precision that bounds are written down with. -/
-def published : Nat := 128
+@[expose] def published : Nat := 128
 
 /-- A dyadic number as an interval. -/
-def ofRat (x : Rat) : Interval working := Interval.ofDyadic x.num x.den.log2
+@[expose] def ofRat (x : Rat) : Interval working := Interval.ofDyadic x.num x.den.log2
 
 /-- The bounds of an interval, rounded outward to the published precision. -/
-def toBounds : Interval working → Except String (Int × Int)
+@[expose] def toBounds : Interval working → Except String (Int × Int)
   | .all => .error "the precision does not suffice for a bound"
   | .between lo hi =>
     let unit : Int := 2 ^ (working - published)
     .ok (lo / unit, Interval.ceilDiv hi unit)
 
-/-- The enclosed outcome of a row: `Interval.log` of the denominator beside an output that was
-computed. -/
+/-- The enclosed outcome of a row: its log-sum-exp beside an output that was computed. -/
 def enclosedRow {d : Nat} (scores : List (Option (Interval working)))
     (output : Vec (Interval working) d) : Except String EnclosedRow := do
-  let lse ← if scores.all (·.isNone) then pure none else
-    some <$> toBounds (Interval.log (denominator scores))
+  let lse ← (Interval.logSumExp scores).mapM toBounds
   return { logSumExp := lse, output := ← output.toList.mapM toBounds }
 
 namespace NaturalCase

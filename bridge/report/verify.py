@@ -302,7 +302,11 @@ class Verification:
                 h["sentence"],
                 theorems.statement_only(source(h["name"])),
                 tuple(n for n in h["mentions"] if n.startswith("Attention.Spec.")),
-                tuple(source(n) for n in h["mentions"] if n.startswith("Attention.Proof.")),
+                tuple(
+                    source(n)
+                    for n in h["mentions"]
+                    if n.startswith(("Attention.Proof.", "Attention.Model."))
+                ),
             )
             for h in self.report["audit"]["headlines"]
         ]

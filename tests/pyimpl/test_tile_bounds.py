@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bridge.vectors.load import load
+from bridge.vectors.operations import TileBoundsVector
 from pyimpl.tile_bounds import TileBounds, num_tiles
 
 sides = st.none() | st.integers(0, 12)
@@ -51,3 +54,22 @@ def test_first_and_stop_key_are_the_ends_of_what_is_seen(bounds: TileBounds) -> 
             assert seen == list(range(bounds.first_key(t), bounds.stop_key(t)))
         else:
             assert bounds.first_key(t) >= bounds.stop_key(t)
+
+
+VECTORS = [v for family in load() for v in family.vectors if isinstance(v, TileBoundsVector)]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v.id)
+def test_vectors(vector: TileBoundsVector) -> None:
+    window = vector.mask
+    bounds = TileBounds(
+        vector.q_len, vector.kv_len, vector.block_m, vector.block_n,
+        left=window.left, right=window.right, shift=window.shift,
+    )  # fmt: skip
+    found = []
+    for t in range(num_tiles(vector.q_len, vector.block_m)):
+        visited, unmasked = bounds.visited_tiles(t), bounds.unmasked_tiles(t)
+        tiles = range(num_tiles(vector.kv_len, vector.block_n))
+        letters = ["-" if u not in visited else "u" if u in unmasked else "m" for u in tiles]
+        found.append("".join(letters))
+    assert tuple(found) == vector.expected

@@ -112,7 +112,7 @@ def drawn_options(data, query: Tensor, kv_len: int, generator: torch.Generator) 
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_options_together(data: st.DataObject) -> None:
     kv_heads, group = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 3))

@@ -188,7 +188,7 @@ def launch_options(
         block_n, num_warps = 16 if dtype == torch.float32 or dim > 128 else 32, 8
         num_stages = 1 if dim > 128 else 2
     elif dtype == torch.float32:
-        block_n, num_warps = (32, 4) if dim <= 64 else (16, 8)
+        block_n, num_warps = 32 if dim <= 64 else 16, 8
     elif dim <= 128:
         block_m, block_n, num_warps = min(padded(rows), 32), 64, 4
     else:

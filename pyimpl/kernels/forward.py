@@ -17,6 +17,7 @@ from torch import Tensor
 
 from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
+from pyimpl.kernels import _tuning
 from pyimpl.kernels._bounds import (
     first_key,
     num_tiles,
@@ -153,9 +154,8 @@ def launch_options(
         num_stages = 1 if pairs and dim > 128 else 2
     elif head_dim % 16 or value_dim % 16:
         # Such rows are loaded element by element, and the addresses of all take registers.
-        block_m, block_n, num_warps = 64 if dim <= 128 else 32, 32, 4 if dim <= 64 else 8
-        if dim > 128 and capability < 90:
-            block_n = 16
+        block_m, num_warps = 64 if dim <= 128 else 32, 4 if dim <= 64 else 8
+        block_n = 16 if dim > 128 else 32
     elif dim <= 128:
         block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
         if options.softcap is not None or options.alibi_slopes is not None:
@@ -183,10 +183,14 @@ def launch(
     options: ScoreOptions,
     *,
     capability: int,
+    chosen: dict[str, int] | None = None,
     block_m: int | None = None,
     block_n: int | None = None,
 ) -> Launch:
-    """The launch of `forward_into` on a device of this compute capability; raises as it does."""
+    """The launch of `forward_into` on a device of this compute capability; raises as it does.
+
+    chosen: None for `launch_options`; block_m and block_n, if given, come before it.
+    """
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads = key.shape[1]
     kv_len, value_dim = value.shape[-2:]
@@ -195,7 +199,8 @@ def launch(
     check_tensor("value", value, query, (batch, num_kv_heads, kv_len, value_dim))
     check_length("q_len", q_len)
     check_length("kv_len", kv_len)
-    chosen = launch_options(query.dtype, head_dim, value_dim, options, capability)
+    if chosen is None:
+        chosen = launch_options(query.dtype, head_dim, value_dim, options, capability)
     block_m = chosen["block_m"] if block_m is None else block_m
     block_n = chosen["block_n"] if block_n is None else block_n
     check_block("block_m", block_m)
@@ -268,7 +273,8 @@ def forward_into(
 ) -> None:
     """Write the output into `out` and the log-sum-exp into `lse`, of any strides.
 
-    `block_m` and `block_n` (powers of two ≥ 16) default to `launch_options`. A key masked for every
+    `block_m` and `block_n` (powers of two ≥ 16) default to `launch_options`, or to what is fastest
+    if ATTENTION_TUNE=1 asks for it (`_tuning`). A key masked for every
     query of a tile has no influence on that tile, whatever its key and value rows hold, NaN
     included; the value row of a key that some query of the tile may attend to must be finite.
     The tensors are checked so far that the kernel reads nothing outside of them;
@@ -280,7 +286,16 @@ def forward_into(
             kernel takes.
     """
     check_kind(query, value)
+    found = capability(query.device)
+    if block_m is None and block_n is None and _tuning.wanted(query.device):
+
+        def with_options(chosen: dict[str, int]) -> Launch:
+            return launch(query, key, value, out, lse, options, capability=found, chosen=chosen)
+
+        sizes = (query.dtype, query.shape[-1], value.shape[-1])
+        default = launch_options(*sizes, options, found)
+        _tuning.fastest(with_options, default, query.device).run(query.device)
+        return
     launch(
-        query, key, value, out, lse, options,
-        capability=capability(query.device), block_m=block_m, block_n=block_n,
-    ).run(query.device)  # fmt: skip
+        query, key, value, out, lse, options, capability=found, block_m=block_m, block_n=block_n
+    ).run(query.device)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
+from pyimpl.kernels import forward
 from pyimpl.kernels._bounds import (
     first_key,
     stop_key,
@@ -42,7 +43,7 @@ from pyimpl.kernels._launch import (
 )
 from pyimpl.kernels._loop import Keys, Rows, Scores, finish, log_sum_exp, over_tiles, start
 from pyimpl.kernels._numerics import LOG2E, device_function, round_to, to_float32
-from pyimpl.kernels.forward import kv_head_of, launch_options
+from pyimpl.kernels.forward import kv_head_of
 
 
 @implements("Attention.Spec.slice")
@@ -126,6 +127,21 @@ def _varlen_kernel(
     tl.store(out_ptrs, round_to(finish(l, o), out_ptr.dtype.element_ty), mask=stored)
     lse_ptrs = lse_ptr + head * stride_lh + packed * stride_lm
     tl.store(lse_ptrs, log_sum_exp(m, l), mask=inside)
+
+
+def launch_options(
+    dtype: torch.dtype, head_dim: int, value_dim: int, options: ScoreOptions, capability: int
+) -> dict[str, int]:
+    """Those of the forward kernel, with smaller tiles or more warps where that would spill: where a
+    sequence starts takes registers too."""
+    dim = padded(max(head_dim, value_dim))
+    chosen = forward.launch_options(dtype, head_dim, value_dim, options, capability)
+    if dtype == torch.float32:
+        return chosen | ({"block_m": 16} if dim > 128 else {})
+    if head_dim % 16 or value_dim % 16:
+        smaller = {"block_m": 32} if dim <= 128 else {"block_m": 16, "block_n": 16}
+        return chosen | smaller | {"num_warps": 8}
+    return chosen | ({"num_warps": 8} if dim <= 64 else {})
 
 
 def launch(

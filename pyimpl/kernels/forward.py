@@ -33,6 +33,7 @@ from pyimpl.kernels._launch import (
     check_block,
     check_kind,
     check_length,
+    check_outputs,
     check_programs,
     check_tensor,
     group_of,
@@ -197,6 +198,7 @@ def launch(
     group = group_of(num_heads, num_kv_heads)
     check_tensor("key", key, query, (batch, num_kv_heads, kv_len, head_dim))
     check_tensor("value", value, query, (batch, num_kv_heads, kv_len, value_dim))
+    check_outputs(out, lse, (batch, num_heads, q_len, value_dim))
     check_length("q_len", q_len)
     check_length("kv_len", kv_len)
     if chosen is None:

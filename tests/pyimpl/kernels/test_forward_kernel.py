@@ -276,6 +276,10 @@ def test_refusals() -> None:
     many = torch.zeros(()).expand(2**16, 2**15, 1, 4)
     with pytest.raises(ValueError, match="query tiles must be below 2³¹, not 2147483648"):
         forward_into(many, many, many, many, many[..., 0], options)
+    with pytest.raises(ValueError, match=r"out must be \[1, 1, 2, 4\] on cpu, not \[1, 1, 3, 4\]"):
+        forward_into(query, key, value, key, query[..., 0], options)
+    with pytest.raises(ValueError, match=r"lse must be \[1, 1, 2\] on cpu, not \[1, 1, 3\]"):
+        forward_into(query, key, value, query, key[..., 0], options)
     long = torch.zeros(()).expand(1, 1, 2**29, 4)
     with pytest.raises(ValueError, match=r"kv_len must be below 2²⁹ .* not 536870912"):
         forward(query, long, long, options)

@@ -11,6 +11,7 @@ window SDPA is given the mask that it means, made beforehand, since it has no ot
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import statistics
 import sys
@@ -120,7 +121,8 @@ def main() -> None:
         f"torch {torch.__version__}"
     )
     say(f"batch {options.batch}, heads {options.heads}, length {options.length}, "
-        f"head_dim {options.head_dim}, {options.dtype}, {options.repeats} rounds")  # fmt: skip
+        f"head_dim {options.head_dim}, {options.dtype}, {options.repeats} rounds, "
+        f"load average {os.getloadavg()[0]:.1f} before")  # fmt: skip
     say("                      ours ms   SDPA ms  ours/SDPA")
     for name, (ours, sdpa) in cases(query, key, value, options.window).items():
         mine, theirs, ratio = in_turns(ours, sdpa, options.repeats)

@@ -2,8 +2,9 @@
 `pyimpl.tile_bounds`.
 
 For each tile of queries it goes over the tiles of keys and divides once at the end, so the memory
-beyond inputs and outputs is that of one tile of scores. Tiles that no query of the tile sees are
-not visited; tiles that all of them see in full are taken without mask code. Runs on any device.
+beyond inputs and outputs is that of one tile of scores for each thread. Tiles of keys that no query
+of the tile sees are not visited; those that all of them see in full are taken without mask code.
+Runs on any device.
 Source: Dao 2023, algorithm 1 and section 3.1.
 
 The states are those of `pyimpl.state`, changed in place (`_Running`). Base 2, as in the kernels:
@@ -18,6 +19,7 @@ import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,13 +27,17 @@ from torch import Tensor
 from pyimpl._arguments import compute_dtype, empty_output, mask_as_4d
 from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
+from pyimpl._workers import for_each
 from pyimpl.tile_bounds import TileBounds, num_tiles
 
 LOG2E = 1.0 / math.log(2.0)
 LN2 = math.log(2.0)
-# Scores in one tile, all its heads together: few enough to stay in a processor's cache, many
-# enough to be worth an operation of PyTorch.
-TILE_SCORES = 1 << 20
+# Scores in one tile, all its heads together: few enough to stay in a core's cache, many enough to
+# be worth an operation of PyTorch. This, the block sizes and THREADS_FROM are chosen by measurement
+# (bench/cpu.py).
+TILE_SCORES = 1 << 19
+# Scores, all together, from which on threads take tiles of their own.
+THREADS_FROM = 1 << 20
 
 
 def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
@@ -79,20 +85,32 @@ def flash(
     lse = query.new_empty(batch, heads, q_len, dtype=dtype)
     if out.numel() == 0:
         return out, lse
+    k, v = key.to(dtype), value.to(dtype)
     group = heads // kv_heads
-    rows = group * min(block_m, q_len)
-    at_once = max(1, TILE_SCORES // (rows * min(block_n, max(kv_len, 1))))
-    with _without_autocast(query.device):
-        for batches, kv_head_range in _portions(batch, kv_heads, at_once):
-            head_range = slice(kv_head_range.start * group, kv_head_range.stop * group)
-            part = _Heads(
+    query_tiles = num_tiles(q_len, block_m)
+    at_once = TILE_SCORES // (group * min(block_m, q_len) * max(1, min(block_n, kv_len)))
+    # Threads are worth their while for many scores only; then there are to be pieces enough that
+    # none is left without one for long.
+    threads = query.device.type == "cpu" and batch * heads * q_len * kv_len >= THREADS_FROM
+    pieces = 4 * torch.get_num_threads() if threads else 1
+    at_once = max(1, min(at_once, batch * kv_heads * query_tiles // pieces))
+    parts = []
+    for batches, kv_range in _portions(batch, kv_heads, at_once):
+        head_range = slice(kv_range.start * group, kv_range.stop * group)
+        parts.append(
+            _Heads(
                 query[batches, head_range],
-                key[batches, kv_head_range].to(dtype),
-                value[batches, kv_head_range].to(dtype),
+                k[batches, kv_range],
+                v[batches, kv_range],
                 _part_of(options, batches, head_range, q_len, kv_len),
                 bounds,
+                out[batches, head_range],
+                lse[batches, head_range],
             )
-            part.run(out[batches, head_range], lse[batches, head_range])
+        )
+    # Under causality the last tiles have the most keys; started first, they do not finish last.
+    tiles = [(part, t) for t in reversed(range(query_tiles)) for part in parts]
+    for_each(tiles, lambda tile: tile[0].query_tile(tile[1]), threads=threads)
     return out, lse
 
 
@@ -104,7 +122,8 @@ def _blocks(
         if block is not None and block < 1:
             raise ValueError(f"{name} must be at least 1, not {block}")
     if block_m is None:
-        block_m = 256
+        # Of the tiles that a bound cuts through, less is masked when they are short.
+        block_m = 512 >> sum(bound is not None for bound in (options.left, options.right))
     if block_n is None:
         block_n = max(512, TILE_SCORES // 64 // max(min(block_m, q_len), 1))
     return block_m, block_n
@@ -168,7 +187,7 @@ class _Running:
         finite = m.clamp_min(torch.finfo(m.dtype).min)
         alpha = torch.exp2(self.m - finite)
         p = scores.sub_(finite).exp2_()
-        self.l.mul_(alpha).add_(p.sum(dim=-1, keepdim=True))
+        self.l = torch.addcmul(p.sum(dim=-1, keepdim=True), alpha, self.l)
         self.o.mul_(alpha).baddbmm_(p, values)
         self.m = m
 
@@ -178,10 +197,26 @@ class _Running:
         return self.o.div_(l), (self.m * LN2 + torch.log(l)).squeeze(-1)
 
 
+class _Tile(NamedTuple):
+    """The queries start … stop − 1 with the keys first … last − 1; masked: the window hides some
+    pair of them."""
+
+    start: int
+    stop: int
+    first: int
+    last: int
+    masked: bool
+
+
+def _on_cpu(tensor: Tensor) -> bool:
+    """Looking at a number of it waits for no other device."""
+    return tensor.device.type == "cpu"
+
+
 class _Heads:
     """The tile loop for some heads of some batches at a time: query `[batch, heads, q_len,
     head_dim]`, key and value `[batch, kv_heads, kv_len, …]` in the dtype of the computation, the
-    options cut to them.
+    options cut to them, and where their output and log-sum-exp go.
 
     The queries of the heads that share a key head are rows of one tile (`Spec.packedHead`), so a
     tile of scores is `[batch·kv_heads, group·rows, keys]`, or, seen by its heads, `[batch, heads,
@@ -189,38 +224,51 @@ class _Heads:
     """
 
     def __init__(
-        self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, bounds: TileBounds
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        options: ScoreOptions,
+        bounds: TileBounds,
+        out: Tensor,
+        lse: Tensor,
     ) -> None:
         self.query, self.options, self.bounds = query, options, bounds
         self.batch, self.heads = query.shape[:2]
         self.k, self.v = key.flatten(0, 1), value.flatten(0, 1)
-        rows = self.heads * self.batch * min(bounds.block_m, bounds.q_len)
-        keys = max(1, min(bounds.block_n, bounds.kv_len))
-        self.scratch = key.new_empty(rows * keys)
+        self.out, self.lse = out, lse
         # softcap needs s / cap, everything else s·log₂e: either is one factor on the queries.
         self.factor = options.scale * LOG2E
         if options.softcap is not None:
             self.factor = options.scale / options.softcap
 
-    def run(self, out: Tensor, lse: Tensor) -> None:
-        """Write the output and log-sum-exp of every query."""
-        for t in range(num_tiles(self.bounds.q_len, self.bounds.block_m)):
-            start, stop = self.bounds.row_first(t), self.bounds.row_last(t) + 1
+    def query_tile(self, t: int) -> None:
+        """Write the output and log-sum-exp of the queries of tile `t`."""
+        with _without_autocast(self.query.device):
+            bounds = self.bounds
+            start, stop = bounds.row_first(t), bounds.row_last(t) + 1
             state = self.start(stop - start)
-            q = (self.query[:, :, start:stop].to(self.k.dtype) * self.factor).reshape(
-                self.k.shape[0], -1, self.k.shape[-1]
-            )
-            visited, unmasked = self.bounds.visited_tiles(t), self.bounds.unmasked_tiles(t)
-            first_key, stop_key = self.bounds.first_key(t), self.bounds.stop_key(t)
+            q = self.query[:, :, start:stop].to(self.k.dtype) * self.factor
+            q = q.reshape(self.k.shape[0], -1, self.k.shape[-1])
+            visited, unmasked = bounds.visited_tiles(t), bounds.unmasked_tiles(t)
+            first_key, stop_key = bounds.first_key(t), bounds.stop_key(t)
+            keys = max(0, min(bounds.block_n, stop_key - first_key))
+            scratch = q.new_empty(q.shape[0] * q.shape[1] * keys)
             for u in range(visited.first, visited.stop):
                 # Keys of the tile that the bounds hide from all of its queries are left out.
-                first = max(u * self.bounds.block_n, first_key)
-                last = min((u + 1) * self.bounds.block_n, stop_key)
-                scores, values = self.key_tile(q, start, stop, first, last, u not in unmasked)
-                state.step_block(scores, values)
+                first = max(u * bounds.block_n, first_key)
+                last = min((u + 1) * bounds.block_n, stop_key)
+                tile = _Tile(start, stop, first, last, u not in unmasked)
+                hidden = self.hidden(tile)
+                if hidden is not None and _on_cpu(hidden) and bool(hidden.all()):
+                    continue
+                scores = scratch[: q.shape[0] * q.shape[1] * (last - first)]
+                scores = scores.view(q.shape[0], q.shape[1], last - first)
+                torch.bmm(q, self.k[:, first:last].transpose(-1, -2), out=scores)
+                state.step_block(scores, self.changed(scores, tile, hidden))
             o, l = state.finish()
-            out[:, :, start:stop] = o.view(self.batch, self.heads, stop - start, -1)
-            lse[:, :, start:stop] = l.view(self.batch, self.heads, stop - start)
+            self.out[:, :, start:stop] = o.view(self.batch, self.heads, stop - start, -1)
+            self.lse[:, :, start:stop] = l.view(self.batch, self.heads, stop - start)
 
     def start(self, rows: int) -> _Running:
         """The state before any key: `Spec.Online.empty`, with sinks `Spec.sinkState`."""
@@ -232,71 +280,64 @@ class _Heads:
         l = torch.isneginf(m).logical_not().to(m.dtype)
         return _Running(m, l, m.new_zeros(*m.shape[:2], self.v.shape[-1]))
 
-    def key_tile(
-        self, q: Tensor, start: int, stop: int, first: int, last: int, masked: bool
-    ) -> tuple[Tensor, Tensor]:
-        """(scores in base 2, values) of the keys first … last − 1 for the queries start … stop − 1.
+    def hidden(self, tile: _Tile) -> Tensor | None:
+        """The pairs of the tile that mask, bias and window hide, `[batch|1, heads|1, rows, keys]`
+        boolean; None where there is neither mask nor bias."""
+        rows, keys = slice(tile.start, tile.stop), slice(tile.first, tile.last)
+        hidden = None
+        if self.options.mask is not None:
+            hidden = ~self.options.mask[..., rows, keys]
+        if self.options.bias is not None:
+            by_bias = torch.isneginf(self.options.bias[..., rows, keys])
+            hidden = by_bias if hidden is None else hidden | by_bias
+        if hidden is not None and tile.masked:
+            distance = self.distance(tile)
+            if self.options.left is not None:
+                hidden = hidden | (distance > self.options.left)
+            if self.options.right is not None:
+                hidden = hidden | (distance < -self.options.right)
+        return hidden
 
-        `q` holds these queries with their factor; `masked`: the window hides some pair of the tile.
-        """
-        k, values = self.k[:, first:last], self.v[:, first:last]
-        scores = self.scratch[: q.shape[0] * q.shape[1] * (last - first)]
-        scores = torch.bmm(
-            q, k.transpose(-1, -2), out=scores.view(q.shape[0], q.shape[1], last - first)
-        )
-        by_head = scores.view(self.batch, self.heads, stop - start, last - first)
+    def changed(self, scores: Tensor, tile: _Tile, hidden: Tensor | None) -> Tensor:
+        """Change the scores of a tile as the options say, in place and to base 2, and return the
+        values of its keys."""
         options = self.options
+        values = self.v[:, tile.first : tile.last]
+        by_head = scores.view(self.batch, self.heads, tile.stop - tile.start, scores.shape[-1])
         if options.softcap is not None:
             by_head.tanh_().mul_(options.softcap * LOG2E)
         if options.alibi_slopes is not None:
             slopes = options.alibi_slopes.to(scores.dtype)[..., None, None] * LOG2E
-            by_head.sub_(slopes * self.distance(start, stop, first, last).abs())
-        hidden = None
+            by_head.sub_(slopes * self.distance(tile).abs())
         if options.bias is not None:
-            bias = options.bias[..., start:stop, first:last].to(scores.dtype)
-            by_head.add_(bias, alpha=LOG2E)
-            hidden = torch.isneginf(bias)
-        if options.mask is not None:
-            by_mask = ~options.mask[..., start:stop, first:last]
-            hidden = by_mask if hidden is None else hidden | by_mask
-        if hidden is not None:
-            if masked:
-                hidden = hidden | self.outside(start, stop, first, last)
-            by_head.masked_fill_(hidden, -torch.inf)
-            # A weight 0 would not silence a NaN: the values of keys that no query sees go.
-            unseen = hidden.all(dim=-2).expand(self.batch, self.heads, -1)
-            unseen = unseen.reshape(*self.v.shape[:1], -1, last - first).all(dim=1)
-            values = values.masked_fill(unseen.unsqueeze(-1), 0.0)
-        elif masked:
-            self.hide_outside(by_head, start, first)
-        return scores, values
+            bias = options.bias[..., tile.start : tile.stop, tile.first : tile.last]
+            by_head.add_(bias.to(scores.dtype), alpha=LOG2E)
+        if hidden is None and tile.masked:
+            self.hide_outside(by_head, tile)
+        if hidden is None or (_on_cpu(hidden) and not bool(hidden.any())):
+            return values
+        by_head.masked_fill_(hidden, -torch.inf)
+        # A weight 0 would not silence a NaN: the values of keys that no query sees go.
+        unseen = hidden.all(dim=-2).expand(self.batch, self.heads, -1)
+        unseen = unseen.reshape(values.shape[0], -1, values.shape[1]).all(dim=1)
+        return values.masked_fill(unseen.unsqueeze(-1), 0.0)
 
-    def distance(self, start: int, stop: int, first: int, last: int) -> Tensor:
+    def distance(self, tile: _Tile) -> Tensor:
         """i + shift − j for the queries and keys of a tile, `[rows, keys]`."""
         device = self.k.device
-        places = torch.arange(start, stop, device=device) + self.options.shift
-        return places.unsqueeze(-1) - torch.arange(first, last, device=device)
+        places = torch.arange(tile.start, tile.stop, device=device) + self.options.shift
+        return places.unsqueeze(-1) - torch.arange(tile.first, tile.last, device=device)
 
-    def outside(self, start: int, stop: int, first: int, last: int) -> Tensor:
-        """Which pairs of a tile the window hides, `[rows, keys]` boolean."""
-        distance = self.distance(start, stop, first, last)
-        hidden = torch.zeros_like(distance, dtype=torch.bool)
-        if self.options.left is not None:
-            hidden |= distance > self.options.left
-        if self.options.right is not None:
-            hidden |= distance < -self.options.right
-        return hidden
-
-    def hide_outside(self, scores: Tensor, start: int, first: int) -> None:
+    def hide_outside(self, scores: Tensor, tile: _Tile) -> None:
         """−∞ for the pairs of a tile that the window hides.
 
         Writing 0 first silences NaN, and adding −∞ then is faster than `masked_fill_`.
         """
-        place = start + self.options.shift - first
-        hidden = scores.new_full(scores.shape[-2:], -torch.inf)
-        if self.options.right is not None:
-            scores.tril_(place + self.options.right)
-            scores.add_(hidden.triu(place + self.options.right + 1))
-        if self.options.left is not None:
-            scores.triu_(place - self.options.left)
-            scores.add_(hidden.tril(place - self.options.left - 1))
+        left, right = self.options.left, self.options.right
+        place = tile.start + self.options.shift - tile.first
+        rows, keys = scores.shape[-2:]
+        hidden = scores.new_full((rows, keys), -torch.inf)
+        if right is not None and keys - 1 > place + right:
+            scores.tril_(place + right).add_(hidden.triu(place + right + 1))
+        if left is not None and place + rows - 1 > left:
+            scores.triu_(place - left).add_(hidden.tril(place - left - 1))

@@ -10,6 +10,8 @@ from attention_checks import inputs, judge, judge_options, score_options, tiled_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from option_cases import OPTIONS, options_of
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from pyimpl import tiled
 from pyimpl._arguments import compute_dtype
@@ -106,3 +108,27 @@ def test_tiles_below_one_are_refused(blocks: dict[str, int]) -> None:
     query, key, value, _ = inputs((1, 1, 3, 4, 2, 2), torch.float32)
     with pytest.raises(ValueError, match=r"block_[mn] must be at least 1, not"):
         flash(query, key, value, score_options(query), **blocks)
+
+
+class Largest(TorchDispatchMode):
+    """The size in bytes of the largest memory that a result of an operation lies in."""
+
+    size = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for tensor in (x for x in tree_leaves(result) if isinstance(x, torch.Tensor)):
+            self.size = max(self.size, tensor.untyped_storage().nbytes())
+        return result
+
+
+@pytest.mark.parametrize("options", [{}, {"right": 0}, {"left": 100, "right": 100}], ids=str)
+def test_memory_is_that_of_a_tile_beside_inputs_and_outputs(options: dict[str, int]) -> None:
+    sizes = []
+    for n in (1024, 3000):
+        query, key, value, _ = inputs((1, 1, n, n, 4, 4), torch.float32)
+        with pytest.MonkeyPatch.context() as patch, Largest() as largest:
+            patch.setattr(tiled, "THREADS_FROM", math.inf)
+            flash(query, key, value, score_options(query, **options))
+        sizes.append(largest.size)
+    assert max(sizes) <= 4 * tiled.TILE_SCORES

@@ -93,7 +93,8 @@ def test_planting_leaves_no_trace(families: list[Family]) -> None:
 
 
 def test_the_shares_by_family(families: list[Family]) -> None:
-    tiled = [f for f in FAULTS if f.file == "tiled.py"]
+    # A fault of masks does not show in these families.
+    tiled = [f for f in FAULTS if f.file == "tiled.py" and f.promising != ("masked-holes",)]
     some = [f for f in families if f.name in ("causal", "one-key", "scales")]
     results = [plant(f, some, ["float32"], every_family=True) for f in tiled]
     table = shares(results)["float32"]

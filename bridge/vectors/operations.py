@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from bridge.vectors.model import (
     AttentionVector,
@@ -26,6 +26,19 @@ from bridge.vectors.model import (
 )
 
 _ALL = Mask("none")
+
+
+def _problem(vector: Vector, name: str, **fields: Any) -> AttentionVector:
+    """A plain problem of the vector, named so."""
+    return AttentionVector(
+        id=name,
+        family=vector.family,
+        lean=vector.lean,
+        theorem=vector.theorem,
+        reason=vector.reason,
+        model=vector.model,
+        **fields,
+    )
 
 
 class ComesToAttention(Vector, ABC):
@@ -47,13 +60,9 @@ class LaidOutVector(ComesToAttention):
     def _attention(
         self, number: int, q: Matrix, k: Matrix, v: Matrix, mask: Mask, expected: Sequence[Row]
     ) -> AttentionVector:
-        return AttentionVector(
-            id=f"{self.id}[{number}]",
-            family=self.family,
-            lean=self.lean,
-            theorem=self.theorem,
-            reason=self.reason,
-            model=self.model,
+        return _problem(
+            self,
+            f"{self.id}[{number}]",
             q_len=len(q),
             kv_len=len(k),
             head_dim=self.head_dim,
@@ -191,13 +200,9 @@ def _one_query(
 ) -> AttentionVector:
     """One query over keys with these scores and values."""
     scores = [score for score, _ in keys]
-    return AttentionVector(
-        id=vector.id,
-        family=vector.family,
-        lean=vector.lean,
-        theorem=vector.theorem,
-        reason=vector.reason,
-        model=vector.model,
+    return _problem(
+        vector,
+        vector.id,
         q_len=1,
         kv_len=len(keys),
         head_dim=1,

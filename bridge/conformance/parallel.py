@@ -17,6 +17,8 @@ from bridge.vectors.model import Family
 
 # Each process holds PyTorch and the vectors, about half a GB.
 _MOST_WORKERS = 8
+# The dtype in which each fault goes through every family: all implementations take it.
+SHARES_IN = "float32"
 
 # Called with a sentence as each job is done, in the order of the jobs.
 Progress = Callable[[str], None]
@@ -75,4 +77,4 @@ def _run(name: str, dtype: str, device: str) -> dict[str, Any]:
 
 def _plant(name: str, device: str) -> dict[str, Any]:
     (fault,) = (fault for fault in faults.FAULTS if fault.name == name)
-    return planting.plant(fault, _families(), device=device, every_family=True).to_json()
+    return planting.plant(fault, _families(), device=device, every_family_in=SHARES_IN).to_json()

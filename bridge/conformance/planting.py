@@ -221,13 +221,13 @@ def plant(
     dtypes: Sequence[str] | None = None,
     device: str = "cpu",
     *,
-    every_family: bool = False,
+    every_family_in: str | None = None,
     output_only: bool = False,
 ) -> FaultResult:
     """Run the faulty implementation over the vectors, in each dtype, until one catches it.
 
-    dtypes: default all that the implementation takes. every_family: go on to the other families
-    after a catch, to learn which of them catch it; otherwise a dtype ends with its first catch.
+    dtypes: default all that the implementation takes; each ends with its first catch, but for the
+    dtype every_family_in, which goes on to learn which other families catch it too.
     output_only: do not look at the log-sum-exp, which many functions do not return.
     Raises FaultError where the fault no longer applies or the edited source does not run.
     """
@@ -247,7 +247,7 @@ def plant(
                 seen[dtype][family.name] = failure is not None
                 if failure is not None and first is None:
                     first, first_dtype = failure, dtype
-                if failure is not None and not every_family:
+                if failure is not None and dtype != every_family_in:
                     break
     return FaultResult(
         fault.name,
@@ -264,13 +264,12 @@ def plant(
     )
 
 
-def shares(results: Iterable[FaultResult]) -> dict[str, dict[str, tuple[int, int]]]:
-    """By dtype and family: how many faults one of its vectors caught, and how many were tried."""
-    table: dict[str, dict[str, tuple[int, int]]] = {}
+def shares(results: Iterable[FaultResult], dtype: str) -> dict[str, tuple[int, int]]:
+    """By family: how many faults one of its vectors caught in this dtype, for which `plant` went
+    through every family, and how many were tried."""
+    table: dict[str, tuple[int, int]] = {}
     for result in results:
-        for dtype, families in result.families.items():
-            row = table.setdefault(dtype, {})
-            for family, caught in families.items():
-                hits, tried = row.get(family, (0, 0))
-                row[family] = (hits + caught, tried + 1)
+        for family, caught in result.families.get(dtype, {}).items():
+            hits, tried = table.get(family, (0, 0))
+            table[family] = (hits + caught, tried + 1)
     return table

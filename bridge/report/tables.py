@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bridge.conformance.parallel import SHARES_IN
 from bridge.conformance.planting import FaultResult, shares
 from bridge.conformance.run import describe_failure
 from bridge.toolchain.audit import STANDARD_AXIOMS
@@ -80,14 +81,17 @@ def implementations(console: Console, section: Section) -> None:
 
 
 def families(console: Console, report: dict[str, Section]) -> None:
-    """By family and dtype: the largest error/allowance of the project's own implementations, and
-    the share of the planted faults that the family catches."""
+    """By family: the largest error/allowance of the project's own implementations in each dtype,
+    and the share of the planted faults that the family catches."""
     results = report["implementations"]["results"]
     own = [r for r in results if r["adapter"].startswith("pyimpl-")]
     dtypes = list(dict.fromkeys(r["dtype"] for r in own))
     caught = shares(
-        FaultResult(**{k: v for k, v in r.items() if k != "caught"})
-        for r in report["faults"]["results"]
+        (
+            FaultResult(**{k: v for k, v in r.items() if k != "caught"})
+            for r in report["faults"]["results"]
+        ),
+        SHARES_IN,
     )
     table = Table(
         title="Largest error/allowance of pyimpl, and share of the planted faults caught",
@@ -97,6 +101,7 @@ def families(console: Console, report: dict[str, Section]) -> None:
     table.add_column("vectors", justify="right")
     for dtype in dtypes:
         table.add_column(dtype, justify="right", no_wrap=True)
+    table.add_column("faults", justify="right", no_wrap=True)
     for family, count in report["vectors"]["families"].items():
         cells = []
         for dtype in dtypes:
@@ -107,10 +112,9 @@ def families(console: Console, report: dict[str, Section]) -> None:
                 for part in ("ratio", "lse_ratio")
             ]
             numbers = [x for x in ratios if isinstance(x, float)]
-            hits, tried = caught.get(dtype, {}).get(family, (0, 0))
-            share = f"{hits / tried:4.0%}" if tried else "   –"
-            cells.append(f"{max(numbers, default=0):.2f} {share}")
-        table.add_row(family, str(count), *cells)
+            cells.append(f"{max(numbers):.2f}" if numbers else "–")
+        hits, tried = caught.get(family, (0, 0))
+        table.add_row(family, str(count), *cells, f"{hits / tried:.0%}" if tried else "–")
     console.print(table)
 
 

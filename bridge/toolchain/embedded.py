@@ -26,6 +26,13 @@ OnModule = Callable[[str, ModuleResult | None], None]
 # The embedded Lean has 2 GiB at most; a driver near that is replaced by a fresh one.
 _MEMORY_LIMIT = 1_700_000_000
 
+# An audit takes about a minute for a thousand declarations.
+AUDIT_LIMIT_S = 1200.0
+_OVERDUE = (
+    "the audit has not ended in {minutes:.0f} minutes: the second check of some proof does not end, "
+    "as it happens where a proof evaluates a deep recursion"
+)
+
 _RUNNER = """module
 public import {module}
 public section
@@ -268,7 +275,11 @@ class EmbeddedLean:
         }
         answers: list[dict[str, Any]] = []
         arguments = [str(self.prepared.shipped)]
-        with self._main_of("Bridge.Audit", "Bridge.Audit.main args", arguments) as process:
+        overdue = _OVERDUE.format(minutes=AUDIT_LIMIT_S / 60)
+        with (
+            self._main_of("Bridge.Audit", "Bridge.Audit.main args", arguments) as process,
+            process.within(AUDIT_LIMIT_S, overdue),
+        ):
             process.send("".join(f"{name}\t{self.stock(name)}\n" for name in files))
             process.close_input()
             for answer in process.answers():

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import subprocess
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ class LeanProcess:
         self, runtime: Runtime, arguments: Sequence[str], *, lean_path: Sequence[Path], cwd: Path
     ) -> None:
         self.noise: deque[str] = deque(maxlen=12)
+        self.overdue: str | None = None
         command = runtime.command(*arguments)
         try:
             self.process = subprocess.Popen(
@@ -77,6 +79,23 @@ class LeanProcess:
                 with contextlib.suppress(OSError):
                     stream.close()
         self.process.wait()
+
+    @contextlib.contextmanager
+    def within(self, seconds: float, otherwise: str) -> Iterator[None]:
+        """A block that may take so long; then Lean is ended, and what waits for its answers raises
+        ToolchainError with this sentence."""
+
+        def end() -> None:
+            self.overdue = otherwise
+            self.process.kill()
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def send(self, text: str) -> None:
         """Write to its standard input. Raises ToolchainError if it has ended."""
@@ -110,6 +129,8 @@ class LeanProcess:
 
     def _ended(self) -> ToolchainError:
         status = self.process.wait()
+        if self.overdue is not None:
+            return ToolchainError(self.overdue)
         said = " / ".join(line for line in self.noise if line.strip())[-500:]
         if "out of memory" in said:
             return ToolchainError("the embedded Lean ran out of memory (its limit is 2 GiB)")

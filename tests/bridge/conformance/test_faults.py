@@ -96,8 +96,8 @@ def test_the_shares_by_family(families: list[Family]) -> None:
     # A fault of masks does not show in these families.
     tiled = [f for f in FAULTS if f.file == "tiled.py" and f.promising != ("masked-holes",)]
     some = [f for f in families if f.name in ("causal", "one-key", "scales")]
-    results = [plant(f, some, ["float32"], every_family=True) for f in tiled]
-    table = shares(results)["float32"]
+    results = [plant(f, some, ["float32"], every_family_in="float32") for f in tiled]
+    table = shares(results, "float32")
     assert set(table) == {"causal", "one-key", "scales"}
     assert all(tried == len(tiled) for _, tried in table.values())
     assert table["causal"][0] == len(tiled)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from bridge.toolchain import embedded
 from bridge.toolchain.audit import Audit
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
@@ -105,3 +106,13 @@ def test_the_kernel_rejects_a_proof_that_does_not_fit(make_project: Make) -> Non
     (problem,) = lean.audit().problems
     assert problem.startswith("the kernel does not accept the stored proofs: ")
     assert "one" in problem
+
+
+def test_an_audit_that_does_not_end_is_ended(
+    make_project: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lean = make_project({"Good": SOURCES["Good"]})
+    assert lean.build().ok
+    monkeypatch.setattr(embedded, "AUDIT_LIMIT_S", 0.01)
+    with pytest.raises(ToolchainError, match=r"the audit has not ended in 0 minutes"):
+        lean.audit()

@@ -29,8 +29,8 @@ _MEMORY_LIMIT = 1_700_000_000
 # An audit takes about a minute for a thousand declarations.
 AUDIT_LIMIT_S = 1200.0
 _OVERDUE = (
-    "the audit has not ended in {minutes:.0f} minutes: the second check of some proof does not end, "
-    "as it happens where a proof evaluates a deep recursion"
+    "the audit has not ended in {minutes:.0f} minutes: the second check of some proof does not "
+    "end, as it happens where a proof evaluates a deep recursion"
 )
 
 _RUNNER = """module

@@ -265,7 +265,10 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         "scores are capped once more after masking, so that masked keys come back with −cap",
         _LOOP,
         'return tl.where(visible, s, float("-inf")), v',
-        'return scores.cap * tanh(tl.where(visible, s, float("-inf")) / scores.cap), v',
+        's = tl.where(visible, s, float("-inf"))\n'
+        "    if scores.cap is not None:\n"
+        "        s = scores.cap * tanh(s / scores.cap)\n"
+        "    return s, v",
         promising=("softcap",),
         through=_KERNEL,
     ),

@@ -57,7 +57,7 @@ def chosen(changes: dict[str, object], heads: int) -> dict[str, object]:
 @pytest.mark.parametrize("changes", OPTIONS, ids=lambda c: "+".join(c))
 @pytest.mark.parametrize("head_dim", [64, 80, 100, 128, 256])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_decode(dtype: torch.dtype, head_dim: int, changes, num_splits: int | None) -> None:
+def test_decode_kernel(dtype: torch.dtype, head_dim: int, changes, num_splits: int | None) -> None:
     query = normal(2, 12, 2, head_dim, dtype=dtype, seed=0)
     key = normal(2, 2, 1000, head_dim, dtype=dtype, seed=1)
     value = normal(2, 2, 1000, head_dim, dtype=dtype, seed=2)
@@ -86,7 +86,7 @@ def test_pages(dtype: torch.dtype, page_size: int) -> None:
 @pytest.mark.parametrize("changes", OPTIONS, ids=lambda c: "+".join(c))
 @pytest.mark.parametrize("head_dim", [64, 100, 128, 256])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_varlen(dtype: torch.dtype, head_dim: int, changes, bottom_right: bool) -> None:
+def test_varlen_kernel(dtype: torch.dtype, head_dim: int, changes, bottom_right: bool) -> None:
     q_lens, k_lens = [100, 0, 257, 1], [300, 5, 200, 64]
     query = normal(sum(q_lens), 4, head_dim, dtype=dtype, seed=0)
     key = normal(sum(k_lens), 2, head_dim, dtype=dtype, seed=1)

@@ -234,10 +234,10 @@ def test_what_triton_cannot_take_is_refused() -> None:
     assert attention(wide, wide, wide).shape == wide.shape
 
 
-LACKING = {
+OPTIONS = {
     "softcap": {"softcap": 1.0},
     "alibi_slopes": {"alibi_slopes": torch.ones(4)},
-    "bias": {"bias": BIAS},
+    "bias": {"bias": BIAS + 0.5},
     "sinks": {"sinks": torch.ones(4)},
     "window": {"window": (1, None)},
     "causal_alignment": {"is_causal": True, "causal_alignment": "bottom-right"},
@@ -245,10 +245,13 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("name", LACKING)
-def test_what_the_kernel_lacks_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"'triton' does not take {name}.* yet: use 'auto'"):
-        attention(*FEW, enable_gqa=True, backend="triton", **LACKING[name])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_triton_takes_every_option(name: str) -> None:
+    call = {"enable_gqa": True, "return_lse": True, **OPTIONS[name]}
+    out, lse = attention(*FEW, backend="triton", **call)
+    expected_out, expected_lse = attention(*FEW, backend="reference", **call)
+    assert float((out - expected_out).abs().max()) < 1e-5
+    assert float((lse - expected_lse).abs().max()) < 1e-5
 
 
 def in_a_new_process(program: str, **environment: str) -> str:

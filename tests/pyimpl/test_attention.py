@@ -323,6 +323,18 @@ def test_the_largest_numbers_that_are_taken(backend) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_masks_in_any_order_of_memory(backend) -> None:
+    """Elementwise results take the order of what they are made of."""
+    mask = torch.rand(4, 5, 7, generator=torch.Generator().manual_seed(0)) < 0.6
+    call = {"enable_gqa": True, "is_causal": True, "backend": backend}
+    expected = attention(*FEW, attn_mask=mask, **call)
+    for order in ((1, 0, 2), (2, 0, 1), (2, 1, 0), (1, 2, 0)):
+        back = [order.index(i) for i in range(3)]
+        other = mask.permute(order).contiguous().permute(back)
+        assert torch.equal(attention(*FEW, attn_mask=other, **call), expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_whole_numbers_of_numpy(backend) -> None:
     out = attention(Q, K, V, window=(np.int64(2), np.uint8(1)), backend=backend)
     assert torch.equal(out, attention(Q, K, V, window=(2, 1), backend=backend))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -27,6 +27,12 @@ def compute_dtype(dtype: torch.dtype) -> torch.dtype:
     """What a given input dtype is computed in, and its log-sum-exp returned in: float64 for
     float64, otherwise float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def largest_added(dtype: torch.dtype) -> float:
+    """What a bias, slope or sink may be at most, for inputs of this dtype: a power of two that is
+    finite in `compute_dtype` times log₂e too, since the implementations compute in base 2."""
+    return 2.0 ** (1023 if compute_dtype(dtype) == torch.float64 else 127)
 
 
 def mask_as_4d(mask: Tensor, q_len: int, kv_len: int) -> Tensor:
@@ -54,17 +60,32 @@ def shape(tensor: Tensor) -> list[int]:
     return list(tensor.shape)
 
 
+def said(given: object) -> str:
+    """What was given, for a sentence: on one line, its end left out if it is long."""
+    try:
+        text = " ".join(repr(given).split())
+    except ValueError:  # Python writes no whole number of more than 4300 digits.
+        text = f"so long a {type(given).__name__}"
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
 def check_one_of(name: str, given: object, literal: object) -> None:
     """Raises ValueError unless `given` is one of the strings of the `Literal` type."""
-    if given not in get_args(literal):
+    if not isinstance(given, str) or given not in get_args(literal):
         accepted = ", ".join(repr(choice) for choice in get_args(literal))
-        raise ValueError(f"{name} must be one of {accepted}, not {given!r}")
+        raise ValueError(f"{name} must be one of {accepted}, not {said(given)}")
 
 
 def check_bool(name: str, given: object) -> None:
     """Raises TypeError unless `given` is True or False."""
     if not isinstance(given, bool):
-        raise TypeError(f"{name} must be True or False, not {given!r}")
+        raise TypeError(f"{name} must be True or False, not {said(given)}")
+
+
+def check_dense(name: str, tensor: Tensor) -> None:
+    """Raises TypeError for a sparse or nested tensor."""
+    if tensor.layout != torch.strided or tensor.is_nested:
+        raise TypeError(f"{name} must be a dense tensor, neither sparse nor nested")
 
 
 def check_floating(named: Mapping[str, Tensor], dims: tuple[str, ...]) -> None:
@@ -74,8 +95,7 @@ def check_floating(named: Mapping[str, Tensor], dims: tuple[str, ...]) -> None:
     for name, tensor in named.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a torch.Tensor, not {type(tensor).__name__}")
-        if tensor.layout != torch.strided or tensor.is_nested:
-            raise TypeError(f"{name} must be a dense tensor, neither sparse nor nested")
+        check_dense(name, tensor)
         if tensor.dtype not in DTYPES:
             raise TypeError(
                 f"{name} must be float64, float32, float16 or bfloat16, not {tensor.dtype}"
@@ -154,13 +174,25 @@ def check_no_derivatives(named: Mapping[str, Tensor | None] | Mapping[str, Tenso
             )
 
 
+def check_integers(name: str, given: object) -> None:
+    """Raises TypeError or ValueError unless `given` is a tensor of int32 or int64 to be read."""
+    if not isinstance(given, Tensor) or given.dtype not in (torch.int32, torch.int64):
+        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+        raise TypeError(f"{name} must be a torch.Tensor of int32 or int64, not {kind}")
+    check_dense(name, given)
+    if given.device.type == "meta":
+        raise ValueError(f"{name} must be on a device that holds its numbers, not on meta")
+
+
 def check_scores_like(
     name: str, given: Tensor, query: Tensor, sizes: tuple[int, ...], *, boolean: bool
-) -> None:
-    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len); a floating one
-    holds numbers or −∞."""
+) -> Tensor:
+    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len) and asks for no
+    derivatives; a floating one holds numbers or −∞, and is returned with −∞ for what counts as
+    that (`_numbers`)."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
+    check_dense(name, given)
     if given.dtype not in DTYPES and not (boolean and given.dtype == torch.bool):
         accepted = "boolean (True = may attend) or floating (added)" if boolean else "floating"
         raise TypeError(f"{name} must be {accepted}, not {given.dtype}")
@@ -171,24 +203,26 @@ def check_scores_like(
             f"{name} must be broadcastable to [batch, heads, q_len, kv_len] = {list(sizes)}, "
             f"not of shape {shape(given)}"
         )
-    if given.dtype != torch.bool:
-        _check_numbers(name, given, finite=False)
+    check_no_derivatives({name: given})
+    return given if given.dtype == torch.bool else _numbers(name, given, query, finite=False)
 
 
 def check_per_head(
     name: str, given: Tensor, query: Tensor, shapes: Iterable[list[int]], *, finite: bool
-) -> None:
+) -> Tensor:
     """A floating tensor of one of these shapes on the device of `query`, of numbers, or, unless
-    `finite`, −∞."""
+    `finite`, −∞; asks for no derivatives. It is returned as by `check_scores_like`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
+    check_dense(name, given)
     if given.dtype not in DTYPES:
         raise TypeError(f"{name} must be floating, not {given.dtype}")
     _check_device(name, given, query)
     if shape(given) not in shapes:
         accepted = " or ".join(str(sizes) for sizes in shapes)
         raise ValueError(f"{name} must be of shape {accepted}, not {shape(given)}")
-    _check_numbers(name, given, finite=finite)
+    check_no_derivatives({name: given})
+    return _numbers(name, given, query, finite=finite)
 
 
 def _check_device(name: str, given: Tensor, query: Tensor) -> None:
@@ -198,23 +232,64 @@ def _check_device(name: str, given: Tensor, query: Tensor) -> None:
         )
 
 
-def _check_numbers(name: str, given: Tensor, *, finite: bool) -> None:
+def _numbers(name: str, given: Tensor, query: Tensor, *, finite: bool) -> Tensor:
+    """`given`, in which what is at most −`largest_added` became −∞; raises ValueError for NaN, +∞,
+    and what is larger than that, with `finite` also for −∞ and what counts as such."""
     if given.device.type == "meta":
-        return
-    if finite and not bool(given.isfinite().all()):
+        return given
+    # An expanded tensor is looked at once, not as often as it is repeated.
+    some = given
+    for dim, stride in enumerate(given.stride()):
+        if stride == 0 and given.shape[dim] > 1:
+            some = some.narrow(dim, 0, 1)
+    if finite and not bool(some.isfinite().all()):
         raise ValueError(f"{name} must hold finite numbers, and holds NaN or ∞")
-    if not bool((given < torch.inf).all()):
+    if not bool((some < torch.inf).all()):
         raise ValueError(f"{name} must hold numbers or −∞, and holds NaN or +∞")
+    limit = largest_added(query.dtype)
+    if torch.finfo(given.dtype).max < limit:
+        return given
+    if not bool((some.abs() if finite else some).lt(limit).logical_or(some == -torch.inf).all()):
+        raise ValueError(
+            f"{name} must hold numbers below {limit:.2g} for query of {query.dtype}, and holds "
+            f"{float(some.abs().max() if finite else some.max()):.2g}"
+        )
+    low = (some <= -limit) & (some != -torch.inf)
+    if not bool(low.any()):
+        return given
+    return some.masked_fill(low, -torch.inf).expand_as(given)
 
 
-def check_positive_or_none(name: str, given: object) -> None:
-    """Raises TypeError or ValueError unless `given` is None or a finite number above 0."""
-    if given is None:
-        return
+def _as_float(name: str, given: object) -> float:
+    """A real number as a float, ±∞ for what is beyond them; raises TypeError for anything else."""
+    # NumPy's scalars are such numbers too.
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
-        raise TypeError(f"{name} must be a number or None, not {given!r}")
-    if not 0.0 < float(given) < math.inf:
-        raise ValueError(f"{name} must be finite and above 0, not {given}")
+        raise TypeError(f"{name} must be a number or None, not {said(given)}")
+    number: Any = given  # `numbers` does not annotate the order of reals.
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def check_softcap(softcap: object, scale: float, dtype: torch.dtype) -> None:
+    """Raises TypeError or ValueError unless `softcap` is None or a finite number above 0 with which
+    the implementations can compute: softcap · log₂e and `scale` / softcap are finite in the dtype
+    that `dtype` is computed in."""
+    if softcap is None:
+        return
+    cap = _as_float("softcap", softcap)
+    if not 0.0 < cap < math.inf:
+        raise ValueError(f"softcap must be finite and above 0, not {cap}")
+    wide = compute_dtype(dtype)
+    most = torch.finfo(wide).max
+    if cap > most * math.log(2.0):
+        raise ValueError(f"softcap must be finite in {wide}, times log₂e too, not {cap}")
+    if abs(scale) > most * min(cap, 1.0) and abs(scale) / cap > most:
+        raise ValueError(
+            f"softcap must be so large that scale / softcap is finite in {wide}, not {cap} with "
+            f"scale {scale}"
+        )
 
 
 def check_scale(scale: object, dtype: torch.dtype) -> None:
@@ -222,33 +297,32 @@ def check_scale(scale: object, dtype: torch.dtype) -> None:
     that `dtype` is computed in, and times log₂e too: the implementations compute in base 2."""
     if scale is None:
         return
-    # NumPy's scalars are such numbers too.
-    if isinstance(scale, bool) or not isinstance(scale, numbers.Real):
-        raise TypeError(f"scale must be a number or None, not {scale!r}")
-    wide = compute_dtype(dtype)
-    if not abs(float(scale)) <= torch.finfo(wide).max * math.log(2.0):
-        raise ValueError(f"scale must be finite in {wide}, times log₂e too, not {scale}")
+    number, wide = _as_float("scale", scale), compute_dtype(dtype)
+    if not abs(number) <= torch.finfo(wide).max * math.log(2.0):
+        raise ValueError(f"scale must be finite in {wide}, times log₂e too, not {number}")
 
 
 def check_window(window: object) -> None:
     """Raises TypeError or ValueError unless `window` is a pair of whole numbers from 0 on, or None
     for no bound."""
     if not isinstance(window, tuple | list) or len(window) != 2:
-        raise TypeError(f"window must be a pair (left, right), not {window!r}")
+        raise TypeError(f"window must be a pair (left, right), not {said(window)}")
     for side, bound in zip(("left", "right"), window, strict=True):
         if bound is None:
             continue
-        if isinstance(bound, bool) or not isinstance(bound, int):
-            raise TypeError(f"the {side} of window must be a whole number or None, not {bound!r}")
+        if isinstance(bound, bool) or not isinstance(bound, numbers.Integral):
+            raise TypeError(
+                f"the {side} of window must be a whole number or None, not {said(bound)}"
+            )
         if bound < 0:
             raise ValueError(
-                f"the {side} of window must be at least 0 or None (no bound), not {bound}"
+                f"the {side} of window must be at least 0 or None (no bound), not {said(bound)}"
             )
 
 
 def check_dropout(dropout_p: object) -> None:
     """Raises TypeError or ValueError unless `dropout_p` is 0."""
     if isinstance(dropout_p, bool) or not isinstance(dropout_p, numbers.Real):
-        raise TypeError(f"dropout_p must be 0.0, not {dropout_p!r}")
+        raise TypeError(f"dropout_p must be 0.0, not {said(dropout_p)}")
     if dropout_p != 0:
-        raise ValueError(f"dropout_p must be 0.0, not {dropout_p}: there is no dropout")
+        raise ValueError(f"dropout_p must be 0.0, not {said(dropout_p)}: there is no dropout")

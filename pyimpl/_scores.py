@@ -70,19 +70,19 @@ def checked_options(
     """
     check.check_bool("is_causal", is_causal)
     check.check_window(window)
-    check.check_positive_or_none("softcap", softcap)
     check.check_scale(scale, query.dtype)
+    factor = check.resolve_scale(scale, query.shape[-1])
+    check.check_softcap(softcap, factor, query.dtype)
     if alibi_slopes is not None:
         shapes = [[heads], [batch, heads]]
-        check.check_per_head("alibi_slopes", alibi_slopes, query, shapes, finite=True)
-        alibi_slopes = alibi_slopes.reshape(-1, heads) if heads else None
+        given = check.check_per_head("alibi_slopes", alibi_slopes, query, shapes, finite=True)
+        alibi_slopes = given.reshape(-1, heads) if heads else None
     if sinks is not None:
-        check.check_per_head("sinks", sinks, query, [[heads]], finite=False)
-    check.check_no_derivatives({"alibi_slopes": alibi_slopes, "sinks": sinks})
+        sinks = check.check_per_head("sinks", sinks, query, [[heads]], finite=False)
     # A bound beyond any length hides nothing.
-    left, right = (None if n is None or n >= NO_BOUND else n for n in window)
+    left, right = (None if n is None or n >= NO_BOUND else int(n) for n in window)
     return ScoreOptions(
-        scale=check.resolve_scale(scale, query.shape[-1]),
+        scale=factor,
         softcap=None if softcap is None else float(softcap),
         alibi_slopes=alibi_slopes,
         left=left,

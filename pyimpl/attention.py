@@ -50,18 +50,21 @@ def attention(
             be 0.
         attn_mask: broadcastable to `[batch, heads, q_len, kv_len]`; boolean, True = may attend, or
             floating, added to the scores as `bias` is.
-        bias: floating, broadcastable likewise, added to the scores; −∞ masks the pair.
+        bias: floating, broadcastable likewise, added to the scores, below 2¹²⁷ (2¹⁰²³ for float64
+            inputs); −∞ masks the pair, and so does a number from the negative of that bound down,
+            such as torch.finfo(torch.float32).min.
         is_causal: key j is visible to query i if and only if j ≤ i + shift.
         causal_alignment: shift, where query 0 stands on the axis of the keys, for `is_causal`,
             `window` and `alibi_slopes`: 0 for "top-left" (as in SDPA), kv_len − q_len for
             "bottom-right" (as in flash-attention from 2.1 on). The same where q_len = kv_len.
         window: (left, right): key j is visible to query i if and only if i + shift − left ≤ j ≤
             i + shift + right; None for no bound.
-        softcap: a score s becomes softcap · tanh(s / softcap).
-        alibi_slopes: `[heads]` or `[batch, heads]`, floating, finite; slope · |i + shift − j| is
-            subtracted.
+        softcap: a score s becomes softcap · tanh(s / softcap); softcap and scale / softcap finite
+            in float32 (float64 for float64 inputs).
+        alibi_slopes: `[heads]` or `[batch, heads]`, floating, between the bounds of `bias`; slope ·
+            |i + shift − j| is subtracted.
         sinks: `[heads]`, floating: one more score in every softmax of the head, without a value; it
-            counts in the log-sum-exp.
+            counts in the log-sum-exp. −∞ is no sink; bounds as for `bias`.
         scale: factor on the scores, finite in float32 (float64 for float64 inputs); 1/√head_dim if
             None.
         enable_gqa: key and value may have fewer heads than query, a number that divides its:
@@ -81,8 +84,9 @@ def attention(
 
     A key that no query may attend to has no influence, whatever it holds, NaN included. The value
     row of a key that some query may attend to must be finite, even where another query may not: on
-    a tile they share, its product with the weight 0 is NaN if it is not. `torch.autocast` has no
-    effect. Floating masks, slopes and sinks are searched for NaN, for which a GPU is waited for.
+    a tile they share, its product with the weight 0 is NaN if it is not. The scores, times log₂e,
+    must be finite in float32 (float64 for float64 inputs). `torch.autocast` has no effect. Floating
+    masks, slopes and sinks are searched for NaN, for which a GPU is waited for.
 
     Raises:
         TypeError: an argument of the wrong type or dtype.
@@ -111,14 +115,13 @@ def attention(
     )  # fmt: skip
     sizes = (batch, heads, q_len, key.shape[2])
     if attn_mask is not None:
-        check.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
-        if attn_mask.dtype != torch.bool:
-            if bias is not None:
-                raise ValueError("a floating attn_mask is a bias: give it or bias, not both")
-            attn_mask, bias = None, attn_mask
+        attn_mask = check.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
     if bias is not None:
-        check.check_scores_like("bias", bias, query, sizes, boolean=False)
-        check.check_no_derivatives({"bias": bias})
+        bias = check.check_scores_like("bias", bias, query, sizes, boolean=False)
+    if attn_mask is not None and attn_mask.dtype != torch.bool:
+        if bias is not None:
+            raise ValueError("a floating attn_mask is a bias: give it or bias, not both")
+        attn_mask, bias = None, attn_mask
     shift = alignment_shift(causal_alignment, q_len, key.shape[2])
     options = replace(options, mask=attn_mask, bias=bias, shift=shift)
     out, lse = forward(query, key, value, options, backend)

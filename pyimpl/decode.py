@@ -7,6 +7,7 @@ Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context infe
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import replace
 
 import torch
@@ -88,10 +89,15 @@ def attention_decode(
             bad = next(n for n in lens if not 0 <= n <= capacity)
             raise ValueError(f"kv_lens must be from 0 to the capacity, {capacity}, not {bad}")
     pages = None if page_table is None else _used_pages(page_table, lens, key_cache)
-    if num_splits is not None and (isinstance(num_splits, bool) or not isinstance(num_splits, int)):
-        raise TypeError(f"num_splits must be a whole number or None, not {num_splits!r}")
-    if num_splits is not None and num_splits < 1:
-        raise ValueError(f"num_splits must be at least 1, not {num_splits}")
+    if num_splits is not None:
+        if isinstance(num_splits, bool) or not isinstance(num_splits, numbers.Integral):
+            raise TypeError(
+                f"num_splits must be a whole number or None, not {check.said(num_splits)}"
+            )
+        if num_splits < 1:
+            raise ValueError(f"num_splits must be at least 1, not {check.said(num_splits)}")
+        # More splits than keys are empty ones: nothing is kept for them.
+        num_splits = min(int(num_splits), max(lens, default=1) or 1)
     check.check_bool("return_lse", return_lse)
     check.check_one_of("backend", backend, Backend)
     options = checked_options(
@@ -147,11 +153,9 @@ def _triton(
     )  # fmt: skip
 
 
-def _check_integers(name: str, given: object, sizes: tuple[int | None, ...]) -> None:
+def _check_integers(name: str, given: Tensor, sizes: tuple[int | None, ...]) -> None:
     """A tensor of int32 or int64 with these sizes, None for any."""
-    if not isinstance(given, Tensor) or given.dtype not in (torch.int32, torch.int64):
-        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
-        raise TypeError(f"{name} must be a torch.Tensor of int32 or int64, not {kind}")
+    check.check_integers(name, given)
     fits = given.dim() == len(sizes) and all(
         size in (None, n) for size, n in zip(sizes, given.shape, strict=True)
     )

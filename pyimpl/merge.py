@@ -57,6 +57,7 @@ def merge_states(outs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
     for name, tensor in (("outs", outs), ("lses", lses)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a torch.Tensor, not {type(tensor).__name__}")
+        check.check_dense(name, tensor)
     if outs.dtype not in check.DTYPES:
         raise TypeError(f"outs must be float64, float32, float16 or bfloat16, not {outs.dtype}")
     wide = compute_dtype(outs.dtype)

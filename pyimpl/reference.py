@@ -119,7 +119,7 @@ def attention(
     kv_heads, kv_len, value_dim = value.shape[1:]
     group = heads // max(kv_heads, 1)
     s = scores(query, key, options)
-    seen = ~torch.isneginf(s).view(batch, kv_heads, group * q_len, kv_len).all(dim=-2)
+    seen = ~torch.isneginf(s).reshape(batch, kv_heads, group * q_len, kv_len).all(dim=-2)
     v = torch.where(seen.unsqueeze(-1), value.double(), 0.0)
     # The sink is one more key, with value 0; without one, its score is −∞.
     sink = s.new_full((batch, heads, q_len, 1), -torch.inf)

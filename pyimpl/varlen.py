@@ -92,11 +92,9 @@ def attention_varlen(
     return (out, lse) if return_lse else out
 
 
-def _prefix_sums(name: str, given: object, total: int, of: str) -> list[int]:
+def _prefix_sums(name: str, given: Tensor, total: int, of: str) -> list[int]:
     """The prefix sums as plain numbers, checked."""
-    if not isinstance(given, Tensor) or given.dtype not in (torch.int32, torch.int64):
-        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
-        raise TypeError(f"{name} must be a torch.Tensor of int32 or int64, not {kind}")
+    check.check_integers(name, given)
     if given.dim() != 1 or len(given) == 0:
         raise ValueError(f"{name} must be [sequences + 1], not of shape {check.shape(given)}")
     sums: list[int] = given.tolist()

@@ -383,10 +383,10 @@ OPTION_FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "parts-not-normalised",
-        "parts are weighted against the largest log-sum-exp, not against that of all",
+        "parts are weighted against the largest log-sum-exp, and the weights not normalised",
         "kernels/combine.py",
-        "_rescale(part_lse, lse)[:, None]",
-        "_rescale(part_lse, m)[:, None]",
+        "o = o / total[:, None]",
+        "o = o / 1.0",
     ),
 )
 

@@ -56,7 +56,9 @@ def _combine_kernel(
         m_new = tl.maximum(m, part_lse)
         l = _rescale(m, m_new) * l + _rescale(part_lse, m_new)
         m = m_new
-    lse = m + tl.log(tl.where(l == 0.0, 1.0, l))
+    # Not 0 but where no part has a key. The weights are taken against m and divided by their sum:
+    # the log-sum-exp of all is rounded, and where it is large exp(Lₖ − L) would be off by as much.
+    total = tl.where(l == 0.0, 1.0, l)
 
     o = tl.zeros([BLOCK_M, BLOCK_V], tl.float32)
     at = lse_ptrs
@@ -65,13 +67,14 @@ def _combine_kernel(
         part_o = tl.load(part_ptrs, mask=stored, other=0.0)
         at += stride_sp
         part_ptrs += stride_pp
-        o = o + _rescale(part_lse, lse)[:, None] * part_o
+        o = o + _rescale(part_lse, m)[:, None] * part_o
+    o = o / total[:, None]
 
     out_ptrs = out_ptr + batch * stride_ob + head * stride_oh + query * stride_om
     out_ptrs = out_ptrs[:, None] + dims[None, :] * stride_od
     tl.store(out_ptrs, round_to(o, out_ptr.dtype.element_ty), mask=stored)
     lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + query * stride_lm
-    tl.store(lse_ptrs, lse, mask=inside)
+    tl.store(lse_ptrs, m + tl.log(total), mask=inside)
 
 
 def launch(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> Launch:

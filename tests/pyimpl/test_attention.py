@@ -166,19 +166,37 @@ REFUSALS = [
     ({"alibi_slopes": torch.ones(3) * -INF}, ValueError, "alibi_slopes must hold finite numbers"),
     ({"sinks": torch.ones(1)}, ValueError, r"sinks must be of shape \[3\], not \[1\]"),
     ({"sinks": torch.ones(3) * NAN}, ValueError, "sinks must hold numbers or −∞, and holds NaN"),
+    ({"attn_mask": MASK.to_sparse()}, TypeError, "attn_mask must be a dense tensor, neither spars"),
+    ({"bias": BIAS.to_sparse()}, TypeError, "bias must be a dense tensor, neither sparse nor"),
+    ({"bias": BIAS + 1.8e38}, ValueError, r"bias must hold numbers below 1.7e\+38 .* holds 1.8e"),
+    ({"bias": BIAS.double() + 1e300}, ValueError, r"bias must .* query of torch.float32, and hold"),
+    ({"sinks": torch.ones(3).to_sparse()}, TypeError, "sinks must be a dense tensor, neither sp"),
+    ({"sinks": torch.full((3,), 3e38)}, ValueError, r"sinks must hold numbers below 1.7e\+38 for"),
+    ({"alibi_slopes": torch.full((3,), -3e38)}, ValueError, r"alibi_slopes must .* holds 3e\+38"),
     ({"sinks": META[0, :, 0, 0]}, ValueError, "sinks must be on the device of query, cpu, not on"),
     ({"is_causal": 1}, TypeError, "is_causal must be True or False, not 1"),
     ({"return_lse": 1}, TypeError, "return_lse must be True or False, not 1"),
     ({"causal_alignment": "left"}, ValueError, "causal_alignment must be one of 'top-left', 'bot"),
+    (
+        {"causal_alignment": np.array(["a", "b"])},
+        ValueError,
+        "causal_alignment must be one of 'top",
+    ),
     ({"window": 3}, TypeError, r"window must be a pair \(left, right\), not 3"),
     ({"window": (3,)}, TypeError, r"window must be a pair \(left, right\), not \(3,\)"),
     ({"window": (None, 1.5)}, TypeError, "the right of window must be a whole number or None, no"),
     ({"window": (-1, 0)}, ValueError, "the left of window must be at least 0 or None .* not -1"),
     ({"softcap": "2"}, TypeError, "softcap must be a number or None, not '2'"),
     ({"softcap": 0.0}, ValueError, "softcap must be finite and above 0, not 0.0"),
+    ({"softcap": 10**5000}, ValueError, "softcap must be finite and above 0, not inf"),
+    ({"softcap": 2.4e38}, ValueError, "softcap must be finite in torch.float32, .* not 2.4e"),
+    ({"softcap": 1e-39}, ValueError, "softcap must be so large that scale / softcap is finite in"),
     ({"softcap": INF}, ValueError, "softcap must be finite and above 0, not inf"),
     ({"scale": "2"}, TypeError, "scale must be a number or None, not '2'"),
     ({"scale": True}, TypeError, "scale must be a number or None, not True"),
+    ({"scale": -(10**5000)}, ValueError, "scale must be finite in torch.float32, .* not -inf"),
+    ({"scale": torch.eye(9)}, TypeError, r"scale must be a number or None, not tensor\(.*…"),
+    ({"window": (10**5000 * -1, None)}, ValueError, "left of window .* not so long a int"),
     ({"scale": NAN}, ValueError, "scale must be finite in torch.float32, .* not nan"),
     ({"scale": -INF}, ValueError, "scale must be finite in torch.float32, .* not -inf"),
     ({"scale": 1e39}, ValueError, r"scale must be finite in torch.float32, .* not 1e\+39"),
@@ -206,6 +224,8 @@ def test_a_scale_may_be_any_real_number(backend) -> None:
 
 
 def test_gradients_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="attn_mask requires a gradient"):
+        attention(Q, K, V, attn_mask=torch.zeros(5, 7, requires_grad=True))
     whole = {"query": Q, "key": K, "value": V, "bias": BIAS, "alibi_slopes": torch.ones(3)}
     whole["sinks"] = torch.ones(3)
     for name in whole:
@@ -234,10 +254,10 @@ def test_what_triton_cannot_take_is_refused() -> None:
     assert attention(wide, wide, wide).shape == wide.shape
 
 
-LACKING = {
+OPTIONS = {
     "softcap": {"softcap": 1.0},
     "alibi_slopes": {"alibi_slopes": torch.ones(4)},
-    "bias": {"bias": BIAS},
+    "bias": {"bias": BIAS + 0.5},
     "sinks": {"sinks": torch.ones(4)},
     "window": {"window": (1, None)},
     "causal_alignment": {"is_causal": True, "causal_alignment": "bottom-right"},
@@ -245,10 +265,79 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("name", LACKING)
-def test_what_the_kernel_lacks_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"'triton' does not take {name}.* yet: use 'auto'"):
-        attention(*FEW, enable_gqa=True, backend="triton", **LACKING[name])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_triton_takes_every_option(name: str) -> None:
+    call = {"enable_gqa": True, "return_lse": True, **OPTIONS[name]}
+    out, lse = attention(*FEW, backend="triton", **call)
+    expected_out, expected_lse = attention(*FEW, backend="reference", **call)
+    assert float((out - expected_out).abs().max()) < 1e-5
+    assert float((lse - expected_lse).abs().max()) < 1e-5
+
+
+BACKENDS = ["triton", "tiled", "reference"]
+LOWEST = torch.finfo(torch.float32).min
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_lowest_number_masks_as_infinity_does(backend) -> None:
+    """Where it alone is left of a row, too, and whatever the key's value holds."""
+    value = V.clone()
+    value[:, :, 6] = NAN
+    bias = torch.randn(5, 7).masked_fill(~MASK[0, 0], -INF)
+    bias[:, 6] = -INF
+    results = {}
+    for low in (-INF, LOWEST, -(2.0**127)):
+        lowered = bias.masked_fill(bias == -INF, low)
+        before = lowered.clone()
+        for given in (lowered, lowered.expand(2, 3, 5, 7), lowered.double()):
+            results[low, given.dtype, given.dim()] = attention(
+                Q, K, value, bias=given, sinks=torch.tensor([low, 0.5, low]), return_lse=True,
+                backend=backend,
+            )  # fmt: skip
+        assert torch.equal(lowered, before)
+    expected_out, expected_lse = results.pop((-INF, torch.float32, 2))
+    assert bool((expected_lse == -INF).any())
+    for out, lse in results.values():
+        assert float((out - expected_out).abs().max()) < 1e-5
+        assert torch.equal(lse == -INF, expected_lse == -INF)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_largest_numbers_that_are_taken(backend) -> None:
+    """Just below the bounds nothing overflows."""
+    most = torch.full((3,), 1.7e38)
+    for options in ({"sinks": most}, {"bias": most[0]}, {"softcap": 2e38}, {"softcap": 2e-38}):
+        options["scale"] = 1.0 if "softcap" in options else 0.5
+        query = torch.full_like(Q, 0.5)
+        out, lse = attention(
+            query, torch.full_like(K, 0.5), V, return_lse=True, backend=backend, **options
+        )
+        assert bool(out.isfinite().all())
+        assert bool(lse.isfinite().all())
+    for sign in (1.0, -1.0):
+        one = attention(
+            Q, K[:, :, :5], V[:, :, :5], alibi_slopes=sign * most, is_causal=True, window=(0, 0),
+            backend=backend,
+        )  # fmt: skip
+        assert float((one - V[:, :, :5]).abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_masks_in_any_order_of_memory(backend) -> None:
+    """Elementwise results take the order of what they are made of."""
+    mask = torch.rand(4, 5, 7, generator=torch.Generator().manual_seed(0)) < 0.6
+    call = {"enable_gqa": True, "is_causal": True, "backend": backend}
+    expected = attention(*FEW, attn_mask=mask, **call)
+    for order in ((1, 0, 2), (2, 0, 1), (2, 1, 0), (1, 2, 0)):
+        back = [order.index(i) for i in range(3)]
+        other = mask.permute(order).contiguous().permute(back)
+        assert torch.equal(attention(*FEW, attn_mask=other, **call), expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_whole_numbers_of_numpy(backend) -> None:
+    out = attention(Q, K, V, window=(np.int64(2), np.uint8(1)), backend=backend)
+    assert torch.equal(out, attention(Q, K, V, window=(2, 1), backend=backend))
 
 
 def in_a_new_process(program: str, **environment: str) -> str:

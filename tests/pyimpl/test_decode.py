@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from attention_checks import inputs, judge, tiled_profile
@@ -92,6 +93,17 @@ def test_long_caches_are_split() -> None:
 
 
 Q, K, V, _ = inputs((2, 2, 1, 6, 4, 4), torch.float32)
+
+
+@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
+def test_any_number_of_splits(backend) -> None:
+    expected = attention_decode(Q, K, V, num_splits=6, backend=backend)
+    for num_splits in (7, 10**30, np.int64(6)):
+        assert torch.equal(
+            attention_decode(Q, K, V, num_splits=num_splits, backend=backend), expected
+        )
+
+
 LENS, TABLE = torch.tensor([6, 3]), torch.tensor([[0, 1], [1, 0]])
 PAGED = {"kv_lens": LENS, "page_table": TABLE}
 REFUSALS = [
@@ -105,6 +117,7 @@ REFUSALS = [
     ({"page_table": TABLE}, ValueError, "kv_lens must be given with page_table, not None"),
     ({"kv_lens": [6, 3]}, TypeError, "kv_lens must be a torch.Tensor of int32 .* not list"),
     ({"kv_lens": LENS.float()}, TypeError, "kv_lens must be a .* int64, not torch.float32"),
+    ({"kv_lens": LENS.to("meta")}, ValueError, "kv_lens must .* its numbers, not on meta"),
     ({"kv_lens": LENS[:1]}, ValueError, r"kv_lens must be of shape \[2\], not \[1\]"),
     ({"kv_lens": LENS + 1}, ValueError, "kv_lens must be from 0 to the capacity, 6, not 7"),
     ({"kv_lens": -LENS}, ValueError, "kv_lens must be from 0 to the capacity, 6, not -6"),

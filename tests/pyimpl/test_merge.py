@@ -85,6 +85,7 @@ O, L = torch.zeros(2, 5, 4), torch.zeros(2, 5)
 REFUSALS = [
     ({"outs": [O]}, TypeError, "outs must be a torch.Tensor, not list"),
     ({"lses": 1.0}, TypeError, "lses must be a torch.Tensor, not float"),
+    ({"lses": L.to_sparse()}, TypeError, "lses must be a dense tensor, neither sparse nor nested"),
     ({"outs": O.int()}, TypeError, "outs must be float64, .* not torch.int32"),
     ({"lses": L.half()}, TypeError, "lses must be torch.float32 for outs of torch.float32, not"),
     ({"outs": O[0, 0], "lses": L[0, 0]}, ValueError, r"outs must be \[parts, .* shape \[4\]"),

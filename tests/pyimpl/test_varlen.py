@@ -65,6 +65,12 @@ REFUSALS = [
     ({"value": V[:3]}, ValueError, "value must have the length of key, 4, not 3"),
     ({"cu_seqlens_q": [0, 5]}, TypeError, "cu_seqlens_q must be a torch.Tensor of int32 .* not li"),
     ({"cu_seqlens_q": CU_Q.float()}, TypeError, "cu_seqlens_q must be .* int64, not torch.float32"),
+    ({"cu_seqlens_q": CU_Q.to_sparse()}, TypeError, "cu_seqlens_q must be a dense tensor, neither"),
+    (
+        {"cu_seqlens_q": CU_Q.to("meta")},
+        ValueError,
+        "cu_seqlens_q must .* its numbers, not on meta",
+    ),
     ({"cu_seqlens_q": CU_Q[None]}, ValueError, r"must be \[sequences \+ 1\], not of shape \[1, 3"),
     ({"cu_seqlens_q": CU_Q + 1}, ValueError, r"cu_seqlens_q must rise from 0 to .* query, 5, not"),
     ({"cu_seqlens_k": CU_K[:2]}, ValueError, r"the number of tokens of key, 4, not \[0, 3\]"),

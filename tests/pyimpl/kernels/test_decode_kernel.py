@@ -204,6 +204,16 @@ def test_combine() -> None:
     assert torch.equal(again, out)
 
 
+def test_weights_of_parts_sum_to_1_where_log_sum_exps_are_large() -> None:
+    """exp(Lₖ − L) does not: L = 30000 + ln 3 is rounded to a multiple of 1/512."""
+    parts, lses = torch.ones(3, 1, 1, 2, 16), torch.full((3, 1, 1, 2), 3e4)
+    lses[:, ..., 1] = -3e4
+    out, lse = torch.empty(1, 1, 2, 16), torch.empty(1, 1, 2)
+    combine_into(parts, lses, out, lse)
+    assert float((out - 1.0).abs().max()) < 1e-6
+    assert float((lse - lses[0]).abs().max()) < 1.2
+
+
 def test_how_many_splits() -> None:
     """Two programs for each multiprocessor; 4 tiles to a split at least; 128 splits at most."""
     assert split_count(programs=8, tiles=10_000, processors=132) == 33

@@ -66,7 +66,10 @@ def pages(module: ModuleType) -> None:
 def varlen(**changes: object) -> Check:
     def check(module: ModuleType) -> None:
         tensors = test_varlen_kernel.packed()
-        cu_seqlens = [test_varlen_kernel.cu_seqlens(x) for x in (test_varlen_kernel.Q_LENS, test_varlen_kernel.K_LENS)]
+        cu_seqlens = [
+            test_varlen_kernel.cu_seqlens(x)
+            for x in (test_varlen_kernel.Q_LENS, test_varlen_kernel.K_LENS)
+        ]
         options = score_options(tensors[0], **changes)
         result = module.varlen(*tensors, *cu_seqlens, options, bottom_right=True, block_m=16)
         test_varlen_kernel.check(result, tensors, True, **changes)

@@ -40,12 +40,12 @@ def test_batches_hold_every_vector_once(families: list[Family]) -> None:
         assert len(batch.vectors) <= 8
         seen += [v.id for v in batch.vectors]
         for n, vector in enumerate(batch.vectors):
-            seen = torch.ones(vector.q_len, vector.kv_len, dtype=torch.bool)
+            keys = torch.ones(vector.q_len, vector.kv_len, dtype=torch.bool)
             if batch.boolean is not None:
-                seen = seen & batch.boolean[n, 0]
+                keys = keys & batch.boolean[n, 0]
             if batch.bias is not None:
-                seen = seen & (batch.bias[n, 0] > -torch.inf)
-            assert torch.equal(seen, torch.from_numpy(visible(vector)))
+                keys = keys & (batch.bias[n, 0] > -torch.inf)
+            assert torch.equal(keys, torch.from_numpy(visible(vector)))
             assert batch.query[n, 0].tolist() == [[float(x) for x in row] for row in vector.q]
             assert batch.scale == vector.natural_scale
         assert [b.vectors[0].id for b in batch.split()] == [v.id for v in batch.vectors]

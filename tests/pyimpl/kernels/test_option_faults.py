@@ -8,8 +8,8 @@ from dataclasses import replace
 from types import ModuleType
 
 import pytest
-import test_decode
-import test_varlen
+import test_decode_kernel
+import test_varlen_kernel
 import torch
 from attention_checks import inputs, kernel_profile
 from kernel_checks import judge, score_options
@@ -49,27 +49,30 @@ def lengths(module: ModuleType) -> None:
     lens = torch.tensor([40, 17], dtype=torch.int32)
     options = score_options(query)
     result = module.decode(query, key, value, options, kv_lens=lens, bottom_right=True)
-    test_decode.check_each(result, query, key, value, lens)
+    test_decode_kernel.check_each(result, query, key, value, lens)
 
 
 def pages(module: ModuleType) -> None:
     query, key, value, _ = inputs((2, 2, 1, 40, 16, 16), torch.float32)
     lens = torch.tensor([40, 17], dtype=torch.int32)
-    (keys, values), table = test_decode.in_pages([key, value], lens, 16)
+    (keys, values), table = test_decode_kernel.in_pages([key, value], lens, 16)
     result = module.split_and_combine(
         query, keys.transpose(1, 2), values.transpose(1, 2), score_options(query), kv_lens=lens,
         page_table=table, bottom_right=True, num_splits=1, block_n=16,
     )  # fmt: skip
-    test_decode.check_each(result, query, key, value, lens)
+    test_decode_kernel.check_each(result, query, key, value, lens)
 
 
 def varlen(**changes: object) -> Check:
     def check(module: ModuleType) -> None:
-        tensors = test_varlen.packed()
-        cu_seqlens = [test_varlen.cu_seqlens(x) for x in (test_varlen.Q_LENS, test_varlen.K_LENS)]
+        tensors = test_varlen_kernel.packed()
+        cu_seqlens = [
+            test_varlen_kernel.cu_seqlens(x)
+            for x in (test_varlen_kernel.Q_LENS, test_varlen_kernel.K_LENS)
+        ]
         options = score_options(tensors[0], **changes)
         result = module.varlen(*tensors, *cu_seqlens, options, bottom_right=True, block_m=16)
-        test_varlen.check(result, tensors, True, **changes)
+        test_varlen_kernel.check(result, tensors, True, **changes)
 
     return check
 

@@ -50,7 +50,14 @@ def for_each(items: Sequence[T], work: Callable[[T], None], *, threads: bool) ->
                         return
                 work(item)
 
-    for done in [_workers(torch.get_num_threads()).submit(take) for _ in range(count)]:
+    working = []
+    try:
+        for _ in range(count):
+            working.append(_workers(torch.get_num_threads()).submit(take))
+    except RuntimeError:
+        # Python is ending (an `atexit` function is running) and starts nothing any more.
+        take()
+    for done in working:
         done.result()
 
 

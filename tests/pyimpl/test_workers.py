@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -73,6 +75,23 @@ def test_with_and_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tiled, "THREADS_FROM", threads_from)
         result = tiled.flash(query, key, value, options)
         judge_options(result, query, key, value, options, tiled_profile(torch.float64))
+
+
+@pytest.mark.parametrize("before", ["pass", "for_each(range(4), print, threads=True)"])
+def test_when_python_is_ending(before: str) -> None:
+    """With threads that were started before, and without."""
+    program = (
+        "import atexit, torch\n"
+        "from pyimpl._workers import for_each\n"
+        "torch.set_num_threads(2)\n"
+        f"{before}\n"
+        "atexit.register(lambda: for_each(range(4, 8), print, threads=True))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.stdout.split()[-4:] == ["4", "5", "6", "7"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

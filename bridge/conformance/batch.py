@@ -65,7 +65,16 @@ class Batch:
         """Mask and window as booleans, [batch, 1, q_len, kv_len]; None: all."""
         if self.window is None:
             return self.mask
-        return _masks(self.vectors, self.query.device)
+        left, right, shift = self.window
+        device = self.query.device
+        places = torch.arange(self.query.shape[-2], device=device)[:, None] + shift
+        keys = torch.arange(self.key.shape[-2], device=device)[None]
+        seen = torch.ones(places.shape[0], keys.shape[1], dtype=torch.bool, device=device)
+        if left is not None:
+            seen = seen & (keys >= places - left)
+        if right is not None:
+            seen = seen & (keys <= places + right)
+        return seen.expand(*self.query.shape[:2], -1, -1)
 
     @property
     def added(self) -> Tensor | None:

@@ -51,10 +51,8 @@ class Rough(FlashEmulated):
     def run(self, batch: Batch) -> Outputs:
         q, k, v = (x.float() for x in (batch.query, batch.key, batch.value))
         visible = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
-        if batch.is_causal:
-            visible = visible.tril()
-        if batch.mask is not None:
-            visible = batch.mask
+        if batch.boolean is not None:
+            visible = batch.boolean
         m = q.new_full(q.shape[:-1], -math.inf)
         l, o = torch.zeros_like(m), q.new_zeros(*q.shape[:-1], v.shape[-1])
         for start in range(0, k.shape[-2], 16):

@@ -120,8 +120,9 @@ def families(console: Console, report: dict[str, Section]) -> None:
 
 def faults(console: Console, section: Section) -> None:
     table = Table(title="Planted faults", title_justify="left")
-    for name in ("", "fault", "in", "caught by", "dtypes"):
-        table.add_column(name, no_wrap=True)
+    # Where the window is narrow, names are cut, and not the marks.
+    for name, least in (("", 1), ("fault", None), ("in", 6), ("caught by", None), ("dtypes", 6)):
+        table.add_column(name, no_wrap=True, min_width=least)
     for r in section["results"]:
         hits = [any(families.values()) for families in r["families"].values()]
         table.add_row(

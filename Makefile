@@ -8,7 +8,8 @@ BRIDGE := $(BIN)/python -m bridge
 verify: setup ## check every proof, run every implementation on the vectors, print the report
 	@$(BRIDGE) verify
 
-# A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores.
+# A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A
+# file's tests stay on one worker: what the chain tests start from is then made once.
 test: setup ## lint, types, Lean build and audit, offline compilation, and the test-suite
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
@@ -16,7 +17,7 @@ test: setup ## lint, types, Lean build and audit, offline compilation, and the t
 	$(BIN)/lake build
 	$(BRIDGE) audit
 	$(BIN)/python -m pyimpl.kernels.compile --quick
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 setup: ## make .venv with what is needed
 	@$(PYTHON) bridge/bootstrap.py

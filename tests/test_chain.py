@@ -19,9 +19,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# One worker for all of them: what an unedited copy yields is made once.
-pytestmark = pytest.mark.xdist_group("chain")
-
 
 @dataclass(frozen=True)
 class Mutation:

@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from bridge.report.cache import imported_files
 from bridge.report.theorems import SourceError
 from bridge.report.verify import (
     Verification,
     implemented_names,
     listed_theorems,
+    module_behind,
 )
 
 ENTRY = '[[theorem]]\nid = "{id}"\nlean = "{lean}"\nsentence = "Says."\n'
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def declaration(kind: str = "theorem", mentions: tuple[str, ...] = ("Attention.Spec.f",)) -> Any:
@@ -118,3 +122,24 @@ def test_stages_that_were_not_run_are_named(
     assert "✘ Lean" in text
     assert "There is no Lean." in text
     assert "– Planted faults: not run, since a stage before it failed" in text
+
+
+@pytest.mark.parametrize(
+    ("adapter", "files"),
+    [
+        (
+            "pyimpl-triton",
+            {"pyimpl/kernels/varlen.py", "pyimpl/kernels/_loop.py", "pyimpl/decode.py"},
+        ),
+        ("pyimpl-tiled", {"pyimpl/tiled.py", "pyimpl/varlen.py", "pyimpl/merge.py"}),
+        ("pyimpl-reference", {"pyimpl/reference.py"}),
+    ],
+)
+def test_results_depend_on_all_that_runs(adapter: str, files: set[str]) -> None:
+    module = module_behind(adapter)
+    assert module is not None
+    assert files <= set(imported_files(ROOT, module))
+
+
+def test_results_of_others_functions_depend_on_no_module() -> None:
+    assert module_behind("sdpa-math") is None

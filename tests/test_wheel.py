@@ -62,8 +62,8 @@ def test_it_runs_the_conformance_on_the_packaged_vectors(python: Path, tmp_path:
     assert [r["adapter"] for r in results] == ["pyimpl-reference", "pyimpl-tiled"]
     for result in results:
         assert result["ok"] is True
-        assert len(result["vectors"]) >= 200
-        assert {v["status"] for v in result["vectors"]} == {"passed"}
+        assert sum(v["status"] == "passed" for v in result["vectors"]) >= 400
+        assert not any(v["status"] == "failed" for v in result["vectors"])
 
 
 def test_nothing_of_the_checkout_is_used(python: Path, tmp_path: Path) -> None:

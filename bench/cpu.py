@@ -70,6 +70,7 @@ def cases(
     causal = (distance >= 0) & (distance <= window)
     both_sides = distance.abs() <= window
 
+    # The options are of several types, which one dictionary does not tell apart.
     def ours(**options: object) -> Callable[[], object]:
         return lambda: attention(query, key, value, backend="tiled", **options)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ import torch
 from attention_checks import inputs, kernel_profile
 from kernel_checks import judge, score_options
 
-from bridge.conformance.faults import OPTION_FAULTS
+from bridge.conformance.option_faults import OPTION_FAULTS
 from bridge.conformance.planting import Fault, planted
 
 Check = Callable[[ModuleType], None]

@@ -88,6 +88,20 @@ def check_dense(name: str, tensor: Tensor) -> None:
         raise TypeError(f"{name} must be a dense tensor, neither sparse nor nested")
 
 
+def under_autocast(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors as `torch.autocast` wants them for a product: in its dtype, unless float64."""
+
+    def cast(tensor: Tensor) -> Tensor:
+        if not isinstance(tensor, Tensor) or tensor.dtype not in DTYPES[1:]:
+            return tensor
+        kind = tensor.device.type
+        if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
+            return tensor
+        return tensor.to(torch.get_autocast_dtype(kind))
+
+    return {name: cast(tensor) for name, tensor in named.items()}
+
+
 def check_floating(named: Mapping[str, Tensor], dims: tuple[str, ...]) -> None:
     """Dense tensors of one dtype out of `DTYPES` and one device, with these dimensions, the last of
     them not empty; the first tensor sets dtype and device."""
@@ -188,8 +202,7 @@ def check_scores_like(
     name: str, given: Tensor, query: Tensor, sizes: tuple[int, ...], *, boolean: bool
 ) -> Tensor:
     """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len) and asks for no
-    derivatives; a floating one holds numbers or −∞, and is returned with −∞ for what counts as
-    that (`_numbers`)."""
+    derivatives; what a floating one holds is checked by `checked_numbers`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -204,14 +217,12 @@ def check_scores_like(
             f"not of shape {shape(given)}"
         )
     check_no_derivatives({name: given})
-    return given if given.dtype == torch.bool else _numbers(name, given, query, finite=False)
+    return given
 
 
-def check_per_head(
-    name: str, given: Tensor, query: Tensor, shapes: Iterable[list[int]], *, finite: bool
-) -> Tensor:
-    """A floating tensor of one of these shapes on the device of `query`, of numbers, or, unless
-    `finite`, −∞; asks for no derivatives. It is returned as by `check_scores_like`."""
+def check_per_head(name: str, given: Tensor, query: Tensor, shapes: Iterable[list[int]]) -> Tensor:
+    """A floating tensor of one of these shapes on the device of `query`, that asks for no
+    derivatives; what it holds is checked by `checked_numbers`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -222,7 +233,7 @@ def check_per_head(
         accepted = " or ".join(str(sizes) for sizes in shapes)
         raise ValueError(f"{name} must be of shape {accepted}, not {shape(given)}")
     check_no_derivatives({name: given})
-    return _numbers(name, given, query, finite=finite)
+    return given
 
 
 def _check_device(name: str, given: Tensor, query: Tensor) -> None:
@@ -232,11 +243,10 @@ def _check_device(name: str, given: Tensor, query: Tensor) -> None:
         )
 
 
-def _numbers(name: str, given: Tensor, query: Tensor, *, finite: bool) -> Tensor:
-    """`given`, in which what is at most −`largest_added` became −∞; raises ValueError for NaN, +∞,
-    and what is larger than that, with `finite` also for −∞ and what counts as such."""
-    if given.device.type == "meta":
-        return given
+def checked_numbers(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool) -> Tensor:
+    """`given`, floating, in which what is at most −`largest_added` for inputs of this dtype became
+    −∞; raises ValueError for NaN, +∞, and what is larger than that, with `finite` also for −∞ and
+    what counts as such."""
     # An expanded tensor is looked at once, not as often as it is repeated.
     some = given
     for dim, stride in enumerate(given.stride()):
@@ -246,12 +256,12 @@ def _numbers(name: str, given: Tensor, query: Tensor, *, finite: bool) -> Tensor
         raise ValueError(f"{name} must hold finite numbers, and holds NaN or ∞")
     if not bool((some < torch.inf).all()):
         raise ValueError(f"{name} must hold numbers or −∞, and holds NaN or +∞")
-    limit = largest_added(query.dtype)
+    limit = largest_added(dtype)
     if torch.finfo(given.dtype).max < limit:
         return given
     if not bool((some.abs() if finite else some).lt(limit).logical_or(some == -torch.inf).all()):
         raise ValueError(
-            f"{name} must hold numbers below {limit:.2g} for query of {query.dtype}, and holds "
+            f"{name} must hold numbers below {limit:.2g} for query of {dtype}, and holds "
             f"{float(some.abs().max() if finite else some.max()):.2g}"
         )
     low = (some <= -limit) & (some != -torch.inf)

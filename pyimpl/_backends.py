@@ -11,7 +11,7 @@ from typing import Literal
 from torch import Tensor
 
 from pyimpl import reference, tiled
-from pyimpl._arguments import compute_dtype
+from pyimpl._arguments import compute_dtype, empty_output
 from pyimpl._scores import ScoreOptions
 
 Backend = Literal["auto", "triton", "tiled", "reference"]
@@ -20,7 +20,8 @@ Backend = Literal["auto", "triton", "tiled", "reference"]
 def forward(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, backend: Backend
 ) -> tuple[Tensor, Tensor]:
-    """Output in the dtype of `query` and natural log-sum-exp in `compute_dtype(query.dtype)`.
+    """Output in the dtype of `query`, laid out as `empty_output` does, and natural log-sum-exp in
+    `compute_dtype(query.dtype)`, dense.
 
     Arguments as for `pyimpl.reference.attention`. "auto" is triton on CUDA where it can, otherwise
     tiled.
@@ -37,7 +38,8 @@ def forward(
     if backend == "tiled":
         return tiled.flash(query, key, value, options)
     out, lse = reference.attention(query, key, value, options)
-    return out.to(query.dtype), lse.to(compute_dtype(query.dtype))
+    rounded = empty_output(query, value.shape[-1]).copy_(out)
+    return rounded, lse.to(compute_dtype(query.dtype))
 
 
 def chosen(backend: Backend, query: Tensor, value: Tensor) -> Backend:

@@ -3,8 +3,9 @@ implementation takes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
+import torch
 from torch import Tensor
 
 from pyimpl import _arguments as check
@@ -44,6 +45,17 @@ class ScoreOptions:
     shift: int = 0
     sinks: Tensor | None = None
 
+    def flat(self) -> tuple[Tensor | int | float | None, ...]:
+        """The fields in order, as the operators take them (`SCHEMA`)."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+
+# The fields of `ScoreOptions` as PyTorch's operator schemas write them.
+SCHEMA = (
+    "float scale, float? softcap, Tensor? alibi_slopes, Tensor? bias, Tensor? mask, "
+    "SymInt? left, SymInt? right, SymInt shift, Tensor? sinks"
+)
+
 
 @implements("Attention.Spec.Alignment.shift")
 def alignment_shift(alignment: Alignment, q_len: int, kv_len: int) -> int:
@@ -63,7 +75,8 @@ def checked_options(
     sinks: Tensor | None,
     scale: float | None,
 ) -> ScoreOptions:
-    """The options that all public functions have, checked; aligned top-left, without mask and bias.
+    """The options that all public functions have, checked but for the numbers in their tensors
+    (`checked_numbers`); aligned top-left, without mask and bias.
 
     `query` `[..., head_dim]` gives dtype and device; slopes may be given for each of `batch`
     sequences. Raises TypeError, ValueError or NotImplementedError, as `pyimpl.attention` does.
@@ -75,10 +88,10 @@ def checked_options(
     check.check_softcap(softcap, factor, query.dtype)
     if alibi_slopes is not None:
         shapes = [[heads], [batch, heads]]
-        given = check.check_per_head("alibi_slopes", alibi_slopes, query, shapes, finite=True)
+        given = check.check_per_head("alibi_slopes", alibi_slopes, query, shapes)
         alibi_slopes = given.reshape(-1, heads) if heads else None
     if sinks is not None:
-        sinks = check.check_per_head("sinks", sinks, query, [[heads]], finite=False)
+        sinks = check.check_per_head("sinks", sinks, query, [[heads]])
     # A bound beyond any length hides nothing.
     left, right = (None if n is None or n >= NO_BOUND else int(n) for n in window)
     return ScoreOptions(
@@ -89,3 +102,24 @@ def checked_options(
         right=0 if is_causal else right,
         sinks=sinks,
     )
+
+
+def checked_numbers(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptions:
+    """The options with the numbers in their tensors checked, for inputs of this dtype; a `mask`
+    that is floating, which the user gave as `attn_mask`, becomes the bias.
+
+    A device is waited for, so this runs inside of the operators, which `torch.compile` does not
+    look into. Raises ValueError for NaN, +∞ and what is too large.
+    """
+    mask, bias = options.mask, options.bias
+    slopes, sinks = options.alibi_slopes, options.sinks
+    if bias is not None:
+        bias = check.checked_numbers("bias", bias, dtype, finite=False)
+    if mask is not None and mask.dtype != torch.bool:
+        bias = check.checked_numbers("attn_mask", mask, dtype, finite=False)
+        mask = None
+    if slopes is not None:
+        slopes = check.checked_numbers("alibi_slopes", slopes, dtype, finite=True)
+    if sinks is not None:
+        sinks = check.checked_numbers("sinks", sinks, dtype, finite=False)
+    return replace(options, mask=mask, bias=bias, alibi_slopes=slopes, sinks=sinks)

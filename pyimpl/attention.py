@@ -8,14 +8,21 @@ query that may attend to no key gives 0 (and log-sum-exp −∞), on every backe
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from pyimpl import _arguments as check
-from pyimpl._arguments import Alignment, Layout, Window
+from pyimpl._arguments import Alignment, Layout, Window, compute_dtype, empty_output
 from pyimpl._backends import Backend, forward
-from pyimpl._scores import alignment_shift, checked_options
+from pyimpl._scores import (
+    SCHEMA,
+    ScoreOptions,
+    alignment_shift,
+    checked_numbers,
+    checked_options,
+)
 
 
 def attention(
@@ -85,8 +92,10 @@ def attention(
     A key that no query may attend to has no influence, whatever it holds, NaN included. The value
     row of a key that some query may attend to must be finite, even where another query may not: on
     a tile they share, its product with the weight 0 is NaN if it is not. The scores, times log₂e,
-    must be finite in float32 (float64 for float64 inputs). `torch.autocast` has no effect. Floating
-    masks, slopes and sinks are searched for NaN, for which a GPU is waited for.
+    must be finite in float32 (float64 for float64 inputs). Under `torch.autocast` query, key and
+    value are first rounded to its dtype, unless they are float64, as SDPA does. Floating masks,
+    slopes and sinks are searched for NaN, for which a GPU is waited for. `torch.compile` takes the
+    whole as one operator, `torch.ops.pyimpl.attention`.
 
     Raises:
         TypeError: an argument of the wrong type or dtype.
@@ -98,7 +107,7 @@ def attention(
     """
     check.check_one_of("layout", layout, Layout)
     lengths = ("heads", "length") if layout == "bhnd" else ("length", "heads")
-    named = {"query": query, "key": key, "value": value}
+    named = check.under_autocast({"query": query, "key": key, "value": value})
     check.check_floating(named, ("batch", *lengths, "head_dim"))
     if layout == "bnhd":
         named = {name: tensor.transpose(1, 2) for name, tensor in named.items()}
@@ -115,16 +124,35 @@ def attention(
     )  # fmt: skip
     sizes = (batch, heads, q_len, key.shape[2])
     if attn_mask is not None:
-        attn_mask = check.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
+        check.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
     if bias is not None:
-        bias = check.check_scores_like("bias", bias, query, sizes, boolean=False)
-    if attn_mask is not None and attn_mask.dtype != torch.bool:
-        if bias is not None:
+        check.check_scores_like("bias", bias, query, sizes, boolean=False)
+        if attn_mask is not None and attn_mask.dtype != torch.bool:
             raise ValueError("a floating attn_mask is a bias: give it or bias, not both")
-        attn_mask, bias = None, attn_mask
     shift = alignment_shift(causal_alignment, q_len, key.shape[2])
     options = replace(options, mask=attn_mask, bias=bias, shift=shift)
-    out, lse = forward(query, key, value, options, backend)
+    out, lse = _attention(query, key, value, backend, *options.flat())
     if layout == "bnhd":
         out = out.transpose(1, 2)
     return (out, lse) if return_lse else out
+
+
+@torch.library.custom_op(
+    "pyimpl::attention",
+    mutates_args=(),
+    schema=f"(Tensor query, Tensor key, Tensor value, str backend, {SCHEMA}) -> (Tensor, Tensor)",
+)
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, backend: Backend, *options: Any
+) -> tuple[Tensor, Tensor]:
+    """`forward` of checked arguments, `options` being those of `ScoreOptions.flat`."""
+    checked = checked_numbers(ScoreOptions(*options), query.dtype)
+    return forward(query, key, value, checked, backend)
+
+
+@_attention.register_fake
+def _(
+    query: Tensor, key: Tensor, value: Tensor, backend: Backend, *options: Any
+) -> tuple[Tensor, Tensor]:
+    lse = query.new_empty(query.shape[:-1], dtype=compute_dtype(query.dtype))
+    return empty_output(query, value.shape[-1]), lse

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +18,13 @@ from pyimpl import _arguments as check
 from pyimpl._arguments import Window, compute_dtype
 from pyimpl._backends import Backend, chosen, forward
 from pyimpl._implements import implements
-from pyimpl._scores import ScoreOptions, alignment_shift, checked_options
+from pyimpl._scores import (
+    SCHEMA,
+    ScoreOptions,
+    alignment_shift,
+    checked_numbers,
+    checked_options,
+)
 from pyimpl.merge import combine
 from pyimpl.tile_bounds import num_tiles
 
@@ -71,24 +78,19 @@ def attention_decode(
         As `pyimpl.attention`; ValueError also for lengths beyond the cache and for pages that are
         not in the pool.
     """
-    named = {"query": query, "key_cache": key_cache, "value_cache": value_cache}
+    named = check.under_autocast(
+        {"query": query, "key_cache": key_cache, "value_cache": value_cache}
+    )
+    query, key_cache, value_cache = named.values()
     check.check_floating(named, ("batch", "heads", "length", "head_dim"))
     check.check_attended(named, enable_gqa, paged=page_table is not None)
     batch, heads = query.shape[:2]
-    capacity = key_cache.shape[2]
     if page_table is not None:
         if kv_lens is None:
             raise ValueError("kv_lens must be given with page_table, not None")
         _check_integers("page_table", page_table, (batch, None))
-        capacity *= page_table.shape[1]
-    lens = [capacity] * batch
     if kv_lens is not None:
         _check_integers("kv_lens", kv_lens, (batch,))
-        lens = kv_lens.tolist()
-        if lens and not 0 <= min(lens) <= max(lens) <= capacity:
-            bad = next(n for n in lens if not 0 <= n <= capacity)
-            raise ValueError(f"kv_lens must be from 0 to the capacity, {capacity}, not {bad}")
-    pages = None if page_table is None else _used_pages(page_table, lens, key_cache)
     if num_splits is not None:
         if isinstance(num_splits, bool) or not isinstance(num_splits, numbers.Integral):
             raise TypeError(
@@ -97,7 +99,7 @@ def attention_decode(
         if num_splits < 1:
             raise ValueError(f"num_splits must be at least 1, not {check.said(num_splits)}")
         # More splits than keys are empty ones: nothing is kept for them.
-        num_splits = min(int(num_splits), max(lens, default=1) or 1)
+        num_splits = min(int(num_splits), max(1, _capacity(key_cache, page_table)))
     check.check_bool("return_lse", return_lse)
     check.check_one_of("backend", backend, Backend)
     options = checked_options(
@@ -105,9 +107,43 @@ def attention_decode(
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
+    out, lse = _attention_decode(
+        query, key_cache, value_cache, kv_lens, page_table, num_splits, backend, *options.flat()
+    )
+    return (out, lse) if return_lse else out
+
+
+@torch.library.custom_op(
+    "pyimpl::attention_decode",
+    mutates_args=(),
+    schema="(Tensor query, Tensor key_cache, Tensor value_cache, Tensor? kv_lens, "
+    f"Tensor? page_table, SymInt? num_splits, str backend, {SCHEMA}) -> (Tensor, Tensor)",
+)
+def _attention_decode(
+    query: Tensor,
+    key_cache: Tensor,
+    value_cache: Tensor,
+    kv_lens: Tensor | None,
+    page_table: Tensor | None,
+    num_splits: int | None,
+    backend: Backend,
+    *flat: Any,
+) -> tuple[Tensor, Tensor]:
+    """The same of arguments that are checked but for the numbers in their tensors."""
+    batch = query.shape[0]
+    capacity = _capacity(key_cache, page_table)
+    lens = [capacity] * batch
+    if kv_lens is not None:
+        lens = kv_lens.tolist()
+        if lens and not 0 <= min(lens) <= max(lens) <= capacity:
+            bad = next(n for n in lens if not 0 <= n <= capacity)
+            raise ValueError(f"kv_lens must be from 0 to the capacity, {capacity}, not {bad}")
+    pages = None if page_table is None else _used_pages(page_table, lens, key_cache)
+    if num_splits is not None:
+        num_splits = min(num_splits, max(lens, default=1) or 1)
+    options = checked_numbers(ScoreOptions(*flat), query.dtype)
     if chosen(backend, query, value_cache) == "triton":
-        out, lse = _triton(query, key_cache, value_cache, options, lens, page_table, num_splits)
-        return (out, lse) if return_lse else out
+        return _triton(query, key_cache, value_cache, options, lens, page_table, num_splits)
     out = query.new_empty(*query.shape[:3], value_cache.shape[3])
     lse = query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))
     for b in range(batch):
@@ -124,7 +160,18 @@ def attention_decode(
         count = num_splits or max(1, num_tiles(lens[b], SPLIT_LEN))
         o, l = split.run(replace(options, alibi_slopes=slopes), count, backend)
         out[one], lse[one] = o, l
-    return (out, lse) if return_lse else out
+    return out, lse
+
+
+@_attention_decode.register_fake
+def _(query: Tensor, key_cache: Tensor, value_cache: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    out = query.new_empty(*query.shape[:3], value_cache.shape[3])
+    return out, query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))
+
+
+def _capacity(key_cache: Tensor, page_table: Tensor | None) -> int:
+    """How many keys a sequence of the cache may have."""
+    return key_cache.shape[2] * (1 if page_table is None else page_table.shape[1])
 
 
 def _triton(

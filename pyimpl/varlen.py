@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,7 +17,13 @@ from pyimpl import _arguments as check
 from pyimpl._arguments import Alignment, Window, compute_dtype
 from pyimpl._backends import Backend, chosen, forward
 from pyimpl._implements import implements
-from pyimpl._scores import ScoreOptions, alignment_shift, checked_options
+from pyimpl._scores import (
+    SCHEMA,
+    ScoreOptions,
+    alignment_shift,
+    checked_numbers,
+    checked_options,
+)
 
 
 def attention_varlen(
@@ -58,45 +65,76 @@ def attention_varlen(
         As `pyimpl.attention`; ValueError also where the prefix sums do not start at 0, decrease, or
         do not end at the number of tokens.
     """
-    named = {"query": query, "key": key, "value": value}
+    named = check.under_autocast({"query": query, "key": key, "value": value})
+    query, key, value = named.values()
     check.check_floating(named, ("tokens", "heads", "head_dim"))
     by_head = {name: tensor.transpose(0, 1).unsqueeze(0) for name, tensor in named.items()}
     check.check_attended(by_head, enable_gqa)
-    cu_q = _prefix_sums("cu_seqlens_q", cu_seqlens_q, query.shape[0], "query")
-    cu_k = _prefix_sums("cu_seqlens_k", cu_seqlens_k, key.shape[0], "key")
-    if len(cu_q) != len(cu_k):
+    for name, given in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
+        check.check_integers(name, given)
+        if given.dim() != 1 or len(given) == 0:
+            raise ValueError(f"{name} must be [sequences + 1], not of shape {check.shape(given)}")
+    sequences = len(cu_seqlens_q) - 1
+    if len(cu_seqlens_k) - 1 != sequences:
         raise ValueError(
             "cu_seqlens_k must have the number of sequences of cu_seqlens_q, "
-            f"{len(cu_q) - 1}, not {len(cu_k) - 1}"
+            f"{sequences}, not {len(cu_seqlens_k) - 1}"
         )
     check.check_bool("return_lse", return_lse)
     check.check_one_of("causal_alignment", causal_alignment, Alignment)
     check.check_one_of("backend", backend, Backend)
     options = checked_options(
-        query, len(cu_q) - 1, query.shape[1],
+        query, sequences, query.shape[1],
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
-    if chosen(backend, query, value) == "triton":
-        from pyimpl.kernels.varlen import varlen
-
-        sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
-        out, lse = varlen(
-            query, key, value, sums_q, sums_k, options,
-            max_q_len=max((b - a for a, b in pairwise(cu_q)), default=0),
-            bottom_right=causal_alignment == "bottom-right",
-        )  # fmt: skip
-        lse = lse.transpose(0, 1)
-    else:
-        out, lse = _sliced(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
+    out, lse = _attention_varlen(
+        query, key, value, cu_seqlens_q, cu_seqlens_k, causal_alignment, backend, *options.flat()
+    )
     return (out, lse) if return_lse else out
+
+
+@torch.library.custom_op(
+    "pyimpl::attention_varlen",
+    mutates_args=(),
+    schema="(Tensor query, Tensor key, Tensor value, Tensor cu_seqlens_q, Tensor cu_seqlens_k, "
+    f"str causal_alignment, str backend, {SCHEMA}) -> (Tensor, Tensor)",
+)
+def _attention_varlen(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    causal_alignment: Alignment,
+    backend: Backend,
+    *flat: Any,
+) -> tuple[Tensor, Tensor]:
+    """The same of arguments that are checked but for the numbers in their tensors."""
+    cu_q = _prefix_sums("cu_seqlens_q", cu_seqlens_q, query.shape[0], "query")
+    cu_k = _prefix_sums("cu_seqlens_k", cu_seqlens_k, key.shape[0], "key")
+    options = checked_numbers(ScoreOptions(*flat), query.dtype)
+    if chosen(backend, query, value) != "triton":
+        return _sliced(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
+    from pyimpl.kernels.varlen import varlen
+
+    sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
+    return varlen(
+        query, key, value, sums_q, sums_k, options,
+        max_q_len=max((b - a for a, b in pairwise(cu_q)), default=0),
+        bottom_right=causal_alignment == "bottom-right",
+    )  # fmt: skip
+
+
+@_attention_varlen.register_fake
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    total_q, heads, _ = query.shape
+    out = query.new_empty(total_q, heads, value.shape[-1])
+    return out, query.new_empty(heads, total_q, dtype=compute_dtype(query.dtype))
 
 
 def _prefix_sums(name: str, given: Tensor, total: int, of: str) -> list[int]:
     """The prefix sums as plain numbers, checked."""
-    check.check_integers(name, given)
-    if given.dim() != 1 or len(given) == 0:
-        raise ValueError(f"{name} must be [sequences + 1], not of shape {check.shape(given)}")
     sums: list[int] = given.tolist()
     if sums[0] != 0 or sums[-1] != total or sums != sorted(sums):
         raise ValueError(

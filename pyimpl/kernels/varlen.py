@@ -231,7 +231,7 @@ def varlen(
     block_n: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Output in the dtype of `query` and natural log-sum-exp in float32, newly allocated:
-    `[total_q, heads, value_dim]` and `[total_q, heads]`.
+    `[total_q, heads, value_dim]` and `[heads, total_q]`.
 
     `query` `[total_q, heads, head_dim]`, `key` `[total_k, kv_heads, head_dim]`, `value` `[total_k,
     kv_heads, value_dim]`: the sequences one after another, of any strides; dtypes, head sizes and
@@ -257,10 +257,10 @@ def varlen(
         lengths = cu_seqlens_q.diff()
         max_q_len = max(0, int(lengths.max())) if len(lengths) else 0
     out = query.new_zeros(*query.shape[:-1], value.shape[-1])
-    lse = query.new_full(query.shape[:-1], -torch.inf, dtype=torch.float32)
+    lse = query.new_full((query.shape[1], query.shape[0]), -torch.inf, dtype=torch.float32)
     launch(
-        query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, options, max_q_len=max_q_len,
-        bottom_right=bottom_right, capability=capability(query.device), block_m=block_m,
-        block_n=block_n,
+        query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse.transpose(0, 1), options,
+        max_q_len=max_q_len, bottom_right=bottom_right, capability=capability(query.device),
+        block_m=block_m, block_n=block_n,
     ).run(query.device)  # fmt: skip
     return out, lse

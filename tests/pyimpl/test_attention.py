@@ -103,13 +103,6 @@ def test_inputs_with_a_negation_still_due(backend) -> None:
     assert torch.equal(negated, attention(Q, K, V, backend=backend))
 
 
-@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
-def test_autocast_has_no_effect(backend) -> None:
-    expected = attention(Q, K, V, backend=backend)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(attention(Q, K, V, backend=backend), expected)
-
-
 def test_inference_on_parameters() -> None:
     parameter = torch.nn.Parameter(Q.clone())
     with torch.no_grad():

@@ -1,0 +1,194 @@
+"""The public functions as citizens of PyTorch: operators with fakes, `torch.compile`, autocast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from attention_checks import inputs
+from torch import Tensor
+
+from pyimpl import attention, attention_decode, attention_varlen, merge_states
+from pyimpl._scores import SCHEMA, ScoreOptions
+
+BACKENDS = ["triton", "tiled", "reference"]
+Q, K, V, MASK = inputs((2, 2, 5, 7, 8, 6), torch.float32, masked=True, group=2)
+GENERATOR = torch.Generator().manual_seed(0)
+BIAS = torch.randn(1, 4, 5, 7, generator=GENERATOR)
+SLOPES, SINKS = torch.rand(2, 4, generator=GENERATOR)
+CU_Q, CU_K = torch.tensor([0, 2, 2, 5]), torch.tensor([0, 3, 4, 7])
+LENS, PAGES = torch.tensor([7, 4]), torch.tensor([[1, 0], [0, 9]])
+
+ATTENTION: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"is_causal": True, "causal_alignment": "bottom-right"},
+    "window": {"window": (2, 1), "softcap": 3.0},
+    "mask": {"attn_mask": MASK, "bias": BIAS},
+    "added": {"attn_mask": BIAS, "alibi_slopes": SLOPES, "sinks": SINKS, "scale": 0.3},
+    "bnhd": {"layout": "bnhd"},
+}
+
+
+def call(options: dict[str, Any]) -> Callable[..., Any]:
+    """`attention` of Q, K and V, laid out as the options say."""
+
+    def run(query: Tensor, key: Tensor, value: Tensor) -> Any:
+        if options.get("layout") == "bnhd":
+            query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+        return attention(query, key, value, enable_gqa=True, return_lse=True, **options)
+
+    return run
+
+
+def same(found: tuple[Tensor, ...], expected: tuple[Tensor, ...]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)
+        assert one.stride() == other.stride()
+
+
+def compiled(function: Callable[..., Any], *, dynamic: bool = False) -> Callable[..., Any]:
+    torch.compiler.reset()
+    return torch.compile(function, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_compiles_as_one_graph(name: str, backend: str) -> None:
+    function = call(ATTENTION[name] | {"backend": backend})
+    same(compiled(function)(Q, K, V), function(Q, K, V))
+
+
+def test_one_graph_serves_all_lengths() -> None:
+    graphs = 0
+
+    def count(graph: Any, example: Any) -> Any:
+        nonlocal graphs
+        graphs += 1
+        return graph.forward
+
+    function = call({"is_causal": True, "causal_alignment": "bottom-right", "backend": "tiled"})
+    torch.compiler.reset()
+    one = torch.compile(function, fullgraph=True, backend=count, dynamic=True)
+    for q_len, kv_len in ((5, 7), (3, 9), (4, 6)):
+        query, key, value, _ = inputs((2, 2, q_len, kv_len, 8, 6), torch.float32, group=2)
+        same(one(query, key, value), function(query, key, value))
+    assert graphs == 1
+
+
+def varlen(backend: str) -> Callable[[], Any]:
+    rows = [x[0].transpose(0, 1).contiguous() for x in (Q, K, V)]
+    return lambda: attention_varlen(
+        *rows, CU_Q, CU_K, is_causal=True, enable_gqa=True, alibi_slopes=SLOPES, sinks=SINKS,
+        return_lse=True, backend=backend,
+    )  # fmt: skip
+
+
+def decode(backend: str, paged: bool) -> Callable[[], Any]:
+    more = {"page_table": PAGES} if paged else {}
+    return lambda: attention_decode(
+        Q[:, :, :1], K, V, kv_lens=LENS, num_splits=2, enable_gqa=True, return_lse=True,
+        backend=backend, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_other_functions_compile_as_one_graph(backend: str) -> None:
+    for function in (varlen(backend), decode(backend, False), decode(backend, True)):
+        same(compiled(function)(), function())
+
+
+def test_merging_compiles_as_one_graph() -> None:
+    outs, lses = torch.randn(3, 2, 5, 4), torch.randn(3, 2, 5)
+    found = compiled(merge_states)(outs, lses)
+    for one, other in zip(found, merge_states(outs, lses), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_compiled_call_finds_bad_numbers_too() -> None:
+    bias = BIAS.clone()
+    bias[0, 1, 2, 3] = torch.nan
+    with pytest.raises(ValueError, match=r"^bias must hold numbers or −∞, and holds NaN"):
+        compiled(call({"bias": bias}))(Q, K, V)
+
+
+def dense(shape: tuple[int, ...], order: tuple[int, ...]) -> Tensor:
+    """Numbers of this shape whose axes lie in memory in this order."""
+    lying = torch.randn([shape[axis] for axis in order], generator=GENERATOR)
+    return lying.permute([order.index(axis) for axis in range(len(shape))])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "order", [(0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 1, 3), (3, 2, 1, 0), (1, 3, 0, 2)], ids=str
+)
+def test_opcheck_on_permuted_layouts(order: tuple[int, ...], backend: str) -> None:
+    query, key, value = (
+        dense(shape, order) for shape in ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6))
+    )
+    options = ScoreOptions(0.5, bias=dense((2, 4, 5, 7), order), right=1, shift=2, sinks=SINKS)
+    torch.library.opcheck(
+        torch.ops.pyimpl.attention.default, (query, key, value, backend, *options.flat())
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_opcheck_of_the_other_operators(backend: str) -> None:
+    flat = ScoreOptions(0.5, right=0, alibi_slopes=SLOPES[None]).flat()
+    rows = [x[0].transpose(0, 1) for x in (Q, K, V)]
+    for alignment in ("top-left", "bottom-right"):
+        torch.library.opcheck(
+            torch.ops.pyimpl.attention_varlen.default,
+            (*rows, CU_Q, CU_K, alignment, backend, *flat),
+        )
+    query = dense((2, 4, 5, 8), (0, 2, 1, 3))
+    for page_table in (None, PAGES):
+        torch.library.opcheck(
+            torch.ops.pyimpl.attention_decode.default,
+            (query, K, V, LENS, page_table, 2, backend, *flat),
+        )
+
+
+def test_the_schema_is_that_of_the_options() -> None:
+    names = [argument.split()[-1] for argument in SCHEMA.split(", ")]
+    assert names == list(ScoreOptions.__dataclass_fields__)
+
+
+def test_meta_tensors_give_shapes() -> None:
+    query, key, value = (x.to("meta") for x in (Q, K, V))
+    out, lse = attention(query, key, value, enable_gqa=True, return_lse=True)
+    assert (out.shape, lse.shape, out.device.type) == ((2, 4, 5, 6), (2, 4, 5), "meta")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_autocast_rounds_what_is_multiplied(dtype: torch.dtype, backend: str) -> None:
+    """As SDPA does, and float64 stays; the scores' bias is not rounded."""
+    lower = [x.to(dtype) for x in (Q, K, V)]
+    options = {"bias": BIAS, "backend": backend}
+    rows = [x[0].transpose(0, 1) for x in (Q, K, V)]
+    with torch.autocast("cpu", dtype=dtype):
+        found = call(options)(Q, K, V)
+        assert found[0].dtype == F.scaled_dot_product_attention(Q, Q, Q).dtype == dtype
+        packed = attention_varlen(*rows, CU_Q, CU_K, enable_gqa=True, backend=backend)
+        one = attention_decode(Q[:, :, :1], K, V, enable_gqa=True, backend=backend)
+        again = compiled(call(options))(Q, K, V)
+        if backend != "triton":
+            wide = attention(*(x.double() for x in (Q, K, V)), enable_gqa=True, backend=backend)
+            assert wide.dtype == torch.float64
+    same(found, call(options)(*lower))
+    same(again, found)
+    lower_rows = [x.to(dtype) for x in rows]
+    same((packed,), (attention_varlen(*lower_rows, CU_Q, CU_K, enable_gqa=True, backend=backend),))
+    same(
+        (one,),
+        (attention_decode(lower[0][:, :, :1], *lower[1:], enable_gqa=True, backend=backend),),
+    )
+
+
+def test_a_gradient_is_refused_when_compiled_too() -> None:
+    query = Q.clone().requires_grad_()
+    with pytest.raises(Exception, match="query requires a gradient"):
+        compiled(call({}))(query, K, V)

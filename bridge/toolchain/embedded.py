@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ import filelock
 
 from bridge.toolchain import lakefile, modules
 from bridge.toolchain.audit import Audit, look_at
+from bridge.toolchain.drivers import Drivers
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, ModuleResult, message_of
 from bridge.toolchain.modules import Module
@@ -23,8 +26,10 @@ from bridge.toolchain.store import Store
 # Called when a module begins (None) and when it is done.
 OnModule = Callable[[str, ModuleResult | None], None]
 
-# The embedded Lean has 2 GiB at most; a driver near that is replaced by a fresh one.
-_MEMORY_LIMIT = 1_700_000_000
+# Modules to build from which on several drivers share them: each is slow for its first 10 seconds,
+# until Node has compiled Lean's code.
+_SHARED_FROM = 20
+_MOST_DRIVERS = 4
 
 # An audit takes about a minute for a thousand declarations.
 AUDIT_LIMIT_S = 1200.0
@@ -63,7 +68,9 @@ class EmbeddedLean:
         self.folder = root / "build" / "lean"
         self.store = Store(self.folder)
         self.announce = announce
-        self._driver: LeanProcess | None = None
+        self._drivers = Drivers(
+            lambda: self._main_of("Bridge.Build", "Bridge.Build.main args", (), unsafe=True)
+        )
         self._options = ""
 
     # --- building ---------------------------------------------------------------------------------
@@ -110,26 +117,65 @@ class EmbeddedLean:
         return BuildResult(tuple(results), time.monotonic() - start)
 
     def _build(self, graph: Sequence[Module], on_module: OnModule | None) -> list[ModuleResult]:
+        """The results, in the order of the graph. Threads wait for the drivers; this one decides,
+        and alone changes the record."""
         state = self.store.load()
         results: dict[str, ModuleResult] = {}
         interfaces: dict[str, str] = {}
-        for number, module in enumerate(graph, 1):
-            if not all(name in interfaces for name in module.imports):
-                result = ModuleResult(module.name, False, skipped=True)
-            elif self._is_current(module, state, interfaces):
-                kept = state[module.name]["messages"]
-                shown = tuple(message_of(m, self._name(module)) for m in kept)
-                result = ModuleResult(module.name, True, reused=True, messages=shown)
-                interfaces[module.name] = state[module.name]["interface"]
-            else:
-                if on_module is not None:
-                    on_module(module.name, None)
-                self.store.forget(module.name, state)
-                result = self._build_one(module, state, interfaces)
-            results[module.name] = replace(result, number=number, total=len(graph))
+        numbers = {module.name: number for number, module in enumerate(graph, 1)}
+        waiting = list(graph)
+        building: dict[Future[tuple[list[dict[str, Any]], float]], Module] = {}
+
+        def finished(module: Module, result: ModuleResult) -> None:
+            result = replace(result, number=numbers[module.name], total=len(graph))
+            results[module.name] = result
             if on_module is not None:
-                on_module(module.name, results[module.name])
-        return list(results.values())
+                on_module(module.name, result)
+
+        at_once = self._at_once(graph, state)
+        with ThreadPoolExecutor(at_once) as threads:
+            try:
+                while waiting or building:
+                    # Imports come first: what is decided here may let a later one begin.
+                    for module in list(waiting):
+                        if not all(name in results for name in module.imports):
+                            continue
+                        if not all(name in interfaces for name in module.imports):
+                            finished(module, ModuleResult(module.name, False, skipped=True))
+                        elif self._is_current(module, state, interfaces):
+                            kept = state[module.name]["messages"]
+                            shown = tuple(message_of(m, self._name(module)) for m in kept)
+                            interfaces[module.name] = state[module.name]["interface"]
+                            finished(
+                                module, ModuleResult(module.name, True, reused=True, messages=shown)
+                            )
+                        elif len(building) < at_once:
+                            if on_module is not None:
+                                on_module(module.name, None)
+                            self.store.forget(module.name, state)
+                            building[threads.submit(self._elaborate, module)] = module
+                        else:
+                            continue
+                        waiting.remove(module)
+                    for done in wait(building, return_when=FIRST_COMPLETED).done:
+                        module = building.pop(done)
+                        finished(module, self._keep(module, *done.result(), state, interfaces))
+            except BaseException:
+                self._drivers.stop()
+                raise
+        return [results[module.name] for module in graph]
+
+    def _at_once(self, graph: Sequence[Module], state: dict[str, Any]) -> int:
+        """How many modules are built at the same time."""
+        known = {name: kept["interface"] for name, kept in state.items()}
+        stale = sum(
+            not all(name in known for name in module.imports)
+            or not self._is_current(module, state, known)
+            for module in graph
+        )
+        if self._resident or stale < _SHARED_FROM:
+            return 1
+        return min(_MOST_DRIVERS, os.cpu_count() or 1)
 
     def _is_current(
         self, module: Module, state: dict[str, Any], interfaces: dict[str, str]
@@ -140,43 +186,43 @@ class EmbeddedLean:
     def _key(self, module: Module, interfaces: dict[str, str]) -> str:
         return modules.build_key(module, f"{self.prepared.home.name} {self._options}", interfaces)
 
-    def _build_one(
-        self, module: Module, state: dict[str, Any], interfaces: dict[str, str]
-    ) -> ModuleResult:
-        """Build a module; if that goes well, add it to both."""
+    def _elaborate(self, module: Module) -> tuple[list[dict[str, Any]], float]:
+        """A driver's answers, and the seconds that it took."""
         start = time.monotonic()
         stock, runnable = self.stock(module.name), self.runnable(module.name)
-        driver = self._start()
-        driver.send(f"{module.name}\t{module.file}\t{stock}\t{runnable}\t{self._options}\n")
-        messages, declarations, shown = [], [], ""
-        for answer in driver.answers():
-            if "message" in answer:
-                messages.append(answer["message"])
-            elif "declaration" in answer:
-                declarations.append(answer)
-            elif "shown" in answer:
-                shown = answer["shown"]
-            elif "done" in answer:
-                break
-        if answer["problem"]:
-            text = {"severity": "error", "pos": {"line": 1, "column": 0}, "data": answer["problem"]}
+        answers = self._drivers.ask(
+            f"{module.name}\t{module.file}\t{stock}\t{runnable}\t{self._options}\n"
+        )
+        return answers, time.monotonic() - start
+
+    def _keep(
+        self,
+        module: Module,
+        answers: list[dict[str, Any]],
+        seconds: float,
+        state: dict[str, Any],
+        interfaces: dict[str, str],
+    ) -> ModuleResult:
+        """What the answers say; if all went well, the module is added to both."""
+        messages = [answer["message"] for answer in answers if "message" in answer]
+        last = answers[-1]
+        if last["problem"]:
+            text = {"severity": "error", "pos": {"line": 1, "column": 0}, "data": last["problem"]}
             messages.append(text)
-        if answer["ok"]:
+        if last["ok"]:
+            shown = "".join(answer["shown"] for answer in answers if "shown" in answer)
             interfaces[module.name] = modules.interface(module, shown, interfaces)
         # A file that was saved meanwhile is not what the key was taken of.
-        if answer["ok"] and modules.read_source(self.root, module.file) == module.text:
+        if last["ok"] and modules.read_source(self.root, module.file) == module.text:
             state[module.name] = {
                 "key": self._key(module, interfaces),
                 "interface": interfaces[module.name],
                 "messages": messages,
-                "declarations": declarations,
+                "declarations": [answer for answer in answers if "declaration" in answer],
             }
             self.store.save(state)
-        if driver.memory() > _MEMORY_LIMIT:
-            self.stop()
         said = tuple(message_of(m, self._name(module)) for m in messages)
-        seconds = time.monotonic() - start
-        return ModuleResult(module.name, answer["ok"], seconds=seconds, messages=said)
+        return ModuleResult(module.name, last["ok"], seconds=seconds, messages=said)
 
     def stock(self, name: str) -> Path:
         return self.store.stock(name)
@@ -215,25 +261,16 @@ class EmbeddedLean:
             self.stop()
 
     def memory(self) -> int:
-        """Resident memory of the driver in bytes, 0 if it does not run."""
-        return 0 if self._driver is None else self._driver.memory()
+        """Resident memory of the drivers in bytes, 0 if none runs."""
+        return self._drivers.memory()
 
     def stop(self) -> None:
-        """End the driver, if it runs."""
-        if self._driver is not None:
-            self._driver.__exit__(None, None, None)
-            self._driver = None
+        """End the drivers, if any run."""
+        self._drivers.stop()
 
     def warm(self) -> None:
-        """Start the driver ahead of the next build."""
-        self._start()
-
-    def _start(self) -> LeanProcess:
-        if self._driver is not None and self._driver.process.poll() is not None:
-            self.stop()
-        if self._driver is None:
-            self._driver = self._main_of("Bridge.Build", "Bridge.Build.main args", (), unsafe=True)
-        return self._driver
+        """Start a driver ahead of the next build."""
+        self._drivers.warm()
 
     def _main_of(
         self, module: str, call: str, arguments: Sequence[str], *, unsafe: bool = False

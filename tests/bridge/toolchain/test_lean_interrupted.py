@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import filelock
 import pytest
 
-from bridge.toolchain.embedded import EmbeddedLean
+from bridge.toolchain.embedded import _SHARED_FROM, EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
 
 Make = Callable[[dict[str, str]], EmbeddedLean]
@@ -99,6 +100,19 @@ def test_the_command(make_project: Make) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: nothing is shared")
+def test_an_interrupted_shared_build_leaves_no_process_behind(make_project: Make) -> None:
+    lean = make_project({f"Slow{n}": SLOW for n in range(_SHARED_FROM)})
+    process = start(lean, "build")
+    wait_for(lambda: len(children(process.pid)) >= 2)
+    drivers = children(process.pid)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    wait_for(lambda: all(gone(driver) for driver in drivers), 10)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project: Make) -> None:
     lean = make_project({"A": "def a := 1\n", "Slow": f"public import Small.A\n{SLOW}"})
     # The default arguments bind the loop's values; mypy cannot infer their types in a lambda.
@@ -153,15 +167,15 @@ def test_a_source_saved_during_its_build_is_built_again(
 ) -> None:
     lean = make_project({"A": "def a := 1\r\n"})
     source = lean.root / "Small" / "A.lean"
-    start_lean = lean._start
+    ask = lean._drivers.ask
 
-    def start_and_save() -> object:
+    def save_and_ask(request: str) -> list[dict[str, Any]]:
         source.write_text("module\ndef a := 2\n", "utf-8")
-        return start_lean()
+        return ask(request)
 
     with lean.resident():
         with monkeypatch.context() as patch:
-            patch.setattr(lean, "_start", start_and_save)
+            patch.setattr(lean._drivers, "ask", save_and_ask)
             assert lean.build(["Small.A"]).built == ("Small.A",)
         assert lean.build(["Small.A"]).built == ("Small.A",)
         assert lean.build(["Small.A"]).built == ()

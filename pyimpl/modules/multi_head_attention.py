@@ -1,0 +1,328 @@
+"""Multi-head attention with its projections, as a module.
+
+What was changed from the code of the founding document, and why: `docs/modules.md`.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from pyimpl import _arguments as check
+from pyimpl._arguments import Alignment, Window, compute_dtype
+from pyimpl._backends import Backend
+from pyimpl.attention import attention
+from pyimpl.modules import _conversion, _masks
+
+
+class MultiHeadAttention(nn.Module):
+    """(head₁ | … | headₕ) Wₒ + bₒ, where headᵢ is attention on Q Wqᵢ + bqᵢ, K Wkᵢ + bkᵢ and
+    V Wvᵢ + bvᵢ.
+
+    Between the projections it is `Attention.Spec.groupedQuery` (`Attention.Spec.multiHead`, where
+    num_kv_heads = num_heads), as `pyimpl.attention` computes it; the projections are
+    `torch.nn.Linear`. Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
+
+    Unlike `torch.nn.MultiheadAttention`, it has `batch_first` unless told otherwise, True in a mask
+    means "may attend", and it returns the output alone. `from_torch` and `to_torch` convert.
+
+    Args:
+        query_dim: width of the queries.
+        num_heads: heads of the queries.
+        key_dim, value_dim: widths of the keys and values; query_dim if None.
+        output_dim: width of the output; query_dim if None.
+        head_dim: width of one head of projected queries and keys; query_dim / num_heads if None.
+        value_head_dim: width of one head of projected values; head_dim if None.
+        num_kv_heads: heads of the keys and values, a number that divides num_heads; num_heads if
+            None. Query head h uses head h // (num_heads / num_kv_heads) of them.
+        bias: whether the four projections add a bias.
+        add_bias_kv: one more key and value, learned (`bias_k`, `bias_v`), after those of every
+            sequence; no mask hides them.
+        add_zero_attn: one more key and value, zero, which no mask hides: a sink of score 0.
+        dropout: 0.0 alone is accepted.
+        batch_first: the tensors are `[batch, length, width]`; otherwise `[length, batch, width]`.
+        device, dtype: of the parameters.
+
+    Raises:
+        TypeError, ValueError: an argument that is none of these.
+    """
+
+    bias_k: nn.Parameter | None
+    bias_v: nn.Parameter | None
+
+    def __init__(
+        self,
+        query_dim: int,
+        num_heads: int,
+        *,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        output_dim: int | None = None,
+        head_dim: int | None = None,
+        value_head_dim: int | None = None,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        dropout: float = 0.0,
+        batch_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.query_dim = _positive("query_dim", query_dim)
+        self.num_heads = _positive("num_heads", num_heads)
+        if head_dim is None and query_dim % num_heads:
+            raise ValueError(
+                f"query_dim must be a multiple of num_heads, {num_heads}, not {query_dim}, "
+                "unless head_dim is given"
+            )
+        self.key_dim = _positive("key_dim", key_dim, query_dim)
+        self.value_dim = _positive("value_dim", value_dim, query_dim)
+        self.output_dim = _positive("output_dim", output_dim, query_dim)
+        self.head_dim = _positive("head_dim", head_dim, query_dim // num_heads)
+        self.value_head_dim = _positive("value_head_dim", value_head_dim, self.head_dim)
+        self.num_kv_heads = _positive("num_kv_heads", num_kv_heads, num_heads)
+        if num_heads % self.num_kv_heads:
+            raise ValueError(
+                f"num_kv_heads must divide num_heads, {num_heads}, which {num_kv_heads} does not"
+            )
+        flags = {
+            "bias": bias,
+            "add_bias_kv": add_bias_kv,
+            "add_zero_attn": add_zero_attn,
+            "batch_first": batch_first,
+        }
+        for name, flag in flags.items():
+            check.check_bool(name, flag)
+        if isinstance(dropout, bool) or dropout != 0:
+            raise ValueError(f"dropout must be 0.0, not {check.said(dropout)}: there is no dropout")
+        self.add_zero_attn = add_zero_attn
+        self.batch_first = batch_first
+        if dtype is not None and dtype not in check.DTYPES:
+            raise TypeError(
+                f"dtype must be float64, float32, float16 or bfloat16, not {check.said(dtype)}"
+            )
+
+        def linear(inside: int, outside: int) -> nn.Linear:
+            return nn.Linear(inside, outside, bias=bias, device=device, dtype=dtype)
+
+        keys, values = self.num_kv_heads * self.head_dim, self.num_kv_heads * self.value_head_dim
+        self.q_proj = linear(query_dim, num_heads * self.head_dim)
+        self.k_proj = linear(self.key_dim, keys)
+        self.v_proj = linear(self.value_dim, values)
+        self.out_proj = linear(num_heads * self.value_head_dim, self.output_dim)
+        for name, width in (("bias_k", keys), ("bias_v", values)):
+            one = torch.empty(1, 1, width, device=device, dtype=dtype) if add_bias_kv else None
+            self.register_parameter(name, None if one is None else nn.Parameter(one))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights uniform after Glorot and Bengio (Xavier), biases 0, `bias_k` and `bias_v` normal
+        after the same."""
+        for linear in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
+            nn.init.xavier_uniform_(linear.weight)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+        for added in (self.bias_k, self.bias_v):
+            if added is not None:
+                nn.init.xavier_normal_(added)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        attn_mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+        is_causal: bool = False,
+        causal_alignment: Alignment = "top-left",
+        window: Window = (None, None),
+        softcap: float | None = None,
+        alibi_slopes: Tensor | None = None,
+        sinks: Tensor | None = None,
+        scale: float | None = None,
+        backend: Backend = "auto",
+    ) -> Tensor:
+        """The output `[batch, q_len, output_dim]`, `[q_len, batch, output_dim]` without
+        `batch_first`, or, for unbatched inputs, `[q_len, output_dim]`.
+
+        Args:
+            query: `[batch, q_len, query_dim]` (`[q_len, batch, query_dim]` without `batch_first`)
+                or `[q_len, query_dim]`, of the dtype and device of the module.
+            key: as many dimensions, kv_len for q_len and key_dim for query_dim; query if None.
+            value: likewise, value_dim for query_dim; key if None.
+            attn_mask: boolean, True = may attend, or floating, added to the scores after they are
+                scaled; broadcastable to `[q_len, kv_len]` or `[batch, num_heads, q_len, kv_len]`,
+                or `[batch · num_heads, q_len, kv_len]`. What `add_bias_kv` and `add_zero_attn` add
+                is not part of kv_len.
+            key_mask: `[batch, kv_len]` (`[kv_len]` for unbatched inputs), boolean, True = may be
+                attended to, or floating, added likewise. Both masks, causality and the window apply
+                together.
+            is_causal, causal_alignment, window, softcap, scale, backend: as for
+                `pyimpl.attention`, positions being those of query and key.
+            alibi_slopes: as for `pyimpl.attention`; not with `add_bias_kv`, whose key has no
+                position.
+            sinks: as for `pyimpl.attention`.
+
+        A query that may attend to no key gets 0 from every head, so the output is the bias of
+        `out_proj`. With `add_bias_kv`, causality and windows are made into a mask of q_len × kv_len
+        booleans.
+
+        Raises:
+            TypeError, ValueError: as `pyimpl.attention` does; it calls a floating mask bias if
+                there is a boolean one.
+            NotImplementedError: gradients are asked for, which the parameters do until
+                `requires_grad_(False)` unless under `torch.no_grad()`; there are none yet.
+        """
+        key = query if key is None else key
+        value = key if value is None else value
+        batched = self._check_inputs(query, key, value)
+        q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
+        if not batched:
+            q, k, v = q[None], k[None], v[None]
+        elif not self.batch_first:
+            q, k, v = q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1)
+        sizes = (q.shape[0], self.num_heads, q.shape[1], k.shape[1])
+        masks: list[Tensor] = []
+        if attn_mask is not None:
+            masks.append(_masks.checked_attn_mask(attn_mask, q, sizes))
+        if key_mask is not None:
+            masks.append(_masks.checked_key_mask(key_mask, q, sizes, batched=batched))
+        if self.bias_k is not None and self.bias_v is not None:
+            if alibi_slopes is not None:
+                raise ValueError(
+                    "alibi_slopes must be None with add_bias_kv: the key that it adds has no "
+                    "position"
+                )
+            positions = _masks.window_mask(sizes, is_causal, causal_alignment, window, q.device)
+            masks += [] if positions is None else [positions]
+            is_causal, window = False, (None, None)
+            k, v = _appended(k, self.bias_k), _appended(v, self.bias_v)
+        visible, bias = _masks.combined(masks, q.dtype)
+        if self.bias_k is not None:
+            visible, bias = _masks.widened(visible), _masks.widened(bias)
+        # Alone it keeps the name under which it may be refused.
+        visible, bias = (bias, None) if visible is None else (visible, bias)
+        try:
+            heads = attention(
+                q.unflatten(-1, (self.num_heads, self.head_dim)),
+                k.unflatten(-1, (self.num_kv_heads, self.head_dim)),
+                v.unflatten(-1, (self.num_kv_heads, self.value_head_dim)),
+                attn_mask=visible, bias=bias, is_causal=is_causal,
+                causal_alignment=causal_alignment, window=window, softcap=softcap,
+                alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q), scale=scale,
+                enable_gqa=True, layout="bnhd", backend=backend,
+            )  # fmt: skip
+        except NotImplementedError as error:
+            raise NotImplementedError(
+                f"{error}; the parameters of a module require gradients until requires_grad_(False)"
+            ) from error
+        assert isinstance(heads, Tensor)
+        out = heads.flatten(-2)
+        if not batched:
+            out = out[0]
+        elif not self.batch_first:
+            out = out.transpose(0, 1)
+        return self.out_proj(out)  # type: ignore[no-any-return]
+
+    def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
+        """Whether there is a batch; raises TypeError or ValueError for what the projections cannot
+        take."""
+        order: tuple[str, ...] = ("batch", "length") if self.batch_first else ("length", "batch")
+        if isinstance(query, Tensor) and query.dim() == 2:
+            order = ("length",)
+        weight = self.q_proj.weight
+        for name, given in (("query", query), ("key", key), ("value", value)):
+            width = getattr(self, f"{name}_dim")
+            check.check_floating({name: given}, (*order, f"{name}_dim"))
+            if given.shape[-1] != width:
+                raise ValueError(
+                    f"the last dimension of {name} must be {name}_dim, {width}, not "
+                    f"{given.shape[-1]}"
+                )
+            if given.device != weight.device:
+                raise ValueError(
+                    f"{name} must be on the device of the module, {weight.device}, not on "
+                    f"{given.device}"
+                )
+            # Under autocast the projections take all dtypes but float64, and give one.
+            cast = torch.is_autocast_enabled(given.device.type)
+            cast = cast and torch.float64 not in (given.dtype, weight.dtype)
+            if given.dtype != weight.dtype and not cast:
+                raise TypeError(
+                    f"{name} must have the dtype of the module, {weight.dtype}, not {given.dtype}"
+                )
+        # Before a key is added, after which the sentence would count it.
+        for name, given, first, other in (
+            ("key", key, "query", query),
+            ("value", value, "key", key),
+        ):
+            for dim, what in enumerate(order):
+                if given.shape[dim] != other.shape[dim] and (what == "batch" or name == "value"):
+                    raise ValueError(
+                        f"{name} must have the {what} of {first}, {other.shape[dim]}, not "
+                        f"{given.shape[dim]}"
+                    )
+        return len(order) == 2
+
+    def _sinks(self, sinks: Tensor | None, q: Tensor) -> Tensor | None:
+        """The sinks, with that of `add_zero_attn`: the score of a zero key is 0, its value adds
+        nothing, and two sinks are one whose exponential is the sum of theirs."""
+        if not self.add_zero_attn:
+            return sinks
+        zero = q.new_zeros(self.num_heads, dtype=compute_dtype(q.dtype))
+        if sinks is None:
+            return zero
+        sinks = check.check_per_head("sinks", sinks, q, [[self.num_heads]])
+        return torch.logaddexp(sinks.to(zero.dtype), zero)
+
+    def extra_repr(self) -> str:
+        """The sizes and options that the projections do not show."""
+        said = f"num_heads={self.num_heads}"
+        if self.num_kv_heads != self.num_heads:
+            said += f", num_kv_heads={self.num_kv_heads}"
+        for name in ("add_zero_attn", "batch_first"):
+            said += f", {name}={getattr(self, name)}"
+        return f"{said}, add_bias_kv={self.bias_k is not None}"
+
+    @classmethod
+    def from_torch(cls, module: nn.MultiheadAttention) -> Self:
+        """A module with copies of the parameters, and the mode, of a `torch.nn.MultiheadAttention`,
+        whose outputs it equals (`docs/modules.md` has the exceptions).
+
+        Raises:
+            TypeError: `module` is something else.
+            ValueError: `module` drops weights out: its dropout is not 0 and it is not in eval mode.
+        """
+        return _conversion.from_torch(cls, module)
+
+    def to_torch(self) -> nn.MultiheadAttention:
+        """A `torch.nn.MultiheadAttention` with copies of the parameters, and the mode, of this one.
+
+        A parameter of which it holds three in one requires a gradient if one of them does.
+
+        Raises:
+            ValueError: it cannot hold this module's widths or heads.
+        """
+        return _conversion.to_torch(self)
+
+
+def _positive(name: str, given: int | None, default: int | None = None) -> int:
+    """`given`, or the default; raises TypeError or ValueError unless it is a whole number from 1
+    on."""
+    number = default if given is None else given
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{name} must be a whole number, not {check.said(number)}")
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, not {number}")
+    return number
+
+
+def _appended(projected: Tensor, added: Tensor) -> Tensor:
+    """`[batch, length, width]` with one more row, the same in every sequence."""
+    row = added.to(projected.dtype).expand(projected.shape[0], 1, -1)
+    return torch.cat((projected, row), dim=1)

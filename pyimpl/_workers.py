@@ -27,10 +27,10 @@ def for_each(items: Sequence[T], work: Callable[[T], None], *, threads: bool) ->
     (`torch.get_num_threads()`), without autograd.
 
     Returns when all are done; an exception of one is raised here. Runs them in turn, on this
-    thread, unless `threads`, and where there is one item or one thread, or a compiler is tracing.
+    thread, unless `threads`, and where there is one item or one thread.
     """
     count = min(torch.get_num_threads(), len(items))
-    if not threads or count < 2 or torch.compiler.is_compiling():
+    if not threads or count < 2:
         with torch.no_grad():
             for item in items:
                 work(item)

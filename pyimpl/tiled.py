@@ -2,9 +2,9 @@
 `pyimpl.tile_bounds`.
 
 For each tile of queries it goes over the tiles of keys and divides once at the end, so the memory
-beyond inputs and outputs is that of one tile of scores for each thread. Tiles of keys that no query
-of the tile sees are not visited; those that all of them see in full are taken without mask code.
-Runs on any device.
+beyond inputs and outputs is that of a few tiles of scores for each thread. Tiles of keys that no
+query of the tile sees are not visited; those that all of them see in full are taken without mask
+code. Runs on any device.
 Source: Dao 2023, algorithm 1 and section 3.1.
 
 The states are those of `pyimpl.state`, changed in place (`_Running`). Base 2, as in the kernels:
@@ -16,6 +16,7 @@ processors; its exp2 does not.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ LN2 = math.log(2.0)
 # Scores in one tile, all its heads together: few enough to stay in a core's cache, many enough to
 # be worth an operation of PyTorch. This, the block sizes and THREADS_FROM are chosen by measurement
 # (bench/cpu.py).
-TILE_SCORES = 1 << 19
+TILE_SCORES = 1 << 20
 # Scores, all together, from which on threads take tiles of their own.
 THREADS_FROM = 1 << 20
 
@@ -110,7 +111,8 @@ def flash(
         )
     # Under causality the last tiles have the most keys; started first, they do not finish last.
     tiles = [(part, t) for t in reversed(range(query_tiles)) for part in parts]
-    for_each(tiles, lambda tile: tile[0].query_tile(tile[1]), threads=threads)
+    scratch = _Scratch(k)
+    for_each(tiles, lambda tile: tile[0].query_tile(tile[1], scratch), threads=threads)
     return out, lse
 
 
@@ -173,7 +175,11 @@ def _part_of(
 @dataclass
 class _Running:
     """`Attention.Spec.Online.State`, changed in place: m (base 2) and l `[..., n, 1]`, o `[..., n,
-    value_dim]`."""
+    value_dim]`.
+
+    For m = none stands the least finite number: no score is below it, and a difference of two m is
+    no NaN. That a query has seen no unmasked key is told by l = 0 alone.
+    """
 
     m: Tensor
     l: Tensor
@@ -183,18 +189,16 @@ class _Running:
         """`Attention.Spec.Online.stepBlock` for `scores` `[..., n, k]` in base 2, which are
         overwritten, and `values` `[..., k, value_dim]`."""
         m = torch.maximum(self.m, scores.amax(dim=-1, keepdim=True))
-        # exp2(s − m) has to be 0, not NaN, where both are −∞: no unmasked key so far.
-        finite = m.clamp_min(torch.finfo(m.dtype).min)
-        alpha = torch.exp2(self.m - finite)
-        p = scores.sub_(finite).exp2_()
+        alpha = torch.exp2(self.m - m)
+        p = scores.sub_(m).exp2_()
         self.l = torch.addcmul(p.sum(dim=-1, keepdim=True), alpha, self.l)
         self.o.mul_(alpha).baddbmm_(p, values)
         self.m = m
 
     def finish(self) -> tuple[Tensor, Tensor]:
         """(o / l, natural log-sum-exp), 0 and −∞ for a query without an unmasked key."""
-        l = torch.where(torch.isneginf(self.m), 1.0, self.l)
-        return self.o.div_(l), (self.m * LN2 + torch.log(l)).squeeze(-1)
+        lse = (self.m * LN2 + torch.log(self.l)).squeeze(-1)
+        return self.o.div_(self.l.masked_fill_(self.l == 0, 1.0)), lse
 
 
 class _Tile(NamedTuple):
@@ -211,6 +215,33 @@ class _Tile(NamedTuple):
 def _on_cpu(tensor: Tensor) -> bool:
     """Looking at a number of it waits for no other device."""
     return tensor.device.type == "cpu"
+
+
+class _Scratch(threading.local):
+    """What a thread keeps from tile to tile: memory for the scores of one, of the kind of `like`,
+    which the system would otherwise give, clear and take back each time; and what hides the pairs
+    outside of the window, which is alike for many tiles."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.memory = like.new_empty(0)
+        self.outside: dict[tuple[int, ...], Tensor] = {}
+
+    def of(self, *shape: int) -> Tensor:
+        """Uninitialised memory of this shape."""
+        size = math.prod(shape)
+        if self.memory.numel() < size:
+            self.memory = self.memory.new_empty(size)
+        return self.memory[:size].view(shape)
+
+    def beyond(self, side: int, rows: int, keys: int, diagonal: int) -> Tensor:
+        """−∞ above (side 1) or below (side −1) this diagonal of `[rows, keys]`, else 0."""
+        key = (side, rows, keys, diagonal)
+        if key not in self.outside:
+            if len(self.outside) == 4:
+                self.outside.clear()
+            hidden = self.memory.new_full((rows, keys), -torch.inf)
+            self.outside[key] = hidden.triu_(diagonal) if side > 0 else hidden.tril_(diagonal)
+        return self.outside[key]
 
 
 class _Heads:
@@ -236,13 +267,15 @@ class _Heads:
         self.query, self.options, self.bounds = query, options, bounds
         self.batch, self.heads = query.shape[:2]
         self.k, self.v = key.flatten(0, 1), value.flatten(0, 1)
+        self.keys_t = self.k.transpose(-1, -2)
         self.out, self.lse = out, lse
         # softcap needs s / cap, everything else s·log₂e: either is one factor on the queries.
+        self.modified = options.softcap is not None or options.alibi_slopes is not None
         self.factor = options.scale * LOG2E
         if options.softcap is not None:
             self.factor = options.scale / options.softcap
 
-    def query_tile(self, t: int) -> None:
+    def query_tile(self, t: int, scratch: _Scratch) -> None:
         """Write the output and log-sum-exp of the queries of tile `t`."""
         with _without_autocast(self.query.device):
             bounds = self.bounds
@@ -252,8 +285,6 @@ class _Heads:
             q = q.reshape(self.k.shape[0], -1, self.k.shape[-1])
             visited, unmasked = bounds.visited_tiles(t), bounds.unmasked_tiles(t)
             first_key, stop_key = bounds.first_key(t), bounds.stop_key(t)
-            keys = max(0, min(bounds.block_n, stop_key - first_key))
-            scratch = q.new_empty(q.shape[0] * q.shape[1] * keys)
             for u in range(visited.first, visited.stop):
                 # Keys of the tile that the bounds hide from all of its queries are left out.
                 first = max(u * bounds.block_n, first_key)
@@ -262,10 +293,12 @@ class _Heads:
                 hidden = self.hidden(tile)
                 if hidden is not None and _on_cpu(hidden) and bool(hidden.all()):
                     continue
-                scores = scratch[: q.shape[0] * q.shape[1] * (last - first)]
-                scores = scores.view(q.shape[0], q.shape[1], last - first)
-                torch.bmm(q, self.k[:, first:last].transpose(-1, -2), out=scores)
-                state.step_block(scores, self.changed(scores, tile, hidden))
+                scores = scratch.of(q.shape[0], q.shape[1], last - first)
+                torch.bmm(q, self.keys_t[:, :, first:last], out=scores)
+                values = self.v[:, first:last]
+                if tile.masked or hidden is not None or self.modified:
+                    values = self.changed(scores, values, tile, hidden, scratch)
+                state.step_block(scores, values)
             o, l = state.finish()
             self.out[:, :, start:stop] = o.view(self.batch, self.heads, stop - start, -1)
             self.lse[:, :, start:stop] = l.view(self.batch, self.heads, stop - start)
@@ -273,11 +306,13 @@ class _Heads:
     def start(self, rows: int) -> _Running:
         """The state before any key: `Spec.Online.empty`, with sinks `Spec.sinkState`."""
         shape = (self.batch, self.heads, rows, 1)
-        m = self.k.new_full(shape, -torch.inf)
+        least = torch.finfo(self.k.dtype).min
+        m = self.k.new_full(shape, least)
         if self.options.sinks is not None:
-            m = (self.options.sinks.to(m.dtype) * LOG2E).view(1, -1, 1, 1).expand(shape)
+            sinks = (self.options.sinks.to(m.dtype) * LOG2E).clamp_min(least)
+            m = sinks.view(1, -1, 1, 1).expand(shape)
         m = m.reshape(self.k.shape[0], -1, 1)
-        l = torch.isneginf(m).logical_not().to(m.dtype)
+        l = (m > least).to(m.dtype)
         return _Running(m, l, m.new_zeros(*m.shape[:2], self.v.shape[-1]))
 
     def hidden(self, tile: _Tile) -> Tensor | None:
@@ -298,11 +333,17 @@ class _Heads:
                 hidden = hidden | (distance < -self.options.right)
         return hidden
 
-    def changed(self, scores: Tensor, tile: _Tile, hidden: Tensor | None) -> Tensor:
+    def changed(
+        self,
+        scores: Tensor,
+        values: Tensor,
+        tile: _Tile,
+        hidden: Tensor | None,
+        scratch: _Scratch,
+    ) -> Tensor:
         """Change the scores of a tile as the options say, in place and to base 2, and return the
         values of its keys."""
         options = self.options
-        values = self.v[:, tile.first : tile.last]
         by_head = scores.view(self.batch, self.heads, tile.stop - tile.start, scores.shape[-1])
         if options.softcap is not None:
             by_head.tanh_().mul_(options.softcap * LOG2E)
@@ -313,7 +354,7 @@ class _Heads:
             bias = options.bias[..., tile.start : tile.stop, tile.first : tile.last]
             by_head.add_(bias.to(scores.dtype), alpha=LOG2E)
         if hidden is None and tile.masked:
-            self.hide_outside(by_head, tile)
+            self.hide_outside(by_head, tile, scratch)
         if hidden is None or (_on_cpu(hidden) and not bool(hidden.any())):
             return values
         by_head.masked_fill_(hidden, -torch.inf)
@@ -328,7 +369,7 @@ class _Heads:
         places = torch.arange(tile.start, tile.stop, device=device) + self.options.shift
         return places.unsqueeze(-1) - torch.arange(tile.first, tile.last, device=device)
 
-    def hide_outside(self, scores: Tensor, tile: _Tile) -> None:
+    def hide_outside(self, scores: Tensor, tile: _Tile, scratch: _Scratch) -> None:
         """−∞ for the pairs of a tile that the window hides.
 
         Writing 0 first silences NaN, and adding −∞ then is faster than `masked_fill_`.
@@ -336,8 +377,7 @@ class _Heads:
         left, right = self.options.left, self.options.right
         place = tile.start + self.options.shift - tile.first
         rows, keys = scores.shape[-2:]
-        hidden = scores.new_full((rows, keys), -torch.inf)
         if right is not None and keys - 1 > place + right:
-            scores.tril_(place + right).add_(hidden.triu(place + right + 1))
+            scores.tril_(place + right).add_(scratch.beyond(1, rows, keys, place + right + 1))
         if left is not None and place + rows - 1 > left:
-            scores.triu_(place - left).add_(hidden.tril(place - left - 1))
+            scores.triu_(place - left).add_(scratch.beyond(-1, rows, keys, place - left - 1))

@@ -185,7 +185,7 @@ def compare(
         assert torch.equal(torch.isneginf(ours[1]), empty)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(calls(), st.sampled_from(BACKENDS))
 def test_drawn_calls(
     call: tuple[tuple[Tensor, Tensor, Tensor], list[Options]], backend: str

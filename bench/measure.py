@@ -97,7 +97,6 @@ class Bench:
         too_late = "the limit of time was reached"
         if self.now() >= end:
             return _measured(case, [Result(name, "not run", too_late) for name in names])
-        self._tidy()
         try:
             inputs = make_inputs(case, self.device)
             check = Check(inputs)
@@ -119,7 +118,7 @@ class Bench:
                 our_samples += samples
             results.append(result)
             del runner
-            self._tidy()
+            self._tidy(result)
         if ours is not None and our_result.status == "timed":
             if not our_samples:
                 our_result, our_samples = self._timed(
@@ -184,9 +183,10 @@ class Bench:
             share_of_copy=None if copy is None else moved / copy.per_second,
         )
 
-    def _tidy(self) -> None:
+    def _tidy(self, result: Result) -> None:
         """Memory that a peer held is there for the next."""
-        gc.collect()
+        if result.status == "out of memory":
+            gc.collect()  # takes seconds, where a compiler is loaded
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 

@@ -8,9 +8,10 @@ to return is measured too (`Sample.issue`).
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -97,15 +98,28 @@ def in_turns(
     """Rounds of one sample each, so that a change of clock speed or load meets all: `rounds` of
     them, fewer once `seconds` have passed, but at least `MIN_ROUNDS` unless fewer are asked for.
 
-    One call of each before, to warm up, is not counted.
+    One call of each before, to warm up, is not counted. Python collects no garbage meanwhile: with
+    a compiler loaded that takes seconds, which would fall into some call.
     """
     end = now() + seconds
-    for runner in runners:
-        clock(runner)
     found: list[tuple[Sample, ...]] = []
-    while len(found) < min(rounds, MIN_ROUNDS) or (len(found) < rounds and now() < end):
-        found.append(tuple(clock(runner) for runner in runners))
+    with _no_collection():
+        for runner in runners:
+            clock(runner)
+        while len(found) < min(rounds, MIN_ROUNDS) or (len(found) < rounds and now() < end):
+            found.append(tuple(clock(runner) for runner in runners))
     return found
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(frozen=True)

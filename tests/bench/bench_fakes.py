@@ -51,13 +51,14 @@ def raising(error: Exception) -> Peer:
 
 class FakeClock:
     """Says that calls take these numbers of seconds, one after the other, and counts them; `time`
-    goes on by as much."""
+    goes on by as much. run: make the calls, too."""
 
-    def __init__(self, seconds: list[float]) -> None:
-        self.seconds, self.time, self.calls = seconds, 0.0, 0
+    def __init__(self, seconds: list[float], run: bool = True) -> None:
+        self.seconds, self.run, self.time, self.calls = seconds, run, 0.0, 0
 
     def __call__(self, runner: Runner) -> Sample:
-        runner.run()
+        if self.run:
+            runner.run()
         seconds = self.seconds[self.calls % len(self.seconds)]
         self.calls += 1
         self.time += seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,6 +37,14 @@ def test_rounds_end_with_the_time_but_are_enough_for_a_median(
 ) -> None:
     clock = FakeClock([1.0])
     assert len(in_turns(clock, [Runner(lambda: NOTHING)], rounds, seconds, clock.now)) == expected
+
+
+def test_python_collects_no_garbage_while_calls_are_timed() -> None:
+    enabled: list[bool] = []
+    runner = Runner(lambda: (enabled.append(gc.isenabled()), NOTHING)[1])
+    in_turns(FakeClock([1.0]), [runner], 1, 1.0)
+    assert enabled == [False, False]
+    assert gc.isenabled()
 
 
 def test_the_context_is_entered_before_the_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +93,7 @@ def test_the_cpu_has_a_wall_clock() -> None:
 
 
 def test_the_rate_of_matrix_products_is_that_of_the_fastest() -> None:
-    rate = matmul_rate(FakeClock([9.0, 2.0, 0.5, 1.0]), torch.float32, CPU)
+    rate = matmul_rate(FakeClock([9.0, 2.0, 0.5, 1.0], run=False), torch.float32, CPU)
     assert rate.dtype == "float32"
     assert rate.per_second == 2 * 2048**3 / 0.5
     assert rate.ms == 500.0
@@ -93,10 +102,10 @@ def test_the_rate_of_matrix_products_is_that_of_the_fastest() -> None:
 
 def test_float32_says_when_tf32_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "high")
-    rate = matmul_rate(FakeClock([3.0]), torch.float32, CPU)
+    rate = matmul_rate(FakeClock([3.0], run=False), torch.float32, CPU)
     assert rate.detail.endswith("precision 'high': TF32 may be used")
 
 
 def test_the_rate_of_copying_counts_what_is_read_and_what_is_written() -> None:
-    rate = copy_rate(FakeClock([3.0]), CPU)
+    rate = copy_rate(FakeClock([3.0], run=False), CPU)
     assert rate.per_second == 2 * 2**28 / 3.0

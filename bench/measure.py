@@ -106,19 +106,26 @@ class Bench:
             return _measured(case, [Result(name, status, reason) for name in names])
         ours, our_result = self._prepared(OURS, self.ours, inputs, check)
         our_samples: list[Sample] = []
-        results: list[Result] = []
-        for index, (name, peer) in enumerate(self.peers.items()):
+        results: dict[str, Result] = {}
+        runners: dict[str, Runner] = {}
+        for name, peer in self.peers.items():
             if self.now() >= end:
-                results.append(Result(name, "not run", too_late))
+                results[name] = Result(name, "not run", too_late)
                 continue
-            runner, result = self._prepared(name, peer, inputs, check)
+            runner, results[name] = self._prepared(name, peer, inputs, check)
             if runner is not None:
-                for_it = (share_end - self.now()) / (len(self.peers) - index)
-                result, samples = self._timed(result, ours, runner, case, for_it)
-                our_samples += samples
-            results.append(result)
-            del runner
-            self._tidy(result)
+                runners[name] = runner
+            self._tidy(results[name])
+        while runners:
+            for_it = (share_end - self.now()) / len(runners)
+            name = next(iter(runners))
+            runner = runners.pop(name)
+            if self.now() >= end:
+                results[name] = replace(results[name], status="not run", reason=too_late)
+                continue
+            results[name], samples = self._timed(results[name], ours, runner, case, for_it)
+            our_samples += samples
+            self._tidy(results[name])
         if ours is not None and our_result.status == "timed":
             if not our_samples:
                 our_result, our_samples = self._timed(
@@ -126,7 +133,7 @@ class Bench:
                 )
             if our_samples:
                 our_result = self._with_times(our_result, case, our_samples)
-        return _measured(case, [our_result, *results])
+        return _measured(case, [our_result, *results.values()])
 
     def _prepared(
         self, name: str, peer: Peer, inputs: Inputs, check: Check

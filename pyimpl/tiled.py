@@ -35,7 +35,7 @@ LOG2E = 1.0 / math.log(2.0)
 LN2 = math.log(2.0)
 # Scores in one tile, all its heads together: few enough to stay in a core's cache, many enough to
 # be worth an operation of PyTorch. This, the block sizes and THREADS_FROM are chosen by measurement
-# (bench/cpu.py).
+# (`python -m bench`).
 TILE_SCORES = 1 << 20
 # Scores, all together, from which on threads take tiles of their own.
 THREADS_FROM = 1 << 20

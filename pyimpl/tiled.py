@@ -127,7 +127,7 @@ def _blocks(
         # Of the tiles that a bound cuts through, less is masked when they are short.
         block_m = 512 >> sum(bound is not None for bound in (options.left, options.right))
     if block_n is None:
-        block_n = max(512, TILE_SCORES // 64 // max(min(block_m, q_len), 1))
+        block_n = max(512, TILE_SCORES // 16 // max(min(block_m, q_len), 1))
     return block_m, block_n
 
 

@@ -312,6 +312,17 @@ def check_scale(scale: object, dtype: torch.dtype) -> None:
         raise ValueError(f"scale must be finite in {wide}, times log₂e too, not {number}")
 
 
+def is_whole(given: object) -> bool:
+    """Whether it is a whole number: Python's, NumPy's, or one that `torch.export` stands for."""
+    return isinstance(given, numbers.Integral | torch.SymInt) and not isinstance(given, bool)
+
+
+def whole(number: Any) -> int:
+    """A number that `is_whole` as an int; what `torch.export` stands for as it is."""
+    symbolic: bool = isinstance(number, torch.SymInt)
+    return number if symbolic else int(number)
+
+
 def check_window(window: object) -> None:
     """Raises TypeError or ValueError unless `window` is a pair of whole numbers from 0 on, or None
     for no bound."""
@@ -320,7 +331,7 @@ def check_window(window: object) -> None:
     for side, bound in zip(("left", "right"), window, strict=True):
         if bound is None:
             continue
-        if isinstance(bound, bool) or not isinstance(bound, numbers.Integral):
+        if not is_whole(bound):
             raise TypeError(
                 f"the {side} of window must be a whole number or None, not {said(bound)}"
             )
@@ -330,9 +341,9 @@ def check_window(window: object) -> None:
             )
 
 
-def check_dropout(dropout_p: object) -> None:
+def check_dropout(dropout_p: object, name: str = "dropout_p") -> None:
     """Raises TypeError or ValueError unless `dropout_p` is 0."""
     if isinstance(dropout_p, bool) or not isinstance(dropout_p, numbers.Real):
-        raise TypeError(f"dropout_p must be 0.0, not {said(dropout_p)}")
+        raise TypeError(f"{name} must be 0.0, not {said(dropout_p)}")
     if dropout_p != 0:
-        raise ValueError(f"dropout_p must be 0.0, not {said(dropout_p)}: there is no dropout")
+        raise ValueError(f"{name} must be 0.0, not {said(dropout_p)}: there is no dropout")

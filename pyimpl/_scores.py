@@ -93,7 +93,7 @@ def checked_options(
     if sinks is not None:
         sinks = check.check_per_head("sinks", sinks, query, [[heads]])
     # A bound beyond any length hides nothing.
-    left, right = (None if n is None or n >= NO_BOUND else int(n) for n in window)
+    left, right = (None if n is None or n >= NO_BOUND else check.whole(n) for n in window)
     return ScoreOptions(
         scale=factor,
         softcap=None if softcap is None else float(softcap),

@@ -66,12 +66,21 @@ def _workers(size: int) -> ThreadPoolExecutor:
     global _pool, _size
     with _lock:
         if _pool is None or _size != size:
-            _pool, _size = ThreadPoolExecutor(size, "pyimpl", _compute_alone), size
+            pool = ThreadPoolExecutor(size, "pyimpl", _compute_alone)
             started = threading.Barrier(size)
-            for done in [_pool.submit(started.wait) for _ in range(size)]:
-                done.result()
-            # Each has set what threads that PyTorch does not know yet will start with.
-            torch.set_num_threads(size)
+            try:
+                waiting = [pool.submit(started.wait) for _ in range(size)]
+                for done in waiting:
+                    done.result()
+            except RuntimeError:
+                # The system gives no more threads: those that wait for them wait in vain.
+                started.abort()
+                pool.shutdown(cancel_futures=True)
+                raise
+            finally:
+                # Each has set what threads that PyTorch does not know yet will start with.
+                torch.set_num_threads(size)
+            _pool, _size = pool, size
         return _pool
 
 

@@ -91,11 +91,12 @@ def attention(
 
     A key that no query may attend to has no influence, whatever it holds, NaN included. The value
     row of a key that some query may attend to must be finite, even where another query may not: on
-    a tile they share, its product with the weight 0 is NaN if it is not. The scores, times log₂e,
-    must be finite in float32 (float64 for float64 inputs). Under `torch.autocast` query, key and
-    value are first rounded to its dtype, unless they are float64, as SDPA does. Floating masks,
-    slopes and sinks are searched for NaN, for which a GPU is waited for. `torch.compile` takes the
-    whole as one operator, `torch.ops.pyimpl.attention`.
+    a tile they share, its product with the weight 0 is NaN if it is not. So must the sum of the
+    values be, in float32 (float64 for float64 inputs): it is divided at the end. The scores, times
+    log₂e, must be finite likewise. Under `torch.autocast` query, key and value are first rounded to
+    its dtype, unless they are float64, as SDPA does. Floating masks, slopes and sinks are searched
+    for NaN, for which a GPU is waited for. `torch.compile` takes the whole as one operator,
+    `torch.ops.pyimpl.attention`.
 
     Raises:
         TypeError: an argument of the wrong type or dtype.

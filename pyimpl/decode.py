@@ -7,7 +7,6 @@ Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context infe
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import replace
 from typing import Any
 
@@ -94,14 +93,14 @@ def attention_decode(
     if kv_lens is not None:
         _check_integers("kv_lens", kv_lens, (batch,))
     if num_splits is not None:
-        if isinstance(num_splits, bool) or not isinstance(num_splits, numbers.Integral):
+        if not check.is_whole(num_splits):
             raise TypeError(
                 f"num_splits must be a whole number or None, not {check.said(num_splits)}"
             )
         if num_splits < 1:
             raise ValueError(f"num_splits must be at least 1, not {check.said(num_splits)}")
         # More splits than keys are empty ones: nothing is kept for them.
-        num_splits = min(int(num_splits), max(1, _capacity(key_cache, page_table)))
+        num_splits = min(check.whole(num_splits), max(1, _capacity(key_cache, page_table)))
     check.check_bool("return_lse", return_lse)
     check.check_one_of("backend", backend, Backend)
     options = checked_options(

@@ -274,6 +274,10 @@ class _Heads:
         self.factor = options.scale * LOG2E
         if options.softcap is not None:
             self.factor = options.scale / options.softcap
+        # Where it could overflow on the queries alone, it waits for the product.
+        self.late = 1.0
+        if abs(self.factor) > 2.0**10:
+            self.factor, self.late = 1.0, self.factor
 
     def query_tile(self, t: int, scratch: _Scratch) -> None:
         """Write the output and log-sum-exp of the queries of tile `t`."""
@@ -295,6 +299,8 @@ class _Heads:
                     continue
                 scores = scratch.of(q.shape[0], q.shape[1], last - first)
                 torch.bmm(q, self.keys_t[:, :, first:last], out=scores)
+                if self.late != 1.0:
+                    scores.mul_(self.late)
                 values = self.v[:, first:last]
                 if tile.masked or hidden is not None or self.modified:
                     values = self.changed(scores, values, tile, hidden, scratch)

@@ -72,13 +72,13 @@ def attention_varlen(
     check.check_attended(by_head, enable_gqa)
     for name, given in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
         check.check_integers(name, given)
-        if given.dim() != 1 or len(given) == 0:
+        if given.dim() != 1 or given.shape[0] == 0:
             raise ValueError(f"{name} must be [sequences + 1], not of shape {check.shape(given)}")
-    sequences = len(cu_seqlens_q) - 1
-    if len(cu_seqlens_k) - 1 != sequences:
+    sequences = cu_seqlens_q.shape[0] - 1
+    if cu_seqlens_k.shape[0] - 1 != sequences:
         raise ValueError(
             "cu_seqlens_k must have the number of sequences of cu_seqlens_q, "
-            f"{sequences}, not {len(cu_seqlens_k) - 1}"
+            f"{sequences}, not {cu_seqlens_k.shape[0] - 1}"
         )
     check.check_bool("return_lse", return_lse)
     check.check_one_of("causal_alignment", causal_alignment, Alignment)

@@ -20,7 +20,8 @@ def maskText : MaskKind → String
   | .causal => "causal, top-left"
   | .causalBottomRight => "causal, bottom-right"
   | .window alignment left right =>
-    s!"{alignmentName alignment}, window of {boundText left} keys before and {boundText right} after"
+    s!"{alignmentName alignment}, window of {boundText left} keys before and \
+      {boundText right} after"
   | .keyLength length => s!"{length} keys"
   | .keyPadding _ => "some keys are padding"
   | .document _ _ => "documents"

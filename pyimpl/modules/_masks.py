@@ -68,7 +68,7 @@ def window_mask(
     check.check_bool("is_causal", is_causal)
     check.check_one_of("causal_alignment", alignment, Alignment)
     check.check_window(window)
-    left, right = (None if n is None else min(int(n), NO_BOUND) for n in window)
+    left, right = (None if n is None else min(check.whole(n), NO_BOUND) for n in window)
     right = 0 if is_causal else right
     if left is None and right is None:
         return None

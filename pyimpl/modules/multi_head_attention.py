@@ -5,7 +5,7 @@ What was changed from the code of the founding document, and why: `docs/modules.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -72,8 +72,8 @@ class MultiHeadAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.query_dim = _positive("query_dim", query_dim)
-        self.num_heads = _positive("num_heads", num_heads)
+        self.query_dim = query_dim = _positive("query_dim", query_dim)
+        self.num_heads = num_heads = _positive("num_heads", num_heads)
         if head_dim is None and query_dim % num_heads:
             raise ValueError(
                 f"query_dim must be a multiple of num_heads, {num_heads}, not {query_dim}, "
@@ -87,7 +87,8 @@ class MultiHeadAttention(nn.Module):
         self.num_kv_heads = _positive("num_kv_heads", num_kv_heads, num_heads)
         if num_heads % self.num_kv_heads:
             raise ValueError(
-                f"num_kv_heads must divide num_heads, {num_heads}, which {num_kv_heads} does not"
+                f"num_kv_heads must divide num_heads, {num_heads}, which {self.num_kv_heads} does "
+                "not"
             )
         flags = {
             "bias": bias,
@@ -97,11 +98,10 @@ class MultiHeadAttention(nn.Module):
         }
         for name, flag in flags.items():
             check.check_bool(name, flag)
-        if isinstance(dropout, bool) or dropout != 0:
-            raise ValueError(f"dropout must be 0.0, not {check.said(dropout)}: there is no dropout")
+        check.check_dropout(dropout, "dropout")
         self.add_zero_attn = add_zero_attn
         self.batch_first = batch_first
-        if dtype is not None and dtype not in check.DTYPES:
+        if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in check.DTYPES):
             raise TypeError(
                 f"dtype must be float64, float32, float16 or bfloat16, not {check.said(dtype)}"
             )
@@ -173,8 +173,8 @@ class MultiHeadAttention(nn.Module):
         booleans.
 
         Raises:
-            TypeError, ValueError: as `pyimpl.attention` does; it calls a floating mask bias if
-                there is a boolean one.
+            TypeError, ValueError: as `pyimpl.attention` does; where it finds NaN or +∞ in a
+                floating mask it names attn_mask, or bias if there is a boolean one.
             NotImplementedError: gradients are asked for, which the parameters do until
                 `requires_grad_(False)` unless under `torch.no_grad()`; there are none yet.
         """
@@ -250,7 +250,8 @@ class MultiHeadAttention(nn.Module):
                     f"{given.device}"
                 )
             # Under autocast the projections take all dtypes but float64, and give one.
-            cast = torch.is_autocast_enabled(given.device.type)
+            kind = given.device.type
+            cast = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
             cast = cast and torch.float64 not in (given.dtype, weight.dtype)
             if given.dtype != weight.dtype and not cast:
                 raise TypeError(
@@ -313,13 +314,13 @@ class MultiHeadAttention(nn.Module):
 
 def _positive(name: str, given: int | None, default: int | None = None) -> int:
     """`given`, or the default; raises TypeError or ValueError unless it is a whole number from 1
-    on."""
-    number = default if given is None else given
-    if isinstance(number, bool) or not isinstance(number, int):
+    on that a tensor's size can be."""
+    number: Any = default if given is None else given
+    if not check.is_whole(number):
         raise TypeError(f"{name} must be a whole number, not {check.said(number)}")
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, not {number}")
-    return number
+    if not 1 <= number < 2**31:
+        raise ValueError(f"{name} must be at least 1 and below 2³¹, not {check.said(number)}")
+    return check.whole(number)
 
 
 def _appended(projected: Tensor, added: Tensor) -> Tensor:

@@ -118,6 +118,35 @@ def test_an_exported_program_holds_the_operator() -> None:
     same(program.module()(Q, K, V), call({"is_causal": True})(Q, K, V))
 
 
+class Packed(torch.nn.Module):
+    """Packed sequences, with a window that follows from a size."""
+
+    def forward(self, query: Tensor, sums: Tensor) -> Any:
+        heads = query.shape[1]
+        return attention_varlen(query, query, query, sums, sums, window=(heads // 2, None))
+
+
+class Split(torch.nn.Module):
+    def forward(self, query: Tensor, key: Tensor) -> Any:
+        return attention_decode(query, key, key, num_splits=key.shape[2] // 2)
+
+
+def test_exported_programs_take_other_sizes() -> None:
+    dynamic = torch.export.Dim.DYNAMIC
+    program = torch.export.export(
+        Packed(), (torch.randn(5, 4, 8), torch.tensor([0, 2, 5])),
+        dynamic_shapes=({0: dynamic, 1: dynamic}, {0: dynamic}), strict=False,
+    ).module()  # fmt: skip
+    query, sums = torch.randn(9, 6, 8), torch.tensor([0, 2, 2, 9])
+    assert torch.equal(program(query, sums), Packed()(query, sums))
+    program = torch.export.export(
+        Split(), (torch.randn(2, 4, 1, 8), torch.randn(2, 4, 6, 8)),
+        dynamic_shapes=({}, {2: dynamic}), strict=False,
+    ).module()  # fmt: skip
+    query, key = torch.randn(2, 4, 1, 8), torch.randn(2, 4, 9, 8)
+    assert torch.equal(program(query, key), Split()(query, key))
+
+
 def test_a_compiled_call_finds_bad_numbers_too() -> None:
     bias = BIAS.clone()
     bias[0, 1, 2, 3] = torch.nan

@@ -13,7 +13,7 @@ from option_cases import OPTIONS, options_of
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from pyimpl import tiled
+from pyimpl import attention, tiled
 from pyimpl._arguments import compute_dtype
 from pyimpl.tiled import flash
 
@@ -132,3 +132,24 @@ def test_memory_is_that_of_a_tile_beside_inputs_and_outputs(options: dict[str, i
             flash(query, key, value, score_options(query, **options))
         sizes.append(largest.size)
     assert max(sizes) <= 4 * tiled.TILE_SCORES
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "options"),
+    [
+        (100.0, {"softcap": 1e-37}),
+        (1.0, {"softcap": 1e-38, "scale": 1.0}),
+        (1e30, {"scale": 1e20}),
+    ],
+)
+def test_a_factor_that_does_not_fit_the_queries_alone(amplitude: float, options) -> None:
+    """The factor times a query overflows where factor times product does not, or may."""
+    query, key, value, _ = inputs((1, 2, 4, 6, 8, 8), torch.float32)
+    query, key = amplitude * query, key * (1.0 if "softcap" in options else 1 / amplitude)
+    found, expected = (
+        attention(query, key, value, backend=backend, return_lse=True, **options)
+        for backend in ("tiled", "reference")
+    )
+    for one, other in zip(found, expected, strict=True):
+        assert bool(other.isfinite().all())
+        torch.testing.assert_close(one, other)

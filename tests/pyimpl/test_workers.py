@@ -104,3 +104,28 @@ def test_a_forked_child_starts_its_own_threads() -> None:
         for_each(range(4), done.append, threads=True)
         os._exit(0 if sorted(done) == [0, 1, 2, 3] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("refused", [{2}, {2, 4}, {1}], ids=str)
+def test_a_system_that_gives_no_more_threads(refused: set[int]) -> None:
+    """The call is answered on the thread that asked, and the process can end."""
+    script = f"""
+import threading, torch
+from pyimpl import attention
+asked, start = 0, threading.Thread.start
+def refusing(self):
+    global asked
+    if self.name.startswith("pyimpl"):
+        asked += 1
+        if asked in {refused}:
+            raise RuntimeError("can't start new thread")
+    return start(self)
+threading.Thread.start = refusing
+torch.set_num_threads(3)
+q = torch.randn(2, 8, 600, 16)
+first = attention(q, q, q)
+assert all(torch.allclose(attention(q, q, q), first) for _ in range(3))
+assert torch.get_num_threads() == 3
+"""
+    done = subprocess.run([sys.executable, "-c", script], timeout=100, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()

@@ -7,6 +7,7 @@ import copy
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -304,20 +305,35 @@ def test_what_from_torch_refuses() -> None:
     ("options", "error", "words"),
     [
         ({"query_dim": 10}, ValueError, "query_dim must be a multiple of num_heads, 4, not 10"),
-        ({"query_dim": 0}, ValueError, "query_dim must be at least 1, not 0"),
+        ({"query_dim": 0}, ValueError, "query_dim must be at least 1 and below 2³¹, not 0"),
         ({"num_heads": 2.0}, TypeError, "num_heads must be a whole number, not 2.0"),
         ({"key_dim": True}, TypeError, "key_dim must be a whole number, not True"),
-        ({"value_head_dim": -1}, ValueError, "value_head_dim must be at least 1, not -1"),
+        ({"value_head_dim": -1}, ValueError, "value_head_dim must be at least 1 and .* not -1"),
         ({"num_kv_heads": 3}, ValueError, "num_kv_heads must divide num_heads, 4, which 3 does"),
         ({"bias": None}, TypeError, "bias must be True or False, not None"),
         ({"batch_first": 1}, TypeError, "batch_first must be True or False, not 1"),
         ({"dropout": 0.1}, ValueError, "dropout must be 0.0, not 0.1: there is no dropout"),
+        ({"dropout": torch.zeros(2)}, TypeError, "dropout must be 0.0, not tensor"),
+        ({"num_heads": 10**5000}, ValueError, "num_heads must be .* not so long a"),
+        ({"head_dim": 2**40}, ValueError, "head_dim must be at least 1 and below 2³¹, not 1099"),
+        ({"dtype": [0, 0]}, TypeError, r"dtype must be float64, .* not \[0, 0\]"),
         ({"dtype": torch.int8}, TypeError, "dtype must be float64, float32, .* not torch.int8"),
     ],
 )
 def test_constructions_that_are_refused(options, error, words: str) -> None:
     with pytest.raises(error, match=words):
         MultiHeadAttention(**{"query_dim": 8, "num_heads": 4, **options})
+
+
+def test_whole_numbers_of_numpy() -> None:
+    module = MultiHeadAttention(np.int64(8), np.int32(4), num_kv_heads=np.int16(2))
+    assert (module.query_dim, module.num_heads, module.num_kv_heads) == (8, 4, 2)
+    assert all(type(n) is int for n in (module.query_dim, module.num_heads, module.num_kv_heads))
+
+
+def test_a_device_without_autocast() -> None:
+    module = MultiHeadAttention(8, 2, device="meta").requires_grad_(False)
+    assert module(torch.empty(3, 4, 8, device="meta")).shape == (3, 4, 8)
 
 
 MASK = torch.ones(5, 7, dtype=torch.bool)

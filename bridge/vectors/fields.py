@@ -32,7 +32,12 @@ _LARGEST_UNCERTAINTY = Fraction(1, 1 << 61)
 
 
 class VectorError(ValueError):
-    """A vector file that is not what it should be. The message is one sentence."""
+    """A vector file that is not what it should be. The message is one sentence on one line,
+    whatever the file holds: what cannot be printed is escaped."""
+
+    def __init__(self, message: str) -> None:
+        shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+        super().__init__("".join(shown))
 
 
 def short(text: str, limit: int = 120) -> str:

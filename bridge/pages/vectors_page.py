@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.pages.render import render
+from bridge.vectors.export import HEX_FORMAT
 from bridge.vectors.index import INDEX_FORMAT, VECTORS_FORMAT
 from bridge.vectors.model import Family
 
@@ -20,4 +21,5 @@ def page(families: Sequence[Family]) -> str:
         theorems=lambda family: list(dict.fromkeys(v.theorem for v in family.vectors)),
         index_format=INDEX_FORMAT,
         vectors_format=VECTORS_FORMAT,
+        hex_format=HEX_FORMAT,
     )

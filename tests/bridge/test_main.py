@@ -165,6 +165,16 @@ def test_damaged_vectors_are_one_sentence_for_pages(monkeypatch: pytest.MonkeyPa
     assert "one-key.json: is not JSON." in result.stderr
 
 
+def test_export_says_what_it_cannot_do(tmp_path: Path) -> None:
+    assert invoke("export", str(tmp_path), "--family", "one-key").stdout.startswith("wrote 1 file")
+    missing = invoke("export", str(tmp_path), "--family", "two-keys")
+    assert missing.exit_code == 2
+    assert "there is no family 'two-keys'; index.json lists those" in missing.stderr
+    blocked = invoke("export", str(tmp_path / "one-key.json"), "--family", "one-key")
+    assert blocked.exit_code == 2
+    assert "cannot be written: File exists" in blocked.stderr
+
+
 def test_make_help_lists_every_command() -> None:
     # A make that was called by make says where it goes.
     command = ["make", "--no-print-directory", "help"]

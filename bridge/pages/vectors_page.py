@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bridge.pages.render import render
 from bridge.vectors.export import HEX_FORMAT
+from bridge.vectors.files import MAX_BYTES, MAX_DEPTH
 from bridge.vectors.index import INDEX_FORMAT, VECTORS_FORMAT
 from bridge.vectors.model import Family
 
@@ -22,4 +23,6 @@ def page(families: Sequence[Family]) -> str:
         index_format=INDEX_FORMAT,
         vectors_format=VECTORS_FORMAT,
         hex_format=HEX_FORMAT,
+        max_bytes=MAX_BYTES,
+        max_depth=MAX_DEPTH,
     )

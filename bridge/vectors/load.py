@@ -115,12 +115,20 @@ def _validator() -> Any:
     plain = jsonschema.Draft202012Validator
     definitions = schema()["$defs"]
 
+    def named(part: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), part)
+        return found
+
     def items(validator: Any, items_: Any, instance: Any, whole: Any) -> Iterator[Any]:
-        leaf = definitions.get(str(items_.get("$ref", "")).removeprefix("#/$defs/"), items_)
+        leaf = named(items_)
+        # A number or null.
+        nullable = "oneOf" in leaf and leaf["oneOf"][0] == {"type": "null"}
+        leaf = named(leaf["oneOf"][1]) if nullable else leaf
         if leaf.get("type") == "string" and isinstance(instance, list):
             matches = re.compile(leaf["pattern"]).fullmatch
             limit = leaf["maxLength"]
-            if all(isinstance(x, str) and len(x) <= limit and matches(x) for x in instance):
+            strings = (x for x in instance if not (nullable and x is None))
+            if all(isinstance(x, str) and len(x) <= limit and matches(x) for x in strings):
                 return
         yield from plain.VALIDATORS["items"](validator, items_, instance, whole)
 
@@ -153,7 +161,7 @@ def _sentence(error: ValidationError, document: Any, filename: str) -> str:
     if path[:1] == ["vectors"] and len(path) > 1:
         entry = document["vectors"][path[1]]
         name = entry.get("id") if isinstance(entry, dict) else None
-        where += f": {name if isinstance(name, str) else f'vectors[{path[1]}]'}"
+        where += f": {short(name, 60) if isinstance(name, str) else f'vectors[{path[1]}]'}"
         path = path[2:]
     field = _field(path)
     # Keywords have values of many shapes, and the validator's types name all of them.
@@ -164,7 +172,7 @@ def _sentence(error: ValidationError, document: Any, filename: str) -> str:
         missing = next(key for key in keywords["required"] if key not in instance)
         return f"{where}: lacks field {_field([*path, missing])}."
     if rule == "additionalProperties":
-        extra = next(key for key in instance if key not in keywords["properties"])
+        extra = short(next(key for key in instance if key not in keywords["properties"]), 40)
         return f"{where}: field {_field([*path, extra])}: is not known."
     if rule == "pattern":
         meant = keywords.get("description", f"of the form {keywords['pattern']}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.pages.render import render
+from bridge.pages.trackers import Item
 from bridge.vectors.export import HEX_FORMAT
 from bridge.vectors.files import MAX_BYTES, MAX_DEPTH
 from bridge.vectors.index import INDEX_FORMAT, VECTORS_FORMAT
@@ -13,11 +14,12 @@ from bridge.vectors.model import Family
 PAGE = "docs/vectors.md"
 
 
-def page(families: Sequence[Family]) -> str:
+def page(families: Sequence[Family], trackers: Sequence[Item]) -> str:
     """The text of the page."""
     return render(
         "vectors.md.jinja",
         families=families,
+        trackers=trackers,
         total=sum(len(family.vectors) for family in families),
         theorems=lambda family: list(dict.fromkeys(v.theorem for v in family.vectors)),
         index_format=INDEX_FORMAT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from bridge.pages import generated_tests, vectors_page
+from bridge.pages import generated_tests, trackers, vectors_page
 from bridge.pages.generated_tests import FOLDER
 from bridge.pages.render import write
 from bridge.vectors.load import load
@@ -15,7 +15,7 @@ def texts(root: Path) -> dict[str, str]:
     """By path from the root, what each file should be. Raises what the loader raises."""
     families = load(root / "tests" / "vectors")
     return {
-        vectors_page.PAGE: vectors_page.page(families),
+        vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         **generated_tests.modules(root, families),
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bridge.pages import vectors_page
+from bridge.pages import trackers, vectors_page
 from bridge.vectors import index
 from bridge.vectors.load import default_directory, load, schema, write_index
 from bridge.vectors.model import AttentionVector
@@ -21,7 +21,8 @@ TEXT = (ROOT / vectors_page.PAGE).read_text("utf-8")
 
 
 def test_the_page_is_current() -> None:
-    assert vectors_page.page(load()) == TEXT, "run .venv/bin/python -m bridge pages"
+    page = vectors_page.page(load(), trackers.items(ROOT))
+    assert page == TEXT, "run .venv/bin/python -m bridge pages"
 
 
 def named(text: str) -> set[str]:

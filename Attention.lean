@@ -111,6 +111,7 @@ public import Attention.Vectors.Families
 public import Attention.Vectors.Family
 public import Attention.Vectors.Heads
 public import Attention.Vectors.Json
+public import Attention.Vectors.LargeFamilies
 public import Attention.Vectors.Main
 public import Attention.Vectors.MaskKind
 public import Attention.Vectors.Natural

@@ -201,7 +201,7 @@ def install() -> None:
         return
     make_venv()
     install_torch()
-    say("installing the packages of requirements.lock (about 250 MB, most of it for lean-dojo)")
+    say("installing the packages of requirements.lock (about 275 MB, most of it for lean-dojo)")
     pip("--require-hashes", "-r", LOCK_FILE)
     install_numpy()
     pip("--no-deps", "--no-build-isolation", "--quiet", "-e", ROOT)

@@ -28,7 +28,8 @@ from pyimpl._scores import (
 from pyimpl.merge import combine
 from pyimpl.tile_bounds import num_tiles
 
-# Keys in one split unless the caller says how many splits: what is gathered from pages at a time.
+# Keys in one split of a cache in pages, unless the caller says how many splits: what is gathered at
+# a time.
 SPLIT_LEN = 4096
 
 
@@ -67,7 +68,8 @@ def attention_decode(
             t % page_size of page page_table[b, t // page_size]. Entries beyond the last page of a
             sequence are not looked at.
         num_splits: into how many parts the keys of each sequence are split, at least 1; None: as
-            many as make parts of `SPLIT_LEN` keys. Parts may be empty.
+            suits the device and, with pages on a CPU, parts of `SPLIT_LEN` keys. Parts may be
+            empty.
         The rest as for `pyimpl.attention`.
 
     Returns:
@@ -146,20 +148,22 @@ def _attention_decode(
         return _triton(query, key_cache, value_cache, options, lens, page_table, num_splits)
     out = query.new_empty(*query.shape[:3], value_cache.shape[3])
     lse = query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))
-    for b in range(batch):
-        one = slice(b, b + 1)
+    # Sequences of one length in one cache are taken together.
+    together = pages is None and batch > 0 and min(lens) == max(lens)
+    for first in range(0, batch, batch if together else 1):
+        some = slice(first, batch if together else first + 1)
         slopes = options.alibi_slopes
+        slopes = slopes if slopes is None or len(slopes) == 1 else slopes[some]
         split = _Splits(
-            query[one],
-            key_cache if pages is not None else key_cache[one],
-            value_cache if pages is not None else value_cache[one],
-            lens[b],
-            None if pages is None else pages[b],
+            query[some],
+            key_cache if pages is not None else key_cache[some],
+            value_cache if pages is not None else value_cache[some],
+            lens[first],
+            None if pages is None else pages[first],
         )
-        slopes = slopes if slopes is None or len(slopes) == 1 else slopes[one]
-        count = num_splits or max(1, num_tiles(lens[b], SPLIT_LEN))
-        o, l = split.run(replace(options, alibi_slopes=slopes), count, backend)
-        out[one], lse[one] = o, l
+        # The tile loop holds few scores at a time; but what is gathered from pages is held too.
+        count = num_splits or (1 if pages is None else max(1, num_tiles(lens[first], SPLIT_LEN)))
+        out[some], lse[some] = split.run(replace(options, alibi_slopes=slopes), count, backend)
     return out, lse
 
 
@@ -227,8 +231,9 @@ def _used_pages(page_table: Tensor, lens: list[int], pool: Tensor) -> list[Tenso
 
 
 class _Splits:
-    """One sequence: its queries `[1, heads, q_len, head_dim]` over its first `kv_len` keys, in
-    `key` and `value` `[1, kv_heads, max_len, …]` or, with `pages`, in these pages of a pool."""
+    """Sequences of one length: their queries `[batch, heads, q_len, head_dim]` over the first
+    `kv_len` keys of `key` and `value` `[batch, kv_heads, max_len, …]`, or, with `pages`, one
+    sequence in these pages of a pool."""
 
     def __init__(
         self, query: Tensor, key: Tensor, value: Tensor, kv_len: int, pages: Tensor | None
@@ -238,8 +243,8 @@ class _Splits:
 
     @implements("Attention.Spec.Pool.gather")
     def keys(self, cache: Tensor, first: int, stop: int) -> Tensor:
-        """The rows first … stop − 1 of the sequence, `[1, kv_heads, stop − first, …]`: a view, or
-        of a pool a copy of these rows' pages."""
+        """The rows first … stop − 1 of the sequences, `[batch, kv_heads, stop − first, …]`: a view,
+        or of a pool a copy of these rows' pages."""
         if self.pages is None:
             return cache[:, :, first:stop]
         page_size = cache.shape[2]

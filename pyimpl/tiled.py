@@ -35,7 +35,7 @@ LOG2E = 1.0 / math.log(2.0)
 LN2 = math.log(2.0)
 # Scores in one tile, all its heads together: few enough to stay in a core's cache, many enough to
 # be worth an operation of PyTorch. This, the block sizes and THREADS_FROM are chosen by measurement
-# (bench/cpu.py).
+# (`python -m bench`).
 TILE_SCORES = 1 << 20
 # Scores, all together, from which on threads take tiles of their own.
 THREADS_FROM = 1 << 20
@@ -127,7 +127,7 @@ def _blocks(
         # Of the tiles that a bound cuts through, less is masked when they are short.
         block_m = 512 >> sum(bound is not None for bound in (options.left, options.right))
     if block_n is None:
-        block_n = max(512, TILE_SCORES // 64 // max(min(block_m, q_len), 1))
+        block_n = max(512, TILE_SCORES // 16 // max(min(block_m, q_len), 1))
     return block_m, block_n
 
 

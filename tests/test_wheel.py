@@ -19,8 +19,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def outside_environment() -> dict[str, str]:
+    """The variables without the one by which the checkout might be found."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+
+
 def run(*command: str | Path, cwd: Path, path: str | None = None) -> str:
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    environment = outside_environment()
     if path is not None:
         environment["PATH"] = path
     words = [str(word) for word in command]
@@ -76,7 +81,11 @@ def test_nothing_of_the_checkout_is_used(python: Path, tmp_path: Path) -> None:
 
 def test_commands_that_need_the_checkout_say_so(python: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [python, "-m", "bridge", "verify"], cwd=tmp_path, capture_output=True, text=True
+        [python, "-m", "bridge", "verify"],
+        cwd=tmp_path,
+        env=outside_environment(),
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert "needs a checkout" in done.stderr

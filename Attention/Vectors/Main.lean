@@ -1,6 +1,7 @@
 module
 
 public import Attention.Vectors.AlgorithmFamilies
+public import Attention.Vectors.LargeFamilies
 public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
@@ -58,14 +59,15 @@ def main : List String → IO Unit
     | .error e => throw (IO.userError e)
     | .ok () => pure ()
     write folder "attention" "exact" (fun id th c => return Json.attention id th c (← c.run)) 1
-      (families ++ algorithmFamilies)
+      (families ++ algorithmFamilies ++ [longKeys, wideHeads, drawn])
     write folder "attention" "natural"
-      (fun id th c => return Json.naturalAttention id th c (← c.run)) 1000 naturalFamilies
+      (fun id th c => return Json.naturalAttention id th c (← c.run)) 1000
+      (naturalFamilies ++ [drawnNatural])
     write folder "grouped-query" "exact"
       (fun id th c => return Json.groupedQuery id th c (← c.run)) 2000
-      [groupedQueries, groupedQueriesPacked]
+      [groupedQueries, groupedQueriesPacked, groupedQueriesDrawn]
     write folder "varlen" "exact" (fun id th c => return Json.varlen id th c (← c.run)) 3000
-      [varlens, varlensSliced]
+      [varlens, varlensSliced, varlensDrawn]
     write folder "paged" "exact" (fun id th c => return Json.paged id th c (← c.run)) 4000 [pageds]
     write folder "cascade" "exact" (fun id th c => return Json.cascade id th c (← c.run)) 5000
       [cascades]

@@ -63,6 +63,13 @@ def naturalScores : Family NaturalCase where
                v := ← valueRows 16 2 }
     return scaled ++ spread ++ near
 
+/-- Random numbers x / 8 with |x| ≤ 32; of 8 pairs `masked` are masked. -/
+def biasRows (q_len kv_len masked : Nat) : Gen (List (List (Option Rat))) :=
+  draws (draws (do
+    let hidden ← below 8
+    let x ← between (-32) 32
+    return if hidden < masked then none else some (mkRat x 8)) kv_len) q_len
+
 /-- Numbers that are added to the scores. -/
 def biases : Family NaturalCase where
   name := "bias"
@@ -89,13 +96,6 @@ def biases : Family NaturalCase where
       let rows ← biasRows 3 kv_len 1
       return { c with bias := some (rows.set 1 (List.replicate kv_len none)) }
     return plain ++ holes ++ causal ++ nothing
-where
-  /-- Random numbers x / 8 with |x| ≤ 32; of 8 pairs `masked` are masked. -/
-  biasRows (q_len kv_len masked : Nat) : Gen (List (List (Option Rat))) :=
-    draws (draws (do
-      let hidden ← below 8
-      let x ← between (-32) 32
-      return if hidden < masked then none else some (mkRat x 8)) kv_len) q_len
 
 /-- Scores that fall with the distance of query and key. -/
 def alibis : Family NaturalCase where
@@ -184,7 +184,7 @@ def scoreMods : Family NaturalCase where
       (2, 9)] fun (q_len, kv_len) => do
     let c ← naturalCase ("all together, " ++ sizes q_len kv_len 4) q_len kv_len 4 2
       (mask := maskWhere q_len kv_len fun i j => (i + 2 * j) % 5 != 0)
-    let bias ← biases.biasRows q_len kv_len 1
+    let bias ← biasRows q_len kv_len 1
     return { c with softcap := some 4, alibi := some (.bottomRight, 1 / 8), bias := some bias
                     sink := some (1 / 2) }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,19 +128,26 @@ def _tested(family: Family, sentence: Mapping[str, str]) -> Tested:
     return Tested(family.name, len(ids), "\n\n    ".join([*said, shows]))
 
 
+def _definition(family: Family) -> str:
+    """The definition that most vectors of the family were made by; all are called alike."""
+    counts = Counter(v.lean.removeprefix("Attention.Spec.") for v in family.vectors)
+    if len({CALLS.get(name) for name in counts}) > 1:
+        raise ValueError(
+            f"the vectors of {family.name} were made by definitions that are called differently"
+        )
+    return max(counts, key=lambda name: counts[name])
+
+
 def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
     """By path from the root, the text of each module.
 
-    Raises KeyError for a definition that there is no call for, ValueError for a family of several
-    definitions.
+    Raises KeyError for a definition that there is no call for, ValueError for a family of
+    definitions that are called differently.
     """
     sentence = sentences(root)
     by_definition: dict[str, list[Family]] = {}
     for family in families:
-        (definition, *others) = {vector.lean for vector in family.vectors}
-        if others:
-            raise ValueError(f"the vectors of {family.name} were made by several definitions")
-        by_definition.setdefault(definition.removeprefix("Attention.Spec."), []).append(family)
+        by_definition.setdefault(_definition(family), []).append(family)
     found = {}
     for definition, made in by_definition.items():
         if definition in NOT_IMPLEMENTED:

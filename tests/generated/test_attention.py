@@ -101,6 +101,18 @@ def test_document(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
+@vectors("drawn", 171)
+@dtypes
+def test_drawn(vector_id: str, dtype: torch.dtype) -> None:
+    """For all sizes, all tile sizes of at least 1 (ragged last tiles included) and every mask or
+    score transformation, the tile loop of FlashAttention-2 computes attention.
+
+    Theorem flash-eq-attention. Sizes, scale and mask drawn at random, every kind of mask in turn:
+    what is right case by case and wrong in some combination shows.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("equal-scores", 14)
 @dtypes
 def test_equal_scores(vector_id: str, dtype: torch.dtype) -> None:
@@ -168,6 +180,18 @@ def test_log_sum_exp(vector_id: str, dtype: torch.dtype) -> None:
 
     Theorem lse-spec. Denominators that are powers of two, so that the log-sum-exp is an integer
     times ln 2: in the wrong base, without the maximum, or of a masked row, it shows.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("long-keys", 26)
+@dtypes
+def test_long_keys(vector_id: str, dtype: torch.dtype) -> None:
+    """For all sizes, all tile sizes of at least 1 (ragged last tiles included) and every mask or
+    score transformation, the tile loop of FlashAttention-2 computes attention.
+
+    Theorem flash-eq-attention. Rows of 200 to 1100 keys, around multiples of the tiles that kernels
+    use, with and without masks: many tiles, many rescalings, many splits.
     """
     check(vector_id, dtype)
 
@@ -277,6 +301,18 @@ def test_unequal_lengths(vector_id: str, dtype: torch.dtype) -> None:
 
     Theorem flash-eq-attention. q_len differs from kv_len, with and without the causal mask (aligned
     top-left: query i sees keys 0 to i).
+    """
+    check(vector_id, dtype)
+
+
+@vectors("wide-heads", 26)
+@dtypes
+def test_wide_heads(vector_id: str, dtype: torch.dtype) -> None:
+    """For all sizes, all tile sizes of at least 1 (ragged last tiles included) and every mask or
+    score transformation, the tile loop of FlashAttention-2 computes attention.
+
+    Theorem flash-eq-attention. Head sizes from 48 to 256, multiples of 16 and others, and values
+    wider or narrower than the keys: a size that is padded, cut or read as another shows.
     """
     check(vector_id, dtype)
 

@@ -45,3 +45,16 @@ def test_varlen(vector_id: str, dtype: torch.dtype) -> None:
     of its own sequence, and masks start anew with each.
     """
     check(vector_id, dtype)
+
+
+@vectors("varlen-drawn", 20)
+@dtypes
+def test_varlen_drawn(vector_id: str, dtype: torch.dtype) -> None:
+    """Sequences of any lengths, empty ones too, packed one after another, with the keys of other
+    sequences masked by the prefix sums of the lengths, get the outputs that each gets by itself,
+    each with its own score transformation in its own positions.
+
+    Theorem varlen. Numbers of sequences, their lengths and masks drawn at random, empty sequences
+    among them.
+    """
+    check(vector_id, dtype)

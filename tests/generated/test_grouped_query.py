@@ -39,3 +39,14 @@ def test_grouped_query(vector_id: str, dtype: torch.dtype) -> None:
     num_kv_heads, or with the heads of K and V exchanged, it shows.
     """
     check(vector_id, dtype)
+
+
+@vectors("grouped-query-drawn", 27)
+@dtypes
+def test_grouped_query_drawn(vector_id: str, dtype: torch.dtype) -> None:
+    """Grouped-query attention, where query head h uses key-value head h / group, is multi-head
+    attention with each key-value head repeated group times in a row.
+
+    Theorem gqa-repeat. Numbers of heads, sizes and masks drawn at random.
+    """
+    check(vector_id, dtype)

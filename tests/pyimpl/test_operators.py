@@ -107,6 +107,17 @@ def test_merging_compiles_as_one_graph() -> None:
         assert torch.equal(one, other)
 
 
+def test_an_exported_program_holds_the_operator() -> None:
+    class Causal(torch.nn.Module):
+        def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Any:
+            return call({"is_causal": True})(query, key, value)
+
+    program = torch.export.export(Causal(), (Q, K, V))
+    calls = [node.target for node in program.graph.nodes if node.op == "call_function"]
+    assert calls.count(torch.ops.pyimpl.attention.default) == 1
+    same(program.module()(Q, K, V), call({"is_causal": True})(Q, K, V))
+
+
 def test_a_compiled_call_finds_bad_numbers_too() -> None:
     bias = BIAS.clone()
     bias[0, 1, 2, 3] = torch.nan

@@ -56,11 +56,11 @@ def test_what_is_left_out_nothing_implements() -> None:
     assert not implemented & generated_tests.NOT_IMPLEMENTED
 
 
-def test_a_family_of_two_definitions_is_refused() -> None:
+def test_a_family_of_definitions_called_differently_is_refused() -> None:
     families = load()
     both = [*families[0].vectors, *families[3].vectors]
     mixed = type(families[0])("mixed", "", "attention", "exact", tuple(both))
-    with pytest.raises(ValueError, match="the vectors of mixed were made by several definitions"):
+    with pytest.raises(ValueError, match="mixed were made by definitions that are called diff"):
         generated_tests.modules(ROOT, [mixed])
 
 

@@ -74,7 +74,7 @@ TEXTS = {
     "lists a little too deep": (b"[" * 65 + b"]" * 65, "is nested more than 64 deep"),
     "many keys alike": (b'{"a": 1' + b', "a": 1' * 50_000 + b"}", "field a: occurs twice"),
     "a key that is no line": (b'{"a\\n": 1, "a\\n": 2}', "field a\\n: occurs twice"),
-    "many values": (b"[" + b"0," * 100_000 + b"0]", "has more than 50000 lists, objects and"),
+    "many values": (b"[" + b"0," * 100_000 + b"0]", "has more than 100000 lists, objects and"),
     "half a character": (b'["\\ud800"]', "has text that is not Unicode"),
     "no text": (b"\xff\xfe\x00\x00", "is not UTF-8 text"),
     "a byte-order mark": (b"\xef\xbb\xbf{}", "is not JSON"),

@@ -1,0 +1,1 @@
+"""Time attention against its peers, side by side in one process: `python -m bench`."""

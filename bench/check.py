@@ -1,0 +1,124 @@
+"""Whether what is timed is right: some rows of the output against float64, within the allowance.
+
+Each row is a query of one head of one sequence. Beside them every element must be finite. This is
+no conformance run (`python -m bridge conform` is): it keeps a wrong answer from being timed.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bench.cases import Inputs
+from bridge.conformance.allowance import attention_allowance
+from bridge.conformance.profile import Profile
+
+Array = NDArray[np.float64]
+
+MAX_ROWS = 8
+MIN_ROWS = 2
+# Numbers in the keys of all rows together, beyond which fewer rows are taken: what a few seconds
+# suffice for.
+MAX_NUMBERS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """rows: how many were looked at. max_error: the largest error of an element of theirs, and
+    error_over_allowance the largest in units of what that element is allowed; both infinite for an
+    output that is not finite or has another shape. wrong: the sentence that says so, or None."""
+
+    rows: int
+    max_error: float
+    error_over_allowance: float
+    wrong: str | None
+
+
+class Check:
+    """The check of one case."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        case = inputs.case
+        self._inputs = inputs
+        self._rows = _rows(inputs)
+        self._scale = case.head_dim**-0.5
+        self._truth = [self._exact(*row) for row in self._rows]
+        self._allowances: dict[str, list[Array]] = {}
+
+    def __call__(self, out: Tensor, profile: Profile) -> Verdict:
+        """Judge an output by what a function of this profile is allowed."""
+        count, infinite = len(self._rows), float("inf")
+        if out.shape != self._inputs.query.shape:
+            wanted = list(self._inputs.query.shape)
+            said = f"the output has the shape {list(out.shape)}, not {wanted}"
+            return Verdict(count, infinite, infinite, said)
+        if not bool(torch.isfinite(out).all()):
+            return Verdict(count, infinite, infinite, "the output is not finite everywhere")
+        errors = [
+            np.abs(_array(out[row]) - exact)
+            for row, exact in zip(self._rows, self._truth, strict=True)
+        ]
+        parts = zip(errors, self._allowed(profile), strict=True)
+        ratio = max(float((error / allowed).max()) for error, allowed in parts)
+        largest = max(float(error.max()) for error in errors)
+        wrong = None
+        if not ratio <= 1.0:
+            wrong = f"an error of {largest:.2g}, {ratio:.2g} times what is allowed"
+        return Verdict(count, largest, ratio, wrong)
+
+    def _row(self, b: int, h: int, i: int) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+        """Query, keys, values and mask of a row."""
+        case = self._inputs.case
+        kv = h // (case.heads // case.kv_heads)
+        query, key, value = self._inputs.query, self._inputs.key, self._inputs.value
+        mask = case.mask.row(i, case.kv_len)
+        return _array(query[b, h, i]), _array(key[b, kv]), _array(value[b, kv]), mask
+
+    def _exact(self, b: int, h: int, i: int) -> Array:
+        q, k, v, mask = self._row(b, h, i)
+        scores = np.where(mask, self._scale * (k @ q), -np.inf)
+        weights = np.exp(scores - scores.max())
+        return np.asarray(weights @ v / weights.sum())
+
+    def _allowed(self, profile: Profile) -> list[Array]:
+        if profile.name not in self._allowances:
+            found = []
+            for row in self._rows:
+                q, k, v, mask = self._row(*row)
+                allowed = attention_allowance(
+                    q[None], k, v, scale=self._scale, mask=mask[None], profile=profile
+                )
+                found.append(allowed[0])
+            self._allowances[profile.name] = found
+        return self._allowances[profile.name]
+
+
+def profile_of(dtype: str, device: torch.device, *, is_peer: bool) -> Profile:
+    """What an implementation on this device may round: a flash kernel with the smallest tiles in
+    use; of PyTorch's CPU kernels, which use a fast exponential, what is declared of them."""
+    if is_peer and device.type == "cpu":
+        return Profile.sdpa_flash(dtype)
+    return Profile.flash(dtype, block_n=16, truncating=device.type == "cuda")
+
+
+def _rows(inputs: Inputs) -> list[tuple[int, int, int]]:
+    """(sequence, head, query) of the rows: the last of all, the first, then others by chance."""
+    case = inputs.case
+    count = MAX_NUMBERS // (case.kv_len * case.head_dim)
+    count = min(MAX_ROWS, max(MIN_ROWS, count))
+    chance = random.Random(0)
+    rows = [(case.batch - 1, case.heads - 1, case.q_len - 1), (0, 0, 0)]
+    sizes = (case.batch, case.heads, case.q_len)
+    while len(rows) < count:
+        b, h, i = (chance.randrange(size) for size in sizes)
+        rows.append((b, h, i))
+    return list(dict.fromkeys(rows[:count]))
+
+
+def _array(tensor: Tensor) -> Array:
+    return np.asarray(tensor.detach().to("cpu", torch.float64).numpy(), dtype=np.float64)

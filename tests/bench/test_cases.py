@@ -1,0 +1,54 @@
+"""Masks, work and inputs of the cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from bench_fakes import CPU, case
+
+from bench.cases import Mask, MaskName, make_inputs
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs"),
+    [("full", 25), ("causal", 15), ("window", 9), ("window-both", 13), ("boolean", 13)],
+)
+def test_a_mask_is_the_same_in_each_of_its_forms(name: MaskName, pairs: int) -> None:
+    mask = Mask.named(name, 1)
+    dense = mask.dense(5, 5, CPU)
+    assert torch.equal(dense, torch.tensor(np.stack([mask.row(i, 5) for i in range(5)])))
+    assert int(dense.sum()) == pairs
+    assert case(q_len=5, kv_len=5, mask=mask).flops == 4 * 8 * pairs * 2
+
+
+def test_a_mask_is_called_by_its_bounds() -> None:
+    names = [str(Mask.named(name, 7)) for name in ("full", "causal", "window", "boolean")]
+    assert names == ["full", "causal", "window (7, 0)", "boolean (7, 7)"]
+
+
+def test_the_bytes_are_inputs_and_output_once_each() -> None:
+    decode = case(
+        operation="decode", dtype="bfloat16", batch=3, heads=4, kv_heads=2, q_len=1, kv_len=10,
+        mask=Mask("full"),
+    )  # fmt: skip
+    assert decode.bytes == 2 * 3 * 8 * (4 + 4 + 2 * 10 * 2)
+
+
+def test_pages_hold_the_keys_in_the_order_of_the_table() -> None:
+    inputs = make_inputs(
+        case(operation="decode", batch=2, q_len=1, kv_len=10, mask=Mask("full"), page_size=4), CPU
+    )
+    assert inputs.pages is not None
+    for b in range(2):
+        pages = inputs.pages.table[b].long()
+        for pool, cache in ((inputs.pages.key, inputs.key), (inputs.pages.value, inputs.value)):
+            rows = pool[pages].transpose(0, 1).flatten(1, 2)
+            assert torch.equal(rows[:, :10], cache[b])
+    assert inputs.pages.lens.tolist() == [10, 10]
+
+
+def test_the_inputs_of_a_case_are_always_the_same() -> None:
+    first, second = (make_inputs(case(dtype="float16"), CPU) for _ in range(2))
+    assert torch.equal(first.query, second.query)
+    assert first.key.dtype == torch.float16

@@ -1,0 +1,73 @@
+"""What the suites share: how far two correct implementations may be apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
+from bridge.conformance.profile import Profile
+
+BACKENDS = ["tiled", "reference"]
+
+
+def allowed(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    scale: float,
+    visible: Tensor,
+    profiles: Sequence[Profile],
+    softcap: float | None = None,
+    bias: Tensor | None = None,
+    sinks: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The allowances of output `[batch, heads, q_len, value_dim]` and log-sum-exp `[batch, heads,
+    q_len]`, summed over the implementations that are compared.
+
+    `query`, `key`, `value` in the layout "bhnd", with any number of key heads that divides the
+    query's; `visible` (booleans) and `bias` broadcast to `[batch, heads, q_len, kv_len]`; `sinks`
+    `[heads]`.
+    """
+    batch, heads, q_len, _ = query.shape
+    group = heads // key.shape[1]
+    visible = visible.expand(batch, heads, q_len, key.shape[2])
+    q = query.double()
+    # What no query sees may be anything.
+    seen = visible.any(-2).unsqueeze(-1)
+    k, v = (x.double().repeat_interleave(group, 1).where(seen, 0.0) for x in (key, value))
+    added = None if bias is None else bias.double().expand_as(visible).numpy()
+    out, lse = torch.zeros(*q.shape[:3], v.shape[-1]).double(), torch.zeros(q.shape[:3]).double()
+    q, k, v = (x.numpy() for x in (q, k, v))
+    for heads_of, sink in _heads(sinks):
+        changes = ScoreChanges(softcap, None if added is None else added[:, heads_of], sink)
+        part = [x[:, heads_of] for x in (q, k, v)]
+        for profile in profiles:
+            rest: dict[str, Any] = {
+                "scale": scale, "mask": visible[:, heads_of].numpy(), "profile": profile,
+                "changes": changes,
+            }  # fmt: skip
+            out[:, heads_of] += torch.from_numpy(attention_allowance(*part, **rest))
+            lse[:, heads_of] += torch.from_numpy(lse_allowance(*part[:2], **rest))
+    return out, lse
+
+
+def _heads(sinks: Tensor | None) -> list[tuple[slice, float | None]]:
+    """All heads at once, or each with its sink."""
+    if sinks is None:
+        return [(slice(None), None)]
+    return [(slice(h, h + 1), sink) for h, sink in enumerate(sinks.tolist())]
+
+
+def agree(ours: Tensor, theirs: Tensor, allowance: Tensor) -> None:
+    """Fail unless the two are no further apart than allowed, in every element; −∞ is equal to
+    itself."""
+    assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+    none = torch.isneginf(theirs)
+    assert torch.equal(torch.isneginf(ours), none)
+    error = torch.where(none, 0.0, ours.double() - torch.where(none, 0.0, theirs.double())).abs()
+    assert bool((error <= allowance).all()), f"{(error - allowance).max()} over the allowance"

@@ -14,10 +14,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from bridge.vectors import files
+from bridge.vectors import files, index
 from bridge.vectors.fields import VectorError
-from bridge.vectors.index import INDEX
-from bridge.vectors.load import default_directory, family_of, load
+from bridge.vectors.load import default_directory, family_of
 from bridge.vectors.model import AttentionVector, EnclosedRow, Exact, Row, State, Vector
 from bridge.vectors.operations import (
     CacheVector,
@@ -207,10 +206,11 @@ def converted(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
     return found
 
 
-def text(path: Path) -> str:
-    """The export of one vector file: a vector a line."""
+def text(path: Path, listed: index.Entry) -> str:
+    """The export of one vector file, a vector a line; `listed` is its entry in the index."""
     content, document = files.read(path)
     family = family_of(document, path.name)
+    index.check_entry(listed, family, files.sha256(content))
     head = {
         "format": HEX_FORMAT,
         "made_from": {"file": path.name, "sha256": files.sha256(content)},
@@ -232,16 +232,18 @@ def write(folder: Path, families: Sequence[str] = (), source: Path | None = None
     that cannot be used and for a family that is not there, OSError where nothing can be written.
     """
     source = default_directory() if source is None else source
-    known = [family.name for family in load(source)]
+    known = {entry["family"]: entry for entry in index.entries_of(source)}
     for name in families:
         if name not in known:
-            raise VectorError(f"there is no family {name!r}; {INDEX} lists those that there are.")
+            raise VectorError(
+                f"there is no family {name!r}; {index.INDEX} lists those that there are."
+            )
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name in families or known:
         path = folder / f"{name}.json"
         if path.resolve() == (source / f"{name}.json").resolve():
             raise VectorError(f"{folder}: the vectors themselves are in this folder.")
-        path.write_text(text(source / f"{name}.json"), "utf-8")
+        path.write_text(text(source / f"{name}.json", known[name]), "utf-8")
         written.append(path)
     return written

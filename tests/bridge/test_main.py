@@ -149,7 +149,7 @@ def test_vectors_says_that_it_runs_the_definitions(monkeypatch: pytest.MonkeyPat
 
 
 def test_pages_says_what_it_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(written, "texts", lambda _: {})
+    monkeypatch.setattr(written, "write_all", lambda _: [])
     assert invoke("pages").stdout == "nothing changed\n"
     monkeypatch.setattr(written, "write_all", lambda _: ["docs/vectors.md"])
     assert invoke("pages").stdout == "wrote docs/vectors.md\n"

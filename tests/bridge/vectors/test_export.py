@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bridge.vectors import export, files
+from bridge.vectors import export, files, index
 from bridge.vectors.fields import VectorError
 from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.operations import CacheVector
@@ -157,7 +157,10 @@ def test_it_names_what_it_is_made_from_and_is_the_same_every_time(folder: Path) 
     assert document["made_from"] == {
         "file": "merge.json", "sha256": files.sha256(source.read_bytes()),
     }  # fmt: skip
-    assert export.text(source) == (folder / "merge.json").read_text("utf-8")
+    (listed,) = (e for e in index.entries_of(source.parent) if e["family"] == "merge")
+    assert export.text(source, listed) == (folder / "merge.json").read_text("utf-8")
+    with pytest.raises(VectorError, match=r"merge\.json: its SHA-256 is not that of index\.json"):
+        export.text(source, dict(listed, sha256="0" * 64))
 
 
 def test_the_vectors_themselves_are_not_overwritten() -> None:

@@ -108,7 +108,11 @@ def watch() -> None:
 
 @main.command()
 def vectors() -> None:
-    """Write tests/vectors anew by running the Lean definitions."""
+    """Write tests/vectors anew by running the Lean definitions.
+
+    Then its index and what else is made from it: docs/vectors.md and tests/generated.
+    """
+    from bridge.pages import written
     from bridge.toolchain import ToolchainError, find
     from bridge.vectors import generate
     from bridge.vectors.fields import VectorError
@@ -120,12 +124,49 @@ def vectors() -> None:
         if not lean.build([generate.MODULE]).ok:
             raise Problem("the Lean library does not build; see .venv/bin/lake build")
         click.echo("running the definitions; this can take a minute …")
-        changed = generate.replace(lean.run, root / "tests" / "vectors")
+        names = generate.replace(lean.run, root / "tests" / "vectors")
+        changed = [f"tests/vectors/{name}" for name in names] + written.write_all(root)
     except (ToolchainError, VectorError) as error:
         raise Problem(str(error)) from error
     except OSError as error:
-        raise Problem(f"tests/vectors cannot be written: {error.strerror or error}") from error
-    click.echo("\n".join(f"wrote tests/vectors/{name}" for name in changed) or "nothing changed")
+        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
+    click.echo("\n".join(f"wrote {name}" for name in changed) or "nothing changed")
+
+
+@main.command()
+def pages() -> None:
+    """Write what is made from tests/vectors anew, without Lean."""
+    from bridge.pages import written
+    from bridge.vectors.fields import VectorError
+
+    root = checkout()
+    try:
+        changed = written.write_all(root)
+    except VectorError as error:
+        raise Problem(str(error)) from error
+    except OSError as error:
+        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
+    click.echo("\n".join(f"wrote {name}" for name in changed) or "nothing changed")
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--family", multiple=True, help="Only this one; may be repeated.")
+def export(folder: Path, family: tuple[str, ...]) -> None:
+    """Write the vectors into FOLDER as bits of floats, in hex.
+
+    For programs in other languages; docs/vectors.md explains the files. Needs no checkout.
+    """
+    from bridge.vectors import export
+    from bridge.vectors.fields import VectorError
+
+    try:
+        written = export.write(folder, family)
+    except VectorError as error:
+        raise Problem(str(error)) from error
+    except OSError as error:
+        raise Problem(f"FOLDER: {folder} cannot be written: {error.strerror or error}") from error
+    click.echo(f"wrote {len(written)} files into {folder}")
 
 
 class Conform(click.Command):

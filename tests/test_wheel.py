@@ -92,6 +92,14 @@ def test_commands_that_need_the_checkout_say_so(python: Path, tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
+def test_it_carries_the_vectors_with_their_index_and_schemas(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        listed = json.loads(archive.read("bridge/vectors/data/index.json"))["families"]
+    assert {f"bridge/vectors/data/{family['file']}" for family in listed} <= names
+    assert {"bridge/vectors/schema.json", "bridge/vectors/index_schema.json"} <= names
+
+
 def test_what_it_imports_it_declares(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         (metadata,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]

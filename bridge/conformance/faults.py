@@ -13,6 +13,7 @@ _KERNEL = "kernels/forward.py"
 _LOOP = "kernels/_loop.py"
 _BOUNDS = "kernels/_bounds.py"
 _LAUNCH = "kernels/_launch.py"
+_LSE = "m * LN2 + tl.log(tl.where(l == 0.0, 1.0, l))"
 _MOVES = ("maximum-moves", "ragged-tiles")
 
 KERNEL_FAULTS: tuple[Fault, ...] = (
@@ -143,6 +144,41 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         "tl.load(mask_ptrs, mask=inside, other=0) != 0",
         "tl.load(mask_ptrs, mask=inside, other=1) == 0",
         promising=("masked-holes",),
+        through=_KERNEL,
+    ),
+    Fault(
+        "minus-infinity-finite",
+        "the maximum starts from a finite number instead of −∞: lower scores vanish beside it",
+        _LOOP,
+        'm = tl.full([BLOCK_M], float("-inf"), tl.float32)',
+        "m = tl.full([BLOCK_M], -1000.0, tl.float32)",
+        promising=("large-spread",),
+        through=_KERNEL,
+    ),
+    Fault(
+        "causal-aligned-bottom-right",
+        "the causal mask is aligned bottom-right whatever is asked for",
+        _KERNEL,
+        '"shift": options.shift',
+        '"shift": key.shape[-2] - query.shape[-2]',
+        promising=("unequal-lengths",),
+    ),
+    Fault(
+        "empty-row-lse-infinite",
+        "a row with every key masked has log-sum-exp +∞",
+        _LOOP,
+        _LSE,
+        f'tl.where(l == 0.0, float("inf"), {_LSE})',
+        promising=("fully-masked",),
+        through=_KERNEL,
+    ),
+    Fault(
+        "empty-row-lse-finite",
+        "a row with every key masked has a large finite log-sum-exp",
+        _LOOP,
+        _LSE,
+        f"tl.where(l == 0.0, -1.0e30, {_LSE})",
+        promising=("fully-masked",),
         through=_KERNEL,
     ),
     Fault(

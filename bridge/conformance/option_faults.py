@@ -1,7 +1,8 @@
 """The planted faults of the kernels' options: windows, score changes, grouped heads, splits, pages
 and packed sequences.
 
-Those of the forward kernel are caught by vectors; all of them by direct comparison, in
+Those of the forward kernel are caught by vectors of attention, most others by vectors of their own
+layout (`bridge.conformance.planted_layouts`); all of them by direct comparison, in
 `tests/pyimpl/kernels/test_option_faults.py`.
 """
 

@@ -29,6 +29,8 @@ from bridge.vectors.operations import (
     TileBoundsVector,
 )
 
+# A weight 2^score has so many digits: a larger score is a mistake.
+_LARGEST_SCORE = 1 << 20
 _DIGITS = 70
 # What rounding to 70 digits can have done to a result of moderate size.
 _ROUNDED = Decimal("1e-60")
@@ -57,6 +59,8 @@ def attention_row(vector: AttentionVector, i: int) -> Row:
         score = Fraction((vector.scale or 0) * product(vector, i, j))
         if score.denominator != 1:
             raise ValueError(f"{vector.id}: the score of query {i} and key {j} is not an integer.")
+        if abs(score) > _LARGEST_SCORE:
+            raise ValueError(f"{vector.id}: the score of query {i} and key {j} is beyond any use.")
         scores[j] = score.numerator
     # Integer weights: every weight times one power of two, which cancels.
     lowest, largest = min(scores.values()), max(scores.values())

@@ -27,12 +27,22 @@ _BF16_BITS = 8
 _BF16_EXPONENT = 120
 # Scales are numbers that a kernel is given: well within float32.
 _LARGEST_SCALE = 1 << 64
+# Far above any score here (8,003): weights are 2^score, and have so many digits.
+_LARGEST_SCORE = 1 << 16
+# Queries times keys times columns that a vector may come to, in whatever layout: pages and blocks
+# may be listed many times. The largest of this project has 75,040.
+_LARGEST_WORK = 1 << 22
 # Half the largest distance between bounds: nothing beside the rounding of any kernel.
 _LARGEST_UNCERTAINTY = Fraction(1, 1 << 61)
 
 
 class VectorError(ValueError):
-    """A vector file that is not what it should be. The message is one sentence."""
+    """A vector file that is not what it should be. The message is one sentence on one line,
+    whatever the file holds: what cannot be printed is escaped."""
+
+    def __init__(self, message: str) -> None:
+        shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+        super().__init__("".join(shown))
 
 
 def short(text: str, limit: int = 120) -> str:
@@ -73,7 +83,31 @@ class Fields:
 
     def score(self, text: str | None, field: str) -> int | None:
         """An integer score, or None."""
-        return None if text is None else int(self.bf16(text, field))
+        return None if text is None else self.bounded(text, field)
+
+    def bounded(self, text: str, field: str) -> int:
+        """A score or the logarithm of a sum of weights: an integer of moderate size."""
+        number = int(text)
+        if abs(number) > _LARGEST_SCORE:
+            raise self.fail(
+                field, f"is beyond {_LARGEST_SCORE}, of which weights would be too long"
+            )
+        return number
+
+    def dyadic(self, text: str, field: str) -> Exact:
+        """A sum of weights 2^s, or of such times values: its denominator is a power of 2."""
+        number = self.number(text, field)
+        if number.denominator & (number.denominator - 1):
+            raise self.fail(field, f"{short(text, 40)} is no sum of powers of 2")
+        return number
+
+    def affordable(self, pairs: int, columns: int) -> None:
+        """Refuse what would take more than seconds to go through."""
+        if pairs * columns > _LARGEST_WORK:
+            raise VectorError(
+                f"{self.filename}: {self.entry['id']}: comes to more than {_LARGEST_WORK} products "
+                "of a query and a column of a key."
+            )
 
     def scale(self) -> Exact | None:
         """The factor of the scores; None: 1/√head_dim."""
@@ -211,7 +245,7 @@ class Fields:
         """The exact result for one query."""
         if "log_sum_exp" in data:
             raise self.fail(field, "is a row of the natural model in a file of the exact one")
-        denominator = self.number(data["denominator"], f"{field}.denominator")
+        denominator = self.dyadic(data["denominator"], f"{field}.denominator")
         bottom = int(data["output"]["denominator"])
         numerators = tuple(int(x) for x in data["output"]["numerators"])
         value_dim = self.entry["value_dim"]
@@ -230,13 +264,14 @@ class Fields:
             return Row(None, denominator, bottom, numerators)
         if denominator < 1:
             raise self.fail(f"{field}.denominator", "is below 1, but the largest weight alone is 1")
-        largest = int(data["max"])
-        log = data.get("log2_sum_exp")
-        if log is not None and Fraction(denominator) != Fraction(2) ** (int(log) - largest):
+        largest = self.bounded(data["max"], f"{field}.max")
+        text = data.get("log2_sum_exp")
+        log = None if text is None else self.bounded(text, f"{field}.log2_sum_exp")
+        if log is not None and Fraction(denominator) != Fraction(2) ** (log - largest):
             raise self.fail(
                 f"{field}.log2_sum_exp", "is not the logarithm of denominator, plus max"
             )
-        return Row(largest, denominator, bottom, numerators, None if log is None else int(log))
+        return Row(largest, denominator, bottom, numerators, log)
 
     def rows(
         self, data: list[dict[str, Any]], field: str, count: int, name: str
@@ -248,7 +283,7 @@ class Fields:
     def plausible(self, vector: AttentionVector, places: Sequence[str]) -> None:
         """Refuse rows that contradict the mask, or outputs beyond every value; `places` are the
         fields of the rows."""
-        largest = max((abs(Fraction(x)) for line in vector.v for x in line), default=Fraction(0))
+        largest = max((max(max(line), -min(line)) for line in vector.v), default=0)
         for i, (row, place) in enumerate(zip(vector.expected, places, strict=True)):
             for c, output in enumerate(row.output):
                 if abs(output) > largest + row.uncertainty:
@@ -270,11 +305,11 @@ class Fields:
 
     def state(self, data: dict[str, Any], field: str) -> State:
         """The exact state of one query."""
-        m = None if data["m"] is None else int(data["m"])
-        l = self.number(data["l"], f"{field}.l")
+        m = None if data["m"] is None else self.bounded(data["m"], f"{field}.m")
+        l = self.dyadic(data["l"], f"{field}.l")
         value_dim = self.entry["value_dim"]
         self.counted(data["o"], f"{field}.o", value_dim, "value_dim", "numbers")
-        o = tuple(self.number(x, f"{field}.o[{j}]") for j, x in enumerate(data["o"]))
+        o = tuple(self.dyadic(x, f"{field}.o[{j}]") for j, x in enumerate(data["o"]))
         if m is None and (l != 0 or any(o)):
             raise self.fail(field, "is not 0, but m is null (no key)")
         if l < 0:

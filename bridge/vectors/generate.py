@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bridge.vectors.load import load
+from bridge.vectors.load import load, write_index
 
 MODULE = "Attention.Vectors.Main"
 
@@ -17,11 +17,12 @@ RunMain = Callable[[str, list[str]], None]
 
 
 def generate(run_main: RunMain, folder: Path) -> list[Path]:
-    """Write every family's file into `folder`, an existing one, and check what was written.
+    """Write every family's file and their index into `folder`, an existing one, and check them.
 
     Raises VectorError for a file that is not what it should be.
     """
     run_main(MODULE, [str(folder.resolve())])
+    write_index(folder)
     load(folder)
     return sorted(folder.glob("*.json"))
 

@@ -16,12 +16,10 @@ from typing import Any, cast
 import jsonschema
 from jsonschema.exceptions import ValidationError
 
+from bridge.vectors import files, index
 from bridge.vectors.fields import Fields, VectorError, short
 from bridge.vectors.model import Family
 from bridge.vectors.read import READERS
-
-# Far above any file of this project; a larger one is a mistake or an attack on memory.
-_MAX_BYTES = 64 * 1024 * 1024
 
 
 def default_directory() -> Path:
@@ -35,14 +33,19 @@ def default_directory() -> Path:
 def load(directory: Path | None = None) -> list[Family]:
     """All families of a directory, sorted by name.
 
-    Raises VectorError for a missing or empty directory, a damaged file, and an id that occurs
-    twice.
+    Raises VectorError for a missing or empty directory, an index (`bridge.vectors.index`) that does
+    not fit the files or is of another version, a damaged file, and an id that occurs twice.
     """
     folder = default_directory() if directory is None else Path(directory)
-    files = sorted(folder.glob("*.json"), key=lambda path: path.stem)
-    if not files:
+    if not any(folder.glob("*.json")):
         raise VectorError(f"{folder}: there is no vector file (*.json) here.")
-    families = [load_file(path) for path in files]
+    families = []
+    for listed in index.entries_of(folder):
+        content, document = files.read(folder / listed["file"])
+        family = family_of(document, listed["file"])
+        index.check_entry(listed, family, files.sha256(content))
+        families.append(family)
+    families.sort(key=lambda family: family.name)
     seen: dict[str, str] = {}
     for family in families:
         for vector in family.vectors:
@@ -57,24 +60,26 @@ def load(directory: Path | None = None) -> list[Family]:
 
 def load_file(path: Path) -> Family:
     """One family. Raises VectorError with a sentence that names the file, the vector and field."""
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise VectorError(f"{path.name}: is larger than {_MAX_BYTES} bytes.")
-        document = json.loads(path.read_text("utf-8"), object_pairs_hook=_unique_keys)
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
-        raise VectorError(f"{path.name}: cannot be read: {short(str(error))}.") from error
-    except VectorError as error:
-        message = str(error)
-        raise VectorError(
-            message if message.startswith(path.name) else f"{path.name}: {message}"
-        ) from None
-    except ValueError as error:
-        raise VectorError(f"{path.name}: is not JSON: {short(str(error))}.") from error
-    return family_of(document, path.name)
+    return family_of(files.read(path)[1], path.name)
+
+
+def write_index(folder: Path) -> None:
+    """Write the index of the vector files in a folder anew.
+
+    Raises VectorError for a file that is not what it should be.
+    """
+    entries = []
+    for path in sorted(folder.glob("*.json")):
+        if path.name != index.INDEX:
+            content, document = files.read(path)
+            entries.append(index.entry(family_of(document, path.name), files.sha256(content)))
+    (folder / index.INDEX).write_text(index.text(entries), "utf-8")
 
 
 def family_of(document: Any, filename: str) -> Family:
     """The family in a parsed document; `filename` is for messages and must match the family."""
+    files.check_plain(document, filename)
+    index.check_format(document, "format", index.VECTORS_FORMAT, filename)
     error = next(_validator().iter_errors(document), None)
     if error is not None:
         raise VectorError(_sentence(error, document, filename))
@@ -90,15 +95,6 @@ def family_of(document: Any, filename: str) -> Family:
         ids.add(entry["id"])
         vectors.append(read(Fields(filename, name, document["model"], entry)))
     return Family(name, document["about"], document["operation"], document["model"], tuple(vectors))
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise VectorError(f"field {twice}: occurs twice in one object.")
-    return result
 
 
 @cache
@@ -119,12 +115,20 @@ def _validator() -> Any:
     plain = jsonschema.Draft202012Validator
     definitions = schema()["$defs"]
 
+    def named(part: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), part)
+        return found
+
     def items(validator: Any, items_: Any, instance: Any, whole: Any) -> Iterator[Any]:
-        leaf = definitions.get(str(items_.get("$ref", "")).removeprefix("#/$defs/"), items_)
+        leaf = named(items_)
+        # A number or null.
+        nullable = "oneOf" in leaf and leaf["oneOf"][0] == {"type": "null"}
+        leaf = named(leaf["oneOf"][1]) if nullable else leaf
         if leaf.get("type") == "string" and isinstance(instance, list):
             matches = re.compile(leaf["pattern"]).fullmatch
             limit = leaf["maxLength"]
-            if all(isinstance(x, str) and len(x) <= limit and matches(x) for x in instance):
+            strings = (x for x in instance if not (nullable and x is None))
+            if all(isinstance(x, str) and len(x) <= limit and matches(x) for x in strings):
                 return
         yield from plain.VALIDATORS["items"](validator, items_, instance, whole)
 
@@ -157,7 +161,7 @@ def _sentence(error: ValidationError, document: Any, filename: str) -> str:
     if path[:1] == ["vectors"] and len(path) > 1:
         entry = document["vectors"][path[1]]
         name = entry.get("id") if isinstance(entry, dict) else None
-        where += f": {name if isinstance(name, str) else f'vectors[{path[1]}]'}"
+        where += f": {short(name, 60) if isinstance(name, str) else f'vectors[{path[1]}]'}"
         path = path[2:]
     field = _field(path)
     # Keywords have values of many shapes, and the validator's types name all of them.
@@ -168,7 +172,7 @@ def _sentence(error: ValidationError, document: Any, filename: str) -> str:
         missing = next(key for key in keywords["required"] if key not in instance)
         return f"{where}: lacks field {_field([*path, missing])}."
     if rule == "additionalProperties":
-        extra = next(key for key in instance if key not in keywords["properties"])
+        extra = short(next(key for key in instance if key not in keywords["properties"]), 40)
         return f"{where}: field {_field([*path, extra])}: is not known."
     if rule == "pattern":
         meant = keywords.get("description", f"of the form {keywords['pattern']}")

@@ -49,6 +49,7 @@ def _laid_out(fields: Fields) -> dict[str, Any]:
 def attention(fields: Fields) -> AttentionVector:
     entry = fields.entry
     q_len, kv_len, scale = entry["q_len"], entry["kv_len"], fields.scale()
+    fields.affordable(q_len * kv_len, entry["head_dim"] + entry["value_dim"])
     data = fields.counted(entry["expected"], "expected", q_len, "q_len", "rows")
     expected: tuple[Row | EnclosedRow, ...]
     if fields.model == "exact":
@@ -127,6 +128,8 @@ def grouped_query(fields: Fields) -> GroupedQueryVector:
     heads, kv_heads = entry["num_heads"], entry["num_kv_heads"]
     if heads % kv_heads:
         raise fields.fail("num_heads", f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
+    columns = entry["head_dim"] + entry["value_dim"]
+    fields.affordable(heads * entry["q_len"] * entry["kv_len"], columns)
     data = fields.counted(entry["expected"], "expected", heads, "num_heads", "heads")
     vector = GroupedQueryVector(
         **_laid_out(fields),
@@ -165,7 +168,9 @@ def varlen(fields: Fields) -> VarlenVector:
     for name, sums in (("cu_seqlens_q", queries), ("cu_seqlens_k", keys)):
         if sums[:1] != (0,) or any(a > b for a, b in pairwise(sums)):
             raise fields.fail(name, "does not rise from 0")
-    lengths = zip(pairwise(queries), pairwise(keys), strict=True)
+    lengths = list(zip(pairwise(queries), pairwise(keys), strict=True))
+    columns = entry["head_dim"] + entry["value_dim"]
+    fields.affordable(sum((b - a) * (d - c) for (a, b), (c, d) in lengths), columns)
     total_q, total_k = queries[-1], keys[-1]
     q, k, v = (
         fields.rows_of(
@@ -210,6 +215,7 @@ def paged(fields: Fields) -> PagedVector:
                 )
         if length > len(table) * entry["page_size"]:
             raise fields.fail(f"lengths[{b}]", f"is {length}, more than its pages hold")
+    fields.affordable(sum(entry["lengths"]), entry["head_dim"] + entry["value_dim"])
     vector = PagedVector(
         **_laid_out(fields),
         page_size=entry["page_size"],
@@ -238,6 +244,9 @@ def cascade(fields: Fields) -> CascadeVector:
         fields.counted(
             entry["suffix_v"][b], f"suffix_v[{b}]", len(k), f"that of suffix_k[{b}]", "rows"
         )
+
+    pairs = batch * prefix_len + sum(map(len, entry["suffix_k"]))
+    fields.affordable(pairs, entry["head_dim"] + entry["value_dim"])
 
     def suffixes(field: str, columns: str) -> tuple[tuple[tuple[Exact, ...], ...], ...]:
         return tuple(
@@ -268,8 +277,12 @@ def merge(fields: Fields) -> MergeVector:
             return tree(data[0], f"{field}[0]"), tree(data[1], f"{field}[1]")
         if data >= len(entry["blocks"]):
             raise fields.fail(field, f"is {data}, but there are {len(entry['blocks'])} blocks")
+        leaves.append(len(entry["blocks"][data]))
         return int(data)
 
+    leaves: list[int] = []
+    whole = tree(entry["tree"], "tree")
+    fields.affordable(sum(leaves), entry["value_dim"])
     vector = MergeVector(
         **_header(fields),
         value_dim=entry["value_dim"],
@@ -277,7 +290,7 @@ def merge(fields: Fields) -> MergeVector:
             tuple(fields.key(key, f"blocks[{b}][{n}]") for n, key in enumerate(block))
             for b, block in enumerate(entry["blocks"])
         ),
-        tree=tree(entry["tree"], "tree"),
+        tree=whole,
         expected=fields.state(entry["expected"], "expected"),
     )
     if vector.expected.m is not None and vector.expected.l < 1:
@@ -290,6 +303,8 @@ def cache(fields: Fields) -> CacheVector:
     fields.of_model("exact")
     entry = fields.entry
     keys = tuple(fields.key(key, f"keys[{n}]") for n, key in enumerate(entry["keys"]))
+    # Each edit copies the keys, and each state is of all of them.
+    fields.affordable((len(keys) + len(entry["edits"])) * len(entry["edits"]), entry["value_dim"])
     edits, held = [], list(keys)
     for n, data in enumerate(entry["edits"]):
         edit = Edit(
@@ -344,6 +359,7 @@ def tile_bounds(fields: Fields) -> TileBoundsVector:
     entry = fields.entry
     q_tiles = -(-entry["q_len"] // entry["block_m"])
     kv_tiles = -(-entry["kv_len"] // entry["block_n"])
+    fields.affordable(entry["q_len"] * entry["kv_len"], 1)
     data = fields.counted(
         entry["expected"], "expected", q_tiles, "the number of tiles of queries", "entries"
     )

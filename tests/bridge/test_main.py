@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import bridge.__main__ as command_line
 from bridge import toolchain
 from bridge.conformance import adapters
+from bridge.pages import written
 from bridge.report.verify import Verification
 from bridge.vectors import generate
 from bridge.vectors import load as loader
@@ -79,7 +80,7 @@ def test_misuse_is_one_sentence_and_ends_with_2(arguments: list[str], sentence: 
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("command", ["verify", "audit", "watch", "vectors"])
+@pytest.mark.parametrize("command", ["verify", "audit", "watch", "vectors", "pages"])
 def test_without_a_checkout_it_says_so(
     command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -142,8 +143,36 @@ def test_vectors_says_that_it_runs_the_definitions(monkeypatch: pytest.MonkeyPat
     lean = SimpleNamespace(build=lambda _: SimpleNamespace(ok=True), run=None)
     monkeypatch.setattr(toolchain, "find", lambda *_, **__: lean)
     monkeypatch.setattr(generate, "replace", lambda *_: [])
+    monkeypatch.setattr(written, "write_all", lambda _: [])
     said = invoke("vectors").stdout
     assert said.index("running the definitions") < said.index("nothing changed")
+
+
+def test_pages_says_what_it_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written, "write_all", lambda _: [])
+    assert invoke("pages").stdout == "nothing changed\n"
+    monkeypatch.setattr(written, "write_all", lambda _: ["docs/vectors.md"])
+    assert invoke("pages").stdout == "wrote docs/vectors.md\n"
+
+
+def test_damaged_vectors_are_one_sentence_for_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(_: Path) -> list[str]:
+        raise loader.VectorError("one-key.json: is not JSON.")
+
+    monkeypatch.setattr(written, "write_all", damaged)
+    result = invoke("pages")
+    assert result.exit_code == 2
+    assert "one-key.json: is not JSON." in result.stderr
+
+
+def test_export_says_what_it_cannot_do(tmp_path: Path) -> None:
+    assert invoke("export", str(tmp_path), "--family", "one-key").stdout.startswith("wrote 1 file")
+    missing = invoke("export", str(tmp_path), "--family", "two-keys")
+    assert missing.exit_code == 2
+    assert "there is no family 'two-keys'; index.json lists those" in missing.stderr
+    blocked = invoke("export", str(tmp_path / "one-key.json"), "--family", "one-key")
+    assert blocked.exit_code == 2
+    assert "cannot be written: File exists" in blocked.stderr
 
 
 def test_make_help_lists_every_command() -> None:

@@ -7,6 +7,7 @@ import copy
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bridge.vectors import files, index
 from bridge.vectors.fields import VectorError
 from bridge.vectors.load import default_directory, family_of, load, load_file
 
@@ -110,7 +112,8 @@ def test_a_good_document_becomes_exact_numbers() -> None:
 DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "other format": (
         lambda d, _v: d.update(format="attention-vectors-2"),
-        "two-keys.json: field format: 'attention-vectors-1' was expected.",
+        "two-keys.json: field format: is attention-vectors-2, but this version reads "
+        "attention-vectors-1.",
     ),
     "unknown field": (
         lambda d, _v: d.update(extra=1),
@@ -320,29 +323,37 @@ def test_damage_is_refused_in_one_sentence(name: str) -> None:
         ("", "bad.json: is not JSON: "),
         ('{"format": ', "bad.json: is not JSON: "),
         ('{"a": 1, "a": 2}', "bad.json: field a: occurs twice in one object."),
-        ("[" * 100_000, "bad.json: cannot be read: "),
-        ("[]", "bad.json: is not an object with the fields of a vector file."),
-        ("null", "bad.json: is not an object with the fields of a vector file."),
+        ("[" * 100_000, "bad.json: is nested more than 64 deep."),
+        ("[]", "bad.json: is not an object with the fields of this format."),
+        ("null", "bad.json: is not an object with the fields of this format."),
         ("\ufeff{}", "bad.json: is not JSON: "),
     ],
 )
 def test_files_that_are_no_vector_files(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "bad.json").write_text(text, "utf-8")
     with pytest.raises(VectorError) as caught:
-        load(tmp_path)
+        load_file(tmp_path / "bad.json")
     assert str(caught.value).startswith(sentence)
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(VectorError, match=r"bad\.json: cannot be read"):
-        load(tmp_path)
+    with pytest.raises(VectorError, match=r"bad\.json: is not UTF-8 text"):
+        load_file(tmp_path / "bad.json")
 
 
 def test_an_id_in_two_files(tmp_path: Path) -> None:
     (tmp_path / "two-keys.json").write_text(json.dumps(GOOD))
     other = dict(GOOD, family="two")
     (tmp_path / "two.json").write_text(json.dumps(other))
+    listed = [
+        index.entry(
+            replace(family_of(GOOD, "two-keys.json"), name=name),
+            files.sha256((tmp_path / f"{name}.json").read_bytes()),
+        )
+        for name in ("two-keys", "two")
+    ]
+    (tmp_path / "index.json").write_text(index.text(listed))
     with pytest.raises(VectorError, match=r"two\.json: two-keys-001: field id"):
         load(tmp_path)
 

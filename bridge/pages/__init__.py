@@ -1,0 +1,1 @@
+"""Pages and tests that are written from the vectors: `docs/vectors.md`, `tests/generated`."""

@@ -1,0 +1,165 @@
+"""`tests/generated`: a pytest module for each definition of the Spec that made vectors."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bridge.pages.render import render
+from bridge.vectors.model import Family
+
+FOLDER = "tests/generated"
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Call:
+    """How the definition is computed by `pyimpl`: a template of `check`, in words, and the imports
+    it needs; names are those that it takes from `generated_checks`."""
+
+    template: str
+    through: str
+    names: tuple[str, ...]
+    standard: tuple[str, ...] = ()
+    own: tuple[str, ...] = ("import pyimpl",)
+    with_dtype: bool = True
+    tensor_type: bool = False
+
+    def imports(self) -> list[str]:
+        """The lines, in the order that the linter wants."""
+        decorators = ("dtypes", "vectors") if self.with_dtype else ("vectors",)
+        names = sorted({*self.names, *decorators, "vector_of"})
+        blocks = [list(self.standard), [], list(self.own)]
+        if self.with_dtype:
+            blocks[1].append("import torch")
+        blocks[1].append(f"from generated_checks import {', '.join(names)}")
+        if self.tensor_type:
+            blocks[1].append("from torch import Tensor")
+        return "\n\n".join("\n".join(block) for block in blocks if block).split("\n")
+
+
+_ATTENTION = ("judge", "scale_of", "tensor")
+PLAIN = Call("attention", "`pyimpl.attention`", (*_ATTENTION, "options"))
+_SPLITS = "`pyimpl.attention` and `pyimpl.merge_states`"
+GROUPED = Call("grouped", "`pyimpl.attention` with `enable_gqa`", (*_ATTENTION, "visible"))
+VARLEN = Call(
+    "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
+)
+# By Spec definition, without Attention.Spec.
+CALLS: Mapping[str, Call] = {
+    "attention": PLAIN,
+    "attentionPadded": PLAIN,
+    "attentionSink": PLAIN,
+    "flash": PLAIN,
+    "flashSchedule": PLAIN,
+    "flashWindow": PLAIN,
+    "splitKV": Call("split", _SPLITS, (*_ATTENTION, "visible")),
+    "ring": Call("ring", _SPLITS, (*_ATTENTION, "visible")),
+    "groupedQuery": GROUPED,
+    "groupedQueryPacked": GROUPED,
+    "attentionVarlen": VARLEN,
+    "attentionSliced": VARLEN,
+    "attendPaged": Call("paged", "`pyimpl.attention_decode`", _ATTENTION),
+    "cascade": Call(
+        "cascade",
+        _SPLITS,
+        _ATTENTION,
+        ("from typing import Any",),
+        ("import pyimpl", "from bridge.vectors.model import Matrix"),
+        tensor_type=True,
+    ),
+    "combine": Call("combine", "`pyimpl.merge_states`", ("judge", "tensor"), ("import math",)),
+    "Online.merge": Call(
+        "merge",
+        "`pyimpl.state`",
+        ("judge", "tensor"),
+        ("import math",),
+        ("from bridge.vectors.operations import MergeVector, Tree", "from pyimpl import state"),
+    ),
+    "visitedTiles": Call(
+        "tile_bounds",
+        "`pyimpl.tile_bounds`",
+        (),
+        own=("from pyimpl.tile_bounds import TileBounds, num_tiles",),
+        with_dtype=False,
+    ),
+}
+# Nothing in `pyimpl` computes these: its caches are kept by their users.
+NOT_IMPLEMENTED = frozenset({"Online.edit", "Online.slide"})
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A family in a module: how many vectors it has, and what its test says of them."""
+
+    name: str
+    count: int
+    docstring: str
+
+
+def sentences(root: Path) -> dict[str, str]:
+    """By theorem id, its sentence in docs/theorems.toml."""
+    data = tomllib.loads((root / "docs" / "theorems.toml").read_text("utf-8"))
+    return {theorem["id"]: theorem["sentence"] for theorem in data["theorem"]}
+
+
+def snake(definition: str) -> str:
+    """splitKV, Online.merge → split_kv, online_merge."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", definition).replace(".", "_").lower()
+
+
+def _wrapped(text: str, before: str = "") -> str:
+    """The text in the lines of a docstring; `before` stands before its first word."""
+    return "\n    ".join(textwrap.wrap(before + text, _WIDTH - 4)).removeprefix(before)
+
+
+def _tested(family: Family, sentence: Mapping[str, str]) -> Tested:
+    ids = [vector.id for vector in family.vectors]
+    if ids != [f"{family.name}-{n:03}" for n in range(len(ids))]:
+        raise ValueError(f"the vectors of {family.name} are not numbered from 000 on")
+    theorems = list(dict.fromkeys(vector.theorem for vector in family.vectors))
+    said = [_wrapped(sentence[theorem], "" if n else '"""') for n, theorem in enumerate(theorems)]
+    shows = _wrapped(f"Theorem {', '.join(theorems)}. {family.about}")
+    return Tested(family.name, len(ids), "\n\n    ".join([*said, shows]))
+
+
+def _definition(family: Family) -> str:
+    """The definition that most vectors of the family were made by; all are called alike."""
+    counts = Counter(v.lean.removeprefix("Attention.Spec.") for v in family.vectors)
+    if len({CALLS.get(name) for name in counts}) > 1:
+        raise ValueError(
+            f"the vectors of {family.name} were made by definitions that are called differently"
+        )
+    return max(counts, key=lambda name: counts[name])
+
+
+def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
+    """By path from the root, the text of each module.
+
+    Raises KeyError for a definition that there is no call for, ValueError for a family of
+    definitions that are called differently.
+    """
+    sentence = sentences(root)
+    by_definition: dict[str, list[Family]] = {}
+    for family in families:
+        by_definition.setdefault(_definition(family), []).append(family)
+    found = {}
+    for definition, made in by_definition.items():
+        if definition in NOT_IMPLEMENTED:
+            continue
+        call = CALLS[definition]
+        found[f"{FOLDER}/test_{snake(definition)}.py"] = render(
+            "test_module.py.jinja",
+            definition=f"Attention.Spec.{definition}",
+            through=call.through,
+            imports=call.imports(),
+            call=f"calls/{call.template}.py.jinja",
+            with_dtype=call.with_dtype,
+            families=[_tested(family, sentence) for family in made],
+        )
+    return found

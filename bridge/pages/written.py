@@ -1,0 +1,37 @@
+"""Everything that is written from the vectors and committed, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from bridge.pages import generated_tests, trackers, vectors_page
+from bridge.pages.generated_tests import FOLDER
+from bridge.pages.render import write
+from bridge.vectors.load import load
+
+
+def texts(root: Path) -> dict[str, str]:
+    """By path from the root, what each file should be. Raises what the loader raises."""
+    families = load(root / "tests" / "vectors")
+    return {
+        vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
+        **generated_tests.modules(root, families),
+    }
+
+
+def write_all(root: Path) -> list[str]:
+    """Write those that are not as they should be, and remove tests of what is no longer there;
+    their paths."""
+    wanted = texts(root)
+    changed = write(root, wanted)
+    for name in stale(root, wanted):
+        (root / name).unlink()
+        changed.append(name)
+    return changed
+
+
+def stale(root: Path, wanted: Iterable[str]) -> list[str]:
+    """Generated tests that nothing makes any more."""
+    names = (path.relative_to(root).as_posix() for path in root.glob(f"{FOLDER}/test_*.py"))
+    return sorted(set(names) - set(wanted))

@@ -1,0 +1,249 @@
+"""The vectors as bits of floating-point numbers, in hex: for kernels that are not called from
+Python. `docs/vectors.md` explains the files.
+
+Inputs are exact in every format that they are written in; results are sums of two float64.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from bridge.vectors import files, index
+from bridge.vectors.fields import VectorError
+from bridge.vectors.load import default_directory, family_of
+from bridge.vectors.model import AttentionVector, EnclosedRow, Exact, Row, State, Vector
+from bridge.vectors.operations import (
+    CacheVector,
+    CascadeVector,
+    CombineVector,
+    GroupedQueryVector,
+    LaidOutVector,
+    MergeVector,
+    PagedVector,
+    TileBoundsVector,
+    VarlenVector,
+)
+
+HEX_FORMAT = "attention-vectors-hex-1"
+# The fields of an entry that hold numbers, at any depth; null in them is −∞.
+_NUMBERS = {
+    "q", "k", "v", "prefix_k", "prefix_v", "suffix_k", "suffix_v", "bias", "softcap", "sink",
+    "slope", "score", "value", "log_sum_exp", "output",
+}  # fmt: skip
+_DIGITS = 60
+
+Array = dict[str, Any]
+Number = Exact | Decimal
+
+
+def _bits(code: str, x: float) -> str:
+    return struct.pack(f">{code}", x).hex()
+
+
+def _value(code: str, bits: str) -> float:
+    (value,) = struct.unpack(f">{code}", bytes.fromhex(bits))
+    return float(value)
+
+
+def _float64(x: float) -> str:
+    return _bits("d", x)
+
+
+# By the name of a format: its code in `struct`, and how many digits of hex it has. What bfloat16
+# lacks of float32 are the last four.
+_FORMATS = {"float64": ("d", 16), "float32": ("f", 8), "float16": ("e", 4), "bfloat16": ("f", 4)}
+
+
+def _exactly(name: str, numbers: Sequence[Fraction | None]) -> list[str] | None:
+    """The bits of the numbers, None being −∞, or None if one is not exact in the format."""
+    code, digits = _FORMATS[name]
+    found = []
+    for x in numbers:
+        try:
+            whole = _bits(code, float("-inf") if x is None else float(x))
+        except OverflowError:
+            return None
+        bits = whole[:digits]
+        if x is not None and Fraction(_value(code, bits.ljust(len(whole), "0"))) != x:
+            return None
+        found.append(bits)
+    return found
+
+
+def _shape(data: Any) -> list[int] | None:
+    """The sizes of nested lists, or None if they are ragged."""
+    if not isinstance(data, list):
+        return []
+    inner = [_shape(x) for x in data]
+    if not inner:
+        return [0]
+    if inner[0] is None or any(shape != inner[0] for shape in inner):
+        return None
+    return [len(data), *inner[0]]
+
+
+def _leaves(data: Any) -> Iterator[Any]:
+    if isinstance(data, list):
+        for x in data:
+            yield from _leaves(x)
+    else:
+        yield data
+
+
+def inputs(data: Any) -> Array | list[Any]:
+    """Nested lists of numbers as strings: shape, and the bits row by row in each format in which
+    all of them are exact; a list of such where the lists are ragged."""
+    shape = _shape(data)
+    if shape is None:
+        return [inputs(x) for x in data]
+    numbers = [None if x is None else Fraction(x) for x in _leaves(data)]
+    bits = {name: _exactly(name, numbers) for name in _FORMATS}
+    return {"shape": shape, **{name: each for name, each in bits.items() if each is not None}}
+
+
+def _two(x: Number) -> tuple[str, str]:
+    """The nearest float64, and that of what is left."""
+    if isinstance(x, Decimal) and not x.is_finite():
+        return _float64(float(x)), _float64(0.0)
+    with localcontext(prec=_DIGITS):
+        high = float(x)
+        rest = x - Decimal(high) if isinstance(x, Decimal) else Fraction(x) - Fraction(high)
+        return _float64(high), _float64(float(rest))
+
+
+def results(shape: list[int], numbers: Sequence[Number]) -> Array:
+    """Sums of two float64."""
+    pairs = [_two(x) for x in numbers]
+    return {
+        "shape": shape,
+        "float64": [high for high, _ in pairs],
+        "float64_low": [low for _, low in pairs],
+    }
+
+
+def _rows(rows: Sequence[Row | EnclosedRow], shape: list[int], value_dim: int) -> Array:
+    found = {
+        "output": results([*shape, value_dim], [x for row in rows for x in row.output]),
+        "log_sum_exp": results(shape, [row.log_sum_exp for row in rows]),
+    }
+    if any(row.uncertainty for row in rows):
+        # Rounded up: what bounds an error must not be too small.
+        found["uncertainty"] = {
+            "shape": shape,
+            "float64": [_float64(float(row.uncertainty) * (1 + 2**-52)) for row in rows],
+        }
+    return found
+
+
+def _states(states: Sequence[State], value_dim: int) -> Array:
+    with localcontext(prec=_DIGITS):
+        ln2 = Decimal(2).ln()
+        m = [Decimal("-Infinity") if s.m is None else ln2 * s.m for s in states]
+    count = len(states)
+    return {
+        "m": results([count], m),
+        "l": results([count], [s.l for s in states]),
+        "o": results([count, value_dim], [x for s in states for x in s.o]),
+    }
+
+
+def _expected(vector: Vector) -> Any:
+    match vector:
+        case AttentionVector():
+            return _rows(vector.expected, [vector.q_len], vector.value_dim)
+        case GroupedQueryVector():
+            rows = [row for head in vector.expected for row in head]
+            return _rows(rows, [vector.num_heads, vector.q_len], vector.value_dim)
+        case VarlenVector() | PagedVector() | CascadeVector():
+            return _rows(vector.expected, [len(vector.expected)], vector.value_dim)
+        case CombineVector():
+            return _rows([vector.expected], [1], vector.value_dim)
+        case MergeVector():
+            return _states([vector.expected], vector.value_dim)
+        case CacheVector():
+            return _states(vector.expected, vector.value_dim)
+        case TileBoundsVector():
+            return list(vector.expected)
+    raise TypeError(f"there is no export of a {type(vector).__name__}")
+
+
+def _score_factor(vector: Vector) -> Decimal:
+    """What a kernel with weights e^score multiplies its products, or the given scores, with."""
+    with localcontext(prec=_DIGITS):
+        factor = Decimal(2).ln() if vector.model == "exact" else Decimal(1)
+        if isinstance(vector, AttentionVector) and vector.scale is None:
+            return factor / Decimal(vector.head_dim).sqrt()
+        if isinstance(vector, (AttentionVector, LaidOutVector)):
+            scale = Fraction(vector.scale or 0)
+            return factor * Decimal(scale.numerator) / Decimal(scale.denominator)
+        return factor
+
+
+def _converted(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_converted(x) for x in data]
+    if isinstance(data, dict):
+        return {k: inputs(x) if k in _NUMBERS else _converted(x) for k, x in data.items()}
+    return data
+
+
+def converted(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
+    """One vector: `entry` as it is in its file, and `vector` what was made of it."""
+    found = {name: _converted({name: entry[name]})[name] for name in entry if name != "expected"}
+    found["score_factor"] = results([], [_score_factor(vector)])
+    if isinstance(vector, AttentionVector):
+        found["visible"] = [
+            "".join("01"[vector.visible(i, j)] for j in range(vector.kv_len))
+            for i in range(vector.q_len)
+        ]
+    found["expected"] = _expected(vector)
+    return found
+
+
+def text(path: Path, listed: index.Entry) -> str:
+    """The export of one vector file, a vector a line; `listed` is its entry in the index."""
+    content, document = files.read(path)
+    family = family_of(document, path.name)
+    index.check_entry(listed, family, files.sha256(content))
+    head = {
+        "format": HEX_FORMAT,
+        "made_from": {"file": path.name, "sha256": files.sha256(content)},
+        **{name: document[name] for name in ("family", "about", "operation", "model")},
+    }
+    lines = [
+        json.dumps(converted(entry, vector), ensure_ascii=False)
+        for entry, vector in zip(document["vectors"], family.vectors, strict=True)
+    ]
+    start = json.dumps(head, ensure_ascii=False).removesuffix("}")
+    return start + ',\n "vectors": [\n  ' + ",\n  ".join(lines) + "]}\n"
+
+
+def write(folder: Path, families: Sequence[str] = (), source: Path | None = None) -> list[Path]:
+    """Write the export of these families, default all, into a folder, made if there is none; the
+    files.
+
+    source: where the vectors are, default `default_directory()`. Raises VectorError for vectors
+    that cannot be used and for a family that is not there, OSError where nothing can be written.
+    """
+    source = default_directory() if source is None else source
+    known = {entry["family"]: entry for entry in index.entries_of(source)}
+    for name in families:
+        if name not in known:
+            raise VectorError(
+                f"there is no family {name!r}; {index.INDEX} lists those that there are."
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in families or known:
+        path = folder / f"{name}.json"
+        if path.resolve() == (source / f"{name}.json").resolve():
+            raise VectorError(f"{folder}: the vectors themselves are in this folder.")
+        path.write_text(text(source / f"{name}.json", known[name]), "utf-8")
+        written.append(path)
+    return written

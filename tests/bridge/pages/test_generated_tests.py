@@ -1,0 +1,123 @@
+"""The tests that are written from the vectors: current, complete, and able to fail."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+import pyimpl
+from bridge.pages import generated_tests, written
+from bridge.vectors.load import load
+from pyimpl import state, tile_bounds
+from pyimpl._implements import implementations
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / generated_tests.FOLDER
+
+
+def test_they_are_current() -> None:
+    wanted = written.texts(ROOT)
+    assert written.stale(ROOT, wanted) == []
+    for name, text in wanted.items():
+        advice = f"{name} is not current: run .venv/bin/python -m bridge pages"
+        assert (ROOT / name).read_text("utf-8") == text, advice
+
+
+def test_what_nothing_makes_any_more_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / generated_tests.FOLDER
+    folder.mkdir(parents=True)
+    for name in ("test_gone.py", "generated_checks.py"):
+        (folder / name).write_text("")
+    monkeypatch.setattr(written, "texts", lambda _: {"tests/generated/test_new.py": "new"})
+    changed = ["tests/generated/test_new.py", "tests/generated/test_gone.py"]
+    assert written.write_all(tmp_path) == changed
+    assert sorted(p.name for p in folder.iterdir()) == ["generated_checks.py", "test_new.py"]
+    assert written.write_all(tmp_path) == []
+
+
+def test_every_vector_is_in_one_of_them_unless_nothing_implements_it() -> None:
+    text = "".join(path.read_text("utf-8") for path in FOLDER.glob("test_*.py"))
+    for family in load():
+        definition = family.vectors[0].lean.removeprefix("Attention.Spec.")
+        line = f'\n@vectors("{family.name}", {len(family.vectors)})\n'
+        assert (line in text) == (definition not in generated_tests.NOT_IMPLEMENTED)
+
+
+def test_what_is_left_out_nothing_implements() -> None:
+    implemented = {one.lean.removeprefix("Attention.Spec.") for one in implementations()}
+    assert not implemented & generated_tests.NOT_IMPLEMENTED
+
+
+def test_a_family_of_definitions_called_differently_is_refused() -> None:
+    families = load()
+    both = [*families[0].vectors, *families[3].vectors]
+    mixed = type(families[0])("mixed", "", "attention", "exact", tuple(both))
+    with pytest.raises(ValueError, match="mixed were made by definitions that are called diff"):
+        generated_tests.modules(ROOT, [mixed])
+
+
+def imported(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"generated_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def off(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with an output that is off by a thousandth."""
+
+    def wrong(*arguments: Any, **named: Any) -> Any:
+        out, lse = function(*arguments, **named)
+        return out * 1.001, lse
+
+    return wrong
+
+
+OF_PYIMPL = {
+    "test_attention": ("attention", "causal-003"),
+    "test_flash": ("attention", "tile-loop-003"),
+    "test_ring": ("merge_states", "ring-003"),
+    "test_split_kv": ("merge_states", "split-kv-003"),
+    "test_grouped_query": ("attention", "grouped-query-003"),
+    "test_attention_varlen": ("attention_varlen", "varlen-003"),
+    "test_attend_paged": ("attention_decode", "paged-003"),
+    "test_cascade": ("merge_states", "cascade-003"),
+    "test_combine": ("merge_states", "combine-003"),
+}
+
+
+@pytest.mark.parametrize("name", OF_PYIMPL)
+def test_a_wrong_function_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, vector_id = OF_PYIMPL[name]
+    module = imported(name)
+    module.check(vector_id, torch.float32)
+    monkeypatch.setattr(pyimpl, function, off(getattr(pyimpl, function)))
+    with pytest.raises(AssertionError, match=rf"{vector_id}: output\[.* times the allowance away"):
+        module.check(vector_id, torch.float32)
+
+
+def test_a_wrong_merge_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = imported("test_online_merge")
+    module.check("merge-003", torch.float32)
+    monkeypatch.setattr(state, "merge", lambda a, b: a)
+    with pytest.raises(AssertionError, match="merge-003: "):
+        module.check("merge-003", torch.float32)
+
+
+def test_wrong_bounds_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = imported("test_visited_tiles")
+    module.check("tile-bounds-003")
+    wrong = tile_bounds.TileRange(0, 1)
+    monkeypatch.setattr(tile_bounds.TileBounds, "visited_tiles", lambda *_: wrong)
+    with pytest.raises(AssertionError):
+        module.check("tile-bounds-003")

@@ -1,0 +1,110 @@
+"""`docs/vectors.md`: current, complete, and its example runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.pages import trackers, vectors_page
+from bridge.vectors import index
+from bridge.vectors.load import default_directory, load, schema, write_index
+from bridge.vectors.model import AttentionVector
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = (ROOT / vectors_page.PAGE).read_text("utf-8")
+
+
+def test_the_page_is_current() -> None:
+    page = vectors_page.page(load(), trackers.items(ROOT))
+    assert page == TEXT, "run .venv/bin/python -m bridge pages"
+
+
+def named(text: str) -> set[str]:
+    """The words in backticks, and the fields that a path in them names."""
+    return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", text))))
+
+
+@pytest.mark.parametrize("operation", schema()["properties"]["operation"]["enum"])
+def test_every_field_of_every_operation_is_explained(operation: str) -> None:
+    section = TEXT.partition(f"\n### {operation}\n")[2].partition("\n##")[0]
+    common = TEXT.partition("\n## A file\n")[2].partition("\n## ")[0]
+    assert section
+    fields = schema()["$defs"][operation]["properties"]
+    always = {"id", "lean", "theorem", "reason"}
+    assert always <= named(common)
+    assert set(fields) - always <= named(section)
+
+
+def test_every_kind_of_mask_and_edit_and_every_field_of_a_row_is_explained() -> None:
+    words = named(TEXT)
+    definitions: dict[str, Any] = schema()["$defs"]
+    for shape in definitions["mask"]["oneOf"]:
+        kinds = shape["properties"]["kind"]
+        for kind in kinds.get("enum", [kinds.get("const")]):
+            assert f"| `{kind}` |" in TEXT
+        assert set(shape["properties"]) <= words | {"kind"}
+    for edit in definitions["edit"]["oneOf"]:
+        assert set(edit["properties"]) <= words
+        assert f"`{edit['properties']['kind']['const']}`" in TEXT
+    for name in ("row", "enclosedRow", "state", "key"):
+        assert set(definitions[name]["properties"]) <= words
+    for field in index.schema()["properties"]["families"]["items"]["properties"]:
+        assert f".{field}`" in TEXT or f"[].{field}`" in TEXT
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("node") is None:
+        pytest.skip("needs node")
+    (text,) = re.findall(r"```javascript\n(.*?)```", TEXT, re.DOTALL)
+    path = tmp_path_factory.mktemp("example") / "example.mjs"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def run(program: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["node", program, folder], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_the_example_checks_the_vectors(program: Path) -> None:
+    done = run(program, default_directory())
+    assert done.returncode == 0, done.stderr
+    wanted = [
+        f"{v.id}: {v.q_len} rows"
+        for family in load()
+        for v in family.vectors
+        if isinstance(v, AttentionVector) and v.model == "exact" and v.kv_len <= 20
+        if v.mask.kind in ("none", "causal", "boolean")
+    ]
+    assert done.stdout.splitlines() == wanted
+    assert len(wanted) > 150
+
+
+@pytest.mark.parametrize("place", ["max", "denominator", "numerators"])
+def test_the_example_finds_one_wrong_number(program: Path, place: str, tmp_path: Path) -> None:
+    document = json.loads((default_directory() / "causal.json").read_text("utf-8"))
+    row = document["vectors"][3]["expected"][-1]
+    if place == "numerators":
+        row["output"]["numerators"][0] = str(int(row["output"]["numerators"][0]) + 1)
+    elif place == "max":
+        row["max"] = str(int(row["max"]) + 1)
+    else:
+        row["denominator"] = str(2 * int(row["denominator"].partition("/")[0]) + 1)
+    (tmp_path / "causal.json").write_text(json.dumps(document), "utf-8")
+    write_index(tmp_path)
+    done = run(program, tmp_path)
+    assert done.returncode != 0
+    assert document["vectors"][3]["id"] + ", row" in done.stderr
+
+
+def test_another_format_is_refused_by_the_example(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text('{"vectors_format": "attention-vectors-2"}', "utf-8")
+    assert "attention-vectors-2" in run(program, tmp_path).stderr

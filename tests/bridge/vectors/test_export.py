@@ -1,0 +1,168 @@
+"""The export in hex, read back with `json` and `struct` alone."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.vectors import export, files, index
+from bridge.vectors.fields import VectorError
+from bridge.vectors.load import default_directory, load_file
+from bridge.vectors.operations import CacheVector
+
+# One of each operation, and of each model.
+NAMES = (
+    "bias", "cache-edits", "cascade", "combine", "fully-masked", "grouped-query", "merge", "paged",
+    "softcap", "tile-bounds", "varlen",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hex") / "new"
+    assert [path.stem for path in export.write(folder, NAMES)] == list(NAMES)
+    return folder
+
+
+def numbers(array: dict[str, Any], name: str) -> list[float]:
+    code = {"float64": "d", "float64_low": "d", "float32": "f", "float16": "e", "bfloat16": "f"}
+    pad = "0000" if name == "bfloat16" else ""
+    return [struct.unpack(f">{code[name]}", bytes.fromhex(x + pad))[0] for x in array[name]]
+
+
+def arrays(data: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(data, dict) and "shape" in data:
+        yield data
+    elif isinstance(data, (dict, list)):
+        for x in data.values() if isinstance(data, dict) else data:
+            yield from arrays(x)
+
+
+def leaves(data: Any) -> list[Any]:
+    return [y for x in data for y in leaves(x)] if isinstance(data, list) else [data]
+
+
+def in_file(name: str) -> list[dict[str, Any]]:
+    document = json.loads((default_directory() / f"{name}.json").read_text("utf-8"))
+    found: list[dict[str, Any]] = document["vectors"]
+    return found
+
+
+def exported(folder: Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((folder / f"{name}.json").read_text("utf-8"))[
+        "vectors"
+    ]
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_are_exact_in_every_format(folder: Path, name: str) -> None:
+    for given, made in zip(in_file(name), exported(folder, name), strict=True):
+        for field in ("q", "k", "v", "prefix_k", "suffix_v", "bias", "softcap"):
+            if field not in given:
+                continue
+            wanted = [-math.inf if x is None else Fraction(x) for x in leaves(given[field])]
+            found = list(arrays(made[field]))
+            for format in ("float64", "float32", "bfloat16"):
+                assert [x for a in found for x in numbers(a, format)] == wanted
+            for array in found:
+                assert math.prod(array["shape"]) == len(array["float64"])
+                if "float16" in array:
+                    assert numbers(array, "float16") == numbers(array, "float64")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("tile-bounds", "cache-edits")])
+def test_results_are_sums_of_two(folder: Path, name: str) -> None:
+    family = load_file(default_directory() / f"{name}.json")
+    for vector, made in zip(family.vectors, exported(folder, name), strict=True):
+        if name == "merge":
+            state = vector.expected  # type: ignore[attr-defined]
+            (l,), (low,) = (numbers(made["expected"]["l"], n) for n in ("float64", "float64_low"))
+            assert (l, low) == (float(state.l), float(state.l - Fraction(l)))
+            continue
+        rows = [r for problem in attentions(vector) for r in problem.expected]
+        outputs = [x for row in rows for x in row.output]
+        highs = numbers(made["expected"]["output"], "float64")
+        assert highs == [float(x) for x in outputs]
+        assert numbers(made["expected"]["output"], "float64_low") == [
+            float(x - Fraction(high)) for x, high in zip(outputs, highs, strict=True)
+        ]
+        logs = numbers(made["expected"]["log_sum_exp"], "float64")
+        assert logs == [float(row.log_sum_exp) for row in rows]
+        uncertain = made["expected"].get("uncertainty")
+        if uncertain is not None:
+            pairs = zip(numbers(uncertain, "float64"), rows, strict=True)
+            assert all(x >= row.uncertainty for x, row in pairs)
+        assert (uncertain is not None) == any(row.uncertainty for row in rows)
+
+
+def attentions(vector: Any) -> Any:
+    return vector.attentions() if hasattr(vector, "attentions") else (vector,)
+
+
+def test_states_and_factors_are_natural(folder: Path) -> None:
+    family = load_file(default_directory() / "cache-edits.json")
+    for vector, made in zip(family.vectors, exported(folder, "cache-edits"), strict=True):
+        assert isinstance(vector, CacheVector)
+        ms = [-math.inf if s.m is None else s.m * math.log(2) for s in vector.expected]
+        for got, low, want in zip(
+            numbers(made["expected"]["m"], "float64"),
+            numbers(made["expected"]["m"], "float64_low"),
+            ms,
+            strict=True,
+        ):
+            assert abs(got - want) <= math.ulp(want) if math.isfinite(want) else got == want
+            assert math.isfinite(low)
+        (high,), (low,) = (numbers(made["score_factor"], n) for n in ("float64", "float64_low"))
+        with localcontext(prec=60):
+            error = abs(Decimal(high) + Decimal(low) - Decimal(2).ln())
+        assert high == math.log(2)
+        assert error < Decimal(2) ** -105
+
+
+def test_what_is_not_exact_in_a_format_is_absent() -> None:
+    assert "float16" not in export.inputs([["1", "131072"]])
+    assert "bfloat16" in export.inputs([["1", "131072"]])
+    assert "bfloat16" not in export.inputs(["257/256"])
+    assert export.inputs([]) == {
+        "shape": [0], "float64": [], "float32": [], "float16": [], "bfloat16": [],
+    }  # fmt: skip
+    assert set(export.inputs("1/3")) == {"shape"}
+    assert [x["shape"] for x in export.inputs([["1"], ["1", "2"]])] == [[1], [2]]
+
+
+def test_masks_are_what_they_mean(folder: Path) -> None:
+    for vector, made in zip(
+        load_file(default_directory() / "bias.json").vectors, exported(folder, "bias"), strict=True
+    ):
+        seen = made["visible"]
+        assert [[c == "1" for c in row] for row in seen] == [
+            [vector.visible(i, j) for j in range(made["kv_len"])]  # type: ignore[attr-defined]
+            for i in range(made["q_len"])
+        ]
+
+
+def test_it_names_what_it_is_made_from_and_is_the_same_every_time(folder: Path) -> None:
+    source = default_directory() / "merge.json"
+    document = json.loads((folder / "merge.json").read_text("utf-8"))
+    assert document["format"] == "attention-vectors-hex-1"
+    assert document["made_from"] == {
+        "file": "merge.json", "sha256": files.sha256(source.read_bytes()),
+    }  # fmt: skip
+    (listed,) = (e for e in index.entries_of(source.parent) if e["family"] == "merge")
+    assert export.text(source, listed) == (folder / "merge.json").read_text("utf-8")
+    with pytest.raises(VectorError, match=r"merge\.json: its SHA-256 is not that of index\.json"):
+        export.text(source, dict(listed, sha256="0" * 64))
+
+
+def test_the_vectors_themselves_are_not_overwritten() -> None:
+    with pytest.raises(VectorError, match="the vectors themselves are in this folder"):
+        export.write(default_directory(), ["one-key"])

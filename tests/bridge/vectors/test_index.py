@@ -1,0 +1,151 @@
+"""The index beside the vectors: current, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from bridge.vectors import generate, index
+from bridge.vectors.fields import VectorError
+from bridge.vectors.load import default_directory, load, write_index
+
+NAMES = ("cache-window", "combine", "one-key")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of three families with its index."""
+    for name in NAMES:
+        shutil.copyfile(default_directory() / f"{name}.json", tmp_path / f"{name}.json")
+    write_index(tmp_path)
+    return tmp_path
+
+
+def edited(folder: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
+    path = folder / "index.json"
+    document = json.loads(path.read_text("utf-8"))
+    edit(document)
+    path.write_text(json.dumps(document), "utf-8")
+    return folder
+
+
+def test_the_committed_index_is_current(tmp_path: Path) -> None:
+    for path in default_directory().glob("*.json"):
+        if path.name != "index.json":
+            shutil.copyfile(path, tmp_path / path.name)
+    write_index(tmp_path)
+    made = (tmp_path / "index.json").read_bytes()
+    assert made == (default_directory() / "index.json").read_bytes()
+    document = json.loads(made)
+    jsonschema.Draft202012Validator.check_schema(index.schema())
+    jsonschema.validate(document, index.schema())
+    assert document["vectors"] == sum(e["vectors"] for e in document["families"])
+
+
+def test_a_folder_with_its_index_loads(folder: Path) -> None:
+    assert [family.name for family in load(folder)] == list(NAMES)
+
+
+def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    def run_main(module: str, arguments: list[str]) -> None:
+        assert module == generate.MODULE
+        for name in NAMES:
+            shutil.copyfile(
+                default_directory() / f"{name}.json", Path(arguments[0], f"{name}.json")
+            )
+
+    committed = tmp_path / "vectors"
+    assert generate.replace(run_main, committed) == [
+        "cache-window.json", "combine.json", "index.json", "one-key.json",
+    ]  # fmt: skip
+    assert generate.replace(run_main, committed) == []
+    assert generate.differences(run_main, committed) == []
+    (committed / "index.json").write_bytes(b"{}")
+    assert generate.differences(run_main, committed) == [
+        "index.json differs from what the Lean definitions yield, first in line 1"
+    ]
+
+
+def first(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["families"][0]
+    return found
+
+
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "another version": (
+        lambda d: d.update(format="attention-vectors-index-2", families={}),
+        "index.json: field format: is attention-vectors-index-2, but this version reads "
+        "attention-vectors-index-1.",
+    ),
+    "vectors of another version": (
+        lambda d: d.update(vectors_format="attention-vectors-2"),
+        "index.json: field vectors_format: is attention-vectors-2, but this version reads "
+        "attention-vectors-1.",
+    ),
+    "no version": (lambda d: d.pop("format"), "index.json: field the whole: 'format' is a"),
+    "a wrong hash": (
+        lambda d: first(d).update(sha256="0" * 64),
+        "cache-window.json: its SHA-256 is not that of index.json: it was changed, or",
+    ),
+    "a number that is none": (
+        lambda d: first(d).update(vectors="10"),
+        "index.json: field families.0.vectors: '10' is not of type 'integer'.",
+    ),
+    "a wrong number": (
+        lambda d: (first(d).update(vectors=11), d.update(vectors=35)),
+        "index.json: cache-window.json: field vectors: is 11, but the file says 10.",
+    ),
+    "a wrong sum": (
+        lambda d: d.update(vectors=1),
+        "index.json: field vectors: is 1, but its families have 34.",
+    ),
+    "another theorem": (
+        lambda d: first(d).update(theorems=[]),
+        "index.json: cache-window.json: field theorems: is [], but the file says ['kv-window'].",
+    ),
+    "a family twice": (
+        lambda d: d["families"].append(first(d)),
+        "index.json: cache-window.json is listed twice.",
+    ),
+    "a family too few": (
+        lambda d: d["families"].pop(),
+        "one-key.json: is not in index.json.",
+    ),
+    "a path instead of a name": (
+        lambda d: first(d).update(file="../cache-window.json"),
+        "index.json: field families.0.file: '../cache-window.json' does not match",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_refused_in_one_sentence(name: str, folder: Path) -> None:
+    edit, sentence = DAMAGE[name]
+    with pytest.raises(VectorError) as caught:
+        load(edited(folder, edit))
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_missing_file_is_named(folder: Path) -> None:
+    (folder / "combine.json").unlink()
+    with pytest.raises(VectorError, match=r"combine\.json: is in index\.json, but not in its fol"):
+        load(folder)
+
+
+def test_a_missing_index_is_named(folder: Path) -> None:
+    (folder / "index.json").unlink()
+    with pytest.raises(VectorError, match=r"there is no index\.json here, which lists the vector"):
+        load(folder)
+
+
+def test_a_file_changed_in_one_place_is_noticed(folder: Path) -> None:
+    path = folder / "one-key.json"
+    path.write_bytes(path.read_bytes().replace(b"weight", b"height", 1))
+    with pytest.raises(VectorError, match=r"one-key\.json: its SHA-256 is not that of index\.json"):
+        load(folder)

@@ -1,0 +1,114 @@
+"""What the generated tests share; this file is written by hand.
+
+A vector by its id, its numbers as tensors, its options as arguments of `pyimpl`, and the judgement
+by the allowance of `bridge.conformance`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from bridge.conformance.adapters import PyimplTiled
+from bridge.conformance.batch import Batch, Outputs, array
+from bridge.conformance.run import describe_failure, run
+from bridge.vectors.load import default_directory, load_file
+from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
+from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.read import READERS
+
+# Every input is exact in both; coarser dtypes hide more.
+dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["f32", "f64"])
+
+
+def vectors(family: str, count: int) -> pytest.MarkDecorator:
+    """The vectors of a family, by their ids."""
+    return pytest.mark.parametrize("vector_id", [f"{family}-{n:03}" for n in range(count)])
+
+
+@cache
+def _family(name: str) -> Family:
+    return load_file(default_directory() / f"{name}.json")
+
+
+def vector_of(vector_id: str) -> Any:
+    """The vector with this id."""
+    family = _family(vector_id.rpartition("-")[0])
+    return next(vector for vector in family.vectors if vector.id == vector_id)
+
+
+def tensor(rows: Matrix, dtype: torch.dtype, columns: int | None = None) -> Tensor:
+    """A matrix of the vector, `[rows, columns]`; exact in every dtype."""
+    return torch.from_numpy(array(rows, columns)).to(dtype)
+
+
+def scale_of(vector: Any) -> float | None:
+    """The scale for weights e^score; None for the default, 1/√head_dim."""
+    if vector.scale is None:
+        return None
+    return float(vector.scale) * (math.log(2.0) if vector.model == "exact" else 1.0)
+
+
+def visible(vector: Any) -> Tensor:
+    """What the mask allows: `[q_len, kv_len]`."""
+    columns = range(vector.kv_len)
+    return torch.tensor([[vector.mask.visible(i, j) for j in columns] for i in range(vector.q_len)])
+
+
+def options(vector: AttentionVector, dtype: torch.dtype) -> dict[str, Any]:
+    """Mask, softcap, ALiBi, bias and sink as arguments of `pyimpl.attention`: windows by their
+    bounds, other masks by what they mean."""
+    found: dict[str, Any] = {}
+    window, alibi = vector.mask.window, vector.alibi
+    if window is not None and alibi is not None and window.shift != alibi.shift:
+        # There is one alignment for both.
+        window = None
+    if window is not None:
+        found["window"] = (window.left, window.right)
+    elif vector.mask.kind != "none":
+        found["attn_mask"] = visible(vector)
+    shift = window.shift if window is not None else alibi.shift if alibi is not None else 0
+    found["causal_alignment"] = "bottom-right" if shift else "top-left"
+    if alibi is not None:
+        found["alibi_slopes"] = torch.tensor([float(alibi.slope)], dtype=dtype)
+    if vector.softcap is not None:
+        found["softcap"] = float(vector.softcap)
+    if vector.bias is not None:
+        numbers = [[-math.inf if x is None else float(x) for x in row] for row in vector.bias]
+        found["bias"] = torch.tensor(numbers, dtype=dtype)
+    if vector.sink is not None:
+        found["sinks"] = torch.tensor([float(vector.sink)], dtype=dtype)
+    return found
+
+
+class _Given(PyimplTiled):
+    """Results that are there already, in the place of the function that gave them."""
+
+    operations = frozenset(READERS)
+
+    def __init__(self, outputs: list[Outputs]) -> None:
+        super().__init__()
+        self.outputs = outputs
+
+    def run(self, batch: Batch) -> Outputs:
+        return self.outputs[0]
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        return self.outputs
+
+
+def judge(vector: Vector, dtype: torch.dtype, *results: tuple[Tensor, Tensor]) -> None:
+    """Every element within its allowance: for each plain problem that the vector comes to an output
+    `[1, 1, q_len, value_dim]` and a log-sum-exp `[1, 1, q_len]`."""
+    given = _Given([Outputs(out, lse) for out, lse in results])
+    family = Family(vector.family, "", vector.operation, vector.model, (vector,))
+    report = run(given, [family], str(dtype).removeprefix("torch."))
+    (result,) = report.to_json()["vectors"]
+    assert result["status"] == "passed", (
+        f"{describe_failure(result)}. It is there for: {vector.reason}"
+    )

@@ -1,0 +1,44 @@
+"""`Attention.Spec.attendPaged` on its vectors, through `pyimpl.attention_decode`.
+
+Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
+bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
+docs/theorems.md, and what a wrong kernel shows.
+"""
+
+from __future__ import annotations
+
+import torch
+from generated_checks import dtypes, judge, scale_of, tensor, vector_of, vectors
+
+import pyimpl
+
+
+def check(vector_id: str, dtype: torch.dtype) -> None:
+    vector = vector_of(vector_id)
+    longest = max(map(len, vector.tables))
+    table = [[*pages, *[0] * (longest - len(pages))] for pages in vector.tables]
+    out, lse = pyimpl.attention_decode(
+        tensor(vector.q, dtype)[:, None, None],
+        torch.stack([tensor(page, dtype) for page in vector.k])[:, None],
+        torch.stack([tensor(page, dtype) for page in vector.v])[:, None],
+        page_table=torch.tensor(table, dtype=torch.int32),
+        kv_lens=torch.tensor(vector.lengths, dtype=torch.int32),
+        scale=scale_of(vector),
+        return_lse=True,
+        backend="tiled",
+    )
+    sequences = [slice(b, b + 1) for b in range(len(vector.q))]
+    judge(vector, dtype, *((out[b], lse[b]) for b in sequences))
+
+
+@vectors("paged", 12)
+@dtypes
+def test_paged(vector_id: str, dtype: torch.dtype) -> None:
+    """Keys and values stored in pages and read page by page through the page table, the slots
+    beyond the length masked, give the output of attention, for every page size, every table that
+    has room and no page twice, and whatever the pages held before.
+
+    Theorem paged. Keys and values in pages of a pool, through a table for each sequence: a page in
+    the wrong order, the slots beyond the length, or another sequence's page shows.
+    """
+    check(vector_id, dtype)

@@ -1,0 +1,46 @@
+"""`Attention.Spec.attentionSliced` on its vectors, through `pyimpl.attention_varlen`.
+
+Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
+bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
+docs/theorems.md, and what a wrong kernel shows.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from generated_checks import dtypes, judge, scale_of, tensor, vector_of, vectors
+
+import pyimpl
+
+
+def check(vector_id: str, dtype: torch.dtype) -> None:
+    vector = vector_of(vector_id)
+    window = vector.masks[0].window
+    out, lse = pyimpl.attention_varlen(
+        tensor(vector.q, dtype, vector.head_dim)[:, None],
+        tensor(vector.k, dtype, vector.head_dim)[:, None],
+        tensor(vector.v, dtype, vector.value_dim)[:, None],
+        torch.tensor(vector.cu_seqlens_q, dtype=torch.int32),
+        torch.tensor(vector.cu_seqlens_k, dtype=torch.int32),
+        window=(None, None) if window is None else (window.left, window.right),
+        causal_alignment=vector.alignment,
+        scale=scale_of(vector),
+        return_lse=True,
+        backend="tiled",
+    )
+    sequences = [slice(*ends) for ends in pairwise(vector.cu_seqlens_q)]
+    judge(vector, dtype, *((out[None, None, rows, 0], lse[None, :, rows]) for rows in sequences))
+
+
+@vectors("varlen-sliced", 11)
+@dtypes
+def test_varlen_sliced(vector_id: str, dtype: torch.dtype) -> None:
+    """Packed sequences get the same outputs when attention is computed for each slice between two
+    prefix sums.
+
+    Theorem varlen-sliced. Packed sequences, one attention for each slice between cumulative
+    lengths: a length that is off by one lets a neighbour in.
+    """
+    check(vector_id, dtype)

@@ -1,0 +1,37 @@
+"""`Attention.Spec.combine` on its vectors, through `pyimpl.merge_states`.
+
+Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
+bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
+docs/theorems.md, and what a wrong kernel shows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from generated_checks import dtypes, judge, tensor, vector_of, vectors
+
+import pyimpl
+
+
+def check(vector_id: str, dtype: torch.dtype) -> None:
+    vector = vector_of(vector_id)
+    lses = [part.log_sum_exp for part in vector.parts]
+    numbers = torch.tensor([-math.inf if x is None else float(x) for x in lses], dtype=dtype)
+    outs = tensor(tuple(part.output for part in vector.parts), dtype)
+    # [parts, batch, heads, q_len, value_dim]
+    result = pyimpl.merge_states(outs[:, None, None, None], numbers[:, None, None, None])
+    judge(vector, dtype, result)
+
+
+@vectors("combine", 12)
+@dtypes
+def test_combine(vector_id: str, dtype: torch.dtype) -> None:
+    """Splits combined with intervals that contain their outputs and log-sum-exps, −∞ where those
+    are −∞, by the log-sum-exp that intervals give, contain what the true ones combine to by theirs.
+
+    Theorem combine-enclosed. Outputs and log-sum-exps of splits, combined: an empty split has log-
+    sum-exp −∞ and no influence, whatever its output; all of them empty give 0 and −∞.
+    """
+    check(vector_id, dtype)

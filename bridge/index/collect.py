@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from bridge.index.gaps import Gap, gaps
 from bridge.report.cache import digest
 from bridge.report.verify import Verification, known_implementations
 from bridge.toolchain import lakefile, modules
-from bridge.vectors.load import load
+from bridge.vectors.load import default_directory
 
 
 class IndexFailure(Exception):
@@ -42,6 +43,16 @@ def texts_of(root: Path) -> dict[str, str]:
     return {module.name: module.text for module in modules.closure(root, targets)}
 
 
+def families() -> dict[str, list[tuple[str, str]]]:
+    """For each vector of a family the definition that was run and the id of its theorem. The audit
+    has checked the files; to check them again would take longer than all the rest."""
+    found = {}
+    for path in sorted(default_directory().glob("*.json")):
+        document = json.loads(path.read_text("utf-8"))
+        found[document["family"]] = [(v["lean"], v["theorem"]) for v in document["vectors"]]
+    return found
+
+
 def collect(verification: Verification) -> Collected:
     """Everything, in about 20 s if the library has changed. Raises IndexFailure if it does not
     build or the audit finds something, a headline theorem without a Spec definition included; and
@@ -67,7 +78,7 @@ def collect(verification: Verification) -> Collected:
     problems = compare.against_audit(constants, audit["listing"])
     problems += compare.against_source(constants, texts, instances)
     index = assemble(
-        constants, audit["listing"], audit["headlines"], load(), known_implementations()
+        constants, audit["listing"], audit["headlines"], families(), known_implementations()
     )
     trace, note = None, None
     # Declarations that are read in two ways have no place in a syntax tree.

@@ -10,7 +10,6 @@ from typing import Any
 
 from bridge.index.compare import internal
 from bridge.index.extract import Position, Stored, uses
-from bridge.vectors.model import Family
 from pyimpl._implements import Implementation
 
 
@@ -84,10 +83,11 @@ def assemble(
     constants: Mapping[str, Stored],
     audited: Mapping[str, Any],
     headlines: Sequence[Mapping[str, Any]],
-    families: Sequence[Family],
+    families: Mapping[str, Iterable[tuple[str, str]]],
     implementations: Sequence[Implementation],
 ) -> Index:
-    """Everything of a declaration in one place. audited: the audit's declarations, by name."""
+    """Everything of a declaration in one place. audited: the audit's declarations, by name;
+    families: for each vector of a family the definition that was run and the id of its theorem."""
     own = {
         n: c
         for n, c in constants.items()
@@ -101,10 +101,10 @@ def assemble(
     ids = {h["lean"]: h["id"] for h in headlines}
     named = {h["id"]: h["lean"] for h in headlines}
     vectors: dict[str, Counter[str]] = defaultdict(Counter)
-    for family in families:
-        for vector in family.vectors:
-            for name in {vector.lean, named.get(vector.theorem, "")}:
-                vectors[name][family.name] += 1
+    for family, pairs in families.items():
+        for definition, theorem in pairs:
+            for name in {definition, named.get(theorem, "")}:
+                vectors[name][family] += 1
     python: dict[str, list[str]] = defaultdict(list)
     for one in implementations:
         python[one.lean].append(f"{one.module}.{one.qualname}")

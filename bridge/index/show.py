@@ -54,9 +54,10 @@ def summary(console: Console, found: Collected) -> None:
         "Numbers: vectors that name it, functions that implement it, headline theorems whose\n"
         "statement mentions it. It lacks what neither it nor a definition that uses it has.",
         highlight=False,
+        soft_wrap=True,
     )
     for gap in found.gaps:
-        console.print(f"{gap.name} lacks {' and '.join(gap.lacks)}", highlight=False)
+        console.print(f"{gap.name} lacks {' and '.join(gap.lacks)}", soft_wrap=True)
 
 
 def listing(console: Console, entries: Iterable[Entry]) -> None:
@@ -76,8 +77,12 @@ def listing(console: Console, entries: Iterable[Entry]) -> None:
 def one(console: Console, entry: Entry, index: Index, written: str | None) -> None:
     """All that is known of a declaration. written: its text, where there is a trace of it."""
 
+    def named(name: str) -> str:
+        other = index.entries[name]
+        return f"{other.shown} ({other.headline})" if other.headline else other.shown
+
     def names(of: Iterable[str]) -> str:
-        return ", ".join(index.entries[n].shown if n in index.entries else n for n in of)
+        return ", ".join(map(named, of))
 
     first, column, last, _ = entry.range
     rows: list[tuple[str, Any]] = [

@@ -28,4 +28,4 @@ class Sample:
     def index(self) -> Index:
         headlines = [{"id": "count", "lean": "Attention.Proof.count_eq_length"}]
         python = [Implementation("Attention.Spec.step", "some.module", "step", "", 0, 0)]
-        return assemble(self.constants, self.audited, headlines, [], python)
+        return assemble(self.constants, self.audited, headlines, {}, python)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from xml.etree import ElementTree
 
 from index_sample import Sample
@@ -13,7 +12,6 @@ from bridge.index import show
 from bridge.index.entries import assemble
 from bridge.index.gaps import Gap, gaps, result_types
 from bridge.index.graph import arrows, draw, reduced
-from bridge.vectors.load import load
 
 COUNT = "Attention.Proof.count_eq_length"
 
@@ -43,21 +41,14 @@ def test_kinds(sample: Sample) -> None:
 
 
 def test_vectors_of_a_definition_and_of_a_theorem(sample: Sample) -> None:
-    families = [
-        replace(
-            family,
-            vectors=tuple(
-                replace(v, lean="Attention.Spec.step", theorem="count") for v in family.vectors
-            ),
-        )
-        for family in load()
-        if family.name == "one-key"
-    ]
+    families = {
+        "one": [("Attention.Spec.step", "count"), ("Attention.Spec.step", "other")],
+        "two": [("Attention.Spec.empty", "count")],
+    }
     headlines = [{"id": "count", "lean": COUNT}]
     index = assemble(sample.constants, sample.audited, headlines, families, [])
-    number = len(families[0].vectors)
-    assert index.entries["Attention.Spec.step"].vectors == {"one-key": number}
-    assert index.entries[COUNT].vectors == {"one-key": number}
+    assert index.entries["Attention.Spec.step"].vectors == {"one": 2}
+    assert index.entries[COUNT].vectors == {"one": 1, "two": 1}
 
 
 def test_names_are_found_whole_or_by_their_end(sample: Sample) -> None:

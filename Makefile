@@ -16,6 +16,7 @@ test: setup ## lint, types, Lean build and audit, offline compilation, and the t
 	$(BIN)/python -m mypy
 	$(BIN)/lake build
 	$(BRIDGE) audit
+	$(BRIDGE) index
 	$(BIN)/python -m pyimpl.kernels.compile --quick
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 

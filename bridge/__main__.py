@@ -169,6 +169,60 @@ def export(folder: Path, family: tuple[str, ...]) -> None:
     click.echo(f"wrote {len(written)} files into {folder}")
 
 
+@main.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", type=click.Path(dir_okay=False), help="Write all of it as JSON.")
+@click.option("--graph", type=click.Path(dir_okay=False), help="Draw the Spec as an SVG.")
+def index(name: str | None, as_json: str | None, graph: str | None) -> None:
+    """Show what the library declares, and what it lacks.
+
+    With the NAME of a declaration all that is known of it; with that of a module or namespace a
+    line for each declaration in it. What Lean stores is compared with what the audit saw and with
+    the text of the files. Exit status 1 if they differ or the audit finds something, 2 for misuse.
+    """
+    from bridge.index import collect, show, traced
+    from bridge.report.theorems import SourceError
+    from bridge.report.verify import Verification
+    from bridge.toolchain import ToolchainError
+    from bridge.vectors.fields import VectorError
+
+    console = Console()
+    try:
+        found = collect.collect(Verification(checkout(), Console(stderr=True)))
+    except collect.IndexFailure as error:
+        raise click.ClickException(f"the library cannot be indexed: {error.problems[0]}") from error
+    except (ToolchainError, SourceError, VectorError) as error:
+        raise Problem(str(error)) from error
+    if name is None:
+        show.summary(console, found)
+    elif len(entries := found.index.find(name)) == 1:
+        text = None if found.trace is None else traced.written(found.trace, entries[0])
+        show.one(console, entries[0], found.index, text)
+    elif entries or (entries := found.index.inside(name)):
+        show.listing(console, entries)
+    else:
+        raise Problem(f"NAME: the library declares nothing called {name!r}")
+    if as_json is not None:
+        write(Path(as_json), json.dumps(collect.to_json(found), ensure_ascii=False, indent=1))
+    if graph is not None:
+        from bridge.index.graph import draw
+
+        write(Path(graph), draw(found.index))
+    if found.note is not None:
+        console.print(f"Note: {found.note}.", markup=False, highlight=False)
+    for problem in found.problems:
+        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(1 if found.problems else 0)
+
+
+def write(path: Path, text: str) -> None:
+    """Raises Problem where that cannot be."""
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise Problem(f"{path} cannot be written: {error.strerror or error}") from error
+
+
 class Conform(click.Command):
     """A command whose help lists the implementations; they are imported only for that."""
 

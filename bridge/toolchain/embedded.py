@@ -333,6 +333,27 @@ class EmbeddedLean:
         )
         return Audit(declarations, tuple(sorted(problems)), answer["replayed"], trusted)
 
+    def read_stored(self, script: Path, until: str) -> list[dict[str, Any]]:
+        """The answers of a Lean file whose `main` is given, on its input, each module of the
+        default targets and its stock output; the last answer is the one with the key `until`.
+
+        Raises ToolchainError if a module is not built as it stands, or if the script ends early.
+        """
+        graph, _ = self._up_to_date(self.default_targets())
+        prepared = self.prepared
+        path = [prepared.runnable, prepared.drivers, self.folder / "runnable"]
+        command = ["--run", str(script)]
+        answers: list[dict[str, Any]] = []
+        with LeanProcess(prepared.runtime, command, lean_path=path, cwd=self.folder) as process:
+            process.send("".join(f"{m.name}\t{self.stock(m.name)}\n" for m in graph))
+            process.close_input()
+            for answer in process.answers():
+                answers.append(answer)
+                if until in answer:
+                    break
+        (self.folder / "default.profraw").unlink(missing_ok=True)
+        return answers
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One build of the project at a time."""

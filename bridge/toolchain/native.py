@@ -83,10 +83,12 @@ class NativeLean:
         self.lake = lake
         self.version = self._lake("--version").stdout.strip()
 
-    def _lake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def _lake(self, *arguments: str, request: str = "") -> subprocess.CompletedProcess[str]:
         command = [str(self.lake), *arguments]
         try:
-            return subprocess.run(command, cwd=self.root, capture_output=True, text=True)
+            return subprocess.run(
+                command, cwd=self.root, capture_output=True, text=True, input=request
+            )
         except OSError as error:
             raise ToolchainError(f"{self.lake} does not start: {error.strerror}") from error
 
@@ -105,6 +107,23 @@ class NativeLean:
             for result in results:
                 on_module(result.name, result)
         return BuildResult(results, time.monotonic() - start, output, done.returncode)
+
+    def read_stored(self, script: Path, until: str) -> list[dict[str, Any]]:
+        """The answers of a Lean file whose `main` is given, on its input, each module of the
+        default targets and its output; the last answer is the one with the key `until`."""
+        library = lakefile.read(self.root / "lakefile.lean")
+        folder = self.root / ".lake" / "build" / "lib" / "lean"
+        stored = ((m.name, folder) for m in modules.closure(self.root, library.defaults))
+        request = "".join(
+            f"{name}\t{modules.file_of(at, name).with_suffix('.olean')}\n" for name, at in stored
+        )
+        done = self._lake("env", "lean", "--run", str(script), request=request)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("@@ {")]
+        answers: list[dict[str, Any]] = [json.loads(line[3:]) for line in lines]
+        if not answers or until not in answers[-1]:
+            said = (done.stderr or done.stdout).strip()
+            raise ToolchainError(f"{script.name}: {said[-1000:] or 'Lean gave no reason'}")
+        return answers
 
     def _run_file(self, name: str, text: str, arguments: Sequence[str]) -> str:
         """Run a Lean file that is no module, so that it sees everything of what it imports."""

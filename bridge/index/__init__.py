@@ -1,0 +1,1 @@
+"""What the Lean library declares, read from what Lean stores and checked against its text."""

@@ -1,0 +1,102 @@
+"""Make the index: build and audit the library, list what is stored, compare, put together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bridge.index import compare, extract, traced
+from bridge.index.entries import Index, assemble
+from bridge.index.gaps import Gap, gaps
+from bridge.report.cache import digest
+from bridge.report.verify import Verification, known_implementations
+from bridge.toolchain import lakefile, modules
+from bridge.vectors.load import default_directory
+
+
+class IndexFailure(Exception):
+    """The library cannot be indexed as it is; `problems` says why, a sentence each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The index; problems: what the extractions differ in; trace: the index as lean-dojo's
+    `TracedRepo`, or None, and then the note says why; operations, gaps: of the Spec."""
+
+    index: Index
+    problems: list[str]
+    trace: Any
+    note: str | None
+    operations: list[str]
+    gaps: list[Gap]
+
+
+def texts_of(root: Path) -> dict[str, str]:
+    """The text of each module of the library, imports first."""
+    targets = lakefile.read(root / "lakefile.lean").defaults
+    return {module.name: module.text for module in modules.closure(root, targets)}
+
+
+def families() -> dict[str, list[tuple[str, str]]]:
+    """For each vector of a family the definition that was run and the id of its theorem. The audit
+    has checked the files; to check them again would take longer than all the rest."""
+    found = {}
+    for path in sorted(default_directory().glob("*.json")):
+        document = json.loads(path.read_text("utf-8"))
+        found[document["family"]] = [(v["lean"], v["theorem"]) for v in document["vectors"]]
+    return found
+
+
+def collect(verification: Verification) -> Collected:
+    """Everything, in about 20 s if the library has changed. Raises IndexFailure if it does not
+    build or the audit finds something, a headline theorem without a Spec definition included; and
+    ToolchainError, SourceError or VectorError for what is no fault of a declaration."""
+    root = verification.root
+    stages = {
+        "toolchain": verification.find_lean,
+        "build": verification.build,
+        "audit": verification.audit,
+    }
+    for name, work in stages.items():
+        section = verification.stage(name, work)
+        if not section["ok"]:
+            raise IndexFailure(section["problems"] or [f"{name} fails"])
+    audit = verification.report["audit"]
+    lean = verification.lean
+    assert lean is not None
+    key = digest(root, ["bridge/index/listing.lean"], verification.lean_key())
+    answers, _ = verification.cache.get("listing", key, lambda: extract.listing(lean), bool)
+    constants = extract.stored(answers)
+    texts = texts_of(root)
+    instances = [d["name"] for d in audit["listing"].values() if d["instance_of"]]
+    problems = compare.against_audit(constants, audit["listing"])
+    problems += compare.against_source(constants, texts, instances)
+    index = assemble(
+        constants, audit["listing"], audit["headlines"], families(), known_implementations()
+    )
+    trace, note = None, None
+    # Declarations that are read in two ways have no place in a syntax tree.
+    if not problems:
+        try:
+            trace = traced.trace(root, index, texts)
+            problems += traced.disagreements(trace, index)
+        except traced.TraceError as error:
+            note = str(error)
+    operations, missing = gaps(index)
+    return Collected(index, problems, trace, note, operations, missing)
+
+
+def to_json(found: Collected) -> dict[str, Any]:
+    """What `--json` writes."""
+    return {
+        "declarations": [entry.to_json() for entry in found.index.entries.values()],
+        "operations": found.operations,
+        "gaps": [asdict(gap) for gap in found.gaps],
+        "problems": found.problems,
+    }

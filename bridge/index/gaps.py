@@ -1,0 +1,73 @@
+"""Operations of the Spec that lack vectors, Python or a theorem.
+
+The rule. An *operation* is a definition in `Attention.Spec` that computes values: it yields entries
+of R, alone or in a `Vec`, `Matrix`, `State`, `Partial`, or lists and vectors of these. What yields
+scores, masks, keys, tiles or positions is an input or a part of operations and is checked inside
+them. An operation is covered by
+
+- vectors, if the program that makes them (`Attention.Vectors.Main`) runs it, directly or not;
+- Python, if a function says that it implements it, or implements a definition that uses it;
+- a theorem, if the statement of a headline theorem mentions it, or a definition that uses it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bridge.index.entries import Entry, Index
+
+SPEC = "Attention.Spec."
+PROGRAM = "Attention.Vectors.Main"
+
+_HOLDS_VALUES = re.compile(
+    r"(?:(?:List|Option|Vector)\s+\(*)*(?:R\b|(?:\w+\.)*(?:Vec|Matrix|State|Partial)\b)"
+)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """lacks: some of `vectors`, `Python`, `theorem`."""
+
+    name: str
+    lacks: tuple[str, ...]
+
+
+def result_types(statement: str) -> list[str]:
+    """What a definition yields: what follows the last colon and arrow outside of all brackets, a
+    pair as its two types."""
+    depth, starts = 0, [0]
+    for at, letter in enumerate(statement):
+        depth += (letter in "([{⦃") - (letter in ")]}⦄")
+        if depth == 0 and letter in ":→":
+            starts = [at + 1]
+        elif depth == 0 and letter == "×":
+            starts.append(at + 1)
+    ends = [start - 1 for start in starts[1:]] + [len(statement)]
+    return [statement[a:b].strip() for a, b in zip(starts, ends, strict=True)]
+
+
+def is_operation(entry: Entry) -> bool:
+    return (
+        entry.name.startswith(SPEC)
+        and entry.kind == "definition"
+        and any(_HOLDS_VALUES.match(one) for one in result_types(entry.statement))
+    )
+
+
+def gaps(index: Index) -> tuple[list[str], list[Gap]]:
+    """The operations, and those that lack something."""
+    entries = index.entries.values()
+    covered = {
+        "vectors": index.reached(e.name for e in entries if e.module == PROGRAM)
+        | index.reached(e.name for e in entries if e.vectors and e.name.startswith(SPEC)),
+        "Python": index.reached(e.name for e in entries if e.python),
+        "theorem": index.reached(u for e in entries if e.headline for u in e.uses_in_statement),
+    }
+    operations = [e.name for e in entries if is_operation(e)]
+    found = []
+    for name in operations:
+        lacks = tuple(what for what, names in covered.items() if name not in names)
+        if lacks:
+            found.append(Gap(name, lacks))
+    return operations, found

@@ -1,0 +1,217 @@
+"""The dependency graph of the Spec and the headline theorems, as an SVG.
+
+A card for each file of the Spec: its definitions, and the headline theorems that speak of them. A
+theorem stands where the last of the definitions that its statement mentions stands. An arrow leads
+from a card to those whose definitions or theorems use something of it, unless that follows from two
+other arrows. What each line uses and is used by is in its tooltip, and so is what an arrow stands
+for. igraph finds the layers of the cards and their order (Sugiyama's method); 200 lines with an
+arrow for each use could not be read.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jinja2
+
+from bridge.index.entries import Entry, Index
+from bridge.index.gaps import SPEC
+
+_SHOWN = ("definition", "type", "structure", "inductive", "proposition", "class")
+# Pixels: of a letter, of a line, of a card's title, between cards, between columns, at the edge.
+_LETTER, _LINE, _TITLE, _BETWEEN, _COLUMN, _MARGIN = 6.65, 15.0, 22.0, 22.0, 80.0, 24.0
+# What an arrow needs where it passes a column.
+_PASSAGE = 10.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One declaration on a card."""
+
+    name: str
+    label: str
+    kind: str
+    title: str
+
+
+@dataclass
+class Card:
+    """A file of the Spec. x, y: its upper left corner."""
+
+    module: str
+    lines: list[Line] = field(default_factory=list)
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
+
+    @property
+    def label(self) -> str:
+        return self.module.rpartition(".")[2]
+
+    @property
+    def height(self) -> float:
+        return _TITLE + _LINE * len(self.lines) + 6
+
+
+def arrows(index: Index) -> dict[str, set[str]]:
+    """For each Spec definition and headline theorem the Spec definitions that it uses: of a theorem
+    those that its statement mentions."""
+    nodes = {
+        e.name: e
+        for e in index.entries.values()
+        if e.headline or (e.name.startswith(SPEC) and e.kind in _SHOWN and not e.private)
+    }
+    found = {}
+    for name, entry in nodes.items():
+        uses = entry.uses_in_statement if entry.headline else entry.uses
+        behind = {_behind(used, index) for used in uses}
+        found[name] = {n for n in behind if n in nodes and not nodes[n].headline} - {name}
+    return found
+
+
+def _behind(name: str, index: Index) -> str:
+    """The declaration itself; of a field or a constructor the type that it belongs to."""
+    entry = index.entries.get(name)
+    part = entry is not None and entry.kind in ("field", "constructor")
+    return name.rpartition(".")[0] if part else name
+
+
+def _closure(above: Mapping[str, set[str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(above[start])
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            waiting += above[one]
+    return seen
+
+
+def reduced(above: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Without the arrows that follow from others."""
+    reached = {name: _closure(above, name) for name in above}
+    return {
+        name: {one for one in direct if not any(one in reached[o] for o in direct if o != one)}
+        for name, direct in above.items()
+    }
+
+
+def cards(index: Index) -> tuple[dict[str, Card], dict[str, dict[str, list[str]]]]:
+    """The cards by module, and what each uses: module → used module → a sentence for each use."""
+    above = arrows(index)
+    order = {name: n for n, name in enumerate(index.entries)}
+    home: dict[str, str] = {}
+    for name in above:
+        entry = index.entries[name]
+        mentioned = sorted(above[name], key=order.__getitem__)
+        # Entries are in the order of the library, imports first.
+        last = index.entries[mentioned[-1]] if entry.headline and mentioned else entry
+        home[name] = last.module
+    below: dict[str, list[str]] = defaultdict(list)
+    for name, direct in above.items():
+        for used in direct:
+            below[used].append(name)
+    found: dict[str, Card] = {}
+    for name in sorted(above, key=lambda n: (index.entries[n].headline is not None, order[n])):
+        card = found.setdefault(home[name], Card(home[name]))
+        card.lines.append(_line(index, index.entries[name], above[name], below[name]))
+    uses: dict[str, dict[str, list[str]]] = {module: {} for module in found}
+    for name, direct in above.items():
+        for used in sorted(direct):
+            if home[used] != home[name]:
+                said = f"{_label(index.entries[name])} uses {_label(index.entries[used])}"
+                uses[home[name]].setdefault(home[used], []).append(said)
+    return found, uses
+
+
+def _label(entry: Entry) -> str:
+    return entry.headline or entry.shown.removeprefix(SPEC)
+
+
+def _line(index: Index, entry: Entry, above: set[str], below: list[str]) -> Line:
+    kind = "theorem" if entry.headline else "definition" if entry.kind == "definition" else "type"
+    title = [entry.shown, entry.doc] if entry.doc else [entry.shown]
+    for what, names in (("uses", sorted(above)), ("used by", sorted(below))):
+        if names:
+            title.append(f"{what}: " + ", ".join(_label(index.entries[n]) for n in names))
+    return Line(entry.name, _label(entry), kind, "\n".join(title))
+
+
+def draw(index: Index) -> str:
+    """The SVG."""
+    found, uses = cards(index)
+    kept = reduced({module: set(used) for module, used in uses.items()})
+    pairs = sorted((used, module) for module, direct in kept.items() for used in direct)
+    passages, height = _place(found, pairs)
+    curves = []
+    for (used, module), passed in zip(pairs, passages, strict=True):
+        start, end = found[used], found[module]
+        points = [(start.x + start.width, start.y + start.height / 2), *passed]
+        points.append((end.x, end.y + end.height / 2))
+        curves.append({"d": _curve(points), "title": "\n".join(uses[module][used])})
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bridge.index"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+    )
+    svg: str = environment.get_template("graph.svg.jinja").render(
+        cards=list(found.values()),
+        curves=curves,
+        width=round(max(c.x + c.width for c in found.values()) + _MARGIN),
+        height=round(height),
+        line=_LINE,
+        title=_TITLE,
+        theorems=sum(one.kind == "theorem" for c in found.values() for one in c.lines),
+    )
+    return svg
+
+
+def _place(
+    found: dict[str, Card], pairs: list[tuple[str, str]]
+) -> tuple[list[list[tuple[float, float]]], float]:
+    """Give each card its place. For each arrow the points where it passes a column, and the height
+    of the whole."""
+    import igraph
+
+    number = {module: n for n, module in enumerate(found)}
+    graph: Any = igraph.Graph(
+        len(number), [(number[a], number[b]) for a, b in pairs], directed=True
+    )
+    layout = graph.layout_sugiyama(maxiter=1000)
+    # What stands in each layer: (order within it, a card or the number of an arrow, height).
+    layers: dict[int, list[tuple[float, Card | int, float]]] = defaultdict(list)
+    for card, (order, layer) in zip(found.values(), layout, strict=False):
+        card.width = max(len(one.label) for one in card.lines) * _LETTER + 18
+        layers[round(layer)].append((order, card, card.height + _BETWEEN))
+    for arrow, points in enumerate(layout.edge_routing):
+        for order, layer in points:
+            layers[round(layer)].append((order, arrow, _PASSAGE))
+    tallest = max(sum(height for _, _, height in layer) for layer in layers.values())
+    passages: list[list[tuple[float, float]]] = [[] for _ in pairs]
+    x = _MARGIN
+    for _, layer in sorted(layers.items()):
+        width = max((one.width for _, one, _ in layer if isinstance(one, Card)), default=0.0)
+        y = _MARGIN + (tallest - sum(height for _, _, height in layer)) / 2
+        for _, one, height in sorted(layer, key=lambda item: item[0]):
+            if isinstance(one, Card):
+                one.x, one.y = x, y
+            else:
+                passages[one] += [(x, y + height / 2), (x + width, y + height / 2)]
+            y += height
+        x += width + _COLUMN
+    return passages, tallest + 2 * _MARGIN
+
+
+def _curve(points: list[tuple[float, float]]) -> str:
+    """A path through the points, flat at each."""
+    out = f"M{points[0][0]:.0f} {points[0][1]:.1f}"
+    for (x0, y0), (x1, y1) in itertools.pairwise(points):
+        middle = (x0 + x1) / 2
+        out += f" C{middle:.0f} {y0:.1f} {middle:.0f} {y1:.1f} {x1:.0f} {y1:.1f}"
+    return out

@@ -1,0 +1,18 @@
+"""The recorded sample, for each test anew."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from index_sample import SAMPLE, Sample
+
+from bridge.index.collect import texts_of
+from bridge.index.extract import stored
+
+
+@pytest.fixture
+def sample() -> Sample:
+    recorded = json.loads((SAMPLE / "recorded.json").read_text("utf-8"))
+    audited = {one["name"]: one for one in recorded["audit"]}
+    return Sample(stored(recorded["listing"]), audited, texts_of(SAMPLE))

@@ -1,0 +1,4 @@
+module
+
+public import Attention.Spec.Fold
+public import Attention.Proof.Fold

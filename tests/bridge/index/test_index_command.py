@@ -1,0 +1,81 @@
+"""`python -m bridge index`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from index_sample import Sample
+
+from bridge.__main__ import main
+from bridge.index import collect, gaps
+
+
+@pytest.fixture
+def run(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def command(*arguments: str, problems: tuple[str, ...] = ()) -> Result:
+        index = sample.index()
+        found = collect.Collected(
+            index, list(problems), None, "there is no trace", *gaps.gaps(index)
+        )
+        monkeypatch.setattr(collect, "collect", lambda verification: found)
+        return CliRunner().invoke(main, ["index", *arguments])
+
+    return command
+
+
+def test_the_summary_names_the_gaps(run: Any) -> None:
+    result = run()
+    assert result.exit_code == 0
+    assert "Attention.Spec.total lacks vectors and Python and theorem" in result.output
+    assert "Note: there is no trace." in result.output
+
+
+def test_one_declaration_and_a_module(run: Any) -> None:
+    assert "position: Attention/Spec/Fold.lean:30:0" in run("step").output
+    result = run("Attention.Proof")
+    assert result.exit_code == 0
+    assert "count_eq_length" in result.output
+    assert "Spec.step" not in result.output
+
+
+def test_json_and_graph(run: Any, tmp_path: Path) -> None:
+    result = run("--json", str(tmp_path / "a.json"), "--graph", str(tmp_path / "a.svg"))
+    assert result.exit_code == 0
+    written = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    names = [one["name"] for one in written["declarations"]]
+    assert "Attention.Proof.count_eq_length" in names
+    assert set(written) == {"declarations", "operations", "gaps", "problems"}
+    assert (tmp_path / "a.svg").read_text("utf-8").startswith("<svg")
+
+
+def test_a_mismatch_fails(run: Any) -> None:
+    result = run(problems=("A.f is stored, and the audit does not list it",))
+    assert result.exit_code == 1
+    assert "A.f is stored, and the audit does not list it" in result.output
+
+
+def test_misuse_is_one_sentence(run: Any, tmp_path: Path) -> None:
+    result = run("nothing")
+    assert (result.exit_code, result.output) == (
+        2,
+        "Error: NAME: the library declares nothing called 'nothing'\n",
+    )
+    result = run("step", "--json", str(tmp_path / "no" / "a.json"))
+    assert result.exit_code == 2
+    assert "cannot be written: No such file or directory" in result.output
+
+
+def test_a_library_that_fails_its_audit_is_not_indexed(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(verification: object) -> None:
+        raise collect.IndexFailure(["count: its statement mentions no Spec definition"])
+
+    monkeypatch.setattr(collect, "collect", fail)
+    result = CliRunner().invoke(main, ["index"])
+    assert result.exit_code == 1
+    assert "cannot be indexed: count: its statement mentions no Spec definition" in result.output

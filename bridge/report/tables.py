@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bridge.conformance.judge import describe_failure
 from bridge.conformance.parallel import SHARES_IN
 from bridge.conformance.planting import FaultResult, shares
-from bridge.conformance.run import describe_failure
 from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]

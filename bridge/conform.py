@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +15,7 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     # Imported where they are used: they import PyTorch, which `--help` does without.
-    from bridge.conformance.isolated import Description, Subject
-    from bridge.conformance.run import Result
+    from bridge.conformance.isolated import Outcome, Subject
     from bridge.vectors.model import Family
 
 
@@ -44,7 +45,16 @@ class Conform(click.Command):
 @click.option("--vector", multiple=True, help="Only the vector with this id.")
 @click.option("--without", multiple=True, help="An ability that a function is not to be asked for.")
 @click.option("--time-limit", default=60.0, show_default=True, help="Seconds that a call may take.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--json",
+    "json_to",
+    is_flag=False,
+    flag_value="-",
+    metavar="[FILE]",
+    help="Write JSON to FILE.json; to standard output, instead of a table, for - or no FILE.",
+)
+@click.option("--junit", metavar="FILE", help="Write JUnit XML, for continuous integration.")
+@click.option("--html", metavar="FILE", help="Write a page that shows each failure.")
 def conform(
     implementation: tuple[str, ...],
     dtype: tuple[str, ...],
@@ -54,7 +64,9 @@ def conform(
     vector: tuple[str, ...],
     without: tuple[str, ...],
     time_limit: float,
-    as_json: bool,
+    json_to: str | None,
+    junit: str | None,
+    html: str | None,
 ) -> None:
     """Run attention functions over the vectors; default: those of pyimpl.
 
@@ -81,6 +93,15 @@ def conform(
     _known("--without", without, ARGUMENTS, "an ability")
     if not 0 < time_limit < 1e6:
         raise Problem(f"--time-limit: {time_limit:g} is not a number of seconds above 0")
+    if json_to not in (None, "-") and not str(json_to).endswith(".json"):
+        raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")
+    for option, path in (("--json", json_to), ("--junit", junit), ("--html", html)):
+        if path is None or (option == "--json" and path == "-"):
+            continue
+        if not Path(path).absolute().parent.is_dir():
+            raise Problem(f"{option}: there is no folder for {path!r}")
+        if not path or Path(path).is_dir():
+            raise Problem(f"{option}: {path!r} is a folder; the name of a file is accepted")
     check_device(device)
     families = chosen(family, vector)
     run = Conformance(device, dtype, families, time_limit)
@@ -88,17 +109,10 @@ def conform(
         run.add(Subject(name, profile, without))
     if not run.results:
         raise Problem(f"--dtype: {'; '.join(run.skipped)}")
-    run.print(as_json)
+    run.write(json_to, junit, html)
+    if json_to != "-":
+        run.show()
     sys.exit(0 if run.ok else 1)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One implementation in one dtype, with what is known of it."""
-
-    subject: Subject
-    description: Description
-    result: Result
 
 
 class Conformance:
@@ -128,7 +142,9 @@ class Conformance:
         try:
             if function:
                 click.echo(f"{subject.name}: what it takes …", err=True)
-                description = isolated.describe(subject, self.device, asked, self.limit)
+                # All dtypes: one that refuses those asked for is told from one that always raises.
+                every = adapters.ALL_DTYPES
+                description = isolated.describe(subject, self.device, every, self.limit)
                 subject = replace(subject, abilities=description.abilities)
             else:
                 description = isolated.Description(adapters.builtin(subject.name).dtypes)
@@ -149,21 +165,51 @@ class Conformance:
                     result = isolated.run_isolated(
                         subject, self.families, dtype, self.device, self.limit
                     )
-                self.results.append(Outcome(subject, description, result))
+                self.results.append(isolated.Outcome(subject, description, result))
         except CallableError as error:
             raise Problem(f"IMPLEMENTATION: {subject.name}: {error}") from error
 
-    def print(self, as_json: bool) -> None:
-        """The results on the terminal."""
+    def write(self, json_to: str | None, junit_to: str | None, html_to: str | None) -> None:
+        """The files that were asked for. Raises Problem for one that cannot be written."""
         import json
 
+        from bridge.report.junit import junit
+        from bridge.report.page import page
+
+        if json_to is not None:
+            text = json.dumps([one.to_json() for one in self.results], allow_nan=False)
+            if json_to == "-":
+                click.echo(text)
+            else:
+                _write("--json", json_to, text + "\n")
+        if junit_to is not None:
+            _write("--junit", junit_to, junit(self.results))
+        if html_to is not None:
+            _write("--html", html_to, page(self.results, self.families))
+
+    def show(self) -> None:
+        """Tables on the terminal: by family for one implementation, else a line for each."""
         from bridge.report import tables
 
-        results = [outcome.result.to_json() for outcome in self.results]
-        if as_json:
-            click.echo(json.dumps(results, allow_nan=False))
-            return
-        tables.implementations(Console(), {"device": self.device, "results": results})
+        console = Console()
+        results = [outcome.to_json() for outcome in self.results]
+        tables.implementations(console, {"device": self.device, "results": results})
+        if len({outcome.subject.name for outcome in self.results}) == 1:
+            tables.by_family(console, results)
+        for sentence in self.skipped:
+            console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _write(option: str, name: str, text: str) -> None:
+    """A whole file or none. Raises Problem where it cannot be written."""
+    path = Path(name)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, "utf-8", errors="replace")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise Problem(f"{option}: {name!r} cannot be written: {error.strerror}") from error
 
 
 def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:

@@ -50,6 +50,21 @@ class Description:
     abilities: Abilities | None = None
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """One implementation in one dtype, with what is known of it."""
+
+    subject: Subject
+    description: Description
+    result: Result
+
+    def to_json(self) -> dict[str, Any]:
+        """`Result.to_json`, with the abilities of a function."""
+        able = self.description.abilities
+        found = self.result.to_json()
+        return found if able is None else {**found, "abilities": able.to_json()}
+
+
 class _WithProfile:
     """Another adapter, judged by another profile."""
 

@@ -211,6 +211,7 @@ def test_conform_says_which_dtype_an_implementation_lacks(monkeypatch: pytest.Mo
         (["--without", "masks"], "--without: 'masks' is not an ability; scale, is-causal"),
         (["--time-limit", "0"], "--time-limit: 0 is not a number of seconds above 0"),
         (["no/such.py:f"], "IMPLEMENTATION: no/such.py:f: there is no file no/such.py"),
+        ([f"{FUNCTIONS}:half_only", "--dtype", "float32"], "half_only does not take float32, but"),
         ([f"{FUNCTIONS}:configured"], "needs config beside query, key and value"),
     ],
 )

@@ -29,9 +29,9 @@ class Conform(click.Command):
     """A command whose help lists the implementations; they are imported only for that."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from bridge.conformance import adapters
+        from bridge.conformance import libraries
 
-        rows = [(name, ", ".join(adapters.builtin(name).dtypes)) for name in adapters.BUILTIN]
+        rows = [(name, ", ".join(libraries.find(name).dtypes)) for name in libraries.names()]
         with formatter.section("Implementations, with their dtypes"):
             formatter.write_dl(rows)
 
@@ -74,19 +74,22 @@ def conform(
 
     Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
     """
-    from bridge.conformance import adapters
+    from bridge.conformance import adapters, libraries
     from bridge.conformance.abilities import ARGUMENTS
     from bridge.conformance.isolated import Subject
     from bridge.conformance.profile import CHOICES
 
     names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
     for name in names:
-        if name not in adapters.BUILTIN and ":" not in name:
-            known = ", ".join(adapters.BUILTIN)
+        if name not in libraries.names() and ":" not in name:
+            known = ", ".join(libraries.names())
             raise Problem(
                 f"IMPLEMENTATION: there is no {name!r}; there are {known}, and any "
                 "module:function or file.py:function"
             )
+        absent = libraries.missing(name)
+        if absent is not None:
+            raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")
     known_dtypes = "a dtype that the vectors run in"
     _known("--dtype", dtype, adapters.ALL_DTYPES, known_dtypes)
     _known("--profile", () if profile is None else (profile,), CHOICES, "a profile")
@@ -132,13 +135,14 @@ class Conformance:
 
     def add(self, subject: Subject) -> None:
         """Run it in the dtypes asked for. Raises Problem for what cannot be run at all."""
-        from bridge.conformance import adapters, callables, isolated
+        from bridge.conformance import adapters, callables, isolated, libraries
         from bridge.conformance.abilities import CallableError
         from bridge.conformance.run import run
 
         asked = self.dtypes or adapters.ALL_DTYPES
         function = callables.is_callable_name(subject.name)
-        own = not function and adapters.builtin(subject.name).source is not None
+        # Those of this project run here; what others made, in a process that may end.
+        own = not function and getattr(libraries.find(subject.name), "source", None) is not None
         try:
             if function:
                 click.echo(f"{subject.name}: what it takes …", err=True)
@@ -147,7 +151,7 @@ class Conformance:
                 description = isolated.describe(subject, self.device, every, self.limit)
                 subject = replace(subject, abilities=description.abilities)
             else:
-                description = isolated.Description(adapters.builtin(subject.name).dtypes)
+                description = isolated.Description(libraries.find(subject.name).dtypes)
             lacking = [d for d in self.dtypes if d not in description.dtypes]
             if lacking:
                 takes = ", ".join(description.dtypes)

@@ -21,8 +21,10 @@ from torch import Tensor
 
 from bridge.conformance.abilities import Abilities, CallableError, Function
 from bridge.conformance.adapters import Adapter, Part, SdpaFlash
-from bridge.conformance.batch import Batch, Misbehaviour, Outputs, stack
+from bridge.conformance.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.judge import malformed
 from bridge.conformance.profile import Profile
+from bridge.conformance.torch_backends import grouped
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention, GroupedQueryVector
 
@@ -259,23 +261,12 @@ class CallableAdapter:
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         """Grouped heads, in one call."""
-        if not isinstance(vector, GroupedQueryVector):
-            raise TypeError(f"there is no argument for {vector.operation}")
-        batch = stack(vector.attentions(), dtype, device)
-        group = vector.num_heads // vector.num_kv_heads
-        heads = replace(
-            batch,
-            query=batch.query.transpose(0, 1),
-            key=batch.key[::group].transpose(0, 1),
-            value=batch.value[::group].transpose(0, 1),
-            mask=None if batch.mask is None else batch.mask.transpose(0, 1),
-        )
-        found = self.run(heads)
-        out, lse = found.out, found.lse
-        if not isinstance(out, Tensor) or out.ndim != 4 or out.shape[1] != vector.num_heads:
-            shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-            raise Misbehaviour(f"returned {shape} for {vector.num_heads} heads of queries")
-        return [
-            Outputs(out[:, h : h + 1], None if lse is None else lse[:, h : h + 1])
-            for h in range(vector.num_heads)
-        ]
+
+        def run(batch: Batch) -> Outputs:
+            found = self.run(batch)
+            wrong = malformed(batch, found)
+            if wrong is not None:
+                raise Misbehaviour(wrong)
+            return found
+
+        return grouped(vector, dtype, device, run)

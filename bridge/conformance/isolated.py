@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import torch
 
-from bridge.conformance import abilities, adapters, callables
+from bridge.conformance import abilities, adapters, callables, libraries
 from bridge.conformance.abilities import Abilities, CallableError
 from bridge.conformance.judge import VectorResult, result_of
 from bridge.conformance.profile import CHOICES
@@ -83,7 +83,7 @@ def adapter_of(subject: Subject) -> adapters.Adapter:
     CallableError where there is none."""
     found: Any
     if not callables.is_callable_name(subject.name):
-        found = adapters.builtin(subject.name)
+        found = libraries.find(subject.name)
     else:
         found = callables.find(subject.name)
         if subject.abilities is not None:
@@ -125,7 +125,7 @@ def _describe(
     send: Any, subject: Subject, device: str, asked: tuple[str, ...], try_it: bool
 ) -> None:
     if not callables.is_callable_name(subject.name):
-        send("described", Description(adapters.builtin(subject.name).dtypes))
+        send("described", Description(libraries.find(subject.name).dtypes))
         return
     found = callables.find(subject.name)
     if callables.is_adapter(found):

@@ -74,7 +74,7 @@ def conform(
 
     Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
     """
-    from bridge.conformance import adapters, libraries
+    from bridge.conformance import adapters, callables, libraries
     from bridge.conformance.abilities import ARGUMENTS
     from bridge.conformance.isolated import Subject
     from bridge.conformance.profile import CHOICES
@@ -87,6 +87,8 @@ def conform(
                 f"IMPLEMENTATION: there is no {name!r}; there are {known}, and any "
                 "module:function or file.py:function"
             )
+        if without and not callables.is_callable_name(name):
+            raise Problem(f"--without: {name} is built in; abilities are declared of functions")
         absent = libraries.missing(name)
         if absent is not None:
             raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")

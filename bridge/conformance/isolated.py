@@ -90,8 +90,6 @@ def adapter_of(subject: Subject) -> adapters.Adapter:
             able = subject.abilities.without(subject.without)
             make = CHOICES[subject.profile or "generous"]
             return callables.CallableAdapter(subject.name, found, able, make)
-    if "lse" in subject.without and not hasattr(found, "run_vector"):
-        found = adapters.OutputOnly(found)
     adapter: adapters.Adapter = found
     return adapter if subject.profile is None else _with_profile(adapter, subject.profile)
 
@@ -129,6 +127,10 @@ def _describe(
         return
     found = callables.find(subject.name)
     if callables.is_adapter(found):
+        if subject.without:
+            raise CallableError(
+                "is an adapter, which says itself what it lacks; --without is for functions"
+            )
         unknown = [d for d in found.dtypes if d not in adapters.ALL_DTYPES]
         if unknown:
             known = ", ".join(adapters.ALL_DTYPES)

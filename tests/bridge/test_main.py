@@ -209,6 +209,8 @@ def test_conform_says_which_dtype_an_implementation_lacks(monkeypatch: pytest.Mo
         (["--family", "smal-random"], "--family: 'smal-random' is not a family; small-random"),
         (["--vector", "one-key-0"], "--vector: 'one-key-0' is not the id of a vector; one-key"),
         (["--without", "masks"], "--without: 'masks' is not an ability; scale, is-causal"),
+        (["sdpa-math", "--without", "lse"], "--without: sdpa-math is built in; abilities are"),
+        ([f"{FUNCTIONS}:Doubled", "--without", "lse"], "is an adapter, which says itself"),
         (["--time-limit", "0"], "--time-limit: 0 is not a number of seconds above 0"),
         (["no/such.py:f"], "IMPLEMENTATION: no/such.py:f: there is no file no/such.py"),
         ([f"{FUNCTIONS}:half_only", "--dtype", "float32"], "half_only does not take float32, but"),

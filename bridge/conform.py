@@ -87,8 +87,6 @@ def conform(
                 f"IMPLEMENTATION: there is no {name!r}; there are {known}, and any "
                 "module:function or file.py:function"
             )
-        if without and not callables.is_callable_name(name):
-            raise Problem(f"--without: {name} is built in; abilities are declared of functions")
         absent = libraries.missing(name)
         if absent is not None:
             raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")
@@ -96,6 +94,9 @@ def conform(
     _known("--dtype", dtype, adapters.ALL_DTYPES, known_dtypes)
     _known("--profile", () if profile is None else (profile,), CHOICES, "a profile")
     _known("--without", without, ARGUMENTS, "an ability")
+    for name in names:
+        if without and not callables.is_callable_name(name):
+            raise Problem(f"--without: {name} is built in; abilities are declared of functions")
     if not 0 < time_limit < 1e6:
         raise Problem(f"--time-limit: {time_limit:g} is not a number of seconds above 0")
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):

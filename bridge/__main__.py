@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -24,16 +23,12 @@ def lacking(error: ModuleNotFoundError) -> NoReturn:
 try:
     import click
     from rich.console import Console
+
+    from bridge.conform import Problem, conform
 except ModuleNotFoundError as error:
     lacking(error)
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-class Problem(click.ClickException):
-    """What the user can mend: one sentence, exit status 2."""
-
-    exit_code = 2
 
 
 def checkout() -> Path:
@@ -223,74 +218,7 @@ def write(path: Path, text: str) -> None:
         raise Problem(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-class Conform(click.Command):
-    """A command whose help lists the implementations; they are imported only for that."""
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from bridge.conformance import adapters
-
-        rows = [(name, ", ".join(adapters.builtin(name).dtypes)) for name in adapters.BUILTIN]
-        with formatter.section("Implementations, with their dtypes"):
-            formatter.write_dl(rows)
-
-
-@main.command(cls=Conform)
-@click.argument("implementation", nargs=-1)
-@click.option("--dtype", multiple=True, help="float64, float32, float16 or bfloat16; default: all.")
-@click.option("--device", default="cpu", show_default=True, help="As PyTorch names it.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def conform(
-    implementation: tuple[str, ...], dtype: tuple[str, ...], device: str, as_json: bool
-) -> None:
-    """Run implementations over the vectors; default: those of pyimpl.
-
-    Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
-    """
-    from bridge.conformance import adapters
-    from bridge.conformance.run import run
-    from bridge.report import tables
-    from bridge.vectors.fields import VectorError
-    from bridge.vectors.load import load
-
-    names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
-    for name in names:
-        if name not in adapters.BUILTIN:
-            known = ", ".join(adapters.BUILTIN)
-            raise Problem(f"IMPLEMENTATION: there is no {name!r}; there are {known}")
-    for name in dtype:
-        if name not in adapters.ALL_DTYPES:
-            known = ", ".join(adapters.ALL_DTYPES)
-            raise Problem(f"--dtype: {name!r} is not a dtype that the vectors run in; {known} are")
-    check_device(device)
-    results = []
-    try:
-        families = load()
-    except VectorError as error:
-        raise Problem(str(error)) from error
-    for name in names:
-        adapter = adapters.builtin(name)
-        for one in adapter.dtypes:
-            if not dtype or one in dtype:
-                click.echo(f"{name} {one} …", err=True)
-                results.append(run(adapter, families, one, device).to_json())
-    if not results:
-        raise Problem(f"--dtype: {', '.join(names)} does not take {', '.join(dtype)}")
-    if as_json:
-        click.echo(json.dumps(results, allow_nan=False))
-    else:
-        tables.implementations(Console(), {"device": device, "results": results})
-    sys.exit(0 if all(result["ok"] for result in results) else 1)
-
-
-def check_device(device: str) -> None:
-    """Raises Problem for a device that PyTorch does not have here."""
-    import torch
-
-    try:
-        torch.zeros(1, device=device).item()
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise Problem(f"--device: PyTorch cannot use {device!r} here: {reason}") from error
+main.add_command(conform)
 
 
 if __name__ == "__main__":

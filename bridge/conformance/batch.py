@@ -50,6 +50,11 @@ class Batch:
     bias: Tensor | None = None
     sink: float | None = None
 
+    def inputs(self) -> dict[str, Tensor]:
+        """The tensors that a function is given, by name."""
+        named = {name: getattr(self, name) for name in ("query", "key", "value", "mask", "bias")}
+        return {name: tensor for name, tensor in named.items() if tensor is not None}
+
     @property
     def given_scale(self) -> float | None:
         """The scale as an argument: None where the function's own default is meant."""
@@ -99,6 +104,11 @@ class Batch:
                 mask=None if self.mask is None else self.mask[part],
                 bias=None if self.bias is None else self.bias[part],
             )
+
+
+class Misbehaviour(Exception):
+    """What a function did wrong, as seen by its adapter: a sentence without its subject, such as
+    "changed its input attn_mask"."""
 
 
 @dataclass(frozen=True)
@@ -185,9 +195,17 @@ def exactly(vector: AttentionVector) -> Exactly:
 def batches(
     vectors: Iterable[AttentionVector], dtype: str, device: str, largest: int = 64
 ) -> Iterator[Batch]:
+    """The vectors in batches of those that `groups` puts together."""
+    for group in groups(vectors, largest):
+        yield stack(group, dtype, device)
+
+
+def groups(
+    vectors: Iterable[AttentionVector], largest: int = 64
+) -> Iterator[tuple[AttentionVector, ...]]:
     """The vectors in groups of one shape, kind of mask, model and options, of at most
     `largest`."""
-    groups: dict[tuple[object, ...], list[AttentionVector]] = {}
+    found: dict[tuple[object, ...], list[AttentionVector]] = {}
     for vector in vectors:
         key = (
             vector.q_len,
@@ -202,10 +220,10 @@ def batches(
             vector.bias is None,
             vector.sink,
         )
-        groups.setdefault(key, []).append(vector)
-    for group in groups.values():
+        found.setdefault(key, []).append(vector)
+    for group in found.values():
         for start in range(0, len(group), largest):
-            yield stack(tuple(group[start : start + largest]), dtype, device)
+            yield tuple(group[start : start + largest])
 
 
 def stack(vectors: tuple[AttentionVector, ...], dtype: str, device: str) -> Batch:

@@ -27,7 +27,8 @@ from bridge.conformance.adapters import (
     PyimplTriton,
     interpret_without_gpu,
 )
-from bridge.conformance.run import Element, VectorResult, plain, run
+from bridge.conformance.judge import Element, VectorResult, plain
+from bridge.conformance.run import run
 from bridge.vectors.model import AttentionVector, Family
 
 T = TypeVar("T")

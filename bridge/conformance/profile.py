@@ -7,6 +7,7 @@ bound on the error. The terms are explained in `docs/allowances.md`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -182,3 +183,55 @@ class Profile:
         if dtype in ("float16", "bfloat16"):
             exp_error = 2.0**-13 / FLOAT32.unit
         return replace(base, name=f"sdpa-flash-{dtype}", exp_error=exp_error)
+
+
+def generous(dtype: str) -> Profile:
+    """What a function of unknown make may round: at each place the most that kernels in use do.
+
+    For float16 and bfloat16: √scale·q and √scale·k, the scores and the weights each rounded to the
+    input's format, the sum of either kind of weights, tensor cores that truncate, an exponential
+    as fast as that of `sdpa_flash`, tiles of one key. Each of these makes every allowance larger or
+    leaves it, so what passes any other profile of this dtype passes this one. For float32 and
+    float64: everything in that format, in any order and tiling.
+    """
+    if dtype in ("float64", "float32"):
+        plain = Profile.float64() if dtype == "float64" else Profile.float32()
+        return replace(plain, name="generous", accumulation_unit=2 * plain.accumulation_unit)
+    low = FORMATS[dtype]
+    return Profile(
+        "generous",
+        low,
+        low,
+        FLOAT32,
+        2 * FLOAT32.unit,
+        operands=low,
+        operand_roundings=2,
+        scores=low,
+        weights=low,
+        weights_normalized=True,
+        denominator="either",
+        exp_error=2.0**-13 / FLOAT32.unit,
+    )
+
+
+def _eager(dtype: str) -> Profile:
+    base = replace(Profile.sdpa_math(dtype, reduced=True), block_n=None, denominator="either")
+    return base.with_name("eager")
+
+
+def _inside(wide: str) -> Callable[[str], Profile]:
+    def make(dtype: str) -> Profile:
+        accumulator = "float64" if dtype == "float64" else wide
+        return Profile.widened(dtype, accumulator=accumulator).with_name(f"{wide}-inside")
+
+    return make
+
+
+# What `conform --profile` accepts, for any function.
+CHOICES: dict[str, Callable[[str], Profile]] = {
+    "generous": generous,
+    "flash": lambda dtype: Profile.flash(dtype, truncating=True).with_name("flash"),
+    "eager": _eager,
+    "float32-inside": _inside("float32"),
+    "float64-inside": _inside("float64"),
+}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from bridge.conformance.judge import describe_failure
 from bridge.conformance.parallel import SHARES_IN
 from bridge.conformance.planting import FaultResult, shares
-from bridge.conformance.run import describe_failure
 from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]
@@ -78,6 +79,51 @@ def implementations(console: Console, section: Section) -> None:
                 markup=False,
                 soft_wrap=True,
             )
+
+
+def by_family(console: Console, results: list[Section]) -> None:
+    """One implementation: what became of the vectors of each family, and what it does not take.
+    The counts are over all dtypes that it was run in."""
+    dtypes = [r["dtype"] for r in results]
+    name, profile = results[0]["adapter"], results[0]["profile"]
+    table = Table(title=f"{name} by family, over {', '.join(dtypes)}", title_justify="left")
+    table.add_column("", no_wrap=True, min_width=1)
+    table.add_column("family", no_wrap=True)
+    for heading in ("passed", "failed", "not covered"):
+        table.add_column(heading, justify="right")
+    for dtype in dtypes:
+        table.add_column(f"error/ allowance {dtype}", justify="right")
+    for family in results[0]["families"]:
+        summaries = [r["families"][family] for r in results]
+        counts = [sum(s[key] for s in summaries) for key in ("passed", "failed", "not_covered")]
+        ratios = [_largest(s["ratio"], s["lse_ratio"]) for s in summaries]
+        mark = _mark(not counts[1]) if counts[0] or counts[1] else "–"
+        table.add_row(mark, family, *map(str, counts), *map(_ratio, ratios))
+    console.print(table)
+    lines = [f"Profile: {profile}."]
+    abilities = results[0].get("abilities")
+    if abilities is not None:
+        lines.append(f"Takes: {', '.join(abilities['takes']) or 'query, key and value alone'}.")
+        if abilities["presumed"]:
+            lines.append(f"Not tried, by its signature alone: {abilities['presumed']}.")
+        if "is-causal" in abilities["takes"]:
+            lines.append(f"Alignment of is_causal: {abilities['alignment']}.")
+        if abilities["padded_to"]:
+            lines.append(f"Head sizes padded to multiples of {abilities['padded_to']}.")
+    reasons = Counter(
+        v["reason"] for r in results for v in r["vectors"] if v["status"] == "not covered"
+    )
+    lines += [f"Not covered, {count}: {reason}" for reason, count in reasons.most_common()]
+    if not any(v["status"] != "not covered" for r in results for v in r["vectors"]):
+        lines.append("No vector is covered: nothing was checked.")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _largest(*ratios: Any) -> Any:
+    """Of ratios as JSON has them: numbers, "inf" or None."""
+    known = [r for r in ratios if r is not None]
+    return max(known, key=float, default=None)
 
 
 def families(console: Console, report: dict[str, Section]) -> None:

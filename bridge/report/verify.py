@@ -19,7 +19,7 @@ from rich.console import Console
 
 import pyimpl
 from bridge.conformance import adapters, faults, parallel, planting
-from bridge.conformance.run import describe_failure
+from bridge.conformance.judge import describe_failure
 from bridge.report import theorems
 from bridge.report.cache import Cache, digest, imported_files
 from bridge.report.theorems import Headline, SourceError

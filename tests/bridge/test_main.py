@@ -191,3 +191,66 @@ def test_make_calls_the_tools_as_modules() -> None:
     """With packages of another environment in use, `.venv/bin` has not their scripts."""
     makefile = (command_line.ROOT / "Makefile").read_text("utf-8")
     assert set(re.findall(r"\$\(BIN\)/(\w+)", makefile)) == {"python", "lake"}
+
+
+FUNCTIONS = command_line.ROOT / "tests" / "bridge" / "conformance" / "attention_functions.py"
+
+
+@pytest.mark.parametrize(("function", "status"), [("reference", 0), ("scale_ignored", 1)])
+def test_conform_takes_a_function_of_a_file(
+    function: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader, "load", lambda: FAMILIES)
+    result = invoke(
+        "conform", f"{FUNCTIONS}:{function}", "--dtype", "float64", "--family", "small-random",
+        "--vector", "one-key-001", "--json",
+    )  # fmt: skip
+    assert result.exit_code == status, result.output
+    (report,) = json.loads(result.stdout)
+    assert report["profile"] == "generous"
+    small = next(f for f in FAMILIES if f.name == "small-random")
+    assert [v["id"] for v in report["vectors"]] == [
+        "one-key-001",
+        *(v.id for v in small.vectors),
+    ]
+
+
+def test_conform_judges_by_the_profile_that_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "load", one_family)
+    arguments = ("conform", "pyimpl-reference", "--dtype", "float16", "--json", "--profile")
+    result = invoke(*arguments, "float64-inside")
+    assert result.exit_code == 0
+    (report,) = json.loads(result.stdout)
+    assert report["profile"] == "float64-inside"
+
+
+def test_conform_says_which_dtype_an_implementation_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "load", one_family)
+    result = invoke("conform", "pyimpl-reference", "pyimpl-triton", "--dtype", "float64")
+    assert result.exit_code == 0
+    assert "pyimpl-triton does not take float64, but float32" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--profile", "strict"], "--profile: 'strict' is not a profile; generous, flash"),
+        (["--family", "smal-random"], "--family: 'smal-random' is not a family; small-random"),
+        (["--vector", "one-key-0"], "--vector: 'one-key-0' is not the id of a vector; one-key"),
+        (["--without", "masks"], "--without: 'masks' is not an ability; scale, is-causal"),
+        (["sdpa-math", "--without", "lse"], "--without: sdpa-math is built in; abilities are"),
+        ([f"{FUNCTIONS}:Doubled", "--without", "lse"], "is an adapter, which says itself"),
+        (["--time-limit", "0"], "--time-limit: 0 is not a number of seconds above 0"),
+        (["no/such.py:f"], "IMPLEMENTATION: no/such.py:f: there is no file no/such.py"),
+        ([f"{FUNCTIONS}:half_only", "--dtype", "float32"], "half_only does not take float32, but"),
+        ([f"{FUNCTIONS}:configured"], "needs config beside query, key and value"),
+    ],
+)
+def test_misuse_of_conform_is_one_sentence(
+    arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader, "load", lambda: FAMILIES)
+    result = invoke("conform", *arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.output

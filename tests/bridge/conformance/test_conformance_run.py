@@ -17,7 +17,8 @@ from bridge.conformance.adapters import (
     PyimplTiled,
     SdpaMath,
 )
-from bridge.conformance.batch import Batch
+from bridge.conformance.batch import Batch, Misbehaviour
+from bridge.conformance.judge import describe_failure
 from bridge.conformance.profile import Profile
 from bridge.conformance.run import run
 from bridge.vectors.model import AttentionVector, Family
@@ -123,9 +124,32 @@ def change_input(batch: Batch, outputs: Outputs) -> Outputs:
     return outputs
 
 
+def change_mask(batch: Batch, outputs: Outputs) -> Outputs:
+    if batch.mask is not None:
+        batch.mask.fill_(True)
+    return outputs
+
+
+def leave(_batch: Batch, _outputs: Outputs) -> Outputs:
+    raise SystemExit(3)
+
+
+def report_itself(_batch: Batch, _outputs: Outputs) -> Outputs:
+    raise Misbehaviour("changed its input window")
+
+
 MISBEHAVIOUR: dict[str, tuple[Callable[[Batch, Outputs], Outputs], str]] = {
     "raises": (raise_error, "raised RuntimeError: no such kernel"),
-    "changes its input": (change_input, "changed its inputs"),
+    "leaves": (leave, "raised SystemExit: 3"),
+    "found by the adapter": (report_itself, "changed its input window"),
+    "changes its input": (change_input, "changed its inputs: query"),
+    "none": (lambda _b, _o: Outputs(None), "returned None instead of a tensor"),  # type: ignore[arg-type]
+    "no outputs": (lambda _b, o: o.out, "returned a value of type Tensor instead of Outputs"),  # type: ignore[dict-item,return-value]
+    "lse": (lambda _b, o: Outputs(o.out, 1.0), "of type float as log-sum-exp"),  # type: ignore[arg-type]
+    "lse dtype": (
+        lambda _b, o: Outputs(o.out, torch.zeros(o.out.shape[:-1], dtype=torch.int64)),
+        "returned a log-sum-exp of torch.int64",
+    ),
     "shape": (lambda _b, o: Outputs(o.out[..., 0], o.lse), "returned an output of shape"),
     "dtype": (lambda _b, o: Outputs(o.out.double(), o.lse), "returned an output of torch.float64"),
     "lse shape": (lambda _b, o: Outputs(o.out, o.out), "returned a log-sum-exp of shape"),
@@ -140,6 +164,41 @@ def test_misbehaviour_is_reported_for_each_vector(name: str, families: list[Fami
     result = run(Spoiled(spoil), [family], "float32")
     assert [v.status for v in result.vectors] == ["failed"] * 6
     assert all(v.reason is not None and sentence in v.reason for v in result.vectors)
+
+
+def test_a_changed_mask_is_reported(families: list[Family]) -> None:
+    family = next(f for f in families if f.name == "block-mask")
+    result = run(Spoiled(change_mask), [replace(family, vectors=family.vectors[:4])], "float32")
+    assert {v.reason for v in result.vectors} == {"changed its inputs: mask"}
+
+
+def test_an_output_that_asks_for_a_gradient_is_judged(families: list[Family]) -> None:
+    def spoil(_batch: Batch, outputs: Outputs) -> Outputs:
+        return Outputs(outputs.out.requires_grad_(), outputs.lse)
+
+    assert run(Spoiled(spoil), [small(families)], "float32").ok
+
+
+def test_what_was_returned_is_kept_for_failures_alone(families: list[Family]) -> None:
+    family = small(families)
+    wrong = run(Spoiled(spoil_first(7.0)), [family], "float32", details=True)
+    for result, vector in zip(wrong.vectors, family.vectors, strict=True):
+        detail = result.detail
+        assert detail is not None
+        assert detail.got[0][0] == 7.0
+        shape = (vector.q_len, vector.value_dim)
+        assert (len(detail.allowance), len(detail.allowance[0])) == shape
+        assert len(detail.lse_got) == len(detail.lse_allowance) == vector.q_len
+    assert all(v.detail is None for v in run(PyimplTiled(), [family], "float32").vectors)
+    heads = next(f for f in families if f.name == "grouped-query")
+    right = run(PyimplTiled(), [heads], "float32", details=True)
+    assert right.ok
+    assert all(v.detail is None for v in right.vectors)
+
+
+def test_nan_is_called_so(families: list[Family]) -> None:
+    result = run(Spoiled(spoil_first(math.nan)), [small(families)], "float32").to_json()
+    assert "output[0, 0] is NaN and should be" in describe_failure(result["vectors"][0])
 
 
 def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[Family]) -> None:

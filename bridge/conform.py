@@ -1,0 +1,261 @@
+"""The command `conform`: anybody's attention function on the vectors."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+if TYPE_CHECKING:
+    # Imported where they are used: they import PyTorch, which `--help` does without.
+    from bridge.conformance.isolated import Outcome, Subject
+    from bridge.vectors.model import Family
+
+
+class Problem(click.ClickException):
+    """What the user can mend: one sentence, exit status 2."""
+
+    exit_code = 2
+
+
+class Conform(click.Command):
+    """A command whose help lists the implementations; they are imported only for that."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from bridge.conformance import libraries
+
+        rows = [(name, ", ".join(libraries.find(name).dtypes)) for name in libraries.names()]
+        with formatter.section("Implementations, with their dtypes"):
+            formatter.write_dl(rows)
+
+
+@click.command(cls=Conform)
+@click.argument("implementation", nargs=-1)
+@click.option("--dtype", multiple=True, help="float64, float32, float16 or bfloat16; default: all.")
+@click.option("--device", default="cpu", show_default=True, help="As PyTorch names it.")
+@click.option("--profile", help="What it may round; default: an adapter's own, else generous.")
+@click.option("--family", multiple=True, help="Only the vectors of this family.")
+@click.option("--vector", multiple=True, help="Only the vector with this id.")
+@click.option("--without", multiple=True, help="An ability that a function is not to be asked for.")
+@click.option("--time-limit", default=60.0, show_default=True, help="Seconds that a call may take.")
+@click.option(
+    "--json",
+    "json_to",
+    is_flag=False,
+    flag_value="-",
+    metavar="[FILE]",
+    help="Write JSON to FILE.json; to standard output, instead of a table, for - or no FILE.",
+)
+@click.option("--junit", metavar="FILE", help="Write JUnit XML, for continuous integration.")
+@click.option("--html", metavar="FILE", help="Write a page that shows each failure.")
+def conform(
+    implementation: tuple[str, ...],
+    dtype: tuple[str, ...],
+    device: str,
+    profile: str | None,
+    family: tuple[str, ...],
+    vector: tuple[str, ...],
+    without: tuple[str, ...],
+    time_limit: float,
+    json_to: str | None,
+    junit: str | None,
+    html: str | None,
+) -> None:
+    """Run attention functions over the vectors; default: those of pyimpl.
+
+    IMPLEMENTATION: module:function, path/to/file.py:function, or one of those below.
+
+    Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
+    """
+    from bridge.conformance import adapters, callables, libraries
+    from bridge.conformance.abilities import ARGUMENTS
+    from bridge.conformance.isolated import Subject
+    from bridge.conformance.profile import CHOICES
+
+    names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
+    for name in names:
+        if name not in libraries.names() and ":" not in name:
+            known = ", ".join(libraries.names())
+            raise Problem(
+                f"IMPLEMENTATION: there is no {name!r}; there are {known}, and any "
+                "module:function or file.py:function"
+            )
+        absent = libraries.missing(name)
+        if absent is not None:
+            raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")
+    known_dtypes = "a dtype that the vectors run in"
+    _known("--dtype", dtype, adapters.ALL_DTYPES, known_dtypes)
+    _known("--profile", () if profile is None else (profile,), CHOICES, "a profile")
+    _known("--without", without, ARGUMENTS, "an ability")
+    for name in names:
+        if without and not callables.is_callable_name(name):
+            raise Problem(f"--without: {name} is built in; abilities are declared of functions")
+    if not 0 < time_limit < 1e6:
+        raise Problem(f"--time-limit: {time_limit:g} is not a number of seconds above 0")
+    if json_to not in (None, "-") and not str(json_to).endswith(".json"):
+        raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")
+    for option, path in (("--json", json_to), ("--junit", junit), ("--html", html)):
+        if path is None or (option == "--json" and path == "-"):
+            continue
+        if not Path(path).absolute().parent.is_dir():
+            raise Problem(f"{option}: there is no folder for {path!r}")
+        if not path or Path(path).is_dir():
+            raise Problem(f"{option}: {path!r} is a folder; the name of a file is accepted")
+    check_device(device)
+    families = chosen(family, vector)
+    run = Conformance(device, dtype, families, time_limit)
+    for name in names:
+        run.add(Subject(name, profile, without))
+    if not run.results:
+        raise Problem(f"--dtype: {'; '.join(run.skipped)}")
+    run.write(json_to, junit, html)
+    if json_to != "-":
+        run.show()
+    sys.exit(0 if run.ok else 1)
+
+
+class Conformance:
+    """One call of the command: what was run, and what was not."""
+
+    def __init__(
+        self, device: str, dtypes: tuple[str, ...], families: Sequence[Family], limit: float
+    ) -> None:
+        self.device, self.dtypes, self.families, self.limit = device, dtypes, families, limit
+        self.results: list[Outcome] = []
+        self.skipped: list[str] = []
+
+    @property
+    def ok(self) -> bool:
+        """Everything that was run passes, and something was run of each."""
+        return all(outcome.result.ok for outcome in self.results)
+
+    def add(self, subject: Subject) -> None:
+        """Run it in the dtypes asked for. Raises Problem for what cannot be run at all."""
+        from bridge.conformance import adapters, callables, isolated, libraries
+        from bridge.conformance.abilities import CallableError
+        from bridge.conformance.run import run
+
+        asked = self.dtypes or adapters.ALL_DTYPES
+        function = callables.is_callable_name(subject.name)
+        # Those of this project run here; what others made, in a process that may end.
+        own = not function and getattr(libraries.find(subject.name), "source", None) is not None
+        try:
+            if function:
+                click.echo(f"{subject.name}: what it takes …", err=True)
+                # All dtypes: one that refuses those asked for is told from one that always raises.
+                every = adapters.ALL_DTYPES
+                description = isolated.describe(subject, self.device, every, self.limit)
+                subject = replace(subject, abilities=description.abilities)
+            else:
+                description = isolated.Description(libraries.find(subject.name).dtypes)
+            lacking = [d for d in self.dtypes if d not in description.dtypes]
+            if lacking:
+                takes = ", ".join(description.dtypes)
+                sentence = f"{subject.name} does not take {', '.join(lacking)}, but {takes}"
+                self.skipped.append(sentence)
+                click.echo(sentence, err=True)
+            for dtype in description.dtypes:
+                if dtype not in asked:
+                    continue
+                click.echo(f"{subject.name} {dtype} …", err=True)
+                if own:
+                    adapter = isolated.adapter_of(subject)
+                    result = run(adapter, self.families, dtype, self.device, details=True)
+                else:
+                    result = isolated.run_isolated(
+                        subject, self.families, dtype, self.device, self.limit
+                    )
+                self.results.append(isolated.Outcome(subject, description, result))
+        except CallableError as error:
+            raise Problem(f"IMPLEMENTATION: {subject.name}: {error}") from error
+
+    def write(self, json_to: str | None, junit_to: str | None, html_to: str | None) -> None:
+        """The files that were asked for. Raises Problem for one that cannot be written."""
+        import json
+
+        from bridge.report.junit import junit
+        from bridge.report.page import page
+
+        if json_to is not None:
+            text = json.dumps([one.to_json() for one in self.results], allow_nan=False)
+            if json_to == "-":
+                click.echo(text)
+            else:
+                _write("--json", json_to, text + "\n")
+        if junit_to is not None:
+            _write("--junit", junit_to, junit(self.results))
+        if html_to is not None:
+            _write("--html", html_to, page(self.results, self.families))
+
+    def show(self) -> None:
+        """Tables on the terminal: by family for one implementation, else a line for each."""
+        from bridge.report import tables
+
+        console = Console()
+        results = [outcome.to_json() for outcome in self.results]
+        tables.implementations(console, {"device": self.device, "results": results})
+        if len({outcome.subject.name for outcome in self.results}) == 1:
+            tables.by_family(console, results)
+        for sentence in self.skipped:
+            console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _write(option: str, name: str, text: str) -> None:
+    """A whole file or none. Raises Problem where it cannot be written."""
+    path = Path(name)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, "utf-8", errors="replace")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise Problem(f"{option}: {name!r} cannot be written: {error.strerror}") from error
+
+
+def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
+    """The vectors that were asked for; all if none were. Raises Problem for a name that none has,
+    and for damaged vectors."""
+    from bridge.vectors.fields import VectorError
+    from bridge.vectors.load import load
+
+    try:
+        everything = load()
+    except VectorError as error:
+        raise Problem(str(error)) from error
+    _known("--family", families, [f.name for f in everything], "a family")
+    _known("--vector", ids, [v.id for f in everything for v in f.vectors], "the id of a vector")
+    found = []
+    for family in everything:
+        whole = family.name in families or not (families or ids)
+        vectors = tuple(v for v in family.vectors if whole or v.id in ids)
+        if vectors:
+            found.append(replace(family, vectors=vectors))
+    return found
+
+
+def _known(option: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
+    """Raises Problem for what is not accepted, with all that is, or the nearest of many."""
+    known = list(accepted)
+    for name in given:
+        if name not in known:
+            shown = known if len(known) <= 20 else difflib.get_close_matches(name, known, 3)
+            hint = f"; {', '.join(shown)} are" if shown else ""
+            raise Problem(f"{option}: {name!r} is not {what}{hint}")
+
+
+def check_device(device: str) -> None:
+    """Raises Problem for a device that PyTorch does not have here."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise Problem(f"--device: PyTorch cannot use {device!r} here: {reason}") from error

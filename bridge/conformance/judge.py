@@ -1,0 +1,240 @@
+"""Judge what a function returned: its form first, then every element by its allowance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bridge.conformance.adapters import Adapter, Part
+from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
+from bridge.conformance.batch import Batch, Outputs, added, exactly, visible
+from bridge.vectors.model import Vector
+
+Array = NDArray[np.float64]
+Status = Literal["passed", "failed", "not covered"]
+
+
+@dataclass(frozen=True)
+class Element:
+    """The element with the largest error/allowance: `column` is None for a log-sum-exp."""
+
+    part: Part
+    row: int
+    column: int | None
+    expected: float
+    got: float
+    allowance: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What was returned for a vector, and the allowances: [q_len][value_dim] of the output, [q_len]
+    of the log-sum-exp, both empty where that is not judged."""
+
+    got: tuple[tuple[float, ...], ...]
+    allowance: tuple[tuple[float, ...], ...]
+    lse_got: tuple[float, ...] = ()
+    lse_allowance: tuple[float, ...] = ()
+
+    @classmethod
+    def joined(cls, parts: Sequence[Detail]) -> Detail:
+        """Those of the parts of a vector, row after row."""
+        return cls(
+            *(
+                tuple(row for part in parts for row in getattr(part, field.name))
+                for field in fields(cls)
+            )
+        )
+
+
+@dataclass(frozen=True)
+class VectorResult:
+    """What became of one vector.
+
+    ratio: largest error/allowance over its output; lse_ratio: over its log-sum-exp, None where that
+    is not judged; rows: the largest ratio of each output row; worst: the worst element of a judged
+    vector; failing: how many elements exceed their allowance; reason: why it is not covered, or
+    what went wrong besides the numbers; lse_reason: why its log-sum-exp is not judged; detail: what
+    was returned, kept where asked for and the vector failed.
+    """
+
+    id: str
+    family: str
+    theorem: str
+    status: Status
+    ratio: float | None = None
+    lse_ratio: float | None = None
+    rows: tuple[float, ...] = ()
+    worst: Element | None = None
+    failing: int = 0
+    reason: str | None = None
+    lse_reason: str | None = None
+    detail: Detail | None = None
+
+
+def describe_failure(vector: dict[str, Any]) -> str:
+    """A failed vector of `Result.to_json` in half a sentence: its id and what is wrong."""
+    if vector["reason"] is not None:
+        return f"{vector['id']}: {vector['reason']}"
+    worst = vector["worst"]
+    place = (
+        f"[{worst['row']}]" if worst["column"] is None else f"[{worst['row']}, {worst['column']}]"
+    )
+    if worst["got"] == "nan":
+        return f"{vector['id']}: {worst['part']}{place} is NaN and should be {worst['expected']}"
+    return (
+        f"{vector['id']}: {worst['part']}{place} is {worst['got']} and should be "
+        f"{worst['expected']}, {worst['ratio']} times the allowance away"
+    )
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: tuples become lists, ∞ and NaN strings."""
+    if isinstance(value, dict):
+        return {key: plain(x) for key, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(x) for x in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def result_of(vector: Vector, status: Status, **more: Any) -> VectorResult:
+    """The result of that vector."""
+    return VectorResult(vector.id, vector.family, vector.theorem, status, **more)
+
+
+def malformed(batch: Batch, outputs: Any) -> str | None:
+    """What is wrong with the form of a result, or with its being none; None if nothing."""
+    if not isinstance(outputs, Outputs):
+        return f"returned {_kind(outputs)} instead of Outputs"
+    wanted = (*batch.query.shape[:-1], batch.value.shape[-1])
+    out, lse = outputs.out, outputs.lse
+    if not isinstance(out, Tensor):
+        return f"returned {_kind(out)} instead of a tensor"
+    if lse is not None and not isinstance(lse, Tensor):
+        return f"returned {_kind(lse)} as log-sum-exp instead of a tensor"
+    if tuple(out.shape) != wanted:
+        return f"returned an output of shape {tuple(out.shape)} instead of {wanted}"
+    if out.dtype != batch.query.dtype:
+        return f"returned an output of {out.dtype} instead of {batch.query.dtype}"
+    if out.device != batch.query.device:
+        return f"returned an output on {out.device} instead of {batch.query.device}"
+    if lse is not None and tuple(lse.shape) != wanted[:-1]:
+        return f"returned a log-sum-exp of shape {tuple(lse.shape)} instead of {wanted[:-1]}"
+    if lse is not None and not lse.is_floating_point():
+        return f"returned a log-sum-exp of {lse.dtype}"
+    return None
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _numbers(tensor: Tensor) -> Array:
+    return np.asarray(tensor.detach().double().cpu().numpy(), dtype=np.float64)
+
+
+def _ratios(error: Array, allowance: Array) -> Array:
+    """error/allowance; 0 for no error at all, ∞ for an error that is not a number."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(error == 0, 0.0, error / allowance)
+    return np.where(np.isnan(ratios), np.inf, ratios)
+
+
+def judge(
+    adapter: Adapter,
+    batch: Batch,
+    outputs: Outputs,
+    dtype: str,
+    device: str,
+    details: bool = False,
+) -> list[VectorResult]:
+    """The results of a batch whose outputs are well formed."""
+    profile = adapter.profile(dtype, device)
+    q, k, v = (x.double().cpu().numpy() for x in (batch.query, batch.key, batch.value))
+    mask = np.stack([visible(vector) for vector in batch.vectors])[:, None]
+    numbers = [x for x in map(added, batch.vectors) if x is not None]
+    changes = ScoreChanges(
+        batch.softcap, np.stack(numbers)[:, None] if numbers else None, batch.sink
+    )
+    asked: dict[str, Any] = {
+        "scale": batch.scale,
+        "mask": mask,
+        "profile": profile,
+        "changes": changes,
+    }
+    allowances = attention_allowance(q, k, v, **asked)
+    got = _numbers(outputs.out)
+    lse_allowances = lse_got = None
+    if outputs.lse is not None:
+        lse_allowances = lse_allowance(q, k, **asked)
+        lse_got = _numbers(outputs.lse)
+    results = []
+    for n, vector in enumerate(batch.vectors):
+        exact = exactly(vector)
+        with np.errstate(invalid="ignore"):
+            error = np.abs((got[n, 0] - exact.out) - exact.out_low)
+            error = np.maximum(error - exact.uncertainty[:, None], 0.0)
+        ratios = _ratios(error, allowances[n, 0])
+        worst = _worst("output", ratios, exact.out, got[n, 0], allowances[n, 0])
+        failing = int((ratios > 1).sum())
+        lse_ratio = lse_reason = None
+        if lse_got is None or lse_allowances is None:
+            lse_reason = "the function does not return it"
+        else:
+            lse_reason = adapter.not_covered(vector, dtype, device, "lse")
+        if lse_reason is None and lse_got is not None and lse_allowances is not None:
+            with np.errstate(invalid="ignore"):
+                lse_error = np.abs((lse_got[n, 0] - exact.lse) - exact.lse_low)
+                lse_error = np.maximum(lse_error - exact.uncertainty, 0.0)
+            lse_error = np.where(lse_got[n, 0] == exact.lse, 0.0, lse_error)
+            lse_ratios = _ratios(lse_error, lse_allowances[n, 0])
+            lse_ratio = float(lse_ratios.max())
+            failing += int((lse_ratios > 1).sum())
+            if lse_ratio > worst.ratio:
+                worst = _worst("lse", lse_ratios, exact.lse, lse_got[n, 0], lse_allowances[n, 0])
+        detail = None
+        if details and failing:
+            detail = Detail(_rows(got[n, 0]), _rows(allowances[n, 0]))
+            if lse_ratio is not None and lse_got is not None and lse_allowances is not None:
+                rows = lse_got[n, 0].tolist(), lse_allowances[n, 0].tolist()
+                detail = replace(detail, lse_got=tuple(rows[0]), lse_allowance=tuple(rows[1]))
+        results.append(
+            result_of(
+                vector,
+                "failed" if failing else "passed",
+                ratio=float(ratios.max()),
+                lse_ratio=lse_ratio,
+                rows=tuple(ratios.max(-1).tolist()),
+                worst=worst,
+                failing=failing,
+                lse_reason=lse_reason,
+                detail=detail,
+            )
+        )
+    return results
+
+
+def _rows(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in matrix.tolist())
+
+
+def _worst(part: Part, ratios: Array, expected: Array, got: Array, allowance: Array) -> Element:
+    place = np.unravel_index(int(ratios.argmax()), ratios.shape)
+    return Element(
+        part,
+        int(place[0]),
+        int(place[1]) if len(place) > 1 else None,
+        float(expected[place]),
+        float(got[place]),
+        float(allowance[place]),
+        float(ratios[place]),
+    )

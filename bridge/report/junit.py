@@ -1,0 +1,53 @@
+"""Results of a conformance run as JUnit XML, which continuous integration shows by test.
+
+The format is a few elements, which the standard library writes and escapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from xml.etree import ElementTree
+
+from bridge.conformance.isolated import Outcome
+from bridge.conformance.judge import describe_failure, plain
+
+# XML has no way to write these, not even escaped.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _text(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def junit(outcomes: Sequence[Outcome]) -> str:
+    """The document: a suite for each implementation and dtype, a case for each vector, whose class
+    is its family. What is not covered is skipped."""
+    root = ElementTree.Element("testsuites", name="bridge conform")
+    for outcome in outcomes:
+        result = outcome.result
+        states = [vector.status for vector in result.vectors]
+        counts: dict[str, str] = {
+            "tests": str(len(states)),
+            "failures": str(states.count("failed")),
+            "errors": "0",
+            "skipped": str(states.count("not covered")),
+        }
+        name = _text(f"{result.adapter} {result.dtype} {result.device}")
+        suite = ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
+        for vector in result.vectors:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=vector.family, name=vector.id, time="0"
+            )
+            if vector.status == "not covered":
+                ElementTree.SubElement(case, "skipped", message=_text(vector.reason or ""))
+            elif vector.status == "failed":
+                sentence = _text(describe_failure(plain(asdict(vector))))
+                kind = "misbehaviour" if vector.reason is not None else "error above allowance"
+                failure = ElementTree.SubElement(case, "failure", message=sentence, type=kind)
+                failure.text = f"{sentence}\ntheorem: {vector.theorem}"
+    for attribute in ("tests", "failures", "errors", "skipped"):
+        root.set(attribute, str(sum(int(suite.get(attribute, "0")) for suite in root)))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

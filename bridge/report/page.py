@@ -1,0 +1,216 @@
+"""Results of a conformance run as one self-contained page of HTML."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import jinja2
+import numpy as np
+
+from bridge.conformance.batch import exactly, visible
+from bridge.conformance.isolated import Outcome
+from bridge.conformance.judge import VectorResult, describe_failure, plain
+from bridge.vectors.model import AttentionVector, Exact, Family, Vector
+from bridge.vectors.operations import ComesToAttention
+
+# A function that fails everything would make a page that no browser shows.
+MOST_SHOWN = 50
+_THEOREMS = Path(__file__).resolve().parents[2] / "docs" / "theorems.toml"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a result: worst is the column of the largest error/allowance."""
+
+    number: int
+    part: str
+    expected: tuple[float, ...]
+    got: tuple[float, ...]
+    worst: int
+    error: float
+    allowance: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed vector as the page shows it."""
+
+    id: str
+    family: str
+    what: str
+    why: str
+    theorem: str
+    sentence: str | None
+    lean: str
+    command: str
+    inputs: tuple[tuple[str, str], ...]
+    lines: tuple[Line, ...]
+
+
+def page(
+    outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path = _THEOREMS
+) -> str:
+    """The page. families: the vectors that were run; theorems: the list of headline theorems, whose
+    sentences are left out where there is none, as in an installed wheel."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bridge.report"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+    )
+    environment.filters["number"] = _number
+    sentences = theorem_sentences(theorems)
+    vectors = {vector.id: vector for family in families for vector in family.vectors}
+    sections = []
+    for outcome in outcomes:
+        failed = outcome.result.failures
+        sections.append(
+            {
+                "outcome": outcome,
+                "result": outcome.result,
+                "families": outcome.result.families(),
+                "not_covered": reasons(outcome),
+                "failures": [
+                    _failure(outcome, result, vectors[result.id], sentences)
+                    for result in failed[:MOST_SHOWN]
+                ],
+                "others": [describe_failure(plain(asdict(r))) for r in failed[MOST_SHOWN:]],
+            }
+        )
+    return environment.get_template("conform.html.jinja").render(sections=sections)
+
+
+def reasons(outcome: Outcome) -> list[tuple[str, int]]:
+    """Why vectors are not covered, and how many, the most first."""
+    found = Counter(v.reason or "" for v in outcome.result.vectors if v.status == "not covered")
+    return found.most_common()
+
+
+def theorem_sentences(path: Path) -> dict[str, str]:
+    """The sentence of each theorem by its id; none where the list is not there or damaged."""
+    try:
+        entries = tomllib.loads(path.read_text("utf-8"))["theorem"]
+        return {str(entry["id"]): str(entry["sentence"]) for entry in entries}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError):
+        return {}
+
+
+def command(outcome: Outcome, vector: str) -> str:
+    """What runs this vector alone once more."""
+    subject, result = outcome.subject, outcome.result
+    words = [".venv/bin/python", "-m", "bridge", "conform", subject.name]
+    words += ["--dtype", result.dtype, "--vector", vector]
+    if result.device != "cpu":
+        words += ["--device", result.device]
+    if subject.profile is not None:
+        words += ["--profile", subject.profile]
+    for ability in subject.without:
+        words += ["--without", ability]
+    return shlex.join(words)
+
+
+def _failure(
+    outcome: Outcome, result: VectorResult, vector: Vector, sentences: dict[str, str]
+) -> Failure:
+    problems: tuple[AttentionVector, ...] = ()
+    if isinstance(vector, AttentionVector):
+        problems = (vector,)
+    elif isinstance(vector, ComesToAttention):
+        problems = vector.attentions()
+    described = describe_failure(plain(asdict(result)))
+    return Failure(
+        result.id,
+        result.family,
+        described.removeprefix(f"{result.id}: "),
+        vector.reason,
+        result.theorem,
+        sentences.get(result.theorem),
+        vector.lean,
+        command(outcome, result.id),
+        tuple(
+            (name if len(problems) == 1 else f"{problem.id}: {name}", text)
+            for problem in problems
+            for name, text in _inputs(problem)
+        ),
+        tuple(_lines(result, problems)),
+    )
+
+
+def _inputs(vector: AttentionVector) -> list[tuple[str, str]]:
+    """The inputs by name, numbers as they are in the vector file."""
+    scale = "1/√head_dim" if vector.scale is None else str(vector.scale)
+    if vector.scale is not None and vector.model == "exact":
+        scale += f" · ln 2 = {vector.natural_scale!r}, for weights e^score"
+    found = [("scale", scale)]
+    for name in ("softcap", "alibi", "sink"):
+        value = getattr(vector, name)
+        if value is not None:
+            found.append((name, str(value)))
+    found += [(name, _matrix(getattr(vector, name))) for name in ("q", "k", "v")]
+    if vector.bias is not None:
+        numbers = [["−∞" if x is None else str(x) for x in row] for row in vector.bias]
+        found.append(("bias", "\n".join("  ".join(row) for row in numbers)))
+    if vector.mask.kind != "none":
+        seen = visible(vector).astype(int).tolist()
+        rows = ["".join(map(str, row)) for row in seen]
+        found.append((f"mask: {vector.mask.kind} (1 = may attend)", "\n".join(rows)))
+    return found
+
+
+def _matrix(matrix: tuple[tuple[Exact, ...], ...]) -> str:
+    return "\n".join("  ".join(str(x) for x in row) for row in matrix)
+
+
+def _lines(result: VectorResult, problems: tuple[AttentionVector, ...]) -> list[Line]:
+    """The rows of the output, then those of the log-sum-exp; what was expected alone where nothing
+    was returned that could be judged."""
+    exact = [exactly(problem) for problem in problems]
+    expected = [tuple(row) for each in exact for row in each.out.tolist()]
+    lse = [(x,) for each in exact for x in each.lse.tolist()]
+    detail = result.detail
+    if detail is None:
+        nothing = (math.nan, math.nan, math.nan)
+        return [Line(n, "output", row, (), 0, *nothing) for n, row in enumerate(expected)]
+    lines = [
+        _line(n, "output", *row)
+        for n, row in enumerate(zip(expected, detail.got, detail.allowance, strict=True))
+    ]
+    if detail.lse_got:
+        pairs = zip(lse, detail.lse_got, detail.lse_allowance, strict=True)
+        lines += [_line(n, "log-sum-exp", e, (g,), (a,)) for n, (e, g, a) in enumerate(pairs)]
+    return lines
+
+
+def _line(
+    number: int,
+    part: str,
+    expected: tuple[float, ...],
+    got: tuple[float, ...],
+    allowance: tuple[float, ...],
+) -> Line:
+    wanted, found, allowed = (np.array(row) for row in (expected, got, allowance))
+    with np.errstate(all="ignore"):
+        error = np.where(wanted == found, 0.0, np.abs(found - wanted))
+        ratios = np.where(error == 0, 0.0, error / allowed)
+    ratios = np.where(np.isnan(ratios), np.inf, ratios)
+    worst = int(ratios.argmax())
+    numbers = float(error[worst]), float(allowed[worst]), float(ratios[worst])
+    return Line(number, part, expected, got, worst, *numbers)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.6g}"

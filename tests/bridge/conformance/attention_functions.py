@@ -1,0 +1,185 @@
+"""Attention functions of all sorts, right and wrong, for `conform` to be tried on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+
+def reference(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Right, in the inputs' own dtype, a line for each step."""
+    scores = (query @ key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+        scores = scores.masked_fill(~seen, -torch.inf)
+    if attn_mask is not None:
+        boolean = attn_mask.dtype == torch.bool
+        added = torch.zeros_like(scores).masked_fill(~attn_mask, -torch.inf) if boolean else None
+        scores = scores + (attn_mask if added is None else added)
+    weights = scores.softmax(-1)
+    # A row with every key masked is 0 / 0 up to here.
+    return weights.masked_fill(scores.amax(-1, keepdim=True) == -torch.inf, 0.0) @ value
+
+
+def with_lse(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> tuple[Tensor, ...]:
+    """Right, and returns the log-sum-exp always."""
+    scores = (query @ key.mT) * scale
+    return scores.softmax(-1) @ value, scores.logsumexp(-1)
+
+
+def with_log2(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> tuple[Tensor, ...]:
+    """Its log-sum-exp is in base 2."""
+    scores = (query @ key.mT) * scale
+    return scores.softmax(-1) @ value, scores.logsumexp(-1) / torch.log(torch.tensor(2.0))
+
+
+def plain(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Takes nothing beside query, key and value."""
+    return sdpa(query, key, value)
+
+
+def scale_ignored(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    """Wrong: does not use its scale."""
+    return sdpa(query, key, value)
+
+
+def bottom_right(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale: float = 1.0
+) -> Tensor:
+    """Causality aligned to the last query and the last key."""
+    seen = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool)
+    if is_causal:
+        seen = seen.tril(key.shape[-2] - query.shape[-2])
+    return reference(query, key, value, seen[None, None], scale=scale)
+
+
+def any_options(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+    """Takes what SDPA takes, under whatever name."""
+    return sdpa(query, key, value, **options)
+
+
+def half_only(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
+    """A kernel for float16 and head sizes that are multiples of 16."""
+    assert query.dtype == torch.float16, "float16 only"
+    assert query.shape[-1] % 16 == 0, "head size"
+    assert query.shape[-1] == value.shape[-1], "head size"
+    return sdpa(query, key, value, scale=scale)
+
+
+def mask_by_mistake(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, scale: float = 1.0
+) -> Tensor:
+    """Wrong: raises for every mask, by a mistake of shapes."""
+    out = sdpa(query, key, value, scale=scale)
+    return out if attn_mask is None else out + attn_mask[..., :1, :1].expand(7, 1, 1, 99)
+
+
+def mask_refused(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, scale: float = 1.0
+) -> Tensor:
+    """Refuses masks in words."""
+    if attn_mask is not None:
+        raise NotImplementedError("no masks yet")
+    return sdpa(query, key, value, scale=scale)
+
+
+def configured(query: Tensor, key: Tensor, value: Tensor, config: object) -> Tensor:
+    """Cannot be called with query, key and value."""
+    raise AssertionError(config)
+
+
+def raises(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    raise RuntimeError("no such kernel")
+
+
+def hangs(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    time.sleep(1000)
+    return value
+
+
+def hangs_on_three_keys(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    if key.shape[-2] == 3 and query.shape[-2] != 2:
+        time.sleep(1000)
+    return sdpa(query, key, value, scale=scale)
+
+
+def leaves(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    os._exit(3)
+
+
+def crashes_on_twos(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    if bool((query == 2).any()):
+        ctypes.string_at(0)
+    return sdpa(query, key, value, scale=scale)
+
+
+def not_a_number(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    return sdpa(query, key, value, scale=scale) * torch.nan
+
+
+def wrong_shape(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    return sdpa(query, key, value, scale=scale).transpose(1, 2)
+
+
+def wrong_dtype(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    return sdpa(query, key, value, scale=scale).double()
+
+
+def wrong_device(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    return sdpa(query, key, value, scale=scale).to("meta")
+
+
+def no_tensor(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> None:
+    return None
+
+
+def changes_key(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    out = sdpa(query, key, value, scale=scale)
+    key.zero_()
+    return out
+
+
+def changes_mask(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, scale: float = 1.0
+) -> Tensor:
+    out = sdpa(query, key, value, attn_mask=attn_mask, scale=scale)
+    if attn_mask is not None:
+        attn_mask.fill_(1)
+    return out
+
+
+class Doubled:
+    """An adapter that somebody wrote, whose function doubles the output."""
+
+    name = "doubled"
+    dtypes = ("float32",)
+    takes: frozenset[str] = frozenset()
+
+    def not_covered(self, vector: Any, dtype: str, device: str, part: str) -> str | None:
+        return "no masks" if vector.mask.kind != "none" else None
+
+    def profile(self, dtype: str, device: str) -> Any:
+        from bridge.conformance.profile import generous
+
+        return generous(dtype)
+
+    def run(self, batch: Any) -> Any:
+        from bridge.conformance.batch import Outputs
+
+        return Outputs(2 * sdpa(batch.query, batch.key, batch.value, scale=batch.scale))
+
+
+number = 3

@@ -1,0 +1,250 @@
+"""Anybody's function: what is found out of it, and how it is called."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import attention_functions as functions
+import numpy as np
+import pytest
+import torch
+
+import pyimpl
+from bridge.conformance import callables
+from bridge.conformance.abilities import Abilities, CallableError, probe
+from bridge.conformance.adapters import ALL_DTYPES
+from bridge.conformance.allowance import attention_allowance
+from bridge.conformance.callables import CallableAdapter
+from bridge.conformance.profile import CHOICES, Profile, generous
+from bridge.conformance.run import Result, run
+from bridge.vectors.model import AttentionVector, Family
+
+FILE = Path(functions.__file__)
+
+
+def found(function: Callable[..., Any]) -> Abilities:
+    return probe(function, "cpu", ALL_DTYPES)
+
+
+def conformed(
+    function: Callable[..., Any], families: list[Family], dtype: str = "float32", *without: str
+) -> Result:
+    able = found(function).without(without)
+    return run(CallableAdapter("it", function, able, generous), families, dtype)
+
+
+def some(families: list[Family], *names: str) -> list[Family]:
+    return [f for f in families if f.name in names]
+
+
+def reasons(result: Result, status: str) -> set[str | None]:
+    return {v.reason for v in result.vectors if v.status == status}
+
+
+def test_what_is_found_of_sdpa() -> None:
+    able = found(torch.nn.functional.scaled_dot_product_attention)
+    assert able.takes == {"scale", "is-causal", "boolean-mask", "floating-mask", "gqa"}
+    assert able.dtypes == ALL_DTYPES
+    assert (able.alignment, able.lse_by, able.width, able.equal_dims) == (
+        "top-left",
+        None,
+        None,
+        False,
+    )
+
+
+def test_what_is_found_of_the_public_function() -> None:
+    able = found(pyimpl.attention)
+    assert able.lacks == {}
+    assert able.lse_by == "return_lse"
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES)
+def test_a_reference_and_sdpa_pass_everything(dtype: str, families: list[Family]) -> None:
+    for function in (
+        functions.reference,
+        torch.nn.functional.scaled_dot_product_attention,
+        pyimpl.attention,
+    ):
+        result = conformed(function, families, dtype)
+        assert [v.id for v in result.failures] == []
+        passed = sum(v.status == "passed" for v in result.vectors)
+        assert passed >= 400
+        assert result.ratio is not None
+        assert 0.01 < result.ratio <= 1
+
+
+def test_every_vector_of_attention_goes_to_the_public_function(families: list[Family]) -> None:
+    result = conformed(pyimpl.attention, families)
+    taken = {"attention", "grouped-query"}
+    wanted = {v.id for f in families if f.operation in taken for v in f.vectors}
+    assert {v.id for v in result.vectors if v.status == "passed"} == wanted
+    assert all(v.lse_ratio is not None for v in result.vectors if v.status == "passed")
+
+
+def test_what_a_function_lacks_is_not_covered_with_the_reason(families: list[Family]) -> None:
+    result = conformed(functions.plain, families)
+    assert not result.failures
+    assert "takes no scale: has no argument scale" in reasons(result, "not covered")
+    assert any(v.status == "passed" for v in result.vectors)
+    refused = conformed(functions.mask_refused, some(families, "block-mask"))
+    (reason,) = reasons(refused, "not covered")
+    assert reason is not None
+    assert "raised NotImplementedError: no masks yet" in reason
+
+
+@pytest.mark.parametrize(
+    ("function", "family"),
+    [
+        (functions.scale_ignored, "small-random"),
+        # Raising over an argument of its own is no refusal, where it looks like a mistake.
+        (functions.mask_by_mistake, "block-mask"),
+        (functions.raises, "small-random"),
+    ],
+)
+def test_a_mistake_fails_the_vectors(
+    function: Callable[..., Any], family: str, families: list[Family]
+) -> None:
+    result = conformed(function, some(families, family))
+    assert len(result.failures) > 5
+    assert "not covered" not in {v.status for v in result.vectors}
+
+
+def test_where_every_call_raises_each_vector_says_so(families: list[Family]) -> None:
+    able = found(functions.raises)
+    assert able.dtypes == ALL_DTYPES
+    assert able.presumed == "a plain call raised RuntimeError: no such kernel"
+    result = conformed(functions.raises, some(families, "one-key"))
+    assert reasons(result, "failed") == {"raised RuntimeError: no such kernel"}
+
+
+def test_the_alignment_is_found(families: list[Family]) -> None:
+    able = found(functions.bottom_right)
+    assert able.alignment == "bottom-right"
+    result = conformed(functions.bottom_right, some(families, "causal-bottom-right"))
+    assert not result.failures
+    assert any(v.status == "passed" for v in result.vectors)
+    unequal = conformed(functions.bottom_right, some(families, "unequal-lengths"))
+    assert not unequal.failures
+    # As SDPA it would fail them: its alignment decides, not a tolerance.
+    top_left = replace(able, alignment="top-left")
+    adapter = CallableAdapter("it", functions.bottom_right, top_left, generous)
+    assert run(adapter, some(families, "unequal-lengths"), "float32").failures
+
+
+def test_dtypes_and_head_sizes_are_found(families: list[Family]) -> None:
+    able = found(functions.half_only)
+    assert able.dtypes == ("float16",)
+    assert able.width == 16
+    assert "float16 only" in able.lacks["dtype float32"]
+    result = conformed(functions.half_only, some(families, "small-random", "scales"), "float16")
+    assert not result.failures
+    assert any(v.status == "passed" for v in result.vectors)
+
+
+def test_names_of_sdpa_are_tried_where_any_are_taken() -> None:
+    able = found(functions.any_options)
+    assert able.takes == {"scale", "is-causal", "boolean-mask", "floating-mask", "gqa"}
+    assert "softcap" in able.lacks
+
+
+def test_a_log_sum_exp_that_is_returned_is_judged(families: list[Family]) -> None:
+    right = conformed(functions.with_lse, some(families, "log-sum-exp"))
+    assert right.ok
+    assert all(v.lse_ratio is not None for v in right.vectors if v.status == "passed")
+    wrong = conformed(functions.with_log2, some(families, "small-random"))
+    assert wrong.failures
+    assert all(v.worst is not None and v.worst.part == "lse" for v in wrong.failures)
+    left_out = conformed(functions.with_log2, some(families, "small-random"), "float32", "lse")
+    assert not left_out.failures
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (functions.wrong_shape, "returned an output of shape"),
+        (functions.wrong_dtype, "returned an output of torch.float64 instead of torch.float32"),
+        (functions.wrong_device, "returned an output on meta instead of cpu"),
+        (functions.no_tensor, "returned None instead of a tensor"),
+        (functions.changes_key, "changed its input key"),
+        (functions.changes_mask, "changed its input attn_mask"),
+    ],
+)
+def test_misbehaviour_is_named(
+    function: Callable[..., Any], sentence: str, families: list[Family]
+) -> None:
+    family = "block-mask" if function is functions.changes_mask else "unequal-lengths"
+    vectors = some(families, family)
+    result = conformed(function, vectors)
+    said = reasons(result, "failed")
+    assert said
+    assert all(reason is not None and sentence in reason for reason in said)
+
+
+def test_not_a_number_is_called_so(families: list[Family]) -> None:
+    result = conformed(functions.not_a_number, some(families, "one-key"))
+    assert result.failures
+    assert all(v.worst is not None and math.isnan(v.worst.got) for v in result.failures)
+
+
+def test_functions_are_found_by_file_and_module() -> None:
+    assert callables.find("math:gcd") is math.gcd
+    function = callables.find(f"{FILE}:reference")
+    assert getattr(function, "__name__", None) == "reference"
+    adapter = callables.find(f"{FILE}:Doubled")
+    assert callables.is_adapter(adapter)
+    assert adapter.name == "doubled"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("no/such/file.py:f", "there is no file no/such/file.py"),
+        ("no_such_module:f", "no_such_module cannot be imported: ModuleNotFoundError"),
+        ("math:gdc", "math has no 'gdc'; there is gcd"),
+        (f"{FILE}:number", "is a int, which cannot be called"),
+        (":f", "is not of the form module:function"),
+    ],
+)
+def test_what_is_not_there_is_said(name: str, sentence: str) -> None:
+    with pytest.raises(CallableError, match=re.escape(sentence)):
+        callables.find(name)
+
+
+def test_what_cannot_be_called_as_sdpa_is_said() -> None:
+    with pytest.raises(CallableError, match="needs config beside query, key and value"):
+        found(functions.configured)
+    with pytest.raises(CallableError, match="takes 1 positional arguments"):
+        found(lambda query: query)
+
+
+def test_an_adapter_object_is_used_as_it_is(families: list[Family]) -> None:
+    adapter = functions.Doubled()
+    result = run(adapter, some(families, "one-key", "causal"), "float32")
+    assert result.failures
+    assert reasons(result, "not covered") >= {"no masks"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_what_passes_another_profile_passes_the_generous(
+    dtype: str, families: list[Family]
+) -> None:
+    """Its allowance is never the smaller, for any choice and what the built-in adapters declare."""
+    others = [make(dtype) for make in CHOICES.values()]
+    others += [Profile.sdpa_flash(dtype), Profile.sdpa_math(dtype)]
+    for family in some(families, "natural-scores", "large-spread", "block-mask"):
+        for vector in family.vectors[:4]:
+            assert isinstance(vector, AttentionVector)
+            q, k, v = (
+                np.array([[float(x) for x in row] for row in m])
+                for m in (vector.q, vector.k, vector.v)
+            )
+            own = attention_allowance(q, k, v, scale=vector.natural_scale, profile=generous(dtype))
+            for profile in others:
+                other = attention_allowance(q, k, v, scale=vector.natural_scale, profile=profile)
+                assert (own >= other).all(), (profile.name, vector.id)

@@ -1,0 +1,129 @@
+"""Functions in a process of their own: whatever they do, it is reported and the run goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import attention_functions as functions
+import pytest
+
+from bridge.conformance.abilities import CallableError
+from bridge.conformance.isolated import Description, Subject, describe, run_isolated
+from bridge.conformance.run import Result
+from bridge.vectors.model import Family
+
+FILE = Path(functions.__file__)
+# Long enough for a loaded machine to make a small call.
+LIMIT = 8.0
+
+
+def some(families: list[Family], name: str, count: int) -> list[Family]:
+    family = next(f for f in families if f.name == name)
+    return [replace(family, vectors=family.vectors[:count])]
+
+
+def described(name: str) -> tuple[Subject, Description]:
+    subject = Subject(f"{FILE}:{name}")
+    found = describe(subject, "cpu", ("float32",), LIMIT)
+    return replace(subject, abilities=found.abilities), found
+
+
+def isolated(name: str, families: list[Family]) -> Result:
+    return run_isolated(described(name)[0], families, "float32", "cpu", LIMIT)
+
+
+def reasons(result: Result) -> Counter[str | None]:
+    return Counter(v.reason for v in result.vectors if v.status == "failed")
+
+
+def test_a_right_function_passes(families: list[Family]) -> None:
+    wanted = some(families, "block-mask", 99)
+    result = isolated("reference", wanted)
+    assert result.ok
+    assert [v.id for v in result.vectors] == [v.id for v in wanted[0].vectors]
+    assert result.profile == "generous"
+
+
+def test_one_that_always_hangs_ends(families: list[Family]) -> None:
+    subject, found = described("hangs")
+    assert found.abilities is not None
+    assert found.abilities.presumed == "a small call did not return within 8 s"
+    wanted = some(families, "small-random", 12)
+    result = run_isolated(subject, wanted, "float32", "cpu", 1.0)
+    said = reasons(result)
+    assert sum(said.values()) == 12
+    assert any("did not return within 1 s" in str(reason) for reason in said)
+    assert said["was not run: 5 calls before it did not return"] > 0
+
+
+def test_one_that_hangs_at_times_is_run_on_the_others(families: list[Family]) -> None:
+    family = next(f for f in families if f.name == "small-random")
+    three = [v for v in family.vectors if v.kv_len == 3 and v.q_len != 2][:1]
+    others = [v for v in family.vectors if v.kv_len != 3][:6]
+    assert len(three) == 1
+    wanted = [replace(family, vectors=(*three, *others))]
+    result = isolated("hangs_on_three_keys", wanted)
+    assert [v.reason for v in result.vectors] == ["did not return within 8 s"] + [None] * 6
+    assert result.vectors[1].status == "passed"
+
+
+def test_one_that_ends_the_process_is_reported(families: list[Family]) -> None:
+    _, found = described("leaves")
+    assert found.abilities is not None
+    assert found.abilities.presumed == "a small call ended the process with status 3"
+    result = isolated("leaves", some(families, "one-key", 3))
+    assert reasons(result) == {"ended the process with status 3": 3}
+
+
+def test_a_crash_is_the_fault_of_the_vector_that_it_happens_on(families: list[Family]) -> None:
+    family = next(f for f in families if f.name == "equal-scores")
+    culprits = {v.id for v in family.vectors if any(2 in row for row in v.q)}
+    if not culprits:
+        family = next(f for f in families if f.name == "small-random")
+        culprits = {v.id for v in family.vectors if any(2 in row for row in v.q)}
+    kept = [v for v in family.vectors if v.id in culprits][:2]
+    kept += [v for v in family.vectors if v.id not in culprits][:6]
+    assert len(kept) > 4
+    result = isolated("crashes_on_twos", [replace(family, vectors=tuple(kept))])
+    crashed = {v.id for v in result.vectors if v.reason == "ended the process: SIGSEGV"}
+    assert crashed == culprits & {v.id for v in kept}
+    assert all(v.status == "passed" for v in result.vectors if v.id not in crashed)
+
+
+def test_what_it_prints_is_not_our_output(
+    families: list[Family], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "talks.py"
+    file.write_text("def f(query, key, value):\n    print('hello', flush=True)\n    return value\n")
+    subject = Subject(f"{file}:f")
+    found = describe(subject, "cpu", ("float32",), LIMIT)
+    assert found.abilities is not None
+    out = capfd.readouterr().out
+    assert "hello" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("import os\nos._exit(5)", "ended the process with status 5"),
+        ("raise ValueError('not here')", "cannot be imported: ValueError: not here"),
+        ("import sys\nsys.exit(1)", "cannot be imported: SystemExit: 1"),
+        ("def f(query): pass", "takes 1 positional arguments"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_said(text: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(text + "\n")
+    with pytest.raises(CallableError, match=sentence):
+        describe(Subject(f"{file}:f"), "cpu", ("float32",), LIMIT)
+
+
+def test_an_adapter_object_and_a_profile_for_it(families: list[Family]) -> None:
+    subject = Subject(f"{FILE}:Doubled", "float64-inside")
+    assert describe(subject, "cpu", ("float32",), LIMIT) == Description(("float32",))
+    result = run_isolated(subject, some(families, "one-key", 4), "float32", "cpu", LIMIT)
+    assert result.profile == "float64-inside"
+    assert len(result.failures) == 4
+    assert all(v.detail is not None for v in result.failures)

@@ -1,0 +1,93 @@
+"""Adapters of other libraries: what they declare, and what they return where they are installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+import bridge.__main__ as command_line
+from bridge.conformance import adapters, libraries
+from bridge.conformance.profile import FORMATS
+from bridge.conformance.run import run
+from bridge.vectors.model import AttentionVector, Family
+
+HERE = [name for name in libraries.FOREIGN if libraries.missing(name) is None]
+# A few of each kind of mask and change of scores; each shape is compiled anew by some.
+CHOSEN = ("small-random", "window", "bias", "softcap", "alibi", "unequal-lengths", "grouped-query")
+
+
+def some(families: list[Family]) -> list[Family]:
+    return [replace(f, vectors=f.vectors[:3]) for f in families if f.name in CHOSEN]
+
+
+def without_masked_rows(families: list[Family]) -> list[Family]:
+    """What these libraries do with a query that sees no key is their own."""
+    return [
+        replace(
+            f,
+            vectors=tuple(
+                v
+                for v in f.vectors
+                if not isinstance(v, AttentionVector) or not any(r.masked for r in v.expected)
+            ),
+        )
+        for f in families
+    ]
+
+
+@pytest.mark.parametrize("name", libraries.FOREIGN)
+def test_what_they_declare(name: str, families: list[Family]) -> None:
+    adapter = libraries.find(name)
+    assert adapter.name == name
+    for dtype in adapter.dtypes:
+        assert dtype in adapters.ALL_DTYPES
+        profile = adapter.profile(dtype, "cpu")
+        assert profile.input == profile.output == FORMATS[dtype]
+    assert name not in adapters.BUILTIN
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_they_pass_what_they_cover(name: str, families: list[Family]) -> None:
+    adapter = libraries.find(name)
+    for dtype in {adapter.dtypes[0], adapter.dtypes[-1]}:
+        result = run(adapter, without_masked_rows(some(families)), dtype)
+        assert [v.id for v in result.failures] == []
+        if not name.startswith(("sdpa-", "flash-")):
+            assert sum(v.status == "passed" for v in result.vectors) >= 12
+
+
+def test_flex_takes_softcap_slopes_bias_and_masks(families: list[Family]) -> None:
+    adapter = libraries.find("flex")
+    chosen = [f for f in families if f.name in ("fully-masked", "score-mods", "alibi", "bias")]
+    result = run(adapter, chosen, "float32")
+    assert not result.failures
+    families_passed = {v.family for v in result.vectors if v.status == "passed"}
+    assert families_passed == {"fully-masked", "alibi", "bias"}
+    assert all(v.lse_ratio is not None for v in result.vectors if v.status == "passed")
+
+
+@pytest.mark.parametrize("name", ["sdpa-efficient", "sdpa-cudnn", "flash-attn"])
+def test_what_is_for_gpus_says_so_on_a_cpu(name: str, families: list[Family]) -> None:
+    adapter = libraries.find(name)
+    result = run(adapter, some(families), adapter.dtypes[0])
+    assert {v.status for v in result.vectors} == {"not covered"}
+    assert any("GPUs alone" in str(v.reason) for v in result.vectors)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("flash_attn") is not None, reason="flash-attn is installed"
+)
+def test_a_package_that_is_not_here_is_one_sentence() -> None:
+    done = CliRunner().invoke(command_line.main, ["conform", "flash-attn"])
+    assert done.exit_code == 2
+    assert "flash-attn needs what is not here: pip install flash-attn" in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_no_package_is_imported_before_its_adapter_runs() -> None:
+    text = CliRunner().invoke(command_line.main, ["conform", "--help"]).stdout
+    for name in libraries.FOREIGN:
+        assert f"  {name} " in text

@@ -15,9 +15,10 @@ from torch import Tensor
 
 from bridge.conformance.adapters import PyimplTriton
 from bridge.conformance.batch import DTYPES, Outputs
+from bridge.conformance.judge import VectorResult
 from bridge.conformance.layouts import Layouts
 from bridge.conformance.planting import Fault, FaultError, planted
-from bridge.conformance.run import VectorResult, run
+from bridge.conformance.run import run
 from bridge.vectors.model import Family
 from bridge.vectors.operations import (
     CombineVector,

@@ -91,7 +91,7 @@ def describe_failure(vector: dict[str, Any]) -> str:
         return f"{vector['id']}: {worst['part']}{place} is NaN and should be {worst['expected']}"
     return (
         f"{vector['id']}: {worst['part']}{place} is {worst['got']} and should be "
-        f"{worst['expected']}, {worst['ratio']} times the allowance away"
+        f"{worst['expected']}, {float(worst['ratio']):.3g} times the allowance away"
     )
 
 

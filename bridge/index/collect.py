@@ -13,6 +13,7 @@ from bridge.index.gaps import Gap, gaps
 from bridge.report.cache import digest
 from bridge.report.verify import Verification, known_implementations
 from bridge.toolchain import lakefile, modules
+from bridge.vectors.index import entries_of
 from bridge.vectors.load import default_directory
 
 
@@ -47,8 +48,9 @@ def families() -> dict[str, list[tuple[str, str]]]:
     """For each vector of a family the definition that was run and the id of its theorem. The audit
     has checked the files; to check them again would take longer than all the rest."""
     found = {}
-    for path in sorted(default_directory().glob("*.json")):
-        document = json.loads(path.read_text("utf-8"))
+    folder = default_directory()
+    for entry in entries_of(folder):
+        document = json.loads((folder / entry["file"]).read_text("utf-8"))
         found[document["family"]] = [(v["lean"], v["theorem"]) for v in document["vectors"]]
     return found
 

@@ -288,13 +288,15 @@ class PyimplTriton(_Public, _Builtin):
         )
 
     def run(self, batch: Batch) -> Outputs:
+        # Long rows have tiles enough when those are larger, and the interpreter is slow by the tile.
+        long = batch.key.shape[-2] > 8 * self.block_n
         out, lse = self.module.forward(
             batch.query,
             batch.key,
             batch.value,
             _score_options(batch),
             block_m=self.block_m,
-            block_n=self.block_n,
+            block_n=4 * self.block_n if long else self.block_n,
         )
         return Outputs(out, lse)
 

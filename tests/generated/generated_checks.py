@@ -16,7 +16,8 @@ from torch import Tensor
 
 from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.run import describe_failure, run
+from bridge.conformance.judge import describe_failure
+from bridge.conformance.run import run
 from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
 from bridge.vectors.operations import ComesToAttention

@@ -129,7 +129,7 @@ def built(make_project: Make) -> Iterator[EmbeddedLean]:
 
 def test_nothing_to_do_starts_no_lean(built: EmbeddedLean, monkeypatch: pytest.MonkeyPatch) -> None:
     again = EmbeddedLean(built.root, built.prepared)
-    monkeypatch.setattr(again, "_start", lambda: pytest.fail("Lean was started"))
+    monkeypatch.setattr(again._drivers, "_start", lambda: pytest.fail("Lean was started"))
     start = time.monotonic()
     result = again.build()
     assert result.ok

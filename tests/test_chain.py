@@ -90,7 +90,7 @@ def verify(folder: Path) -> tuple[int, dict[str, Any], str]:
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(
         [sys.executable, "-m", "bridge", "verify"],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=1200,
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=3600,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
     report = json.loads((folder / "build" / "report.json").read_text("utf-8"))

@@ -288,7 +288,7 @@ class PyimplTriton(_Public, _Builtin):
         )
 
     def run(self, batch: Batch) -> Outputs:
-        # Long rows have tiles enough when those are larger, and the interpreter is slow by the tile.
+        # Long rows have tiles enough if those are larger; the interpreter is slow by the tile.
         long = batch.key.shape[-2] > 8 * self.block_n
         out, lse = self.module.forward(
             batch.query,

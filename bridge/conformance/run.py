@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -213,7 +213,7 @@ def _run_layout(
     try:
         with np.errstate(all="ignore"):
             # `plan` gives such vectors to adapters that take them, and to no others.
-            outputs = adapter.run_vector(vector, dtype, device)  # type: ignore[attr-defined]
+            outputs = cast(LayoutsAdapter, adapter).run_vector(vector, dtype, device)
         forms = [malformed(*pair) for pair in zip(batches, outputs, strict=True)]
         wrong = next((x for x in forms if x is not None), None)
     except (Exception, SystemExit) as error:

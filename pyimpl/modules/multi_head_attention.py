@@ -227,7 +227,8 @@ class MultiHeadAttention(nn.Module):
             out = out[0]
         elif not self.batch_first:
             out = out.transpose(0, 1)
-        return self.out_proj(out)  # type: ignore[no-any-return]
+        projected: Tensor = self.out_proj(out)
+        return projected
 
     def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
         """Whether there is a batch; raises TypeError or ValueError for what the projections cannot

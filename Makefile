@@ -17,6 +17,7 @@ test: setup ## lint, types, Lean build and audit, offline compilation, and the t
 	$(BIN)/lake build
 	$(BRIDGE) audit
 	$(BRIDGE) index
+	$(BRIDGE) translate --check
 	$(BIN)/python -m pyimpl.kernels.compile --quick
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 

@@ -211,6 +211,38 @@ def index(name: str | None, as_json: str | None, graph: str | None) -> None:
     sys.exit(1 if found.problems else 0)
 
 
+@main.command()
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is not current.")
+def translate(check: bool) -> None:
+    """Write the Spec in Python anew, from Lean's own terms: bridge/spec.
+
+    Exit status 1 if a definition has no translation, or the library does not build.
+    """
+    from bridge.index.collect import IndexFailure
+    from bridge.report.theorems import SourceError
+    from bridge.report.verify import Verification
+    from bridge.toolchain import ToolchainError
+    from bridge.translation import make
+    from bridge.translation.errors import UntranslatableError
+    from bridge.vectors.fields import VectorError
+
+    root = checkout()
+    try:
+        wanted = make.texts(Verification(root, Console(stderr=True)))
+        changed = (make.differing if check else make.replace)(root, wanted)
+    except (IndexFailure, UntranslatableError) as error:
+        raise click.ClickException(str(error)) from error
+    except (ToolchainError, SourceError, VectorError) as error:
+        raise Problem(str(error)) from error
+    except OSError as error:
+        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
+    if check and changed:
+        click.echo("\n".join(f"{name} is not what Lean's terms come to" for name in changed))
+        raise click.ClickException("run .venv/bin/python -m bridge translate")
+    said = f"{len(wanted)} files are current" if check else "nothing changed"
+    click.echo("\n".join(f"wrote {name}" for name in changed) or said)
+
+
 def write(path: Path, text: str) -> None:
     """Raises Problem where that cannot be."""
     try:

@@ -333,9 +333,12 @@ class EmbeddedLean:
         )
         return Audit(declarations, tuple(sorted(problems)), answer["replayed"], trusted)
 
-    def read_stored(self, script: Path, until: str) -> list[dict[str, Any]]:
+    def read_stored(
+        self, script: Path, until: str, wanted: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
         """The answers of a Lean file whose `main` is given, on its input, each module of the
-        default targets and its stock output; the last answer is the one with the key `until`.
+        default targets and its stock output, and then what is `wanted`, a line each; the last
+        answer is the one with the key `until`.
 
         Raises ToolchainError if a module is not built as it stands, or if the script ends early.
         """
@@ -346,6 +349,7 @@ class EmbeddedLean:
         answers: list[dict[str, Any]] = []
         with LeanProcess(prepared.runtime, command, lean_path=path, cwd=self.folder) as process:
             process.send("".join(f"{m.name}\t{self.stock(m.name)}\n" for m in graph))
+            process.send("".join(f"{line}\n" for line in wanted))
             process.close_input()
             for answer in process.answers():
                 answers.append(answer)

@@ -108,15 +108,19 @@ class NativeLean:
                 on_module(result.name, result)
         return BuildResult(results, time.monotonic() - start, output, done.returncode)
 
-    def read_stored(self, script: Path, until: str) -> list[dict[str, Any]]:
+    def read_stored(
+        self, script: Path, until: str, wanted: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
         """The answers of a Lean file whose `main` is given, on its input, each module of the
-        default targets and its output; the last answer is the one with the key `until`."""
+        default targets and its output, and then what is `wanted`, a line each; the last answer is
+        the one with the key `until`."""
         library = lakefile.read(self.root / "lakefile.lean")
         folder = self.root / ".lake" / "build" / "lib" / "lean"
         stored = ((m.name, folder) for m in modules.closure(self.root, library.defaults))
         request = "".join(
             f"{name}\t{modules.file_of(at, name).with_suffix('.olean')}\n" for name, at in stored
         )
+        request += "".join(f"{line}\n" for line in wanted)
         done = self._lake("env", "lean", "--run", str(script), request=request)
         lines = [line for line in done.stdout.splitlines() if line.startswith("@@ {")]
         answers: list[dict[str, Any]] = [json.loads(line[3:]) for line in lines]

@@ -1,0 +1,1 @@
+"""The Spec definitions turned into Python, mechanically, from Lean's own terms: `bridge/spec`."""

@@ -1,0 +1,66 @@
+"""Translate the library as it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bridge.index import collect
+from bridge.index.entries import Index
+from bridge.pages.render import write
+from bridge.report.cache import digest
+from bridge.report.verify import Verification
+from bridge.translation import package
+from bridge.translation.extract import terms_of
+from bridge.translation.library import Library
+from bridge.translation.package import FOLDER, Source
+from bridge.translation.terms import read
+
+_KINDS = frozenset({"definition", "proposition", "type", "structure", "inductive"})
+_MODULES = ("Attention.Spec.", "Attention.Algebra.")
+# Written by hand.
+_KEPT = frozenset({"__init__.py", "core.py"})
+
+
+def names_of(index: Index) -> list[str]:
+    """The definitions and types that are looked at, in the order of the library."""
+    return [
+        e.name
+        for e in index.entries.values()
+        if e.kind in _KINDS and e.module.startswith(_MODULES) and not e.private
+    ]
+
+
+def texts(verification: Verification) -> dict[str, str]:
+    """By path from the root, what each module of `bridge/spec` should be.
+
+    Raises what `collect` raises, and UntranslatableError for a definition that has no translation.
+    """
+    index = collect.collect(verification).index
+    wanted = names_of(index)
+    lean, root = verification.lean, verification.root
+    assert lean is not None
+    key = digest(root, ["bridge/translation/terms.lean"], verification.lean_key())
+    answers, _ = verification.cache.get("terms", key, lambda: terms_of(lean, wanted), bool)
+    sources = {e.name: Source(e.file, e.range[0], e.doc) for e in index.entries.values()}
+    return package.texts(Library(map(read, answers)), sources, root)
+
+
+def differing(root: Path, wanted: Mapping[str, str]) -> list[str]:
+    """The files that are not as they should be, those that should not be there included."""
+    there = {p.relative_to(root).as_posix(): p for p in (root / FOLDER).glob("*.py")}
+    kept = {f"{FOLDER}/{name}" for name in _KEPT}
+    wrong = [
+        n for n, text in wanted.items() if n not in there or there[n].read_text("utf-8") != text
+    ]
+    return sorted({*wrong, *(there.keys() - wanted.keys() - kept)})
+
+
+def replace(root: Path, wanted: Mapping[str, str]) -> list[str]:
+    """Write the files that differ, and remove those that should not be there; their paths."""
+    changed = differing(root, wanted)
+    write(root, wanted)
+    for name in changed:
+        if name not in wanted:
+            (root / name).unlink()
+    return changed

@@ -1,0 +1,301 @@
+"""The modules of `bridge/spec`: a file for each Lean file, put together and formatted."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import jinja2
+
+from bridge.translation import build, names, patterns
+from bridge.translation.errors import UntranslatableError
+from bridge.translation.hints import Hints, is_alias
+from bridge.translation.library import SPEC, UNFOLDED, Library
+from bridge.translation.terms import Binding, Constant, Definition, Match, Term, Type, parts
+from bridge.translation.writer import Writer, without_recursion
+
+FOLDER = "bridge/spec"
+_CORE = ("Arithmetic", "Score", "Value", "div", "mod", "get_or", "get_or_none", "erase_index",
+         "set_index")  # fmt: skip
+_STANDARD = {
+    "dataclass": "from dataclasses import dataclass",
+    "Enum": "from enum import Enum",
+    "reduce": "from functools import reduce",
+    "Callable": "from collections.abc import Callable",
+    "Any": "from typing import Any",
+    "TypeAlias": "from typing import TypeAlias",
+}
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a declaration stands: its Lean file, and its docstring."""
+
+    file: str
+    line: int
+    doc: str
+
+
+def module_of(file: str) -> str:
+    """Attention/Spec/ScoreMods.lean → score_mods."""
+    return names.snake(Path(file).stem)
+
+
+def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[str, str]:
+    """By path from the root, the text of each module.
+
+    Raises UntranslatableError for a definition that has no translation.
+    """
+    kept = _reached(library)
+    docs = {name: source.doc for name, source in sources.items()}
+    homes = {
+        title: module_of(sources[name].file) for name in kept for title in _titles(library, name)
+    }
+    by_file: dict[str, list[str]] = {}
+    for name in sorted(kept, key=lambda name: (sources[name].file, sources[name].line)):
+        by_file.setdefault(sources[name].file, []).append(name)
+    found: dict[str, str] = {}
+    for file, members in by_file.items():
+        items = []
+        for name in members:
+            try:
+                items.append(_item(library, name, docs))
+            except UntranslatableError as error:
+                raise error.within(name) from error
+        module = module_of(file)
+        if f"{FOLDER}/{module}.py" in found or module == "core":
+            raise UntranslatableError(f"two files would become {module}.py")
+        found[f"{FOLDER}/{module}.py"] = (
+            _environment()
+            .get_template("module.py.jinja")
+            .render(
+                about=_about(root / file),
+                file=file,
+                imports=_imports(items, module, homes),
+                items=items,
+            )
+        )
+    return _formatted(found, root)
+
+
+def _reached(library: Library) -> list[str]:
+    """Everything of the Spec, and what that uses."""
+    waiting = [d.name for d in library.programs() if d.name.startswith(SPEC)]
+    waiting += [name for name in library.types if name.startswith(SPEC)]
+    waiting += [d.name for d in library.definitions.values() if is_alias(d)]
+    seen: dict[str, None] = {}
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen[name] = None
+        if name in library.definitions:
+            waiting += _used(library, library.definitions[name].body)
+    return [name for name in seen if name not in UNFOLDED]
+
+
+def _used(library: Library, t: Term) -> list[str]:
+    """The definitions that a term computes with."""
+    own = [t.name] if isinstance(t, Constant) and t.name in library.definitions else []
+    programs = [n for n in own if library.definitions[n].result_kind in ("term", "proposition")]
+    return programs + [name for part in parts(t) for name in _used(library, part)]
+
+
+def _titles(library: Library, name: str) -> list[str]:
+    """The Python names that a declaration brings."""
+    if name in library.types:
+        type_ = library.types[name]
+        title = names.class_(name)
+        if type_.structure or not any(c.fields for c in type_.constructors):
+            return [title]
+        return [title, *(names.constructor(c.name) for c in type_.constructors)]
+    if library.definitions[name].result_kind == "type":
+        return [names.class_(name)]
+    return [library.function_name(name)]
+
+
+# Items
+
+
+def _item(library: Library, name: str, docs: Mapping[str, str]) -> str:
+    if name in library.types:
+        return _class(library, library.types[name], docs)
+    definition, doc = library.definitions[name], docs[name]
+    if definition.result_kind == "type":
+        return _alias(library, definition, doc)
+    return function(library, definition, doc)
+
+
+def _docstring(doc: str, name: str, indent: int = 4) -> str:
+    room = _WIDTH - indent
+    parts_of = re.split(r"\n\n|\n(?=Source:)", doc.strip())
+    paragraphs = [" ".join(part.split()) for part in parts_of]
+    paragraphs.append(f"Lean: `{name}`.")
+    wrapped = ["\n".join(textwrap.wrap(p, room - 4)) for p in paragraphs]
+    inner = textwrap.indent("\n\n".join(wrapped) + "\n", " " * indent).lstrip()
+    return f'{" " * indent}"""{inner}{" " * indent}"""'.replace("\\", "\\\\")
+
+
+def function(library: Library, definition: Definition, doc: str) -> str:
+    """The function that a definition becomes, not yet formatted."""
+    slots = library.slots(definition.name)
+    hints = Hints(library, {p.id: p.name for p in definition.parameters if p.kind == "type"})
+    used = {library.function_name(n) for n in _used(library, definition.body)}
+    writer = Writer(library, definition, {*used, "num"}, hints.of)
+    paired = list(zip(definition.parameters, slots, strict=True))
+    keywords = [(p, slot) for p, slot in paired if slot.how == "keyword"]
+    for parameter, slot in keywords:
+        writer.taken.add(slot.name)
+        writer.stands_for(parameter, build.name(slot.name))
+    positional = []
+    for parameter, slot in paired:
+        if slot.how == "positional":
+            wanted = None if parameter.named else patterns.name_from(definition.body, parameter)
+            positional.append(f"{writer.bind(parameter, wanted)}: {hints.of(parameter.type)}")
+    named = [f"{slot.name}: {_keyword_hint(hints, parameter)}" for parameter, slot in keywords]
+    if library.uses_numbers(definition.name):
+        named.append("num: Arithmetic")
+    parameters = ", ".join([*positional, *(["*", *named] if named else [])])
+    result = "bool" if definition.result_kind == "proposition" else hints.of(definition.result)
+    title = library.function_name(definition.name)
+    body = textwrap.indent("\n".join(map(build.text, _body(library, writer))), "    ")
+    said = _docstring(doc, definition.name)
+    return f"def {title}({parameters}) -> {result}:\n{said}\n{body}"
+
+
+def _keyword_hint(hints: Hints, parameter: Binding) -> str:
+    return hints.of(parameter.type) if parameter.kind == "term" else "Value"
+
+
+def _body(library: Library, writer: Writer) -> list[ast.stmt]:
+    definition = writer.definition
+    fold = without_recursion(definition, library)
+    if fold is None:
+        return writer.statements(definition.body, None)
+    match, place = fold
+    return _as_loop(writer, match, place)
+
+
+def _as_loop(writer: Writer, match: Match, place: int) -> list[ast.stmt]:
+    """A fold from the right over a list: Python's recursion would not reach far enough."""
+    rows = writer.pieces[writer.definition.parameters[place].id]
+    empty, cons = match.alternatives
+    result = writer.new_name("result")
+    out = writer.statements(empty.body, result.id)
+    first = cons.patterns[0]
+    assert isinstance(first, Constant)
+    head = next(v for v in cons.variables if v.id == getattr(first.values()[0], "id", None))
+    with writer.scope():
+        element = build.name(writer.bind(head))
+        writer.result = result.id
+        body = writer.statements(cons.body, result.id)
+    return [*out, build.loop(element, build.call("reversed", rows), body), ast.Return(result)]
+
+
+def _alias(library: Library, definition: Definition, doc: str) -> str:
+    hints = Hints(library, {p.id: p.name for p in definition.parameters if p.kind == "type"})
+    title = names.class_(definition.name)
+    return f"{_comment(doc, definition.name)}\n{title}: TypeAlias = {hints.of(definition.body)}"
+
+
+def _class(library: Library, type_: Type, docs: Mapping[str, str]) -> str:
+    title = names.class_(type_.name)
+    if type_.structure:
+        return _dataclass(library, type_, 0, title, docs)
+    if not any(c.fields for c in type_.constructors):
+        members = "\n".join(
+            f'    {names.member(c.name)} = "{c.name.rsplit(".", 1)[-1]}"'
+            for c in type_.constructors
+        )
+        said = _docstring(docs[type_.name], type_.name)
+        return f"class {title}(Enum):\n{said}\n\n{members}"
+    classes = [
+        _dataclass(library, type_, n, names.constructor(c.name), docs)
+        for n, c in enumerate(type_.constructors)
+    ]
+    union = " | ".join(names.constructor(c.name) for c in type_.constructors)
+    comment = _comment(docs[type_.name], type_.name)
+    return "\n\n\n".join([*classes, f"{comment}\n{title}: TypeAlias = {union}"])
+
+
+def _dataclass(
+    library: Library, type_: Type, place: int, title: str, docs: Mapping[str, str]
+) -> str:
+    constructor = type_.constructors[place]
+    hints = Hints(library, {p.id: p.name for p in constructor.parameters if p.kind == "type"})
+    name = type_.name if type_.structure else constructor.name
+    fields = [f for f in constructor.fields if f.kind == "term"]
+    lines = [f"    {names.identifier(f.name)}: {hints.of(f.type)}" for f in fields]
+    said = [docs[name]]
+    said += [f"{f.name}: {_lowered(d)}" for f in fields if (d := docs.get(f"{name}.{f.name}"))]
+    text = _docstring("\n\n".join(said), name)
+    return "@dataclass(frozen=True)\n" + f"class {title}:\n{text}\n\n" + "\n".join(lines)
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _comment(doc: str, name: str) -> str:
+    said = textwrap.wrap(f"{' '.join(doc.split())} Lean: `{name}`.", _WIDTH - 2)
+    return "\n".join(f"# {line}" for line in said)
+
+
+# Files
+
+
+def _about(path: Path) -> str:
+    """The heading of a Lean file."""
+    found = re.search(r"/-!\s*#\s*(.+?)(?:\s*-/|\n)", path.read_text("utf-8"))
+    return f"{found.group(1).strip().rstrip('.') if found else path.stem}."
+
+
+def _imports(items: list[str], module: str, homes: Mapping[str, str]) -> str:
+    nodes = (node for item in items for node in ast.walk(ast.parse(item)))
+    read = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    used = {name.id for name in read}
+    lines = [line for name, line in _STANDARD.items() if name in used]
+    lines += [f"from bridge.spec.core import {name}" for name in _CORE if name in used]
+    lines += [
+        f"from bridge.spec.{home} import {title}"
+        for title, home in homes.items()
+        if title in used and home != module
+    ]
+    return "\n".join(lines)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("bridge.translation"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def _formatted(modules: Mapping[str, str], root: Path) -> dict[str, str]:
+    """The modules as the linter and the formatter want them."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        (folder / "pyproject.toml").write_bytes((root / "pyproject.toml").read_bytes())
+        for path, text in modules.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, "utf-8")
+        for name in ("__init__.py", "core.py"):
+            (folder / FOLDER / name).write_bytes((root / FOLDER / name).read_bytes())
+        ruff = [sys.executable, "-m", "ruff", "--quiet"]
+        for command in (["check", "--fix", "--select=I"], ["format"]):
+            subprocess.run([*ruff, *command, "."], cwd=folder, check=True)
+        return {path: (folder / path).read_text("utf-8") for path in modules}

@@ -1,0 +1,368 @@
+"""How the input of a vector is given to the translated definition that the vector names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from bridge.spec import attention as plain
+from bridge.spec import cache, combine, heads, masks, paged, ring, rows, score_mods, split_kv
+from bridge.spec import flash as tile_loop
+from bridge.spec import online as states
+from bridge.spec.attention import Mask, ScoredValue, ScoreMod
+from bridge.spec.cascade import cascade
+from bridge.spec.core import EXACT, Arithmetic
+from bridge.spec.masks import Alignment
+from bridge.spec.padding import attention_padded
+from bridge.spec.schedule import TileKind, TileRange, flash_schedule
+from bridge.spec.sink import attention_sink
+from bridge.spec.tile_bounds import flash_window, visited_tiles, window_kind
+from bridge.spec.varlen import attention_sliced, attention_varlen
+from bridge.vectors import model, operations
+
+# The bounds of the enclosures have 38 digits.
+DIGITS = Context(prec=60)
+NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
+# Ragged in both directions for most lengths.
+BLOCKS = (2, 3)
+
+
+def arithmetic(vector: model.Vector) -> Arithmetic:
+    """That of the vector's model."""
+    return EXACT if vector.model == "exact" else NATURAL
+
+
+def number(vector: model.Vector, x: model.Exact) -> Any:
+    """An input as a number of the vector's model."""
+    if vector.model == "exact":
+        return Fraction(x)
+    return Decimal(Fraction(x).numerator) / Fraction(x).denominator
+
+
+def score_number(vector: model.Vector, x: model.Exact) -> Any:
+    """A query, a key or a scale as a score: an integer in the exact model, where it can be one."""
+    exact = Fraction(x)
+    whole = vector.model == "exact" and exact.denominator == 1
+    return exact.numerator if whole else number(vector, x)
+
+
+def matrix(vector: model.Vector, of: Sequence[Sequence[model.Exact]]) -> list[list[Any]]:
+    return [[score_number(vector, x) for x in row] for row in of]
+
+
+def values(vector: model.Vector, of: Sequence[Sequence[model.Exact]]) -> list[list[Any]]:
+    return [[number(vector, x) for x in row] for row in of]
+
+
+def mask_of(mask: model.Mask, q_len: int, kv_len: int) -> Mask:
+    """The translated mask."""
+    size = {"q_len": q_len, "kv_len": kv_len}
+    # Where the shift is 0 the two alignments are one.
+    at = Alignment.BOTTOM_RIGHT if mask.shift else Alignment.TOP_LEFT
+    assert mask.shift in (0, kv_len - q_len)
+    match mask.kind:
+        case "none":
+            return masks.mask_full()
+        case "causal" | "causal-bottom-right":
+            return masks.mask_causal(at, **size)
+        case "window":
+            return masks.mask_window(at, mask.left, mask.right, **size)
+        case "key-length":
+            return masks.mask_key_length(mask.length)
+        case "key-padding":
+            return masks.mask_key_padding(list(mask.valid))
+        case "document":
+            return masks.mask_document(list(mask.queries), list(mask.keys))
+        case "boolean":
+            return lambda i, j: mask.rows[i][j]
+
+
+def modify_of(v: model.AttentionVector) -> ScoreMod:
+    """What becomes of the scores: softcap, ALiBi, bias and mask, one after the other."""
+    size = {"q_len": v.q_len, "kv_len": v.kv_len}
+    num = arithmetic(v)
+    steps: list[ScoreMod] = []
+    if v.softcap is not None:
+        steps.append(score_mods.score_mod_softcap(number(v, v.softcap), num=num))
+    if v.alibi is not None:
+        assert v.alibi.shift in (0, v.kv_len - v.q_len)
+        at = Alignment.BOTTOM_RIGHT if v.alibi.shift else Alignment.TOP_LEFT
+        steps.append(score_mods.score_mod_alibi(at, number(v, v.alibi.slope), num=num, **size))
+    if v.bias is not None:
+        entries = [[None if b is None else number(v, b) for b in row] for row in v.bias]
+        steps.append(score_mods.score_mod_bias(entries))
+    steps.append(plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len)))
+    modify, *more = steps
+    for step in more:
+        modify = score_mods.score_mod_and_then(modify, step)
+    return modify
+
+
+def scale_of(v: model.AttentionVector) -> Any:
+    if v.scale is None:
+        return 1 / Decimal(v.head_dim).sqrt()
+    return score_number(v, v.scale)
+
+
+def inputs(v: model.AttentionVector) -> tuple[Any, ...]:
+    """scale, modify, Q, K and V."""
+    return scale_of(v), modify_of(v), matrix(v, v.q), matrix(v, v.k), values(v, v.v)
+
+
+def sizes(v: model.AttentionVector) -> dict[str, Any]:
+    return {
+        "q_len": v.q_len,
+        "kv_len": v.kv_len,
+        "d": v.head_dim,
+        "d_v": v.value_dim,
+        "num": arithmetic(v),
+    }
+
+
+def _attention(v: model.AttentionVector) -> Any:
+    return plain.attention(*inputs(v), **sizes(v))
+
+
+def _flash(v: model.AttentionVector) -> Any:
+    return tile_loop.flash(*inputs(v), *BLOCKS, **sizes(v))
+
+
+def _unmasked(v: model.AttentionVector) -> ScoreMod:
+    return lambda i, j, s: s
+
+
+def _flash_window(v: model.AttentionVector) -> Any:
+    window = v.mask.window
+    assert window is not None
+    at = Alignment.BOTTOM_RIGHT if window.shift else Alignment.TOP_LEFT
+    scale, _, *qkv = inputs(v)
+    bounds = (at, window.left, window.right)
+    return flash_window(scale, _unmasked(v), *bounds, *qkv, *BLOCKS, **sizes(v))
+
+
+def _flash_schedule(v: model.AttentionVector) -> Any:
+    """Every tile is visited, those that are all hidden or all visible as such."""
+    block_m, block_n = BLOCKS
+    mask = mask_of(v.mask, v.q_len, v.kv_len)
+
+    def kind(t: int, u: int) -> TileKind:
+        seen = [
+            mask(i, j)
+            for i in range(t * block_m, min((t + 1) * block_m, v.q_len))
+            for j in range(u * block_n, min((u + 1) * block_n, v.kv_len))
+        ]
+        return TileKind.UNMASKED if all(seen) else TileKind.MASKED if any(seen) else TileKind.SKIP
+
+    every = TileRange(0, tile_loop.num_tiles(v.kv_len, block_n))
+    scale, _, *qkv = inputs(v)
+    return flash_schedule(
+        scale, _unmasked(v), mask, *qkv, lambda t: every, kind, *BLOCKS, **sizes(v)
+    )
+
+
+def _split_kv(v: model.AttentionVector) -> Any:
+    return split_kv.split_kv(*inputs(v), 4, 3, **sizes(v))
+
+
+def _ring(v: model.AttentionVector) -> Any:
+    """Three devices, each with every third query and key."""
+    shards = [(list(range(n, v.q_len, 3)), list(range(n, v.kv_len, 3))) for n in range(3)]
+    size = {"d": v.head_dim, "d_v": v.value_dim, "num": EXACT}
+    outputs = ring.ring(*inputs(v), shards, **size)
+    by_query = {
+        i: row
+        for (mine, _), out in zip(shards, outputs, strict=True)
+        for i, row in zip(mine, out, strict=True)
+    }
+    return [by_query[i] for i in range(v.q_len)]
+
+
+def _padded(v: model.AttentionVector) -> Any:
+    """One more query, two more keys and one more column, full of numbers that must not count."""
+    scale, modify, q, k, value = inputs(v)
+    widened = [[[*row, 0] for row in m] for m in (q, k)]
+    more = ([[9] * (v.head_dim + 1)], [[9] * (v.head_dim + 1)] * 2, [[1000] * v.value_dim] * 2)
+    size = {**sizes(v), "d": v.head_dim + 1, "r": 1, "p": 2}
+    return attention_padded(scale, modify, *widened, value, *more, **size)
+
+
+def _sink(v: model.AttentionVector) -> Any:
+    scale, modify, *qkv = inputs(v)
+    assert v.sink is not None
+    return attention_sink(scale, modify, number(v, v.sink), *qkv, **sizes(v))
+
+
+def _grouped(function: Callable[..., Any]) -> Callable[[operations.GroupedQueryVector], Any]:
+    def call(v: operations.GroupedQueryVector) -> Any:
+        mask = plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len))
+        found = function(
+            score_number(v, v.scale),
+            lambda h, i, j, s: mask(i, j, s),
+            [matrix(v, q) for q in v.q],
+            [matrix(v, k) for k in v.k],
+            [values(v, x) for x in v.v],
+            q_len=v.q_len,
+            kv_len=v.kv_len,
+            d=v.head_dim,
+            d_v=v.value_dim,
+            num_kv_heads=v.num_kv_heads,
+            group=v.num_heads // v.num_kv_heads,
+            num=EXACT,
+        )
+        return [row for head in found for row in head]
+
+    return call
+
+
+def _key_values(v: Any, k: model.Matrix, value: model.Matrix) -> list[rows.KeyValue]:
+    return rows.key_values(matrix(v, k), values(v, value))
+
+
+def _varlen(function: Callable[..., Any]) -> Callable[[operations.VarlenVector], Any]:
+    def call(v: operations.VarlenVector) -> Any:
+        lengths = zip(pairwise(v.cu_seqlens_q), pairwise(v.cu_seqlens_k), strict=True)
+        seen = [
+            plain.mask_to_score_mod(mask_of(mask, q[1] - q[0], k[1] - k[0]))
+            for mask, (q, k) in zip(v.masks, lengths, strict=True)
+        ]
+        return function(
+            score_number(v, v.scale),
+            lambda b, i, j, s: seen[b](i, j, s),
+            list(v.cu_seqlens_q),
+            list(v.cu_seqlens_k),
+            matrix(v, v.q),
+            _key_values(v, v.k, v.v),
+            d=v.head_dim,
+            d_v=v.value_dim,
+            num=EXACT,
+        )
+
+    return call
+
+
+def _paged(v: operations.PagedVector) -> Any:
+    pool = [_key_values(v, k, value) for k, value in zip(v.k, v.v, strict=True)]
+    return [
+        paged.attend_paged(
+            score_number(v, v.scale),
+            lambda j, s: s,
+            matrix(v, [q])[0],
+            pool,
+            list(table),
+            length,
+            page_size=v.page_size,
+            d=v.head_dim,
+            d_v=v.value_dim,
+            num=EXACT,
+        )
+        for q, table, length in zip(v.q, v.tables, v.lengths, strict=True)
+    ]
+
+
+def _cascade(v: operations.CascadeVector) -> Any:
+    suffixes = [_key_values(v, k, value) for k, value in zip(v.suffix_k, v.suffix_v, strict=True)]
+    return cascade(
+        score_number(v, v.scale),
+        lambda i, j, s: s,
+        matrix(v, v.q),
+        matrix(v, v.prefix_k),
+        values(v, v.prefix_v),
+        lambda i: suffixes[i],
+        3,
+        q_len=len(v.q),
+        prefix_len=len(v.prefix_k),
+        d=v.head_dim,
+        d_v=v.value_dim,
+        num=EXACT,
+    )
+
+
+def _combine(v: operations.CombineVector) -> Any:
+    parts = [
+        combine.Partial(
+            [number(v, x) for x in p.output],
+            None if p.log_sum_exp is None else number(v, p.log_sum_exp),
+        )
+        for p in v.parts
+    ]
+    weights = [p.lse.exp() for p in parts if p.lse is not None]
+    total = sum(weights).ln() if weights else None
+    return [combine.combine(total, parts, d=v.value_dim, num=NATURAL)]
+
+
+def keys_of(keys: Sequence[operations.Key]) -> list[ScoredValue]:
+    return [ScoredValue(key.score, [Fraction(x) for x in key.value]) for key in keys]
+
+
+def _merge(v: operations.MergeVector) -> Any:
+    def state(tree: operations.Tree) -> states.State:
+        if isinstance(tree, int):
+            return states.of_block(keys_of(v.blocks[tree]), d=v.value_dim, num=EXACT)
+        return states.merge(state(tree[0]), state(tree[1]), num=EXACT)
+
+    return [state(v.tree)]
+
+
+def _cache(v: operations.CacheVector) -> Any:
+    """The state at the beginning and after each edit."""
+    size = {"d": v.value_dim, "num": EXACT}
+    keys = keys_of(v.keys)
+    held = (keys, cache.append(states.empty(**size), keys, num=EXACT))
+    found = [held[1]]
+    for edit in v.edits:
+        key = None if edit.key is None else keys_of([edit.key])[0]
+        if edit.kind == "slide":
+            held = cache.slide(edit.window, held, key, **size)
+        elif edit.kind == "append":
+            held = cache.edit(held, cache.EditAppend(key), **size)
+        elif edit.kind == "delete":
+            held = cache.edit(held, cache.EditDelete(edit.index), **size)
+        else:
+            held = cache.edit(held, cache.EditReplace(edit.index, key), **size)
+        found.append(held[1])
+    return found
+
+
+def _tile_bounds(v: operations.TileBoundsVector) -> Any:
+    window = v.mask.window
+    assert window is not None
+    at = Alignment.BOTTOM_RIGHT if window.shift else Alignment.TOP_LEFT
+    given = (at, window.left, window.right, v.q_len, v.kv_len, v.block_m, v.block_n)
+
+    def letter(t: int, u: int) -> str:
+        if not visited.first <= u < visited.stop:
+            return "-"
+        return "u" if window_kind(*given, t, u) is TileKind.UNMASKED else "m"
+
+    found = []
+    for t in range(tile_loop.num_tiles(v.q_len, v.block_m)):
+        visited = visited_tiles(*given, t)
+        columns = range(tile_loop.num_tiles(v.kv_len, v.block_n))
+        found.append("".join(letter(t, u) for u in columns))
+    return found
+
+
+CALLS: Mapping[str, Callable[[Any], Any]] = {
+    "attention": _attention,
+    "attentionPadded": _padded,
+    "attentionSink": _sink,
+    "flash": _flash,
+    "flashSchedule": _flash_schedule,
+    "flashWindow": _flash_window,
+    "ring": _ring,
+    "splitKV": _split_kv,
+    "groupedQuery": _grouped(heads.grouped_query),
+    "groupedQueryPacked": _grouped(heads.grouped_query_packed),
+    "attentionVarlen": _varlen(attention_varlen),
+    "attentionSliced": _varlen(attention_sliced),
+    "attendPaged": _paged,
+    "cascade": _cascade,
+    "combine": _combine,
+    "Online.merge": _merge,
+    "Online.edit": _cache,
+    "Online.slide": _cache,
+    "visitedTiles": _tile_bounds,
+}

@@ -1,0 +1,137 @@
+"""The translated definitions over other numbers, and theorems seen on drawn inputs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge.spec import online as states
+from bridge.spec.attention import ScoredValue, attend, attention
+from bridge.spec.cache import EditAppend, EditDelete, edit
+from bridge.spec.core import (
+    EXACT,
+    Arithmetic,
+    div,
+    erase_index,
+    get_or,
+    get_or_none,
+    mod,
+    set_index,
+)
+from bridge.spec.flash import flash, tiles
+from bridge.spec.maximum import row_max
+from bridge.spec.merge import MergeTreeLeaf, MergeTreeNode, merge_tree_eval, merge_tree_keys
+from bridge.spec.softmax import safe_softmax, softmax
+from bridge.spec.varlen import cu_seqlens, sequence_of
+from pyimpl import attention as pyimpl_attention
+
+SCORES = st.one_of(st.none(), st.integers(-40, 40))
+KEYS = st.lists(
+    st.builds(
+        ScoredValue, SCORES, st.lists(st.integers(-9, 9).map(Fraction), min_size=2, max_size=2)
+    ),
+    max_size=9,
+)
+SIZE: dict[str, Any] = {"d": 2, "num": EXACT}
+
+
+@given(KEYS)
+def test_softmax_sums_to_one(keys: list[ScoredValue]) -> None:
+    row = [key.score for key in keys]
+    weights = softmax(row, num=EXACT)
+    assert sum(weights) == (0 if row_max(row) is None else 1)
+    assert weights == safe_softmax(row, num=EXACT)
+
+
+@given(KEYS, st.integers(1, 4))
+def test_online_is_attend(keys: list[ScoredValue], block: int) -> None:
+    """`online-any-blocks`."""
+    state = states.online(tiles(block, keys), **SIZE)
+    assert states.finish(state, **SIZE) == attend(keys, d_v=2, num=EXACT)
+
+
+TREES = st.recursive(
+    KEYS.map(MergeTreeLeaf), lambda t: st.builds(MergeTreeNode, t, t), max_leaves=6
+)
+
+
+@given(TREES)
+def test_any_tree_of_merges(tree: Any) -> None:
+    """`any-tree`."""
+    whole = states.of_block(merge_tree_keys(tree), **SIZE)
+    assert merge_tree_eval(tree, **SIZE) == whole
+
+
+@given(KEYS.filter(lambda keys: any(key.score is not None for key in keys)), KEYS.filter(bool))
+def test_append_then_delete(keys: list[ScoredValue], more: list[ScoredValue]) -> None:
+    """`kv-edits`: the output is that of the keys that are left, though m may have grown."""
+    held = (keys, states.of_block(keys, **SIZE))
+    appended = edit(held, EditAppend(more[0]), **SIZE)
+    back, state = edit(appended, EditDelete(len(keys)), **SIZE)
+    assert back == keys
+    assert states.finish(state, **SIZE) == attend(keys, d_v=2, num=EXACT)
+
+
+@given(st.lists(st.integers(0, 5), max_size=6))
+def test_positions_of_packed_sequences(lens: list[int]) -> None:
+    cu = cu_seqlens(lens, 0)
+    assert cu[-1] == sum(lens)
+    owners = [b for b, n in enumerate(lens) for _ in range(n)]
+    assert [sequence_of(cu, i) for i in range(sum(lens))] == owners
+
+
+def test_a_long_row_needs_no_deep_recursion() -> None:
+    row = [ScoredValue(n % 7, [Fraction(n)]) for n in range(5000)]
+    assert len(softmax([key.score for key in row], num=EXACT)) == 5000
+    assert attend(row, d_v=1, num=EXACT) != [0]
+
+
+NUMBERS = {
+    "float": (Arithmetic(math.exp, float, float), float),
+    "mpmath": (Arithmetic(mpmath.exp, mpmath.mpf, mpmath.mpf), mpmath.mpf),
+    "torch": (
+        Arithmetic(torch.exp, lambda n: torch.tensor(float(n)), lambda n: torch.tensor(float(n))),
+        torch.tensor,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_over_other_numbers(name: str) -> None:
+    """One definition over floats of three kinds, against this project's attention."""
+    num, number = NUMBERS[name]
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(n, 3, generator=generator) for n in (4, 5, 5))
+    given_numbers = [[[number(x) for x in row] for row in m.tolist()] for m in (q, k, v)]
+    size: dict[str, Any] = {"q_len": 4, "kv_len": 5, "d": 3, "d_v": 3, "num": num}
+
+    def modify(i: int, j: int, s: Any) -> Any:
+        return s if j <= i else None
+
+    whole = attention(number(0.5), modify, *given_numbers, **size)
+    tiled = flash(number(0.5), modify, *given_numbers, 2, 2, **size)
+    right = pyimpl_attention(
+        q[None, None], k[None, None], v[None, None], is_causal=True, scale=0.5, backend="reference"
+    )[0, 0]
+    for found in (whole, tiled):
+        got = torch.tensor([[float(x) for x in row] for row in found])
+        torch.testing.assert_close(got, right, atol=1e-5, rtol=1e-5)
+
+
+def test_what_core_lean_does_beyond_the_ends() -> None:
+    assert (div(7, 2), div(7, 0), mod(7, 2), mod(7, 0)) == (3, 0, 1, 7)
+    assert (get_or([1], 0, 9), get_or([1], 1, 9), get_or_none([1], 0), get_or_none([1], 1)) == (
+        1,
+        9,
+        1,
+        None,
+    )
+    assert (erase_index([1, 2], 0), erase_index([1, 2], 2)) == ([2], [1, 2])
+    assert (set_index([1, 2], 1, 5), set_index([1, 2], 2, 5)) == ([1, 5], [1, 2])

@@ -1,0 +1,103 @@
+"""The translated definitions give what Lean gave: equal on every exact vector, within the bounds on
+every enclosed one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import localcontext
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import spec_calls
+
+from bridge.spec import attention as plain
+from bridge.spec import online as states
+from bridge.spec.core import EXACT
+from bridge.vectors import model, operations
+from bridge.vectors.load import default_directory, load
+
+FAMILIES = load(default_directory())
+
+
+def flat(expected: Sequence[Any]) -> list[Any]:
+    """The rows of all heads, one after another."""
+    return [row for part in expected for row in (part if isinstance(part, tuple) else (part,))]
+
+
+def expected_of(vector: Any) -> list[Any]:
+    expected = vector.expected
+    return flat(expected) if isinstance(expected, tuple) else [expected]
+
+
+def check(vector: model.Vector, found: Sequence[Any]) -> None:
+    expected = expected_of(vector)
+    assert len(found) == len(expected)
+    for i, (got, row) in enumerate(zip(found, expected, strict=True)):
+        match row:
+            case model.Row():
+                assert got == list(row.output), f"row {i}"
+            case model.EnclosedRow():
+                for x, lower, upper in zip(got, row.lower, row.upper, strict=True):
+                    assert lower <= x * model.BOUNDS_UNIT <= upper, f"row {i}"
+            case model.State():
+                assert got == states.State(row.m, row.l, list(row.o)), f"state {i}"
+            case str():
+                assert got == row, f"tile {i}"
+            case _:
+                raise TypeError(f"there is nothing to compare with {row}")
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_the_definition_that_made_the_vector_gives_its_result(family: model.Family) -> None:
+    for vector in family.vectors:
+        call = spec_calls.CALLS[vector.lean.removeprefix("Attention.Spec.")]
+        try:
+            with localcontext(spec_calls.DIGITS):
+                check(vector, call(vector))
+        except AssertionError as error:
+            raise AssertionError(f"{vector.id}: {error}") from error
+
+
+EXACT_ATTENTION = [f for f in FAMILIES if (f.operation, f.model) == ("attention", "exact")]
+
+
+@pytest.mark.parametrize("family", EXACT_ATTENTION, ids=lambda family: family.name)
+def test_the_states_of_the_rows(family: model.Family) -> None:
+    """Largest score and denominator, which no definition of a whole attention gives out."""
+    for vector in family.vectors:
+        assert isinstance(vector, model.AttentionVector)
+        size = spec_calls.sizes(vector)
+        del size["q_len"], size["kv_len"]
+        for i, row in enumerate(vector.expected):
+            assert isinstance(row, model.Row)
+            cols = list(range(vector.kv_len))
+            keys = plain.scored(*spec_calls.inputs(vector), i, cols, d=vector.head_dim, num=EXACT)
+            state = states.of_block(keys, d=vector.value_dim, num=EXACT)
+            assert (state.m, state.l) == (row.max, row.denominator), f"{vector.id}, row {i}"
+
+
+def test_every_definition_that_made_vectors_is_called() -> None:
+    made = {v.lean.removeprefix("Attention.Spec.") for f in FAMILIES for v in f.vectors}
+    assert made == set(spec_calls.CALLS)
+
+
+def test_a_wrong_result_is_seen() -> None:
+    """The comparison can fail: by one in a numerator, and by an ulp of the bounds."""
+    vector = next(
+        v
+        for f in FAMILIES
+        for v in f.vectors
+        if isinstance(v, model.AttentionVector) and v.model == "exact" and not v.expected[0].masked
+    )
+    found = [list(row.output) for row in vector.expected]
+    check(vector, found)
+    found[0][0] += Fraction(1, 1 << 60)
+    with pytest.raises(AssertionError, match="row 0"):
+        check(vector, found)
+    enclosed = next(
+        v for f in FAMILIES for v in f.vectors if isinstance(v, operations.CombineVector)
+    )
+    outside = [Fraction(x + 1, model.BOUNDS_UNIT) for x in enclosed.expected.upper]
+    with pytest.raises(AssertionError, match="row 0"):
+        check(enclosed, [outside])

@@ -1,0 +1,307 @@
+"""From terms to Python: what constructs become, and what has no translation."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import pytest
+
+from bridge.translation import names, package
+from bridge.translation.errors import UntranslatableError
+from bridge.translation.library import Library
+from bridge.translation.terms import read
+
+NAT: dict[str, Any] = {"constant": "Nat", "arguments": []}
+
+
+def term(constant: str, *given: Any) -> dict[str, Any]:
+    """A constant; arguments are terms, or pairs of a kind and a term."""
+    pairs = [g if isinstance(g, tuple) else ("term", g) for g in given]
+    return {"constant": constant, "arguments": [{"kind": k, "term": t} for k, t in pairs]}
+
+
+def type_(t: Any) -> tuple[str, Any]:
+    return ("type", t)
+
+
+def variable(id: str, type: Any = NAT, **more: Any) -> dict[str, Any]:
+    return {
+        "id": id,
+        "name": id,
+        "named": True,
+        "binder": "explicit",
+        "kind": "term",
+        "type": type,
+        **more,
+    }
+
+
+def use(id: str) -> dict[str, Any]:
+    return {"variable": id}
+
+
+def list_of(t: Any) -> dict[str, Any]:
+    return term("List", type_(t))
+
+
+def option_of(t: Any) -> dict[str, Any]:
+    return term("Option", type_(t))
+
+
+def arithmetic(sign: str, a: Any, b: Any, over: Any = NAT) -> dict[str, Any]:
+    return term(sign, *[type_(over)] * 3, ("instance", None), a, b)
+
+
+def number(n: int) -> dict[str, Any]:
+    return term("OfNat.ofNat", type_(NAT), {"number": n}, ("instance", None))
+
+
+def definition(
+    body: Any, *parameters: Any, name: str = "Attention.Spec.f", result: Any = NAT
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": "definition",
+        "parameters": list(parameters),
+        "result": result,
+        "result_kind": "term",
+        "body": body,
+    }
+
+
+def written(*answers: dict[str, Any]) -> str:
+    """The function that the last definition becomes, without its docstring."""
+    library = Library(map(read, answers))
+    name = answers[-1]["name"]
+    text = package.function(library, library.definitions[name], "About.")
+    head, _, rest = text.partition("\n")
+    return f"{head}\n{rest.split(chr(34) * 3)[2].lstrip(chr(10))}"
+
+
+def lines(text: str) -> str:
+    return textwrap.dedent(text).strip()
+
+
+def test_natural_numbers_have_no_negatives() -> None:
+    """Nor an error for a division by 0."""
+    half = arithmetic("HDiv.hDiv", use("b"), number(2))
+    body = arithmetic("HSub.hSub", arithmetic("HMod.hMod", use("a"), use("b")), half)
+    assert written(definition(body, variable("a"), variable("b"))) == lines("""
+        def f(a: int, b: int) -> int:
+            return max(mod(a, b) - b // 2, 0)
+    """)
+
+
+def test_integers_are_not_divided() -> None:
+    whole = {"constant": "Int", "arguments": []}
+    body = arithmetic("HDiv.hDiv", use("a"), use("a"), whole)
+    with pytest.raises(UntranslatableError, match=r"HDiv\.hDiv of the type .*Int"):
+        written(definition(body, variable("a", whole)))
+
+
+def alternative(patterns: list[Any], body: Any, *variables: Any) -> dict[str, Any]:
+    return {"variables": list(variables), "patterns": patterns, "body": body}
+
+
+def matched(subjects: list[Any], *alternatives: Any) -> dict[str, Any]:
+    return {"match": subjects, "alternatives": list(alternatives), "arguments": []}
+
+
+NONE = term("Option.none", type_(NAT))
+
+
+def some(t: Any) -> dict[str, Any]:
+    return term("Option.some", type_(NAT), t)
+
+
+def test_the_first_alternative_that_fits() -> None:
+    """Patterns that overlap are tried in order, and the last needs no condition."""
+    body = matched(
+        [use("x"), use("y")],
+        alternative([NONE, use("b")], use("b"), variable("b", option_of(NAT))),
+        alternative([use("a"), NONE], use("a"), variable("a", option_of(NAT))),
+        alternative(
+            [some(use("c")), some(use("d"))],
+            some(arithmetic("HAdd.hAdd", use("c"), use("d"))),
+            variable("c"),
+            variable("d"),
+        ),
+    )
+    unnamed = [variable(v, option_of(NAT), named=False) for v in "xy"]
+    assert written(definition(body, *unnamed, result=option_of(NAT))) == lines("""
+        def f(a: int | None, b: int | None) -> int | None:
+            if a is None:
+                return b
+            if b is None:
+                return a
+            return a + b
+    """)
+
+
+def recursion(tail: Any) -> dict[str, Any]:
+    body = matched(
+        [use("xs")],
+        alternative([term("List.nil", type_(NAT))], number(0)),
+        alternative(
+            [term("List.cons", type_(NAT), use("x"), use("rest"))],
+            arithmetic("HAdd.hAdd", use("x"), tail),
+            variable("x"),
+            variable("rest", list_of(NAT)),
+        ),
+    )
+    return definition(body, variable("xs", list_of(NAT)))
+
+
+def test_a_fold_from_the_right_is_a_loop() -> None:
+    """Python's recursion ends at a thousand."""
+    assert written(recursion(term("Attention.Spec.f", use("rest")))) == lines("""
+        def f(xs: list[int]) -> int:
+            result = 0
+            for x in reversed(xs):
+                result = x + result
+            return result
+    """)
+
+
+def test_another_recursion_stays_one() -> None:
+    shorter = term("List.drop", type_(NAT), number(1), use("rest"))
+    assert written(recursion(term("Attention.Spec.f", shorter))) == lines("""
+        def f(xs: list[int]) -> int:
+            return 0 if not xs else xs[0] + f(xs[1:][1:])
+    """)
+
+
+def function(v: dict[str, Any], body: Any) -> dict[str, Any]:
+    return {"function": v, "body": body}
+
+
+def test_a_name_inside_does_not_hide_one_outside() -> None:
+    inner = arithmetic("HAdd.hAdd", use("x"), use("inner"))
+    mapped = term(
+        "List.map",
+        type_(NAT),
+        type_(NAT),
+        function(variable("inner", name="x"), inner),
+        use("xs"),
+    )
+    parameters = (variable("x"), variable("xs", list_of(NAT)))
+    assert written(definition(mapped, *parameters, result=list_of(NAT))) == lines("""
+        def f(x: int, xs: list[int]) -> list[int]:
+            return [x + x_1 for x_1 in xs]
+    """)
+
+
+def test_a_fold_from_the_left_is_a_loop_over_its_accumulator() -> None:
+    step = function(
+        variable("sum"), function(variable("x"), arithmetic("HMul.hMul", use("sum"), use("x")))
+    )
+    folded = term("List.foldl", type_(NAT), type_(NAT), step, number(1), use("xs"))
+    body = {
+        "let": variable("product"),
+        "value": folded,
+        "body": arithmetic("HAdd.hAdd", use("product"), use("product")),
+    }
+    assert written(definition(body, variable("xs", list_of(NAT)))) == lines("""
+        def f(xs: list[int]) -> int:
+            product = 1
+            for x in xs:
+                product = product * x
+            return product + product
+    """)
+
+
+def product(v: dict[str, Any], body: Any) -> dict[str, Any]:
+    return {"product": v, "body": body}
+
+
+def test_a_function_with_too_few_arguments() -> None:
+    """Functions of several arguments are called with all of them at once."""
+    binary = product(variable("p"), product(variable("q"), NAT))
+    body = function(
+        variable("i"), {"apply": use("g"), "arguments": [{"kind": "term", "term": use("i")}]}
+    )
+    assert written(definition(body, variable("g", binary), result=binary)) == lines("""
+        def f(g: Callable[[int, int], int]) -> Callable[[int, int], int]:
+            return g
+    """)
+    shifted = arithmetic("HAdd.hAdd", use("i"), number(1))
+    body = function(
+        variable("i"), {"apply": use("g"), "arguments": [{"kind": "term", "term": shifted}]}
+    )
+    assert written(definition(body, variable("g", binary), result=binary)) == lines("""
+        def f(g: Callable[[int, int], int]) -> Callable[[int, int], int]:
+            return lambda i, i_1: g(i + 1, i_1)
+    """)
+
+
+def test_lengths_that_are_computed_with_are_keywords() -> None:
+    """Lean infers them; those that only types need are dropped."""
+    implicit = [variable(v, binder="implicit") for v in ("n", "unused")]
+    inner = definition(use("n"), *implicit, name="Attention.Spec.inner")
+    call = term("Attention.Spec.inner", use("m"), number(3))
+    outer = definition(call, variable("m", binder="implicit"))
+    assert written(inner, outer) == lines("""
+        def f(*, m: int) -> int:
+            return inner(n=m)
+    """)
+
+
+def test_literals_of_the_spec_come_from_num() -> None:
+    of = variable("R", {"sort": None}, binder="implicit", kind="type")
+    zero = term("OfNat.ofNat", type_(use("R")), {"number": 0}, ("instance", use("z")))
+    assert written(definition(zero, of, result=use("R"))) == lines("""
+        def f(*, num: Arithmetic) -> Value:
+            return num.value(0)
+    """)
+    other = {**of, "name": "T"}
+    with pytest.raises(UntranslatableError, match="the type T, which is neither S"):
+        written(definition(zero, other, result=use("R")))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (term("Nat.gcd", use("a"), use("a")), "the constant Nat.gcd"),
+        (term("List.map", type_(NAT), type_(NAT), term("Nat.lcm"), term("List.nil")), "Nat.lcm"),
+        ({"field": "re", "structure": "Complex", "of": use("a")}, "the field re of Complex"),
+        (use("b"), "the variable b is no value"),
+    ],
+)
+def test_what_has_no_translation_is_named(body: Any, said: str) -> None:
+    with pytest.raises(UntranslatableError, match=said):
+        written(definition(body, variable("a")))
+
+
+def test_the_definition_is_named_too(tmp_path: Any) -> None:
+    library = Library([read(definition(term("Nat.gcd"), name="Attention.Spec.f"))])
+    source = package.Source("Attention/Spec/F.lean", 1, "About.")
+    with pytest.raises(
+        UntranslatableError, match=r"Attention\.Spec\.f cannot be translated: .*gcd"
+    ):
+        package.texts(library, {"Attention.Spec.f": source}, tmp_path)
+
+
+def test_terms_of_an_unknown_shape() -> None:
+    with pytest.raises(ValueError, match="no term is written like this"):
+        read(definition({"metavariable": "?m"}))
+
+
+@pytest.mark.parametrize(
+    ("lean", "python"),
+    [("α", "alpha"), ("pⱼ", "p_j"), ("s'", "s_"), ("colTiles", "col_tiles"), ("len", "len_"),
+     ("K", "K"), ("lambda", "lambda_")],
+)  # fmt: skip
+def test_names(lean: str, python: str) -> None:
+    assert names.identifier(lean) == python
+
+
+def test_a_name_that_python_cannot_write() -> None:
+    with pytest.raises(UntranslatableError, match="the variable ℵ has no name in Python"):
+        names.identifier("ℵ")
+
+
+def test_namespaces_of_types_are_kept() -> None:
+    types = {"Attention.Spec.Mask"}
+    assert names.function("Attention.Spec.Mask.keyPadding", types) == "mask_key_padding"
+    assert names.function("Attention.Spec.Online.step", types) == "step"

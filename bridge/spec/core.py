@@ -28,6 +28,42 @@ class Arithmetic:
     score: Callable[[int], Score]
     value: Callable[[int], Value]
 
+    def dual(self) -> Arithmetic:
+        """The same over dual numbers, for an exponential that is its own derivative."""
+
+        def exp(a: Dual) -> Dual:
+            e = self.exp(a.val)
+            return Dual(e, e * a.der)
+
+        def constant(n: int) -> Dual:
+            return Dual(self.value(n), self.value(0))
+
+        return Arithmetic(exp, constant, constant)
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The number `val`, changing at the rate `der`: val + der · ε, with ε² = 0.
+
+    Lean: `Attention.Dual` and its instances.
+    """
+
+    val: Value
+    der: Value
+
+    def __add__(self, other: Dual) -> Dual:
+        return Dual(self.val + other.val, self.der + other.der)
+
+    def __sub__(self, other: Dual) -> Dual:
+        return Dual(self.val - other.val, self.der - other.der)
+
+    def __mul__(self, other: Dual) -> Dual:
+        return Dual(self.val * other.val, self.der * other.val + self.val * other.der)
+
+    def __truediv__(self, other: Dual) -> Dual:
+        rate = self.der * other.val - self.val * other.der
+        return Dual(self.val / other.val, rate / (other.val * other.val))
+
 
 # Attention/Model/Exact.lean: integers for scores, rational values, exp k = 2^k.
 EXACT = Arithmetic(lambda k: Fraction(2) ** k, int, Fraction)

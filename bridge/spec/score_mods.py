@@ -30,12 +30,7 @@ def score_mod_bias(B: list[list[Score | None]]) -> ScoreMod:
 
     Lean: `Attention.Spec.ScoreMod.bias`.
     """
-
-    def function(i: int, j: int, s: Score) -> Any:
-        found = B[i][j]
-        return None if found is None else s + found
-
-    return function
+    return lambda i, j, s: None if B[i][j] is None else s + B[i][j]
 
 
 def score_mod_alibi(

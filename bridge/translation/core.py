@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bridge.translation import build, patterns
 from bridge.translation.errors import UntranslatableError
-from bridge.translation.library import UNFOLDED
+from bridge.translation.library import DUAL, UNFOLDED
 from bridge.translation.terms import Bound, Constant, Function, Number, Term
 
 if TYPE_CHECKING:
@@ -34,8 +34,14 @@ def _is(type_: Term, *names: str) -> bool:
 
 
 def _is_generic(type_: Term) -> bool:
-    """Whether a type is a variable: its operations are whatever its numbers bring."""
-    return isinstance(type_, Bound)
+    """Whether a type is a variable: its operations are whatever its numbers bring. Dual numbers
+    bring theirs in `bridge/spec/core.py`."""
+    return isinstance(type_, Bound) or _is(type_, DUAL)
+
+
+def is_dual(instance: Term | None) -> bool:
+    """Whether an instance is one of dual numbers."""
+    return isinstance(instance, Constant) and instance.name.startswith(f"{DUAL}.")
 
 
 # Numbers

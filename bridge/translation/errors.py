@@ -8,4 +8,8 @@ class UntranslatableError(Exception):
 
     def within(self, name: str) -> UntranslatableError:
         """The same, saying in which definition it stands."""
-        return UntranslatableError(f"{name} cannot be translated: {self}")
+        return type(self)(f"{name} cannot be translated: {self}")
+
+
+class NotAProgramError(UntranslatableError):
+    """A statement about everything of a kind: it can be proved, and nothing decides it."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from bridge.translation import names
 from bridge.translation.errors import UntranslatableError
-from bridge.translation.library import ROLES, SPEC, Library
+from bridge.translation.library import DUAL, ROLES, SPEC, Library
 from bridge.translation.terms import Bound, Constant, Definition, Product, Term
 
 _PLAIN = {"Nat": "int", "Int": "int", "Fin": "int", "Bool": "bool", "Unit": "None"}
@@ -39,7 +39,7 @@ class Hints:
                 return f"{self._argument(given[0].term)} | None"
             case Constant("Prod", given):
                 return f"tuple[{', '.join(self._argument(a.term) for a in given)}]"
-            case Constant(name) if name in self.library.types:
+            case Constant(name) if name in self.library.types or name == DUAL:
                 return names.class_(name)
             case Constant(name) if name in self.library.definitions:
                 definition = self.library.definitions[name]

@@ -25,6 +25,8 @@ from bridge.translation.terms import (
 SPEC = "Attention.Spec."
 # Definitions that are one comprehension: their uses are replaced by what they stand for.
 UNFOLDED = frozenset({"Attention.Vec.ofFn", "Attention.Vec.map"})
+# Written by hand in `bridge/spec/core.py`, since its operations are instances.
+DUAL = "Attention.Dual"
 # By its name, what a type variable of the Spec stands for.
 ROLES = {"S": "score", "R": "value"}
 
@@ -54,7 +56,7 @@ class Library:
     """Definitions and types by their Lean names."""
 
     def __init__(self, declared: Iterable[Definition | Type]) -> None:
-        everything = list(declared)
+        everything = [d for d in declared if d.name != DUAL]
         self.definitions = {d.name: d for d in everything if isinstance(d, Definition)}
         self.types = {t.name: t for t in everything if isinstance(t, Type)}
         self.constructors = {c.name: (t, c) for t in self.types.values() for c in t.constructors}

@@ -16,15 +16,15 @@ from pathlib import Path
 import jinja2
 
 from bridge.translation import build, names, patterns
-from bridge.translation.errors import UntranslatableError
+from bridge.translation.errors import NotAProgramError, UntranslatableError
 from bridge.translation.hints import Hints, is_alias
 from bridge.translation.library import SPEC, UNFOLDED, Library
 from bridge.translation.terms import Binding, Constant, Definition, Match, Term, Type, parts
 from bridge.translation.writer import Writer, without_recursion
 
 FOLDER = "bridge/spec"
-_CORE = ("Arithmetic", "Score", "Value", "div", "mod", "get_or", "get_or_none", "erase_index",
-         "set_index")  # fmt: skip
+_CORE = ("Arithmetic", "Dual", "Score", "Value", "div", "mod", "get_or", "get_or_none",
+         "erase_index", "set_index")  # fmt: skip
 _STANDARD = {
     "dataclass": "from dataclasses import dataclass",
     "Enum": "from enum import Enum",
@@ -65,10 +65,12 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
         by_file.setdefault(sources[name].file, []).append(name)
     found: dict[str, str] = {}
     for file, members in by_file.items():
-        items = []
+        items, left_out = [], []
         for name in members:
             try:
                 items.append(_item(library, name, docs))
+            except NotAProgramError:
+                left_out.append(name)
             except UntranslatableError as error:
                 raise error.within(name) from error
         module = module_of(file)
@@ -79,6 +81,7 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
             .get_template("module.py.jinja")
             .render(
                 about=_about(root / file),
+                left_out=left_out,
                 file=file,
                 imports=_imports(items, module, homes),
                 items=items,

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bridge.translation import build, core, names, patterns
-from bridge.translation.errors import UntranslatableError
-from bridge.translation.library import SPEC, UNFOLDED, Library, literal
+from bridge.translation.errors import NotAProgramError, UntranslatableError
+from bridge.translation.library import DUAL, SPEC, UNFOLDED, Library, literal
 from bridge.translation.terms import (
     Alternative,
     Apply,
@@ -65,7 +65,7 @@ def is_simple(piece: ast.expr) -> bool:
             return True
         case ast.Attribute(value=of):
             return is_simple(of)
-        case ast.Subscript(value=of, slice=ast.Constant()):
+        case ast.Subscript(value=of, slice=ast.Name() | ast.Constant()):
             return is_simple(of)
     return False
 
@@ -246,7 +246,7 @@ class Writer:
                 index = build.number(0 if side == "fst" else 1)
                 return build.item(self.expression(of, before), index)
             case Field(name, structure, of):
-                if structure not in self.library.types:
+                if structure not in self.library.types and structure != DUAL:
                     raise UntranslatableError(f"the field {name} of {structure}")
                 return build.attribute(self.expression(of, before), names.identifier(name))
             case Function(variable, body):
@@ -257,7 +257,7 @@ class Writer:
                 return self._conditional(t, before)
             case Product(variable, body):
                 if variable.kind != "proof":
-                    raise UntranslatableError("a statement about everything of a kind")
+                    raise NotAProgramError("it is a statement about everything of a kind")
                 left = ast.UnaryOp(ast.Not(), self.expression(variable.type, None))
                 return ast.BoolOp(ast.Or(), [left, self.expression(body, None)])
             case Apply(function, given):
@@ -482,6 +482,8 @@ class Writer:
             return self.expression(self.unfold(t), before)
         if t.name in core.EXPRESSIONS:
             return core.EXPRESSIONS[t.name](self, t, before)
+        if t.name == f"{DUAL}.mk":
+            return build.call("Dual", *(self.expression(v, before) for v in t.values()))
         if t.name in self.library.constructors:
             return self._construction(t, before)
         if t.name in self.library.definitions:
@@ -524,7 +526,9 @@ class Writer:
             else:
                 keywords[slot.name] = self.expression(argument.term, before)
         if self.library.uses_numbers(t.name):
-            keywords["num"] = build.name("num")
+            num = build.name("num")
+            dual = any(core.is_dual(a.term) for a in t.arguments if a.kind == "instance")
+            keywords["num"] = build.call(build.attribute(num, "dual")) if dual else num
         function = self.library.function_name(t.name)
         missing = [s for s in slots[len(t.arguments) :] if s.how == "positional"]
         if missing:

@@ -16,7 +16,6 @@ from torch import Tensor
 from pyimpl import _arguments as check
 from pyimpl._arguments import Alignment, Layout, Window, compute_dtype, empty_output
 from pyimpl._backends import Backend, forward
-from pyimpl._implements import implements
 from pyimpl._scores import (
     SCHEMA,
     ScoreOptions,
@@ -26,7 +25,6 @@ from pyimpl._scores import (
 )
 
 
-@implements("Attention.Spec.multiHead")
 def attention(
     query: Tensor,
     key: Tensor,

@@ -125,6 +125,7 @@ public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds
+public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
 public import Attention.Vectors.Width
 

@@ -174,7 +174,8 @@ def index(name: str | None, as_json: str | None, graph: str | None) -> None:
 
     With the NAME of a declaration all that is known of it; with that of a module or namespace a
     line for each declaration in it. What Lean stores is compared with what the audit saw and with
-    the text of the files. Exit status 1 if they differ or the audit finds something, 2 for misuse.
+    the text of the files. Exit status 1 if they differ, the audit finds something or, without a
+    NAME, an operation of the Spec lacks vectors, Python or a theorem; 2 for misuse.
     """
     from bridge.index import collect, show, traced
     from bridge.report.theorems import SourceError
@@ -208,7 +209,7 @@ def index(name: str | None, as_json: str | None, graph: str | None) -> None:
         console.print(f"Note: {found.note}.", markup=False, highlight=False)
     for problem in found.problems:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(1 if found.problems else 0)
+    sys.exit(1 if found.problems or (name is None and found.gaps) else 0)
 
 
 @main.command()

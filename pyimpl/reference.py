@@ -98,6 +98,7 @@ def scores(query: Tensor, key: Tensor, options: ScoreOptions) -> Tensor:
     return torch.where(visible, s, -torch.inf)
 
 
+@implements("Attention.Spec.multiHead")
 @implements("Attention.Spec.groupedQuery")
 @implements("Attention.Spec.attentionSink")
 @implements("Attention.Spec.attention")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from pyimpl._arguments import said
 from pyimpl._implements import implements
 
 
@@ -38,6 +39,14 @@ def empty(
     l = torch.zeros(shape, dtype=dtype, device=device)
     o = torch.zeros(*shape, value_dim, dtype=dtype, device=device)
     return State(m, l, o)
+
+
+@implements("Attention.Spec.sinkState")
+def sink_state(sinks: Tensor, value_dim: int) -> State:
+    """The state of sinks alone: m = `sinks`, `(..., n)` and finite, l = 1, o = 0. `online` from it
+    is attention with a sink, one more score in each softmax, without a value."""
+    o = sinks.new_zeros(*sinks.shape, value_dim)
+    return State(sinks, torch.ones_like(sinks), o)
 
 
 def _finite(m: Tensor) -> Tensor:
@@ -100,9 +109,10 @@ def merge(a: State, b: State) -> State:
 
 @implements("Attention.Spec.Online.finish")
 def finish(state: State) -> Tensor:
-    """The attention output o / l, `[..., n, value_dim]`; 0 for a query without an unmasked key."""
-    none = torch.isneginf(state.m)
-    return state.o / torch.where(none, 1.0, state.l).unsqueeze(-1)
+    """The attention output o / l, `[..., n, value_dim]`; 0 for a query without an unmasked key,
+    also where all that there were have been deleted again (`pyimpl.cache`)."""
+    none = (state.l == 0).unsqueeze(-1)
+    return torch.where(none, 0.0, state.o / torch.where(none, 1.0, state.l.unsqueeze(-1)))
 
 
 def log_sum_exp(state: State) -> Tensor:
@@ -111,10 +121,30 @@ def log_sum_exp(state: State) -> Tensor:
     return state.m + torch.log(torch.where(none, 1.0, state.l))
 
 
+# A state, or two trees whose states are merged.
+MergeTree = State | tuple["MergeTree", "MergeTree"]
+
+
+@implements("Attention.Spec.Online.MergeTree.eval")
+def merge_tree(tree: MergeTree) -> State:
+    """The state at the root of a tree of merges: a `State` (`of_block` makes it of a block of keys)
+    or a pair of trees. Every tree over the same keys gives the same but for rounding.
+
+    Raises TypeError for anything else.
+    """
+    if isinstance(tree, State):
+        return tree
+    if not isinstance(tree, tuple) or len(tree) != 2:
+        raise TypeError(f"tree must be a State or a pair of trees, not {said(tree)}")
+    left, right = tree
+    return merge(merge_tree(left), merge_tree(right))
+
+
 @implements("Attention.Spec.Online.online")
+@implements("Attention.Spec.onlineSink")
 def online(start: State, blocks: Iterable[tuple[Tensor, Tensor]]) -> State:
-    """`step_block` over blocks of (scores, values), from `start`, which is `empty(...)` unless keys
-    were seen before."""
+    """`step_block` over blocks of (scores, values), from `start`, which is `empty(...)`,
+    `sink_state(...)`, or the state of keys that were seen before."""
     state = start
     for scores, values in blocks:
         state = step_block(state, scores, values)

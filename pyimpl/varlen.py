@@ -1,5 +1,5 @@
 """Attention of sequences of different lengths, packed one after another without padding:
-`Attention.Spec.attentionSliced`.
+`Attention.Spec.attentionVarlen`, computed as `Attention.Spec.attentionSliced`.
 
 Source: the variable-length interface of flash-attention (`flash_attn_varlen_func`).
 """
@@ -26,6 +26,7 @@ from pyimpl._scores import (
 )
 
 
+@implements("Attention.Spec.attentionVarlen")
 def attention_varlen(
     query: Tensor,
     key: Tensor,

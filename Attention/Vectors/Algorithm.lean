@@ -3,6 +3,7 @@ module
 public import Attention.Model.Exact
 public import Attention.Spec.Padding
 public import Attention.Spec.Ring
+public import Attention.Spec.Sink
 public import Attention.Spec.SplitKV
 public import Attention.Spec.TileBounds
 public import Attention.Vectors.MaskKind
@@ -11,8 +12,8 @@ public section
 
 /-! # The definitions of the Spec that compute attention over the exact model
 
-Each is proved to give what `attention` gives; running them shows that they do, and that the
-theorems speak of what is run. -/
+Each is proved to give what `attention` gives, or `attentionSink`; running them shows that they do,
+and that the theorems speak of what is run. -/
 
 namespace Attention.Vectors
 
@@ -35,6 +36,14 @@ inductive Algorithm where
   | ring (shards : List (List Nat × List Nat))
   /-- More rows of Q, more keys and more columns of Q and K. -/
   | padded (rows keys columns : Nat)
+  /-- The softmax alone: its weights are the output if the values are the unit vectors. -/
+  | safeSoftmax
+  /-- FlashAttention-1's update, which divides after each tile of keys. -/
+  | divided (block_n : Nat)
+  /-- Tile after tile of keys, from the state of a sink with score 0. -/
+  | onlineSink (block_n : Nat)
+  /-- The tile loop from the state of a sink with score 0. -/
+  | flashSink (block_m block_n : Nat)
 
 /-- The name of the definition. -/
 def Algorithm.leanName : Algorithm → String
@@ -45,6 +54,16 @@ def Algorithm.leanName : Algorithm → String
   | .splitKV .. => "Attention.Spec.splitKV"
   | .ring .. => "Attention.Spec.ring"
   | .padded .. => "Attention.Spec.attentionPadded"
+  | .safeSoftmax => "Attention.Spec.safeSoftmax"
+  | .divided .. => "Attention.Spec.Online.stepBlockDivided"
+  | .onlineSink .. => "Attention.Spec.onlineSink"
+  | .flashSink .. => "Attention.Spec.flashSink"
+
+/-- The sink of each row. A kernel is given a sink beside the scores, times ln 2: 0 alone is exact
+then. -/
+def Algorithm.sink : Algorithm → Option Int
+  | .onlineSink .. | .flashSink .. => some 0
+  | _ => none
 
 variable {q_len kv_len d d_v : Nat}
 
@@ -63,6 +82,7 @@ def Algorithm.run (algorithm : Algorithm) (scale : Int) (kind : MaskKind) (Q : M
     (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) : Except String (List (Vec Rat d_v)) :=
   let mask : Mask q_len kv_len := kind.toMask
   let modify : ScoreMod Int q_len kv_len := mask.toScoreMod
+  let rows := (List.finRange q_len).map fun i => scored scale modify Q K V i (List.finRange kv_len)
   match algorithm with
   | .attention => .ok (Spec.attention scale modify Q K V).toList
   | .flash block_m block_n => .ok (Spec.flash scale modify Q K V block_m block_n)
@@ -87,5 +107,18 @@ def Algorithm.run (algorithm : Algorithm) (scale : Int) (kind : MaskKind) (Q : M
       (Matrix.padCols columns K) V
       (Vec.ofFn fun _ => Vec.ofFn fun _ => 9) (Vec.ofFn fun _ => Vec.ofFn fun _ => 9)
       (Vec.ofFn fun _ => Vec.ofFn fun _ => 1000)).toList
+  | .safeSoftmax =>
+    let unit : Matrix Rat kv_len d_v :=
+      Vec.ofFn fun j => Vec.ofFn fun c => if j.val = c.val then 1 else 0
+    if kv_len = d_v ∧ V = unit then
+      .ok (rows.map fun row =>
+        let weights := Spec.safeSoftmax (row.map (·.score))
+        Vec.ofFn fun c => weights.getD c 0)
+    else .error "the weights are the output only if the values are the unit vectors"
+  | .divided block_n =>
+    .ok (rows.map fun row => ((tiles block_n row).foldl Online.stepBlockDivided Online.empty).o)
+  | .onlineSink block_n =>
+    .ok (rows.map fun row => Online.finish (Spec.onlineSink 0 (tiles block_n row)))
+  | .flashSink block_m block_n => .ok (Spec.flashSink scale modify 0 Q K V block_m block_n)
 
 end Attention.Vectors

@@ -92,7 +92,8 @@ def Case.run (c : Case) : Except String (List RowResult) := do
   unless outputs.length = c.q.length do throw "not one output for each query"
   let modify : ScoreMod Int c.q.length c.k.length := c.mask.toMask.toScoreMod
   let rows := (List.finRange c.q.length).map fun i =>
-    scored c.scale modify Q K V i (List.finRange c.k.length)
+    let row := scored c.scale modify Q K V i (List.finRange c.k.length)
+    c.algorithm.sink.elim row (withSink · row)
   (rows.zip outputs).mapM fun (row, output) =>
     let result := rowResult row output
     if c.exactLogSumExp then result.withLogSumExp (row.map (·.score)) else .ok result

@@ -5,13 +5,28 @@ public import Attention.Vectors.Case
 
 public section
 
-/-! # One case of grouped-query attention -/
+/-! # One case of attention with several heads -/
 
 namespace Attention.Vectors
 
 open Spec
 
-/-- Inputs of grouped-query attention, with the reason why they are worth testing. -/
+/-- The definitions of the Spec that compute attention with several heads. -/
+inductive HeadsAlgorithm where
+  /-- Query heads that share heads of keys and values. -/
+  | grouped
+  /-- The same, with the queries of a group packed into one matrix. -/
+  | packed
+  /-- Each head has its own keys and values. -/
+  | multiHead
+
+/-- The name of the definition. -/
+def HeadsAlgorithm.leanName : HeadsAlgorithm → String
+  | .grouped => "Attention.Spec.groupedQuery"
+  | .packed => "Attention.Spec.groupedQueryPacked"
+  | .multiHead => "Attention.Spec.multiHead"
+
+/-- Inputs of attention with several heads, with the reason why they are worth testing. -/
 structure HeadsCase where
   /-- Which fault this case shows. -/
   reason : String
@@ -37,8 +52,8 @@ structure HeadsCase where
   v : List (List (List Rat))
   /-- Which keys each query may attend to, the same in every head. -/
   mask : MaskKind := .none
-  /-- The queries of a group are packed into one matrix. -/
-  packed : Bool
+  /-- The definition that computes the output. -/
+  algorithm : HeadsAlgorithm
 
 /-- Matrices, one for each head; a head that is missing or too many is an error. -/
 def toHeads {α : Type} [Inhabited α] (heads m n : Nat) (rows : List (List (List α))) :
@@ -49,10 +64,6 @@ def toHeads {α : Type} [Inhabited α] (heads m n : Nat) (rows : List (List (Lis
 
 namespace HeadsCase
 
-/-- The name of the definition that is run. -/
-def leanName (c : HeadsCase) : String :=
-  if c.packed then "Attention.Spec.groupedQueryPacked" else "Attention.Spec.groupedQuery"
-
 /-- Runs the Spec over the exact model: the rows of each query head. -/
 def run (c : HeadsCase) : Except String (List (List RowResult)) := do
   checkExact ((rats c.q.flatten).flatten ++ (rats c.k.flatten).flatten ++ c.v.flatten.flatten)
@@ -60,8 +71,12 @@ def run (c : HeadsCase) : Except String (List (List RowResult)) := do
   let K ← toHeads c.num_kv_heads c.kv_len c.head_dim c.k
   let V ← toHeads c.num_kv_heads c.kv_len c.value_dim c.v
   let modify : ScoreMod Int c.q_len c.kv_len := c.mask.toMask.toScoreMod
-  let O := if c.packed then groupedQueryPacked c.scale (fun _ => modify) Q K V
-    else groupedQuery c.scale (fun _ => modify) Q K V
+  let O ← match c.algorithm with
+    | .grouped => pure (groupedQuery c.scale (fun _ => modify) Q K V)
+    | .packed => pure (groupedQueryPacked c.scale (fun _ => modify) Q K V)
+    | .multiHead => pure (multiHead c.scale (fun _ => modify) Q
+        (← toHeads (c.num_kv_heads * c.group) c.kv_len c.head_dim c.k)
+        (← toHeads (c.num_kv_heads * c.group) c.kv_len c.value_dim c.v))
   return (List.finRange (c.num_kv_heads * c.group)).map fun h =>
     (List.finRange c.q_len).map fun i =>
       rowResult (scored c.scale modify Q[h] K[kvHead h] V[kvHead h] i (List.finRange c.kv_len))

@@ -95,11 +95,13 @@ def vector (id lean theoremId reason : String) (fields : List (String × String)
 
 /-- A case of attention over the exact model, with its outcome. -/
 def attention (id theoremId : String) (c : Case) (rows : List RowResult) : String :=
-  vector id c.algorithm.leanName theoremId c.reason [
+  vector id c.algorithm.leanName theoremId c.reason <| [
     ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
     ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim),
     ("scale", rat c.scale), ("q", matrix (rats c.q)), ("k", matrix (rats c.k)), ("v", matrix c.v),
-    ("mask", mask c.mask), ("expected", lines 5 (rows.map rowResult))]
+    ("mask", mask c.mask)]
+    ++ c.algorithm.sink.toList.map (fun (sink : Int) => ("sink", rat sink))
+    ++ [("expected", lines 5 (rows.map rowResult))]
 
 /-- A case of attention with the natural exponential, with its outcome. -/
 def naturalAttention (id theoremId : String) (c : NaturalCase) (rows : List EnclosedRow) : String :=

@@ -140,7 +140,7 @@ def groupedQueriesDrawn : Family HeadsCase where
       let q_len := 1 + (← below 8)
       let kv_len := 1 + (← below 20)
       return (1 + (← below 3), 1 + (← below 4), q_len, kv_len, ← drawnMask (i % 9) q_len kv_len)
-    groupedCases false shapes
+    groupedCases .grouped shapes
 
 /-- Packed sequences, their number, lengths and mask drawn at random. -/
 def varlensDrawn : Family VarlenCase where

@@ -6,6 +6,7 @@ public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.StateFamilies
+public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Width
 
 public section
@@ -59,13 +60,13 @@ def main : List String → IO Unit
     | .error e => throw (IO.userError e)
     | .ok () => pure ()
     write folder "attention" "exact" (fun id th c => return Json.attention id th c (← c.run)) 1
-      (families ++ algorithmFamilies ++ [longKeys, wideHeads, drawn])
+      (families ++ algorithmFamilies ++ [longKeys, wideHeads, drawn] ++ updateFamilies)
     write folder "attention" "natural"
       (fun id th c => return Json.naturalAttention id th c (← c.run)) 1000
       (naturalFamilies ++ [drawnNatural])
     write folder "grouped-query" "exact"
       (fun id th c => return Json.groupedQuery id th c (← c.run)) 2000
-      [groupedQueries, groupedQueriesPacked, groupedQueriesDrawn]
+      [groupedQueries, groupedQueriesPacked, groupedQueriesDrawn, multiHeads]
     write folder "varlen" "exact" (fun id th c => return Json.varlen id th c (← c.run)) 3000
       [varlens, varlensSliced, varlensDrawn]
     write folder "paged" "exact" (fun id th c => return Json.paged id th c (← c.run)) 4000 [pageds]

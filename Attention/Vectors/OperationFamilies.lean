@@ -14,14 +14,14 @@ namespace Attention.Vectors
 /-- Random rows of Q or K for each head. -/
 def headRows (heads m n : Nat) : Gen (List (List (List Int))) := draws (intRows 1 m n) heads
 
-/-- Grouped-query attention with the heads of K and V shared by `group` query heads. -/
-def groupedCases (packed : Bool) (shapes : List (Nat × Nat × Nat × Nat × MaskKind)) :
+/-- Attention with the heads of K and V shared by `group` query heads. -/
+def groupedCases (algorithm : HeadsAlgorithm) (shapes : List (Nat × Nat × Nat × Nat × MaskKind)) :
     Gen (List HeadsCase) :=
   each shapes fun (num_kv_heads, group, q_len, kv_len, mask) => do
     let num_heads := num_kv_heads * group
     return { reason := s!"{num_heads} query heads, {num_kv_heads} heads of keys and values, \
                q_len {q_len}, kv_len {kv_len}"
-             num_kv_heads, group, q_len, kv_len, head_dim := 3, value_dim := 2, mask, packed
+             num_kv_heads, group, q_len, kv_len, head_dim := 3, value_dim := 2, mask, algorithm
              q := ← headRows num_heads q_len 3, k := ← headRows num_kv_heads kv_len 3
              v := ← draws (valueRows kv_len 2) num_kv_heads }
 
@@ -31,7 +31,7 @@ def groupedQueries : Family HeadsCase where
   about := "Query head h uses head h / group of the keys and values: with h % num_kv_heads, or \
     with the heads of K and V exchanged, it shows."
   theoremId := "gqa-repeat"
-  cases := groupedCases false
+  cases := groupedCases .grouped
     [(1, 1, 3, 5, .none), (2, 1, 2, 6, .none), (1, 2, 3, 4, .none), (2, 2, 3, 5, .none),
      (3, 2, 1, 17, .none), (2, 3, 2, 9, .causal), (4, 2, 1, 5, .none),
      (2, 4, 4, 7, .causalBottomRight), (1, 8, 1, 18, .none), (3, 3, 2, 4, .none),
@@ -43,11 +43,23 @@ def groupedQueriesPacked : Family HeadsCase where
   about := "The queries of all heads that share keys and values as one matrix, as decoding packs \
     them: masks go by the query's own position, and rows return to their heads."
   theoremId := "gqa-packed"
-  cases := groupedCases true
+  cases := groupedCases .packed
     [(1, 1, 3, 5, .none), (1, 4, 1, 9, .none), (2, 2, 2, 5, .causal), (2, 4, 1, 17, .none),
      (1, 2, 5, 5, .causal), (3, 2, 3, 7, .causalBottomRight), (2, 3, 4, 6, .causal),
      (1, 8, 2, 18, .causalBottomRight), (2, 8, 1, 4, .none),
      (1, 3, 6, 20, .window .bottomRight (some 2) (some 0)), (4, 2, 2, 3, .causal)]
+
+/-- Heads with keys and values of their own. -/
+def multiHeads : Family HeadsCase where
+  name := "multi-head"
+  about := "One attention for each head, over its own keys and values: heads that are exchanged, \
+    or that share keys or values, show."
+  theoremId := "gqa-repeat"
+  cases := groupedCases .multiHead
+    [(1, 1, 4, 6, .none), (2, 1, 1, 5, .none), (2, 1, 3, 17, .none), (3, 1, 5, 5, .causal),
+     (4, 1, 2, 7, .causalBottomRight), (5, 1, 1, 4, .none), (8, 1, 2, 3, .none),
+     (2, 1, 17, 4, .none), (3, 1, 6, 9, .window .bottomRight (some 1) (some 0)),
+     (2, 1, 4, 18, maskWhere 4 18 fun i j => i != 1 && (i + j) % 3 != 0)]
 
 /-- Packed sequences with given lengths. -/
 def varlenCases (sliced : Bool) (batches : List (List Nat × List Nat × MaskKind)) :

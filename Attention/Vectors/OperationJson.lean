@@ -23,9 +23,9 @@ def matrices (blocks : List (List (List Rat))) : String :=
 /-- Natural numbers as an array. -/
 def nats (xs : List Nat) : String := array (xs.map toString)
 
-/-- A case of grouped-query attention. -/
+/-- A case of attention with several heads. -/
 def groupedQuery (id theoremId : String) (c : HeadsCase) (heads : List (List RowResult)) : String :=
-  vector id c.leanName theoremId c.reason [
+  vector id c.algorithm.leanName theoremId c.reason [
     ("num_heads", toString (c.num_kv_heads * c.group)),
     ("num_kv_heads", toString c.num_kv_heads), ("q_len", toString c.q_len),
     ("kv_len", toString c.kv_len), ("head_dim", toString c.head_dim),

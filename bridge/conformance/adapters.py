@@ -143,12 +143,13 @@ class PyimplReference(_Builtin):
 
 
 class PyimplState(_Builtin):
-    """`pyimpl.state`: the first half of the keys online in blocks of 3, after one single step; the
-    second half as states of single blocks, merged; then both merged. Float32 inside (float64 for
-    float64)."""
+    """`pyimpl.state`: the first half of the keys online in blocks of 3, from the sink if there is
+    one, after one single step; the second half as states of single blocks, merged; then both
+    merged. Float32 inside (float64 for float64)."""
 
     name = "pyimpl-state"
     source = "pyimpl.state"
+    takes = frozenset({"sink"})
 
     def __init__(self, module: ModuleType | None = None) -> None:
         self.module = module or importlib.import_module(self.source)
@@ -171,6 +172,8 @@ class PyimplState(_Builtin):
 
         left = state.empty(tuple(q.shape[:-1]), v.shape[-1], dtype=wide, device=q.device)
         right = left
+        if batch.sink is not None:
+            left = state.sink_state(torch.full_like(left.m, batch.sink), v.shape[-1])
         left = state.step(left, scores[..., 0], v[..., 0, :])
         left = state.online(left, [block(n, min(n + 3, half)) for n in range(1, half, 3)])
         for n in range(half, kv_len, 3):
@@ -188,9 +191,10 @@ class PyimplState(_Builtin):
             raise TypeError(f"pyimpl.state has nothing for {vector.operation}")
         wide = torch.float64 if dtype == "float64" else torch.float32
 
-        def evaluated(tree: Tree) -> Any:
+        def states(tree: Tree) -> Any:
+            """The tree with the state of its block at each leaf."""
             if not isinstance(tree, int):
-                return self.module.merge(evaluated(tree[0]), evaluated(tree[1]))
+                return states(tree[0]), states(tree[1])
             block = vector.blocks[tree]
             if not block:
                 nothing = {"dtype": wide, "device": torch.device(device)}
@@ -202,7 +206,7 @@ class PyimplState(_Builtin):
                 torch.from_numpy(values).to(wide).to(device)[None, None],
             )
 
-        return [self._finished(evaluated(vector.tree), DTYPES[dtype])]
+        return [self._finished(self.module.merge_tree(states(vector.tree)), DTYPES[dtype])]
 
 
 class PyimplTiled(_Public, _Builtin):

@@ -225,6 +225,14 @@ STATE_FAULTS: tuple[Fault, ...] = (
         "l = state.l + p.sum(dim=-1)",
         promising=_MOVES,
     ),
+    Fault(
+        "sink-state-without-weight",
+        "the state of a sink begins with the denominator 0, as the empty one does",
+        "state.py",
+        "return State(sinks, torch.ones_like(sinks), o)",
+        "return State(sinks, torch.zeros_like(sinks), o)",
+        promising=("sink-online", "sink-tiles"),
+    ),
 )
 
 TILED_FAULTS: tuple[Fault, ...] = (

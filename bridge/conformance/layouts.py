@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 import pyimpl
 from bridge.conformance.batch import Outputs, array
@@ -100,24 +101,24 @@ class Layouts:
         return [Outputs(out[b : b + 1], lse[b : b + 1]) for b in range(len(vector.q))]
 
     def cascade(self, vector: CascadeVector) -> list[Outputs]:
-        """One pass over the prefix for the queries of all requests, one over each suffix, and
-        `merge_states`; the parts in float32 or wider, so that the output is rounded once."""
-        wide = Layouts(self.backend, self.wide, self.device)
-        q = wide.matrix(vector.q)
-        shared, shared_lse = wide.attention(
-            q[None, None], *wide.keys(vector, vector.prefix_k, vector.prefix_v), vector
-        )
-        found = []
-        for b, (k, v) in enumerate(zip(vector.suffix_k, vector.suffix_v, strict=True)):
-            own, own_lse = wide.attention(
-                q[None, None, b : b + 1], *wide.keys(vector, k, v), vector
+        """The suffixes padded to one length with NaN, which must have no influence."""
+        lens = torch.tensor([len(k) for k in vector.suffix_k], device=self.device)
+        k, v = (
+            pad_sequence(
+                [self.matrix(rows, columns) for rows in suffixes], True, math.nan
+            )[:, None]
+            for suffixes, columns in (
+                (vector.suffix_k, vector.head_dim), (vector.suffix_v, vector.value_dim)
             )
-            out, lse = pyimpl.merge_states(
-                torch.stack([shared[:, :, b : b + 1], own]),
-                torch.stack([shared_lse[:, :, b : b + 1], own_lse]),
-            )
-            found.append(Outputs(out.to(self.dtype), lse))
-        return found
+        )  # fmt: skip
+        out, lse = pyimpl.attention_cascade(
+            self.matrix(vector.q)[:, None, None],
+            self.matrix(vector.prefix_k, vector.head_dim)[None],
+            self.matrix(vector.prefix_v, vector.value_dim)[None],
+            k, v, suffix_lens=lens,
+            scale=_natural(vector), return_lse=True, backend=self.backend,
+        )  # fmt: skip
+        return [Outputs(out[b : b + 1], lse[b : b + 1]) for b in range(len(vector.q))]
 
     def combine(self, vector: CombineVector) -> list[Outputs]:
         outs = self.matrix(tuple(part.output for part in vector.parts))[:, None, None, None]
@@ -135,16 +136,11 @@ class Layouts:
         )  # fmt: skip
         return out, lse
 
-    def matrix(self, rows: Matrix) -> Tensor:
-        return torch.from_numpy(array(rows)).to(self.dtype).to(self.device)
+    def matrix(self, rows: Matrix, columns: int | None = None) -> Tensor:
+        return torch.from_numpy(array(rows, columns)).to(self.dtype).to(self.device)
 
     def heads(self, matrices: tuple[Matrix, ...]) -> Tensor:
         return torch.stack([self.matrix(rows) for rows in matrices])[None]
-
-    def keys(self, vector: LaidOutVector, k: Matrix, v: Matrix) -> tuple[Tensor, Tensor]:
-        """Keys and values of one sequence, which may have none."""
-        k_rows = self.matrix(k).reshape(len(k), vector.head_dim)
-        return k_rows[None, None], self.matrix(v).reshape(len(v), vector.value_dim)[None, None]
 
     def mask(self, mask: Mask, q_len: int, kv_len: int) -> Tensor | None:
         if mask.kind == "none":

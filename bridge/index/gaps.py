@@ -1,4 +1,4 @@
-"""Operations of the Spec that lack vectors, Python or a theorem.
+"""Operations of the Spec that lack vectors, Python or a theorem: there must be none.
 
 The rule. An *operation* is a definition in `Attention.Spec` that computes values: it yields entries
 of R, alone or in a `Vec`, `Matrix`, `State`, `Partial`, or lists and vectors of these. What yields

@@ -57,7 +57,8 @@ def summary(console: Console, found: Collected) -> None:
         soft_wrap=True,
     )
     for gap in found.gaps:
-        console.print(f"{gap.name} lacks {' and '.join(gap.lacks)}", soft_wrap=True)
+        message = f"{gap.name} lacks {' and '.join(gap.lacks)}"
+        console.print(message, style="red", highlight=False, soft_wrap=True)
 
 
 def listing(console: Console, entries: Iterable[Entry]) -> None:

@@ -20,7 +20,8 @@ _WIDTH = 100
 @dataclass(frozen=True)
 class Call:
     """How the definition is computed by `pyimpl`: a template of `check`, in words, and the imports
-    it needs; names are those that it takes from `generated_checks`."""
+    it needs, from the standard library, from torch, and of this project; names are those that it
+    takes from `generated_checks`."""
 
     template: str
     through: str
@@ -28,7 +29,7 @@ class Call:
     standard: tuple[str, ...] = ()
     own: tuple[str, ...] = ("import pyimpl",)
     with_dtype: bool = True
-    tensor_type: bool = False
+    torch: tuple[str, ...] = ()
 
     def imports(self) -> list[str]:
         """The lines, in the order that the linter wants."""
@@ -38,14 +39,23 @@ class Call:
         if self.with_dtype:
             blocks[1].append("import torch")
         blocks[1].append(f"from generated_checks import {', '.join(names)}")
-        if self.tensor_type:
-            blocks[1].append("from torch import Tensor")
+        blocks[1] += self.torch
         return "\n\n".join("\n".join(block) for block in blocks if block).split("\n")
 
 
 _ATTENTION = ("judge", "scale_of", "tensor")
 PLAIN = Call("attention", "`pyimpl.attention`", (*_ATTENTION, "options"))
-_SPLITS = "`pyimpl.attention` and `pyimpl.merge_states`"
+_STATE = ("from pyimpl import state",)
+_TENSOR = "from torch import Tensor"
+CACHE = Call(
+    "cache",
+    "`pyimpl.cache`",
+    ("judge_states", "tensor"),
+    ("import math",),
+    ("from bridge.vectors.operations import Edit, Key", "from pyimpl import cache, state"),
+    torch=(_TENSOR,),
+)
+SINK = Call("sink", "`pyimpl.state`", (*_ATTENTION, "visible"), own=_STATE)
 GROUPED = Call("grouped", "`pyimpl.attention` with `enable_gqa`", (*_ATTENTION, "visible"))
 VARLEN = Call(
     "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
@@ -57,9 +67,15 @@ CALLS: Mapping[str, Call] = {
     "attentionSink": PLAIN,
     "flash": PLAIN,
     "flashSchedule": PLAIN,
+    "flashSink": PLAIN,
     "flashWindow": PLAIN,
-    "splitKV": Call("split", _SPLITS, (*_ATTENTION, "visible")),
-    "ring": Call("ring", _SPLITS, (*_ATTENTION, "visible")),
+    "safeSoftmax": PLAIN,
+    "splitKV": Call(
+        "split", "`pyimpl.attention` and `pyimpl.merge_states`", (*_ATTENTION, "visible")
+    ),
+    "ring": Call("ring", "`pyimpl.ring_attention`", _ATTENTION, torch=(_TENSOR,)),
+    "onlineSink": SINK,
+    "multiHead": GROUPED,
     "groupedQuery": GROUPED,
     "groupedQueryPacked": GROUPED,
     "attentionVarlen": VARLEN,
@@ -67,19 +83,23 @@ CALLS: Mapping[str, Call] = {
     "attendPaged": Call("paged", "`pyimpl.attention_decode`", _ATTENTION),
     "cascade": Call(
         "cascade",
-        _SPLITS,
+        "`pyimpl.attention_cascade`",
         _ATTENTION,
-        ("from typing import Any",),
-        ("import pyimpl", "from bridge.vectors.model import Matrix"),
-        tensor_type=True,
+        own=("import pyimpl", "from bridge.vectors.model import Matrix"),
+        torch=(_TENSOR, "from torch.nn.utils.rnn import pad_sequence"),
     ),
     "combine": Call("combine", "`pyimpl.merge_states`", ("judge", "tensor"), ("import math",)),
+    "Online.edit": CACHE,
+    "Online.slide": CACHE,
+    "Online.stepBlockDivided": Call(
+        "divided", "`pyimpl.state`", (*_ATTENTION, "visible"), own=_STATE
+    ),
     "Online.merge": Call(
         "merge",
         "`pyimpl.state`",
         ("judge", "tensor"),
         ("import math",),
-        ("from bridge.vectors.operations import MergeVector, Tree", "from pyimpl import state"),
+        ("from bridge.vectors.operations import MergeVector, Tree", *_STATE),
     ),
     "visitedTiles": Call(
         "tile_bounds",
@@ -89,8 +109,6 @@ CALLS: Mapping[str, Call] = {
         with_dtype=False,
     ),
 }
-# Nothing in `pyimpl` computes these: its caches are kept by their users.
-NOT_IMPLEMENTED = frozenset({"Online.edit", "Online.slide"})
 
 
 @dataclass(frozen=True)
@@ -150,8 +168,6 @@ def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
         by_definition.setdefault(_definition(family), []).append(family)
     found = {}
     for definition, made in by_definition.items():
-        if definition in NOT_IMPLEMENTED:
-            continue
         call = CALLS[definition]
         found[f"{FOLDER}/test_{snake(definition)}.py"] = render(
             "test_module.py.jinja",

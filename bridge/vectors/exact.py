@@ -31,6 +31,8 @@ from bridge.vectors.operations import (
 
 # A weight 2^score has so many digits: a larger score is a mistake.
 _LARGEST_SCORE = 1 << 20
+# The place of a sink among the scores: no key's.
+_SINK = -1
 _DIGITS = 70
 # What rounding to 70 digits can have done to a result of moderate size.
 _ROUNDED = Decimal("1e-60")
@@ -52,16 +54,14 @@ def attention_row(vector: AttentionVector, i: int) -> Row:
     Raises ValueError where a score is not an integer: 2^s would be irrational.
     """
     keys = visible_keys(vector, i)
-    if not keys:
+    if not keys and vector.sink is None:
         return Row(None, 0, 1, (0,) * vector.value_dim)
     scores: dict[int, int] = {}
+    if vector.sink is not None:
+        scores[_SINK] = _integer(Fraction(vector.sink), f"{vector.id}: the sink")
     for j in keys:
         score = Fraction((vector.scale or 0) * product(vector, i, j))
-        if score.denominator != 1:
-            raise ValueError(f"{vector.id}: the score of query {i} and key {j} is not an integer.")
-        if abs(score) > _LARGEST_SCORE:
-            raise ValueError(f"{vector.id}: the score of query {i} and key {j} is beyond any use.")
-        scores[j] = score.numerator
+        scores[j] = _integer(score, f"{vector.id}: the score of query {i} and key {j}")
     # Integer weights: every weight times one power of two, which cancels.
     lowest, largest = min(scores.values()), max(scores.values())
     weights = {j: 1 << (s - lowest) for j, s in scores.items()}
@@ -77,6 +77,15 @@ def attention_row(vector: AttentionVector, i: int) -> Row:
         bottom,
         tuple(x.numerator * (bottom // x.denominator) for x in outputs),
     )
+
+
+def _integer(score: Fraction, what: str) -> int:
+    """A score of the exact model. Raises ValueError for what is none."""
+    if score.denominator != 1:
+        raise ValueError(f"{what} is not an integer.")
+    if abs(score) > _LARGEST_SCORE:
+        raise ValueError(f"{what} is beyond any use.")
+    return score.numerator
 
 
 def attention(vector: AttentionVector) -> tuple[Row, ...]:

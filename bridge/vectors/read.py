@@ -71,7 +71,7 @@ def attention(fields: Fields) -> AttentionVector:
         softcap=_softcap(fields),
         alibi=_alibi(fields, q_len, kv_len),
         bias=_bias(fields, q_len, kv_len),
-        sink=_natural_number(fields, "sink"),
+        sink=_sink(fields),
     )
     fields.plausible(vector, [f"expected[{i}]" for i in range(q_len)])
     return vector
@@ -89,6 +89,16 @@ def _natural_number(fields: Fields, field: str) -> Exact | None:
         if field == "alibi"
         else fields.bf16(data, field)
     )
+
+
+def _sink(fields: Fields) -> Exact | None:
+    """The sink; in the exact model 0 alone, which stays 0 whatever the base of the exponential."""
+    if fields.model == "exact" and "sink" in fields.entry:
+        sink = fields.bf16(fields.entry["sink"], "sink")
+        if sink != 0:
+            raise fields.fail("sink", f"is {sink}, but the exact model can hold no sink but 0")
+        return sink
+    return _natural_number(fields, "sink")
 
 
 def _softcap(fields: Fields) -> Exact | None:

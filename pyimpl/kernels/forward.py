@@ -63,6 +63,7 @@ def kv_head_of(head, group):
 @implements("Attention.Spec.flashSink")
 @implements("Attention.Spec.flashWindow")
 @implements("Attention.Spec.groupedQuery")
+@implements("Attention.Spec.attentionPadded")
 @triton.jit(do_not_specialize=["q_len", "kv_len", "left", "right", "shift"])
 def _forward_kernel(
     query_ptr, key_ptr, value_ptr, mask_ptr, bias_ptr, slopes_ptr, sinks_ptr, out_ptr, lse_ptr,

@@ -18,10 +18,12 @@ from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.judge import describe_failure
 from bridge.conformance.run import run
+from bridge.conformance.states import wrong_states
 from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
-from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.operations import CacheVector, ComesToAttention
 from bridge.vectors.read import READERS
+from pyimpl.state import State
 
 # Every input is exact in both; coarser dtypes hide more.
 dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["f32", "f64"])
@@ -113,3 +115,10 @@ def judge(vector: Vector, dtype: torch.dtype, *results: tuple[Tensor, Tensor]) -
     assert result["status"] == "passed", (
         f"{describe_failure(result)}. It is there for: {vector.reason}"
     )
+
+
+def judge_states(vector: CacheVector, dtype: torch.dtype, states: list[State]) -> None:
+    """Every number of the states, of one query each, as near to the exact one as it must be."""
+    computed = [(float(s.m[0]), float(s.l[0]), s.o[0].tolist()) for s in states]
+    wrong = list(wrong_states(vector, computed, torch.finfo(dtype).eps / 2))
+    assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"

@@ -1,4 +1,4 @@
-"""`Attention.Spec.cascade` on its vectors, through `pyimpl.attention` and `pyimpl.merge_states`.
+"""`Attention.Spec.cascade` on its vectors, through `pyimpl.attention_cascade`.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
 bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
@@ -7,38 +7,37 @@ docs/theorems.md, and what a wrong kernel shows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from generated_checks import dtypes, judge, scale_of, tensor, vector_of, vectors
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 import pyimpl
 from bridge.vectors.model import Matrix
 
 
 def check(vector_id: str, dtype: torch.dtype) -> None:
-    """One pass over the prefix for all queries, one over each suffix, and the two merged."""
     vector = vector_of(vector_id)
-    query = tensor(vector.q, dtype)[None, None]
-    out, lse = attend(vector, query, vector.prefix_k, vector.prefix_v)
-    results = []
-    for b, (k, v) in enumerate(zip(vector.suffix_k, vector.suffix_v, strict=True)):
-        own_out, own_lse = attend(vector, query[:, :, b : b + 1], k, v)
-        outs = torch.stack([out[:, :, b : b + 1], own_out])
-        results.append(pyimpl.merge_states(outs, torch.stack([lse[:, :, b : b + 1], own_lse])))
-    judge(vector, dtype, *results)
-
-
-def attend(vector: Any, query: Tensor, k: Matrix, v: Matrix) -> tuple[Tensor, Tensor]:
-    return pyimpl.attention(
-        query,
-        tensor(k, query.dtype, vector.head_dim)[None, None],
-        tensor(v, query.dtype, vector.value_dim)[None, None],
+    lens = torch.tensor([len(k) for k in vector.suffix_k])
+    out, lse = pyimpl.attention_cascade(
+        tensor(vector.q, dtype)[:, None, None],
+        tensor(vector.prefix_k, dtype, vector.head_dim)[None],
+        tensor(vector.prefix_v, dtype, vector.value_dim)[None],
+        padded(vector.suffix_k, dtype, vector.head_dim),
+        padded(vector.suffix_v, dtype, vector.value_dim),
+        suffix_lens=lens,
         scale=scale_of(vector),
         return_lse=True,
         backend="tiled",
     )
+    requests = [slice(b, b + 1) for b in range(len(vector.q))]
+    judge(vector, dtype, *((out[b], lse[b]) for b in requests))
+
+
+def padded(suffixes: tuple[Matrix, ...], dtype: torch.dtype, columns: int) -> Tensor:
+    """The suffixes in one tensor, `[batch, 1, max_len, columns]`; NaN beyond the end of each."""
+    rows = [tensor(suffix, dtype, columns) for suffix in suffixes]
+    return pad_sequence(rows, batch_first=True, padding_value=torch.nan)[:, None]
 
 
 @vectors("cascade", 11)

@@ -18,15 +18,14 @@ from pyimpl import state
 
 def check(vector_id: str, dtype: torch.dtype) -> None:
     vector = vector_of(vector_id)
-    merged = evaluated(vector, vector.tree, dtype)
+    merged = state.merge_tree(states(vector, vector.tree, dtype))
     judge(vector, dtype, (state.finish(merged), state.log_sum_exp(merged)))
 
 
-def evaluated(vector: MergeVector, tree: Tree, dtype: torch.dtype) -> state.State:
-    """The states of the blocks, merged as the tree says; scores are in base 2."""
+def states(vector: MergeVector, tree: Tree, dtype: torch.dtype) -> state.MergeTree:
+    """The tree with the state of its block at each leaf; scores are in base 2."""
     if not isinstance(tree, int):
-        left, right = (evaluated(vector, part, dtype) for part in tree)
-        return state.merge(left, right)
+        return states(vector, tree[0], dtype), states(vector, tree[1], dtype)
     block = vector.blocks[tree]
     if not block:
         return state.empty((1, 1, 1), vector.value_dim, dtype=dtype, device=torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""`Attention.Spec.ring` on its vectors, through `pyimpl.attention` and `pyimpl.merge_states`.
+"""`Attention.Spec.ring` on its vectors, through `pyimpl.ring_attention`.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
 bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
@@ -8,30 +8,33 @@ docs/theorems.md, and what a wrong kernel shows.
 from __future__ import annotations
 
 import torch
-from generated_checks import dtypes, judge, scale_of, tensor, vector_of, vectors, visible
+from generated_checks import dtypes, judge, scale_of, tensor, vector_of, vectors
+from torch import Tensor
 
 import pyimpl
 
 
 def check(vector_id: str, dtype: torch.dtype) -> None:
-    """The keys in four devices, striped: attention over each, and the parts merged."""
+    """Four devices, queries and keys striped."""
     vector = vector_of(vector_id)
-    query = tensor(vector.q, dtype)[None, None]
-    parts = [range(device, vector.kv_len, 4) for device in range(4)]
-    results = [
-        pyimpl.attention(
-            query,
-            tensor(vector.k, dtype)[None, None, part],
-            tensor(vector.v, dtype)[None, None, part],
-            scale=scale_of(vector),
-            attn_mask=visible(vector)[:, part],
-            return_lse=True,
-            backend="tiled",
-        )
-        for part in map(list, parts)
-    ]
-    outs, lses = zip(*results, strict=True)
-    judge(vector, dtype, pyimpl.merge_states(torch.stack(outs), torch.stack(lses)))
+    rows, cols = shards(vector.q_len), shards(vector.kv_len)
+    outs, lses = pyimpl.ring_attention(
+        [tensor(vector.q, dtype)[None, None, part] for part in rows],
+        [tensor(vector.k, dtype)[None, None, part] for part in cols],
+        [tensor(vector.v, dtype)[None, None, part] for part in cols],
+        is_causal=vector.mask.kind == "causal",
+        query_positions=rows,
+        key_positions=cols,
+        scale=scale_of(vector),
+        return_lse=True,
+    )
+    order = torch.cat(rows).argsort()
+    judge(vector, dtype, (torch.cat(outs, 2)[:, :, order], torch.cat(lses, 2)[:, :, order]))
+
+
+def shards(length: int) -> list[Tensor]:
+    """The positions of each of four devices."""
+    return [torch.arange(device, length, 4) for device in range(4)]
 
 
 @vectors("ring", 13)

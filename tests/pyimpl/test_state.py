@@ -6,6 +6,9 @@ the attention that the states finish to, with scores given as products of one-el
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 import torch
 from attention_checks import judge
 from hypothesis import given, settings
@@ -14,13 +17,16 @@ from torch import Tensor
 
 from bridge.conformance.profile import Profile
 from pyimpl.state import (
+    MergeTree,
     State,
     empty,
     finish,
     log_sum_exp,
     merge,
+    merge_tree,
     of_block,
     online,
+    sink_state,
     step,
     step_block,
     step_block_divided,
@@ -125,6 +131,34 @@ def test_merge_associative(a: list[Key], b: list[Key], c: list[Key]) -> None:
     assert torch.equal(first.m, last.m)
     check(first, a + b + c)
     check(last, a + b + c)
+
+
+@given(st.lists(key_lists, min_size=1, max_size=5), st.randoms(use_true_random=False))
+def test_any_tree_of_merges(blocks: list[list[Key]], random: Any) -> None:
+    trees: list[MergeTree] = [state_of(block) for block in blocks]
+    while len(trees) > 1:
+        at = random.randrange(len(trees) - 1)
+        trees[at : at + 2] = [(trees[at], trees[at + 1])]
+    check(merge_tree(trees[0]), [key for block in blocks for key in block])
+
+
+def test_a_tree_is_of_states_and_pairs() -> None:
+    one = state_of([(1.0, [2, 3])])
+    assert merge_tree(one) is one
+    for wrong, said in (
+        ([one, one], r"not \[State"),
+        ((one, (one,)), r"not \(State"),
+        (1, "not 1"),
+    ):
+        with pytest.raises(TypeError, match=f"tree must be a State or a pair of trees, {said}"):
+            merge_tree(wrong)  # type: ignore[arg-type]
+
+
+@given(st.lists(nonempty, max_size=4), st.integers(-400, 400))
+def test_online_from_a_sink(blocks: list[list[Key]], sink: int) -> None:
+    start = sink_state(torch.tensor([sink / 8], dtype=torch.float64), 2)
+    some: list[Key] = [key for block in blocks for key in block]
+    check(online(start, map(tensors, blocks)), [(sink / 8, [0, 0]), *some])
 
 
 @given(nonempty, st.integers(-4000, 4000))

@@ -27,11 +27,18 @@ def run(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Any:
     return command
 
 
-def test_the_summary_names_the_gaps(run: Any) -> None:
+def test_the_summary_names_the_gaps_and_fails(run: Any) -> None:
     result = run()
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "Attention.Spec.total lacks vectors and Python and theorem" in result.output
     assert "Note: there is no trace." in result.output
+
+
+def test_without_gaps_it_ends_well(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaps, "gaps", lambda index: (["Attention.Spec.total"], []))
+    result = run()
+    assert result.exit_code == 0
+    assert "lacks vectors" not in result.output
 
 
 def test_one_declaration_and_a_module(run: Any) -> None:
@@ -43,7 +50,7 @@ def test_one_declaration_and_a_module(run: Any) -> None:
 
 
 def test_json_and_graph(run: Any, tmp_path: Path) -> None:
-    result = run("--json", str(tmp_path / "a.json"), "--graph", str(tmp_path / "a.svg"))
+    result = run("step", "--json", str(tmp_path / "a.json"), "--graph", str(tmp_path / "a.svg"))
     assert result.exit_code == 0
     written = json.loads((tmp_path / "a.json").read_text("utf-8"))
     names = [one["name"] for one in written["declarations"]]
@@ -53,7 +60,7 @@ def test_json_and_graph(run: Any, tmp_path: Path) -> None:
 
 
 def test_a_mismatch_fails(run: Any) -> None:
-    result = run(problems=("A.f is stored, and the audit does not list it",))
+    result = run("step", problems=("A.f is stored, and the audit does not list it",))
     assert result.exit_code == 1
     assert "A.f is stored, and the audit does not list it" in result.output
 

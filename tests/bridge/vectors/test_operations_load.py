@@ -60,7 +60,7 @@ DAMAGE: dict[str, tuple[str, int, Callable[[Vector], None], str]] = {
     ),
     "a sink in the exact model": (
         "causal", 0, put("sink", "1"),
-        "field sink: is given, which the exact model cannot hold.",
+        "field sink: is 1, but the exact model can hold no sink but 0.",
     ),
     "a masked row beside a sink": (
         "sink", 0,

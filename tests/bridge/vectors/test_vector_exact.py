@@ -167,6 +167,16 @@ def test_a_bias_of_none_masks_and_a_sink_is_left() -> None:
     assert (outputs, lse) == ([0], 2)
 
 
+def test_a_sink_of_the_exact_model_by_hand() -> None:
+    # Weights 1 and 2, and 1 of the sink: (3 − 1)/4; the sink alone where no key is left.
+    (row,) = exact.attention(vector(sink=0))
+    assert (row.max, row.denominator, row.output) == (1, 2, (Fraction(1, 2),))
+    (row,) = exact.attention(vector(sink=0, mask=Mask("boolean", ((False, False),))))
+    assert (row.max, row.denominator, row.output) == (0, 1, (0,))
+    with pytest.raises(ValueError, match="hand-1: the sink is not an integer"):
+        exact.attention(vector(sink=Fraction(1, 2)))
+
+
 def test_tile_letters_by_hand() -> None:
     # Five queries and keys in tiles of two, causal: the last tile has one real query and key.
     bounds = TileBoundsVector(
@@ -249,7 +259,8 @@ def test_every_operation_of_the_spec_has_ten_vectors() -> None:
         "attention", "attentionSink", "flash", "flashWindow", "flashSchedule", "splitKV", "ring",
         "attentionPadded", "groupedQuery", "groupedQueryPacked", "attentionVarlen",
         "attentionSliced", "attendPaged", "cascade", "combine", "visitedTiles", "Online.merge",
-        "Online.edit", "Online.slide",
+        "Online.edit", "Online.slide", "Online.stepBlockDivided", "safeSoftmax", "onlineSink",
+        "flashSink", "multiHead",
     }  # fmt: skip
     assert counts.keys() == wanted
     assert min(counts.values()) >= 10

@@ -9,16 +9,27 @@ from itertools import pairwise
 from typing import Any
 
 from bridge.spec import attention as plain
-from bridge.spec import cache, combine, heads, masks, paged, ring, rows, score_mods, split_kv
+from bridge.spec import (
+    cache,
+    combine,
+    heads,
+    masks,
+    paged,
+    ring,
+    rows,
+    score_mods,
+    softmax,
+    split_kv,
+)
 from bridge.spec import flash as tile_loop
 from bridge.spec import online as states
+from bridge.spec import sink as sinks
 from bridge.spec.attention import Mask, ScoredValue, ScoreMod
 from bridge.spec.cascade import cascade
 from bridge.spec.core import EXACT, Arithmetic
 from bridge.spec.masks import Alignment
 from bridge.spec.padding import attention_padded
 from bridge.spec.schedule import TileKind, TileRange, flash_schedule
-from bridge.spec.sink import attention_sink
 from bridge.spec.tile_bounds import flash_window, visited_tiles, window_kind
 from bridge.spec.varlen import attention_sliced, attention_varlen
 from bridge.vectors import model, operations
@@ -192,7 +203,64 @@ def _padded(v: model.AttentionVector) -> Any:
 def _sink(v: model.AttentionVector) -> Any:
     scale, modify, *qkv = inputs(v)
     assert v.sink is not None
-    return attention_sink(scale, modify, number(v, v.sink), *qkv, **sizes(v))
+    return sinks.attention_sink(scale, modify, number(v, v.sink), *qkv, **sizes(v))
+
+
+def rows_of(v: model.AttentionVector) -> list[list[ScoredValue]]:
+    """The keys as each query sees them."""
+    cols = list(range(v.kv_len))
+    size = {"d": v.head_dim, "num": arithmetic(v)}
+    return [plain.scored(*inputs(v), i, cols, **size) for i in range(v.q_len)]
+
+
+def _safe_softmax(v: model.AttentionVector) -> Any:
+    """The values are unit vectors: the output is the row of weights."""
+    return [softmax.safe_softmax([key.score for key in row], num=EXACT) for row in rows_of(v)]
+
+
+def _divided(v: model.AttentionVector) -> Any:
+    """FlashAttention-1 over blocks of three keys."""
+    size = {"d": v.value_dim, "num": EXACT}
+    found = []
+    for row in rows_of(v):
+        state = states.empty(**size)
+        for block in tile_loop.tiles(3, row):
+            state = states.step_block_divided(state, block, **size)
+        found.append(state.o)
+    return found
+
+
+def _online_sink(v: model.AttentionVector) -> Any:
+    assert v.sink is not None
+    size = {"d": v.value_dim, "num": EXACT}
+    sink = score_number(v, v.sink)
+    blocks = [tile_loop.tiles(3, row) for row in rows_of(v)]
+    return [states.finish(sinks.online_sink(sink, b, **size), **size) for b in blocks]
+
+
+def _flash_sink(v: model.AttentionVector) -> Any:
+    scale, modify, *qkv = inputs(v)
+    assert v.sink is not None
+    return sinks.flash_sink(scale, modify, score_number(v, v.sink), *qkv, *BLOCKS, **sizes(v))
+
+
+def _multi_head(v: operations.GroupedQueryVector) -> Any:
+    assert v.num_heads == v.num_kv_heads
+    mask = plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len))
+    found = heads.multi_head(
+        score_number(v, v.scale),
+        lambda h, i, j, s: mask(i, j, s),
+        [matrix(v, q) for q in v.q],
+        [matrix(v, k) for k in v.k],
+        [values(v, x) for x in v.v],
+        q_len=v.q_len,
+        kv_len=v.kv_len,
+        d=v.head_dim,
+        d_v=v.value_dim,
+        num_heads=v.num_heads,
+        num=EXACT,
+    )
+    return [row for head in found for row in head]
 
 
 def _grouped(function: Callable[..., Any]) -> Callable[[operations.GroupedQueryVector], Any]:
@@ -350,10 +418,15 @@ CALLS: Mapping[str, Callable[[Any], Any]] = {
     "attentionPadded": _padded,
     "attentionSink": _sink,
     "flash": _flash,
+    "flashSink": _flash_sink,
     "flashSchedule": _flash_schedule,
     "flashWindow": _flash_window,
     "ring": _ring,
     "splitKV": _split_kv,
+    "safeSoftmax": _safe_softmax,
+    "Online.stepBlockDivided": _divided,
+    "onlineSink": _online_sink,
+    "multiHead": _multi_head,
     "groupedQuery": _grouped(heads.grouped_query),
     "groupedQueryPacked": _grouped(heads.grouped_query_packed),
     "attentionVarlen": _varlen(attention_varlen),

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import spec_calls
 
-from bridge.spec import attention as plain
 from bridge.spec import online as states
 from bridge.spec.core import EXACT
+from bridge.spec.sink import sink_state
 from bridge.vectors import model, operations
 from bridge.vectors.load import default_directory, load
 
@@ -67,13 +67,14 @@ def test_the_states_of_the_rows(family: model.Family) -> None:
     """Largest score and denominator, which no definition of a whole attention gives out."""
     for vector in family.vectors:
         assert isinstance(vector, model.AttentionVector)
-        size = spec_calls.sizes(vector)
-        del size["q_len"], size["kv_len"]
-        for i, row in enumerate(vector.expected):
+        size: dict[str, Any] = {"d": vector.value_dim, "num": EXACT}
+        rows = zip(vector.expected, spec_calls.rows_of(vector), strict=True)
+        for i, (row, keys) in enumerate(rows):
             assert isinstance(row, model.Row)
-            cols = list(range(vector.kv_len))
-            keys = plain.scored(*spec_calls.inputs(vector), i, cols, d=vector.head_dim, num=EXACT)
-            state = states.of_block(keys, d=vector.value_dim, num=EXACT)
+            state = states.of_block(keys, **size)
+            if vector.sink is not None:
+                sink = spec_calls.score_number(vector, vector.sink)
+                state = states.merge(sink_state(sink, **size), state, num=EXACT)
             assert (state.m, state.l) == (row.max, row.denominator), f"{vector.id}, row {i}"
 
 

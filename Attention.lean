@@ -1,9 +1,11 @@
 module
 
 public import Attention.Algebra.Block
+public import Attention.Algebra.Dual
 public import Attention.Algebra.Exponential
 public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
+public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
@@ -15,7 +17,9 @@ public import Attention.Model.LogSumExp
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
 public import Attention.Model.RootSound
+public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
+public import Attention.Proof.Backward
 public import Attention.Proof.Cache
 public import Attention.Proof.CacheEdits
 public import Attention.Proof.CacheInvariant
@@ -53,12 +57,14 @@ public import Attention.Proof.Softcap
 public import Attention.Proof.Softmax
 public import Attention.Proof.SplitKV
 public import Attention.Proof.Stability
+public import Attention.Proof.Tangent
 public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
 public import Attention.Proof.Tiles
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
+public import Attention.Spec.Backward
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
@@ -78,6 +84,7 @@ public import Attention.Spec.ScoreMods
 public import Attention.Spec.Sink
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
+public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Varlen
 public import Attention.Twins.Cache

@@ -20,6 +20,7 @@ public import Attention.Model.RootSound
 public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
 public import Attention.Proof.Backward
+public import Attention.Proof.BackwardRow
 public import Attention.Proof.Cache
 public import Attention.Proof.CacheEdits
 public import Attention.Proof.CacheInvariant
@@ -65,6 +66,7 @@ public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
+public import Attention.Spec.BackwardTiles
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine

@@ -21,6 +21,7 @@ public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
 public import Attention.Proof.Backward
 public import Attention.Proof.BackwardRow
+public import Attention.Proof.BackwardTiles
 public import Attention.Proof.Cache
 public import Attention.Proof.CacheEdits
 public import Attention.Proof.CacheInvariant
@@ -61,6 +62,7 @@ public import Attention.Proof.Stability
 public import Attention.Proof.Tangent
 public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
+public import Attention.Proof.TileSum
 public import Attention.Proof.Tiles
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible

@@ -55,6 +55,7 @@ public import Attention.Proof.ScheduleLoop
 public import Attention.Proof.ScoreMods
 public import Attention.Proof.Segments
 public import Attention.Proof.Sink
+public import Attention.Proof.Slopes
 public import Attention.Proof.Softcap
 public import Attention.Proof.Softmax
 public import Attention.Proof.SplitKV
@@ -86,6 +87,7 @@ public import Attention.Spec.Rows
 public import Attention.Spec.Schedule
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.Sink
+public import Attention.Spec.Slopes
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.Tangent

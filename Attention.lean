@@ -94,6 +94,7 @@ public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward
+public import Attention.Twins.BackwardTiles
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine

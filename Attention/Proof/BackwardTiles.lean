@@ -223,6 +223,20 @@ theorem backwardKeys_eq (hb : 0 < loop.block_outer) (hb' : 0 < loop.block_inner)
     · rw [probabilityAgain_masked (h := h.skip u t ht j hj i hi), zero_smul]
     · rw [probabilityAgain_visible (h := h.unmasked u t ht hk j hj i hi)]
 
+omit [OrderedField R] [Exponential S R] in
+/-- A loop over all tiles, each taken with mask code, is sound for every mask. -/
+theorem soundSchedule_all (mask : Mask q_len kv_len) (block_m : Nat) {block_n : Nat}
+    (hn : 0 < block_n) : SoundSchedule mask (fun _ => ⟨0, numTiles kv_len block_n⟩)
+      (fun _ _ => .masked) block_m block_n where
+  skip t u h i _ j hj := by
+    refine absurd hj (List.not_mem_nil.comp (Eq.mp (congrArg (j ∈ ·) (tile_eq_nil hn ?_))))
+    rw [List.length_finRange]
+    rcases h with h | h
+    · simp only [TileRange.contains, Bool.and_eq_false_iff, decide_eq_false_iff_not] at h
+      omega
+    · exact nomatch h
+  unmasked _ _ _ h := nomatch h
+
 /-- **flash-backward**: for all sizes, tile sizes of at least 1 (ragged last tiles included), masks,
 and score transformations with their slopes before the mask, and for any sound schedule of each of
 the two loops: from the output and the log-sum-exp that the forward pass has saved, the tile loops of

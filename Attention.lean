@@ -3,6 +3,7 @@ module
 public import Attention.Algebra.Block
 public import Attention.Algebra.Dual
 public import Attention.Algebra.Exponential
+public import Attention.Algebra.Magnitude
 public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
@@ -35,6 +36,7 @@ public import Attention.Proof.EnclosureCombine
 public import Attention.Proof.EnclosureLogSumExp
 public import Attention.Proof.EnclosureMods
 public import Attention.Proof.EnclosureSink
+public import Attention.Proof.ExpDerivative
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads
 public import Attention.Proof.Intervals
@@ -58,6 +60,7 @@ public import Attention.Proof.Sink
 public import Attention.Proof.Slopes
 public import Attention.Proof.Softcap
 public import Attention.Proof.Softmax
+public import Attention.Proof.SoftmaxDerivative
 public import Attention.Proof.SplitKV
 public import Attention.Proof.Stability
 public import Attention.Proof.Tangent

@@ -87,6 +87,68 @@ theorem moved_weight (hp : ∀ k ∈ ks, 0 ≤ p k) (hsum : sumOver p ks = 1) (h
   · grind
   · grind
 
+omit [NaturalExp R] in
+private theorem mean_algebra (p E h σ v γ : α → R) (t m μ : R) (k : α) :
+    p k * (E k * v k + (h k - t * σ k - (m - t * μ)) * v k + (h k - m + E k) * (t * γ k))
+      = p k * (E k + 1 + (h k - m)) * (v k + t * γ k) - p k * v k
+        - t * (p k * (σ k - μ) * v k + p k * γ k) := by
+  grind
+
+/-- A mean of values by moved weights, the values moving too, differs from the mean plus `t` times
+its derivative by what is of the second order: scores move by h, at most ε and up to `T` by t σ, and
+values by t γ. -/
+theorem moved_mean {σ v γ : α → R} {t τ T B G : R} (hp : ∀ k ∈ ks, 0 ≤ p k)
+    (hsum : sumOver p ks = 1) (hε : ε ≤ 1 / 2) (hh : ∀ k ∈ ks, AtMost ε (h k)) (h₀ : 0 ≤ ε)
+    (hσ : ∀ k ∈ ks, AtMost T (h k - t * σ k)) (hT : 0 ≤ T) (hv : ∀ k ∈ ks, AtMost B (v k))
+    (hB : 0 ≤ B) (hγ : ∀ k ∈ ks, AtMost G (γ k)) (hG : 0 ≤ G) (ht : AtMost τ t) :
+    AtMost (16 * (ε * ε) * B + (T + T) * B + (ε + ε + 16 * (ε * ε)) * (τ * G))
+      (sumOver (fun k => p k * (exp (h k) / sumOver (fun k => p k * exp (h k)) ks)
+          * (v k + t * γ k)) ks - sumOver (fun k => p k * v k) ks
+        - t * sumOver (fun k => p k * (σ k - sumOver (fun k => p k * σ k) ks) * v k + p k * γ k)
+          ks) := by
+  have hle : sumOver p ks ≤ 1 := by rw [hsum]; exact Std.le_refl _
+  let Z := sumOver (fun k => p k * exp (h k)) ks
+  let m := sumOver (fun k => p k * h k) ks
+  let μ := sumOver (fun k => p k * σ k) ks
+  let E := fun k => exp (h k) / Z - 1 - (h k - m)
+  have hE : ∀ k ∈ ks, AtMost (16 * (ε * ε)) (E k) := fun k hk => moved_weight hp hsum hε hh hk
+  have hm : AtMost ε m := AtMost.mean hp hle h₀ hh
+  have hμ : AtMost T (m - t * μ) := by
+    have e : m - t * μ = sumOver (fun k => p k * (h k - t * σ k)) ks := by
+      simp only [m, μ]
+      rw [← sumOver_mul_left, ← sumOver_sub]
+      exact sumOver_congr fun k _ => by grind
+    rw [e]
+    exact AtMost.mean hp hle hT hσ
+  have hterm : ∀ k ∈ ks, AtMost
+      (16 * (ε * ε) * B + (T + T) * B + (ε + ε + 16 * (ε * ε)) * (τ * G))
+      (E k * v k + (h k - t * σ k - (m - t * μ)) * v k + (h k - m + E k) * (t * γ k)) :=
+    fun k hk => (((hE k hk).mul (hv k hk)).add (((hσ k hk).sub hμ).mul (hv k hk))).add
+      ((((hh k hk).sub hm).add (hE k hk)).mul (ht.mul (hγ k hk)))
+  have hc : 0 ≤ 16 * (ε * ε) * B + (T + T) * B + (ε + ε + 16 * (ε * ε)) * (τ * G) := by
+    have e := OrderedRing.mul_nonneg (a := (16 : R)) (by grind) (mul_self_nonneg ε)
+    have hT := AtMost.zero hT
+    have hB := AtMost.zero hB
+    have h₀ := AtMost.zero h₀
+    exact ((((AtMost.zero e).mul hB).add ((hT.add hT).mul hB)).add
+      (((h₀.add h₀).add (AtMost.zero e)).mul (ht.mul (AtMost.zero hG)))).nonneg
+  have hall := AtMost.mean hp hle hc hterm
+  have e : sumOver (fun k => p k * (E k * v k + (h k - t * σ k - (m - t * μ)) * v k
+        + (h k - m + E k) * (t * γ k))) ks
+      = sumOver (fun k => p k * (exp (h k) / Z) * (v k + t * γ k)) ks
+        - sumOver (fun k => p k * v k) ks
+        - t * sumOver (fun k => p k * (σ k - μ) * v k + p k * γ k) ks := by
+    rw [← sumOver_mul_left t fun k => p k * (σ k - μ) * v k + p k * γ k, ← sumOver_sub,
+      ← sumOver_sub]
+    refine sumOver_congr fun k _ => ?_
+    rw [mean_algebra]
+    have hEk : E k + 1 + (h k - m) = exp (h k) / Z := by
+      simp only [E]
+      generalize (exp (h k) / Z : R) = x
+      grind
+    rw [hEk]
+  rwa [e] at hall
+
 end Moved
 
 end Attention.Proof

@@ -20,6 +20,7 @@ public import Attention.Model.QuotientSound
 public import Attention.Model.RootSound
 public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
+public import Attention.Proof.AttentionDerivative
 public import Attention.Proof.Backward
 public import Attention.Proof.BackwardRow
 public import Attention.Proof.BackwardTiles
@@ -31,6 +32,7 @@ public import Attention.Proof.Cascade
 public import Attention.Proof.CausalPrefix
 public import Attention.Proof.Combine
 public import Attention.Proof.CuSeqlens
+public import Attention.Proof.Derivative
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureCombine
 public import Attention.Proof.EnclosureLogSumExp

@@ -41,4 +41,9 @@ taken at what the first has made of the score. -/
     Matrix (Option (Dual R)) q_len kv_len :=
   Vec.ofFn fun i => Vec.ofFn fun j => B[i][j].map fun b => ⟨b, dB[i][j]⟩
 
+/-- The bias after time `t` at the rates `dB`; what is masked stays masked. -/
+@[expose] def biasMoved [Add R] [Mul R] (B : Matrix (Option R) q_len kv_len) (t : R)
+    (dB : Matrix R q_len kv_len) : Matrix (Option R) q_len kv_len :=
+  Vec.ofFn fun i => Vec.ofFn fun j => B[i][j].map (· + t * dB[i][j])
+
 end Attention.Spec

@@ -26,6 +26,11 @@ variable {R : Type u} {m n : Nat}
 @[expose] def Matrix.tangent (A : Matrix (Dual R) m n) : Matrix R m n :=
   Vec.ofFn fun i => Vec.ofFn fun j => A[i][j].der
 
+/-- The matrix `A` after time `t` at the rates `dA`: A + t · dA. -/
+@[expose] def Matrix.moved [Add R] [Mul R] (A : Matrix R m n) (t : R) (dA : Matrix R m n) :
+    Matrix R m n :=
+  Vec.ofFn fun i => Vec.ofFn fun j => A[i][j] + t * dA[i][j]
+
 /-- The inner product of two matrices, Σ Aᵢⱼ Bᵢⱼ. -/
 @[expose] def Matrix.inner [Add R] [Mul R] [OfNat R 0] (A B : Matrix R m n) : R :=
   sumOver (fun i : Fin m => Vec.dot A[i] B[i]) (List.finRange m)

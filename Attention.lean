@@ -1,9 +1,12 @@
 module
 
 public import Attention.Algebra.Block
+public import Attention.Algebra.Dual
 public import Attention.Algebra.Exponential
+public import Attention.Algebra.Magnitude
 public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
+public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
@@ -15,7 +18,12 @@ public import Attention.Model.LogSumExp
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
 public import Attention.Model.RootSound
+public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
+public import Attention.Proof.AttentionDerivative
+public import Attention.Proof.Backward
+public import Attention.Proof.BackwardRow
+public import Attention.Proof.BackwardTiles
 public import Attention.Proof.Cache
 public import Attention.Proof.CacheEdits
 public import Attention.Proof.CacheInvariant
@@ -24,11 +32,13 @@ public import Attention.Proof.Cascade
 public import Attention.Proof.CausalPrefix
 public import Attention.Proof.Combine
 public import Attention.Proof.CuSeqlens
+public import Attention.Proof.Derivative
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureCombine
 public import Attention.Proof.EnclosureLogSumExp
 public import Attention.Proof.EnclosureMods
 public import Attention.Proof.EnclosureSink
+public import Attention.Proof.ExpDerivative
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads
 public import Attention.Proof.Intervals
@@ -49,16 +59,22 @@ public import Attention.Proof.ScheduleLoop
 public import Attention.Proof.ScoreMods
 public import Attention.Proof.Segments
 public import Attention.Proof.Sink
+public import Attention.Proof.Slopes
 public import Attention.Proof.Softcap
 public import Attention.Proof.Softmax
+public import Attention.Proof.SoftmaxDerivative
 public import Attention.Proof.SplitKV
 public import Attention.Proof.Stability
+public import Attention.Proof.Tangent
 public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
+public import Attention.Proof.TileSum
 public import Attention.Proof.Tiles
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
+public import Attention.Spec.Backward
+public import Attention.Spec.BackwardTiles
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
@@ -76,10 +92,14 @@ public import Attention.Spec.Rows
 public import Attention.Spec.Schedule
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.Sink
+public import Attention.Spec.Slopes
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
+public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Varlen
+public import Attention.Twins.Backward
+public import Attention.Twins.BackwardTiles
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine

@@ -24,8 +24,8 @@ def identifier(name: str) -> str:
     plain = re.sub(r"[ₐ-ₜⱼ₀-₉]+", lambda m: "_" + unicodedata.normalize("NFKC", m.group()), plain)
     if not plain.isascii() or not plain.isidentifier():
         raise UntranslatableError(f"the variable {name} has no name in Python")
-    # One capital letter is a matrix; colTiles is col_tiles.
-    plain = snake(plain) if plain[0].islower() else plain
+    # One capital letter is a matrix, dQ its derivative; colTiles is col_tiles.
+    plain = snake(plain) if re.match("[a-z][a-z0-9]", plain) else plain
     return f"{plain}_" if plain in _TAKEN else plain
 
 

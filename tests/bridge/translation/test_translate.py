@@ -290,7 +290,7 @@ def test_terms_of_an_unknown_shape() -> None:
 @pytest.mark.parametrize(
     ("lean", "python"),
     [("α", "alpha"), ("pⱼ", "p_j"), ("s'", "s_"), ("colTiles", "col_tiles"), ("len", "len_"),
-     ("K", "K"), ("lambda", "lambda_")],
+     ("K", "K"), ("dQ", "dQ"), ("lambda", "lambda_")],
 )  # fmt: skip
 def test_names(lean: str, python: str) -> None:
     assert names.identifier(lean) == python

@@ -88,6 +88,9 @@ def attention_varlen(
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
+    check.check_no_gradients(
+        "attention_varlen", {**named, "alibi_slopes": alibi_slopes, "sinks": sinks}
+    )
     out, lse = _attention_varlen(
         query, key, value, cu_seqlens_q, cu_seqlens_k, causal_alignment, backend, *options.flat()
     )

@@ -10,7 +10,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from pyimpl import reference, reference_backward, tiled
+from pyimpl import reference, reference_backward, tiled, tiled_backward
 from pyimpl._arguments import compute_dtype, empty_output
 from pyimpl._gradients import Gradients, Wanted
 from pyimpl._scores import ScoreOptions
@@ -61,6 +61,10 @@ def backward(
     gradients, of any strides; the rest as for `forward`, which raises what this does.
     """
     backend = chosen(backend, query, value)
+    if backend != "reference":
+        return tiled_backward.flash_backward(
+            query, key, value, out, lse, grad_out, grad_lse, options, wanted
+        )
     # In float64 too what the forward pass returned was rounded: the reference computes it anew.
     out, lse = reference.attention(query, key, value, options)
     return reference_backward.attention_backward(

@@ -3,12 +3,13 @@ no scores."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import empty_output, mask_as_4d
+from pyimpl._arguments import empty_output
 from pyimpl._scores import ScoreOptions
 
 
@@ -80,15 +81,11 @@ def sink_gradient(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
     return -(weights * delta).sum(dim=(0, 2))
 
 
-def sum_to(gradient: Tensor, like: Tensor) -> Tensor:
-    """A gradient `[batch, heads, q_len, kv_len]` summed over the dimensions that `like`, a bias or
-    slopes, was broadcast over, in the shape of `like`."""
-    shape = mask_as_4d(like, *gradient.shape[2:]).shape[:2] + _last_two(like)
-    over = [i for i, (n, full) in enumerate(zip(shape, gradient.shape, strict=True)) if n != full]
+def sum_to(gradient: Tensor, shape: Sequence[int]) -> Tensor:
+    """A gradient `[batch, heads, q_len, kv_len]` by what a bias of this shape, of at most four
+    dimensions, was broadcast to: summed over what it was broadcast over, of this shape."""
+    sizes = (1,) * (4 - len(shape)) + tuple(shape)
+    over = [i for i, n in enumerate(sizes) if n != gradient.shape[i]]
     if over:
         gradient = gradient.sum(dim=over, keepdim=True)
-    return gradient.reshape(like.shape)
-
-
-def _last_two(bias: Tensor) -> torch.Size:
-    return torch.Size([1] * max(0, 2 - bias.dim())) + bias.shape[max(0, bias.dim() - 2) :]
+    return gradient.reshape(tuple(shape))

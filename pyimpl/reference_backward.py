@@ -96,7 +96,7 @@ def attention_backward(
     if wanted.slopes and options.alibi_slopes is not None:
         grad_slopes = alibi_gradient(grad_s, options.alibi_slopes, options.shift)
     if wanted.bias and options.bias is not None:
-        grad_bias = sum_to(grad_s, options.bias)
+        grad_bias = sum_to(grad_s, options.bias.shape)
     if wanted.sinks and options.sinks is not None:
         grad_sinks = sink_gradient(options.sinks, lse.double(), delta)
     grad_q = grad_q.view(batch, heads, q_len, head_dim)

@@ -17,7 +17,7 @@ from torch import Tensor
 from pyimpl import attention, attention_decode
 from pyimpl._arguments import compute_dtype
 
-BACKENDS = ["reference"]
+BACKENDS = ["tiled", "reference"]
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 GENERATOR = torch.Generator().manual_seed(0)
 

@@ -134,7 +134,7 @@ def attention_gradients(
         grad_out, grad_lse, query, key, value, out, lse, list(wanted_of(given)), ctx.backend,
         *options.flat(),
     )  # fmt: skip
-    return (q, k, v, None, *by_option(given, options, *others))
+    return (q, k, v, None, *by_option(given, *others))
 
 
 def wanted_of(needs: tuple[bool, ...]) -> Wanted:
@@ -148,7 +148,7 @@ def wanted_of(needs: tuple[bool, ...]) -> Wanted:
 
 
 def by_option(
-    needs: tuple[bool, ...], options: ScoreOptions, slopes: Tensor, bias: Tensor, sinks: Tensor
+    needs: tuple[bool, ...], slopes: Tensor, bias: Tensor, sinks: Tensor
 ) -> tuple[Tensor | None, ...]:
     """The gradients in the order of `ScoreOptions`, None where none is needed. A floating mask has
     that of the bias which it is."""

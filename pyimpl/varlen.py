@@ -24,6 +24,7 @@ from pyimpl._scores import (
     checked_numbers,
     checked_options,
 )
+from pyimpl.varlen_backward import setup_context, varlen_gradients
 
 
 def attention_varlen(
@@ -88,9 +89,6 @@ def attention_varlen(
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
-    check.check_no_gradients(
-        "attention_varlen", {**named, "alibi_slopes": alibi_slopes, "sinks": sinks}
-    )
     out, lse = _attention_varlen(
         query, key, value, cu_seqlens_q, cu_seqlens_k, causal_alignment, backend, *options.flat()
     )
@@ -134,6 +132,9 @@ def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, Te
     total_q, heads, _ = query.shape
     out = query.new_empty(total_q, heads, value.shape[-1])
     return out, query.new_empty(heads, total_q, dtype=compute_dtype(query.dtype))
+
+
+_attention_varlen.register_autograd(varlen_gradients, setup_context=setup_context)
 
 
 def _prefix_sums(name: str, given: Tensor, total: int, of: str) -> list[int]:

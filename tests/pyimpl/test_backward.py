@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from option_cases import OPTIONS, options_of
 from torch import Tensor
 
-from pyimpl import attention, attention_decode
+from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl._arguments import compute_dtype
 
 BACKENDS = ["tiled", "reference"]
@@ -119,19 +119,33 @@ def test_any_shape_and_options(
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["causal", "mask", "everything", "floating mask", "bnhd"])
 def test_opcheck(name: str, backend: str) -> None:
-    dtype = torch.float32
     function, tensors = function_of(CASES[name], backend)
-    tensors = tuple(x.detach().to(dtype).requires_grad_() for x in tensors)
+    tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
+    check_operators(function, tensors, "pyimpl.attention")
+
+
+def check_operators(function: Callable[..., Any], tensors: tuple[Tensor, ...], name: str) -> None:
+    """The operator of this name and that of its backward pass are all that runs, and PyTorch finds
+    nothing wrong with them."""
     taken: list[tuple[Any, ...]] = []
     with Recorded(taken):
         torch.autograd.grad([x.sum() for x in function(*tensors)], tensors)
-    assert [str(op) for op, _ in taken] == [
-        "pyimpl.attention.default", "pyimpl.attention_backward.default"
-    ]  # fmt: skip
+    assert [str(op) for op, _ in taken] == [f"{name}.default", f"{name}_backward.default"]
     for op, arguments in taken:
         if "backward" in str(op):
             arguments = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
         torch.library.opcheck(op, arguments, atol=1e-5, rtol=1e-5)
+
+
+def check_compiled(function: Callable[..., Any], tensors: tuple[Tensor, ...]) -> None:
+    """Compiled as one graph it has the same gradients."""
+    torch.compiler.reset()
+    one = torch.compile(function, fullgraph=True, backend="aot_eager")
+    outputs = [f(*tensors) for f in (function, one)]
+    grads = tuple(torch.randn(x.shape, generator=GENERATOR) for x in outputs[0])
+    expected, found = (torch.autograd.grad(o, tensors, grads) for o in outputs)
+    for one_found, other in zip(found, expected, strict=True):
+        assert torch.equal(one_found, other)
 
 
 class Recorded(torch.utils._python_dispatch.TorchDispatchMode):
@@ -152,13 +166,7 @@ class Recorded(torch.utils._python_dispatch.TorchDispatchMode):
 def test_forward_and_backward_compile(name: str, backend: str) -> None:
     function, tensors = function_of(CASES[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
-    torch.compiler.reset()
-    one = torch.compile(function, fullgraph=True, backend="aot_eager")
-    outputs = [f(*tensors) for f in (function, one)]
-    grads = tuple(torch.randn(x.shape, generator=GENERATOR) for x in outputs[0])
-    expected, found = (torch.autograd.grad(o, tensors, grads) for o in outputs)
-    for one_found, other in zip(found, expected, strict=True):
-        assert torch.equal(one_found, other)
+    check_compiled(function, tensors)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -206,6 +214,72 @@ def test_what_no_query_sees_has_no_influence(backend: str) -> None:
     assert bool((found[0][:, :, 2] == 0).all())
     for one in found[1:]:
         assert bool((one[:, :, [4, 8]] == 0).all())
+
+
+PACKED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "bottom-right": {"is_causal": True, "causal_alignment": "bottom-right", "sinks": leaf(4)},
+    "everything": {"window": (2, 1), "softcap": 1.5, "alibi_slopes": leaf(3, 4), "sinks": leaf(4)},
+    "one slope a head": {"alibi_slopes": leaf(4)},
+}
+
+
+def packed(case: dict[str, Any], backend: str) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    """`attention_varlen` as `function_of` gives `attention`, of 0 to 4 tokens a sequence."""
+    names = [n for n, x in case.items() if isinstance(x, Tensor)]
+    rest = {n: x for n, x in case.items() if n not in names}
+    cu_q, cu_k = torch.tensor([0, 3, 3, 7]), torch.tensor([0, 2, 3, 7])
+
+    def run(query: Tensor, key: Tensor, value: Tensor, *others: Tensor) -> Any:
+        return attention_varlen(
+            query, key, value, cu_q, cu_k, enable_gqa=True, return_lse=True, backend=backend,
+            **rest, **dict(zip(names, others, strict=True)),
+        )  # fmt: skip
+
+    return run, (leaf(7, 4, 3), leaf(7, 2, 3), leaf(7, 2, 2), *(case[n] for n in names))
+
+
+@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "triton"])
+@pytest.mark.parametrize("name", PACKED)
+def test_gradients_of_packed_sequences_are_those_of_differences(name: str, backend: str) -> None:
+    function, tensors = packed(PACKED[name], backend)
+    assert torch.autograd.gradcheck(finite_outputs(function), tensors)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["bottom-right", "everything"])
+def test_packed_sequences_are_operators(name: str, backend: str) -> None:
+    function, tensors = packed(PACKED[name], backend)
+    tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
+    check_operators(function, tensors, "pyimpl.attention_varlen")
+    check_compiled(function, tensors)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_sequences_are_alone(name: str, backend: str) -> None:
+    """The gradients are those of each sequence by itself, added."""
+    function, tensors = packed(PACKED[name], backend)
+    tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
+    outputs = function(*tensors)
+    grads = [torch.randn(x.shape, generator=GENERATOR) for x in outputs]
+    found = torch.autograd.grad(outputs, tensors, grads)
+    names = [n for n, x in PACKED[name].items() if isinstance(x, Tensor)]
+    totals: list[Tensor] = []
+    for b, (rows, cols) in enumerate(((slice(0, 3), slice(0, 2)), (slice(3, 7), slice(3, 7)))):
+        q, k, v, *others = tensors
+        case = dict(PACKED[name]) | dict(zip(names, others, strict=True))
+        if case.get("alibi_slopes") is not None and case["alibi_slopes"].dim() == 2:
+            case["alibi_slopes"] = case["alibi_slopes"][2 * b]
+        parts = (x[s].transpose(0, 1).unsqueeze(0) for x, s in ((q, rows), (k, cols), (v, cols)))
+        outs = attention(*parts, enable_gqa=True, return_lse=True, backend="reference", **case)
+        out, lse = outs[0][0].transpose(0, 1), outs[1][0]
+        totals += [(out * grads[0][rows]).sum()]
+        totals += [torch.where(torch.isneginf(lse), 0.0, lse * grads[1][:, rows]).sum()]
+    expected = torch.autograd.grad(sum(totals), tensors)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
 def test_a_gradient_of_a_gradient_is_refused() -> None:

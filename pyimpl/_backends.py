@@ -61,7 +61,11 @@ def backward(
     gradients, of any strides; the rest as for `forward`, which raises what this does.
     """
     backend = chosen(backend, query, value)
-    if backend != "reference":
+    if backend == "triton":
+        from pyimpl.kernels.backward import backward as kernels
+
+        return kernels(query, key, value, out, lse, grad_out, grad_lse, options, wanted)
+    if backend == "tiled":
         return tiled_backward.flash_backward(
             query, key, value, out, lse, grad_out, grad_lse, options, wanted
         )

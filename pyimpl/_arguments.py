@@ -136,7 +136,7 @@ def check_attended(
     named: Mapping[str, Tensor], enable_gqa: bool, *, paged: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """query, key and value in the layout "bhnd", by the names that they have for the caller, fit
-    together and ask for no derivatives; `paged`: the first dimension of key and value is pages.
+    together and carry no tangents; `paged`: the first dimension of key and value is pages.
 
     Returns the three.
     """
@@ -167,24 +167,30 @@ def check_attended(
         raise ValueError(
             f"{k_name} must have the head_dim of {q_name}, {query.shape[3]}, not {key.shape[3]}"
         )
-    check_no_derivatives(named)
+    check_no_tangents(named)
     return query, key, value
 
 
-def check_no_derivatives(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]) -> None:
-    """Raises NotImplementedError for a tensor that a gradient or tangent is asked of."""
+def check_no_tangents(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]) -> None:
+    """Raises NotImplementedError for a tensor that a forward-mode derivative is asked of."""
     for name, tensor in named.items():
-        if tensor is None:
-            continue
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise NotImplementedError(
-                f"{name} requires a gradient, and there is no backward pass yet: "
-                f"use torch.no_grad() or {name}.detach()"
-            )
         # PyTorch does not annotate unpack_dual.
-        if forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
+        if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
             raise NotImplementedError(
                 f"{name} carries a tangent, and there is no forward-mode derivative"
+            )
+
+
+def check_no_gradients(
+    function: str, named: Mapping[str, Tensor | None] | Mapping[str, Tensor]
+) -> None:
+    """Raises NotImplementedError for a tensor that a gradient is asked of, for a function that has
+    no backward pass."""
+    for name, tensor in named.items():
+        if tensor is not None and tensor.requires_grad and torch.is_grad_enabled():
+            raise NotImplementedError(
+                f"{name} requires a gradient, and {function} has no backward pass: "
+                f"use torch.no_grad() or {name}.detach()"
             )
 
 
@@ -201,8 +207,8 @@ def check_integers(name: str, given: object) -> None:
 def check_scores_like(
     name: str, given: Tensor, query: Tensor, sizes: tuple[int, ...], *, boolean: bool
 ) -> Tensor:
-    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len) and asks for no
-    derivatives; what a floating one holds is checked by `checked_numbers`."""
+    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len) and carries no
+    tangent; what a floating one holds is checked by `checked_numbers`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -216,13 +222,13 @@ def check_scores_like(
             f"{name} must be broadcastable to [batch, heads, q_len, kv_len] = {list(sizes)}, "
             f"not of shape {shape(given)}"
         )
-    check_no_derivatives({name: given})
+    check_no_tangents({name: given})
     return given
 
 
 def check_per_head(name: str, given: Tensor, query: Tensor, shapes: Iterable[list[int]]) -> Tensor:
-    """A floating tensor of one of these shapes on the device of `query`, that asks for no
-    derivatives; what it holds is checked by `checked_numbers`."""
+    """A floating tensor of one of these shapes on the device of `query`, that carries no
+    tangent; what it holds is checked by `checked_numbers`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -232,7 +238,7 @@ def check_per_head(name: str, given: Tensor, query: Tensor, shapes: Iterable[lis
     if shape(given) not in shapes:
         accepted = " or ".join(str(sizes) for sizes in shapes)
         raise ValueError(f"{name} must be of shape {accepted}, not {shape(given)}")
-    check_no_derivatives({name: given})
+    check_no_tangents({name: given})
     return given
 
 

@@ -10,8 +10,9 @@ from typing import Literal
 
 from torch import Tensor
 
-from pyimpl import reference, tiled
+from pyimpl import reference, reference_backward, tiled, tiled_backward
 from pyimpl._arguments import compute_dtype, empty_output
+from pyimpl._gradients import Gradients, Wanted
 from pyimpl._scores import ScoreOptions
 
 Backend = Literal["auto", "triton", "tiled", "reference"]
@@ -40,6 +41,39 @@ def forward(
     out, lse = reference.attention(query, key, value, options)
     rounded = empty_output(query, value.shape[-1]).copy_(out)
     return rounded, lse.to(compute_dtype(query.dtype))
+
+
+def backward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    wanted: Wanted,
+    backend: Backend,
+) -> Gradients:
+    """dQ, dK, dV and what else is wanted, in any dtype.
+
+    `out` and `lse` are what `forward` returned, `grad_out` and `grad_lse` (None: 0) their
+    gradients, of any strides; the rest as for `forward`, which raises what this does.
+    """
+    backend = chosen(backend, query, value)
+    if backend == "triton":
+        from pyimpl.kernels.backward import backward as kernels
+
+        return kernels(query, key, value, out, lse, grad_out, grad_lse, options, wanted)
+    if backend == "tiled":
+        return tiled_backward.flash_backward(
+            query, key, value, out, lse, grad_out, grad_lse, options, wanted
+        )
+    # In float64 too what the forward pass returned was rounded: the reference computes it anew.
+    out, lse = reference.attention(query, key, value, options)
+    return reference_backward.attention_backward(
+        query, key, value, out, lse, grad_out, grad_lse, options, wanted
+    )
 
 
 def chosen(backend: Backend, query: Tensor, value: Tensor) -> Backend:

@@ -23,6 +23,7 @@ from pyimpl._scores import (
     checked_numbers,
     checked_options,
 )
+from pyimpl.backward import attention_gradients, setup_context
 
 
 def attention(
@@ -98,12 +99,16 @@ def attention(
     for NaN, for which a GPU is waited for. `torch.compile` takes the whole as one operator,
     `torch.ops.pyimpl.attention`.
 
+    Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes and
+    sinks, on every backend, from the tensors and the two outputs alone (`pyimpl.backward`). A query
+    and a key that may not attend to each other add nothing to each other's gradients; what a query
+    or key that does holds must be finite, as above.
+
     Raises:
         TypeError: an argument of the wrong type or dtype.
         ValueError: shapes, devices or options that do not fit together, NaN or +∞ in a mask, or
             arguments that the backend does not take.
-        NotImplementedError: gradients or forward-mode derivatives are asked for; there are none
-            yet.
+        NotImplementedError: a forward-mode derivative, or a gradient of a gradient, is asked for.
         ImportError: backend "triton" where Triton is not installed.
     """
     check.check_one_of("layout", layout, Layout)
@@ -157,3 +162,6 @@ def _(
 ) -> tuple[Tensor, Tensor]:
     lse = query.new_empty(query.shape[:-1], dtype=compute_dtype(query.dtype))
     return empty_output(query, value.shape[-1]), lse
+
+
+_attention.register_autograd(attention_gradients, setup_context=setup_context)

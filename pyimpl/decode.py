@@ -77,7 +77,7 @@ def attention_decode(
 
     Raises:
         As `pyimpl.attention`; ValueError also for lengths beyond the cache and for pages that are
-        not in the pool.
+        not in the pool; NotImplementedError also for gradients: there is no backward pass.
     """
     named = check.under_autocast(
         {"query": query, "key_cache": key_cache, "value_cache": value_cache}
@@ -103,11 +103,13 @@ def attention_decode(
         num_splits = min(check.whole(num_splits), max(1, _capacity(key_cache, page_table)))
     check.check_bool("return_lse", return_lse)
     check.check_one_of("backend", backend, Backend)
+    asked = {**named, "alibi_slopes": alibi_slopes, "sinks": sinks}
     options = checked_options(
         query, batch, heads,
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
+    check.check_no_gradients("attention_decode", asked)
     out, lse = _attention_decode(
         query, key_cache, value_cache, kv_lens, page_table, num_splits, backend, *options.flat()
     )

@@ -51,8 +51,7 @@ def merge_states(outs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
     Raises:
         TypeError: an argument of the wrong type or dtype.
         ValueError: shapes or devices that do not fit together.
-        NotImplementedError: gradients or forward-mode derivatives are asked for; there are none
-            yet.
+        NotImplementedError: gradients or forward-mode derivatives are asked for; there are none.
     """
     for name, tensor in (("outs", outs), ("lses", lses)):
         if not isinstance(tensor, Tensor):
@@ -75,6 +74,7 @@ def merge_states(outs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
         )
     if lses.device != outs.device:
         raise ValueError(f"lses must be on the device of outs, {outs.device}, not {lses.device}")
-    check.check_no_derivatives({"outs": outs, "lses": lses})
+    check.check_no_gradients("merge_states", {"outs": outs, "lses": lses})
+    check.check_no_tangents({"outs": outs, "lses": lses})
     out, lse = combine(outs, lses)
     return out.to(outs.dtype), lse

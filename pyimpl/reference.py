@@ -71,6 +71,18 @@ def alibi(scores: Tensor, slopes: Tensor, shift: int) -> Tensor:
     return scores - slopes.double()[..., None, None] * distance
 
 
+def products(query: Tensor, key: Tensor) -> Tensor:
+    """⟨qᵢ, kⱼ⟩ for every query head, `[batch, heads, q_len, kv_len]`, float64.
+
+    `query` `[batch, heads, q_len, head_dim]`, `key` `[batch, kv_heads, kv_len, head_dim]`.
+    """
+    batch, heads, q_len, head_dim = query.shape
+    kv_heads, kv_len = key.shape[1:3]
+    # Query head h uses key head h // group: the queries of a group are rows of one product.
+    packed = query.double().reshape(batch, kv_heads, heads // max(kv_heads, 1) * q_len, head_dim)
+    return (packed @ key.double().transpose(-1, -2)).view(batch, heads, q_len, kv_len)
+
+
 @implements("Attention.Spec.score")
 def scores(query: Tensor, key: Tensor, options: ScoreOptions) -> Tensor:
     """The scores after every change that `options` asks for, −∞ where masked: `[batch, heads,
@@ -78,17 +90,13 @@ def scores(query: Tensor, key: Tensor, options: ScoreOptions) -> Tensor:
 
     Arguments as for `attention`.
     """
-    batch, heads, q_len, head_dim = query.shape
-    kv_heads, kv_len = key.shape[1:3]
-    q, k = query.double(), key.double()
-    # Query head h uses key head h // group: the queries of a group are rows of one product.
-    packed = q.reshape(batch, kv_heads, heads // max(kv_heads, 1) * q_len, head_dim)
-    s = options.scale * (packed @ k.transpose(-1, -2)).view(batch, heads, q_len, kv_len)
+    q_len, kv_len = query.shape[2], key.shape[2]
+    s = options.scale * products(query, key)
     if options.softcap is not None:
         s = softcap(s, options.softcap)
     if options.alibi_slopes is not None:
         s = alibi(s, options.alibi_slopes, options.shift)
-    visible = window(options, q_len, kv_len, q.device)
+    visible = window(options, q_len, kv_len, query.device)
     if options.bias is not None:
         bias = mask_as_4d(options.bias.double(), q_len, kv_len)
         s = s + bias

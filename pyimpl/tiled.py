@@ -41,7 +41,7 @@ TILE_SCORES = 1 << 20
 THREADS_FROM = 1 << 20
 
 
-def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """A block in which `torch.autocast` does not lower the products from `compute_dtype`."""
     if torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)
@@ -96,14 +96,14 @@ def flash(
     pieces = 4 * torch.get_num_threads() if threads else 1
     at_once = max(1, min(at_once, batch * kv_heads * query_tiles // pieces))
     parts = []
-    for batches, kv_range in _portions(batch, kv_heads, at_once):
+    for batches, kv_range in portions(batch, kv_heads, at_once):
         head_range = slice(kv_range.start * group, kv_range.stop * group)
         parts.append(
-            _Heads(
+            Heads(
                 query[batches, head_range],
                 k[batches, kv_range],
                 v[batches, kv_range],
-                _part_of(options, batches, head_range, q_len, kv_len),
+                part_of(options, batches, head_range, q_len, kv_len),
                 bounds,
                 out[batches, head_range],
                 lse[batches, head_range],
@@ -111,7 +111,7 @@ def flash(
         )
     # Under causality the last tiles have the most keys; started first, they do not finish last.
     tiles = [(part, t) for t in reversed(range(query_tiles)) for part in parts]
-    scratch = _Scratch(k)
+    scratch = Scratch(k)
     for_each(tiles, lambda tile: tile[0].query_tile(tile[1], scratch), threads=threads)
     return out, lse
 
@@ -131,7 +131,7 @@ def _blocks(
     return block_m, block_n
 
 
-def _portions(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slice]]:
+def portions(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slice]]:
     """All pairs of batch and head as rectangles of at most `at_once` ≥ 1 pairs: some heads of one
     batch, or all heads of some batches."""
     batches = max(1, at_once // heads)
@@ -143,18 +143,19 @@ def _portions(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, sli
             )
 
 
-def _part_of(
+def cut(tensor: Tensor | None, *dims: slice) -> Tensor | None:
+    """These places of the first dimensions, of those of size 1 the whole; None of None."""
+    if tensor is None:
+        return None
+    picked = (slice(None) if n == 1 else d for n, d in zip(tensor.shape, dims, strict=False))
+    return tensor[tuple(picked)]
+
+
+def part_of(
     options: ScoreOptions, batches: slice, heads: slice, q_len: int, kv_len: int
 ) -> ScoreOptions:
     """The options of these batches and heads: tensors as views, masks and biases as
     `[batch|1, heads|1, q_len, kv_len]`, slopes as `[batch|1, heads]`, sinks as `[heads]`."""
-
-    def cut(tensor: Tensor | None, *dims: slice) -> Tensor | None:
-        if tensor is None:
-            return None
-        picked = (slice(None) if n == 1 else d for n, d in zip(tensor.shape, dims, strict=False))
-        return tensor[tuple(picked)]
-
     mask, bias = (
         None if tensor is None else mask_as_4d(tensor, q_len, kv_len)
         for tensor in (options.mask, options.bias)
@@ -201,7 +202,7 @@ class _Running:
         return self.o.div_(self.l.masked_fill_(self.l == 0, 1.0)), lse
 
 
-class _Tile(NamedTuple):
+class Tile(NamedTuple):
     """The queries start … stop − 1 with the keys first … last − 1; masked: the window hides some
     pair of them."""
 
@@ -212,26 +213,26 @@ class _Tile(NamedTuple):
     masked: bool
 
 
-def _on_cpu(tensor: Tensor) -> bool:
+def on_cpu(tensor: Tensor) -> bool:
     """Looking at a number of it waits for no other device."""
     return tensor.device.type == "cpu"
 
 
-class _Scratch(threading.local):
+class Scratch(threading.local):
     """What a thread keeps from tile to tile: memory for the scores of one, of the kind of `like`,
     which the system would otherwise give, clear and take back each time; and what hides the pairs
     outside of the window, which is alike for many tiles."""
 
     def __init__(self, like: Tensor) -> None:
-        self.memory = like.new_empty(0)
+        self.memory = [like.new_empty(0)] * 3
         self.outside: dict[tuple[int, ...], Tensor] = {}
 
-    def of(self, *shape: int) -> Tensor:
-        """Uninitialised memory of this shape."""
+    def of(self, *shape: int, which: int = 0) -> Tensor:
+        """Uninitialised memory of this shape; there are three such, which do not overlap."""
         size = math.prod(shape)
-        if self.memory.numel() < size:
-            self.memory = self.memory.new_empty(size)
-        return self.memory[:size].view(shape)
+        if self.memory[which].numel() < size:
+            self.memory[which] = self.memory[which].new_empty(size)
+        return self.memory[which][:size].view(shape)
 
     def beyond(self, side: int, rows: int, keys: int, diagonal: int) -> Tensor:
         """−∞ above (side 1) or below (side −1) this diagonal of `[rows, keys]`, else 0."""
@@ -239,12 +240,12 @@ class _Scratch(threading.local):
         if key not in self.outside:
             if len(self.outside) == 4:
                 self.outside.clear()
-            hidden = self.memory.new_full((rows, keys), -torch.inf)
+            hidden = self.memory[0].new_full((rows, keys), -torch.inf)
             self.outside[key] = hidden.triu_(diagonal) if side > 0 else hidden.tril_(diagonal)
         return self.outside[key]
 
 
-class _Heads:
+class Heads:
     """The tile loop for some heads of some batches at a time: query `[batch, heads, q_len,
     head_dim]`, key and value `[batch, kv_heads, kv_len, …]` in the dtype of the computation, the
     options cut to them, and where their output and log-sum-exp go.
@@ -279,9 +280,9 @@ class _Heads:
         if abs(self.factor) > 2.0**10:
             self.factor, self.late = 1.0, self.factor
 
-    def query_tile(self, t: int, scratch: _Scratch) -> None:
+    def query_tile(self, t: int, scratch: Scratch) -> None:
         """Write the output and log-sum-exp of the queries of tile `t`."""
-        with _without_autocast(self.query.device):
+        with without_autocast(self.query.device):
             bounds = self.bounds
             start, stop = bounds.row_first(t), bounds.row_last(t) + 1
             state = self.start(stop - start)
@@ -293,9 +294,9 @@ class _Heads:
                 # Keys of the tile that the bounds hide from all of its queries are left out.
                 first = max(u * bounds.block_n, first_key)
                 last = min((u + 1) * bounds.block_n, stop_key)
-                tile = _Tile(start, stop, first, last, u not in unmasked)
+                tile = Tile(start, stop, first, last, u not in unmasked)
                 hidden = self.hidden(tile)
-                if hidden is not None and _on_cpu(hidden) and bool(hidden.all()):
+                if hidden is not None and on_cpu(hidden) and bool(hidden.all()):
                     continue
                 scores = scratch.of(q.shape[0], q.shape[1], last - first)
                 torch.bmm(q, self.keys_t[:, :, first:last], out=scores)
@@ -321,7 +322,7 @@ class _Heads:
         l = (m > least).to(m.dtype)
         return _Running(m, l, m.new_zeros(*m.shape[:2], self.v.shape[-1]))
 
-    def hidden(self, tile: _Tile) -> Tensor | None:
+    def hidden(self, tile: Tile) -> Tensor | None:
         """The pairs of the tile that mask, bias and window hide, `[batch|1, heads|1, rows, keys]`
         boolean; None where there is neither mask nor bias."""
         rows, keys = slice(tile.start, tile.stop), slice(tile.first, tile.last)
@@ -343,9 +344,9 @@ class _Heads:
         self,
         scores: Tensor,
         values: Tensor,
-        tile: _Tile,
+        tile: Tile,
         hidden: Tensor | None,
-        scratch: _Scratch,
+        scratch: Scratch,
     ) -> Tensor:
         """Change the scores of a tile as the options say, in place and to base 2, and return the
         values of its keys."""
@@ -353,29 +354,38 @@ class _Heads:
         by_head = scores.view(self.batch, self.heads, tile.stop - tile.start, scores.shape[-1])
         if options.softcap is not None:
             by_head.tanh_().mul_(options.softcap * LOG2E)
-        if options.alibi_slopes is not None:
-            slopes = options.alibi_slopes.to(scores.dtype)[..., None, None] * LOG2E
-            by_head.sub_(slopes * self.distance(tile).abs())
-        if options.bias is not None:
-            bias = options.bias[..., tile.start : tile.stop, tile.first : tile.last]
-            by_head.add_(bias.to(scores.dtype), alpha=LOG2E)
+        self.add(by_head, tile)
         if hidden is None and tile.masked:
             self.hide_outside(by_head, tile, scratch)
-        if hidden is None or (_on_cpu(hidden) and not bool(hidden.any())):
+        if hidden is None or (on_cpu(hidden) and not bool(hidden.any())):
             return values
         by_head.masked_fill_(hidden, -torch.inf)
         # A weight 0 would not silence a NaN: the values of keys that no query sees go.
-        unseen = hidden.all(dim=-2).expand(self.batch, self.heads, -1)
-        unseen = unseen.reshape(values.shape[0], -1, values.shape[1]).all(dim=1)
-        return values.masked_fill(unseen.unsqueeze(-1), 0.0)
+        return values.masked_fill(self.unseen(hidden), 0.0)
 
-    def distance(self, tile: _Tile) -> Tensor:
+    def add(self, scores: Tensor, tile: Tile) -> None:
+        """Add ALiBi and bias to the scores `[batch, heads, rows, keys]` of a tile, base 2."""
+        options = self.options
+        if options.alibi_slopes is not None:
+            slopes = options.alibi_slopes.to(scores.dtype)[..., None, None] * LOG2E
+            scores.sub_(slopes * self.distance(tile).abs())
+        if options.bias is not None:
+            bias = options.bias[..., tile.start : tile.stop, tile.first : tile.last]
+            scores.add_(bias.to(scores.dtype), alpha=LOG2E)
+
+    def unseen(self, hidden: Tensor) -> Tensor:
+        """The keys of a tile that all of its queries are hidden from, `[batch·kv_heads, keys, 1]`,
+        from the pairs of `hidden`."""
+        unseen = hidden.all(dim=-2).expand(self.batch, self.heads, -1)
+        return unseen.reshape(self.k.shape[0], -1, hidden.shape[-1]).all(dim=1).unsqueeze(-1)
+
+    def distance(self, tile: Tile) -> Tensor:
         """i + shift − j for the queries and keys of a tile, `[rows, keys]`."""
         device = self.k.device
         places = torch.arange(tile.start, tile.stop, device=device) + self.options.shift
         return places.unsqueeze(-1) - torch.arange(tile.first, tile.last, device=device)
 
-    def hide_outside(self, scores: Tensor, tile: _Tile, scratch: _Scratch) -> None:
+    def hide_outside(self, scores: Tensor, tile: Tile, scratch: Scratch) -> None:
         """−∞ for the pairs of a tile that the window hides.
 
         Writing 0 first silences NaN, and adding −∞ then is faster than `masked_fill_`.

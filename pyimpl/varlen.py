@@ -24,6 +24,7 @@ from pyimpl._scores import (
     checked_numbers,
     checked_options,
 )
+from pyimpl.varlen_backward import setup_context, varlen_gradients
 
 
 @implements("Attention.Spec.attentionVarlen")
@@ -132,6 +133,9 @@ def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, Te
     total_q, heads, _ = query.shape
     out = query.new_empty(total_q, heads, value.shape[-1])
     return out, query.new_empty(heads, total_q, dtype=compute_dtype(query.dtype))
+
+
+_attention_varlen.register_autograd(varlen_gradients, setup_context=setup_context)
 
 
 def _prefix_sums(name: str, given: Tensor, total: int, of: str) -> list[int]:

@@ -33,7 +33,17 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import combine, decode, forward, varlen
+from pyimpl.kernels import (
+    backward,
+    backward_bias,
+    backward_keys,
+    backward_queries,
+    combine,
+    decode,
+    forward,
+    varlen,
+)
+from pyimpl.kernels._backward_launch import Given, Sequences
 from pyimpl.kernels._launch import Launch
 from pyimpl.kernels._numerics import INTERPRETED
 
@@ -96,6 +106,7 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
         "softcap": {"softcap": 30.0},
         "alibi": {"alibi_slopes": _empty(batch, heads)},
         "sink": {"sinks": _empty(heads)},
+        "packed": {},
     }
     chosen: dict[str, Any] = {}
     for feature in case.features.split("+"):
@@ -142,6 +153,45 @@ def _varlen(case: Case, arch: int) -> Launch:
     )  # fmt: skip
 
 
+def _given(case: Case) -> Given:
+    """What the kernels of the backward pass read; "packed": four sequences."""
+    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 8, 2, 1000, 1024)
+    dtype = _DTYPES[case.dtype]
+    query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
+    key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
+    rows = _empty(batch, heads, q_len)
+    options = _options(case, batch, heads, q_len, kv_len)
+    sequences = None
+    if "packed" in case.features.split("+"):
+        cu_seqlens = _empty(5, dtype=torch.int32)
+        sequences = Sequences(cu_seqlens, cu_seqlens, 500, 500, True)
+        options = dataclasses.replace(options, alibi_slopes=None)
+    return Given(query, key, key, query, rows, rows, options, sequences)
+
+
+def _backward_delta(case: Case, arch: int) -> Launch:
+    given = _given(case)
+    return backward.delta_launch(given.query, given.query, given.lse, given.delta)
+
+
+def _backward_keys(case: Case, arch: int) -> Launch:
+    given = _given(case)
+    return backward_keys.launch(given, given.key, given.value, capability=arch)
+
+
+def _backward_queries(case: Case, arch: int) -> Launch:
+    given = _given(case)
+    slopes = given.delta if given.options.alibi_slopes is not None else None
+    return backward_queries.launch(given, given.query, slopes, capability=arch)
+
+
+def _backward_bias(case: Case, arch: int) -> Launch:
+    given = _given(case)
+    bias = given.options.bias
+    assert bias is not None
+    return backward_bias.launch(given, _empty(*bias.shape), capability=arch)
+
+
 def _combine(case: Case, arch: int) -> Launch:
     parts = _empty(4, 2, 16, 2, case.head_dim)
     out = _empty(2, 16, 2, case.head_dim, dtype=_DTYPES[case.dtype])
@@ -153,6 +203,10 @@ KERNELS: dict[str, Callable[[Case, int], Launch]] = {
     "decode": _decode,
     "paged": _decode,
     "varlen": _varlen,
+    "delta": _backward_delta,
+    "keys": _backward_keys,
+    "queries": _backward_queries,
+    "bias": _backward_bias,
     "combine": _combine,
 }
 
@@ -173,10 +227,19 @@ def cases(quick: bool = False) -> list[Case]:
             Case("paged", "fp16", 64, "window+softcap+alibi+sink"),
             Case("varlen", "bf16", 64, "causal+sink"),
             Case("combine", "bf16", 64),
+            Case("delta", "bf16", 80),
+            Case("keys", "bf16", 64, "causal"),
+            Case("keys", "fp16", 80, "window+mask+bias"),
+            Case("keys", "fp32", 64, "softcap+alibi", single=True),
+            Case("queries", "bf16", 64, "causal+packed"),
+            Case("queries", "fp16", 80, "window+mask+bias"),
+            Case("queries", "fp32", 64, "softcap+alibi", single=True),
+            Case("bias", "bf16", 64, "causal+bias"),
         ]
     every = ("", "causal", "window", "mask", "window+mask+bias", "causal+softcap+alibi+sink")
     few = ("window+mask+bias", "causal+softcap+alibi+sink")
     heads = (64, 80, 100, 128, 250, 256)
+    backward_features = ("", "window", "packed+causal", few[0], "causal+softcap+alibi")
     return [
         *(Case("forward", *rest) for rest in itertools.product(_DTYPES, heads, every)),
         *(Case("decode", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
@@ -186,6 +249,13 @@ def cases(quick: bool = False) -> list[Case]:
             for rest in itertools.product(("fp32", "bf16"), heads, ("window", few[1]))
         ),
         *(Case("combine", "bf16", head_dim) for head_dim in (64, 256)),
+        *(Case("delta", dtype, 64) for dtype in _DTYPES),
+        *(
+            Case(kernel, *rest)
+            for kernel in ("keys", "queries")
+            for rest in itertools.product(("fp32", "bf16"), heads, backward_features)
+        ),
+        *(Case("bias", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few[:1])),
     ]
 
 

@@ -175,8 +175,7 @@ class MultiHeadAttention(nn.Module):
         Raises:
             TypeError, ValueError: as `pyimpl.attention` does; where it finds NaN or +∞ in a
                 floating mask it names attn_mask, or bias if there is a boolean one.
-            NotImplementedError: gradients are asked for, which the parameters do until
-                `requires_grad_(False)` unless under `torch.no_grad()`; there are none yet.
+            NotImplementedError: forward-mode derivatives, or gradients of gradients, are asked for.
         """
         key = query if key is None else key
         value = key if value is None else value
@@ -207,20 +206,15 @@ class MultiHeadAttention(nn.Module):
             visible, bias = _masks.widened(visible), _masks.widened(bias)
         # Alone it keeps the name under which it may be refused.
         visible, bias = (bias, None) if visible is None else (visible, bias)
-        try:
-            heads = attention(
-                q.unflatten(-1, (self.num_heads, self.head_dim)),
-                k.unflatten(-1, (self.num_kv_heads, self.head_dim)),
-                v.unflatten(-1, (self.num_kv_heads, self.value_head_dim)),
-                attn_mask=visible, bias=bias, is_causal=is_causal,
-                causal_alignment=causal_alignment, window=window, softcap=softcap,
-                alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q), scale=scale,
-                enable_gqa=True, layout="bnhd", backend=backend,
-            )  # fmt: skip
-        except NotImplementedError as error:
-            raise NotImplementedError(
-                f"{error}; the parameters of a module require gradients until requires_grad_(False)"
-            ) from error
+        heads = attention(
+            q.unflatten(-1, (self.num_heads, self.head_dim)),
+            k.unflatten(-1, (self.num_kv_heads, self.head_dim)),
+            v.unflatten(-1, (self.num_kv_heads, self.value_head_dim)),
+            attn_mask=visible, bias=bias, is_causal=is_causal,
+            causal_alignment=causal_alignment, window=window, softcap=softcap,
+            alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q), scale=scale,
+            enable_gqa=True, layout="bnhd", backend=backend,
+        )  # fmt: skip
         assert isinstance(heads, Tensor)
         out = heads.flatten(-2)
         if not batched:

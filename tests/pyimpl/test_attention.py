@@ -216,18 +216,6 @@ def test_a_scale_may_be_any_real_number(backend) -> None:
         assert torch.equal(attention(Q, K, V, scale=scale, backend=backend), out)
 
 
-def test_gradients_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="attn_mask requires a gradient"):
-        attention(Q, K, V, attn_mask=torch.zeros(5, 7, requires_grad=True))
-    whole = {"query": Q, "key": K, "value": V, "bias": BIAS, "alibi_slopes": torch.ones(3)}
-    whole["sinks"] = torch.ones(3)
-    for name in whole:
-        arguments = dict(whole)
-        arguments[name] = arguments[name].clone().requires_grad_()
-        with pytest.raises(NotImplementedError, match=f"{name} requires a gradient"):
-            attention(**arguments)
-
-
 @pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
 def test_forward_mode_derivatives_are_refused(backend) -> None:
     with torch.autograd.forward_ad.dual_level():

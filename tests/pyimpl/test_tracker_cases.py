@@ -9,8 +9,8 @@ not repeated:
 | NaN in what is masked | pytorch #101967 | test_attention: a_key_hidden_…; test_tiled: keys_… |
 | a part without keys, merged | flashinfer #4484 | test_merge: empty_parts_have_no_influence_… |
 | offsets past int32 | pytorch #190857 | kernels/test_far_strides |
-| gradient of LSE that is ignored | flash-attention #404 | test_attention: gradients_are_refused |
-| gradient of a bias, missing | xformers #783, pytorch #145208 | likewise: refused for now |
+| gradient of LSE that is ignored | flash-attention #404 | test_backward: one_output_alone |
+| gradient of a bias, missing | xformers #783, pytorch #145208 | test_backward: gradients_are_… |
 | another backend in silence | pytorch #181528 | test_attention: what_triton_cannot_take_… |
 | torch.compile | in all | test_operators |
 """

@@ -37,7 +37,7 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
     threading.Thread(target=lambda: [lines.put(line) for line in out], daemon=True).start()
     said: list[str] = []
 
-    def until(text: str, seconds: float = 60) -> list[str]:
+    def until(text: str, seconds: float = 600) -> list[str]:
         """The lines up to the first with the text."""
         found: list[str] = []
         end = time.monotonic() + seconds

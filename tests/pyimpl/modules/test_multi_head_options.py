@@ -215,21 +215,6 @@ def test_masked_keys_are_deleted_keys(kept, nothing: bool) -> None:
         judge_module(ours(X, noisy, **masks), expected, ours, X, few, few)
 
 
-def test_gradients_are_refused() -> None:
-    ours = module(dtype=torch.float32).requires_grad_(True)
-    x = X.float()
-    with pytest.raises(NotImplementedError, match=r"no backward pass yet.* until requires_grad_\("):
-        ours(x)
-    with torch.no_grad():
-        expected = ours(x)
-    with torch.inference_mode():
-        assert torch.equal(ours(x), expected)
-    assert torch.equal(ours.requires_grad_(False)(x), expected)
-    ours.out_proj.requires_grad_(True)
-    ours(x).sum().backward()
-    assert bool((ours.out_proj.bias.grad == x.shape[0] * x.shape[1]).all())
-
-
 def test_new_parameters() -> None:
     """Xavier's uniform bounds for the weights, 0 for the biases; some added key and value."""
     torch.manual_seed(0)

@@ -1,0 +1,160 @@
+"""What the kernels of the backward pass share: the weights of a tile of pairs, computed anew from
+the log-sum-exp, and the gradient of its scores.
+
+A tile may have queries as rows and keys as columns or the other way round: what belongs to queries
+and keys comes with a dimension of 1 for the other (`Pairs`). Base 2, as in `_loop`.
+Source: Dao 2023, "FlashAttention-2", algorithm 2, lines 11 to 15.
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import triton.language as tl
+
+from pyimpl.kernels._numerics import LOG2E, device_function, tanh, to_float32
+
+
+class Pairs(NamedTuple):
+    """The pairs of queries and keys of a tile.
+
+    positions: where each query stands on the axis of the keys; keys: their numbers; inside: which
+    pairs are pairs and not padding; lse: of each query, times log₂e, ∞ for one without a key;
+    delta: of each query, rowsum(dO ∘ O) − dL; slope: of ALiBi, times log₂e; mask, bias: pointers to
+    each pair's element. None: there is none.
+    """
+
+    positions: Any
+    keys: Any
+    inside: Any
+    lse: Any
+    delta: Any
+    slope: Any
+    mask: Any
+    bias: Any
+
+
+class Tile(NamedTuple):
+    """What the kernels need of a tile: the weights P, the gradient of the scores dS, that before
+    softcap dX (else dS), and which pairs are visible (meaningless if not CHECKED)."""
+
+    p: Any
+    grad_s: Any
+    grad_x: Any
+    visible: Any
+
+
+class Side(NamedTuple):
+    """Where the other side of a tile lies: for a tile of keys the queries of one head, for a tile
+    of queries the keys.
+
+    a, b: pointers to the first element of query and grad_out, or of key and value; lse, delta,
+    mask, bias: pointers to what belongs to the first, None: there is none (of keys lse and delta).
+    stride_…n from one to the next, …d along a vector; mask_m, bias_m from query to query, mask_n,
+    bias_n from key to key. first, stop: which some of the tile may see.
+    """
+
+    a: Any
+    b: Any
+    lse: Any
+    delta: Any
+    mask: Any
+    bias: Any
+    stride_an: Any
+    stride_ad: Any
+    stride_bn: Any
+    stride_bd: Any
+    lse_n: Any
+    delta_n: Any
+    mask_m: Any
+    mask_n: Any
+    bias_m: Any
+    bias_n: Any
+    first: Any
+    stop: Any
+
+
+@device_function
+def visible_pairs(pairs, scores):
+    """Which pairs the window shows, of those that are no padding."""
+    visible = pairs.inside
+    if scores.left is not None:
+        visible = visible & (pairs.positions - scores.left <= pairs.keys)
+    if scores.right is not None:
+        visible = visible & (pairs.keys <= pairs.positions + scores.right)
+    return visible
+
+
+@device_function
+def distances(pairs):
+    """|i + shift − j| of each pair, float32."""
+    return tl.abs(pairs.positions - pairs.keys).to(tl.float32)
+
+
+@device_function
+def tile_gradient(products, grad_p, pairs, scores, CHECKED: tl.constexpr):
+    """The `Tile` of the products ⟨q, k⟩ and of dP = dO Vᵀ.
+
+    CHECKED: a pair may be masked or padding. Without it none is, and there is neither mask nor
+    bias.
+    """
+    x = products * scores.scale
+    s = x
+    if scores.cap is not None:
+        x = tanh(x)
+        s = scores.cap * x
+    if pairs.slope is not None:
+        s = s - pairs.slope * distances(pairs)
+    visible = pairs.inside
+    if CHECKED:
+        visible = visible_pairs(pairs, scores)
+        if pairs.bias is not None:
+            bias = to_float32(tl.load(pairs.bias, mask=pairs.inside, other=float("-inf")))
+            visible = visible & (bias != float("-inf"))
+            s = s + bias * LOG2E
+        if pairs.mask is not None:
+            visible = visible & (tl.load(pairs.mask, mask=pairs.inside, other=0) != 0)
+    p = tl.exp2(s - pairs.lse)
+    if CHECKED:
+        p = tl.where(visible, p, 0.0)
+    grad_s = p * (grad_p - pairs.delta)
+    if CHECKED:
+        # A weight 0 would not silence a NaN.
+        grad_s = tl.where(visible, grad_s, 0.0)
+    grad_x = grad_s
+    if scores.cap is not None:
+        grad_x = grad_s * (1.0 - x * x)
+    return Tile(p, grad_s, grad_x, visible)
+
+
+@device_function
+def load_rows(base, rows, dims, stride_n, stride_d, inside, size, MASKED: tl.constexpr):
+    """The vectors `rows` of `base`, `[rows, dims]`, 0 outside."""
+    ptrs = base + rows[:, None] * stride_n + dims[None, :] * stride_d
+    if MASKED:
+        x = tl.load(ptrs, mask=inside[:, None] & (dims < size)[None, :], other=0.0)
+    else:
+        x = tl.load(ptrs)
+    return x
+
+
+@device_function
+def row_numbers(lse_ptrs, delta_ptrs, inside):
+    """(log-sum-exp times log₂e, ∞ for a query without a key or that is none, so that its weights
+    are 0; delta, 0 for such a one; which queries are not such)."""
+    lse = tl.load(lse_ptrs, mask=inside, other=float("-inf"))
+    some = lse != float("-inf")
+    delta = tl.where(some, tl.load(delta_ptrs, mask=inside, other=0.0), 0.0)
+    return tl.where(some, lse * LOG2E, float("inf")), delta, some
+
+
+@device_function
+def sequence_slice(cu_ptr, stride, sequence, total):
+    """(first row, number of rows) of a packed sequence; nothing outside of the `total` rows."""
+    first = tl.load(cu_ptr + sequence * stride)
+    stop = tl.load(cu_ptr + (sequence + 1) * stride)
+    first = tl.minimum(tl.maximum(first, 0), total)
+    stop = tl.minimum(tl.maximum(stop, first), total)
+    return first, stop - first

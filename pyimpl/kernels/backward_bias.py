@@ -1,0 +1,206 @@
+"""The gradient of a bias, dS summed over what the bias was broadcast over: one program for each
+tile of the bias itself, which goes over all pairs that share it, in a fixed order, and computes
+their weights anew. No memory beside the gradient; little at a time where the bias is small.
+
+Source: Dao 2023, "FlashAttention-2", algorithm 2, lines 11 to 14.
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# (a kernel's parameters are Triton's own values, which have no Python types to write down)
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from pyimpl._scores import ScoreOptions
+from pyimpl.kernels._backward_launch import (
+    Chosen,
+    Given,
+    check_given,
+    shared_arguments,
+    tile_constants,
+)
+from pyimpl.kernels._bounds import (
+    first_key,
+    stop_key,
+    tile_row_first,
+    tile_row_last,
+    visited_tiles,
+)
+from pyimpl.kernels._gradient import Pairs, load_rows, row_numbers, tile_gradient
+from pyimpl.kernels._launch import (
+    Launch,
+    check_programs,
+    padded,
+    strides_of,
+)
+from pyimpl.kernels._loop import Scores
+from pyimpl.kernels._numerics import LOG2E, dot, to_float32
+from pyimpl.kernels.forward import kv_head_of
+
+
+@triton.jit(do_not_specialize=["q_len", "kv_len", "own_m", "own_n", "left", "right", "shift"])
+def bias_kernel(
+    query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
+    slopes_ptr, grad_bias_ptr,
+    stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd, stride_gb, stride_gh, stride_gm, stride_gd,
+    stride_lb, stride_lh, stride_lm, stride_tb, stride_th, stride_tm,
+    stride_mb, stride_mh, stride_mm, stride_mn, stride_bb, stride_bh, stride_bm, stride_bn,
+    stride_sb, stride_sh, stride_cb, stride_ch, stride_cm, stride_cn,
+    group, q_len, kv_len, head_dim, value_dim, own_heads, own_m, own_n, over_batch, over_heads,
+    over_m, over_n, scale, cap, left, right, shift,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
+    ROWS: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
+    # Of each axis the bias has its own (own_… of tiles or heads) or is broadcast over it (over_…).
+    tile_n = tl.program_id(0) % own_n
+    rest = tl.program_id(0) // own_n
+    tile_m = rest % own_m
+    rest = rest // own_m
+    own_head = rest % own_heads
+    own_batch = rest // own_heads
+    dims = tl.arange(0, BLOCK_D).to(tl.int64)
+    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    scores = Scores(scale, cap, left, right)
+    grad = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for b in range(over_batch):
+        batch = (own_batch + b).to(tl.int64)
+        for h in range(over_heads):
+            head = (own_head + h).to(tl.int64)
+            kv_head = kv_head_of(head, group)
+            slope = None
+            if slopes_ptr is not None:
+                slope = tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)
+                slope = to_float32(slope) * LOG2E
+            for m in range(tile_m, tile_m + over_m):
+                row_first = tile_row_first(BLOCK_M, m)
+                row_last = tile_row_last(q_len, BLOCK_M, m)
+                queries = row_first + tl.arange(0, BLOCK_M)
+                inside_m = queries < q_len
+                # 64-bit offsets: an index times a stride can pass 2³¹.
+                rows = queries.to(tl.int64)
+                q = load_rows(
+                    query_ptr + batch * stride_qb + head * stride_qh,
+                    rows, dims, stride_qm, stride_qd, inside_m, head_dim, True,
+                )  # fmt: skip
+                grad_o = load_rows(
+                    grad_out_ptr + batch * stride_gb + head * stride_gh,
+                    rows, value_dims, stride_gm, stride_gd, inside_m, value_dim, True,
+                )  # fmt: skip
+                lse, delta, _ = row_numbers(
+                    lse_ptr + batch * stride_lb + head * stride_lh + rows * stride_lm,
+                    delta_ptr + batch * stride_tb + head * stride_th + rows * stride_tm,
+                    inside_m,
+                )
+                first, stop = visited_tiles(
+                    first_key(row_first, shift, left),
+                    stop_key(row_last, shift, right, kv_len),
+                    BLOCK_N,
+                )
+                for n in range(tl.maximum(first, tile_n), tl.minimum(stop, tile_n + over_n)):
+                    keys = n * BLOCK_N + tl.arange(0, BLOCK_N)
+                    inside_n = keys < kv_len
+                    keys64 = keys.to(tl.int64)
+                    k = load_rows(
+                        key_ptr + batch * stride_kb + kv_head * stride_kh,
+                        keys64, dims, stride_kn, stride_kd, inside_n, head_dim, True,
+                    )  # fmt: skip
+                    v = load_rows(
+                        value_ptr + batch * stride_vb + kv_head * stride_vh,
+                        keys64, value_dims, stride_vn, stride_vd, inside_n, value_dim, True,
+                    )  # fmt: skip
+                    bias = bias_ptr + batch * stride_bb + head * stride_bh
+                    bias = bias + rows[:, None] * stride_bm + keys64[None, :] * stride_bn
+                    mask = None
+                    if mask_ptr is not None:
+                        mask = mask_ptr + batch * stride_mb + head * stride_mh
+                        mask = mask + rows[:, None] * stride_mm + keys64[None, :] * stride_mn
+                    pairs = Pairs(
+                        (queries + shift)[:, None], keys[None, :],
+                        inside_m[:, None] & inside_n[None, :], lse[:, None], delta[:, None],
+                        slope, mask, bias,
+                    )  # fmt: skip
+                    found = tile_gradient(
+                        dot(q, tl.trans(k)), dot(grad_o, tl.trans(v)), pairs, scores, True
+                    )
+                    grad += found.grad_s
+
+    rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M).to(tl.int64)
+    keys = tile_n * BLOCK_N + tl.arange(0, BLOCK_N).to(tl.int64)
+    base = grad_bias_ptr + own_batch.to(tl.int64) * stride_cb + own_head.to(tl.int64) * stride_ch
+    if ROWS and KEYS:
+        ptrs = base + rows[:, None] * stride_cm + keys[None, :] * stride_cn
+        tl.store(ptrs, grad, mask=(rows < q_len)[:, None] & (keys < kv_len)[None, :])
+    elif ROWS:
+        tl.store(base + rows * stride_cm, tl.sum(grad, 1), mask=rows < q_len)
+    elif KEYS:
+        tl.store(base + keys * stride_cn, tl.sum(grad, 0), mask=keys < kv_len)
+    else:
+        tl.store(base, tl.sum(tl.sum(grad, 1), 0))
+
+
+def launch_options(
+    dtype: torch.dtype, head_dim: int, value_dim: int, options: ScoreOptions, capability: int
+) -> dict[str, int]:
+    """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
+    `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
+    dim = padded(max(head_dim, value_dim))
+    if dtype == torch.float32:
+        block_m, block_n, num_warps = (16, 16, 4) if dim <= 64 else (16, 16, 8)
+    elif dim <= 128:
+        block_m, block_n, num_warps = 64, 32, 8
+    else:
+        block_m, block_n, num_warps = 32, 32, 8
+    return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
+
+
+def launch(given: Given, grad_bias: Tensor, *, capability: int, chosen: Chosen = None) -> Launch:
+    """The launch that writes the gradient of `options.bias` into a float32 tensor of four
+    dimensions, each of them that of the bias or 1 where it has none.
+
+    chosen: None for `launch_options`. Raises ValueError as `backward` does.
+    """
+    check_given(given)
+    bias = given.options.bias
+    if bias is None or grad_bias.shape != (1,) * (4 - bias.dim()) + bias.shape:
+        raise ValueError(
+            f"grad_bias must be of the shape of bias, with dimensions of 1 before, "
+            f"not {list(grad_bias.shape)}"
+        )
+    sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
+    chosen = chosen or launch_options(*sizes, given.options, capability)
+    constants = tile_constants(given, chosen)
+    del constants["EVEN_D"], constants["EVEN_V"]
+    batch, num_heads, q_len, _ = given.query.shape
+    # A length of 1 is its own: there is nothing to sum.
+    has = [size == full for size, full in zip(grad_bias.shape, given.query.shape[:3], strict=False)]
+    has.append(grad_bias.shape[3] == given.key.shape[2])
+    tiles_m = triton.cdiv(q_len, chosen["block_m"])
+    tiles_n = triton.cdiv(given.key.shape[2], chosen["block_n"])
+    full = (batch, num_heads, tiles_m, tiles_n)
+    own = [n if mine else 1 for n, mine in zip(full, has, strict=True)]
+    over = [1 if mine else n for n, mine in zip(full, has, strict=True)]
+    programs = math.prod(own)
+    check_programs("batch × heads × tiles of the bias", programs)
+    arguments = shared_arguments(given)
+    del arguments["grad_scale"]
+    return Launch(
+        bias_kernel,
+        programs,
+        {
+            **arguments,
+            "grad_bias_ptr": grad_bias,
+            **strides_of("c", "bhmn", grad_bias.stride()),
+            "own_heads": own[1], "own_m": own[2], "own_n": own[3],
+            "over_batch": over[0], "over_heads": over[1], "over_m": over[2], "over_n": over[3],
+        },
+        constants | {"ROWS": has[2], "KEYS": has[3]},
+        chosen["num_warps"],
+        chosen["num_stages"],
+    )  # fmt: skip

@@ -1,0 +1,261 @@
+"""dK and dV by tiles of keys: one program for each tile of each head of keys, over the tiles of
+queries that see some of it, of all the heads that share it.
+
+Source: Dao 2023, "FlashAttention-2", algorithm 2, without line 15.
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# (a kernel's parameters are Triton's own values, which have no Python types to write down)
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from pyimpl._scores import ScoreOptions
+from pyimpl.kernels._backward_launch import (
+    Chosen,
+    Given,
+    check_given,
+    sequence_arguments,
+    shared_arguments,
+    strides_in_sequences,
+    tile_constants,
+)
+from pyimpl.kernels._bounds import (
+    first_key,
+    stop_key,
+    tile_row_first,
+    tile_row_last,
+    unmasked_tiles,
+    visited_tiles,
+)
+from pyimpl.kernels._gradient import (
+    Pairs,
+    Side,
+    load_rows,
+    row_numbers,
+    sequence_slice,
+    tile_gradient,
+)
+from pyimpl.kernels._launch import (
+    Launch,
+    check_programs,
+    check_tensor,
+    padded,
+    strides_of,
+)
+from pyimpl.kernels._loop import Scores
+from pyimpl.kernels._numerics import LOG2E, device_function, dot, round_to, to_float32
+
+
+@device_function
+def _over_query_tiles(
+    grad_k, grad_v, first, stop, k, v, keys, keys_inside, slope, shift, at, scores, head_dim,
+    value_dim, BLOCK_M: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, CHECKED: tl.constexpr,
+):  # fmt: skip
+    """(dK / scale, dV) with what the tiles of queries first, …, stop − 1 of one head add.
+
+    CHECKED as in `tile_gradient`; a query of these tiles may then be outside `at.first` …
+    `at.stop` − 1 too.
+    """
+    dims = tl.arange(0, BLOCK_D).to(tl.int64)
+    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    for tile in range(first, stop):
+        queries = tile * BLOCK_M + tl.arange(0, BLOCK_M)
+        inside = (queries >= at.first) & (queries < at.stop)
+        # 64-bit offsets: an index times a stride can pass 2³¹.
+        rows = queries.to(tl.int64)
+        q = load_rows(
+            at.a, rows, dims, at.stride_an, at.stride_ad, inside, head_dim, CHECKED or not EVEN_D
+        )
+        grad_o = load_rows(
+            at.b, rows, value_dims, at.stride_bn, at.stride_bd, inside, value_dim,
+            CHECKED or not EVEN_V,
+        )  # fmt: skip
+        lse, delta, some = row_numbers(
+            at.lse + rows * at.lse_n, at.delta + rows * at.delta_n, inside
+        )
+        if CHECKED:
+            # A weight 0 would not silence a NaN: queries that see no key go.
+            q = tl.where(some[:, None], q, 0.0)
+            grad_o = tl.where(some[:, None], grad_o, 0.0)
+        mask = None
+        bias = None
+        keys64 = keys.to(tl.int64)[:, None]
+        if at.mask is not None:
+            mask = at.mask + keys64 * at.mask_n + rows[None, :] * at.mask_m
+        if at.bias is not None:
+            bias = at.bias + keys64 * at.bias_n + rows[None, :] * at.bias_m
+        pairs = Pairs(
+            (queries + shift)[None, :], keys[:, None], keys_inside[:, None] & inside[None, :],
+            lse[None, :], delta[None, :], slope, mask, bias,
+        )  # fmt: skip
+        found = tile_gradient(dot(k, tl.trans(q)), dot(v, tl.trans(grad_o)), pairs, scores, CHECKED)
+        grad_v += dot(round_to(found.p, grad_o.dtype), grad_o)
+        grad_k += dot(round_to(found.grad_x, q.dtype), q)
+    return grad_k, grad_v
+
+
+@triton.jit(do_not_specialize=["q_len", "kv_len", "key_tiles", "left", "right", "shift"])
+def keys_kernel(
+    query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
+    slopes_ptr, cu_q_ptr, cu_k_ptr, grad_key_ptr, grad_value_ptr,
+    stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd, stride_gb, stride_gh, stride_gm, stride_gd,
+    stride_lb, stride_lh, stride_lm, stride_tb, stride_th, stride_tm,
+    stride_mb, stride_mh, stride_mm, stride_mn, stride_bb, stride_bh, stride_bm, stride_bn,
+    stride_sb, stride_sh, stride_xb, stride_yb,
+    stride_cb, stride_ch, stride_cn, stride_cd, stride_eb, stride_eh, stride_en, stride_ed,
+    num_kv_heads, group, q_len, kv_len, key_tiles, head_dim, value_dim, scale, cap, grad_scale,
+    left, right, shift,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+):  # fmt: skip
+    # Under causality the first tiles of keys have the most queries.
+    tile = tl.program_id(0) % key_tiles
+    head = tl.program_id(0) // key_tiles
+    batch = (head // num_kv_heads).to(tl.int64)
+    kv_head = (head % num_kv_heads).to(tl.int64)
+    q_first = 0
+    k_first = 0
+    if cu_q_ptr is not None:
+        q_first, q_len = sequence_slice(cu_q_ptr, stride_xb, batch, q_len)
+        k_first, kv_len = sequence_slice(cu_k_ptr, stride_yb, batch, kv_len)
+        if BOTTOM_RIGHT:
+            shift = shift + kv_len - q_len
+        q_first = q_first.to(tl.int64)
+        k_first = k_first.to(tl.int64)
+    key_first = tile_row_first(BLOCK_N, tile)
+    if key_first >= kv_len:
+        return
+    key_last = tile_row_last(kv_len, BLOCK_N, tile)
+    keys = key_first + tl.arange(0, BLOCK_N)
+    inside = keys < kv_len
+    keys64 = k_first + keys.to(tl.int64)
+    dims = tl.arange(0, BLOCK_D).to(tl.int64)
+    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    k_base = key_ptr + batch * stride_kb + kv_head * stride_kh
+    v_base = value_ptr + batch * stride_vb + kv_head * stride_vh
+    k = load_rows(k_base, keys64, dims, stride_kn, stride_kd, inside, head_dim, True)
+    v = load_rows(v_base, keys64, value_dims, stride_vn, stride_vd, inside, value_dim, True)
+
+    # Seen from the keys, the queries are a window too: key j stands at j − shift on the axis of the
+    # queries, and what is left for them is right for it.
+    query_first = first_key(key_first, -shift, right)
+    query_stop = stop_key(key_last, -shift, left, q_len)
+    first, stop = visited_tiles(query_first, query_stop, BLOCK_M)
+    whole_first, whole_stop = unmasked_tiles(
+        key_first, key_last, -shift, right, left, q_len, BLOCK_M
+    )
+    # A ragged last tile of queries needs the check of where they end.
+    whole_stop = tl.minimum(whole_stop, q_len // BLOCK_M)
+    whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
+    whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
+    if mask_ptr is not None or bias_ptr is not None:
+        whole_first = stop
+        whole_stop = stop
+
+    grad_k = tl.zeros([BLOCK_N, BLOCK_D], tl.float32)
+    grad_v = tl.zeros([BLOCK_N, BLOCK_V], tl.float32)
+    scores = Scores(scale, cap, left, right)
+    for member in range(group):
+        q_head = kv_head * group + member
+        slope = None
+        mask = None
+        bias = None
+        if slopes_ptr is not None:
+            slope = tl.load(slopes_ptr + batch * stride_sb + q_head * stride_sh)
+            slope = to_float32(slope) * LOG2E
+        if mask_ptr is not None:
+            mask = mask_ptr + batch * stride_mb + q_head * stride_mh
+        if bias_ptr is not None:
+            bias = bias_ptr + batch * stride_bb + q_head * stride_bh
+        at = Side(
+            query_ptr + batch * stride_qb + q_head * stride_qh + q_first * stride_qm,
+            grad_out_ptr + batch * stride_gb + q_head * stride_gh + q_first * stride_gm,
+            lse_ptr + batch * stride_lb + q_head * stride_lh + q_first * stride_lm,
+            delta_ptr + batch * stride_tb + q_head * stride_th + q_first * stride_tm,
+            mask, bias, stride_qm, stride_qd, stride_gm, stride_gd, stride_lm, stride_tm,
+            stride_mm, stride_mn, stride_bm, stride_bn, query_first, query_stop,
+        )  # fmt: skip
+        grad_k, grad_v = _over_query_tiles(
+            grad_k, grad_v, first, whole_first, k, v, keys, inside, slope, shift, at, scores,
+            head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True,
+        )  # fmt: skip
+        if mask_ptr is None and bias_ptr is None:
+            grad_k, grad_v = _over_query_tiles(
+                grad_k, grad_v, whole_first, whole_stop, k, v, keys, inside, slope, shift, at,
+                scores, head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, False,
+            )  # fmt: skip
+            grad_k, grad_v = _over_query_tiles(
+                grad_k, grad_v, whole_stop, stop, k, v, keys, inside, slope, shift, at, scores,
+                head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True,
+            )  # fmt: skip
+
+    grad_k = grad_k * grad_scale
+    key_ptrs = grad_key_ptr + batch * stride_cb + kv_head * stride_ch
+    key_ptrs = key_ptrs + keys64[:, None] * stride_cn + dims[None, :] * stride_cd
+    stored = inside[:, None] & (dims < head_dim)[None, :]
+    tl.store(key_ptrs, round_to(grad_k, grad_key_ptr.dtype.element_ty), mask=stored)
+    value_ptrs = grad_value_ptr + batch * stride_eb + kv_head * stride_eh
+    value_ptrs = value_ptrs + keys64[:, None] * stride_en + value_dims[None, :] * stride_ed
+    stored = inside[:, None] & (value_dims < value_dim)[None, :]
+    tl.store(value_ptrs, round_to(grad_v, grad_value_ptr.dtype.element_ty), mask=stored)
+
+
+def launch_options(
+    dtype: torch.dtype, head_dim: int, value_dim: int, options: ScoreOptions, capability: int
+) -> dict[str, int]:
+    """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
+    `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
+    dim = padded(max(head_dim, value_dim))
+    if dtype == torch.float32:
+        block_m, block_n, num_warps = (16, 32, 4) if dim <= 64 else (16, 16, 8)
+    elif dim <= 64:
+        block_m, block_n, num_warps = 64, 64, 8
+    elif dim <= 128:
+        block_m, block_n, num_warps = 32, 64, 8
+    else:
+        block_m, block_n, num_warps = 32, 32, 8
+    return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
+
+
+def launch(
+    given: Given, grad_key: Tensor, grad_value: Tensor, *, capability: int, chosen: Chosen = None
+) -> Launch:
+    """The launch that writes dK and dV, of the shapes and dtype of key and value, of any strides.
+
+    chosen: None for `launch_options`. Raises ValueError as `backward` does.
+    """
+    check_given(given)
+    check_tensor("grad_key", grad_key, given.query, tuple(given.key.shape))
+    check_tensor("grad_value", grad_value, given.query, tuple(given.value.shape))
+    sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
+    chosen = chosen or launch_options(*sizes, given.options, capability)
+    constants = tile_constants(given, chosen)
+    batch, num_kv_heads, kv_len, _ = given.key.shape
+    if given.sequences is not None:
+        batch = given.sequences.cu_seqlens_k.numel() - 1
+        kv_len = min(kv_len, given.sequences.max_kv_len)
+    key_tiles = triton.cdiv(kv_len, chosen["block_n"])
+    programs = key_tiles * batch * num_kv_heads
+    check_programs("batch × heads × key tiles", programs)
+    return Launch(
+        keys_kernel,
+        programs,
+        {
+            **shared_arguments(given),
+            **sequence_arguments(given),
+            "grad_key_ptr": grad_key, "grad_value_ptr": grad_value,
+            **strides_of("c", "bhnd", strides_in_sequences(grad_key, given)),
+            **strides_of("e", "bhnd", strides_in_sequences(grad_value, given)),
+            "num_kv_heads": num_kv_heads, "key_tiles": key_tiles,
+        },
+        constants | {"BOTTOM_RIGHT": given.sequences is not None and given.sequences.bottom_right},
+        chosen["num_warps"],
+        chosen["num_stages"],
+    )  # fmt: skip

@@ -1,0 +1,268 @@
+"""dQ by tiles of queries, and what each query adds to the gradient of ALiBi's slope: one program
+for each tile of each head, over the tiles of keys that the forward kernel goes over.
+
+Source: Dao 2023, "FlashAttention-2", algorithm 2, line 15, with the loops exchanged.
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# (a kernel's parameters are Triton's own values, which have no Python types to write down)
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from pyimpl._scores import ScoreOptions
+from pyimpl.kernels._backward_launch import (
+    Chosen,
+    Given,
+    check_given,
+    sequence_arguments,
+    shared_arguments,
+    strides_in_sequences,
+    tile_constants,
+)
+from pyimpl.kernels._bounds import (
+    first_key,
+    stop_key,
+    tile_row_first,
+    tile_row_last,
+    unmasked_tiles,
+    visited_tiles,
+)
+from pyimpl.kernels._gradient import (
+    Pairs,
+    Side,
+    distances,
+    load_rows,
+    row_numbers,
+    sequence_slice,
+    tile_gradient,
+)
+from pyimpl.kernels._launch import (
+    Launch,
+    check_outputs,
+    check_programs,
+    check_tensor,
+    padded,
+    strides_of,
+)
+from pyimpl.kernels._loop import Scores
+from pyimpl.kernels._numerics import LOG2E, device_function, dot, round_to, to_float32
+from pyimpl.kernels.forward import kv_head_of
+
+
+@device_function
+def _over_key_tiles(
+    grad_q, grad_slope, first, stop, q, grad_o, lse, delta, queries, rows_inside, slope, shift, at,
+    scores, head_dim, value_dim, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, SLOPES: tl.constexpr,
+    CHECKED: tl.constexpr,
+):  # fmt: skip
+    """(dQ / scale, −the gradient of the slope by each query) with what the tiles of keys first, …,
+    stop − 1 add. CHECKED as in `_over_query_tiles`."""
+    dims = tl.arange(0, BLOCK_D).to(tl.int64)
+    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    for tile in range(first, stop):
+        keys = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+        inside = (keys >= at.first) & (keys < at.stop)
+        keys64 = keys.to(tl.int64)
+        k = load_rows(
+            at.a, keys64, dims, at.stride_an, at.stride_ad, inside, head_dim, CHECKED or not EVEN_D
+        )
+        v = load_rows(
+            at.b, keys64, value_dims, at.stride_bn, at.stride_bd, inside, value_dim,
+            CHECKED or not EVEN_V,
+        )  # fmt: skip
+        mask = None
+        bias = None
+        if at.mask is not None:
+            mask = at.mask[:, None] + keys64[None, :] * at.mask_n
+        if at.bias is not None:
+            bias = at.bias[:, None] + keys64[None, :] * at.bias_n
+        pairs = Pairs(
+            (queries + shift)[:, None], keys[None, :], rows_inside[:, None] & inside[None, :],
+            lse[:, None], delta[:, None], slope, mask, bias,
+        )  # fmt: skip
+        found = tile_gradient(dot(q, tl.trans(k)), dot(grad_o, tl.trans(v)), pairs, scores, CHECKED)
+        if at.mask is not None or at.bias is not None:
+            # A gradient 0 would not silence a NaN: keys that no query sees go.
+            seen = tl.max(found.visible.to(tl.int32), 0) > 0
+            k = tl.where(seen[:, None], k, 0.0)
+        if SLOPES:
+            grad_slope += tl.sum(found.grad_s * distances(pairs), 1)
+        grad_q += dot(round_to(found.grad_x, k.dtype), k)
+    return grad_q, grad_slope
+
+
+@triton.jit(do_not_specialize=["q_len", "kv_len", "query_tiles", "left", "right", "shift"])
+def queries_kernel(
+    query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
+    slopes_ptr, cu_q_ptr, cu_k_ptr, grad_query_ptr, grad_slopes_ptr,
+    stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd, stride_gb, stride_gh, stride_gm, stride_gd,
+    stride_lb, stride_lh, stride_lm, stride_tb, stride_th, stride_tm,
+    stride_mb, stride_mh, stride_mm, stride_mn, stride_bb, stride_bh, stride_bm, stride_bn,
+    stride_sb, stride_sh, stride_xb, stride_yb,
+    stride_cb, stride_ch, stride_cm, stride_cd, stride_eb, stride_eh, stride_em,
+    num_heads, group, q_len, kv_len, query_tiles, head_dim, value_dim, scale, cap, grad_scale,
+    left, right, shift,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    SLOPES: tl.constexpr,
+):  # fmt: skip
+    # As in the forward kernel, the last tiles first.
+    tile = query_tiles - 1 - tl.program_id(0) % query_tiles
+    head = tl.program_id(0) // query_tiles
+    batch = (head // num_heads).to(tl.int64)
+    head = (head % num_heads).to(tl.int64)
+    kv_head = kv_head_of(head, group)
+    q_first = 0
+    k_first = 0
+    if cu_q_ptr is not None:
+        q_first, q_len = sequence_slice(cu_q_ptr, stride_xb, batch, q_len)
+        k_first, kv_len = sequence_slice(cu_k_ptr, stride_yb, batch, kv_len)
+        if BOTTOM_RIGHT:
+            shift = shift + kv_len - q_len
+        q_first = q_first.to(tl.int64)
+        k_first = k_first.to(tl.int64)
+    row_first = tile_row_first(BLOCK_M, tile)
+    if row_first >= q_len:
+        return
+    row_last = tile_row_last(q_len, BLOCK_M, tile)
+    queries = row_first + tl.arange(0, BLOCK_M)
+    inside = queries < q_len
+    rows = q_first + queries.to(tl.int64)
+    dims = tl.arange(0, BLOCK_D).to(tl.int64)
+    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    q_base = query_ptr + batch * stride_qb + head * stride_qh
+    g_base = grad_out_ptr + batch * stride_gb + head * stride_gh
+    q = load_rows(q_base, rows, dims, stride_qm, stride_qd, inside, head_dim, True)
+    grad_o = load_rows(g_base, rows, value_dims, stride_gm, stride_gd, inside, value_dim, True)
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + rows * stride_lm
+    delta_ptrs = delta_ptr + batch * stride_tb + head * stride_th + rows * stride_tm
+    lse, delta, _ = row_numbers(lse_ptrs, delta_ptrs, inside)
+    slope = None
+    mask = None
+    bias = None
+    if slopes_ptr is not None:
+        slope = to_float32(tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)) * LOG2E
+    if mask_ptr is not None:
+        mask = mask_ptr + batch * stride_mb + head * stride_mh + rows * stride_mm
+    if bias_ptr is not None:
+        bias = bias_ptr + batch * stride_bb + head * stride_bh + rows * stride_bm
+    at = Side(
+        key_ptr + batch * stride_kb + kv_head * stride_kh + k_first * stride_kn,
+        value_ptr + batch * stride_vb + kv_head * stride_vh + k_first * stride_vn,
+        None, None, mask, bias, stride_kn, stride_kd, stride_vn, stride_vd, None, None,
+        stride_mm, stride_mn, stride_bm, stride_bn,
+        first_key(row_first, shift, left), stop_key(row_last, shift, right, kv_len),
+    )  # fmt: skip
+    first, stop = visited_tiles(at.first, at.stop, BLOCK_N)
+    whole_first, whole_stop = unmasked_tiles(
+        row_first, row_last, shift, left, right, kv_len, BLOCK_N
+    )
+    whole_stop = tl.minimum(whole_stop, kv_len // BLOCK_N)
+    whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
+    whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
+    if mask_ptr is not None or bias_ptr is not None:
+        whole_first = stop
+        whole_stop = stop
+
+    grad_q = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
+    grad_slope = tl.zeros([BLOCK_M], tl.float32)
+    scores = Scores(scale, cap, left, right)
+    grad_q, grad_slope = _over_key_tiles(
+        grad_q, grad_slope, first, whole_first, q, grad_o, lse, delta, queries, inside, slope,
+        shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
+        SLOPES, True,
+    )  # fmt: skip
+    if mask_ptr is None and bias_ptr is None:
+        grad_q, grad_slope = _over_key_tiles(
+            grad_q, grad_slope, whole_first, whole_stop, q, grad_o, lse, delta, queries, inside,
+            slope, shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D,
+            EVEN_V, SLOPES, False,
+        )  # fmt: skip
+        grad_q, grad_slope = _over_key_tiles(
+            grad_q, grad_slope, whole_stop, stop, q, grad_o, lse, delta, queries, inside, slope,
+            shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
+            SLOPES, True,
+        )  # fmt: skip
+
+    grad_q = grad_q * grad_scale
+    grad_ptrs = grad_query_ptr + batch * stride_cb + head * stride_ch
+    grad_ptrs = grad_ptrs + rows[:, None] * stride_cm + dims[None, :] * stride_cd
+    stored = inside[:, None] & (dims < head_dim)[None, :]
+    tl.store(grad_ptrs, round_to(grad_q, grad_query_ptr.dtype.element_ty), mask=stored)
+    if SLOPES:
+        slope_ptrs = grad_slopes_ptr + batch * stride_eb + head * stride_eh + rows * stride_em
+        tl.store(slope_ptrs, -grad_slope, mask=inside)
+
+
+def launch_options(
+    dtype: torch.dtype, head_dim: int, value_dim: int, options: ScoreOptions, capability: int
+) -> dict[str, int]:
+    """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
+    `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
+    dim = padded(max(head_dim, value_dim))
+    if dtype == torch.float32:
+        block_m, block_n, num_warps = (32, 16, 4) if dim <= 64 else (16, 16, 8)
+    elif dim <= 64:
+        block_m, block_n, num_warps = 64, 64, 8
+    elif dim <= 128:
+        block_m, block_n, num_warps = 64, 32, 8
+    else:
+        block_m, block_n, num_warps = 32, 32, 8
+    return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
+
+
+def launch(
+    given: Given,
+    grad_query: Tensor,
+    grad_slopes: Tensor | None,
+    *,
+    capability: int,
+    chosen: Chosen = None,
+) -> Launch:
+    """The launch that writes dQ, of the shape and dtype of query, and, unless it is None, what each
+    query adds to the gradient of its slope, `[batch, heads, q_len]`, float32; of any strides.
+
+    chosen: None for `launch_options`. Raises ValueError as `backward` does.
+    """
+    check_given(given)
+    check_tensor("grad_query", grad_query, given.query, tuple(given.query.shape))
+    slope_strides: tuple[int, ...] = (0, 0, 0)
+    if grad_slopes is not None:
+        check_outputs(grad_query, grad_slopes, grad_query.shape)
+        slope_strides = strides_in_sequences(grad_slopes, given)
+    sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
+    chosen = chosen or launch_options(*sizes, given.options, capability)
+    constants = tile_constants(given, chosen)
+    batch, num_heads, q_len, _ = given.query.shape
+    if given.sequences is not None:
+        batch = given.sequences.cu_seqlens_q.numel() - 1
+        q_len = min(q_len, given.sequences.max_q_len)
+    query_tiles = triton.cdiv(q_len, chosen["block_m"])
+    programs = query_tiles * batch * num_heads
+    check_programs("batch × heads × query tiles", programs)
+    constants |= {
+        "BOTTOM_RIGHT": given.sequences is not None and given.sequences.bottom_right,
+        "SLOPES": grad_slopes is not None,
+    }
+    return Launch(
+        queries_kernel,
+        programs,
+        {
+            **shared_arguments(given),
+            **sequence_arguments(given),
+            "grad_query_ptr": grad_query, "grad_slopes_ptr": grad_slopes,
+            **strides_of("c", "bhmd", strides_in_sequences(grad_query, given)),
+            **strides_of("e", "bhm", slope_strides),
+            "num_heads": num_heads, "query_tiles": query_tiles,
+        },
+        constants,
+        chosen["num_warps"],
+        chosen["num_stages"],
+    )  # fmt: skip

@@ -1,0 +1,166 @@
+"""The backward pass of `pyimpl.attention_varlen` as a PyTorch operator, and what autograd does with
+it: `pyimpl.backward` of each sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyimpl._arguments import Alignment, compute_dtype
+from pyimpl._backends import Backend, backward
+from pyimpl._gradients import Gradients, Wanted
+from pyimpl._scores import SCHEMA, ScoreOptions, alignment_shift, checked_numbers
+from pyimpl.backward import (
+    GRADIENTS,
+    Flat,
+    as_flat,
+    by_option,
+    fake_gradients,
+    no_second_derivative,
+    save,
+    saved,
+    wanted_of,
+)
+
+
+@torch.library.custom_op(
+    "pyimpl::attention_varlen_backward",
+    mutates_args=(),
+    schema="(Tensor grad_out, Tensor? grad_lse, Tensor query, Tensor key, Tensor value, "
+    "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor out, Tensor lse, bool[] wanted, "
+    f"str causal_alignment, str backend, {SCHEMA}) -> {GRADIENTS}",
+)
+def _attention_varlen_backward(
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    wanted: list[bool],
+    causal_alignment: Alignment,
+    backend: Backend,
+    *flat: Any,
+) -> Flat:
+    """The gradients of what `pyimpl::attention_varlen` was given and returned, the rest as there;
+    `grad_out` and `grad_lse` (None: 0) are of the shapes of `out` and `lse`."""
+    options = checked_numbers(ScoreOptions(*flat), query.dtype)
+    found = _sliced(
+        query, key, value, cu_seqlens_q.tolist(), cu_seqlens_k.tolist(), out, lse, grad_out,
+        grad_lse, options, Wanted(*wanted), causal_alignment, backend,
+    )  # fmt: skip
+    return as_flat(found, query)
+
+
+@_attention_varlen_backward.register_fake
+def _(
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    wanted: list[bool],
+    causal_alignment: Alignment,
+    backend: Backend,
+    *flat: Any,
+) -> Flat:
+    q, k, v = (x.unsqueeze(0) for x in (query, key, value))
+    *_, slopes, bias, sinks = fake_gradients(q, k, v, ScoreOptions(*flat), Wanted(*wanted))
+    q, k, v = (x.new_empty(x.shape) for x in (query, key, value))
+    return q, k, v, slopes, bias, sinks
+
+
+_attention_varlen_backward.register_autograd(no_second_derivative)
+
+
+def _sliced(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_q: list[int],
+    cu_k: list[int],
+    out: Tensor,
+    lse: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    wanted: Wanted,
+    alignment: Alignment,
+    backend: Backend,
+) -> Gradients:
+    """One backward pass for each sequence, on slices of the packed tensors; dense, each gradient in
+    the dtype of what it belongs to."""
+    grad_q, grad_k, grad_v = (x.new_empty(x.shape) for x in (query, key, value))
+    slopes, sinks = options.alibi_slopes, options.sinks
+    wide = compute_dtype(query.dtype)
+    grad_slopes, grad_sinks = (
+        None if x is None or not is_wanted else x.new_zeros(x.shape, dtype=wide)
+        for x, is_wanted in ((slopes, wanted.slopes), (sinks, wanted.sinks))
+    )
+    for b, ((i, i_stop), (j, j_stop)) in enumerate(
+        zip(pairwise(cu_q), pairwise(cu_k), strict=True)
+    ):
+        rows, cols = slice(i, i_stop), slice(j, j_stop)
+        each = slice(None) if slopes is None or len(slopes) == 1 else slice(b, b + 1)
+        one = replace(
+            options,
+            shift=alignment_shift(alignment, i_stop - i, j_stop - j),
+            alibi_slopes=None if slopes is None else slopes[each],
+        )
+        q, o, d_o, k, v = (
+            x[part].transpose(0, 1).unsqueeze(0)
+            for x, part in (
+                (query, rows),
+                (out, rows),
+                (grad_out, rows),
+                (key, cols),
+                (value, cols),
+            )
+        )
+        l, d_l = (None if x is None else x[None, :, rows] for x in (lse, grad_lse))
+        assert l is not None
+        found = backward(q, k, v, o, l, d_o, d_l, one, wanted, backend)
+        grad_q[rows], grad_k[cols], grad_v[cols] = (x[0].transpose(0, 1) for x in found[:3])
+        if grad_slopes is not None and found.slopes is not None:
+            grad_slopes[each] += found.slopes
+        if grad_sinks is not None and found.sinks is not None:
+            grad_sinks += found.sinks
+    if grad_slopes is not None and slopes is not None:
+        grad_slopes = grad_slopes.to(slopes.dtype)
+    if grad_sinks is not None and sinks is not None:
+        grad_sinks = grad_sinks.to(sinks.dtype)
+    return Gradients(grad_q, grad_k, grad_v, slopes=grad_slopes, sinks=grad_sinks)
+
+
+def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    """What `pyimpl::attention_varlen` keeps for its backward pass."""
+    query, key, value, cu_seqlens_q, cu_seqlens_k, ctx.alignment, ctx.backend, *flat = inputs
+    save(ctx, ScoreOptions(*flat), query, key, value, cu_seqlens_q, cu_seqlens_k, *output)
+
+
+def varlen_gradients(
+    ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    """The gradients of all arguments of `pyimpl::attention_varlen`."""
+    tensors, options = saved(ctx)
+    *given, out, lse = tensors
+    if grad_out is None:
+        grad_out = torch.zeros_like(out)
+    needs = ctx.needs_input_grad[7:]
+    q, k, v, *others = _attention_varlen_backward(
+        grad_out, grad_lse, *given, out, lse, list(wanted_of(needs)), ctx.alignment, ctx.backend,
+        *options.flat(),
+    )  # fmt: skip
+    return (q, k, v, None, None, None, None, *by_option(needs, *others))

@@ -1,0 +1,298 @@
+"""The backward pass of the public function, by autograd: gradients right, operators registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from attention_checks import inputs
+from backward_checks import judge_gradients, public_gradients
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from option_cases import OPTIONS, options_of
+from torch import Tensor
+
+from pyimpl import attention, attention_decode, attention_varlen
+from pyimpl._arguments import compute_dtype
+
+BACKENDS = ["tiled", "reference"]
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+GENERATOR = torch.Generator().manual_seed(0)
+
+
+def leaf(*size: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.randn(size, generator=GENERATOR, dtype=torch.float64).to(dtype).requires_grad_()
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "bottom-right": {"is_causal": True, "causal_alignment": "bottom-right"},
+    "rows without a key": {"window": (1, 0)},
+    "mask": {"attn_mask": torch.rand(2, 1, 4, 5, generator=GENERATOR) < 0.5},
+    "softcap": {"softcap": 0.7},
+    "softcap and scale": {"softcap": 2.0, "scale": 1.7},
+    "no scale": {"scale": 0.0},
+    "bias": {"bias": leaf(2, 4, 4, 5)},
+    "bias of keys": {"bias": leaf(5)},
+    "bias of heads": {"bias": leaf(4, 1, 1)},
+    "bias of one number": {"bias": leaf()},
+    "floating mask": {"attn_mask": leaf(2, 1, 4, 1)},
+    "alibi": {"alibi_slopes": leaf(4), "is_causal": True},
+    "alibi of batches": {"alibi_slopes": leaf(2, 4), "causal_alignment": "bottom-right"},
+    "sinks": {"sinks": leaf(4)},
+    "sinks alone": {"sinks": leaf(4), "attn_mask": torch.zeros(1, dtype=torch.bool)},
+    "everything": {
+        "is_causal": True,
+        "window": (3, None),
+        "softcap": 1.5,
+        "scale": 0.9,
+        "attn_mask": torch.rand(4, 5, generator=GENERATOR) < 0.7,
+        "bias": leaf(4, 1, 5),
+        "alibi_slopes": leaf(2, 4),
+        "sinks": leaf(4),
+    },
+    "bnhd": {"layout": "bnhd", "is_causal": True},
+}
+
+
+def function_of(
+    case: dict[str, Any], backend: str
+) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    """`attention` as a function of tensors that a gradient is asked of, and such tensors."""
+    names = [n for n, x in case.items() if isinstance(x, Tensor) and x.requires_grad]
+    rest = {n: x for n, x in case.items() if n not in names}
+
+    def run(query: Tensor, key: Tensor, value: Tensor, *others: Tensor) -> Any:
+        return attention(
+            query, key, value, enable_gqa=True, return_lse=True, backend=backend,
+            **rest, **dict(zip(names, others, strict=True)),
+        )  # fmt: skip
+
+    shapes = [(2, 4, 4, 3), (2, 2, 5, 3), (2, 2, 5, 2)]
+    if case.get("layout") == "bnhd":
+        shapes = [(b, n, h, d) for b, h, n, d in shapes]
+    return run, (*(leaf(*shape) for shape in shapes), *(case[n] for n in names))
+
+
+def finite_outputs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Without the −∞ of rows without a key, whose differences are no numbers."""
+
+    def run(*tensors: Tensor) -> Any:
+        out, lse = function(*tensors)
+        return out, torch.where(torch.isneginf(lse), 0.0, lse)
+
+    return run
+
+
+@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "triton"])
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_differences(name: str, backend: str) -> None:
+    function, tensors = function_of(CASES[name], backend)
+    assert torch.autograd.gradcheck(finite_outputs(function), tensors)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    shape=st.tuples(*[st.integers(0, 3)] * 2, *[st.integers(0, 20)] * 2, *[st.integers(1, 12)] * 2),
+    group=st.integers(1, 3),
+    dtype=st.sampled_from(DTYPES),
+    name=st.sampled_from(sorted(OPTIONS)),
+    with_lse=st.booleans(),
+    seed=st.integers(0, 2**31),
+)
+@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "triton"])
+def test_any_shape_and_options(
+    backend, shape, group: int, dtype, name: str, with_lse: bool, seed: int
+) -> None:
+    query, key, value, _ = inputs(shape, dtype, seed=seed, group=group)
+    options = options_of(name, query, key, seed)
+    grad_out = torch.randn(*query.shape[:3], value.shape[3], dtype=torch.float64).to(dtype)
+    grad_lse = torch.randn(query.shape[:3], dtype=compute_dtype(dtype)) if with_lse else None
+    found = public_gradients(query, key, value, options, grad_out, grad_lse, backend)
+    computed = torch.float64 if backend == "reference" else compute_dtype(dtype)
+    judge_gradients(found, query, key, value, options, grad_out, grad_lse, computed=computed)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["causal", "mask", "everything", "floating mask", "bnhd"])
+def test_opcheck(name: str, backend: str) -> None:
+    function, tensors = function_of(CASES[name], backend)
+    tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
+    check_operators(function, tensors, "pyimpl.attention")
+
+
+def check_operators(function: Callable[..., Any], tensors: tuple[Tensor, ...], name: str) -> None:
+    """The operator of this name and that of its backward pass are all that runs, and PyTorch finds
+    nothing wrong with them."""
+    taken: list[tuple[Any, ...]] = []
+    with Recorded(taken):
+        torch.autograd.grad([x.sum() for x in function(*tensors)], tensors)
+    assert [str(op) for op, _ in taken] == [f"{name}.default", f"{name}_backward.default"]
+    for op, arguments in taken:
+        if "backward" in str(op):
+            arguments = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
+        torch.library.opcheck(op, arguments, atol=1e-5, rtol=1e-5)
+
+
+def check_compiled(function: Callable[..., Any], tensors: tuple[Tensor, ...]) -> None:
+    """Compiled as one graph it has the same gradients."""
+    torch.compiler.reset()
+    one = torch.compile(function, fullgraph=True, backend="aot_eager")
+    outputs = [f(*tensors) for f in (function, one)]
+    grads = tuple(torch.randn(x.shape, generator=GENERATOR) for x in outputs[0])
+    expected, found = (torch.autograd.grad(o, tensors, grads) for o in outputs)
+    for one_found, other in zip(found, expected, strict=True):
+        assert torch.equal(one_found, other)
+
+
+class Recorded(torch.utils._python_dispatch.TorchDispatchMode):
+    """Keeps the calls of pyimpl's operators."""
+
+    def __init__(self, calls: list[tuple[Any, ...]]) -> None:
+        super().__init__()
+        self.calls = calls
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace == "pyimpl":
+            self.calls.append((func, args))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["causal", "mask", "everything", "floating mask", "bnhd"])
+def test_forward_and_backward_compile(name: str, backend: str) -> None:
+    function, tensors = function_of(CASES[name], backend)
+    tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
+    check_compiled(function, tensors)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_output_alone(backend: str) -> None:
+    function, tensors = function_of(CASES["sinks"], backend)
+    tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
+    out, lse = function(*tensors)
+    zeros = [torch.zeros_like(x) for x in (out, lse)]
+    ones = [torch.ones_like(x) for x in (out, lse)]
+    for some, grads in ((out, (ones[0], zeros[1])), (lse, (zeros[0], ones[1]))):
+        found = torch.autograd.grad(some.sum(), tensors, retain_graph=True)
+        expected = torch.autograd.grad((out, lse), tensors, grads, retain_graph=True)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_lie_in_memory_as_their_tensors(backend: str) -> None:
+    sizes = ((2, 5, 4, 8), (2, 7, 2, 8), (2, 7, 2, 6))
+    q, k, v = (torch.randn(s).transpose(1, 2).requires_grad_() for s in sizes)
+    out = attention(q, k, v, enable_gqa=True, backend=backend)
+    for found, like in zip(torch.autograd.grad(out.sum(), (q, k, v)), (q, k, v), strict=True):
+        assert found.stride() == like.stride()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_no_query_sees_has_no_influence(backend: str) -> None:
+    """Of keys and queries, whatever they hold, and its own gradient is 0."""
+    query, key, value, _ = inputs((1, 2, 6, 9, 8, 8), torch.float32)
+    mask = torch.ones(6, 9, dtype=torch.bool)
+    mask[2], mask[:, 4] = False, False
+    grad = torch.randn(1, 2, 6, 8, generator=GENERATOR)
+
+    def run() -> tuple[Tensor, ...]:
+        leaves = [x.clone().requires_grad_() for x in (query, key, value)]
+        out = attention(*leaves, attn_mask=mask, window=(None, 2), backend=backend)
+        return torch.autograd.grad(out, leaves, grad)
+
+    expected = run()
+    query[:, :, 2] = torch.nan
+    key[:, :, [4, 8]], value[:, :, [4, 8]] = torch.nan, torch.inf
+    found = run()
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)
+    assert bool((found[0][:, :, 2] == 0).all())
+    for one in found[1:]:
+        assert bool((one[:, :, [4, 8]] == 0).all())
+
+
+PACKED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "bottom-right": {"is_causal": True, "causal_alignment": "bottom-right", "sinks": leaf(4)},
+    "everything": {"window": (2, 1), "softcap": 1.5, "alibi_slopes": leaf(3, 4), "sinks": leaf(4)},
+    "one slope a head": {"alibi_slopes": leaf(4)},
+}
+
+
+def packed(case: dict[str, Any], backend: str) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    """`attention_varlen` as `function_of` gives `attention`, of 0 to 4 tokens a sequence."""
+    names = [n for n, x in case.items() if isinstance(x, Tensor)]
+    rest = {n: x for n, x in case.items() if n not in names}
+    cu_q, cu_k = torch.tensor([0, 3, 3, 7]), torch.tensor([0, 2, 3, 7])
+
+    def run(query: Tensor, key: Tensor, value: Tensor, *others: Tensor) -> Any:
+        return attention_varlen(
+            query, key, value, cu_q, cu_k, enable_gqa=True, return_lse=True, backend=backend,
+            **rest, **dict(zip(names, others, strict=True)),
+        )  # fmt: skip
+
+    return run, (leaf(7, 4, 3), leaf(7, 2, 3), leaf(7, 2, 2), *(case[n] for n in names))
+
+
+@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "triton"])
+@pytest.mark.parametrize("name", PACKED)
+def test_gradients_of_packed_sequences_are_those_of_differences(name: str, backend: str) -> None:
+    function, tensors = packed(PACKED[name], backend)
+    assert torch.autograd.gradcheck(finite_outputs(function), tensors)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["bottom-right", "everything"])
+def test_packed_sequences_are_operators(name: str, backend: str) -> None:
+    function, tensors = packed(PACKED[name], backend)
+    tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
+    check_operators(function, tensors, "pyimpl.attention_varlen")
+    check_compiled(function, tensors)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_sequences_are_alone(name: str, backend: str) -> None:
+    """The gradients are those of each sequence by itself, added."""
+    function, tensors = packed(PACKED[name], backend)
+    tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
+    outputs = function(*tensors)
+    grads = [torch.randn(x.shape, generator=GENERATOR) for x in outputs]
+    found = torch.autograd.grad(outputs, tensors, grads)
+    names = [n for n, x in PACKED[name].items() if isinstance(x, Tensor)]
+    totals: list[Tensor] = []
+    for b, (rows, cols) in enumerate(((slice(0, 3), slice(0, 2)), (slice(3, 7), slice(3, 7)))):
+        q, k, v, *others = tensors
+        case = dict(PACKED[name]) | dict(zip(names, others, strict=True))
+        if case.get("alibi_slopes") is not None and case["alibi_slopes"].dim() == 2:
+            case["alibi_slopes"] = case["alibi_slopes"][2 * b]
+        parts = (x[s].transpose(0, 1).unsqueeze(0) for x, s in ((q, rows), (k, cols), (v, cols)))
+        outs = attention(*parts, enable_gqa=True, return_lse=True, backend="reference", **case)
+        out, lse = outs[0][0].transpose(0, 1), outs[1][0]
+        totals += [(out * grads[0][rows]).sum()]
+        totals += [torch.where(torch.isneginf(lse), 0.0, lse * grads[1][:, rows]).sum()]
+    expected = torch.autograd.grad(sum(totals), tensors)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+def test_a_gradient_of_a_gradient_is_refused() -> None:
+    function, tensors = function_of({}, "reference")
+    (first,) = torch.autograd.grad(function(*tensors)[0].sum(), tensors[:1], create_graph=True)
+    with pytest.raises(NotImplementedError, match="gradients of attention have no gradient"):
+        torch.autograd.grad(first.sum(), tensors[0])
+
+
+def test_functions_without_a_backward_pass_say_so() -> None:
+    q, k, v, sinks = leaf(1, 2, 1, 4), leaf(1, 2, 5, 4), leaf(1, 2, 5, 4), leaf(2)
+    for name in ("query", "key_cache", "value_cache", "sinks"):
+        given = {"query": q, "key_cache": k, "value_cache": v, "sinks": sinks}
+        given = {n: x if n == name else x.detach() for n, x in given.items()}
+        with pytest.raises(NotImplementedError, match=f"{name} .* attention_decode has no back"):
+            attention_decode(**given)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import check_no_derivatives, is_whole, said, shape, whole
+from pyimpl._arguments import check_no_gradients, check_no_tangents, is_whole, said, shape, whole
 from pyimpl._implements import implements
 from pyimpl.state import State, rescale, step
 
@@ -156,4 +156,6 @@ def _check_keys(state: State, scores: Tensor, values: Tensor) -> None:
     wanted = [*queries[:-1], scores.shape[-1], value_dim]
     if shape(values) != wanted:
         raise ValueError(f"values must fit state and scores, {wanted}, not {shape(values)}")
-    check_no_derivatives({"scores": scores, "values": values})
+    named = {"scores": scores, "values": values}
+    check_no_tangents(named)
+    check_no_gradients("pyimpl.cache", named)

@@ -87,7 +87,7 @@ def attention_cascade(
             f"prefix_value must have the length of prefix_key, {prefix_key.shape[1]}, "
             f"not {prefix_value.shape[1]}"
         )
-    check.check_no_derivatives(shared)
+    check.check_no_gradients("attention_cascade", shared)
     check.check_bool("is_causal", is_causal)
     check.check_bool("return_lse", return_lse)
     batch, heads, q_len, head_dim = query.shape

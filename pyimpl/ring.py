@@ -114,7 +114,7 @@ def _check_shards(
             raise ValueError(f"{name} must have {wanted}, not {len(shards)}")
     named = {f"{name}[{d}]": x for name, shards in given.items() for d, x in enumerate(shards)}
     check.check_floating(named, ("batch", "heads", "length", "head_dim"))
-    check.check_no_derivatives(named)
+    check.check_no_gradients("ring_attention", named)
     for d, (k, v) in enumerate(zip(keys, values, strict=True)):
         if v.shape[2] != k.shape[2]:
             raise ValueError(

@@ -22,6 +22,7 @@ public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
 public import Attention.Proof.AttentionDerivative
 public import Attention.Proof.Backward
+public import Attention.Proof.BackwardHeads
 public import Attention.Proof.BackwardRow
 public import Attention.Proof.BackwardTiles
 public import Attention.Proof.Cache
@@ -74,6 +75,7 @@ public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
+public import Attention.Spec.BackwardHeads
 public import Attention.Spec.BackwardTiles
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade

@@ -62,6 +62,7 @@ public import Attention.Proof.Segments
 public import Attention.Proof.Sink
 public import Attention.Proof.Slopes
 public import Attention.Proof.Softcap
+public import Attention.Proof.SoftcapDerivative
 public import Attention.Proof.Softmax
 public import Attention.Proof.SoftmaxDerivative
 public import Attention.Proof.SplitKV
@@ -101,6 +102,7 @@ public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward
+public import Attention.Twins.BackwardHeads
 public import Attention.Twins.BackwardTiles
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade

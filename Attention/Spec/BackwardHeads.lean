@@ -8,8 +8,8 @@ public section
 /-! # The backward pass of grouped-query attention
 
 A head of keys and values that several query heads share gets the sum of their gradients.
-Source: flash-attention, `mha_varlen_bwd`, which sums `dk_expanded` over the group; the derivative of
-PyTorch's `repeat_interleave`. -/
+Source: flash-attention, `mha_varlen_bwd`, which sums `dk_expanded` over the group; the derivative
+of PyTorch's `repeat_interleave`. -/
 
 namespace Attention.Spec
 

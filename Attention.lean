@@ -22,6 +22,7 @@ public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
 public import Attention.Proof.AttentionDerivative
 public import Attention.Proof.Backward
+public import Attention.Proof.BackwardHeads
 public import Attention.Proof.BackwardRow
 public import Attention.Proof.BackwardTiles
 public import Attention.Proof.Cache
@@ -61,6 +62,7 @@ public import Attention.Proof.Segments
 public import Attention.Proof.Sink
 public import Attention.Proof.Slopes
 public import Attention.Proof.Softcap
+public import Attention.Proof.SoftcapDerivative
 public import Attention.Proof.Softmax
 public import Attention.Proof.SoftmaxDerivative
 public import Attention.Proof.SplitKV
@@ -74,6 +76,7 @@ public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
+public import Attention.Spec.BackwardHeads
 public import Attention.Spec.BackwardTiles
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
@@ -99,6 +102,7 @@ public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward
+public import Attention.Twins.BackwardHeads
 public import Attention.Twins.BackwardTiles
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade

@@ -76,8 +76,8 @@ theorem probabilities_sum (i : Fin q_len) :
   let W : R := denominator ((List.finRange kv_len).map (score scale modify Q K i))
   have hP : ∀ k : Fin kv_len, P[i][k] = weight (score scale modify Q K i k) / W :=
     getElem_probabilities scale modify Q K i
-  have hW : W = sumOver (fun k => (weight (score scale modify Q K i k) : R)) (List.finRange kv_len) :=
-    sumOver_map ..
+  have hW : W = sumOver (fun k => (weight (score scale modify Q K i k) : R))
+      (List.finRange kv_len) := sumOver_map ..
   have hW₀ : 0 ≤ W := by rw [hW]; exact sumOver_nonneg fun k _ => weight_nonneg _
   by_cases h₀ : W = 0
   · have hz : ∀ k : Fin kv_len, P[i][k] = 0 := fun k => by
@@ -92,9 +92,9 @@ theorem probabilities_sum (i : Fin q_len) :
 
 end Moved
 
-/-- Attention whose scores have moved by h, at most ε and up to `T` by t times their rates, and whose
-values have moved at their rates, differs from attention plus t times its derivative by what is of
-the second order. -/
+/-- Attention whose scores have moved by h, at most ε and up to `T` by t times their rates, and
+whose values have moved at their rates, differs from attention plus t times its derivative by what
+is of the second order. -/
 theorem attention_moved {scale : R} {modify modify' : ScoreMod R q_len kv_len}
     {lifted : ScoreMod (Dual R) q_len kv_len} {slope : ScoreSlope R R q_len kv_len}
     {δB : Matrix R q_len kv_len} (hlift : lifted.IsLift modify slope δB)
@@ -117,7 +117,8 @@ theorem attention_moved {scale : R} {modify modify' : ScoreMod R q_len kv_len}
   obtain ⟨hp, hsum⟩ := probabilities_sum (scale := scale) (modify := modify) (Q := Q) (K := K) i
   have hV : ∀ k : Fin kv_len, (V.moved t δV)[k][c] = V[k][c] + t * δV[k][c] := fun k => by
     simp only [Matrix.moved, Fin.getElem_fin, Vec.getElem_ofFn]
-  have hs : ∀ k, P[i][k] * scoreTangent (score (Dual.const scale) lifted (Q.dual δQ) (K.dual δK) i k)
+  have hs : ∀ k, P[i][k]
+        * scoreTangent (score (Dual.const scale) lifted (Q.dual δQ) (K.dual δK) i k)
       = P[i][k] * σ k := fun k => by
     cases hm : score scale modify Q K i k with
     | some s =>

@@ -72,9 +72,9 @@ theorem adjoint_meanTangent (hlift : lifted.IsLift modify slope δB) :
   grind
 
 /-- **vjp-adjoint**: for all queries, keys, values and a bias, all rates at which they change, every
-score transformation with a slope, so every mask, and every gradient `dO` by the output: the backward
-pass gives the gradients whose inner product with the rates is that of `dO` with the derivative of
-attention. -/
+score transformation with a slope, so every mask, and every gradient `dO` by the output: the
+backward pass gives the gradients whose inner product with the rates is that of `dO` with the
+derivative of attention. -/
 theorem vjp_adjoint (hlift : lifted.IsLift modify slope δB) :
     let g := vjp scale modify slope Q K V (fun x => x) dO Vec.zero
     Matrix.inner dO (jvp scale lifted Q δQ K δK V δV)

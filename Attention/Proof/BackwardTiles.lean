@@ -23,7 +23,8 @@ section Sums
 variable {R : Type v} [OrderedField R] {n : Nat} {α β : Type}
 
 /-- The terms that a result gets from a tile that is taken as its kind says. -/
-@[expose] def tileTerm (kind : TileKind) (unmasked masked : β → Vec R n) (tile : List β) : Vec R n :=
+@[expose] def tileTerm (kind : TileKind) (unmasked masked : β → Vec R n) (tile : List β) :
+    Vec R n :=
   match kind with
   | .skip => Vec.zero
   | .unmasked => Vec.sumOver unmasked tile
@@ -239,8 +240,8 @@ theorem soundSchedule_all (mask : Mask q_len kv_len) (block_m : Nat) {block_n : 
 
 /-- **flash-backward**: for all sizes, tile sizes of at least 1 (ragged last tiles included), masks,
 and score transformations with their slopes before the mask, and for any sound schedule of each of
-the two loops: from the output and the log-sum-exp that the forward pass has saved, the tile loops of
-FlashAttention-2's backward pass compute the gradients of `vjp`, `dLse` included. -/
+the two loops: from the output and the log-sum-exp that the forward pass has saved, the tile loops
+of FlashAttention-2's backward pass compute the gradients of `vjp`, `dLse` included. -/
 theorem flashBackward_eq_vjp {keys queries : TileLoop}
     (hk : 0 < keys.block_outer) (hk' : 0 < keys.block_inner)
     (hq : 0 < queries.block_outer) (hq' : 0 < queries.block_inner)

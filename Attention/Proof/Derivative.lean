@@ -81,11 +81,11 @@ private theorem bound_le {H X M G τ : R} (hτ : 0 ≤ τ) (hG : 0 ≤ G) (hε :
   clear e₁ e₂ e₃ h₁
   grind
 
-/-- **derivative-is-true**: what attention over dual numbers computes is the derivative of attention.
-Under any mask and bias (a masked entry is `none`), where the scale is at most `c`, queries, keys and
-values are at most `M` and the rates at which these and the bias change at most `G`: after a time `t`
-so short that no score changes by more than 1/2, attention is what it was plus `t` times the
-derivative, up to a constant times t². -/
+/-- **derivative-is-true**: what attention over dual numbers computes is the derivative of
+attention. Under any mask and bias (a masked entry is `none`), where the scale is at most `c`,
+queries, keys and values are at most `M` and the rates at which these and the bias change at most
+`G`: after a time `t` so short that no score changes by more than 1/2, attention is what it was plus
+`t` times the derivative, up to a constant times t². -/
 theorem jvp_isDerivative {scale c M G : R} (hscale : AtMost c scale)
     (B : Matrix (Option R) q_len kv_len) {δB : Matrix R q_len kv_len}
     {Q δQ : Matrix R q_len d} {K δK : Matrix R kv_len d} {V δV : Matrix R kv_len d_v}

@@ -10,8 +10,8 @@ From the gradient of a loss by attention's output and by its log-sum-exp to that
 values and an additive bias. P is computed as a whole matrix here; `BackwardTiles` computes it tile
 by tile.
 
-Scores may be of another type than values: `toValue` makes values of them. Where both are one type it
-does nothing. Where they are not, as in the exact model with exp k = 2 ^ k, the gradients by queries
+Scores may be of another type than values: `toValue` makes values of them. Where both are one type
+it does nothing. Where they are not, as in the exact model with exp k = 2 ^ k, the gradients by queries
 and keys are those of the natural exponential divided by its logarithm, ln 2.
 Source: Dao et al. 2022, "FlashAttention", appendix B.2; Dao 2023, "FlashAttention-2",
 section 2.3.2, with the gradient by the log-sum-exp added to D as flash-attention does it. -/

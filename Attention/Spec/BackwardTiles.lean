@@ -8,12 +8,12 @@ public section
 /-! # FlashAttention-2: the backward pass, tile by tile
 
 P is never kept: each pair of tiles computes it again from the scores and the log-sum-exp L that the
-forward pass has saved, as exp (s − L). D = rowsum (dO ∘ O) is computed first. One loop runs for each
-tile of keys over the tiles of queries and sums dK and dV; another runs for each tile of queries over
-the tiles of keys and sums dQ. Each has its own tile sizes and its own schedule of the pairs that it
-leaves out or takes without mask code.
-Source: Dao 2023, "FlashAttention-2", Algorithm 2 (lines 10 to 17), where one loop does both and adds
-to dQ in memory; in two loops as in Triton's tutorial "Fused Attention". -/
+forward pass has saved, as exp (s − L). D = rowsum (dO ∘ O) is computed first. One loop runs for
+each tile of keys over the tiles of queries and sums dK and dV; another runs for each tile of
+queries over the tiles of keys and sums dQ. Each has its own tile sizes and its own schedule of the
+pairs that it leaves out or takes without mask code.
+Source: Dao 2023, "FlashAttention-2", Algorithm 2 (lines 10 to 17), where one loop does both and
+adds to dQ in memory; in two loops as in Triton's tutorial "Fused Attention". -/
 
 namespace Attention.Spec
 
@@ -120,8 +120,8 @@ variable (L : Vector (Option S) q_len) (dO : Matrix R q_len d_v) (delta : Vec R 
 
 /-- The rows of dQ, dK and dV, from what the forward pass has saved: the output `O` and the
 log-sum-exp `L`. -/
-@[expose] def flashBackward (keys queries : TileLoop) (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
-    List (Vec R d) × List (Vec R d) × List (Vec R d_v) :=
+@[expose] def flashBackward (keys queries : TileLoop) (O : Matrix R q_len d_v)
+    (dLse : Vec R q_len) : List (Vec R d) × List (Vec R d) × List (Vec R d_v) :=
   let delta := rowDelta O dO dLse
   let dKV := backwardKeys toValue scale modify mask slope Q K V L dO delta keys
   (backwardQueries toValue scale modify mask slope Q K V L dO delta queries, dKV.dK, dKV.dV)

@@ -7,8 +7,8 @@ public section
 
 /-! # The derivative of attention, forwards
 
-Attention itself, run over dual numbers: from inputs and the rates at which they change, the rates at
-which its outputs change. Scores and values are of one type here.
+Attention itself, run over dual numbers: from inputs and the rates at which they change, the rates
+at which its outputs change. Scores and values are of one type here.
 Source: Griewank & Walther 2008, "Evaluating Derivatives", section 3.1 (tangents);
 `torch.func.jvp`. -/
 

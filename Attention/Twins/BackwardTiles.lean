@@ -154,7 +154,8 @@ theorem boundsNotTransposed_refuted : ¬ ComputesGradients fun x =>
 
 /-- Only the last tile counts: the sums are overwritten, not added to. -/
 theorem overwritten_refuted : ¬ ComputesGradients fun x =>
-    backTiles everyTile { everyTile with visit := fun _ => ⟨1, 2⟩ } Int.cast x x.L x.output x.dLse :=
+    backTiles everyTile { everyTile with visit := fun _ => ⟨1, 2⟩ } Int.cast x x.L x.output
+      x.dLse :=
   fun h => absurd h.zeroQueries (by decide +kernel)
 
 /-! ## Results -/

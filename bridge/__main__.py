@@ -26,6 +26,7 @@ try:
     from rich.console import Console
 
     from bridge.conform import Problem, conform
+    from bridge.files import write_whole
 except ModuleNotFoundError as error:
     lacking(error)
 
@@ -212,9 +213,9 @@ def index(name: str | None, as_json: str | None, graph: str | None) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Raises Problem where that cannot be."""
+    """A whole file or none. Raises Problem where it cannot be written."""
     try:
-        path.write_text(text, "utf-8")
+        write_whole(path, text)
     except OSError as error:
         raise Problem(f"{path} cannot be written: {error.strerror or error}") from error
 

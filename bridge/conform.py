@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+
+from bridge.files import write_whole
 
 if TYPE_CHECKING:
     # Imported where they are used: they import PyTorch, which `--help` does without.
@@ -209,13 +210,9 @@ class Conformance:
 
 def _write(option: str, name: str, text: str) -> None:
     """A whole file or none. Raises Problem where it cannot be written."""
-    path = Path(name)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(text, "utf-8", errors="replace")
-        temporary.replace(path)
+        write_whole(Path(name), text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise Problem(f"{option}: {name!r} cannot be written: {error.strerror}") from error
 
 

@@ -20,6 +20,7 @@ from rich.console import Console
 import pyimpl
 from bridge.conformance import adapters, faults, parallel, planting
 from bridge.conformance.judge import describe_failure
+from bridge.files import write_changed, write_whole
 from bridge.report import theorems
 from bridge.report.cache import Cache, digest, imported_files
 from bridge.report.theorems import Headline, SourceError
@@ -313,13 +314,8 @@ class Verification:
         definitions = {n: source(n) for n in listing if n.startswith("Attention.Spec.")}
         python = theorems.python_excerpts(self.root, known_implementations())
         text = theorems.render(headlines, definitions, python, self.families)
-        page = self.root / "docs" / "theorems.md"
-        unchanged = page.exists() and page.read_text("utf-8") == text
-        if not unchanged:
-            temporary = page.with_suffix(".tmp")
-            temporary.write_text(text, "utf-8")
-            temporary.rename(page)
-        return {"ok": True, "kept": unchanged, "theorems": len(headlines)}
+        changed = write_changed(self.root / "docs" / "theorems.md", text)
+        return {"ok": True, "kept": not changed, "theorems": len(headlines)}
 
 
 def triton_version() -> str:
@@ -378,8 +374,5 @@ def write_report(report: dict[str, Section], ok: bool, path: Path) -> None:
         for name, section in report.items()
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(
-        json.dumps({"ok": ok, **sections}, indent=1, ensure_ascii=False, default=asdict), "utf-8"
-    )
-    temporary.rename(path)
+    text = json.dumps({"ok": ok, **sections}, indent=1, ensure_ascii=False, default=asdict)
+    write_whole(path, text)

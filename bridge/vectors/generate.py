@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from bridge.files import write_changed
 from bridge.vectors.load import load, write_index
 
 MODULE = "Attention.Vectors.Main"
@@ -52,13 +52,8 @@ def replace(run_main: RunMain, committed: Path) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="vectors-") as name:
         fresh = generate(run_main, Path(name))
         changed = []
-        committed.mkdir(parents=True, exist_ok=True)
         for path in fresh:
-            target = committed / path.name
-            if not target.exists() or target.read_bytes() != path.read_bytes():
-                temporary = target.with_suffix(".tmp")
-                shutil.copyfile(path, temporary)
-                temporary.rename(target)
+            if write_changed(committed / path.name, path.read_bytes()):
                 changed.append(path.name)
         for old in committed.glob("*.json"):
             if old.name not in {path.name for path in fresh}:

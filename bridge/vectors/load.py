@@ -16,6 +16,7 @@ from typing import Any, cast
 import jsonschema
 from jsonschema.exceptions import ValidationError
 
+from bridge.files import write_whole
 from bridge.vectors import files, index
 from bridge.vectors.fields import Fields, VectorError, short
 from bridge.vectors.model import Family
@@ -73,7 +74,7 @@ def write_index(folder: Path) -> None:
         if path.name != index.INDEX:
             content, document = files.read(path)
             entries.append(index.entry(family_of(document, path.name), files.sha256(content)))
-    (folder / index.INDEX).write_text(index.text(entries), "utf-8")
+    write_whole(folder / index.INDEX, index.text(entries))
 
 
 def family_of(document: Any, filename: str) -> Family:

@@ -45,6 +45,7 @@ class Conform(click.Command):
 @click.option("--family", multiple=True, help="Only the vectors of this family.")
 @click.option("--vector", multiple=True, help="Only the vector with this id.")
 @click.option("--without", multiple=True, help="An ability that a function is not to be asked for.")
+@click.option("--undeclared", is_flag=True, help="Run what adapters declare they get wrong, too.")
 @click.option("--time-limit", default=60.0, show_default=True, help="Seconds that a call may take.")
 @click.option(
     "--json",
@@ -64,6 +65,7 @@ def conform(
     family: tuple[str, ...],
     vector: tuple[str, ...],
     without: tuple[str, ...],
+    undeclared: bool,
     time_limit: float,
     json_to: str | None,
     junit: str | None,
@@ -113,7 +115,7 @@ def conform(
     families = chosen(family, vector)
     run = Conformance(device, dtype, families, time_limit)
     for name in names:
-        run.add(Subject(name, profile, without))
+        run.add(Subject(name, profile, without, undeclared=undeclared))
     if not run.results:
         raise Problem(f"--dtype: {'; '.join(run.skipped)}")
     run.write(json_to, junit, html)

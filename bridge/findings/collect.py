@@ -16,6 +16,7 @@ from bridge.findings.symptoms import (
     FindingsError,
     Wrong,
     problems_of,
+    recomputed,
     shown,
     what_was_raised,
     wrong_numbers,
@@ -203,7 +204,11 @@ def _example(
         "inputs": [list(pair) for pair in _inputs(vector, found[0].row if found else None)],
     }
     if not found:
-        return {**entry, "raised": by_dtype[dtype][id].reason}
+        # What it should have returned for the first query that there is.
+        problem = next(p for p in problems_of(vector) if p.q_len)
+        expected = [shown(x) for x in recomputed(problem, 0)[0]]
+        reason = by_dtype[dtype][id].reason
+        return {**entry, "part": "output", "row": 0, "expected": expected, "raised": reason}
     (row, part) = found[0].row, found[0].part
     same = [w for w in found if (w.row, w.part) == (row, part)]
     return {

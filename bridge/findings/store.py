@@ -33,9 +33,9 @@ def missing(chosen: Iterable[Called]) -> dict[str, str]:
 
 
 def find(one: Called, families: Sequence[Family], hash_of: Mapping[str, str]) -> Document:
-    """Run a function in all its dtypes on a CPU, with nothing declared, and confirm each failure.
-    Raises FindingsError where exact arithmetic does not."""
-    run = Conformance("cpu", (), families, _TIME_LIMIT)
+    """Run a function on a CPU, with nothing declared, and confirm each failure. Raises
+    FindingsError where exact arithmetic does not."""
+    run = Conformance("cpu", one.dtypes, families, _TIME_LIMIT)
     run.add(Subject(one.name, undeclared=True))
     return collect.collect(run.results, families, hash_of)
 

@@ -24,6 +24,8 @@ class Called:
     function: str
     how: str
     packages: tuple[str, ...] = ("torch",)
+    # Those that it is run in; none: all that it takes.
+    dtypes: tuple[str, ...] = ()
 
 
 CALLED = (
@@ -66,8 +68,10 @@ CALLED = (
         "JAX",
         "`jax.nn.dot_product_attention`, compiled by XLA",
         "With `jax_enable_x64`. Causal masks are given as `is_causal`, windows as "
-        "`local_window_size` where that can say them, other masks as Booleans, a bias as `bias`.",
+        "`local_window_size` where that can say them, other masks as Booleans, a bias as `bias`. "
+        "XLA compiles each shape for a second or so, so it is run in float32 alone.",
         ("jax", "jaxlib"),
+        ("float32",),
     ),
     Called(
         "onnxruntime",

@@ -16,11 +16,12 @@ from typing import NoReturn, get_args
 
 import torch
 
-from bench import files, plot, report
+from bench import plot, report
 from bench.cases import DTYPES, Case, Mask, MaskName, Operation
 from bench.measure import Bench, Measured
 from bench.peers import PEERS, ours
 from bench.timing import Rate, clock_for, copy_rate, matmul_rate
+from bridge.files import why_not_writable, write_whole
 from pyimpl import attention
 from pyimpl._backends import Backend
 
@@ -105,7 +106,7 @@ def completed(p: Parser, arguments: list[str]) -> argparse.Namespace:
     named = {name: getattr(options, name) for name in ("json", "plot", "output")}
     given = {name: path for name, path in named.items() if path is not None}
     for name, path in given.items():
-        refusal = files.why_not_writable(path)
+        refusal = why_not_writable(path)
         if refusal is not None:
             p.error(f"argument --{name}: {path} cannot be written: {refusal}")
     if len({path.resolve() for path in given.values()}) < len(given):
@@ -240,7 +241,7 @@ def _run(p: Parser, options: argparse.Namespace, command: str) -> None:
         if path is None:
             continue
         try:
-            files.write_whole(path, content)
+            write_whole(path, content)
         except OSError as error:
             p.exit(1, f"{p.prog}: {path} could not be written: {error.strerror}\n")
 

@@ -26,6 +26,7 @@ try:
     from rich.console import Console
 
     from bridge.conform import Problem, conform
+    from bridge.files import write_whole
 except ModuleNotFoundError as error:
     lacking(error)
 
@@ -146,6 +147,41 @@ def pages() -> None:
 
 
 @main.command()
+@click.argument("name", nargs=-1)
+def findings(name: tuple[str, ...]) -> None:
+    """Run other libraries' attention on the vectors and keep what is found.
+
+    Writes docs/findings.json, and from it docs/findings.md. NAME: only these functions; default:
+    all. Each failure is recomputed in exact arithmetic.
+    """
+    from bridge.conformance.abilities import CallableError
+    from bridge.findings import store, subjects
+    from bridge.findings.symptoms import FindingsError
+    from bridge.pages import written
+    from bridge.vectors.fields import VectorError
+
+    root = checkout()
+    try:
+        chosen = [subjects.called(one) for one in name] or list(subjects.CALLED)
+    except KeyError as error:
+        raise Problem(f"NAME: {error.args[0]}") from error
+    absent = store.missing(chosen)
+    if absent:
+        raise Problem(
+            f"{', '.join(absent)} need what is not here: "
+            f"{sys.executable} -m pip install {' '.join(sorted(set(absent.values())))}"
+        )
+    try:
+        changed = store.update(root, chosen, lambda text: click.echo(text, err=True))
+        changed += written.write_all(root)
+    except (VectorError, FindingsError, CallableError) as error:
+        raise Problem(str(error)) from error
+    except OSError as error:
+        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
+    click.echo("\n".join(f"wrote {one}" for one in changed) or "nothing changed")
+
+
+@main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--family", multiple=True, help="Only this one; may be repeated.")
 def export(folder: Path, family: tuple[str, ...]) -> None:
@@ -245,9 +281,9 @@ def translate(check: bool) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Raises Problem where that cannot be."""
+    """A whole file or none. Raises Problem where it cannot be written."""
     try:
-        path.write_text(text, "utf-8")
+        write_whole(path, text)
     except OSError as error:
         raise Problem(f"{path} cannot be written: {error.strerror or error}") from error
 

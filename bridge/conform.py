@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+
+from bridge.files import write_whole
 
 if TYPE_CHECKING:
     # Imported where they are used: they import PyTorch, which `--help` does without.
@@ -44,6 +45,7 @@ class Conform(click.Command):
 @click.option("--family", multiple=True, help="Only the vectors of this family.")
 @click.option("--vector", multiple=True, help="Only the vector with this id.")
 @click.option("--without", multiple=True, help="An ability that a function is not to be asked for.")
+@click.option("--undeclared", is_flag=True, help="Run what adapters declare they get wrong, too.")
 @click.option("--time-limit", default=60.0, show_default=True, help="Seconds that a call may take.")
 @click.option(
     "--json",
@@ -63,6 +65,7 @@ def conform(
     family: tuple[str, ...],
     vector: tuple[str, ...],
     without: tuple[str, ...],
+    undeclared: bool,
     time_limit: float,
     json_to: str | None,
     junit: str | None,
@@ -112,7 +115,7 @@ def conform(
     families = chosen(family, vector)
     run = Conformance(device, dtype, families, time_limit)
     for name in names:
-        run.add(Subject(name, profile, without))
+        run.add(Subject(name, profile, without, undeclared=undeclared))
     if not run.results:
         raise Problem(f"--dtype: {'; '.join(run.skipped)}")
     run.write(json_to, junit, html)
@@ -209,13 +212,9 @@ class Conformance:
 
 def _write(option: str, name: str, text: str) -> None:
     """A whole file or none. Raises Problem where it cannot be written."""
-    path = Path(name)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(text, "utf-8", errors="replace")
-        temporary.replace(path)
+        write_whole(Path(name), text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise Problem(f"{option}: {name!r} cannot be written: {error.strerror}") from error
 
 

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import ast
+import html
 import json
 import os
 import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from email.parser import Parser
 from pathlib import Path
 from zipfile import ZipFile
@@ -69,6 +71,25 @@ def test_it_runs_the_conformance_on_the_packaged_vectors(python: Path, tmp_path:
         assert result["ok"] is True
         assert sum(v["status"] == "passed" for v in result["vectors"]) >= 400
         assert not any(v["status"] == "failed" for v in result["vectors"])
+
+
+def test_the_page_of_failures_has_the_sentences_of_the_theorems(
+    python: Path, tmp_path: Path
+) -> None:
+    """A function that is wrong, so that there is a failure to be shown."""
+    (tmp_path / "wrong.py").write_text("def zero(query, key, value):\n    return 0 * query\n")
+    command = [python, "-m", "bridge", "conform", "wrong.py:zero", "--dtype", "float32"]
+    done = subprocess.run(
+        [*command, "--vector", "default-scale-000", "--html", "page.html"],
+        cwd=tmp_path,
+        env=outside_environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr
+    data = tomllib.loads((ROOT / "docs" / "theorems.toml").read_text("utf-8"))
+    page = html.unescape((tmp_path / "page.html").read_text("utf-8"))
+    assert any(f"{one['id']}</code>: {one['sentence']}" in page for one in data["theorem"])
 
 
 def test_nothing_of_the_checkout_is_used(python: Path, tmp_path: Path) -> None:

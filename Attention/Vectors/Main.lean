@@ -13,7 +13,8 @@ public section
 
 /-! # The program that makes the vectors
 
-`main [folder]` writes `folder/<family>.json` for every family. -/
+`main [folder]` writes `folder/<family>.json` for every family. Several processes that are given the
+same `[folder, claims]` write them together. -/
 
 namespace Attention.Vectors.Main
 
@@ -32,6 +33,23 @@ def vectors {α : Type} (name : String) (vector : String → α → Except Strin
     | .error e => throw s!"{id}: {e}"
     | .ok text => return text :: (← vectors name vector (i + 1) cases)
 
+/-- Where files are written. `claims`: a folder that is empty when the first of several processes
+starts; `none` for a process that makes every family. -/
+structure Folder where
+  path : System.FilePath
+  claims : Option System.FilePath
+
+/-- Whether a family is this process's to make: not if another has claimed it, by a folder of its
+name. To make one that is there already fails, so only one process can. -/
+def Folder.claim (folder : Folder) (name : String) : IO Bool := do
+  let some claims := folder.claims | return true
+  try
+    IO.FS.createDir (claims / name)
+    return true
+  catch
+    | .alreadyExists .. => return false
+    | e => throw e
+
 /-- Writes the file of a family. -/
 def writeFile {Case : Type} (folder : System.FilePath) (family : Family Case)
     (operation model : String) : Except String (List String) → IO Unit
@@ -41,21 +59,21 @@ def writeFile {Case : Type} (folder : System.FilePath) (family : Family Case)
       (Json.file family.name family.about operation model vs)
     IO.println s!"{family.name}: {vs.length} vectors"
 
-/-- Writes the file of each family. The seed of a family is its place in the list, counted from
-`seed`, so a new family at the end changes no other. -/
-def write {Case : Type} (folder : System.FilePath) (operation model : String)
+/-- Writes the file of each family that this process claims. The seed of a family is its place in
+the list, counted from `seed`, so a new family at the end changes no other. -/
+def write {Case : Type} (folder : Folder) (operation model : String)
     (vector : String → String → Case → Except String String) (seed : Nat) :
     List (Family Case) → IO Unit
   | [] => return ()
   | family :: rest => do
-    let (cases, _) := family.cases.run seed
-    writeFile folder family operation model
-      (vectors family.name (vector · family.theoremId) 0 cases)
+    if ← folder.claim family.name then
+      let (cases, _) := family.cases.run seed
+      writeFile folder.path family operation model
+        (vectors family.name (vector · family.theoremId) 0 cases)
     write folder operation model vector (seed + 1) rest
 
-/-- Entry point: one argument, an existing folder. -/
-def main : List String → IO Unit
-  | [folder] => do
+/-- Writes the file of each family. -/
+def writeAll (folder : Folder) : IO Unit := do
     match checkWidths with
     | .error e => throw (IO.userError e)
     | .ok () => pure ()
@@ -79,6 +97,11 @@ def main : List String → IO Unit
       [combines]
     write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c) 9000
       [tileBounds]
-  | args => throw (IO.userError s!"expected one argument, an existing folder, got {args.length}")
+
+/-- Entry point: one existing folder, or two, the second for the claims. -/
+def main : List String → IO Unit
+  | [folder] => writeAll ⟨folder, none⟩
+  | [folder, claims] => writeAll ⟨folder, some claims⟩
+  | args => throw (IO.userError s!"expected one or two existing folders, got {args.length}")
 
 end Attention.Vectors.Main

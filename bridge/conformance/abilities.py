@@ -18,8 +18,9 @@ from bridge.conformance.batch import DTYPES
 
 Function = Callable[..., Any]
 # top-left, bottom-right: which keys `is_causal` hides where there are not as many queries as keys;
-# square: such calls are refused.
-Alignment = Literal["top-left", "bottom-right", "square"]
+# square: such calls are refused; not-found: a small call did not show it, and its vectors are given
+# as if it were SDPA's, top-left.
+Alignment = Literal["top-left", "bottom-right", "square", "not-found"]
 
 # Ability → the argument by which it is used.
 ARGUMENTS = {
@@ -66,7 +67,7 @@ class Abilities:
     dtypes: tuple[str, ...]
     takes: frozenset[str]
     lacks: dict[str, str] = field(default_factory=dict)
-    alignment: Alignment = "top-left"
+    alignment: Alignment = "not-found"
     lse_by: Literal["return_lse", "tuple"] | None = None
     gqa_flag: bool = True
     width: int | None = None
@@ -313,7 +314,7 @@ class _Probe:
         elif "window" in takes:
             options = {"window": (None, 0)}
         else:
-            return "top-left"
+            return "not-found"
         if self.refusal(**options) is not None:
             return "square"
         try:
@@ -321,6 +322,7 @@ class _Probe:
             out = out[0] if isinstance(out, (tuple, list)) else out
             shown = (out[0, 0, :, :_KV_LEN] != 0).tolist()
         except Exception:
-            return "top-left"
-        bottom_right = [[True, True, False], [True, True, True]]
-        return "bottom-right" if shown == bottom_right else "top-left"
+            return "not-found"
+        if shown == [[True, True, False], [True, True, True]]:
+            return "bottom-right"
+        return "top-left" if shown == [[True, False, False], [True, True, False]] else "not-found"

@@ -73,8 +73,10 @@ class BuiltinAdapter(Adapter, Protocol):
 
 class _Builtin:
     """What the built-in adapters have in common: everything is covered. source: the module of this
-    project that holds the function."""
+    project that holds the function. declared: known wrong answers and refusals of what the function
+    is to take are declared, and so not covered; otherwise they fail."""
 
+    declared = True
     name = ""
     source: str | None = None
     dtypes: tuple[str, ...] = ALL_DTYPES
@@ -388,6 +390,8 @@ class SdpaFlash(_Builtin):
                 return "takes no mask on a GPU"
             if vector.mask.kind == "causal" and vector.q_len > vector.kv_len:
                 return "may refuse a causal mask with more queries than keys on a GPU"
+            return None
+        if not self.declared:
             return None
         if vector.mask.kind == "causal" and vector.natural_scale <= 0:
             return "gives NaN for a causal mask with a scale that is not positive"

@@ -116,6 +116,8 @@ class CallableAdapter:
         profile: Callable[[str], Profile],
     ) -> None:
         self.name, self.function, self.abilities = name, function, abilities
+        # As for the built-in adapters.
+        self.declared = True
         self.dtypes = abilities.dtypes
         self._profile = profile
         has = abilities.takes
@@ -134,7 +136,7 @@ class CallableAdapter:
     ) -> str | None:
         if part == "lse":
             return None
-        if self.function is torch.nn.functional.scaled_dot_product_attention:
+        if self.declared and self.function is torch.nn.functional.scaled_dot_product_attention:
             # On a CPU it comes to the flash backend, whose one deviation is declared there.
             known = _SDPA_FLASH.not_covered(vector, dtype, device, part)
             if known is not None and device.startswith("cpu"):
@@ -178,7 +180,7 @@ class CallableAdapter:
         last = vector.kv_len - vector.q_len
         if "alignment" in self.abilities.takes:
             return "top-left" if shift == 0 else "bottom-right" if shift == last else None
-        own = {"top-left": 0, "bottom-right": last}.get(self.abilities.alignment)
+        own = {"top-left": 0, "not-found": 0, "bottom-right": last}.get(self.abilities.alignment)
         return "" if shift == own or last == shift == 0 else None
 
     def run(self, batch: Batch) -> Outputs:

@@ -34,12 +34,14 @@ _MOST_HANGS, _MOST_DEATHS = 5, 20
 class Subject:
     """What is run: a built-in adapter's name, or that of a function or adapter object
     (`callables.find`). profile: of `CHOICES`, None: its own; without: abilities that it is declared
-    to lack; abilities: what was found of a function."""
+    to lack; abilities: what was found of a function; undeclared: known wrong answers and refusals
+    are not declared, but fail."""
 
     name: str
     profile: str | None = None
     without: tuple[str, ...] = ()
     abilities: Abilities | None = None
+    undeclared: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,11 @@ def adapter_of(subject: Subject) -> adapters.Adapter:
         if subject.abilities is not None:
             able = subject.abilities.without(subject.without)
             make = CHOICES[subject.profile or "generous"]
-            return callables.CallableAdapter(subject.name, found, able, make)
+            function = callables.CallableAdapter(subject.name, found, able, make)
+            function.declared = not subject.undeclared
+            return function
+    if subject.undeclared and hasattr(found, "declared"):
+        found.declared = False
     adapter: adapters.Adapter = found
     return adapter if subject.profile is None else _with_profile(adapter, subject.profile)
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import jinja2
 
+from bridge.files import write_changed
+
 
 @cache
 def _environment() -> jinja2.Environment:
@@ -31,11 +33,4 @@ def render(template: str, **values: Any) -> str:
 def write(root: Path, texts: Mapping[str, str]) -> list[str]:
     """Write the files, by their paths from the root, that are not as they should be; the paths of
     those that changed."""
-    changed = []
-    for name, text in texts.items():
-        path = root / name
-        if not path.exists() or path.read_text("utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-            changed.append(name)
-    return changed
+    return [name for name, text in texts.items() if write_changed(root / name, text)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from bridge.pages import generated_tests, trackers, vectors_page
+from bridge.findings import store
+from bridge.pages import findings_page, generated_tests, trackers, vectors_page
 from bridge.pages.generated_tests import FOLDER
 from bridge.pages.render import write
 from bridge.vectors.load import load
@@ -16,6 +17,9 @@ def texts(root: Path) -> dict[str, str]:
     families = load(root / "tests" / "vectors")
     return {
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
+        findings_page.PAGE: findings_page.page(
+            store.read(root / store.FILE), generated_tests.sentences(root)
+        ),
         **generated_tests.modules(root, families),
     }
 

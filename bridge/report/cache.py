@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from bridge.files import write_whole
+
 
 def imported_files(root: Path, module: str) -> list[str]:
     """The source of a module below `root` and of all that it imports from its own package."""
@@ -70,9 +72,7 @@ class Cache:
         self.folder.mkdir(parents=True, exist_ok=True)
         for old in self.folder.glob(f"{name}-????????????????????????.json"):
             old.unlink()
-        temporary = self._path(name, key).with_suffix(".tmp")
-        temporary.write_text(json.dumps(value, allow_nan=False), "utf-8")
-        temporary.rename(self._path(name, key))
+        write_whole(self._path(name, key), json.dumps(value, allow_nan=False))
 
     def get(
         self, name: str, key: str, compute: Callable[[], Any], good: Callable[[Any], bool]

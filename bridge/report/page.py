@@ -16,12 +16,12 @@ import numpy as np
 from bridge.conformance.batch import exactly, visible
 from bridge.conformance.isolated import Outcome
 from bridge.conformance.judge import VectorResult, describe_failure, plain
+from bridge.report.tables import alignment_of_is_causal
 from bridge.vectors.model import AttentionVector, Exact, Family, Vector
 from bridge.vectors.operations import ComesToAttention
 
 # A function that fails everything would make a page that no browser shows.
 MOST_SHOWN = 50
-_THEOREMS = Path(__file__).resolve().parents[2] / "docs" / "theorems.toml"
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,19 @@ class Failure:
     lines: tuple[Line, ...]
 
 
+def theorem_list() -> Path:
+    """The list of headline theorems: package data in an installed wheel, else docs/theorems.toml of
+    the checkout."""
+    packaged = Path(__file__).parent / "theorems.toml"
+    checkout = Path(__file__).resolve().parents[2] / "docs" / "theorems.toml"
+    return packaged if packaged.exists() else checkout
+
+
 def page(
-    outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path = _THEOREMS
+    outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path | None = None
 ) -> str:
-    """The page. families: the vectors that were run; theorems: the list of headline theorems, whose
-    sentences are left out where there is none, as in an installed wheel."""
+    """The page. families: the vectors that were run; theorems: the list of headline theorems,
+    default `theorem_list()`, whose sentences are left out where there is none."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bridge.report"),
         undefined=jinja2.StrictUndefined,
@@ -67,7 +75,8 @@ def page(
         autoescape=True,
     )
     environment.filters["number"] = _number
-    sentences = theorem_sentences(theorems)
+    environment.filters["alignment"] = alignment_of_is_causal
+    sentences = theorem_sentences(theorems or theorem_list())
     vectors = {vector.id: vector for family in families for vector in family.vectors}
     sections = []
     for outcome in outcomes:
@@ -114,6 +123,8 @@ def command(outcome: Outcome, vector: str) -> str:
         words += ["--profile", subject.profile]
     for ability in subject.without:
         words += ["--without", ability]
+    if subject.undeclared:
+        words.append("--undeclared")
     return shlex.join(words)
 
 

@@ -107,7 +107,7 @@ def by_family(console: Console, results: list[Section]) -> None:
         if abilities["presumed"]:
             lines.append(f"Not tried, by its signature alone: {abilities['presumed']}.")
         if "is-causal" in abilities["takes"]:
-            lines.append(f"Alignment of is_causal: {abilities['alignment']}.")
+            lines.append(alignment_of_is_causal(abilities["alignment"]))
         if abilities["padded_to"]:
             lines.append(f"Head sizes padded to multiples of {abilities['padded_to']}.")
     reasons = Counter(
@@ -118,6 +118,19 @@ def by_family(console: Console, results: list[Section]) -> None:
         lines.append("No vector is covered: nothing was checked.")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def alignment_of_is_causal(found: str) -> str:
+    """What trying showed, as a sentence."""
+    match found:
+        case "not-found":
+            return (
+                "Alignment of is_causal: not found, for small calls did not hide the keys that "
+                "either alignment does; its vectors are given as if top-left."
+            )
+        case "square":
+            return "is_causal: for as many queries as keys alone."
+    return f"Alignment of is_causal: {found}."
 
 
 def _largest(*ratios: Any) -> Any:

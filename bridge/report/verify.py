@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import importlib
 import json
 import pkgutil
@@ -20,6 +21,7 @@ from rich.console import Console
 import pyimpl
 from bridge.conformance import adapters, faults, parallel, planting
 from bridge.conformance.judge import describe_failure
+from bridge.files import write_changed, write_whole
 from bridge.report import theorems
 from bridge.report.cache import Cache, digest, imported_files
 from bridge.report.theorems import Headline, SourceError
@@ -55,6 +57,7 @@ class Verification:
         self.report: dict[str, Section] = {}
         self.lean: Lean | None = None
         self.families: list[Family] = []
+        self.ahead: concurrent.futures.Future[tuple[list[str], bool]] | None = None
 
     def stage(self, name: str, work: Callable[[], Section]) -> Section:
         """Run one stage, say how it went, and keep its section."""
@@ -86,11 +89,14 @@ class Verification:
     def run(self) -> bool:
         """All stages; True if every one of them is good."""
         self.stage("toolchain", self.find_lean)
-        if self.lean is not None:
-            build = self.stage("build", self.build)
-            if build["ok"]:
-                self.stage("audit", self.audit)
-        vectors = self.stage("vectors", self.vectors)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            if self.lean is not None:
+                build = self.stage("build", self.build)
+                if build["ok"]:
+                    # The audit is one process of Lean: there is room beside it.
+                    self.ahead = pool.submit(self.vectors_made)
+                    self.stage("audit", self.audit)
+            vectors = self.stage("vectors", self.vectors)
         if vectors["ok"]:
             self.stage("implementations", self.implementations)
             # A fault planted in something that fails already shows nothing.
@@ -180,6 +186,17 @@ class Verification:
 
     # --- vectors ----------------------------------------------------------------------------------
 
+    def vectors_made(self) -> tuple[list[str], bool]:
+        """How the vectors differ from what the Lean definitions yield, and whether that is kept."""
+        lean = self.lean
+        assert lean is not None
+        return self.cache.get(
+            "vectors",
+            digest(self.root, ["tests/vectors"], self.lean_key()),
+            lambda: generate.differences(lean.run, self.root / "tests" / "vectors"),
+            lambda differing: not differing,
+        )
+
     def vectors(self) -> Section:
         self.families = load()
         problems = []
@@ -187,17 +204,8 @@ class Verification:
             for vector in family.vectors:
                 problems += exact.disagreements(vector)
         kept = False
-        made = self.lean is not None and self.report.get("build", {}).get("ok", False)
-        if made:
-            lean = self.lean
-            assert lean is not None
-            folder = self.root / "tests" / "vectors"
-            found, kept = self.cache.get(
-                "vectors",
-                digest(self.root, ["tests/vectors"], self.lean_key()),
-                lambda: generate.differences(lean.run, folder),
-                lambda differing: not differing,
-            )
+        if self.ahead is not None:
+            found, kept = self.ahead.result()
             if found:
                 found.append("to write them anew: .venv/bin/python -m bridge vectors")
             problems += found
@@ -225,7 +233,9 @@ class Verification:
         kind: str,
         jobs: list[tuple[str, ...]],
         module: Callable[[tuple[str, ...]], str | None],
-        make: Callable[[Sequence[tuple[str, ...]], parallel.Progress], list[Section]],
+        make: Callable[
+            [Sequence[tuple[str, ...]], parallel.Progress, Sequence[Family]], list[Section]
+        ],
         good: Callable[[Section], bool],
     ) -> tuple[list[Section], bool]:
         """The results of the jobs, those made that were not kept; and whether all were kept."""
@@ -233,7 +243,7 @@ class Verification:
         keys = {job: self.python_key(module(job)) for job in jobs}
         found = {job: self.cache.find(names[job], keys[job]) for job in jobs}
         missing = [job for job in jobs if found[job] is None]
-        for job, result in zip(missing, make(missing, self.note), strict=True):
+        for job, result in zip(missing, make(missing, self.note, self.families), strict=True):
             found[job] = result
             if good(result):
                 self.cache.keep(names[job], keys[job], result)
@@ -313,13 +323,8 @@ class Verification:
         definitions = {n: source(n) for n in listing if n.startswith("Attention.Spec.")}
         python = theorems.python_excerpts(self.root, known_implementations())
         text = theorems.render(headlines, definitions, python, self.families)
-        page = self.root / "docs" / "theorems.md"
-        unchanged = page.exists() and page.read_text("utf-8") == text
-        if not unchanged:
-            temporary = page.with_suffix(".tmp")
-            temporary.write_text(text, "utf-8")
-            temporary.rename(page)
-        return {"ok": True, "kept": unchanged, "theorems": len(headlines)}
+        changed = write_changed(self.root / "docs" / "theorems.md", text)
+        return {"ok": True, "kept": not changed, "theorems": len(headlines)}
 
 
 def triton_version() -> str:
@@ -378,8 +383,5 @@ def write_report(report: dict[str, Section], ok: bool, path: Path) -> None:
         for name, section in report.items()
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(
-        json.dumps({"ok": ok, **sections}, indent=1, ensure_ascii=False, default=asdict), "utf-8"
-    )
-    temporary.rename(path)
+    text = json.dumps({"ok": ok, **sections}, indent=1, ensure_ascii=False, default=asdict)
+    write_whole(path, text)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import filelock
 
+from bridge.files import write_changed
 from bridge.toolchain import lakefile, modules
 from bridge.toolchain.audit import Audit, look_at
 from bridge.toolchain.drivers import Drivers
@@ -279,8 +280,8 @@ class EmbeddedLean:
         self.folder.mkdir(parents=True, exist_ok=True)
         script = self.folder / f"Run{module.replace('.', '')}.lean"
         text = _RUNNER.format(module=module, safety="unsafe " if unsafe else "", call=call)
-        if not script.exists() or script.read_text("utf-8") != text:
-            script.write_text(text, "utf-8")
+        # Another thread or process may be about to start it.
+        write_changed(script, text)
         path = [self.prepared.runnable, self.prepared.drivers, self.folder / "runnable"]
         command = ["--run", str(script), *arguments]
         return LeanProcess(self.prepared.runtime, command, lean_path=path, cwd=self.folder)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from bridge.files import write_changed
 from bridge.toolchain import lakefile, modules
 from bridge.toolchain.audit import PLACED, STANDARD_AXIOMS, Audit, look_at
 from bridge.toolchain.errors import ToolchainError
@@ -134,7 +135,8 @@ class NativeLean:
         folder = self.root / "build" / "lean"
         folder.mkdir(parents=True, exist_ok=True)
         script = folder / f"{name}.lean"
-        script.write_text(text, "utf-8")
+        # Another thread or process may be about to start it.
+        write_changed(script, text)
         done = self._lake("env", "lean", "--run", str(script), *arguments)
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bridge.files import write_whole
 from bridge.toolchain import modules
 
 # Lean writes these three for a module: what others see, what editors need, and all of it.
@@ -47,9 +48,7 @@ class Store:
             return {}
 
     def save(self, state: dict[str, Any]) -> None:
-        temporary = self.folder / "state.tmp"
-        temporary.write_text(json.dumps(state), "utf-8")
-        temporary.replace(self.record)
+        write_whole(self.record, json.dumps(state))
 
     def forget(self, name: str, state: dict[str, Any]) -> None:
         """Remove a module's outputs, so that none outlives the source that it was made from."""

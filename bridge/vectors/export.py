@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from bridge.files import write_whole
 from bridge.vectors import files, index
 from bridge.vectors.fields import VectorError
 from bridge.vectors.load import default_directory, family_of
@@ -244,6 +245,6 @@ def write(folder: Path, families: Sequence[str] = (), source: Path | None = None
         path = folder / f"{name}.json"
         if path.resolve() == (source / f"{name}.json").resolve():
             raise VectorError(f"{folder}: the vectors themselves are in this folder.")
-        path.write_text(text(source / f"{name}.json", known[name]), "utf-8")
+        write_whole(path, text(source / f"{name}.json", known[name]))
         written.append(path)
     return written

@@ -28,11 +28,14 @@ _MAX_DIGITS = 18
 
 
 def read(path: Path) -> tuple[bytes, Any]:
-    """The bytes of a file and the JSON in them.
+    """The bytes of a file and the JSON in them. Raises what `read_bytes` and `parse` raise."""
+    content = read_bytes(path)
+    return content, parse(content, path.name)
 
-    Raises VectorError where it cannot be read, is no regular file, is too large, or is not JSON
-    that this format can hold.
-    """
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file. Raises VectorError where it cannot be read, is no regular file, or is
+    too large."""
     try:
         # Without O_NONBLOCK the opening of a pipe would wait for a writer.
         with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
@@ -43,8 +46,14 @@ def read(path: Path) -> tuple[bytes, Any]:
         raise VectorError(f"{path.name}: cannot be read: {error.strerror or error}.") from error
     if len(content) > MAX_BYTES:
         raise VectorError(f"{path.name}: is larger than {MAX_BYTES} bytes.")
+    return content
+
+
+def parse(content: bytes, name: str) -> Any:
+    """The JSON in the bytes of a file of this name. Raises VectorError for what is not JSON that
+    this format can hold."""
     try:
-        document = json.loads(
+        return json.loads(
             content.decode("utf-8"),
             object_pairs_hook=_unique_keys,
             parse_int=_integer,
@@ -52,14 +61,13 @@ def read(path: Path) -> tuple[bytes, Any]:
             parse_constant=_no_number,
         )
     except UnicodeDecodeError as error:
-        raise VectorError(f"{path.name}: is not UTF-8 text: {short(str(error))}.") from error
+        raise VectorError(f"{name}: is not UTF-8 text: {short(str(error))}.") from error
     except RecursionError:
-        raise VectorError(f"{path.name}: is nested more than {MAX_DEPTH} deep.") from None
+        raise VectorError(f"{name}: is nested more than {MAX_DEPTH} deep.") from None
     except VectorError as error:
-        raise VectorError(f"{path.name}: {error}") from None
+        raise VectorError(f"{name}: {error}") from None
     except ValueError as error:
-        raise VectorError(f"{path.name}: is not JSON: {short(str(error))}.") from error
-    return content, document
+        raise VectorError(f"{name}: is not JSON: {short(str(error))}.") from error
 
 
 def sha256(content: bytes) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import itertools
-import shutil
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from bridge.files import write_changed
 from bridge.vectors.load import load, write_index
 
 MODULE = "Attention.Vectors.Main"
+
+# A process takes up to 0.9 GB, and 8 s of processor time before its first family.
+_MOST_PROCESSES = 3
 
 # Runs `main` of a Lean module with arguments; raises what the toolchain raises.
 RunMain = Callable[[str, list[str]], None]
@@ -19,9 +24,17 @@ RunMain = Callable[[str, list[str]], None]
 def generate(run_main: RunMain, folder: Path) -> list[Path]:
     """Write every family's file and their index into `folder`, an existing one, and check them.
 
+    run_main is called from several threads at once; the families are shared out between them.
     Raises VectorError for a file that is not what it should be.
     """
-    run_main(MODULE, [str(folder.resolve())])
+    processes = min(_MOST_PROCESSES, os.cpu_count() or 1)
+    with (
+        tempfile.TemporaryDirectory(prefix="claims-") as claims,
+        concurrent.futures.ThreadPoolExecutor(processes) as pool,
+    ):
+        arguments = [str(folder.resolve()), claims]
+        for done in [pool.submit(run_main, MODULE, arguments) for _ in range(processes)]:
+            done.result()
     write_index(folder)
     load(folder)
     return sorted(folder.glob("*.json"))
@@ -52,13 +65,8 @@ def replace(run_main: RunMain, committed: Path) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="vectors-") as name:
         fresh = generate(run_main, Path(name))
         changed = []
-        committed.mkdir(parents=True, exist_ok=True)
         for path in fresh:
-            target = committed / path.name
-            if not target.exists() or target.read_bytes() != path.read_bytes():
-                temporary = target.with_suffix(".tmp")
-                shutil.copyfile(path, temporary)
-                temporary.rename(target)
+            if write_changed(committed / path.name, path.read_bytes()):
                 changed.append(path.name)
         for old in committed.glob("*.json"):
             if old.name not in {path.name for path in fresh}:

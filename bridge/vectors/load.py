@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ from typing import Any, cast
 import jsonschema
 from jsonschema.exceptions import ValidationError
 
+from bridge.files import write_whole
 from bridge.vectors import files, index
 from bridge.vectors.fields import Fields, VectorError, short
 from bridge.vectors.model import Family
@@ -41,8 +42,8 @@ def load(directory: Path | None = None) -> list[Family]:
         raise VectorError(f"{folder}: there is no vector file (*.json) here.")
     families = []
     for listed in index.entries_of(folder):
-        content, document = files.read(folder / listed["file"])
-        family = family_of(document, listed["file"])
+        content = files.read_bytes(folder / listed["file"])
+        family = _family(content, listed["file"])
         index.check_entry(listed, family, files.sha256(content))
         families.append(family)
     families.sort(key=lambda family: family.name)
@@ -60,7 +61,7 @@ def load(directory: Path | None = None) -> list[Family]:
 
 def load_file(path: Path) -> Family:
     """One family. Raises VectorError with a sentence that names the file, the vector and field."""
-    return family_of(files.read(path)[1], path.name)
+    return _family(files.read_bytes(path), path.name)
 
 
 def write_index(folder: Path) -> None:
@@ -71,9 +72,16 @@ def write_index(folder: Path) -> None:
     entries = []
     for path in sorted(folder.glob("*.json")):
         if path.name != index.INDEX:
-            content, document = files.read(path)
-            entries.append(index.entry(family_of(document, path.name), files.sha256(content)))
-    (folder / index.INDEX).write_text(index.text(entries), "utf-8")
+            content = files.read_bytes(path)
+            entries.append(index.entry(_family(content, path.name), files.sha256(content)))
+    write_whole(folder / index.INDEX, index.text(entries))
+
+
+@lru_cache(maxsize=256)
+def _family(content: bytes, filename: str) -> Family:
+    """The family in these bytes. Of the same bytes it is the same again, and a process often needs
+    it more than once: all files together take 5 s to check."""
+    return family_of(files.parse(content, filename), filename)
 
 
 def family_of(document: Any, filename: str) -> Family:

@@ -160,7 +160,7 @@ def test_a_file_that_can_no_longer_be_written(
     def fails(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(command.files, "write_whole", fails)
+    monkeypatch.setattr(command, "write_whole", fails)
     with pytest.raises(SystemExit) as end:
         command.main(["decode", *SMALL, "--json", str(tmp_path / "run.json")])
     assert end.value.code == 1

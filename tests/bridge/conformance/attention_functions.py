@@ -66,6 +66,13 @@ def bottom_right(
     return reference(query, key, value, seen[None, None], scale=scale)
 
 
+def causal_ignored(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale: float = 1.0
+) -> Tensor:
+    """Takes is_causal and does nothing with it."""
+    return reference(query, key, value, scale=scale)
+
+
 def any_options(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
     """Takes what SDPA takes, under whatever name."""
     return sdpa(query, key, value, **options)

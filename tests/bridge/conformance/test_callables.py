@@ -20,8 +20,10 @@ from bridge.conformance.abilities import Abilities, CallableError, probe
 from bridge.conformance.adapters import ALL_DTYPES
 from bridge.conformance.allowance import attention_allowance
 from bridge.conformance.callables import CallableAdapter
+from bridge.conformance.isolated import Subject, adapter_of
 from bridge.conformance.profile import CHOICES, Profile, generous
 from bridge.conformance.run import Result, run
+from bridge.report.tables import alignment_of_is_causal
 from bridge.vectors.model import AttentionVector, Family
 
 FILE = Path(functions.__file__)
@@ -135,6 +137,32 @@ def test_the_alignment_is_found(families: list[Family]) -> None:
     top_left = replace(able, alignment="top-left")
     adapter = CallableAdapter("it", functions.bottom_right, top_left, generous)
     assert run(adapter, some(families, "unequal-lengths"), "float32").failures
+
+
+def test_an_alignment_that_nothing_shows_is_not_found(families: list[Family]) -> None:
+    able = found(functions.causal_ignored)
+    assert able.alignment == "not-found"
+    assert "not found" in alignment_of_is_causal(able.to_json()["alignment"])
+    assert alignment_of_is_causal("top-left") == "Alignment of is_causal: top-left."
+    # A wrong answer is no lack.
+    result = conformed(functions.causal_ignored, some(families, "causal"))
+    assert len(result.failures) > 5
+    assert not reasons(result, "not covered")
+
+
+def test_what_sdpa_is_known_to_get_wrong_fails_where_it_is_not_declared(
+    families: list[Family],
+) -> None:
+    sdpa = "torch.nn.functional:scaled_dot_product_attention"
+    able = found(torch.nn.functional.scaled_dot_product_attention)
+    chosen = some(families, "scales")
+    subject = Subject(sdpa, abilities=able)
+    declared = run(adapter_of(subject), chosen, "float32")
+    assert not declared.failures
+    known = {v.id for v in declared.vectors if v.status == "not covered"}
+    assert known
+    failing = run(adapter_of(replace(subject, undeclared=True)), chosen, "float32").failures
+    assert {v.id for v in failing} == known
 
 
 def test_dtypes_and_head_sizes_are_found(families: list[Family]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from bridge.toolchain import ToolchainError
 from bridge.vectors import generate, index
 from bridge.vectors.fields import VectorError
 from bridge.vectors.load import default_directory, load, write_index
@@ -56,20 +57,37 @@ def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
     def run_main(module: str, arguments: list[str]) -> None:
         assert module == generate.MODULE
         for name in NAMES:
+            try:
+                Path(arguments[1], name).mkdir()
+            except FileExistsError:
+                continue
+            made.append(name)
             shutil.copyfile(
                 default_directory() / f"{name}.json", Path(arguments[0], f"{name}.json")
             )
 
+    made: list[str] = []
     committed = tmp_path / "vectors"
     assert generate.replace(run_main, committed) == [
         "cache-window.json", "combine.json", "index.json", "one-key.json",
     ]  # fmt: skip
+    # However many processes there are, each family is made by one.
+    assert sorted(made) == sorted(NAMES)
     assert generate.replace(run_main, committed) == []
     assert generate.differences(run_main, committed) == []
     (committed / "index.json").write_bytes(b"{}")
     assert generate.differences(run_main, committed) == [
         "index.json differs from what the Lean definitions yield, first in line 1"
     ]
+
+
+def test_one_process_that_fails_is_enough(tmp_path: Path) -> None:
+    def run_main(module: str, arguments: list[str]) -> None:
+        raise ToolchainError("a score is too large")
+
+    with pytest.raises(ToolchainError, match="a score is too large"):
+        generate.generate(run_main, tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def first(document: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What attention functions of other libraries do on the vectors: run, recomputed exactly, kept."""

@@ -1,0 +1,153 @@
+"""What is wrong with the result of a failed vector, told from the exact numbers.
+
+The exact numbers are those of `bridge.vectors.exact`, computed here from the inputs alone: neither
+what the vector says should come out is used, nor the float64 arithmetic that judged the result.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+from bridge.conformance.adapters import Part
+from bridge.conformance.judge import VectorResult
+from bridge.conformance.profile import FORMATS
+from bridge.vectors.exact import attention_row, natural_row, visible_keys
+from bridge.vectors.model import AttentionVector, Vector
+from bridge.vectors.operations import ComesToAttention
+
+Number = int | Fraction | Decimal
+# Digits of a number that is shown; a fraction that is not longer is shown as it is.
+_DIGITS, _LONGEST = 25, 40
+
+
+class FindingsError(ValueError):
+    """Results that exact arithmetic does not confirm. The message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One number that is too far from what it should be, or None of them where there are no
+    numbers. what: the symptom, a sentence; row: of all rows of the vector; column: None for a
+    log-sum-exp."""
+
+    what: str
+    part: Part
+    row: int
+    column: int | None
+    expected: Number
+    got: float
+    allowance: float
+
+
+def problems_of(vector: Vector) -> tuple[AttentionVector, ...]:
+    """The plain problems of attention that a vector comes to."""
+    if isinstance(vector, AttentionVector):
+        return (vector,)
+    return vector.attentions() if isinstance(vector, ComesToAttention) else ()
+
+
+def sees_nothing(problem: AttentionVector, i: int) -> bool:
+    """Whether nothing is left to query i: no key, and no sink."""
+    return not visible_keys(problem, i) and problem.sink is None
+
+
+def recomputed(problem: AttentionVector, i: int) -> tuple[list[Number], Decimal]:
+    """Output and log-sum-exp of a query, from the inputs."""
+    if problem.model == "natural":
+        outputs, lse = natural_row(problem, i)
+        return list(outputs), lse
+    row = attention_row(problem, i)
+    return list(row.output), row.log_sum_exp
+
+
+def wrong_numbers(result: VectorResult, vector: Vector, dtype: str) -> Iterator[Wrong]:
+    """The numbers of a failed vector that are not within their allowance of the exact ones. Raises
+    FindingsError where there is none."""
+    detail = result.detail
+    if detail is None:
+        raise FindingsError(f"{result.id}: failed, and what was returned is not known.")
+    rows = [(problem, i) for problem in problems_of(vector) for i in range(problem.q_len)]
+    found = False
+    for n, (problem, i) in enumerate(rows):
+        outputs, lse = recomputed(problem, i)
+        got, allowed = detail.got[n], detail.allowance[n]
+        for c, exact in enumerate(outputs):
+            if not _within(got[c], exact, allowed[c]):
+                found = True
+                what = _wrong_output(problem, i, c, got[c], dtype)
+                yield Wrong(what, "output", n, c, exact, got[c], allowed[c])
+        if detail.lse_got and not _within(detail.lse_got[n], lse, detail.lse_allowance[n]):
+            found = True
+            what = _wrong_lse(problem, i, detail.lse_got[n])
+            yield Wrong(what, "lse", n, None, lse, detail.lse_got[n], detail.lse_allowance[n])
+    if not found:
+        raise FindingsError(
+            f"{result.id}: judged as failed in {dtype}, but in exact arithmetic every number is "
+            "within its allowance."
+        )
+
+
+def _within(got: float, exact: Number, allowance: float) -> bool:
+    if isinstance(exact, Decimal) and not exact.is_finite():
+        return got == float(exact)
+    if not math.isfinite(got):
+        return False
+    return math.isinf(allowance) or abs(Fraction(got) - Fraction(exact)) <= Fraction(allowance)
+
+
+def _where(problem: AttentionVector, i: int) -> str:
+    return "a query that sees no key" if sees_nothing(problem, i) else "a query that sees a key"
+
+
+def _wrong_output(problem: AttentionVector, i: int, c: int, got: float, dtype: str) -> str:
+    where = f"The output of {_where(problem, i)} is"
+    if math.isnan(got):
+        return f"{where} NaN."
+    if math.isinf(got):
+        return f"{where} infinite."
+    if not sees_nothing(problem, i):
+        return f"{where} further from the exact number than its allowance."
+    column = [Fraction(row[c]) for row in problem.v]
+    mean = sum(column, Fraction(0)) / len(column)
+    # Weights of 1/n, rounded, times numbers of at most this size, added up.
+    slack = (len(column) + 8) * Fraction(FORMATS[dtype].unit) * max(map(abs, column))
+    if abs(Fraction(got) - mean) <= slack:
+        return f"{where} the mean of all values instead of 0."
+    return f"{where} neither 0 nor the mean of all values."
+
+
+def _wrong_lse(problem: AttentionVector, i: int, got: float) -> str:
+    where = f"The log-sum-exp of {_where(problem, i)} is"
+    if math.isnan(got):
+        return f"{where} NaN."
+    if not sees_nothing(problem, i):
+        return f"{where} further from the exact number than its allowance."
+    if got == 0:
+        return f"{where} 0 instead of −∞."
+    return f"{where} {'a finite number' if math.isfinite(got) else '+∞'} instead of −∞."
+
+
+def what_was_raised(reason: str) -> str:
+    """The reason of a failure without numbers, as a sentence: what differs by sizes or by a type
+    of C++ alone is one symptom."""
+    sentence = re.sub(r"\[with [^\]]*\]", "", " ".join(reason.split()))
+    sentence = re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "…", sentence)
+    # Messages are cut at a length, and so not where their beginnings differ.
+    return f"It {sentence[:120].rstrip('. ')}."
+
+
+def shown(number: Number) -> str:
+    """An exact number as text: a fraction as it is, if it is short; otherwise 25 digits and …."""
+    if isinstance(number, Decimal) and not number.is_finite():
+        return "−∞" if number < 0 else "∞"
+    text = str(Fraction(number))
+    if len(text) <= _LONGEST:
+        return text
+    exact = Fraction(number)
+    with localcontext(prec=_DIGITS):
+        return f"{Decimal(exact.numerator) / Decimal(exact.denominator)}…"

@@ -1,0 +1,106 @@
+"""`docs/findings.md` and what it is written from: current, and its examples reproduce."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.conformance import libraries
+from bridge.conformance.abilities import probe
+from bridge.conformance.adapters import ALL_DTYPES
+from bridge.conformance.callables import find, is_callable_name
+from bridge.conformance.isolated import Subject, adapter_of
+from bridge.conformance.run import run
+from bridge.findings import collect, store, subjects
+from bridge.findings.symptoms import wrong_numbers
+from bridge.pages import findings_page
+from bridge.pages.findings_page import cell
+from bridge.pages.generated_tests import sentences
+from bridge.vectors.load import default_directory, load
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCUMENT = store.read(ROOT / store.FILE)
+FAMILIES = load()
+EXAMPLES = [
+    pytest.param(entry, symptom, id=f"{entry['name']}-{symptom['example']['vector']}")
+    for entry in DOCUMENT["functions"]
+    for symptom in entry["symptoms"]
+]
+
+
+def test_the_page_is_current() -> None:
+    page = findings_page.page(DOCUMENT, sentences(ROOT))
+    text = (ROOT / findings_page.PAGE).read_text("utf-8")
+    assert page == text, "run .venv/bin/python -m bridge pages"
+
+
+def test_the_document_is_as_it_is_written_and_complete() -> None:
+    assert (ROOT / store.FILE).read_text("utf-8") == store.as_text(DOCUMENT)
+    assert [entry["name"] for entry in DOCUMENT["functions"]] == [c.name for c in subjects.CALLED]
+
+
+def test_each_vector_that_is_said_to_fail_is_still_there() -> None:
+    assert store.outdated(DOCUMENT, collect.hashes(default_directory(), FAMILIES)) == []
+
+
+def test_each_symptom_is_on_the_page_with_the_command_that_shows_it() -> None:
+    text = (ROOT / findings_page.PAGE).read_text("utf-8")
+    assert len(EXAMPLES) > 4
+    for entry in DOCUMENT["functions"]:
+        for symptom in entry["symptoms"]:
+            example = symptom["example"]
+            assert f"**{symptom['what']}**" in text
+            assert (
+                f"conform {entry['name']} --undeclared --dtype {example['dtype']} "
+                f"--vector {example['vector']}\n" in text
+            )
+
+
+def test_the_counts_of_each_family_are_those_of_the_index_or_older() -> None:
+    sizes = {family.name: len(family.vectors) for family in FAMILIES}
+    for entry in DOCUMENT["functions"]:
+        for name, counts in entry["families"].items():
+            assert sum(counts.values()) <= sizes.get(name, 0), f"{name}: run {store.COMMAND}"
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ({"passed": 3, "failed": 0, "not_covered": 0}, "✔"),
+        ({"passed": 0, "failed": 3, "not_covered": 0}, "✘ **3**"),
+        ({"passed": 2, "failed": 1, "not_covered": 0}, "✘ **1** 2/1/0"),
+        ({"passed": 2, "failed": 0, "not_covered": 1}, "✔ 2/0/1"),
+        ({"passed": 0, "failed": 0, "not_covered": 3}, "–"),
+        (None, "not run"),
+    ],
+)
+def test_the_cells(counts: dict[str, int] | None, text: str) -> None:
+    assert cell(counts) == text
+
+
+@pytest.mark.parametrize(("entry", "symptom"), EXAMPLES)
+def test_the_example_reproduces(entry: dict[str, Any], symptom: dict[str, Any]) -> None:
+    """In the versions that it was found with, where they are installed."""
+    if libraries.missing(entry["name"]) is not None:
+        pytest.skip(f"needs {libraries.missing(entry['name'])}")
+    here = {package: metadata.version(package) for package in entry["versions"]}
+    if here != entry["versions"]:
+        pytest.skip(f"found with {entry['versions']}, here are {here}")
+    example = symptom["example"]
+    family = next(f for f in FAMILIES if f.name == example["family"])
+    (vector,) = [v for v in family.vectors if v.id == example["vector"]]
+    subject = Subject(entry["name"], undeclared=True)
+    if is_callable_name(entry["name"]):
+        able = probe(find(entry["name"]), "cpu", ALL_DTYPES)  # type: ignore[arg-type]
+        subject = Subject(entry["name"], abilities=able, undeclared=True)
+    only = [type(family)(family.name, family.about, family.operation, family.model, (vector,))]
+    (result,) = run(adapter_of(subject), only, example["dtype"], details=True).vectors
+    assert result.status == "failed"
+    if "raised" in example:
+        assert result.reason == example["raised"]
+    else:
+        symptoms = {wrong.what for wrong in wrong_numbers(result, vector, example["dtype"])}
+        assert all(one in symptom["what"] for one in symptoms)

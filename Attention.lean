@@ -23,6 +23,7 @@ public import Attention.Proof.Attention
 public import Attention.Proof.AttentionDerivative
 public import Attention.Proof.Backward
 public import Attention.Proof.BackwardHeads
+public import Attention.Proof.BackwardMasked
 public import Attention.Proof.BackwardRow
 public import Attention.Proof.BackwardTiles
 public import Attention.Proof.Cache
@@ -107,6 +108,7 @@ public import Attention.Twins.BackwardTiles
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine
+public import Attention.Twins.Derivative
 public import Attention.Twins.Enclosure
 public import Attention.Twins.EnclosureMods
 public import Attention.Twins.EnclosureWidth

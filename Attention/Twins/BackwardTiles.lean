@@ -172,4 +172,24 @@ theorem dKScaledTwice_refuted : ¬ ComputesGradients fun x =>
     (dQ, dK.map (Vec.smul (x.scale : Rat)), dV) :=
   fun h => absurd h.zeroKeys (by decide +kernel)
 
+/-! ## Masked rows -/
+
+/-- The claim of `vjp_masked_row` of dV: where all is masked, gradients by the output change
+nothing. -/
+abbrev MaskedGivesNothing (modify : ScoreMod Int 3 3) : Prop :=
+  ∀ (x : Saved) (dO : Column Rat),
+    (vjp x.scale modify ScoreSlope.one x.Q x.K x.V Int.cast dO x.dLse).dV
+      = (vjp x.scale modify ScoreSlope.one x.Q x.K x.V Int.cast x.dO x.dLse).dV
+
+/-- Positive control, at the counterexample. -/
+theorem masked_givesNothing : numbers ([], [], (vjp zeroKeys.scale (fun _ _ _ => none)
+    ScoreSlope.one zeroKeys.Q zeroKeys.K zeroKeys.V Int.cast zeroKeys.dO zeroKeys.dLse).dV.toList)
+      = [[], [], [[0], [0], [0]]] := by
+  decide +kernel
+
+/-- Masked is a large negative number: rows that see nothing give their gradients to all values. -/
+theorem finiteMask_refuted : ¬ MaskedGivesNothing fun _ _ _ => some (-10000) :=
+  fun h => absurd (congrArg (fun dV => dV.toList.map Vector.toList)
+    (h zeroKeys (Vec.ofFn fun _ => Vec.zero))) (by decide +kernel)
+
 end Attention.Twins

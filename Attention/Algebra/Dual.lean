@@ -18,7 +18,7 @@ namespace Attention
 universe u v
 
 /-- The number `val`, changing at the rate `der`: val + der · ε. -/
-@[ext] structure Dual (R : Type u) where
+structure Dual (R : Type u) where
   /-- The number. -/
   val : R
   /-- Its rate of change. -/
@@ -28,6 +28,12 @@ universe u v
 namespace Dual
 
 variable {R : Type u}
+
+/-- Dual numbers with the same parts are one. -/
+theorem ext {a b : Dual R} (h : a.val = b.val) (h' : a.der = b.der) : a = b := by
+  cases a
+  cases b
+  simp_all
 
 instance [OfNat R 0] : OfNat (Dual R) 0 := ⟨⟨0, 0⟩⟩
 

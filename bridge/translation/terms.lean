@@ -61,9 +61,13 @@ partial def binding (x : Expr) : MetaM Json := do
     ("binder", toJson (binder decl.binderInfo)), ("kind", toJson (← kindOf x)),
     ("type", ← term decl.type)]
 
+/-- Of an instance only its name: a line of more than 64 KiB would not come through. -/
 partial def argument (e : Expr) : MetaM Json := do
   let kind ← kindOf e
-  let shown ← if kind == "proof" then pure Json.null else term e
+  let shown ← if kind == "proof" then pure Json.null
+    else if kind == "instance" && !e.getAppFn.isFVar then
+      pure (Json.mkObj [("constant", textOf e.getAppFn.constName), ("arguments", Json.arr #[])])
+    else term e
   return Json.mkObj [("kind", toJson kind), ("term", shown)]
 
 partial def arguments (es : Array Expr) : MetaM Json := return Json.arr (← es.mapM argument)

@@ -149,7 +149,7 @@ def pages() -> None:
 @main.command()
 @click.argument("name", nargs=-1)
 def findings(name: tuple[str, ...]) -> None:
-    """Run other libraries' attention on the vectors and keep what is found.
+    """Run other libraries' attention on all vectors.
 
     Writes docs/findings.json, and from it docs/findings.md. NAME: only these functions; default:
     all. Each failure is recomputed in exact arithmetic.

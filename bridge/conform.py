@@ -71,7 +71,7 @@ def conform(
     junit: str | None,
     html: str | None,
 ) -> None:
-    """Run attention functions over the vectors; default: those of pyimpl.
+    """Run attention functions on the vectors; default: pyimpl's.
 
     IMPLEMENTATION: module:function, path/to/file.py:function, or one of those below.
 

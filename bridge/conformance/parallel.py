@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from bridge.conformance import adapters, faults, planting
 from bridge.conformance.run import run
 from bridge.vectors.model import Family
@@ -55,7 +57,8 @@ def _each(
     context = multiprocessing.get_context("spawn")
     results = []
     # To take the families over is ten times as fast as to load and check them anew.
-    given = (pickle.dumps(tuple(families)),)
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    given = (pickle.dumps(tuple(families)), threads)
     with concurrent.futures.ProcessPoolExecutor(workers, context, _receive, given) as pool:
         for job, (seconds, result) in zip(
             jobs, pool.map(functools.partial(_timed, work), jobs), strict=True
@@ -77,8 +80,10 @@ def _timed(
 _families: tuple[Family, ...] = ()
 
 
-def _receive(families: bytes) -> None:
+def _receive(families: bytes, threads: int) -> None:
     global _families
+    # As many in all processes as there are processors: more wait for each other.
+    torch.set_num_threads(threads)
     _families = pickle.loads(families)
 
 

@@ -135,6 +135,8 @@ public import Attention.Vectors.Case
 public import Attention.Vectors.Combine
 public import Attention.Vectors.Families
 public import Attention.Vectors.Family
+public import Attention.Vectors.Gradient
+public import Attention.Vectors.GradientFamilies
 public import Attention.Vectors.Heads
 public import Attention.Vectors.Json
 public import Attention.Vectors.LargeFamilies

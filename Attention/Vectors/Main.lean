@@ -1,6 +1,7 @@
 module
 
 public import Attention.Vectors.AlgorithmFamilies
+public import Attention.Vectors.GradientFamilies
 public import Attention.Vectors.LargeFamilies
 public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.OperationFamilies
@@ -97,6 +98,8 @@ def writeAll (folder : Folder) : IO Unit := do
       [combines]
     write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c) 9000
       [tileBounds]
+    write folder "gradient" "exact" (fun id th c => return Json.gradient id th c (← c.run)) 10000
+      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled]
 
 /-- Entry point: one existing folder, or two, the second for the claims. -/
 def main : List String → IO Unit

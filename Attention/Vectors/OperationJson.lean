@@ -2,6 +2,7 @@ module
 
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Combine
+public import Attention.Vectors.Gradient
 public import Attention.Vectors.Heads
 public import Attention.Vectors.Json
 public import Attention.Vectors.Paged
@@ -32,6 +33,18 @@ def groupedQuery (id theoremId : String) (c : HeadsCase) (heads : List (List Row
     ("value_dim", toString c.value_dim), ("scale", rat c.scale), ("q", matrices (c.q.map rats)),
     ("k", matrices (c.k.map rats)), ("v", matrices c.v), ("mask", mask c.mask),
     ("expected", lines 5 (heads.map fun rows => lines 6 (rows.map rowResult)))]
+
+/-- A case of the backward pass. -/
+def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) : String :=
+  let f := c.forward
+  vector id c.algorithm.leanName theoremId f.reason [
+    ("num_heads", toString (f.num_kv_heads * f.group)), ("num_kv_heads", toString f.num_kv_heads),
+    ("q_len", toString f.q_len), ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
+    ("value_dim", toString f.value_dim), ("scale", rat f.scale), ("q", matrices (f.q.map rats)),
+    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask),
+    ("grad_output", matrices c.dO), ("grad_log_sum_exp", matrix c.dLse),
+    ("expected_q", matrices g.dQ), ("expected_k", matrices g.dK), ("expected_v", matrices g.dV),
+    ("expected_bias", matrices g.dBias)]
 
 /-- A case of packed sequences. -/
 def varlen (id theoremId : String) (c : VarlenCase) (rows : List RowResult) : String :=

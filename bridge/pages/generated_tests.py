@@ -57,6 +57,9 @@ CACHE = Call(
 )
 SINK = Call("sink", "`pyimpl.state`", (*_ATTENTION, "visible"), own=_STATE)
 GROUPED = Call("grouped", "`pyimpl.attention` with `enable_gqa`", (*_ATTENTION, "visible"))
+GRADIENT = Call(
+    "gradient", "`pyimpl.attention`", ("judge_gradients", "scale_of", "tensor", "visible")
+)
 VARLEN = Call(
     "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
 )
@@ -78,6 +81,8 @@ CALLS: Mapping[str, Call] = {
     "multiHead": GROUPED,
     "groupedQuery": GROUPED,
     "groupedQueryPacked": GROUPED,
+    "groupedQueryVjp": GRADIENT,
+    "flashBackward": GRADIENT,
     "attentionVarlen": VARLEN,
     "attentionSliced": VARLEN,
     "attendPaged": Call("paged", "`pyimpl.attention_decode`", _ATTENTION),

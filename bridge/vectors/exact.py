@@ -13,10 +13,13 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
+from bridge.vectors.exact_gradients import gradients
+from bridge.vectors.gradients import Gradients, GradientVector
 from bridge.vectors.model import (
     BOUNDS_UNIT,
     AttentionVector,
     EnclosedRow,
+    Matrix,
     Row,
     State,
     Vector,
@@ -188,10 +191,27 @@ def disagreements(vector: Vector) -> list[str]:
         case CacheVector():
             states = zip(vector.expected, cache_states(vector), strict=True)
             return _wrong(vector, [(f"expected[{n}]", *pair) for n, pair in enumerate(states)])
+        case GradientVector():
+            right_ones = gradients(vector)
+            names = ("q", "k", "v", "bias")
+            return _wrong(
+                vector,
+                (
+                    (f"expected_{name}[{h}][{i}][{c}]", *pair)
+                    for name in names
+                    for h, heads in enumerate(_pairs(vector.expected, right_ones, name))
+                    for i, rows in enumerate(zip(*heads, strict=True))
+                    for c, pair in enumerate(zip(*rows, strict=True))
+                ),
+            )
         case TileBoundsVector():
             letters = zip(vector.expected, tile_letters(vector), strict=True)
             return _wrong(vector, [(f"expected[{t}]", *pair) for t, pair in enumerate(letters)])
     raise TypeError(f"there is no way to recompute a {type(vector).__name__}")
+
+
+def _pairs(found: Gradients, right: Gradients, name: str) -> Iterable[tuple[Matrix, Matrix]]:
+    return zip(getattr(found, name), getattr(right, name), strict=True)
 
 
 def _wrong(vector: Vector, pairs: Iterable[tuple[str, object, object]]) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from bridge.files import write_whole
 from bridge.vectors import files, index
 from bridge.vectors.fields import VectorError
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, family_of
 from bridge.vectors.model import AttentionVector, EnclosedRow, Exact, Row, State, Vector
 from bridge.vectors.operations import (
@@ -35,7 +36,7 @@ HEX_FORMAT = "attention-vectors-hex-1"
 # The fields of an entry that hold numbers, at any depth; null in them is −∞.
 _NUMBERS = {
     "q", "k", "v", "prefix_k", "prefix_v", "suffix_k", "suffix_v", "bias", "softcap", "sink",
-    "slope", "score", "value", "log_sum_exp", "output",
+    "slope", "score", "value", "log_sum_exp", "output", "grad_output", "grad_log_sum_exp",
 }  # fmt: skip
 _DIGITS = 60
 
@@ -154,6 +155,24 @@ def _states(states: Sequence[State], value_dim: int) -> Array:
     }
 
 
+def _gradients(vector: GradientVector) -> dict[str, Any]:
+    """By queries and keys for a kernel with weights e^score: times ln 2."""
+    shapes = {
+        "q": [vector.num_heads, vector.q_len, vector.head_dim],
+        "k": [vector.num_kv_heads, vector.kv_len, vector.head_dim],
+        "v": [vector.num_kv_heads, vector.kv_len, vector.value_dim],
+        "bias": [vector.num_heads, vector.q_len, vector.kv_len],
+    }
+    found = {}
+    with localcontext(prec=_DIGITS):
+        for name, shape in shapes.items():
+            exact = [Fraction(x) for m in getattr(vector.expected, name) for row in m for x in row]
+            factor = Decimal(2).ln() if name in "qk" else Decimal(1)
+            numbers = [factor * x.numerator / Decimal(x.denominator) for x in exact]
+            found[name] = results(shape, numbers)
+    return found
+
+
 def _expected(vector: Vector) -> Any:
     match vector:
         case AttentionVector():
@@ -171,6 +190,8 @@ def _expected(vector: Vector) -> Any:
             return _states(vector.expected, vector.value_dim)
         case TileBoundsVector():
             return list(vector.expected)
+        case GradientVector():
+            return _gradients(vector)
     raise TypeError(f"there is no export of a {type(vector).__name__}")
 
 
@@ -180,7 +201,7 @@ def _score_factor(vector: Vector) -> Decimal:
         factor = Decimal(2).ln() if vector.model == "exact" else Decimal(1)
         if isinstance(vector, AttentionVector) and vector.scale is None:
             return factor / Decimal(vector.head_dim).sqrt()
-        if isinstance(vector, (AttentionVector, LaidOutVector)):
+        if isinstance(vector, (AttentionVector, LaidOutVector, GradientVector)):
             scale = Fraction(vector.scale or 0)
             return factor * Decimal(scale.numerator) / Decimal(scale.denominator)
         return factor
@@ -196,7 +217,8 @@ def _converted(data: Any) -> Any:
 
 def converted(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
     """One vector: `entry` as it is in its file, and `vector` what was made of it."""
-    found = {name: _converted({name: entry[name]})[name] for name in entry if name != "expected"}
+    given = [name for name in entry if not name.startswith("expected")]
+    found = {name: _converted({name: entry[name]})[name] for name in given}
     found["score_factor"] = results([], [_score_factor(vector)])
     if isinstance(vector, AttentionVector):
         found["visible"] = [

@@ -168,6 +168,24 @@ class Fields:
             out.append(self.rows_of(matrix, place, self.entry[columns], columns))
         return tuple(out)
 
+    def results(self, field: str, count: str, rows: str, columns: str) -> tuple[Matrix, ...]:
+        """Matrices of exact results, whose number and sizes are the fields of these names."""
+        entry = self.entry
+        out = []
+        data = self.counted(entry[field], field, entry[count], count, "matrices")
+        for n, matrix in enumerate(data):
+            place = f"{field}[{n}]"
+            self.counted(matrix, place, entry[rows], rows, "rows")
+            for i, row in enumerate(matrix):
+                self.counted(row, f"{place}[{i}]", entry[columns], columns, "numbers")
+            out.append(
+                tuple(
+                    tuple(self.number(x, f"{place}[{i}]") for x in row)
+                    for i, row in enumerate(matrix)
+                )
+            )
+        return tuple(out)
+
     def mask(self, q_len: int, kv_len: int) -> Mask:
         """The mask over so many queries and keys."""
         data = self.entry["mask"]

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from bridge.vectors.fields import Fields
+from bridge.vectors.gradients import Gradients, GradientVector
 from bridge.vectors.model import Alibi, AttentionVector, EnclosedRow, Exact, Row, Vector
 from bridge.vectors.operations import (
     CacheVector,
@@ -159,6 +160,40 @@ def grouped_query(fields: Fields) -> GroupedQueryVector:
     for h, problem in enumerate(vector.attentions()):
         fields.plausible(problem, [f"expected[{h}][{i}]" for i in range(problem.q_len)])
     return vector
+
+
+def gradient(fields: Fields) -> GradientVector:
+    entry = fields.entry
+    heads, kv_heads = entry["num_heads"], entry["num_kv_heads"]
+    if heads % kv_heads:
+        raise fields.fail("num_heads", f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
+    columns = entry["head_dim"] + entry["value_dim"]
+    fields.affordable(heads * entry["q_len"] * entry["kv_len"], 2 * columns)
+    log_sum_exps = fields.counted(
+        entry["grad_log_sum_exp"], "grad_log_sum_exp", heads, "num_heads", "rows"
+    )
+    sizes = {
+        "q": ("num_heads", "q_len", "head_dim"),
+        "k": ("num_kv_heads", "kv_len", "head_dim"),
+        "v": ("num_kv_heads", "kv_len", "value_dim"),
+    }
+    expected = {**sizes, "bias": ("num_heads", "q_len", "kv_len")}
+    return GradientVector(
+        **_laid_out(fields),
+        num_heads=heads,
+        num_kv_heads=kv_heads,
+        q_len=entry["q_len"],
+        kv_len=entry["kv_len"],
+        q=fields.matrices("q", *sizes["q"]),
+        k=fields.matrices("k", *sizes["k"]),
+        v=fields.matrices("v", *sizes["v"]),
+        mask=fields.mask(entry["q_len"], entry["kv_len"]),
+        grad_output=fields.matrices("grad_output", "num_heads", "q_len", "value_dim"),
+        grad_log_sum_exp=fields.rows_of(log_sum_exps, "grad_log_sum_exp", entry["q_len"], "q_len"),
+        expected=Gradients(
+            **{name: fields.results(f"expected_{name}", *size) for name, size in expected.items()}
+        ),
+    )
 
 
 def _alignment(mask: dict[str, Any]) -> Literal["top-left", "bottom-right"]:
@@ -398,4 +433,5 @@ READERS: dict[str, Callable[[Fields], Vector]] = {
     CacheVector.operation: cache,
     CombineVector.operation: combine,
     TileBoundsVector.operation: tile_bounds,
+    GradientVector.operation: gradient,
 }

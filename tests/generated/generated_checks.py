@@ -7,6 +7,7 @@ by the allowance of `bridge.conformance`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -16,9 +17,11 @@ from torch import Tensor
 
 from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs, array
+from bridge.conformance.gradients import NAMES, wrong_gradients
 from bridge.conformance.judge import describe_failure
 from bridge.conformance.run import run
 from bridge.conformance.states import wrong_states
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
 from bridge.vectors.operations import CacheVector, ComesToAttention
@@ -121,4 +124,16 @@ def judge_states(vector: CacheVector, dtype: torch.dtype, states: list[State]) -
     """Every number of the states, of one query each, as near to the exact one as it must be."""
     computed = [(float(s.m[0]), float(s.l[0]), s.o[0].tolist()) for s in states]
     wrong = list(wrong_states(vector, computed, torch.finfo(dtype).eps / 2))
+    assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"
+
+
+def judge_gradients(
+    vector: GradientVector, dtype: torch.dtype, gradients: Sequence[Tensor]
+) -> None:
+    """Every element of the gradients by q, k, v and bias, each of a batch of one, as near to the
+    exact one as it must be."""
+    computed = {
+        name: gradient[0].double().numpy() for name, gradient in zip(NAMES, gradients, strict=True)
+    }
+    wrong = list(wrong_gradients(vector, computed, torch.finfo(dtype).eps / 2))
     assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"

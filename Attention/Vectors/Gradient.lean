@@ -1,0 +1,115 @@
+module
+
+public import Attention.Spec.BackwardHeads
+public import Attention.Spec.BackwardTiles
+public import Attention.Spec.Slopes
+public import Attention.Vectors.Heads
+
+public section
+
+/-! # One case of the backward pass over the exact model
+
+Where exp k = 2 ^ k, the gradients by values and by a bias are exact; those by queries and keys are
+given divided by ln 2. -/
+
+namespace Attention.Vectors
+
+open Spec
+
+/-- The definitions of the Spec that compute gradients. -/
+inductive GradientAlgorithm where
+  /-- The formulas. -/
+  | formulas
+  /-- The tile loops, for one head: the tile sizes of the loop for keys, then of that for queries,
+  results first. -/
+  | tiles (keys queries : Nat × Nat)
+
+/-- The name of the definition. -/
+def GradientAlgorithm.leanName : GradientAlgorithm → String
+  | .formulas => "Attention.Spec.groupedQueryVjp"
+  | .tiles .. => "Attention.Spec.flashBackward"
+
+/-- Inputs of the backward pass: those of attention with several heads, and the gradients of a loss
+by its outputs. -/
+structure GradientCase where
+  /-- The inputs of attention. -/
+  forward : HeadsCase
+  /-- By the output, head by head. -/
+  dO : List (List (List Rat))
+  /-- By the log-sum-exp in base e, head by head. -/
+  dLse : List (List Rat)
+  /-- The definition that computes the gradients. -/
+  algorithm : GradientAlgorithm := .formulas
+
+/-- The gradients, head by head; by queries and keys divided by ln 2. -/
+structure GradientResult where
+  /-- By the queries. -/
+  dQ : List (List (List Rat))
+  /-- By the keys. -/
+  dK : List (List (List Rat))
+  /-- By the values. -/
+  dV : List (List (List Rat))
+  /-- By a bias of 0. -/
+  dBias : List (List (List Rat))
+
+/-- The rows of a matrix. -/
+def rowsOf {m n : Nat} (A : Matrix Rat m n) : List (List Rat) := A.toList.map (·.toList)
+
+namespace GradientCase
+
+variable {q_len kv_len d d_v : Nat}
+
+/-- The log-sum-exp of each row, where all denominators are powers of two. -/
+def logSumExps (rows : List (List (Option Int))) : Except String (List (Option Int)) :=
+  rows.mapM fun row => do
+    let m := rowMax row
+    let l : Rat := sumOver (fun s => rescale s m) row
+    let L := m.map (· + (l.num.natAbs.log2 : Int))
+    if IsLogSumExp Rat L row then return L else throw "a denominator is no power of two"
+
+/-- All tiles of terms are visited, each as the mask says. -/
+def loopOf (outer inner terms : Nat) (kind : Nat → Nat → TileKind) : TileLoop :=
+  ⟨outer, inner, fun _ => ⟨0, numTiles terms inner⟩, kind⟩
+
+/-- Runs the tile loops for one head. -/
+def runTiles (scale : Int) (mask : Mask q_len kv_len) (Q : Matrix Int q_len d)
+    (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) (dO : Matrix Rat q_len d_v)
+    (dLse : Vec Rat q_len) (keys queries : Nat × Nat) : Except String GradientResult := do
+  let modify : ScoreMod Int q_len kv_len := mask.toScoreMod
+  let scores := (List.finRange q_len).map fun i =>
+    (List.finRange kv_len).map (score scale modify Q K i)
+  let Ls ← logSumExps scores
+  let L : Vector (Option Int) q_len := Vec.ofFn fun i => Ls[i.val]!
+  let (dQ, dK, dV) := flashBackward (fun (x : Int) => (x : Rat)) scale (fun _ _ s => some s) mask
+    ScoreSlope.one Q K V L dO
+    (loopOf keys.1 keys.2 q_len fun u t => tileKind mask keys.2 keys.1 t u)
+    (loopOf queries.1 queries.2 kv_len fun t u => tileKind mask queries.1 queries.2 t u)
+    (attention scale modify Q K V) dLse
+  let dS := scoreGradients scale modify Q K V dO dLse
+  return ⟨[dQ.map (·.toList)], [dK.map (·.toList)], [dV.map (·.toList)], [rowsOf dS]⟩
+
+/-- Runs the Spec over the exact model. -/
+def run (c : GradientCase) : Except String GradientResult := do
+  let f := c.forward
+  checkExact ((rats f.q.flatten).flatten ++ (rats f.k.flatten).flatten ++ f.v.flatten.flatten ++
+    c.dO.flatten.flatten ++ c.dLse.flatten)
+  let Q ← toHeads (f.num_kv_heads * f.group) f.q_len f.head_dim f.q
+  let K ← toHeads f.num_kv_heads f.kv_len f.head_dim f.k
+  let V ← toHeads f.num_kv_heads f.kv_len f.value_dim f.v
+  let dO ← toHeads (f.num_kv_heads * f.group) f.q_len f.value_dim c.dO
+  let dLse ← toMatrix (f.num_kv_heads * f.group) f.q_len c.dLse
+  let mask : Mask f.q_len f.kv_len := f.mask.toMask
+  match c.algorithm with
+  | .formulas =>
+    let g := groupedQueryVjp f.scale (fun _ => mask.toScoreMod) (fun _ => ScoreSlope.one) Q K V
+      (fun (x : Int) => (x : Rat)) dO dLse
+    return ⟨g.dQ.toList.map rowsOf, g.dK.toList.map rowsOf, g.dV.toList.map rowsOf,
+      g.dBias.toList.map rowsOf⟩
+  | .tiles keys queries =>
+    match Q.toList, K.toList, V.toList, dO.toList, dLse.toList with
+    | [Q], [K], [V], [dO], [dLse] => runTiles f.scale mask Q K V dO dLse keys queries
+    | _, _, _, _, _ => throw "the tile loops are for one head"
+
+end GradientCase
+
+end Attention.Vectors

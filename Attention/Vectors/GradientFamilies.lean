@@ -1,0 +1,105 @@
+module
+
+public import Attention.Vectors.Gradient
+public import Attention.Vectors.LargeFamilies
+public import Attention.Vectors.OperationFamilies
+
+public section
+
+/-! # The families of the backward pass -/
+
+namespace Attention.Vectors
+
+/-- Gradients of random inputs, by the formulas. -/
+def gradientCase (reason : String) (num_kv_heads group q_len kv_len head_dim value_dim : Nat)
+    (mask : MaskKind) (scale : Int := 1) : Gen GradientCase := do
+  let num_heads := num_kv_heads * group
+  let forward : HeadsCase :=
+    { reason, scale, num_kv_heads, group, q_len, kv_len, head_dim, value_dim, mask
+      algorithm := .grouped
+      q := ← headRows num_heads q_len head_dim, k := ← headRows num_kv_heads kv_len head_dim
+      v := ← draws (valueRows kv_len value_dim) num_kv_heads }
+  return { forward, dO := ← draws (valueRows q_len value_dim) num_heads
+           dLse := ← valueRows num_heads q_len }
+
+/-- The backward pass of one head. -/
+def gradients : Family GradientCase where
+  name := "gradient"
+  about := "The gradients by queries, keys, values and a bias: without D, with the scale twice or \
+    not at all, with dK and dV exchanged, or with a term for a masked pair they show."
+  theoremId := "vjp-adjoint-lse"
+  cases := each
+    [(1, 1, 1, 1, .none, 1), (1, 2, 1, 2, .none, 1), (2, 2, 3, 1, .none, 1), (3, 5, 2, 3, .none, 1),
+     (4, 4, 3, 3, .causal, 1), (5, 3, 2, 2, .causal, 1), (3, 6, 2, 2, .causalBottomRight, 1),
+     (6, 3, 2, 2, .causalBottomRight, 1), (2, 17, 3, 2, .none, 1), (17, 3, 3, 2, .none, 1),
+     (18, 19, 2, 1, .causalBottomRight, 1), (5, 9, 2, 2, .window .bottomRight (some 2) (some 0), 1),
+     (6, 6, 3, 2, .window .topLeft (some 1) (some 1), 1), (3, 8, 2, 2, .keyLength 5, 1),
+     (2, 4, 2, 2, .keyLength 0, 1), (4, 4, 5, 2, .none, 2), (3, 4, 2, 5, .none, -1),
+     (3, 5, 2, 2, .none, 0), (4, 6, 2, 2, maskWhere 4 6 fun i j => i != 2 && (i + j) % 3 != 0, 1),
+     (5, 5, 2, 2, maskWhere 5 5 fun i j => j == 4 - i, 2), (2, 33, 2, 1, .causalBottomRight, 1)]
+    fun (q_len, kv_len, head_dim, value_dim, mask, scale) =>
+      gradientCase s!"{maskText mask}, scale {scale}, {sizes q_len kv_len head_dim}" 1 1 q_len
+        kv_len head_dim value_dim mask scale
+
+/-- The backward pass of heads that share keys and values. -/
+def gradientsGrouped : Family GradientCase where
+  name := "gradient-grouped"
+  about := "Heads of keys and values that several query heads share: their gradients are summed \
+    over the group, and over no other heads."
+  theoremId := "gqa-backward"
+  cases := each
+    [(1, 2, 2, 3, .none), (2, 1, 3, 2, .none), (2, 2, 3, 5, .none), (1, 4, 1, 6, .none),
+     (3, 2, 2, 4, .causal), (2, 3, 4, 4, .causal), (2, 2, 2, 7, .causalBottomRight),
+     (1, 8, 2, 3, .none), (2, 4, 1, 9, .none), (4, 2, 2, 2, .causal),
+     (2, 2, 5, 3, .causalBottomRight), (1, 3, 17, 2, .none)]
+    fun (num_kv_heads, group, q_len, kv_len, mask) =>
+      gradientCase s!"{num_kv_heads * group} query heads, {num_kv_heads} heads of keys and values, \
+        q_len {q_len}, kv_len {kv_len}" num_kv_heads group q_len kv_len 2 2 mask
+
+/-- The same with sizes, scale and mask drawn at random. -/
+def gradientsDrawn : Family GradientCase where
+  name := "gradient-drawn"
+  about := "Gradients for sizes, heads, scale and mask drawn at random, every kind of mask in turn."
+  theoremId := "gqa-backward"
+  cases := each (List.range 108) fun i => do
+    let num_kv_heads := 1 + (← below 2)
+    let group := 1 + (← below 3)
+    let q_len := 1 + (← below 8)
+    let kv_len := 1 + (← below 12)
+    let head_dim := 1 + (← below 5)
+    let value_dim := 1 + (← below 4)
+    let scale ← between (-1) 2
+    let mask ← drawnMask (i % 9) q_len kv_len
+    gradientCase s!"drawn: {maskText mask}, scale {scale}, {num_kv_heads * group} query heads, \
+      {num_kv_heads} of keys and values, {sizes q_len kv_len head_dim}" num_kv_heads group q_len
+      kv_len head_dim value_dim mask scale
+
+/-- The tile loops. Every query sees the first keys, whose scores are 0, 0, 1, 2, …, so that the
+denominators are powers of two, and the log-sum-exps integers. The other columns have no influence
+on the scores, and one on dQ and dK. -/
+def gradientsTiled : Family GradientCase where
+  name := "gradient-tiles"
+  about := "FlashAttention-2's backward pass: P again from the saved log-sum-exp, dK and dV over \
+    tiles of queries, dQ over tiles of keys; a ragged tile, or one that is left out, shows."
+  theoremId := "flash-backward"
+  cases := each
+    [(3, 5, .none, (2, 2), (2, 2)), (4, 4, .causal, (2, 3), (3, 2)),
+     (5, 7, .causal, (3, 2), (2, 3)),
+     (7, 5, .causalBottomRight, (2, 4), (4, 2)), (2, 9, .keyLength 6, (4, 1), (1, 4)),
+     (6, 6, .causal, (1, 1), (1, 1)), (1, 17, .none, (16, 16), (16, 16)),
+     (17, 4, .none, (16, 16), (16, 16)), (3, 3, .keyLength 0, (2, 2), (2, 2)),
+     (9, 8, .causalBottomRight, (3, 3), (3, 3)),
+     (4, 10, .window .topLeft none (some 3), (4, 2), (2, 4)),
+     (5, 6, .causal, (8, 8), (8, 8)), (18, 17, .causal, (16, 5), (5, 16)),
+     (6, 5, .causalBottomRight, (5, 6), (6, 5))]
+    fun (q_len, kv_len, mask, keys, queries) => do
+      let reason := s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {keys} and {queries}"
+      let c ← gradientCase reason 1 1 q_len kv_len 3 2 mask
+      let q ← draws (between (-3) 3) q_len
+      let k ← draws (between (-3) 3) kv_len
+      let forward := { c.forward with
+        q := [q.map fun x => [1, x, 0]]
+        k := [k.zipIdx.map fun (y, j) => [(max j 1 : Nat) - 1, 0, y]] }
+      return { c with forward, algorithm := .tiles keys queries }
+
+end Attention.Vectors

@@ -44,7 +44,8 @@ variable (block_m block_n : Nat) (kind : Nat → Nat → TileKind)
 theorem flashBackwardOneLoop_eq (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
     flashBackwardOneLoop toValue scale modify mask slope Q K V L dO block_m block_n kind O dLse
       = flashBackward toValue scale modify mask slope Q K V L dO
-          (keysLoop q_len block_m block_n kind) (queriesLoop kv_len block_m block_n kind) O dLse := by
+          (keysLoop q_len block_m block_n kind) (queriesLoop kv_len block_m block_n kind) O
+          dLse := by
   let delta := rowDelta O dO dLse
   let f : Nat → Nat → List (Vec R d) → List (Vec R d) := fun u t rows =>
     stepQueriesKind toValue scale modify mask slope Q K V L dO delta
@@ -56,8 +57,10 @@ theorem flashBackwardOneLoop_eq (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
         (kind u t) (tile block_m (List.finRange q_len) t))
       ⟨cols.map fun _ => Vec.zero, cols.map fun _ => Vec.zero⟩
   have h : ∀ (us : List Nat) (w : Written R d d_v),
-      us.foldl (stepWritten toValue scale modify mask slope Q K V L dO delta block_m block_n kind) w
-        = ⟨us.foldl (fun acc u => List.zipWith (f u) (List.range (numTiles q_len block_m)) acc) w.dQ,
+      us.foldl
+          (stepWritten toValue scale modify mask slope Q K V L dO delta block_m block_n kind) w
+        = ⟨us.foldl (fun acc u =>
+            List.zipWith (f u) (List.range (numTiles q_len block_m)) acc) w.dQ,
           w.dK ++ us.flatMap fun u => (sums u).dK.map (Vec.smul (toValue scale)),
           w.dV ++ us.flatMap fun u => (sums u).dV⟩ := by
     intro us

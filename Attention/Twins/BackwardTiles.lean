@@ -174,13 +174,12 @@ theorem dKScaledTwice_refuted : ¬ ComputesGradients fun x =>
 
 /-! ## One loop -/
 
-/-- The one loop in tiles of two, without the pair of tiles in which the window masks everything, the
-last key for the first two queries. -/
+/-- The one loop in tiles of two, the pairs of tiles taken as `kind` says. -/
 @[expose] def oneLoop (kind : Nat → Nat → TileKind) (x : Saved) : Rows :=
-  flashBackwardOneLoop Int.cast x.scale asTheyAre window ScoreSlope.one x.Q x.K x.V x.L x.dO 2 2 kind
-    x.output x.dLse
+  flashBackwardOneLoop Int.cast x.scale asTheyAre window ScoreSlope.one x.Q x.K x.V x.L x.dO 2 2
+    kind x.output x.dLse
 
-/-- That pair is skipped. -/
+/-- The last key is left out for the first two queries, which do not see it. -/
 @[expose] def skipAbove (u t : Nat) : TileKind := if t < u then .skip else .masked
 
 /-- Positive control: pairs above the diagonal are masked. -/

@@ -24,6 +24,7 @@ public import Attention.Proof.AttentionDerivative
 public import Attention.Proof.Backward
 public import Attention.Proof.BackwardHeads
 public import Attention.Proof.BackwardMasked
+public import Attention.Proof.BackwardOneLoop
 public import Attention.Proof.BackwardRow
 public import Attention.Proof.BackwardTiles
 public import Attention.Proof.Cache
@@ -78,6 +79,7 @@ public import Attention.Proof.Visible
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
 public import Attention.Spec.BackwardHeads
+public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.BackwardTiles
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade

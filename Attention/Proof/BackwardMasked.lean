@@ -31,8 +31,9 @@ theorem scoreGradients_masked {i : Fin q_len} {j : Fin kv_len}
   have hP := probabilities_masked (R := R) h
   rw [getElem_scoreGradients, hP, Semiring.zero_mul]
 
-/-- **backward-masked-row**: a query that may attend to no key gets gradient 0, and so does its bias,
-whatever the gradients by its output and its log-sum-exp; and these change no other gradient. -/
+/-- **backward-masked-row**: a query that may attend to no key gets gradient 0, and so does its
+bias, whatever the gradients by its output and its log-sum-exp; and these change no other gradient.
+-/
 theorem vjp_masked_row {i : Fin q_len} (h : ∀ j, score scale modify Q K i j = none)
     {dO' : Matrix R q_len d_v} {dLse' : Vec R q_len}
     (hO : ∀ i' : Fin q_len, i' ≠ i → dO'[i'] = dO[i'])

@@ -11,10 +11,11 @@ values and an additive bias. P is computed as a whole matrix here; `BackwardTile
 by tile.
 
 Scores may be of another type than values: `toValue` makes values of them. Where both are one type
-it does nothing. Where they are not, as in the exact model with exp k = 2 ^ k, the gradients by queries
-and keys are those of the natural exponential divided by its logarithm, ln 2.
+it does nothing. Where they are not, as in the exact model with exp k = 2 ^ k, the gradients by
+queries and keys are those of the natural exponential divided by ln 2.
 Source: Dao et al. 2022, "FlashAttention", appendix B.2; Dao 2023, "FlashAttention-2",
-section 2.3.2, with the gradient by the log-sum-exp added to D as flash-attention does it. -/
+section 2.3.2; the gradient by the log-sum-exp is taken from D, as PyTorch's FlexAttention does it.
+-/
 
 namespace Attention.Spec
 

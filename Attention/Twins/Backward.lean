@@ -9,8 +9,8 @@ public section
 /-! # Wrong twins of the backward pass
 
 The claim of `vjp_adjoint_lse`, where it can be computed: over rationals with 2 ^ ⌊x⌋ for the
-exponential, which on the integers of the counterexamples is 2 ^ x. The adjoint asks of an exponential only that
-it is its own derivative, as dual numbers take it to be. -/
+exponential, which on the integers of the counterexamples is 2 ^ x. The adjoint asks of an
+exponential only that it is its own derivative, as dual numbers take it to be. -/
 
 namespace Attention.Twins
 

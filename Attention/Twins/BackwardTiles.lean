@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.BackwardTiles
+public import Attention.Proof.BackwardOneLoop
 public import Attention.Proof.Slopes
 
 public section
@@ -170,6 +170,32 @@ theorem swapped_refuted : ¬ ComputesGradients fun x =>
 theorem dKScaledTwice_refuted : ¬ ComputesGradients fun x =>
     let (dQ, dK, dV) := rightTiles x
     (dQ, dK.map (Vec.smul (x.scale : Rat)), dV) :=
+  fun h => absurd h.zeroKeys (by decide +kernel)
+
+/-! ## One loop -/
+
+/-- The one loop in tiles of two, the pairs of tiles taken as `kind` says. -/
+@[expose] def oneLoop (kind : Nat → Nat → TileKind) (x : Saved) : Rows :=
+  flashBackwardOneLoop Int.cast x.scale asTheyAre window ScoreSlope.one x.Q x.K x.V x.L x.dO 2 2
+    kind x.output x.dLse
+
+/-- The last key is left out for the first two queries, which do not see it. -/
+@[expose] def skipAbove (u t : Nat) : TileKind := if t < u then .skip else .masked
+
+/-- Positive control: pairs above the diagonal are masked. -/
+theorem oneLoop_computesGradients : ComputesGradients (oneLoop skipAbove) := fun x hL =>
+  Proof.flashBackwardOneLoop_eq_vjp Int.cast x.scale asTheyAre ScoreSlope.one x.Q x.K x.V x.L x.dO
+    (by decide) (by decide) (kind := skipAbove) (fun u t i hi j hj => by
+      have hi := Proof.mem_tile.mp hi
+      have hj := Proof.mem_tile.mp hj
+      rw [skipAbove]
+      split
+      · refine ⟨fun _ => decide_eq_false ?_, nofun⟩
+        omega
+      · exact ⟨nofun, nofun⟩) hL x.dLse
+
+/-- The kinds of the forward pass, tiles of queries named first, are those of other pairs. -/
+theorem kindsNotTransposed_refuted : ¬ ComputesGradients (oneLoop fun u t => skipAbove t u) :=
   fun h => absurd h.zeroKeys (by decide +kernel)
 
 /-! ## Masked rows -/

@@ -42,7 +42,8 @@ abbrev IsDerivative (derivative : ∀ (_Q _dQ _K _dK _V _dV : Single R), R) : Pr
 theorem jvp_isDerivative_single : IsDerivative (R := R) fun Q dQ K dK V dV =>
     (jvp 1 (ScoreMod.bias (biasDual noBias zeroMatrix)) Q dQ K dK V dV)[0][0] := by
   intro Q dQ K dK V dV h
-  have hone : ∀ A ∈ [Q, dQ, K, dK, V, dV], ∀ i j : Fin 1, AtMost (1 : R) A[i][j] := fun A hA i j => by
+  have hone : ∀ A ∈ [Q, dQ, K, dK, V, dV], ∀ i j : Fin 1, AtMost (1 : R) A[i][j] :=
+      fun A hA i j => by
     obtain rfl : i = 0 := Subsingleton.elim ..
     obtain rfl : j = 0 := Subsingleton.elim ..
     exact h A hA

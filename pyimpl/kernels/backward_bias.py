@@ -152,11 +152,11 @@ def launch_options(
     `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
     dim = padded(max(head_dim, value_dim))
     if dtype == torch.float32:
-        block_m, block_n, num_warps = (16, 16, 4) if dim <= 64 else (16, 16, 8)
+        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
     elif dim <= 128:
-        block_m, block_n, num_warps = 64, 32, 8
-    else:
         block_m, block_n, num_warps = 32, 32, 8
+    else:
+        block_m, block_n, num_warps = 16, 32, 8
     return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
 
 

@@ -208,11 +208,13 @@ def launch_options(
     `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
     dim = padded(max(head_dim, value_dim))
     if dtype == torch.float32:
-        block_m, block_n, num_warps = (32, 16, 4) if dim <= 64 else (16, 16, 8)
-    elif dim <= 64:
-        block_m, block_n, num_warps = 64, 64, 8
+        # IEEE products run on the scalar units, whose operands all live in registers.
+        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
+    elif head_dim % 16 or value_dim % 16:
+        # Such rows are loaded element by element, and the addresses of all take registers.
+        block_m, block_n, num_warps = 32, 16, 8
     elif dim <= 128:
-        block_m, block_n, num_warps = 64, 32, 8
+        block_m, block_n, num_warps = 64, 32, 4 if dim <= 64 else 8
     else:
         block_m, block_n, num_warps = 32, 32, 8
     return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}

@@ -176,7 +176,7 @@ def launch(given: Given, grad_bias: Tensor, *, capability: int, chosen: Chosen =
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)
     constants = tile_constants(given, chosen)
-    del constants["EVEN_D"], constants["EVEN_V"]
+    del constants["EVEN_D"], constants["EVEN_V"], constants["WHOLE"]
     batch, num_heads, q_len, _ = given.query.shape
     # A length of 1 is its own: there is nothing to sum.
     has = [size == full for size, full in zip(grad_bias.shape, given.query.shape[:3], strict=False)]

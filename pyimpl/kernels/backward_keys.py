@@ -114,6 +114,7 @@ def keys_kernel(
     left, right, shift,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    WHOLE: tl.constexpr,
 ):  # fmt: skip
     # Under causality the first tiles of keys have the most queries.
     tile = tl.program_id(0) % key_tiles
@@ -155,7 +156,7 @@ def keys_kernel(
     whole_stop = tl.minimum(whole_stop, q_len // BLOCK_M)
     whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
     whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
-    if mask_ptr is not None or bias_ptr is not None:
+    if not WHOLE:
         whole_first = stop
         whole_stop = stop
 
@@ -186,7 +187,7 @@ def keys_kernel(
             grad_k, grad_v, first, whole_first, k, v, keys, inside, slope, shift, at, scores,
             head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True,
         )  # fmt: skip
-        if mask_ptr is None and bias_ptr is None:
+        if WHOLE:
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, whole_first, whole_stop, k, v, keys, inside, slope, shift, at,
                 scores, head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, False,
@@ -218,10 +219,7 @@ def launch_options(
         block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
     elif dim > 128:
         block_m, block_n, num_warps = 16, 16, 8
-    elif head_dim % 16 or value_dim % 16:
-        # Such rows are loaded element by element, and the addresses of all take registers.
-        block_m, block_n, num_warps = 16, 32, 8
-    elif capability < 90:
+    elif dim > 64 or capability < 90:
         # Before Hopper the operands of the products come from registers too.
         block_m, block_n, num_warps = 32, 32, 4 if dim <= 64 else 8
     else:

@@ -111,6 +111,7 @@ def queries_kernel(
     left, right, shift,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    WHOLE: tl.constexpr,
     SLOPES: tl.constexpr,
 ):  # fmt: skip
     # As in the forward kernel, the last tiles first.
@@ -167,7 +168,7 @@ def queries_kernel(
     whole_stop = tl.minimum(whole_stop, kv_len // BLOCK_N)
     whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
     whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
-    if mask_ptr is not None or bias_ptr is not None:
+    if not WHOLE:
         whole_first = stop
         whole_stop = stop
 
@@ -179,7 +180,7 @@ def queries_kernel(
         shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
         SLOPES, True,
     )  # fmt: skip
-    if mask_ptr is None and bias_ptr is None:
+    if WHOLE:
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, whole_first, whole_stop, q, grad_o, lse, delta, queries, inside,
             slope, shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D,
@@ -210,9 +211,6 @@ def launch_options(
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
         block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
-    elif head_dim % 16 or value_dim % 16:
-        # Such rows are loaded element by element, and the addresses of all take registers.
-        block_m, block_n, num_warps = 32, 16, 8
     elif dim <= 128:
         block_m, block_n, num_warps = 64, 32, 4 if dim <= 64 else 8
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.utils.checkpoint
 from attention_checks import inputs
 from backward_checks import judge_gradients, public_gradients
 from hypothesis import given, settings
@@ -169,6 +170,40 @@ def test_forward_and_backward_compile(backend: str, name: str) -> None:
     function, tensors = function_of(CASES[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
     check_compiled(function, tensors)
+
+
+def test_one_graph_of_the_backward_pass_serves_all_lengths() -> None:
+    def run(query: Tensor, key: Tensor, value: Tensor) -> Any:
+        return attention(query, key, value, is_causal=True, causal_alignment="bottom-right")
+
+    torch.compiler.reset()
+    one = torch.compile(run, fullgraph=True, backend="aot_eager", dynamic=True)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for q_len, kv_len in ((5, 7), (3, 9), (4, 6)):
+            leaves = [leaf(1, 2, n, 8, dtype=torch.float32) for n in (q_len, kv_len, kv_len)]
+            found, expected = (torch.autograd.grad(f(*leaves).sum(), leaves) for f in (one, run))
+            for one_found, other in zip(found, expected, strict=True):
+                assert torch.equal(one_found, other)
+
+
+def test_under_autocast_gradients_have_the_dtype_of_their_tensors() -> None:
+    leaves = [leaf(1, 2, n, 8, dtype=torch.float32) for n in (5, 7, 7)]
+    lower = [x.detach().bfloat16().requires_grad_() for x in leaves]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = attention(*leaves)
+    found = torch.autograd.grad(out.sum(), leaves)
+    expected = torch.autograd.grad(attention(*lower).sum(), lower)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == torch.float32
+        assert torch.equal(one, other.float())
+
+
+def test_recomputed_by_checkpointing() -> None:
+    leaves = [leaf(1, 2, n, 8, dtype=torch.float32) for n in (5, 7, 7)]
+    out = torch.utils.checkpoint.checkpoint(attention, *leaves, use_reentrant=False)
+    expected = torch.autograd.grad(attention(*leaves).sum(), leaves)
+    for one, other in zip(torch.autograd.grad(out.sum(), leaves), expected, strict=True):
+        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pyimpl._arguments import empty_output
+from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
 
 
@@ -58,6 +59,7 @@ class Gradients(NamedTuple):
         )
 
 
+@implements("Attention.Spec.rowDelta")
 def row_gradient(out: Tensor, grad_out: Tensor, grad_lse: Tensor | None) -> Tensor:
     """D − dL, `[batch, heads, q_len]`, where D = rowsum(dO ∘ O): what is subtracted from a row of
     dP in dS = P ∘ (dP − (D − dL)).

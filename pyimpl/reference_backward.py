@@ -12,9 +12,11 @@ from torch import Tensor
 
 from pyimpl import reference
 from pyimpl._gradients import Gradients, Wanted, row_gradient, sink_gradient, sum_to
+from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
 
 
+@implements("Attention.Spec.probabilityAgain")
 def weights(scores: Tensor, lse: Tensor) -> Tensor:
     """P = exp(S − L) from the scores (−∞: masked) and the log-sum-exp of their rows; 0 where a
     score is masked, so in all of a row whose L is −∞.
@@ -25,6 +27,7 @@ def weights(scores: Tensor, lse: Tensor) -> Tensor:
     return torch.exp(scores - torch.where(masked, 0.0, lse.unsqueeze(-1)))
 
 
+@implements("Attention.Spec.scoreGradient")
 def score_gradient(p: Tensor, grad_p: Tensor, delta: Tensor) -> Tensor:
     """dS = P ∘ (dP − (D − dL)), 0 where P is.
 
@@ -33,6 +36,7 @@ def score_gradient(p: Tensor, grad_p: Tensor, delta: Tensor) -> Tensor:
     return torch.where(p == 0, 0.0, p * (grad_p - delta.unsqueeze(-1)))
 
 
+@implements("Attention.Spec.ScoreSlope.softcap")
 def softcap_gradient(grad_s: Tensor, scores: Tensor, cap: float) -> Tensor:
     """The gradient by the scores before `reference.softcap`: dS ∘ (1 − tanh²(s / cap))."""
     return grad_s * (1 - torch.tanh(scores / cap) ** 2)
@@ -46,6 +50,7 @@ def alibi_gradient(grad_s: Tensor, slopes: Tensor, shift: int) -> Tensor:
     return summed if slopes.shape[0] == grad_s.shape[0] else summed.sum(dim=0, keepdim=True)
 
 
+@implements("Attention.Spec.groupedQueryVjp")
 def attention_backward(
     query: Tensor,
     key: Tensor,

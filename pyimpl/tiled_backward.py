@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pyimpl._arguments import compute_dtype, empty_output
 from pyimpl._gradients import Gradients, Wanted, row_gradient, sink_gradient, sum_to
+from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
 from pyimpl._workers import for_each
 from pyimpl.tile_bounds import TileBounds, num_tiles
@@ -37,6 +38,7 @@ ROWS = 1024
 KEYS = 256
 
 
+@implements("Attention.Spec.flashBackward")
 def flash_backward(
     query: Tensor,
     key: Tensor,

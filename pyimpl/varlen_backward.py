@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pyimpl._arguments import Alignment, compute_dtype
-from pyimpl._backends import Backend, backward
+from pyimpl._backends import Backend, backward, chosen
 from pyimpl._gradients import Gradients, Wanted
 from pyimpl._scores import SCHEMA, ScoreOptions, alignment_shift, checked_numbers
 from pyimpl.backward import (
@@ -53,11 +53,19 @@ def _attention_varlen_backward(
     """The gradients of what `pyimpl::attention_varlen` was given and returned, the rest as there;
     `grad_out` and `grad_lse` (None: 0) are of the shapes of `out` and `lse`."""
     options = checked_numbers(ScoreOptions(*flat), query.dtype)
-    found = _sliced(
-        query, key, value, cu_seqlens_q.tolist(), cu_seqlens_k.tolist(), out, lse, grad_out,
-        grad_lse, options, Wanted(*wanted), causal_alignment, backend,
+    of = _by_kernels if chosen(backend, query, value) == "triton" else _sliced
+    found = of(
+        query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
+        Wanted(*wanted), causal_alignment, backend,
     )  # fmt: skip
-    return as_flat(found, query)
+    grad_slopes, grad_sinks = (
+        None if gradient is None or like is None else gradient.to(like.dtype)
+        for gradient, like in (
+            (found.slopes, options.alibi_slopes),
+            (found.sinks, options.sinks),
+        )
+    )
+    return as_flat(found._replace(slopes=grad_slopes, sinks=grad_sinks), query)
 
 
 @_attention_varlen_backward.register_fake
@@ -89,8 +97,8 @@ def _sliced(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    cu_q: list[int],
-    cu_k: list[int],
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
     out: Tensor,
     lse: Tensor,
     grad_out: Tensor,
@@ -100,8 +108,8 @@ def _sliced(
     alignment: Alignment,
     backend: Backend,
 ) -> Gradients:
-    """One backward pass for each sequence, on slices of the packed tensors; dense, each gradient in
-    the dtype of what it belongs to."""
+    """One backward pass for each sequence, on slices of the packed tensors; dense, those of query,
+    key and value in their dtype."""
     grad_q, grad_k, grad_v = (x.new_empty(x.shape) for x in (query, key, value))
     slopes, sinks = options.alibi_slopes, options.sinks
     wide = compute_dtype(query.dtype)
@@ -109,6 +117,7 @@ def _sliced(
         None if x is None or not is_wanted else x.new_zeros(x.shape, dtype=wide)
         for x, is_wanted in ((slopes, wanted.slopes), (sinks, wanted.sinks))
     )
+    cu_q, cu_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
     for b, ((i, i_stop), (j, j_stop)) in enumerate(
         zip(pairwise(cu_q), pairwise(cu_k), strict=True)
     ):
@@ -137,11 +146,42 @@ def _sliced(
             grad_slopes[each] += found.slopes
         if grad_sinks is not None and found.sinks is not None:
             grad_sinks += found.sinks
-    if grad_slopes is not None and slopes is not None:
-        grad_slopes = grad_slopes.to(slopes.dtype)
-    if grad_sinks is not None and sinks is not None:
-        grad_sinks = grad_sinks.to(sinks.dtype)
     return Gradients(grad_q, grad_k, grad_v, slopes=grad_slopes, sinks=grad_sinks)
+
+
+def _by_kernels(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    wanted: Wanted,
+    alignment: Alignment,
+    backend: Backend,
+) -> Gradients:
+    """The same by the kernels, which take all sequences at once."""
+    from pyimpl.kernels._backward_launch import Sequences
+    from pyimpl.kernels.backward import backward as kernels
+
+    cu_q, cu_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
+    sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
+    max_q, max_k = (max((b - a for a, b in pairwise(cu)), default=0) for cu in (cu_q, cu_k))
+    sequences = Sequences(sums_q, sums_k, max_q, max_k, alignment == "bottom-right")
+    q, k, v, o, d_o = (x.transpose(0, 1).unsqueeze(0) for x in (query, key, value, out, grad_out))
+    d_l = None if grad_lse is None else grad_lse.unsqueeze(0)
+    found = kernels(q, k, v, o, lse.unsqueeze(0), d_o, d_l, options, wanted, sequences=sequences)
+    grad_q, grad_k, grad_v = (x[0].transpose(0, 1).contiguous() for x in found[:3])
+    slopes, of_rows, grad_slopes = options.alibi_slopes, found.slopes, None
+    if of_rows is not None and slopes is not None:
+        grad_slopes = of_rows.new_zeros(slopes.shape)
+        for b, (i, i_stop) in enumerate(pairwise(cu_q)):
+            grad_slopes[b if len(slopes) > 1 else 0] += of_rows[0, :, i:i_stop].sum(dim=-1)
+    return Gradients(grad_q, grad_k, grad_v, slopes=grad_slopes, sinks=found.sinks)
 
 
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

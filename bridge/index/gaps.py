@@ -3,7 +3,8 @@
 The rule. An *operation* is a definition in `Attention.Spec` that computes values: it yields entries
 of R, alone or in a `Vec`, `Matrix`, `State`, `Partial`, or lists and vectors of these. What yields
 scores, masks, keys, tiles or positions is an input or a part of operations and is checked inside
-them. An operation is covered by
+them; and what is over dual numbers (`Attention.Dual`), or moves inputs along rates, says what a
+derivative is, and is computed by nothing. An operation is covered by
 
 - vectors, if the program that makes them (`Attention.Vectors.Main`) runs it, directly or not;
 - Python, if a function says that it implements it, or implements a definition that uses it;
@@ -19,6 +20,9 @@ from bridge.index.entries import Entry, Index
 
 SPEC = "Attention.Spec."
 PROGRAM = "Attention.Vectors.Main"
+DUAL = "Attention.Dual"
+# Inputs that have moved for a time, of which only statements speak.
+_OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})
 
 _HOLDS_VALUES = re.compile(
     r"(?:(?:List|Option|Vector)\s+\(*)*(?:R\b|(?:\w+\.)*(?:Vec|Matrix|State|Partial)\b)"
@@ -51,6 +55,8 @@ def is_operation(entry: Entry) -> bool:
     return (
         entry.name.startswith(SPEC)
         and entry.kind == "definition"
+        and entry.shown not in _OF_DERIVATIVES
+        and DUAL not in entry.uses
         and any(_HOLDS_VALUES.match(one) for one in result_types(entry.statement))
     )
 

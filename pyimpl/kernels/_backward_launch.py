@@ -123,12 +123,14 @@ def sequence_arguments(given: Given) -> Arguments:
 def tile_constants(given: Given, chosen: dict[str, int]) -> dict[str, int | bool | None]:
     """The compile-time arguments that the kernels of keys, queries and bias have in common."""
     head_dim, value_dim = given.query.shape[-1], given.value.shape[-1]
+    pairs = given.options.mask is not None or given.options.bias is not None
     check_block("block_m", chosen["block_m"])
     check_block("block_n", chosen["block_n"])
     return {
         "BLOCK_M": chosen["block_m"], "BLOCK_N": chosen["block_n"],
         "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
         "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+        "WHOLE": not pairs,
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import triton.language as tl
 
+from pyimpl._implements import implements
 from pyimpl.kernels._numerics import LOG2E, device_function, tanh, to_float32
 
 
@@ -93,6 +94,7 @@ def distances(pairs):
     return tl.abs(pairs.positions - pairs.keys).to(tl.float32)
 
 
+@implements("Attention.Spec.rawGradient")
 @device_function
 def tile_gradient(products, grad_p, pairs, scores, CHECKED: tl.constexpr):
     """The `Tile` of the products ⟨q, k⟩ and of dP = dO Vᵀ.

@@ -1,9 +1,9 @@
 """Launch options by measurement: a small space around those of `launch_options`, and a cache.
 
-Only where ATTENTION_TUNE=1 is set, on a CUDA device, for the forward kernel. The first launch of a
-kind times each candidate: compiles it and runs it for about 25 ms. The fastest is kept in
-`attention-spec/tuning.json` in the cache folder (XDG_CACHE_HOME, ~/.cache if that is not set). To
-measure anew, delete that file.
+Only where ATTENTION_TUNE=1 is set, on a CUDA device, for the forward kernel and those of the
+backward pass for keys and queries. The first launch of a kind times each candidate: compiles it
+and runs it for about 25 ms. The fastest is kept in `attention-spec/tuning.json` in the cache folder
+(XDG_CACHE_HOME, ~/.cache if that is not set). To measure anew, delete that file.
 
 A kind is: the kernel, the device's name, the version of Triton, the dtype, which arguments there
 are, the compile-time constants other than the tiles', and each length rounded up to a power of two.

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from pyimpl._arguments import empty_output
 from pyimpl._gradients import Gradients, Wanted, sink_gradient
+from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
 from pyimpl.kernels import _tuning, backward_bias, backward_keys, backward_queries
 from pyimpl.kernels._backward_launch import Chosen, Given, Sequences
@@ -97,6 +98,7 @@ def delta_launch(out: Tensor, grad_out: Tensor, grad_lse: Tensor | None, delta: 
     )  # fmt: skip
 
 
+@implements("Attention.Spec.flashBackward")
 def backward(
     query: Tensor,
     key: Tensor,
@@ -111,8 +113,7 @@ def backward(
     sequences: Sequences | None = None,
     blocks: Chosen = None,
 ) -> Gradients:
-    """dQ, dK and dV in the dtype of `query`, laid out as `empty_output` does, the others in
-    float32; all newly allocated.
+    """dQ, dK and dV in the dtype of `query`, the others in float32; all newly allocated.
 
     Arguments and what is returned as in `pyimpl.reference_backward.attention_backward`, the tensors
     as `pyimpl.kernels.forward.forward` takes them, `lse` and `grad_lse` float32. Of packed
@@ -133,6 +134,10 @@ def backward(
     found = capability(query.device)
     delta = query.new_empty(query.shape[:-1], dtype=torch.float32)
     delta_launch(out, grad_out, grad_lse, delta).run(query.device)
+    sizes = (query.dtype, query.shape[-1], value.shape[-1], options, found)
+    head_dim, value_dim = query.shape[-1], value.shape[-1]
+    # Vectors that have to be loaded element by element take more registers than there are.
+    query, key, value, grad_out = (_filled_up(x) for x in (query, key, value, grad_out))
     given = Given(query, key, value, grad_out, lse, delta, options, sequences)
     grad_q, grad_k, grad_v = (empty_output(x, x.shape[-1]) for x in (query, key, value))
     if sequences is not None:
@@ -141,7 +146,6 @@ def backward(
     slopes = sinks = bias = None
     if wanted.slopes and options.alibi_slopes is not None:
         slopes = torch.zeros_like(delta)
-    sizes = (query.dtype, query.shape[-1], value.shape[-1], options, found)
 
     def keys(chosen: dict[str, int]) -> Launch:
         return backward_keys.launch(given, grad_k, grad_v, capability=found, chosen=chosen)
@@ -168,4 +172,11 @@ def backward(
         bias = grad.view(options.bias.shape)
     if wanted.sinks and options.sinks is not None:
         sinks = sink_gradient(options.sinks, lse, delta)
-    return Gradients(grad_q, grad_k, grad_v, slopes, bias, sinks)
+    grad_q, grad_k = grad_q[..., :head_dim], grad_k[..., :head_dim]
+    return Gradients(grad_q, grad_k, grad_v[..., :value_dim], slopes, bias, sinks)
+
+
+def _filled_up(x: Tensor) -> Tensor:
+    """The vectors with zeros behind them, up to a multiple of 16: as they are, if they are one."""
+    missing = -x.shape[-1] % 16
+    return torch.nn.functional.pad(x, (0, missing)) if missing else x

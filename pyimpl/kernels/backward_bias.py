@@ -152,11 +152,11 @@ def launch_options(
     `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
     dim = padded(max(head_dim, value_dim))
     if dtype == torch.float32:
-        block_m, block_n, num_warps = (16, 16, 4) if dim <= 64 else (16, 16, 8)
+        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
     elif dim <= 128:
-        block_m, block_n, num_warps = 64, 32, 8
-    else:
         block_m, block_n, num_warps = 32, 32, 8
+    else:
+        block_m, block_n, num_warps = 16, 32, 8
     return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
 
 
@@ -176,7 +176,7 @@ def launch(given: Given, grad_bias: Tensor, *, capability: int, chosen: Chosen =
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)
     constants = tile_constants(given, chosen)
-    del constants["EVEN_D"], constants["EVEN_V"]
+    del constants["EVEN_D"], constants["EVEN_V"], constants["WHOLE"]
     batch, num_heads, q_len, _ = given.query.shape
     # A length of 1 is its own: there is nothing to sum.
     has = [size == full for size, full in zip(grad_bias.shape, given.query.shape[:3], strict=False)]

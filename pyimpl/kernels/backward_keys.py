@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
 from pyimpl.kernels._backward_launch import (
     Chosen,
@@ -51,6 +52,7 @@ from pyimpl.kernels._loop import Scores
 from pyimpl.kernels._numerics import LOG2E, device_function, dot, round_to, to_float32
 
 
+@implements("Attention.Spec.stepKeys")
 @device_function
 def _over_query_tiles(
     grad_k, grad_v, first, stop, k, v, keys, keys_inside, slope, shift, at, scores, head_dim,
@@ -114,6 +116,7 @@ def keys_kernel(
     left, right, shift,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    WHOLE: tl.constexpr,
 ):  # fmt: skip
     # Under causality the first tiles of keys have the most queries.
     tile = tl.program_id(0) % key_tiles
@@ -155,7 +158,7 @@ def keys_kernel(
     whole_stop = tl.minimum(whole_stop, q_len // BLOCK_M)
     whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
     whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
-    if mask_ptr is not None or bias_ptr is not None:
+    if not WHOLE:
         whole_first = stop
         whole_stop = stop
 
@@ -186,7 +189,7 @@ def keys_kernel(
             grad_k, grad_v, first, whole_first, k, v, keys, inside, slope, shift, at, scores,
             head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True,
         )  # fmt: skip
-        if mask_ptr is None and bias_ptr is None:
+        if WHOLE:
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, whole_first, whole_stop, k, v, keys, inside, slope, shift, at,
                 scores, head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, False,
@@ -214,13 +217,15 @@ def launch_options(
     `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
     dim = padded(max(head_dim, value_dim))
     if dtype == torch.float32:
-        block_m, block_n, num_warps = (16, 32, 4) if dim <= 64 else (16, 16, 8)
-    elif dim <= 64:
-        block_m, block_n, num_warps = 64, 64, 8
-    elif dim <= 128:
-        block_m, block_n, num_warps = 32, 64, 8
+        # IEEE products run on the scalar units, whose operands all live in registers.
+        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
+    elif dim > 128:
+        block_m, block_n, num_warps = 16, 16, 8
+    elif dim > 64 or capability < 90:
+        # Before Hopper the operands of the products come from registers too.
+        block_m, block_n, num_warps = 32, 32, 4 if dim <= 64 else 8
     else:
-        block_m, block_n, num_warps = 32, 32, 8
+        block_m, block_n, num_warps = 32, 64, 8
     return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
 
 

@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
 from pyimpl.kernels._backward_launch import (
     Chosen,
@@ -54,6 +55,7 @@ from pyimpl.kernels._numerics import LOG2E, device_function, dot, round_to, to_f
 from pyimpl.kernels.forward import kv_head_of
 
 
+@implements("Attention.Spec.stepQueries")
 @device_function
 def _over_key_tiles(
     grad_q, grad_slope, first, stop, q, grad_o, lse, delta, queries, rows_inside, slope, shift, at,
@@ -111,6 +113,7 @@ def queries_kernel(
     left, right, shift,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    WHOLE: tl.constexpr,
     SLOPES: tl.constexpr,
 ):  # fmt: skip
     # As in the forward kernel, the last tiles first.
@@ -167,7 +170,7 @@ def queries_kernel(
     whole_stop = tl.minimum(whole_stop, kv_len // BLOCK_N)
     whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
     whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
-    if mask_ptr is not None or bias_ptr is not None:
+    if not WHOLE:
         whole_first = stop
         whole_stop = stop
 
@@ -179,7 +182,7 @@ def queries_kernel(
         shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
         SLOPES, True,
     )  # fmt: skip
-    if mask_ptr is None and bias_ptr is None:
+    if WHOLE:
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, whole_first, whole_stop, q, grad_o, lse, delta, queries, inside,
             slope, shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D,
@@ -208,11 +211,10 @@ def launch_options(
     `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
     dim = padded(max(head_dim, value_dim))
     if dtype == torch.float32:
-        block_m, block_n, num_warps = (32, 16, 4) if dim <= 64 else (16, 16, 8)
-    elif dim <= 64:
-        block_m, block_n, num_warps = 64, 64, 8
+        # IEEE products run on the scalar units, whose operands all live in registers.
+        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
     elif dim <= 128:
-        block_m, block_n, num_warps = 64, 32, 8
+        block_m, block_n, num_warps = 64, 32, 4 if dim <= 64 else 8
     else:
         block_m, block_n, num_warps = 32, 32, 8
     return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.utils.checkpoint
 from attention_checks import inputs
 from backward_checks import judge_gradients, public_gradients
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from torch import Tensor
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl._arguments import compute_dtype
 
-BACKENDS = ["tiled", "reference"]
+BACKENDS = ["triton", "tiled", "reference"]
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 GENERATOR = torch.Generator().manual_seed(0)
 
@@ -87,7 +88,7 @@ def finite_outputs(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "triton"])
+@pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_those_of_differences(name: str, backend: str) -> None:
     function, tensors = function_of(CASES[name], backend)
@@ -103,7 +104,7 @@ def test_gradients_are_those_of_differences(name: str, backend: str) -> None:
     with_lse=st.booleans(),
     seed=st.integers(0, 2**31),
 )
-@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "triton"])
+@pytest.mark.parametrize("backend", BACKENDS[1:])
 def test_any_shape_and_options(
     backend, shape, group: int, dtype, name: str, with_lse: bool, seed: int
 ) -> None:
@@ -116,9 +117,12 @@ def test_any_shape_and_options(
     judge_gradients(found, query, key, value, options, grad_out, grad_lse, computed=computed)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", ["causal", "mask", "everything", "floating mask", "bnhd"])
-def test_opcheck(name: str, backend: str) -> None:
+# The interpreter of Triton takes seconds for what the others do in milliseconds.
+CHECKED = [(b, n) for b in BACKENDS[1:] for n in ("causal", "everything", "floating mask", "bnhd")]
+
+
+@pytest.mark.parametrize(("backend", "name"), [*CHECKED, ("triton", "floating mask")])
+def test_opcheck(backend: str, name: str) -> None:
     function, tensors = function_of(CASES[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
     check_operators(function, tensors, "pyimpl.attention")
@@ -161,12 +165,45 @@ class Recorded(torch.utils._python_dispatch.TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", ["causal", "mask", "everything", "floating mask", "bnhd"])
-def test_forward_and_backward_compile(name: str, backend: str) -> None:
+@pytest.mark.parametrize(("backend", "name"), [*CHECKED, ("triton", "bnhd")])
+def test_forward_and_backward_compile(backend: str, name: str) -> None:
     function, tensors = function_of(CASES[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
     check_compiled(function, tensors)
+
+
+def test_one_graph_of_the_backward_pass_serves_all_lengths() -> None:
+    def run(query: Tensor, key: Tensor, value: Tensor) -> Any:
+        return attention(query, key, value, is_causal=True, causal_alignment="bottom-right")
+
+    torch.compiler.reset()
+    one = torch.compile(run, fullgraph=True, backend="aot_eager", dynamic=True)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for q_len, kv_len in ((5, 7), (3, 9), (4, 6)):
+            leaves = [leaf(1, 2, n, 8, dtype=torch.float32) for n in (q_len, kv_len, kv_len)]
+            found, expected = (torch.autograd.grad(f(*leaves).sum(), leaves) for f in (one, run))
+            for one_found, other in zip(found, expected, strict=True):
+                assert torch.equal(one_found, other)
+
+
+def test_under_autocast_gradients_have_the_dtype_of_their_tensors() -> None:
+    leaves = [leaf(1, 2, n, 8, dtype=torch.float32) for n in (5, 7, 7)]
+    lower = [x.detach().bfloat16().requires_grad_() for x in leaves]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = attention(*leaves)
+    found = torch.autograd.grad(out.sum(), leaves)
+    expected = torch.autograd.grad(attention(*lower).sum(), lower)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == torch.float32
+        assert torch.equal(one, other.float())
+
+
+def test_recomputed_by_checkpointing() -> None:
+    leaves = [leaf(1, 2, n, 8, dtype=torch.float32) for n in (5, 7, 7)]
+    out = torch.utils.checkpoint.checkpoint(attention, *leaves, use_reentrant=False)
+    expected = torch.autograd.grad(attention(*leaves).sum(), leaves)
+    for one, other in zip(torch.autograd.grad(out.sum(), leaves), expected, strict=True):
+        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -240,14 +277,14 @@ def packed(case: dict[str, Any], backend: str) -> tuple[Callable[..., Any], tupl
     return run, (leaf(7, 4, 3), leaf(7, 2, 3), leaf(7, 2, 2), *(case[n] for n in names))
 
 
-@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "triton"])
+@pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", PACKED)
 def test_gradients_of_packed_sequences_are_those_of_differences(name: str, backend: str) -> None:
     function, tensors = packed(PACKED[name], backend)
     assert torch.autograd.gradcheck(finite_outputs(function), tensors)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", ["bottom-right", "everything"])
 def test_packed_sequences_are_operators(name: str, backend: str) -> None:
     function, tensors = packed(PACKED[name], backend)

@@ -13,6 +13,9 @@ from attention_checks import inputs
 from kernel_checks import score_options
 from torch import Tensor
 
+from pyimpl._gradients import Wanted
+from pyimpl.kernels._backward_launch import Sequences
+from pyimpl.kernels.backward import backward
 from pyimpl.kernels.decode import decode
 from pyimpl.kernels.forward import forward, forward_into
 from pyimpl.kernels.paged import paged
@@ -81,7 +84,38 @@ def others() -> None:
         varlen(*guarded(*rows), cu_q, cu_k, plain, bottom_right=True, block_m=16, block_n=16)
 
 
+def backward_pass() -> None:
+    """One batch and packed sequences, with a bias of all pairs and one of the keys. Head sizes are
+    multiples of 16: others are copied."""
+    query, key, value, mask = inputs((2, 2, 21, 39, 16, 48), torch.float16, masked=True)
+    cu_seqlens = torch.tensor([0, 18, 21], dtype=torch.int32)
+    for at_end in (False, True):
+
+        def guarded(*tensors: torch.Tensor, at_end: bool = at_end) -> list[torch.Tensor]:
+            return [between_guards(x, at_end) for x in tensors]
+
+        q, k, v, visible = guarded(query, key, value, mask)
+        lse, grad_lse, bias, slopes, sinks = guarded(
+            torch.randn(2, 2, 21), torch.randn(2, 2, 21), torch.randn(2, 1, 21, 39),
+            torch.rand(2, 2), torch.rand(2),
+        )  # fmt: skip
+        out, grad_out = guarded(torch.randn(2, 2, 21, 48).half(), torch.randn(2, 2, 21, 48).half())
+        everything, blocks = Wanted(True, True, True), {"block_m": 16, "block_n": 16}
+        added = {"alibi_slopes": slopes, "sinks": sinks, "left": 20, "shift": 18}
+        options = score_options(q, bias=bias, mask=visible, **added)
+        given = (q, k, v, out, lse, grad_out, grad_lse)
+        backward(*given, options, everything, blocks=blocks)
+        of_keys = score_options(q, bias=guarded(torch.randn(39))[0], **added)
+        backward(*given, of_keys, everything, blocks=blocks)
+        one = [x[:1].contiguous() for x in (query, key[:, :, :21], value[:, :, :21])]
+        packed = [*one, *(x[:1] for x in (out, lse, grad_out, grad_lse))]
+        sequences = Sequences(*guarded(cu_seqlens, cu_seqlens), 18, 18, True)
+        plain = score_options(q, **(added | {"shift": 0}))
+        backward(*guarded(*packed), plain, everything, sequences=sequences, blocks=blocks)
+
+
 if __name__ == "__main__":
+    backward_pass()
     others()
     main()
     print("no access outside")

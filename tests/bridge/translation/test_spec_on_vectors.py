@@ -15,6 +15,7 @@ from bridge.spec import online as states
 from bridge.spec.core import EXACT
 from bridge.spec.sink import sink_state
 from bridge.vectors import model, operations
+from bridge.vectors.gradients import Gradients
 from bridge.vectors.load import default_directory, load
 
 FAMILIES = load(default_directory())
@@ -27,6 +28,8 @@ def flat(expected: Sequence[Any]) -> list[Any]:
 
 def expected_of(vector: Any) -> list[Any]:
     expected = vector.expected
+    if isinstance(expected, Gradients):
+        return [[[list(row) for row in m] for m in part] for part in vars(expected).values()]
     return flat(expected) if isinstance(expected, tuple) else [expected]
 
 
@@ -44,6 +47,8 @@ def check(vector: model.Vector, found: Sequence[Any]) -> None:
                 assert got == states.State(row.m, row.l, list(row.o)), f"state {i}"
             case str():
                 assert got == row, f"tile {i}"
+            case list():
+                assert got == row, f"gradient {i}"
             case _:
                 raise TypeError(f"there is nothing to compare with {row}")
 

@@ -18,16 +18,22 @@ namespace Attention
 universe u v
 
 /-- The number `val`, changing at the rate `der`: val + der · ε. -/
-@[ext] structure Dual (R : Type u) where
+structure Dual (R : Type u) where
   /-- The number. -/
   val : R
   /-- Its rate of change. -/
   der : R
-  deriving DecidableEq
 
 namespace Dual
 
 variable {R : Type u}
+
+/-- Dual numbers are equal if their numbers and their rates are. -/
+theorem ext {a b : Dual R} (h : a.val = b.val) (h' : a.der = b.der) : a = b := by
+  cases a
+  cases b
+  simp only at h h'
+  rw [h, h']
 
 instance [OfNat R 0] : OfNat (Dual R) 0 := ⟨⟨0, 0⟩⟩
 

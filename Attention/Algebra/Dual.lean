@@ -23,17 +23,17 @@ structure Dual (R : Type u) where
   val : R
   /-- Its rate of change. -/
   der : R
-  deriving DecidableEq
 
 namespace Dual
 
 variable {R : Type u}
 
-/-- Dual numbers with the same parts are one. -/
+/-- Dual numbers are equal if their numbers and their rates are. -/
 theorem ext {a b : Dual R} (h : a.val = b.val) (h' : a.der = b.der) : a = b := by
   cases a
   cases b
-  simp_all
+  simp only at h h'
+  rw [h, h']
 
 instance [OfNat R 0] : OfNat (Dual R) 0 := ⟨⟨0, 0⟩⟩
 

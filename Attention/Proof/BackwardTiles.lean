@@ -155,24 +155,24 @@ private theorem flatMap_map_tile {b n : Nat} (hb : 0 < b) (f : Fin n → Vec R d
 variable {loop : TileLoop}
 
 /-- The loop over tiles of keys for each tile of queries sums, for each query, over all keys. -/
-theorem backwardQueries_eq (hb : 0 < loop.block_outer) (hb' : 0 < loop.block_inner)
-    (h : SoundSchedule mask loop.visit loop.kind loop.block_outer loop.block_inner) :
+theorem backwardQueries_eq (hb : 0 < loop.blockOuter) (hb' : 0 < loop.blockInner)
+    (h : SoundSchedule mask loop.visit loop.kind loop.blockOuter loop.blockInner) :
     backwardQueries toValue scale modify mask slope Q K V L dO delta loop
       = (Vec.ofFn fun i => Vec.smul (toValue scale) (Vec.sumOver (fun j => Vec.smul
           (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta i j)
           (Vec.map toValue K[j])) (List.finRange kv_len)) : Matrix R q_len d).toList := by
   rw [← flatMap_map_tile hb, backwardQueries]
   refine congrArg List.flatten (List.map_congr_left fun t _ => ?_)
-  have hfold := foldl_map_add (n := d) (outs := tile loop.block_outer (List.finRange q_len) t)
+  have hfold := foldl_map_add (n := d) (outs := tile loop.blockOuter (List.finRange q_len) t)
     (step := fun sums u => stepQueriesKind toValue scale modify mask slope Q K V L dO delta
-      (tile loop.block_outer (List.finRange q_len) t) sums (loop.kind t u)
-      (tile loop.block_inner (List.finRange kv_len) u))
+      (tile loop.blockOuter (List.finRange q_len) t) sums (loop.kind t u)
+      (tile loop.blockInner (List.finRange kv_len) u))
     (g := fun i u => tileTerm (loop.kind t u)
       (fun j => Vec.smul (rawGradient scale modify slope Q K V L dO delta i j)
         (Vec.map toValue K[j]))
       (fun j => Vec.smul (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta
         i j) (Vec.map toValue K[j]))
-      (tile loop.block_inner (List.finRange kv_len) u))
+      (tile loop.blockInner (List.finRange kv_len) u))
     (fun a u => by
       cases hk : loop.kind t u <;>
         simp only [hk, stepQueriesKind, stepQueries, addTile_map, tileTerm, vecAdd_zero])
@@ -183,9 +183,9 @@ theorem backwardQueries_eq (hb : 0 < loop.block_outer) (hb' : 0 < loop.block_inn
   · rw [rawGradient_visible (h := h.unmasked t u hu hk i hi j hj)]
 
 /-- The loop over tiles of queries for each tile of keys sums, for each key, over all queries. -/
-theorem backwardKeys_eq (hb : 0 < loop.block_outer) (hb' : 0 < loop.block_inner)
-    (h : SoundSchedule (fun j i => mask i j) loop.visit loop.kind loop.block_outer
-      loop.block_inner) :
+theorem backwardKeys_eq (hb : 0 < loop.blockOuter) (hb' : 0 < loop.blockInner)
+    (h : SoundSchedule (fun j i => mask i j) loop.visit loop.kind loop.blockOuter
+      loop.blockInner) :
     backwardKeys toValue scale modify mask slope Q K V L dO delta loop
       = ⟨(Vec.ofFn fun j => Vec.smul (toValue scale) (Vec.sumOver (fun i => Vec.smul
             (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta i j)
@@ -194,20 +194,20 @@ theorem backwardKeys_eq (hb : 0 < loop.block_outer) (hb' : 0 < loop.block_inner)
             (probabilityAgain scale (modify.andThen mask.toScoreMod) Q K L i j)
             dO[i]) (List.finRange q_len) : Matrix R kv_len d_v).toList⟩ := by
   have hfold := fun u => foldl_keySums_add (d := d) (d_v := d_v)
-    (outs := tile loop.block_outer (List.finRange kv_len) u)
+    (outs := tile loop.blockOuter (List.finRange kv_len) u)
     (step := fun sums t => stepKeysKind toValue scale modify mask slope Q K V L dO delta
-      (tile loop.block_outer (List.finRange kv_len) u) sums (loop.kind u t)
-      (tile loop.block_inner (List.finRange q_len) t))
+      (tile loop.blockOuter (List.finRange kv_len) u) sums (loop.kind u t)
+      (tile loop.blockInner (List.finRange q_len) t))
     (g := fun j t => tileTerm (loop.kind u t)
       (fun i => Vec.smul (rawGradient scale modify slope Q K V L dO delta i j)
         (Vec.map toValue Q[i]))
       (fun i => Vec.smul (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta
         i j) (Vec.map toValue Q[i]))
-      (tile loop.block_inner (List.finRange q_len) t))
+      (tile loop.blockInner (List.finRange q_len) t))
     (g' := fun j t => tileTerm (loop.kind u t)
       (fun i => Vec.smul (probabilityAgain scale modify Q K L i j) dO[i])
       (fun i => Vec.smul (probabilityAgain scale (modify.andThen mask.toScoreMod) Q K L i j) dO[i])
-      (tile loop.block_inner (List.finRange q_len) t))
+      (tile loop.blockInner (List.finRange q_len) t))
     (fun a a' t => by
       cases hk : loop.kind u t <;>
         simp only [hk, stepKeysKind, stepKeys, addTile_map, tileTerm, vecAdd_zero])
@@ -243,12 +243,12 @@ and score transformations with their slopes before the mask, and for any sound s
 the two loops: from the output and the log-sum-exp that the forward pass has saved, the tile loops
 of FlashAttention-2's backward pass compute the gradients of `vjp`, `dLse` included. -/
 theorem flashBackward_eq_vjp {keys queries : TileLoop}
-    (hk : 0 < keys.block_outer) (hk' : 0 < keys.block_inner)
-    (hq : 0 < queries.block_outer) (hq' : 0 < queries.block_inner)
-    (hkeys : SoundSchedule (fun j i => mask i j) keys.visit keys.kind keys.block_outer
-      keys.block_inner)
-    (hqueries : SoundSchedule mask queries.visit queries.kind queries.block_outer
-      queries.block_inner)
+    (hk : 0 < keys.blockOuter) (hk' : 0 < keys.blockInner)
+    (hq : 0 < queries.blockOuter) (hq' : 0 < queries.blockInner)
+    (hkeys : SoundSchedule (fun j i => mask i j) keys.visit keys.kind keys.blockOuter
+      keys.blockInner)
+    (hqueries : SoundSchedule mask queries.visit queries.kind queries.blockOuter
+      queries.blockInner)
     (hL : ∀ i : Fin q_len, IsLogSumExp R L[i] ((List.finRange kv_len).map
       (score scale (modify.andThen mask.toScoreMod) Q K i))) (dLse : Vec R q_len) :
     let forward : ScoreMod S q_len kv_len := modify.andThen mask.toScoreMod

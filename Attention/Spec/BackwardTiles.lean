@@ -19,13 +19,13 @@ namespace Attention.Spec
 
 universe u v
 
-/-- The tiles of one loop, and how it takes them: `block_outer` results to a tile, each the sum of
-terms that come in tiles of `block_inner`. -/
+/-- The tiles of one loop, and how it takes them: `blockOuter` results to a tile, each the sum of
+terms that come in tiles of `blockInner`. -/
 structure TileLoop where
   /-- The size of the tiles of results. -/
-  block_outer : Nat
+  blockOuter : Nat
   /-- The size of the tiles of terms. -/
-  block_inner : Nat
+  blockInner : Nat
   /-- The tiles of terms that a tile of results visits. -/
   visit : Nat → TileRange
   /-- How a pair of tiles is taken, that of the results named first. -/
@@ -95,26 +95,26 @@ variable (L : Vector (Option S) q_len) (dO : Matrix R q_len d_v) (delta : Vec R 
 
 /-- The rows of dK and of dV, in order: each tile of keys in a loop over tiles of queries. -/
 @[expose] def backwardKeys (loop : TileLoop) : KeySums R d d_v :=
-  let tilesOfKeys := (List.range (numTiles kv_len loop.block_outer)).map fun u =>
-    let cols := tile loop.block_outer (List.finRange kv_len) u
+  let tilesOfKeys := (List.range (numTiles kv_len loop.blockOuter)).map fun u =>
+    let cols := tile loop.blockOuter (List.finRange kv_len) u
     let range := loop.visit u
     let start : KeySums R d d_v := ⟨cols.map fun _ => Vec.zero, cols.map fun _ => Vec.zero⟩
     (List.range' range.first (range.stop - range.first)).foldl
       (fun sums t => stepKeysKind toValue scale modify mask slope Q K V L dO delta cols sums
-        (loop.kind u t) (tile loop.block_inner (List.finRange q_len) t))
+        (loop.kind u t) (tile loop.blockInner (List.finRange q_len) t))
       start
   { dK := tilesOfKeys.flatMap fun sums => sums.dK.map (Vec.smul (toValue scale))
     dV := tilesOfKeys.flatMap fun sums => sums.dV }
 
 /-- The rows of dQ, in order: each tile of queries in a loop over tiles of keys. -/
 @[expose] def backwardQueries (loop : TileLoop) : List (Vec R d) :=
-  (List.range (numTiles q_len loop.block_outer)).flatMap fun t =>
-    let rows := tile loop.block_outer (List.finRange q_len) t
+  (List.range (numTiles q_len loop.blockOuter)).flatMap fun t =>
+    let rows := tile loop.blockOuter (List.finRange q_len) t
     let range := loop.visit t
     let start : List (Vec R d) := rows.map fun _ => Vec.zero
     let sums := (List.range' range.first (range.stop - range.first)).foldl
       (fun sums u => stepQueriesKind toValue scale modify mask slope Q K V L dO delta rows sums
-        (loop.kind t u) (tile loop.block_inner (List.finRange kv_len) u))
+        (loop.kind t u) (tile loop.blockInner (List.finRange kv_len) u))
       start
     sums.map (Vec.smul (toValue scale))
 

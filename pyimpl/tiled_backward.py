@@ -38,7 +38,7 @@ ROWS = 1024
 KEYS = 256
 
 
-@implements("Attention.Spec.flashBackward")
+@implements("Attention.Spec.flashBackwardOneLoop")
 def flash_backward(
     query: Tensor,
     key: Tensor,

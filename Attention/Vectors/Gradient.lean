@@ -1,7 +1,7 @@
 module
 
 public import Attention.Spec.BackwardHeads
-public import Attention.Spec.BackwardTiles
+public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.Slopes
 public import Attention.Vectors.Heads
 
@@ -23,11 +23,14 @@ inductive GradientAlgorithm where
   /-- The tile loops, for one head: the tile sizes of the loop for keys, then of that for queries,
   results first. -/
   | tiles (keys queries : Nat × Nat)
+  /-- The paper's one loop, for one head: queries and keys to a tile. -/
+  | oneLoop (block_m block_n : Nat)
 
 /-- The name of the definition. -/
 def GradientAlgorithm.leanName : GradientAlgorithm → String
   | .formulas => "Attention.Spec.groupedQueryVjp"
   | .tiles .. => "Attention.Spec.flashBackward"
+  | .oneLoop .. => "Attention.Spec.flashBackwardOneLoop"
 
 /-- Inputs of the backward pass: those of attention with several heads, and the gradients of a loss
 by its outputs. -/
@@ -71,22 +74,27 @@ def logSumExps (rows : List (List (Option Int))) : Except String (List (Option I
 def loopOf (outer inner terms : Nat) (kind : Nat → Nat → TileKind) : TileLoop :=
   ⟨outer, inner, fun _ => ⟨0, numTiles terms inner⟩, kind⟩
 
-/-- Runs the tile loops for one head. -/
+/-- Runs tile loops for one head, given what takes the log-sum-exp of each row and the output. -/
 def runTiles (scale : Int) (mask : Mask q_len kv_len) (Q : Matrix Int q_len d)
     (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) (dO : Matrix Rat q_len d_v)
-    (dLse : Vec Rat q_len) (keys queries : Nat × Nat) : Except String GradientResult := do
+    (dLse : Vec Rat q_len)
+    (loops : Vector (Option Int) q_len → Matrix Rat q_len d_v →
+      List (Vec Rat d) × List (Vec Rat d) × List (Vec Rat d_v)) : Except String GradientResult := do
   let modify : ScoreMod Int q_len kv_len := mask.toScoreMod
   let scores := (List.finRange q_len).map fun i =>
     (List.finRange kv_len).map (score scale modify Q K i)
   let Ls ← logSumExps scores
-  let L : Vector (Option Int) q_len := Vec.ofFn fun i => Ls[i.val]!
-  let (dQ, dK, dV) := flashBackward (fun (x : Int) => (x : Rat)) scale (fun _ _ s => some s) mask
-    ScoreSlope.one Q K V L dO
-    (loopOf keys.1 keys.2 q_len fun u t => tileKind mask keys.2 keys.1 t u)
-    (loopOf queries.1 queries.2 kv_len fun t u => tileKind mask queries.1 queries.2 t u)
-    (attention scale modify Q K V) dLse
+  let (dQ, dK, dV) := loops (Vec.ofFn fun i => Ls[i.val]!) (attention scale modify Q K V)
   let dS := scoreGradients scale modify Q K V dO dLse
   return ⟨[dQ.map (·.toList)], [dK.map (·.toList)], [dV.map (·.toList)], [rowsOf dS]⟩
+
+/-- The inputs of the only head. -/
+def oneHead {α β γ δ ε ζ : Type} {a b c d e : Nat} (Q : Vector α a) (K : Vector β b)
+    (V : Vector γ c) (dO : Vector δ d) (dLse : Vector ε e)
+    (run : α → β → γ → δ → ε → Except String ζ) : Except String ζ :=
+  match Q.toList, K.toList, V.toList, dO.toList, dLse.toList with
+  | [Q], [K], [V], [dO], [dLse] => run Q K V dO dLse
+  | _, _, _, _, _ => throw "the tile loops are for one head"
 
 /-- Runs the Spec over the exact model. -/
 def run (c : GradientCase) : Except String GradientResult := do
@@ -106,9 +114,19 @@ def run (c : GradientCase) : Except String GradientResult := do
     return ⟨g.dQ.toList.map rowsOf, g.dK.toList.map rowsOf, g.dV.toList.map rowsOf,
       g.dBias.toList.map rowsOf⟩
   | .tiles keys queries =>
-    match Q.toList, K.toList, V.toList, dO.toList, dLse.toList with
-    | [Q], [K], [V], [dO], [dLse] => runTiles f.scale mask Q K V dO dLse keys queries
-    | _, _, _, _, _ => throw "the tile loops are for one head"
+    oneHead Q K V dO dLse fun Q K V dO dLse =>
+      runTiles f.scale mask Q K V dO dLse fun L O =>
+        flashBackward (fun (x : Int) => (x : Rat)) f.scale (fun _ _ s => some s) mask
+          ScoreSlope.one Q K V L dO
+          (loopOf keys.1 keys.2 f.q_len fun u t => tileKind mask keys.2 keys.1 t u)
+          (loopOf queries.1 queries.2 f.kv_len fun t u => tileKind mask queries.1 queries.2 t u)
+          O dLse
+  | .oneLoop block_m block_n =>
+    oneHead Q K V dO dLse fun Q K V dO dLse =>
+      runTiles f.scale mask Q K V dO dLse fun L O =>
+        flashBackwardOneLoop (fun (x : Int) => (x : Rat)) f.scale (fun _ _ s => some s) mask
+          ScoreSlope.one Q K V L dO block_m block_n (fun u t => tileKind mask block_m block_n t u)
+          O dLse
 
 end GradientCase
 

@@ -74,9 +74,20 @@ def gradientsDrawn : Family GradientCase where
       {num_kv_heads} of keys and values, {sizes q_len kv_len head_dim}" num_kv_heads group q_len
       kv_len head_dim value_dim mask scale
 
-/-- The tile loops. Every query sees the first keys, whose scores are 0, 0, 1, 2, …, so that the
+/-- One head in which every query sees the first keys, whose scores are 0, 0, 1, 2, …, so that the
 denominators are powers of two, and the log-sum-exps integers. The other columns have no influence
 on the scores, and one on dQ and dK. -/
+def integerLogSumExps (reason : String) (q_len kv_len : Nat) (mask : MaskKind)
+    (algorithm : GradientAlgorithm) : Gen GradientCase := do
+  let c ← gradientCase reason 1 1 q_len kv_len 3 2 mask
+  let q ← draws (between (-3) 3) q_len
+  let k ← draws (between (-3) 3) kv_len
+  let forward := { c.forward with
+    q := [q.map fun x => [1, x, 0]]
+    k := [k.zipIdx.map fun (y, j) => [(max j 1 : Nat) - 1, 0, y]] }
+  return { c with forward, algorithm }
+
+/-- The tile loops. -/
 def gradientsTiled : Family GradientCase where
   name := "gradient-tiles"
   about := "FlashAttention-2's backward pass: P again from the saved log-sum-exp, dK and dV over \
@@ -92,14 +103,25 @@ def gradientsTiled : Family GradientCase where
      (4, 10, .window .topLeft none (some 3), (4, 2), (2, 4)),
      (5, 6, .causal, (8, 8), (8, 8)), (18, 17, .causal, (16, 5), (5, 16)),
      (6, 5, .causalBottomRight, (5, 6), (6, 5))]
-    fun (q_len, kv_len, mask, keys, queries) => do
-      let reason := s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {keys} and {queries}"
-      let c ← gradientCase reason 1 1 q_len kv_len 3 2 mask
-      let q ← draws (between (-3) 3) q_len
-      let k ← draws (between (-3) 3) kv_len
-      let forward := { c.forward with
-        q := [q.map fun x => [1, x, 0]]
-        k := [k.zipIdx.map fun (y, j) => [(max j 1 : Nat) - 1, 0, y]] }
-      return { c with forward, algorithm := .tiles keys queries }
+    fun (q_len, kv_len, mask, keys, queries) =>
+      integerLogSumExps
+        s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {keys} and {queries}" q_len kv_len
+        mask (.tiles keys queries)
+
+/-- The paper's one loop. -/
+def gradientsOneLoop : Family GradientCase where
+  name := "gradient-one-loop"
+  about := "FlashAttention-2's algorithm 2 as the paper has it: one loop over the tiles of keys, \
+    which adds to dQ; a tile that is added twice, or written over, shows."
+  theoremId := "flash-backward-one-loop"
+  cases := each
+    [(2, 4, .none, 2, 2), (5, 5, .causal, 2, 3), (3, 8, .causal, 3, 2),
+     (6, 4, .causalBottomRight, 4, 2), (1, 9, .keyLength 5, 1, 4), (4, 4, .causal, 1, 1),
+     (2, 17, .none, 16, 16), (17, 3, .none, 16, 16), (8, 9, .causalBottomRight, 3, 4),
+     (5, 9, .window .topLeft none (some 2), 2, 4), (4, 6, .causal, 8, 8), (3, 2, .keyLength 0, 2, 2)]
+    fun (q_len, kv_len, mask, block_m, block_n) =>
+      integerLogSumExps
+        s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {block_m} queries and {block_n} keys"
+        q_len kv_len mask (.oneLoop block_m block_n)
 
 end Attention.Vectors

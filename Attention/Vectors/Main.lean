@@ -99,7 +99,7 @@ def writeAll (folder : Folder) : IO Unit := do
     write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c) 9000
       [tileBounds]
     write folder "gradient" "exact" (fun id th c => return Json.gradient id th c (← c.run)) 10000
-      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled]
+      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop]
 
 /-- Entry point: one existing folder, or two, the second for the claims. -/
 def main : List String → IO Unit

@@ -83,6 +83,7 @@ CALLS: Mapping[str, Call] = {
     "groupedQueryPacked": GROUPED,
     "groupedQueryVjp": GRADIENT,
     "flashBackward": GRADIENT,
+    "flashBackwardOneLoop": GRADIENT,
     "attentionVarlen": VARLEN,
     "attentionSliced": VARLEN,
     "attendPaged": Call("paged", "`pyimpl.attention_decode`", _ATTENTION),

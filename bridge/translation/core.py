@@ -311,6 +311,13 @@ def _flat_map(writer: Writer, t: Constant, before: Before) -> ast.expr:
         return build.comprehension(x, (target, iterable), (x, inner))
 
 
+def _flatten(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    lists = over(writer, t.values()[0], before)
+    with writer.scope():
+        xs, x = writer.new_name("xs"), writer.new_name("x")
+        return build.comprehension(x, (xs, lists), (x, xs))
+
+
 def _filter(writer: Writer, t: Constant, before: Before) -> ast.expr:
     element, iterable = _gone_through(writer, t, before)
     with writer.scope():
@@ -445,6 +452,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "List.zipWith": _each,
     "List.ofFn": _each,
     "List.flatMap": _flat_map,
+    "List.flatten": _flatten,
     "List.filter": _filter,
     "List.filterMap": _filter_map,
     "List.foldl": _fold,

@@ -34,6 +34,7 @@ _STANDARD = {
     "TypeAlias": "from typing import TypeAlias",
 }
 _WIDTH = 100
+_LEFT_OUT = "`{}` is not here: it is a statement about everything of a kind, which nothing decides."
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
             .get_template("module.py.jinja")
             .render(
                 about=_about(root / file),
-                left_out=left_out,
+                left_out=["\n".join(textwrap.wrap(_LEFT_OUT.format(n), _WIDTH)) for n in left_out],
                 file=file,
                 imports=_imports(items, module, homes),
                 items=items,

@@ -24,6 +24,7 @@ def test_there_are_enough() -> None:
     assert {v.lean for v in VECTORS} == {
         "Attention.Spec.groupedQueryVjp",
         "Attention.Spec.flashBackward",
+        "Attention.Spec.flashBackwardOneLoop",
     }
 
 

@@ -12,6 +12,7 @@ from bridge.spec import attention as plain
 from bridge.spec import (
     backward,
     backward_heads,
+    backward_one_loop,
     backward_tiles,
     cache,
     combine,
@@ -308,43 +309,46 @@ def _vjp(v: GradientVector) -> Any:
     return [found.dQ, found.dK, found.dV, found.dBias]
 
 
-def _flash_backward(v: GradientVector) -> Any:
-    """Tiles of two and three, all visited."""
-    scale, modify, slope, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+def _saved(v: GradientVector) -> tuple[Any, ...]:
+    """The log-sum-exp of each row, the output and the gradients by scores, of the only head."""
+    scale, modify, _, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
     size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
     cols = list(range(v.kv_len))
-    out = plain.attention(scale, modify, q, k, value, num=EXACT, **size)
     lses = []
     for i in range(v.q_len):
         keys = plain.scored(scale, modify, q, k, value, i, cols, d=v.head_dim, num=EXACT)
         state = states.of_block(keys, d=v.value_dim, num=EXACT)
         lses.append(None if state.m is None else state.m + int(state.l).bit_length() - 1)
         assert log_sum_exp.state_has_log_sum_exp(state, lses[-1], num=EXACT)
+    out = plain.attention(scale, modify, q, k, value, num=EXACT, **size)
+    dS = backward.score_gradients(scale, modify, q, k, value, dO, dLse, num=EXACT, **size)
+    return lses, out, dS
+
+
+def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> Any:
+    scale, _, slope, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+    lses, out, dS = _saved(v)
+    mask = mask_of(v.mask, v.q_len, v.kv_len)
+    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
+    given = (Fraction, scale, lambda i, j, s: s, mask, slope, q, k, value, lses, dO)
+    dQ, (dK, dV) = function(*given, *tiles, out, dLse, num=EXACT, **size)
+    return [[dQ], [dK], [dV], [dS]]
+
+
+def _flash_backward(v: GradientVector) -> Any:
+    """Tiles of two and three, all visited."""
 
     def loop(outer: int, inner: int, terms: int) -> backward_tiles.TileLoop:
         every = TileRange(0, tile_loop.num_tiles(terms, inner))
         return backward_tiles.TileLoop(outer, inner, lambda t: every, lambda t, u: TileKind.MASKED)
 
-    dQ, (dK, dV) = backward_tiles.flash_backward(
-        Fraction,
-        scale,
-        lambda i, j, s: s,
-        mask_of(v.mask, v.q_len, v.kv_len),
-        slope,
-        q,
-        k,
-        value,
-        lses,
-        dO,
-        loop(2, 3, v.q_len),
-        loop(3, 2, v.kv_len),
-        out,
-        dLse,
-        num=EXACT,
-        **size,
-    )
-    dS = backward.score_gradients(scale, modify, q, k, value, dO, dLse, num=EXACT, **size)
-    return [[dQ], [dK], [dV], [dS]]
+    loops = loop(2, 3, v.q_len), loop(3, 2, v.kv_len)
+    return _by_tiles(v, backward_tiles.flash_backward, *loops)
+
+
+def _one_loop(v: GradientVector) -> Any:
+    tiles = (*BLOCKS, lambda u, t: TileKind.MASKED)
+    return _by_tiles(v, backward_one_loop.flash_backward_one_loop, *tiles)
 
 
 def _grouped(function: Callable[..., Any]) -> Callable[[operations.GroupedQueryVector], Any]:
@@ -513,6 +517,7 @@ CALLS: Mapping[str, Callable[[Any], Any]] = {
     "multiHead": _multi_head,
     "groupedQueryVjp": _vjp,
     "flashBackward": _flash_backward,
+    "flashBackwardOneLoop": _one_loop,
     "groupedQuery": _grouped(heads.grouped_query),
     "groupedQueryPacked": _grouped(heads.grouped_query_packed),
     "attentionVarlen": _varlen(attention_varlen),

@@ -266,6 +266,7 @@ def test_every_operation_of_the_spec_has_ten_vectors() -> None:
         "attentionSliced", "attendPaged", "cascade", "combine", "visitedTiles", "Online.merge",
         "Online.edit", "Online.slide", "Online.stepBlockDivided", "safeSoftmax", "onlineSink",
         "flashSink", "multiHead", "groupedQueryVjp", "flashBackward",
+        "flashBackwardOneLoop",
     }  # fmt: skip
     assert counts.keys() == wanted
     assert min(counts.values()) >= 10

@@ -118,7 +118,8 @@ def gradientsOneLoop : Family GradientCase where
     [(2, 4, .none, 2, 2), (5, 5, .causal, 2, 3), (3, 8, .causal, 3, 2),
      (6, 4, .causalBottomRight, 4, 2), (1, 9, .keyLength 5, 1, 4), (4, 4, .causal, 1, 1),
      (2, 17, .none, 16, 16), (17, 3, .none, 16, 16), (8, 9, .causalBottomRight, 3, 4),
-     (5, 9, .window .topLeft none (some 2), 2, 4), (4, 6, .causal, 8, 8), (3, 2, .keyLength 0, 2, 2)]
+     (5, 9, .window .topLeft none (some 2), 2, 4), (4, 6, .causal, 8, 8),
+     (3, 2, .keyLength 0, 2, 2)]
     fun (q_len, kv_len, mask, block_m, block_n) =>
       integerLogSumExps
         s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {block_m} queries and {block_n} keys"

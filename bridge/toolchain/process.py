@@ -24,6 +24,10 @@ THREAD_STACK = 200_000
 PATIENCE = "--wasm-tiering-budget=100000000"
 
 
+# Bytes that may wait to be read. Node writes a line once: what does not fit is lost.
+PIPE = 1 << 20
+
+
 @dataclass(frozen=True)
 class Runtime:
     """A Node and the folder with `lean.js`, `lean.wasm` and `lean.sym`."""
@@ -56,6 +60,7 @@ class LeanProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                pipesize=PIPE,
                 cwd=cwd,
                 env={**os.environ, "LEAN_PATH": os.pathsep.join(map(str, lean_path))},
             )

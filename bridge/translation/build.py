@@ -109,3 +109,15 @@ def lists(*elements: ast.expr) -> ast.List:
 def text(node: ast.AST) -> str:
     """The source of a piece."""
     return ast.unparse(ast.fix_missing_locations(node))
+
+
+def is_simple(piece: ast.expr) -> bool:
+    """Whether a piece can be repeated: a name, or a field or item of one."""
+    match piece:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.Attribute(value=of):
+            return is_simple(of)
+        case ast.Subscript(value=of, slice=ast.Name() | ast.Constant()):
+            return is_simple(of)
+    return False

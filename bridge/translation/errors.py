@@ -13,3 +13,7 @@ class UntranslatableError(Exception):
 
 class NotAProgramError(UntranslatableError):
     """A statement about everything of a kind: it can be proved, and nothing decides it."""
+
+
+class NeedsStatements(Exception):
+    """There is no expression for a term."""

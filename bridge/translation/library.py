@@ -181,13 +181,3 @@ class Library:
                 f"a number of the type {variable_name}, which is neither S (scores) nor R (values)"
             )
         return ROLES[variable_name]
-
-
-def is_recursive(definition: Definition) -> bool:
-    """Whether the definition uses itself."""
-
-    def uses(t: Term) -> bool:
-        own = isinstance(t, Constant) and t.name == definition.name
-        return own or any(uses(part) for part in parts(t))
-
-    return uses(definition.body)

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import jinja2
 
-from bridge.translation import build, names, patterns
+from bridge.translation import build, names, patterns, recursion
 from bridge.translation.errors import NotAProgramError, UntranslatableError
 from bridge.translation.hints import Hints, is_alias
 from bridge.translation.library import SPEC, UNFOLDED, Library
-from bridge.translation.terms import Binding, Constant, Definition, Match, Term, Type, parts
-from bridge.translation.writer import Writer, without_recursion
+from bridge.translation.terms import Binding, Constant, Definition, Term, Type, parts
+from bridge.translation.writer import Writer
 
 FOLDER = "bridge/spec"
 _CORE = ("Arithmetic", "Dual", "Score", "Value", "div", "mod", "get_or", "get_or_none",
@@ -171,38 +171,13 @@ def function(library: Library, definition: Definition, doc: str) -> str:
     parameters = ", ".join([*positional, *(["*", *named] if named else [])])
     result = "bool" if definition.result_kind == "proposition" else hints.of(definition.result)
     title = library.function_name(definition.name)
-    body = textwrap.indent("\n".join(map(build.text, _body(library, writer))), "    ")
+    body = textwrap.indent("\n".join(map(build.text, recursion.body(writer))), "    ")
     said = _docstring(doc, definition.name)
     return f"def {title}({parameters}) -> {result}:\n{said}\n{body}"
 
 
 def _keyword_hint(hints: Hints, parameter: Binding) -> str:
     return hints.of(parameter.type) if parameter.kind == "term" else "Value"
-
-
-def _body(library: Library, writer: Writer) -> list[ast.stmt]:
-    definition = writer.definition
-    fold = without_recursion(definition, library)
-    if fold is None:
-        return writer.statements(definition.body, None)
-    match, place = fold
-    return _as_loop(writer, match, place)
-
-
-def _as_loop(writer: Writer, match: Match, place: int) -> list[ast.stmt]:
-    """A fold from the right over a list: Python's recursion would not reach far enough."""
-    rows = writer.pieces[writer.definition.parameters[place].id]
-    empty, cons = match.alternatives
-    result = writer.new_name("result")
-    out = writer.statements(empty.body, result.id)
-    first = cons.patterns[0]
-    assert isinstance(first, Constant)
-    head = next(v for v in cons.variables if v.id == getattr(first.values()[0], "id", None))
-    with writer.scope():
-        element = build.name(writer.bind(head))
-        writer.result = result.id
-        body = writer.statements(cons.body, result.id)
-    return [*out, build.loop(element, build.call("reversed", rows), body), ast.Return(result)]
 
 
 def _alias(library: Library, definition: Definition, doc: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,7 +125,14 @@ class Other:
     what: str
 
 
-Term = Bound | Constant | Apply | Function | Product | Let | Field | Match | Number | Other
+@dataclass(frozen=True)
+class Made:
+    """A piece of Python where a term is expected."""
+
+    piece: ast.expr
+
+
+Term = Bound | Constant | Apply | Function | Product | Let | Field | Match | Number | Other | Made
 
 
 @dataclass(frozen=True)
@@ -238,10 +246,10 @@ def parts(t: Term) -> Iterator[Term]:
     """The terms directly below this one that a program computes: no types, proofs or instances."""
     match t:
         case Constant(_, given):
-            yield from _computed(given)
+            yield from computed(given)
         case Apply(function, given):
             yield function
-            yield from _computed(given)
+            yield from computed(given)
         case Function(_, body):
             yield body
         case Product(variable, body):
@@ -258,13 +266,12 @@ def parts(t: Term) -> Iterator[Term]:
             yield from discriminants
             for alternative in alternatives:
                 yield alternative.body
-            yield from _computed(given)
+            yield from computed(given)
 
 
-def _computed(given: tuple[Argument, ...]) -> Iterator[Term]:
-    for a in given:
-        if a.kind in ("term", "proposition") and a.term is not None:
-            yield a.term
+def computed(given: Sequence[Argument]) -> list[Term]:
+    """Those of the arguments that a program computes."""
+    return [a.term for a in given if a.kind in ("term", "proposition") and a.term is not None]
 
 
 def occurrences(t: Term, id: str) -> int:

@@ -8,13 +8,12 @@ become stands in `core.py`, what patterns become in `patterns.py`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from bridge.translation import build, core, names, patterns
-from bridge.translation.errors import NotAProgramError, UntranslatableError
-from bridge.translation.library import DUAL, SPEC, UNFOLDED, Library, literal
+from bridge.translation import build, calls, core, names, patterns
+from bridge.translation.errors import NeedsStatements, NotAProgramError, UntranslatableError
+from bridge.translation.library import DUAL, SPEC, UNFOLDED
+from bridge.translation.scope import Scope
 from bridge.translation.terms import (
     Alternative,
     Apply,
@@ -22,30 +21,20 @@ from bridge.translation.terms import (
     Binding,
     Bound,
     Constant,
-    Definition,
     Field,
     Function,
     Let,
+    Made,
     Match,
     Number,
     Product,
     Term,
+    computed,
     occurrences,
 )
 
 # An expression of several parts is put on one line up to this length.
 _SHORT = 76
-
-
-class NeedsStatements(Exception):
-    """There is no expression for a term."""
-
-
-@dataclass(frozen=True)
-class Made:
-    """A piece of Python where a term is expected."""
-
-    piece: ast.expr
 
 
 # Where a value goes: into a variable, or, for None, out of the function.
@@ -54,71 +43,11 @@ Target = str | None
 Before = list[ast.stmt] | None
 
 
-def as_argument(piece: ast.expr) -> Argument:
-    return Argument("term", Made(piece))  # type: ignore[arg-type]
+class Writer(Scope):
+    """Writes one definition."""
 
-
-def is_simple(piece: ast.expr) -> bool:
-    """Whether a piece can be repeated: a name, or a field or item of one."""
-    match piece:
-        case ast.Name() | ast.Constant():
-            return True
-        case ast.Attribute(value=of):
-            return is_simple(of)
-        case ast.Subscript(value=of, slice=ast.Name() | ast.Constant()):
-            return is_simple(of)
-    return False
-
-
-class Writer:
-    """Writes one definition. taken: names that are in use where it is written; hint: the type hint
-    for a type."""
-
-    def __init__(
-        self,
-        library: Library,
-        definition: Definition,
-        taken: set[str],
-        hint: Callable[[Term], str],
-    ) -> None:
-        self.library = library
-        self.hint = hint
-        self.definition = definition
-        self.taken = set(taken)
-        self.pieces: dict[str, ast.expr] = {}
-        self.terms: dict[str, Term] = {}
-        self.bindings: dict[str, Binding] = {p.id: p for p in definition.parameters}
-        # While a recursion over a list is written as a loop: the variable that holds its result.
-        self.result: str | None = None
-
-    # Names
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Names taken inside are free again afterwards."""
-        before = set(self.taken)
-        yield
-        self.taken = before
-
-    def bind(self, variable: Binding, suggestion: str | None = None) -> str:
-        """A Python variable for it."""
-        wanted = suggestion or (variable.name if variable.named else "x")
-        title = names.fresh(names.identifier(wanted), self.taken)
-        self.taken.add(title)
-        self.pieces[variable.id] = build.name(title)
-        self.bindings[variable.id] = variable
-        return title
-
-    def stands_for(self, variable: Binding, piece: ast.expr) -> None:
-        """The variable is written as this piece."""
-        self.pieces[variable.id] = piece
-        self.bindings[variable.id] = variable
-
-    def resolved(self, t: Term) -> Term:
-        """The term that a variable was bound to, if it was bound to one."""
-        while isinstance(t, Bound) and t.id in self.terms:
-            t = self.terms[t.id]
-        return t
+    # While a recursion over a list is written as a loop: the variable that holds its result.
+    result: str | None = None
 
     # Statements
 
@@ -186,7 +115,7 @@ class Writer:
         subjects = []
         for n, discriminant in enumerate(t.discriminants):
             piece = self.expression(discriminant, out)
-            if not is_simple(piece):
+            if not build.is_simple(piece):
                 wanted = patterns.suggestion([a.patterns[n] for a in t.alternatives], t)
                 title = names.fresh(names.identifier(wanted or "found"), self.taken)
                 self.taken.add(title)
@@ -204,7 +133,7 @@ class Writer:
             fits = patterns.fits(self.library, alternative, subjects)
             body: list[ast.stmt] = []
             for variable, piece in fits.bound:
-                if is_simple(piece) or occurrences(alternative.body, variable.id) < 2:
+                if build.is_simple(piece) or occurrences(alternative.body, variable.id) < 2:
                     self.stands_for(variable, piece)
                 else:
                     title = self.bind(variable)
@@ -261,7 +190,7 @@ class Writer:
                 left = ast.UnaryOp(ast.Not(), self.expression(variable.type, None))
                 return ast.BoolOp(ast.Or(), [left, self.expression(body, None)])
             case Apply(function, given):
-                return self.applied(function, self._computed(given), before)
+                return self.applied(function, computed(given), before)
             case Constant():
                 return self._constant(t, before)
         raise UntranslatableError(f"the term {t}")
@@ -284,9 +213,6 @@ class Writer:
         variable = self.new_name(title)
         before += self.statements(t, variable.id)
         return variable
-
-    def _computed(self, given: Sequence[Argument]) -> list[Term]:
-        return [a.term for a in given if a.kind in ("term", "proposition") and a.term is not None]
 
     def _variable(self, id: str, before: Before) -> ast.expr:
         if id in self.terms:
@@ -311,14 +237,14 @@ class Writer:
         if t.arguments:
             raise UntranslatableError("a match that is applied to something")
         subjects = [self.expression(d, before) for d in t.discriminants]
-        if not all(map(is_simple, subjects)) and len(t.alternatives) > 1:
+        if not all(map(build.is_simple, subjects)) and len(t.alternatives) > 1:
             raise NeedsStatements
         chosen: list[tuple[ast.expr | None, ast.expr]] = []
         for n, alternative in enumerate(t.alternatives):
             fits = patterns.fits(self.library, alternative, subjects)
             for variable, piece in fits.bound:
                 used = occurrences(alternative.body, variable.id)
-                if not is_simple(piece) and used > 1:
+                if not build.is_simple(piece) and used > 1:
                     raise NeedsStatements
                 self.stands_for(variable, piece)
             last = n == len(t.alternatives) - 1
@@ -337,13 +263,6 @@ class Writer:
         assert condition is not None
         yes, no = t.values()
         return self.expression(condition, before), self.erased(yes), self.erased(no)
-
-    def erased(self, t: Term) -> Term:
-        """A function without its arguments that are no values."""
-        t = self.resolved(t)
-        while isinstance(t, Function) and t.variable.kind != "term":
-            t = t.body
-        return t
 
     # Functions
 
@@ -367,7 +286,7 @@ class Writer:
         """A function of all arguments at once, where its result is again a function."""
         if isinstance(piece, ast.Lambda):
             return build.function([*titles, *(a.arg for a in piece.args.args)], piece.body)
-        others = [self.new_name("ijxyz"[n]) for n in range(self._arity(body))]
+        others = [self.new_name("ijxyz"[n]) for n in range(self.arity(body))]
         if others:
             piece = build.call(piece, *others)
         return build.function([*titles, *(name.id for name in others)], piece)
@@ -380,7 +299,7 @@ class Writer:
             assert isinstance(inner, Function)
             titles, body = self._opened(inner)
             types = [self.hint(v.type) for v in self._variables(inner)]
-            if self._arity(body):
+            if self.arity(body):
                 raise UntranslatableError("statements in a function that gives a function")
             hinted = dict(zip(titles, types, strict=True))
             return build.local_function(title, hinted, self.statements(body, None))
@@ -419,37 +338,10 @@ class Writer:
         piece = self.expression(function, before)
         arguments = [self.expression(t, before) for t in given]
         with self.scope():
-            lacking = range(max(self._arity(function) - len(arguments), 0))
+            lacking = range(max(self.arity(function) - len(arguments), 0))
             others = [self.new_name("ijxyz"[n]) for n in lacking]
             made = build.call(piece, *arguments, *others)
             return build.function([name.id for name in others], made) if others else made
-
-    def _arity(self, t: Term) -> int:
-        """How many arguments the value of a term takes."""
-        t = self.resolved(t)
-        match t:
-            case Bound(id) if id in self.bindings:
-                return self.library.arity(self.bindings[id].type)
-            case Apply(head, given):
-                return max(self._arity(head) - len(self._computed(given)), 0)
-            case Field(name, structure):
-                type_ = self.library.types.get(structure)
-                fields = type_.constructors[0].fields if type_ is not None else ()
-                return sum(self.library.arity(f.type) for f in fields if f.name == name)
-            case Function(variable, body):
-                return (variable.kind == "term") + self._arity(body)
-            case Let(_, _, body):
-                return self._arity(body)
-            case Match(_, alternatives, given):
-                return max(self._arity(alternatives[-1].body) - len(self._computed(given)), 0)
-            case Constant("ite" | "dite"):
-                return self._arity(t.values()[-1])
-            case Constant(name, given) if name in self.library.definitions:
-                definition = self.library.definitions[name]
-                missing = sum(p.kind == "term" for p in definition.parameters[len(given) :])
-                beyond = len(self._computed(given[len(definition.parameters) :]))
-                return max(missing + self.library.arity(definition.result) - beyond, 0)
-        return 0
 
     def substitute(self, variable: Binding, given: Term, body: Term, before: Before) -> None:
         """The variable stands for the argument, which is computed once."""
@@ -458,7 +350,7 @@ class Writer:
             self.terms[variable.id] = given
             return
         piece = self.expression(given, before)
-        if not is_simple(piece) and occurrences(body, variable.id) > 1:
+        if not build.is_simple(piece) and occurrences(body, variable.id) > 1:
             if before is None:
                 raise NeedsStatements
             title = self.bind(variable)
@@ -485,70 +377,10 @@ class Writer:
         if t.name == f"{DUAL}.mk":
             return build.call("Dual", *(self.expression(v, before) for v in t.values()))
         if t.name in self.library.constructors:
-            return self._construction(t, before)
+            return calls.construction(self, t, before)
         if t.name in self.library.definitions:
-            return self._own(t, before)
+            return calls.own(self, t, before)
         raise UntranslatableError(f"the constant {t.name}")
-
-    def _construction(self, t: Constant, before: Before) -> ast.expr:
-        type_, constructor = self.library.constructors[t.name]
-        if not constructor.fields and not type_.structure:
-            owner = build.name(names.class_(type_.name))
-            return build.attribute(owner, names.member(t.name))
-        values = self._computed(t.arguments[len(constructor.parameters) :])
-        fields = [names.identifier(f.name) for f in constructor.fields]
-        given = [
-            self.expression(value, None) if before is None else self.placed(value, before, field)
-            for value, field in zip(values, fields, strict=False)
-        ]
-        if len(given) != len(fields):
-            raise UntranslatableError(f"{t.name} with {len(given)} of {len(fields)} arguments")
-        if type_.structure:
-            keywords = dict(zip(fields, given, strict=True))
-            return build.call(names.class_(type_.name), keywords=keywords)
-        return build.call(names.constructor(t.name), *given)
-
-    def _own(self, t: Constant, before: Before) -> ast.expr:
-        if self.result is not None and t.name == self.definition.name:
-            return build.name(self.result)
-        parameters = self.library.definitions[t.name].parameters
-        slots = self.library.slots(t.name)
-        positional: list[ast.expr] = []
-        keywords: dict[str, ast.expr] = {}
-        for parameter, slot, argument in zip(parameters, slots, t.arguments, strict=False):
-            if slot.how == "dropped":
-                continue
-            assert argument.term is not None
-            if slot.how == "positional":
-                positional.append(self.expression(argument.term, before))
-            elif literal(parameter.type) is not None:
-                keywords[slot.name] = self._literal(argument.term, parameter)
-            else:
-                keywords[slot.name] = self.expression(argument.term, before)
-        if self.library.uses_numbers(t.name):
-            num = build.name("num")
-            dual = any(core.is_dual(a.term) for a in t.arguments if a.kind == "instance")
-            keywords["num"] = build.call(build.attribute(num, "dual")) if dual else num
-        function = self.library.function_name(t.name)
-        missing = [s for s in slots[len(t.arguments) :] if s.how == "positional"]
-        if missing:
-            with self.scope():
-                others = [self.new_name(slot.name) for slot in missing]
-                made = build.call(function, *positional, *others, keywords=keywords)
-                return build.function([name.id for name in others], made)
-        made = build.call(function, *positional, keywords=keywords)
-        beyond = self._computed(t.arguments[len(parameters) :])
-        if beyond:
-            return build.call(made, *(self.expression(value, before) for value in beyond))
-        return made
-
-    def _literal(self, instance: Term, parameter: Binding) -> ast.expr:
-        """The number that an instance of OfNat is."""
-        value = literal(parameter.type)
-        assert value is not None
-        if isinstance(instance, Bound) and instance.id in self.bindings:
-            return self.number_of(self.bindings[instance.id].type, value, instance)
-        return build.number(value)
 
     def number_of(self, type_: Term, value: int, instance: Term | None) -> ast.expr:
         """A literal: of the Spec's numbers by `num`, elsewhere the keyword that stands for it."""
@@ -561,24 +393,6 @@ class Writer:
         return build.call(
             build.attribute(build.name("num"), self.role(number)), build.number(value)
         )
-
-    def role(self, type_: Term) -> str:
-        """score or value, for a type variable of the Spec."""
-        if isinstance(type_, Bound) and type_.id in self.bindings:
-            return self.library.role(self.bindings[type_.id].name)
-        raise UntranslatableError(f"a number of the type {type_}")
-
-    def new_name(self, title: str) -> ast.Name:
-        """A variable of the writer's own."""
-        chosen = names.fresh(names.identifier(title), self.taken)
-        self.taken.add(chosen)
-        return build.name(chosen)
-
-    def assigned(self, title: str, piece: ast.expr, before: list[ast.stmt]) -> ast.Name:
-        """A variable for a piece that is used more than once."""
-        variable = self.new_name(title)
-        before.append(build.assign(variable, piece))
-        return variable
 
     def value(self, t: Term, before: list[ast.stmt]) -> ast.expr:
         """The value of a term as an expression after statements: a `match`, an `if` or a fold
@@ -593,103 +407,3 @@ class Writer:
             return variable
         before += inner
         return last.value
-
-    # Elements of lists
-
-    def element(
-        self, function: Term, count: int, suggestions: Sequence[str] = ()
-    ) -> tuple[list[ast.expr], Term]:
-        """What a loop over lists binds for a function of `count` arguments, and the term that it
-        then computes. Pairs are taken apart where the function does that at once."""
-        targets: list[ast.expr] = []
-        function = self.erased(function)
-        for n in range(count):
-            if not isinstance(function, Function):
-                titles = self._remaining(function, count - n, suggestions[n:])
-                targets += map(build.name, titles)
-                given = tuple(as_argument(build.name(title)) for title in titles)
-                return targets, self._extended(function, given)
-            variable, body = function.variable, function.body
-            pair = patterns.pair_at_once(function)
-            if pair is not None:
-                body = pair.body
-                titles = [self._element_name(v, body) for v in pair.variables]
-                targets.append(ast.Tuple(list(map(build.name, titles))))
-            else:
-                wanted = None if variable.named else patterns.variable_name(function)
-                if not occurrences(body, variable.id):
-                    targets.append(build.name("_"))
-                else:
-                    targets.append(build.name(self.bind(variable, wanted)))
-            function = self.erased(body)
-        return targets, function
-
-    def _element_name(self, variable: Binding, body: Term) -> str:
-        return self.bind(variable) if occurrences(body, variable.id) else "_"
-
-    def _extended(self, function: Term, given: tuple[Argument, ...]) -> Term:
-        match function:
-            case Constant(name, already):
-                return Constant(name, already + given)
-            case Apply(head, already):
-                return Apply(head, already + given)
-        return Apply(function, given)
-
-    def accumulated(self, function: Term, title: str) -> tuple[ast.expr, Term]:
-        """What a fold binds for each element, and its next value, where the variable holds the
-        value so far."""
-        function = self.erased(function)
-        if isinstance(function, Function):
-            self.stands_for(function.variable, build.name(title))
-            targets, body = self.element(function.body, 1)
-            return targets[0], body
-        slots = self._remaining_names(function, 2)
-        element = self.new_name(slots[1])
-        given = (as_argument(build.name(title)), as_argument(element))
-        return element, self._extended(function, given)
-
-    def _remaining(self, function: Term, count: int, suggestions: Sequence[str]) -> list[str]:
-        """New names for the arguments that a function still lacks."""
-        wanted = self._remaining_names(function, count)
-        titles = []
-        for n, title in enumerate(wanted):
-            chosen = suggestions[n] if n < len(suggestions) else names.identifier(title)
-            titles.append(names.fresh(chosen, self.taken))
-            self.taken.add(titles[-1])
-        return titles
-
-    def _remaining_names(self, function: Term, count: int) -> list[str]:
-        wanted = ["x", "y", "z"][:count]
-        if isinstance(function, Constant) and function.name in self.library.definitions:
-            slots = self.library.slots(function.name)[len(function.arguments) :]
-            own = [s.name for s in slots if s.how == "positional"][:count]
-            wanted = own + wanted[len(own) :]
-        return wanted
-
-
-def without_recursion(definition: Definition, library: Library) -> tuple[Match, int] | None:
-    """The match of a definition that is a fold from the right over one of its lists, and the place
-    of that list among its parameters: f [] = a, f (x :: xs) = b, where b uses xs in f xs alone."""
-    body = definition.body
-    if not (isinstance(body, Match) and len(body.discriminants) == len(body.alternatives) - 1 == 1):
-        return None
-    subject = body.discriminants[0]
-    place = next((n for n, p in enumerate(definition.parameters) if Bound(p.id) == subject), None)
-    empty, cons = body.alternatives
-    if place is None or not (
-        isinstance(empty.patterns[0], Constant)
-        and empty.patterns[0].name == "List.nil"
-        and isinstance(cons.patterns[0], Constant)
-        and cons.patterns[0].name == "List.cons"
-    ):
-        return None
-    tail = cons.patterns[0].values()[1]
-    if not isinstance(tail, Bound):
-        return None
-    same = [Bound(p.id) for p in definition.parameters]
-    same[place] = tail
-    calls = patterns.calls(cons.body, definition.name)
-    alike = all([a.term for a in call.arguments] == same for call in calls)
-    if not calls or not alike or occurrences(cons.body, tail.id) != len(calls):
-        return None
-    return body, place

@@ -251,9 +251,9 @@ def index(name: str | None, as_json: str | None, graph: str | None) -> None:
 @main.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is not current.")
 def translate(check: bool) -> None:
-    """Write the Spec in Python anew, from Lean's own terms: bridge/spec.
+    """Write the Spec in Python anew.
 
-    Exit status 1 if a definition has no translation, or the library does not build.
+    From Lean's own terms, into bridge/spec. Exit status 1 if a definition has no translation, or the library does not build.
     """
     from bridge.index.collect import IndexFailure
     from bridge.report.theorems import SourceError

@@ -72,7 +72,7 @@ def test_the_vectors(name: str, dtype: str, families: list[Family]) -> None:
 def test_the_interpreted_kernel_on_the_vectors(dtype: str, families: list[Family]) -> None:
     result = run(PyimplTriton(), families, dtype)
     assert [v.id for v in result.failures] == []
-    left = {"merge", "cache", "tile-bounds"}
+    left = {"merge", "cache", "tile-bounds", "gradient"}
     taken = {v.id for f in families for v in f.vectors if v.operation not in left}
     assert {v.id for v in result.vectors if v.status == "passed"} == taken
     assert all(v.lse_ratio is not None for v in result.vectors if v.status == "passed")

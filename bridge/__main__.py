@@ -253,7 +253,8 @@ def index(name: str | None, as_json: str | None, graph: str | None) -> None:
 def translate(check: bool) -> None:
     """Write the Spec in Python anew.
 
-    From Lean's own terms, into bridge/spec. Exit status 1 if a definition has no translation, or the library does not build.
+    From Lean's own terms, into bridge/spec. Exit status 1 if a definition has no translation, or
+    the library does not build.
     """
     from bridge.index.collect import IndexFailure
     from bridge.report.theorems import SourceError

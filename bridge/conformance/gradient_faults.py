@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from bridge.conformance.adapters import interpret_without_gpu
 from bridge.conformance.gradients import Floats
 from bridge.conformance.planting import Fault, FaultError
 from bridge.vectors.gradients import GradientVector
+from bridge.vectors.model import Matrix
 from pyimpl import reference
 from pyimpl._gradients import Gradients, Wanted
 from pyimpl._scores import ScoreOptions
@@ -151,7 +152,7 @@ def planted(fault: Fault | None, entry: str) -> Iterator[Backward]:
 def computed(function: Backward, vector: GradientVector, dtype: torch.dtype) -> dict[str, Floats]:
     """The gradients of a vector by a backward pass, from what the reference gives forwards."""
 
-    def given(matrices: object) -> torch.Tensor:
+    def given(matrices: Sequence[Matrix]) -> torch.Tensor:
         return torch.from_numpy(gradients.floats(matrices)).to(dtype)[None]
 
     q, k, v = map(given, (vector.q, vector.k, vector.v))

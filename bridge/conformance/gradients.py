@@ -18,21 +18,22 @@ with m the number of queries that share the key. Products of two errors are allo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from bridge.vectors.gradients import GradientVector
+from bridge.vectors.model import Matrix
 
 Floats = npt.NDArray[np.float64]
 NAMES = ("q", "k", "v", "bias")
 _SECOND_ORDER = 1.02
 
 
-def floats(rows: object) -> Floats:
+def floats(matrices: Sequence[Matrix]) -> Floats:
     """Exact numbers, rounded to float64."""
-    return np.array([[[float(x) for x in row] for row in m] for m in rows])  # type: ignore[attr-defined]
+    return np.array([[[float(x) for x in row] for row in m] for m in matrices])
 
 
 def expected(vector: GradientVector) -> dict[str, Floats]:

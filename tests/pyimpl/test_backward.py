@@ -138,6 +138,7 @@ def check_operators(function: Callable[..., Any], tensors: tuple[Tensor, ...], n
     for op, arguments in taken:
         if "backward" in str(op):
             arguments = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
+        # Not an allowance: the operator is compared with a traced run of itself.
         torch.library.opcheck(op, arguments, atol=1e-5, rtol=1e-5)
 
 
@@ -315,6 +316,7 @@ def test_packed_sequences_are_alone(name: str, backend: str) -> None:
         totals += [(out * grads[0][rows]).sum()]
         totals += [torch.where(torch.isneginf(lse), 0.0, lse * grads[1][:, rows]).sum()]
     expected = torch.autograd.grad(sum(totals), tensors)
+    # Which sequence adds to which gradient is looked at: a wrong one is off by far more than this.
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 

@@ -10,20 +10,14 @@ from typing import Any
 
 from bridge.spec import attention as plain
 from bridge.spec import (
-    backward,
-    backward_heads,
-    backward_one_loop,
-    backward_tiles,
     cache,
     combine,
     heads,
-    log_sum_exp,
     masks,
     paged,
     ring,
     rows,
     score_mods,
-    slopes,
     softmax,
     split_kv,
 )
@@ -39,7 +33,6 @@ from bridge.spec.schedule import TileKind, TileRange, flash_schedule
 from bridge.spec.tile_bounds import flash_window, visited_tiles, window_kind
 from bridge.spec.varlen import attention_sliced, attention_varlen
 from bridge.vectors import model, operations
-from bridge.vectors.gradients import GradientVector
 
 # The bounds of the enclosures have 38 digits.
 DIGITS = Context(prec=60)
@@ -270,87 +263,6 @@ def _multi_head(v: operations.GroupedQueryVector) -> Any:
     return [row for head in found for row in head]
 
 
-def backward_inputs(v: GradientVector) -> tuple[Any, ...]:
-    """scale, modify, slope, Q, K, V, dO and dLse, head by head."""
-    mask = plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len))
-    slope = slopes.score_slope_one(num=EXACT)
-    return (
-        score_number(v, v.scale),
-        mask,
-        slope,
-        [matrix(v, q) for q in v.q],
-        [matrix(v, k) for k in v.k],
-        [values(v, x) for x in v.v],
-        [values(v, x) for x in v.grad_output],
-        values(v, v.grad_log_sum_exp),
-    )
-
-
-def _vjp(v: GradientVector) -> Any:
-    scale, mask, slope, q, k, value, dO, dLse = backward_inputs(v)
-    found = backward_heads.grouped_query_vjp(
-        scale,
-        lambda h, i, j, s: mask(i, j, s),
-        lambda h, i, j, s: slope(i, j, s),
-        q,
-        k,
-        value,
-        Fraction,
-        dO,
-        dLse,
-        q_len=v.q_len,
-        kv_len=v.kv_len,
-        d=v.head_dim,
-        d_v=v.value_dim,
-        num_kv_heads=v.num_kv_heads,
-        group=v.num_heads // v.num_kv_heads,
-        num=EXACT,
-    )
-    return [found.dQ, found.dK, found.dV, found.dBias]
-
-
-def _saved(v: GradientVector) -> tuple[Any, ...]:
-    """The log-sum-exp of each row, the output and the gradients by scores, of the only head."""
-    scale, modify, _, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
-    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
-    cols = list(range(v.kv_len))
-    lses = []
-    for i in range(v.q_len):
-        keys = plain.scored(scale, modify, q, k, value, i, cols, d=v.head_dim, num=EXACT)
-        state = states.of_block(keys, d=v.value_dim, num=EXACT)
-        lses.append(None if state.m is None else state.m + int(state.l).bit_length() - 1)
-        assert log_sum_exp.state_has_log_sum_exp(state, lses[-1], num=EXACT)
-    out = plain.attention(scale, modify, q, k, value, num=EXACT, **size)
-    dS = backward.score_gradients(scale, modify, q, k, value, dO, dLse, num=EXACT, **size)
-    return lses, out, dS
-
-
-def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> Any:
-    scale, _, slope, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
-    lses, out, dS = _saved(v)
-    mask = mask_of(v.mask, v.q_len, v.kv_len)
-    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
-    given = (Fraction, scale, lambda i, j, s: s, mask, slope, q, k, value, lses, dO)
-    dQ, (dK, dV) = function(*given, *tiles, out, dLse, num=EXACT, **size)
-    return [[dQ], [dK], [dV], [dS]]
-
-
-def _flash_backward(v: GradientVector) -> Any:
-    """Tiles of two and three, all visited."""
-
-    def loop(outer: int, inner: int, terms: int) -> backward_tiles.TileLoop:
-        every = TileRange(0, tile_loop.num_tiles(terms, inner))
-        return backward_tiles.TileLoop(outer, inner, lambda t: every, lambda t, u: TileKind.MASKED)
-
-    loops = loop(2, 3, v.q_len), loop(3, 2, v.kv_len)
-    return _by_tiles(v, backward_tiles.flash_backward, *loops)
-
-
-def _one_loop(v: GradientVector) -> Any:
-    tiles = (*BLOCKS, lambda u, t: TileKind.MASKED)
-    return _by_tiles(v, backward_one_loop.flash_backward_one_loop, *tiles)
-
-
 def _grouped(function: Callable[..., Any]) -> Callable[[operations.GroupedQueryVector], Any]:
     def call(v: operations.GroupedQueryVector) -> Any:
         mask = plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len))
@@ -515,9 +427,6 @@ CALLS: Mapping[str, Callable[[Any], Any]] = {
     "Online.stepBlockDivided": _divided,
     "onlineSink": _online_sink,
     "multiHead": _multi_head,
-    "groupedQueryVjp": _vjp,
-    "flashBackward": _flash_backward,
-    "flashBackwardOneLoop": _one_loop,
     "groupedQuery": _grouped(heads.grouped_query),
     "groupedQueryPacked": _grouped(heads.grouped_query_packed),
     "attentionVarlen": _varlen(attention_varlen),

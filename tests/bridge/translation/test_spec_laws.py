@@ -9,11 +9,12 @@ from typing import Any
 import mpmath
 import pytest
 import torch
+from generated_checks import judge, scale_of, vector_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.spec import online as states
-from bridge.spec.attention import ScoredValue, attend, attention
+from bridge.spec.attention import ScoredValue, attend, attention, scored
 from bridge.spec.cache import EditAppend, EditDelete, edit
 from bridge.spec.core import (
     EXACT,
@@ -30,7 +31,6 @@ from bridge.spec.maximum import row_max
 from bridge.spec.merge import MergeTreeLeaf, MergeTreeNode, merge_tree_eval, merge_tree_keys
 from bridge.spec.softmax import safe_softmax, softmax
 from bridge.spec.varlen import cu_seqlens, sequence_of
-from pyimpl import attention as pyimpl_attention
 
 SCORES = st.one_of(st.none(), st.integers(-40, 40))
 KEYS = st.lists(
@@ -93,36 +93,45 @@ def test_a_long_row_needs_no_deep_recursion() -> None:
     assert attend(row, d_v=1, num=EXACT) != [0]
 
 
-NUMBERS = {
-    "float": (Arithmetic(math.exp, float, float), float),
-    "mpmath": (Arithmetic(mpmath.exp, mpmath.mpf, mpmath.mpf), mpmath.mpf),
+# By name: the arithmetic, a number of its kind, and the dtype whose roundings it has at most.
+NUMBERS: dict[str, tuple[Arithmetic, Any, torch.dtype]] = {
+    "float": (Arithmetic(math.exp, float, float), float, torch.float64),
+    "mpmath": (Arithmetic(mpmath.exp, mpmath.mpf, mpmath.mpf), mpmath.mpf, torch.float64),
     "torch": (
         Arithmetic(torch.exp, lambda n: torch.tensor(float(n)), lambda n: torch.tensor(float(n))),
         torch.tensor,
+        torch.float32,
     ),
 }
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_over_other_numbers(name: str) -> None:
-    """One definition over floats of three kinds, against this project's attention."""
-    num, number = NUMBERS[name]
-    generator = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(n, 3, generator=generator) for n in (4, 5, 5))
-    given_numbers = [[[number(x) for x in row] for row in m.tolist()] for m in (q, k, v)]
-    size: dict[str, Any] = {"q_len": 4, "kv_len": 5, "d": 3, "d_v": 3, "num": num}
+    """One definition over floats of three kinds, within the allowance of a kernel's."""
+    num, number, dtype = NUMBERS[name]
+    vector = vector_of("causal-003")
+    q, k, v = (
+        [[number(float(x)) for x in row] for row in m] for m in (vector.q, vector.k, vector.v)
+    )
+    size: dict[str, Any] = {"d": vector.head_dim, "d_v": vector.value_dim, "num": num}
 
     def modify(i: int, j: int, s: Any) -> Any:
-        return s if j <= i else None
+        return s if vector.mask.visible(i, j) else None
 
-    whole = attention(number(0.5), modify, *given_numbers, **size)
-    tiled = flash(number(0.5), modify, *given_numbers, 2, 2, **size)
-    right = pyimpl_attention(
-        q[None, None], k[None, None], v[None, None], is_causal=True, scale=0.5, backend="reference"
-    )[0, 0]
-    for found in (whole, tiled):
-        got = torch.tensor([[float(x) for x in row] for row in found])
-        torch.testing.assert_close(got, right, atol=1e-5, rtol=1e-5)
+    given_numbers = (number(scale_of(vector)), modify, q, k, v)
+    lengths = {"q_len": vector.q_len, "kv_len": vector.kv_len}
+    cols = list(range(vector.kv_len))
+    keys = [
+        scored(*given_numbers, i, cols, d=vector.head_dim, num=num) for i in range(vector.q_len)
+    ]
+    rows = [states.of_block(row, d=vector.value_dim, num=num) for row in keys]
+    lse = torch.tensor([float(s.m) + math.log(float(s.l)) for s in rows], dtype=dtype)
+    for found in (
+        attention(*given_numbers, **lengths, **size),
+        flash(*given_numbers, 2, 2, **lengths, **size),
+    ):
+        out = torch.tensor([[float(x) for x in row] for row in found], dtype=dtype)
+        judge(vector, dtype, (out[None, None], lse[None, None]))
 
 
 def test_what_core_lean_does_beyond_the_ends() -> None:

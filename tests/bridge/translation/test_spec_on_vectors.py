@@ -8,6 +8,7 @@ from decimal import localcontext
 from fractions import Fraction
 from typing import Any
 
+import backward_calls
 import pytest
 import spec_calls
 
@@ -19,6 +20,7 @@ from bridge.vectors.gradients import Gradients
 from bridge.vectors.load import default_directory, load
 
 FAMILIES = load(default_directory())
+CALLS = {**spec_calls.CALLS, **backward_calls.CALLS}
 
 
 def flat(expected: Sequence[Any]) -> list[Any]:
@@ -56,7 +58,7 @@ def check(vector: model.Vector, found: Sequence[Any]) -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_the_definition_that_made_the_vector_gives_its_result(family: model.Family) -> None:
     for vector in family.vectors:
-        call = spec_calls.CALLS[vector.lean.removeprefix("Attention.Spec.")]
+        call = CALLS[vector.lean.removeprefix("Attention.Spec.")]
         try:
             with localcontext(spec_calls.DIGITS):
                 check(vector, call(vector))
@@ -85,7 +87,7 @@ def test_the_states_of_the_rows(family: model.Family) -> None:
 
 def test_every_definition_that_made_vectors_is_called() -> None:
     made = {v.lean.removeprefix("Attention.Spec.") for f in FAMILIES for v in f.vectors}
-    assert made == set(spec_calls.CALLS)
+    assert made == set(CALLS)
 
 
 def test_a_wrong_result_is_seen() -> None:

@@ -1,0 +1,112 @@
+"""How the input of a vector of gradients is given to the translated definition that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import spec_calls
+
+from bridge.spec import attention as plain
+from bridge.spec import (
+    backward,
+    backward_heads,
+    backward_one_loop,
+    backward_tiles,
+    log_sum_exp,
+    slopes,
+)
+from bridge.spec import flash as tile_loop
+from bridge.spec import online as states
+from bridge.spec.core import EXACT
+from bridge.spec.schedule import TileKind, TileRange
+from bridge.vectors.gradients import GradientVector
+
+
+def backward_inputs(v: GradientVector) -> tuple[Any, ...]:
+    """scale, modify, slope, Q, K, V, dO and dLse, head by head."""
+    mask = plain.mask_to_score_mod(spec_calls.mask_of(v.mask, v.q_len, v.kv_len))
+    slope = slopes.score_slope_one(num=EXACT)
+    return (
+        spec_calls.score_number(v, v.scale),
+        mask,
+        slope,
+        [spec_calls.matrix(v, q) for q in v.q],
+        [spec_calls.matrix(v, k) for k in v.k],
+        [spec_calls.values(v, x) for x in v.v],
+        [spec_calls.values(v, x) for x in v.grad_output],
+        spec_calls.values(v, v.grad_log_sum_exp),
+    )
+
+
+def _vjp(v: GradientVector) -> Any:
+    scale, mask, slope, q, k, value, dO, dLse = backward_inputs(v)
+    found = backward_heads.grouped_query_vjp(
+        scale,
+        lambda h, i, j, s: mask(i, j, s),
+        lambda h, i, j, s: slope(i, j, s),
+        q,
+        k,
+        value,
+        Fraction,
+        dO,
+        dLse,
+        q_len=v.q_len,
+        kv_len=v.kv_len,
+        d=v.head_dim,
+        d_v=v.value_dim,
+        num_kv_heads=v.num_kv_heads,
+        group=v.num_heads // v.num_kv_heads,
+        num=EXACT,
+    )
+    return [found.dQ, found.dK, found.dV, found.dBias]
+
+
+def _saved(v: GradientVector) -> tuple[Any, ...]:
+    """The log-sum-exp of each row, the output and the gradients by scores, of the only head."""
+    scale, modify, _, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
+    cols = list(range(v.kv_len))
+    lses = []
+    for i in range(v.q_len):
+        keys = plain.scored(scale, modify, q, k, value, i, cols, d=v.head_dim, num=EXACT)
+        state = states.of_block(keys, d=v.value_dim, num=EXACT)
+        lses.append(None if state.m is None else state.m + int(state.l).bit_length() - 1)
+        assert log_sum_exp.state_has_log_sum_exp(state, lses[-1], num=EXACT)
+    out = plain.attention(scale, modify, q, k, value, num=EXACT, **size)
+    dS = backward.score_gradients(scale, modify, q, k, value, dO, dLse, num=EXACT, **size)
+    return lses, out, dS
+
+
+def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> Any:
+    scale, _, slope, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+    lses, out, dS = _saved(v)
+    mask = spec_calls.mask_of(v.mask, v.q_len, v.kv_len)
+    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
+    given = (Fraction, scale, lambda i, j, s: s, mask, slope, q, k, value, lses, dO)
+    dQ, (dK, dV) = function(*given, *tiles, out, dLse, num=EXACT, **size)
+    return [[dQ], [dK], [dV], [dS]]
+
+
+def _flash_backward(v: GradientVector) -> Any:
+    """Tiles of two and three, all visited."""
+
+    def loop(outer: int, inner: int, terms: int) -> backward_tiles.TileLoop:
+        every = TileRange(0, tile_loop.num_tiles(terms, inner))
+        return backward_tiles.TileLoop(outer, inner, lambda t: every, lambda t, u: TileKind.MASKED)
+
+    loops = loop(2, 3, v.q_len), loop(3, 2, v.kv_len)
+    return _by_tiles(v, backward_tiles.flash_backward, *loops)
+
+
+def _one_loop(v: GradientVector) -> Any:
+    tiles = (*spec_calls.BLOCKS, lambda u, t: TileKind.MASKED)
+    return _by_tiles(v, backward_one_loop.flash_backward_one_loop, *tiles)
+
+
+CALLS: Mapping[str, Callable[[GradientVector], Any]] = {
+    "groupedQueryVjp": _vjp,
+    "flashBackward": _flash_backward,
+    "flashBackwardOneLoop": _one_loop,
+}

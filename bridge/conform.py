@@ -78,7 +78,7 @@ def conform(
     Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
     """
     from bridge.conformance import adapters, callables, libraries
-    from bridge.conformance.abilities import ARGUMENTS
+    from bridge.conformance.abilities import NAMES
     from bridge.conformance.isolated import Subject
     from bridge.conformance.profile import CHOICES
 
@@ -96,7 +96,7 @@ def conform(
     known_dtypes = "a dtype that the vectors run in"
     _known("--dtype", dtype, adapters.ALL_DTYPES, known_dtypes)
     _known("--profile", () if profile is None else (profile,), CHOICES, "a profile")
-    _known("--without", without, ARGUMENTS, "an ability")
+    _known("--without", without, NAMES, "an ability")
     for name in names:
         if without and not callables.is_callable_name(name):
             raise Problem(f"--without: {name} is built in; abilities are declared of functions")

@@ -10,9 +10,10 @@ public section
 
 namespace Attention.Vectors
 
-/-- Gradients of random inputs, by the formulas. -/
+/-- Gradients of random inputs, by the formulas. byLse: whether the loss depends on the log-sum-exp,
+which not every attention function returns. -/
 def gradientCase (reason : String) (num_kv_heads group q_len kv_len head_dim value_dim : Nat)
-    (mask : MaskKind) (scale : Int := 1) : Gen GradientCase := do
+    (mask : MaskKind) (byLse : Bool) (scale : Int := 1) : Gen GradientCase := do
   let num_heads := num_kv_heads * group
   let forward : HeadsCase :=
     { reason, scale, num_kv_heads, group, q_len, kv_len, head_dim, value_dim, mask
@@ -20,7 +21,13 @@ def gradientCase (reason : String) (num_kv_heads group q_len kv_len head_dim val
       q := ← headRows num_heads q_len head_dim, k := ← headRows num_kv_heads kv_len head_dim
       v := ← draws (valueRows kv_len value_dim) num_kv_heads }
   return { forward, dO := ← draws (valueRows q_len value_dim) num_heads
-           dLse := ← valueRows num_heads q_len }
+           dLse := ← if byLse then valueRows num_heads q_len else
+             return List.replicate num_heads (List.replicate q_len 0) }
+
+/-- A case for each entry, from the entry and from whether its loss depends on the log-sum-exp:
+every other one's does. -/
+def everyOther {α β : Type} (entries : List α) (make : α → Bool → Gen β) : Gen (List β) :=
+  each entries.zipIdx fun (entry, n) => make entry (n % 2 == 1)
 
 /-- The backward pass of one head. -/
 def gradients : Family GradientCase where
@@ -28,7 +35,7 @@ def gradients : Family GradientCase where
   about := "The gradients by queries, keys, values and a bias: without D, with the scale twice or \
     not at all, with dK and dV exchanged, or with a term for a masked pair they show."
   theoremId := "vjp-adjoint-lse"
-  cases := each
+  cases := everyOther
     [(1, 1, 1, 1, .none, 1), (1, 2, 1, 2, .none, 1), (2, 2, 3, 1, .none, 1), (3, 5, 2, 3, .none, 1),
      (4, 4, 3, 3, .causal, 1), (5, 3, 2, 2, .causal, 1), (3, 6, 2, 2, .causalBottomRight, 1),
      (6, 3, 2, 2, .causalBottomRight, 1), (2, 17, 3, 2, .none, 1), (17, 3, 3, 2, .none, 1),
@@ -37,9 +44,9 @@ def gradients : Family GradientCase where
      (2, 4, 2, 2, .keyLength 0, 1), (4, 4, 5, 2, .none, 2), (3, 4, 2, 5, .none, -1),
      (3, 5, 2, 2, .none, 0), (4, 6, 2, 2, maskWhere 4 6 fun i j => i != 2 && (i + j) % 3 != 0, 1),
      (5, 5, 2, 2, maskWhere 5 5 fun i j => j == 4 - i, 2), (2, 33, 2, 1, .causalBottomRight, 1)]
-    fun (q_len, kv_len, head_dim, value_dim, mask, scale) =>
+    fun (q_len, kv_len, head_dim, value_dim, mask, scale) byLse =>
       gradientCase s!"{maskText mask}, scale {scale}, {sizes q_len kv_len head_dim}" 1 1 q_len
-        kv_len head_dim value_dim mask scale
+        kv_len head_dim value_dim mask byLse scale
 
 /-- The backward pass of heads that share keys and values. -/
 def gradientsGrouped : Family GradientCase where
@@ -47,21 +54,21 @@ def gradientsGrouped : Family GradientCase where
   about := "Heads of keys and values that several query heads share: their gradients are summed \
     over the group, and over no other heads."
   theoremId := "gqa-backward"
-  cases := each
+  cases := everyOther
     [(1, 2, 2, 3, .none), (2, 1, 3, 2, .none), (2, 2, 3, 5, .none), (1, 4, 1, 6, .none),
      (3, 2, 2, 4, .causal), (2, 3, 4, 4, .causal), (2, 2, 2, 7, .causalBottomRight),
      (1, 8, 2, 3, .none), (2, 4, 1, 9, .none), (4, 2, 2, 2, .causal),
      (2, 2, 5, 3, .causalBottomRight), (1, 3, 17, 2, .none)]
-    fun (num_kv_heads, group, q_len, kv_len, mask) =>
+    fun (num_kv_heads, group, q_len, kv_len, mask) byLse =>
       gradientCase s!"{num_kv_heads * group} query heads, {num_kv_heads} heads of keys and values, \
-        q_len {q_len}, kv_len {kv_len}" num_kv_heads group q_len kv_len 2 2 mask
+        q_len {q_len}, kv_len {kv_len}" num_kv_heads group q_len kv_len 2 2 mask byLse
 
 /-- The same with sizes, scale and mask drawn at random. -/
 def gradientsDrawn : Family GradientCase where
   name := "gradient-drawn"
   about := "Gradients for sizes, heads, scale and mask drawn at random, every kind of mask in turn."
   theoremId := "gqa-backward"
-  cases := each (List.range 108) fun i => do
+  cases := everyOther (List.range 108) fun i byLse => do
     let num_kv_heads := 1 + (← below 2)
     let group := 1 + (← below 3)
     let q_len := 1 + (← below 8)
@@ -72,14 +79,14 @@ def gradientsDrawn : Family GradientCase where
     let mask ← drawnMask (i % 9) q_len kv_len
     gradientCase s!"drawn: {maskText mask}, scale {scale}, {num_kv_heads * group} query heads, \
       {num_kv_heads} of keys and values, {sizes q_len kv_len head_dim}" num_kv_heads group q_len
-      kv_len head_dim value_dim mask scale
+      kv_len head_dim value_dim mask byLse scale
 
 /-- One head in which every query sees the first keys, whose scores are 0, 0, 1, 2, …, so that the
 denominators are powers of two, and the log-sum-exps integers. The other columns have no influence
 on the scores, and one on dQ and dK. -/
 def integerLogSumExps (reason : String) (q_len kv_len : Nat) (mask : MaskKind)
-    (algorithm : GradientAlgorithm) : Gen GradientCase := do
-  let c ← gradientCase reason 1 1 q_len kv_len 3 2 mask
+    (byLse : Bool) (algorithm : GradientAlgorithm) : Gen GradientCase := do
+  let c ← gradientCase reason 1 1 q_len kv_len 3 2 mask byLse
   let q ← draws (between (-3) 3) q_len
   let k ← draws (between (-3) 3) kv_len
   let forward := { c.forward with
@@ -93,7 +100,7 @@ def gradientsTiled : Family GradientCase where
   about := "FlashAttention-2's backward pass: P again from the saved log-sum-exp, dK and dV over \
     tiles of queries, dQ over tiles of keys; a ragged tile, or one that is left out, shows."
   theoremId := "flash-backward"
-  cases := each
+  cases := everyOther
     [(3, 5, .none, (2, 2), (2, 2)), (4, 4, .causal, (2, 3), (3, 2)),
      (5, 7, .causal, (3, 2), (2, 3)),
      (7, 5, .causalBottomRight, (2, 4), (4, 2)), (2, 9, .keyLength 6, (4, 1), (1, 4)),
@@ -103,10 +110,10 @@ def gradientsTiled : Family GradientCase where
      (4, 10, .window .topLeft none (some 3), (4, 2), (2, 4)),
      (5, 6, .causal, (8, 8), (8, 8)), (18, 17, .causal, (16, 5), (5, 16)),
      (6, 5, .causalBottomRight, (5, 6), (6, 5))]
-    fun (q_len, kv_len, mask, keys, queries) =>
+    fun (q_len, kv_len, mask, keys, queries) byLse =>
       integerLogSumExps
         s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {keys} and {queries}" q_len kv_len
-        mask (.tiles keys queries)
+        mask byLse (.tiles keys queries)
 
 /-- The paper's one loop. -/
 def gradientsOneLoop : Family GradientCase where
@@ -114,15 +121,15 @@ def gradientsOneLoop : Family GradientCase where
   about := "FlashAttention-2's algorithm 2 as the paper has it: one loop over the tiles of keys, \
     which adds to dQ; a tile that is added twice, or written over, shows."
   theoremId := "flash-backward-one-loop"
-  cases := each
+  cases := everyOther
     [(2, 4, .none, 2, 2), (5, 5, .causal, 2, 3), (3, 8, .causal, 3, 2),
      (6, 4, .causalBottomRight, 4, 2), (1, 9, .keyLength 5, 1, 4), (4, 4, .causal, 1, 1),
      (2, 17, .none, 16, 16), (17, 3, .none, 16, 16), (8, 9, .causalBottomRight, 3, 4),
      (5, 9, .window .topLeft none (some 2), 2, 4), (4, 6, .causal, 8, 8),
      (3, 2, .keyLength 0, 2, 2)]
-    fun (q_len, kv_len, mask, block_m, block_n) =>
+    fun (q_len, kv_len, mask, block_m, block_n) byLse =>
       integerLogSumExps
         s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {block_m} queries and {block_n} keys"
-        q_len kv_len mask (.oneLoop block_m block_n)
+        q_len kv_len mask byLse (.oneLoop block_m block_n)
 
 end Attention.Vectors

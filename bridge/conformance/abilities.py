@@ -37,6 +37,10 @@ ARGUMENTS = {
     "bias": "bias",
     "lse": "return_lse",
 }
+# Abilities that no argument shows: whether autograd gives gradients by query, key and value, and by
+# what is added to the scores; whether from the log-sum-exp as well.
+GRADIENTS = ("gradients", "bias-gradients", "lse-gradients")
+NAMES = (*ARGUMENTS, *GRADIENTS)
 # Those that SDPA has too: tried where the signature does not tell. The others are `pyimpl`'s.
 _SDPA = ("scale", "is-causal", "boolean-mask", "floating-mask", "gqa")
 # How functions refuse what they do not take. Others (IndexError, ZeroDivisionError, …) are mistakes
@@ -56,7 +60,7 @@ class CallableError(ValueError):
 class Abilities:
     """What a function takes.
 
-    dtypes: which it takes. takes: of `ARGUMENTS`. lacks: why not the others. alignment: of
+    dtypes: which it takes. takes: of `NAMES`. lacks: why not the others. alignment: of
     `is_causal` and `window`, where there is no causal_alignment. lse_by: whether the log-sum-exp is
     asked for by return_lse or is always the second of a tuple. gqa_flag: whether fewer heads of
     keys need enable_gqa. width: the head size of which it takes multiples, None: it takes any;
@@ -79,7 +83,19 @@ class Abilities:
         given = frozenset(names)
         lacks = {**self.lacks, **dict.fromkeys(given, "declared by --without")}
         lse_by = None if "lse" in given else self.lse_by
-        return replace(self, takes=self.takes - given, lacks=lacks, lse_by=lse_by)
+        return replace(self, takes=self.takes - given, lacks=lacks, lse_by=lse_by).consistent()
+
+    def consistent(self) -> Abilities:
+        """The same without gradients of what there is none of."""
+        has = self.takes
+        needed = {
+            "bias-gradients": ("gradients" in has and has & {"bias", "floating-mask"}, "bias"),
+            "lse-gradients": ("gradients" in has and self.lse_by is not None, "lse"),
+        }
+        absent = {
+            a: f"lacks gradients or {other}" for a, (there, other) in needed.items() if not there
+        }
+        return replace(self, takes=has - absent.keys(), lacks={**absent, **self.lacks})
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -106,13 +122,14 @@ def probe(
 def presume(function: Function, asked: Iterable[str], why: str) -> Abilities:
     """What the signature has, without a call. Raises CallableError as `probe` does."""
     candidates, lacks, _ = _candidates(function)
-    return Abilities(
+    able = Abilities(
         tuple(asked),
-        frozenset(candidates),
+        frozenset((*candidates, *GRADIENTS)),
         lacks,
         lse_by="return_lse" if "lse" in candidates else None,
         presumed=why,
     )
+    return able.consistent()
 
 
 def _candidates(function: Function) -> tuple[list[str], dict[str, str], frozenset[str]]:
@@ -174,15 +191,20 @@ class _Probe:
         heads: int = 1,
         q_len: int = _Q_LEN,
         value_dim: int | None = None,
+        inputs: list[Tensor] | None = None,
         **options: Any,
     ) -> Any:
-        """The function on small numbers; value j is 1 in column j % 3 alone. May raise."""
+        """The function on small numbers; value j is 1 in column j % 3 alone. inputs: gets query,
+        key and value, which then ask for gradients. May raise."""
         dim = _DIM if self.width is None else self.width
         shape: dict[str, Any] = {"dtype": DTYPES[self.dtype], "device": self.device}
         query = torch.ones(1, heads, q_len, dim, **shape) / 2
         key = torch.ones(1, kv_heads, _KV_LEN, dim, **shape) / 4
         value = torch.eye(_KV_LEN, value_dim or dim, **shape).expand(1, kv_heads, -1, -1)
-        return self.function(query, key, value.contiguous(), **options)
+        value = value.contiguous()
+        if inputs is not None:
+            inputs += [x.requires_grad_() for x in (query, key, value)]
+        return self.function(query, key, value, **options)
 
     def refusal(self, *, own: bool = False, **options: Any) -> str | None:
         """Why such a call is refused; None if it is not, or ends in another mistake. own: the
@@ -224,6 +246,12 @@ class _Probe:
         else:
             takes.add("lse")
             lacks.pop("lse", None)
+        for ability in GRADIENTS:
+            reason = self.try_gradients(ability, takes, lse_by)
+            if reason is None:
+                takes.add(ability)
+            else:
+                lacks[ability] = reason
         return Abilities(
             dtypes,
             frozenset(takes),
@@ -281,6 +309,46 @@ class _Probe:
         if reason is not None and ability in ("is-causal", "window"):
             reason = self.refusal(own=own, q_len=_KV_LEN, **named)
         return reason
+
+    def try_gradients(
+        self, ability: str, takes: set[str], lse_by: Literal["return_lse", "tuple"] | None
+    ) -> str | None:
+        """Why autograd does not give these gradients; None if it does, or if trying it ends in a
+        mistake that is no refusal."""
+        options: dict[str, Any] = {"return_lse": True} if lse_by == "return_lse" else {}
+        added = None
+        if ability != "gradients" and "gradients" not in takes:
+            return "has no gradients"
+        if ability == "bias-gradients":
+            if not takes & {"bias", "floating-mask"}:
+                return "takes no bias"
+            added = torch.zeros(
+                1, 1, _Q_LEN, _KV_LEN, dtype=DTYPES[self.dtype], device=self.device,
+                requires_grad=True,
+            )  # fmt: skip
+            options["bias" if "bias" in takes else "attn_mask"] = added
+        if ability == "lse-gradients" and lse_by is None:
+            return "returns no log-sum-exp"
+        self.about_to_call()
+        inputs: list[Tensor] = []
+        try:
+            result = self.call(inputs=inputs, **options)
+            parts = result if isinstance(result, (tuple, list)) else (result,)
+            output = parts[1 if ability == "lse-gradients" else 0]
+            if not isinstance(output, Tensor) or not output.requires_grad:
+                return "autograd knows of none: requires_grad is False"
+            by = inputs[:2] if ability == "lse-gradients" else inputs
+            named = dict(zip(("query", "key", "value"), by, strict=False))
+            if added is not None:
+                named = {"the bias": added}
+            found = torch.autograd.grad(output.sum(), list(named.values()), allow_unused=True)
+        except Exception as error:
+            if not isinstance(error, (*_REFUSALS, RuntimeError)):
+                return None
+            text = str(error).strip().splitlines()
+            return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
+        absent = [name for name, x in zip(named, found, strict=True) if x is None]
+        return f"gives none by {absent[0]}" if absent else None
 
     def takes_fewer_heads(self) -> bool:
         """Whether keys may have fewer heads without enable_gqa."""

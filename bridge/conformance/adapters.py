@@ -17,11 +17,15 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bridge.conformance import emulated, layouts
 from bridge.conformance.batch import DTYPES, Batch, Outputs, array
+from bridge.conformance.differentiate import Backward, ByAutograd, Found, OwnBackward
 from bridge.conformance.profile import Denominator, Profile
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention, MergeVector, Tree
+from pyimpl import reference_backward, tiled_backward
 from pyimpl._arguments import resolve_scale
 from pyimpl._backends import Backend
+from pyimpl._gradients import Gradients
 from pyimpl._scores import ScoreOptions
 
 Part = Literal["output", "lse"]
@@ -61,6 +65,19 @@ class LayoutsAdapter(Adapter, Protocol):
         """Call the function for the vector's operation, one of `operations`. Returns what belongs
         to each of the plain problems that the vector comes to, in their order. May raise: that
         fails the vector."""
+
+
+@runtime_checkable
+class GradientsAdapter(Adapter, Protocol):
+    """What an adapter adds whose function can be differentiated."""
+
+    def no_gradients(self, vector: GradientVector) -> str | None:
+        """Why the gradients of this vector are not judged; None if they are."""
+
+    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
+        """The gradients by query, key and value, and by a bias of 0 where the function takes one:
+        one result for each way in which the function was called. May raise: that fails the
+        vector."""
 
 
 class BuiltinAdapter(Adapter, Protocol):
@@ -126,7 +143,13 @@ def _score_options(batch: Batch) -> ScoreOptions:
     )
 
 
-class PyimplReference(_Builtin):
+class _Differentiable(OwnBackward):
+    """An implementation of `pyimpl` that has a backward pass."""
+
+    score_options = staticmethod(_score_options)
+
+
+class PyimplReference(_Differentiable, _Builtin):
     """`pyimpl.reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
@@ -135,6 +158,9 @@ class PyimplReference(_Builtin):
 
     def __init__(self, module: ModuleType | None = None) -> None:
         self.module = module or importlib.import_module(self.source)
+
+    def backward(self, *args: Any) -> Gradients:
+        return reference_backward.attention_backward(*args)
 
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.widened(dtype, accumulator="float64")
@@ -211,7 +237,7 @@ class PyimplState(_Builtin):
         return [self._finished(self.module.merge_tree(states(vector.tree)), DTYPES[dtype])]
 
 
-class PyimplTiled(_Public, _Builtin):
+class PyimplTiled(_Public, _Differentiable, _Builtin):
     """`pyimpl.tiled.flash` with small tiles, so that short vectors have several."""
 
     name = "pyimpl-tiled"
@@ -220,10 +246,19 @@ class PyimplTiled(_Public, _Builtin):
     source = "pyimpl.tiled"
 
     def __init__(
-        self, module: ModuleType | None = None, block_m: int = 4, block_n: int = 8
+        self,
+        module: ModuleType | None = None,
+        block_m: int = 4,
+        block_n: int = 8,
+        backward: Backward | None = None,
     ) -> None:
         self.module = module or importlib.import_module(self.source)
         self.block_m, self.block_n = block_m, block_n
+        self._backward = backward or tiled_backward.flash_backward
+
+    def backward(self, *args: Any) -> Gradients:
+        # Shorter tiles than forwards: few vectors of gradients have as many queries and keys.
+        return self._backward(*args, block_m=2, block_n=3)
 
     def profile(self, dtype: str, device: str) -> Profile:
         wide = "float64" if dtype == "float64" else "float32"
@@ -247,7 +282,7 @@ def interpret_without_gpu() -> None:
         os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
-class PyimplTriton(_Public, _Builtin):
+class PyimplTriton(_Public, _Differentiable, _Builtin):
     """`pyimpl.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
 
     On a CPU this sets TRITON_INTERPRET before the kernel is first imported; where Triton was
@@ -261,10 +296,21 @@ class PyimplTriton(_Public, _Builtin):
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
 
     def __init__(
-        self, module: ModuleType | None = None, block_m: int = 16, block_n: int = 16
+        self,
+        module: ModuleType | None = None,
+        block_m: int = 16,
+        block_n: int = 16,
+        backward: Backward | None = None,
     ) -> None:
         self._module = module
         self.block_m, self.block_n = block_m, block_n
+        self._backward = backward
+
+    def backward(self, *args: Any) -> Gradients:
+        # Imported with the forward kernel, or by now with TRITON_INTERPRET set.
+        backward = self._backward or importlib.import_module("pyimpl.kernels.backward").backward
+        found: Gradients = backward(*args, blocks={"block_m": 16, "block_n": 16})
+        return found
 
     @property
     def module(self) -> ModuleType:
@@ -331,7 +377,7 @@ def _attn_mask(batch: Batch) -> Tensor | None:
     return batch.boolean if batch.bias is None else batch.added
 
 
-class SdpaMath(_Builtin):
+class SdpaMath(ByAutograd, _Builtin):
     """PyTorch's math backend, as it is by default or with reduced-precision products allowed."""
 
     takes = frozenset({"bias"})
@@ -366,7 +412,7 @@ def _largest_score(vector: AttentionVector) -> float:
     return abs(vector.natural_scale) * float(products.max())
 
 
-class SdpaFlash(_Builtin):
+class SdpaFlash(ByAutograd, _Builtin):
     """PyTorch's flash backend; on a CPU through the operator below SDPA, which returns the
     log-sum-exp too.
 

@@ -22,9 +22,11 @@ from torch import Tensor
 from bridge.conformance.abilities import Abilities, CallableError, Function
 from bridge.conformance.adapters import Adapter, Part, SdpaFlash
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.differentiate import ByAutograd, Found, by_autograd
 from bridge.conformance.judge import malformed
 from bridge.conformance.profile import Profile
 from bridge.conformance.torch_backends import grouped
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention, GroupedQueryVector
 
@@ -105,7 +107,7 @@ class _Way:
     mask: Literal["boolean", "floating"] | None = None
 
 
-class CallableAdapter:
+class CallableAdapter(ByAutograd):
     """A function with the abilities that were found or declared."""
 
     def __init__(
@@ -127,6 +129,7 @@ class CallableAdapter:
             takes.add("bias")
         self.takes = frozenset(takes)
         self.operations = frozenset({GroupedQueryVector.operation} if "gqa" in has else ())
+        self.by_lse = "lse-gradients" in has
 
     def profile(self, dtype: str, device: str) -> Profile:
         return self._profile(dtype)
@@ -260,6 +263,19 @@ class CallableAdapter:
         if not several or len(result) < 2:
             raise Misbehaviour("returned no log-sum-exp beside the output")
         return result[0], result[1]
+
+    def no_gradients(self, vector: GradientVector) -> str | None:
+        lacks = self.abilities.lacks
+        for ability in ("gradients", "lse-gradients"):
+            needed = ability == "gradients" or vector.by_log_sum_exp
+            if needed and ability not in self.abilities.takes:
+                return f"has no {ability.replace('lse', 'log-sum-exp')}: {lacks[ability]}"
+        return super().no_gradients(vector)
+
+    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
+        """Without a bias and, if the function has gradients by one, with a bias of 0."""
+        ways = [False, True] if "bias-gradients" in self.abilities.takes else [False]
+        return [by_autograd(vector, dtype, device, self.run, biased=biased) for biased in ways]
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         """Grouped heads, in one call."""

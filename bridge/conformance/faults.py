@@ -6,6 +6,7 @@ no vector may complain of them.
 
 from __future__ import annotations
 
+from bridge.conformance.gradient_faults import GRADIENT_FAULTS
 from bridge.conformance.option_faults import OPTION_FAULTS
 from bridge.conformance.planting import Fault
 
@@ -309,7 +310,9 @@ FORWARD_OPTION_FAULTS = tuple(
     fault for fault in OPTION_FAULTS if fault.entry == _KERNEL and fault.name != "gqa-modulo"
 )
 
-FAULTS: tuple[Fault, ...] = KERNEL_FAULTS + FORWARD_OPTION_FAULTS + STATE_FAULTS + TILED_FAULTS
+FAULTS: tuple[Fault, ...] = (
+    KERNEL_FAULTS + FORWARD_OPTION_FAULTS + STATE_FAULTS + TILED_FAULTS + GRADIENT_FAULTS
+)
 
 # A maximum that is too large by one for each block cancels in o / l and in m + ln l, as long as
 # nothing underflows: values cannot show it, only `online-invariant`, which speaks of m itself.

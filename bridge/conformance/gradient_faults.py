@@ -1,48 +1,8 @@
-"""Faults planted in the backward pass of `pyimpl`, in a copy of its sources, and which vector of
-gradients catches each.
-
-The files of the backward pass import each other, so the package is copied as a whole, under a name
-of its own and without its `__init__`, whose operators PyTorch knows already.
-"""
+"""Faults planted in the backward pass of `pyimpl`, each in a copy of the whole package."""
 
 from __future__ import annotations
 
-import importlib
-import itertools
-import math
-import re
-import shutil
-import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
-from typing import Any
-from unittest import mock
-
-import numpy as np
-import torch
-
-import pyimpl
-from bridge.conformance import gradients
-from bridge.conformance.adapters import interpret_without_gpu
-from bridge.conformance.gradients import Floats
-from bridge.conformance.planting import Fault, FaultError
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import Matrix
-from pyimpl import reference
-from pyimpl._gradients import Gradients, Wanted
-from pyimpl._scores import ScoreOptions
-
-_numbers = itertools.count(1)
-# What a backward pass of `pyimpl` is: `pyimpl.reference_backward.attention_backward` is one.
-Backward = Callable[..., Gradients]
-# By the file that is run: the function in it, and tiles so small that there are several.
-ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "tiled_backward.py": ("flash_backward", {"block_m": 2, "block_n": 3}),
-    "kernels/backward.py": ("backward", {"blocks": {"block_m": 16, "block_n": 16}}),
-}
+from bridge.conformance.planting import Fault
 
 
 def _fault(
@@ -54,7 +14,7 @@ def _fault(
 _TILED, _KERNEL = "tiled_backward.py", "kernels/backward.py"
 _TILE = "kernels/_gradient.py"
 
-FAULTS = (
+GRADIENT_FAULTS = (
     _fault(
         "tiled-delta-missing", "D is not subtracted from dP", _TILED, None,
         "grad_p.sub_(delta).mul_(p)", "grad_p.mul_(p)",
@@ -116,84 +76,3 @@ FAULTS = (
         "grad_q += dot(", "grad_q = dot(",
     ),
 )  # fmt: skip
-
-
-@contextmanager
-def planted(fault: Fault | None, entry: str) -> Iterator[Backward]:
-    """The backward pass of `entry` from a copy of the package with the fault in it, or without one
-    for None. Raises FaultError if the fault cannot be planted."""
-    if entry.startswith("kernels/"):
-        interpret_without_gpu()
-    name = f"faulty_pyimpl_{next(_numbers)}"
-    source = Path(pyimpl.__file__).parent
-    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
-        package = Path(folder) / name
-        shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
-        (package / "__init__.py").write_text("", "utf-8")
-        if fault is not None:
-            edited = fault.apply((package / fault.file).read_text("utf-8"))
-            (package / fault.file).write_text(edited, "utf-8")
-        for path in package.rglob("*.py"):
-            text = path.read_text("utf-8")
-            path.write_text(
-                re.sub(r"^(\s*(?:from|import) )pyimpl\b", rf"\1{name}", text, flags=re.MULTILINE),
-                "utf-8",
-            )
-        module = f"{name}.{entry.removesuffix('.py').replace('/', '.')}"
-        with mock.patch.object(sys, "path", [folder, *sys.path]):
-            try:
-                title, tiles = ENTRIES[entry]
-                yield partial(getattr(importlib.import_module(module), title), **tiles)
-            finally:
-                for loaded in [m for m in sys.modules if m.partition(".")[0] == name]:
-                    del sys.modules[loaded]
-
-
-def computed(function: Backward, vector: GradientVector, dtype: torch.dtype) -> dict[str, Floats]:
-    """The gradients of a vector by a backward pass, from what the reference gives forwards."""
-
-    def given(matrices: Sequence[Matrix]) -> torch.Tensor:
-        return torch.from_numpy(gradients.floats(matrices)).to(dtype)[None]
-
-    q, k, v = map(given, (vector.q, vector.k, vector.v))
-    options = ScoreOptions(
-        scale=float(vector.scale) * math.log(2.0),
-        bias=torch.zeros(1, vector.num_heads, vector.q_len, vector.kv_len, dtype=dtype),
-        mask=torch.from_numpy(gradients.visible(vector))[None, None],
-    )
-    out, lse = reference.attention(q, k, v, options)
-    wide = torch.float64 if dtype == torch.float64 else torch.float32
-    found: Any = function(
-        q,
-        k,
-        v,
-        out.to(dtype),
-        lse.to(wide),
-        given(vector.grad_output),
-        given([vector.grad_log_sum_exp])[0].to(wide),
-        options,
-        Wanted(bias=True),
-    )
-    return {
-        "q": _array(found.query),
-        "k": _array(found.key),
-        "v": _array(found.value),
-        "bias": _array(found.bias),
-    }
-
-
-def _array(gradient: torch.Tensor | None) -> Floats:
-    if gradient is None:
-        raise FaultError("the backward pass gave no gradient of the bias")
-    return np.asarray(gradient[0].double().numpy())
-
-
-def caught_by(fault: Fault, vectors: Iterable[GradientVector]) -> str | None:
-    """The first of the vectors that a float32 backward pass with the fault fails; None if it
-    passes all. Raises FaultError if the fault cannot be planted."""
-    with planted(fault, fault.entry) as function:
-        for vector in vectors:
-            found = computed(function, vector, torch.float32)
-            if any(gradients.wrong_gradients(vector, found, 2.0**-24)):
-                return vector.id
-    return None

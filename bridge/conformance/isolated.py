@@ -6,6 +6,7 @@ for too long it is killed, and when it has ended by itself another goes on with 
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
 import pickle
@@ -67,19 +68,6 @@ class Outcome:
         return found if able is None else {**found, "abilities": able.to_json()}
 
 
-class _WithProfile:
-    """Another adapter, judged by another profile."""
-
-    def __init__(self, adapter: adapters.Adapter, profile: str) -> None:
-        self._adapter, self._profile = adapter, CHOICES[profile]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._adapter, name)
-
-    def profile(self, dtype: str, device: str) -> Any:
-        return self._profile(dtype)
-
-
 def adapter_of(subject: Subject) -> adapters.Adapter:
     """The adapter of a subject whose abilities, if it is a function, are known. Raises
     CallableError where there is none."""
@@ -101,8 +89,10 @@ def adapter_of(subject: Subject) -> adapters.Adapter:
 
 
 def _with_profile(adapter: adapters.Adapter, profile: str) -> adapters.Adapter:
-    wrapped: Any = _WithProfile(adapter, profile)
-    adapted: adapters.Adapter = wrapped
+    """The adapter, judged by another profile."""
+    other: Any = copy.copy(adapter)
+    other.profile = lambda dtype, device: CHOICES[profile](dtype)
+    adapted: adapters.Adapter = other
     return adapted
 
 

@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bridge.conformance.adapters import Adapter, Part
+from bridge.conformance import gradients
+from bridge.conformance.adapters import Adapter
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.conformance.batch import Batch, Outputs, added, exactly, visible
+from bridge.conformance.differentiate import Found
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Vector
 
 Array = NDArray[np.float64]
@@ -22,9 +25,10 @@ Status = Literal["passed", "failed", "not covered"]
 
 @dataclass(frozen=True)
 class Element:
-    """The element with the largest error/allowance: `column` is None for a log-sum-exp."""
+    """The element with the largest error/allowance. part: "output", "lse", or a gradient and its
+    head, as "dk[1]"; column: None for a log-sum-exp."""
 
-    part: Part
+    part: str
     row: int
     column: int | None
     expected: float
@@ -36,12 +40,14 @@ class Element:
 @dataclass(frozen=True)
 class Detail:
     """What was returned for a vector, and the allowances: [q_len][value_dim] of the output, [q_len]
-    of the log-sum-exp, both empty where that is not judged."""
+    of the log-sum-exp, both empty where that is not judged. parts: of gradients, to which the rows
+    belong, as in `Element`."""
 
     got: tuple[tuple[float, ...], ...]
     allowance: tuple[tuple[float, ...], ...]
     lse_got: tuple[float, ...] = ()
     lse_allowance: tuple[float, ...] = ()
+    parts: tuple[str, ...] = ()
 
     @classmethod
     def joined(cls, parts: Sequence[Detail]) -> Detail:
@@ -223,11 +229,45 @@ def judge(
     return results
 
 
+def judge_gradients(
+    adapter: Adapter,
+    vector: GradientVector,
+    found: Sequence[Found],
+    dtype: str,
+    device: str,
+    details: bool = False,
+) -> VectorResult:
+    """The result of a vector from its gradients, in one or several calls. A name that a call does
+    not give is not judged there."""
+    right = gradients.expected(vector)
+    allowed = gradients.allowances(vector, adapter.profile(dtype, device))
+    each: list[tuple[Element, int, Detail]] = []
+    for call in found:
+        for name, tensor in call.items():
+            got = _numbers(tensor)
+            with np.errstate(invalid="ignore"):
+                ratios = _ratios(np.abs(got - right[name]), allowed[name])
+            for h, heads in enumerate(zip(ratios, right[name], got, allowed[name], strict=True)):
+                part = f"d{name}[{h}]"
+                detail = Detail(_rows(heads[2]), _rows(heads[3]), parts=(part,) * len(heads[0]))
+                each.append((_worst(part, *heads), int((heads[0] > 1).sum()), detail))
+    failing = sum(n for _, n, _ in each)
+    worst = max((element for element, _, _ in each), key=lambda element: element.ratio)
+    return result_of(
+        vector,
+        "failed" if failing else "passed",
+        ratio=worst.ratio,
+        worst=worst,
+        failing=failing,
+        detail=Detail.joined([detail for _, _, detail in each]) if details and failing else None,
+    )
+
+
 def _rows(matrix: Array) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in matrix.tolist())
 
 
-def _worst(part: Part, ratios: Array, expected: Array, got: Array, allowance: Array) -> Element:
+def _worst(part: str, ratios: Array, expected: Array, got: Array, allowance: Array) -> Element:
     place = np.unravel_index(int(ratios.argmax()), ratios.shape)
     return Element(
         part,

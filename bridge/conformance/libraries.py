@@ -17,12 +17,13 @@ from torch import Tensor
 from bridge.conformance import adapters, torch_backends
 from bridge.conformance.adapters import Adapter, Part, _Builtin
 from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.differentiate import ByAutograd
 from bridge.conformance.profile import FORMATS, WHOLE_ROW, Profile
 from bridge.conformance.torch_backends import GroupedHeads
 from bridge.vectors.model import AttentionVector, Window
 
 
-class FlashAttn(_Builtin):
+class FlashAttn(ByAutograd, _Builtin):
     """`flash_attn.flash_attn_func`: windows and slopes aligned bottom-right, no other masks."""
 
     name = "flash-attn"
@@ -210,7 +211,7 @@ def _onnx_model(inputs: dict[str, Tensor], options: dict[str, Any]) -> bytes:
     return found
 
 
-class HfEager(GroupedHeads, _Builtin):
+class HfEager(GroupedHeads, ByAutograd, _Builtin):
     """The eager attention of Hugging Face transformers, as in its Gemma 2. A masked pair gets the
     lowest finite number added, as the masks made there have it."""
 

@@ -28,7 +28,9 @@ from bridge.conformance.adapters import (
     interpret_without_gpu,
 )
 from bridge.conformance.judge import Element, VectorResult, plain
+from bridge.conformance.planted_package import copied
 from bridge.conformance.run import run
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family
 
 T = TypeVar("T")
@@ -39,6 +41,11 @@ ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
     "state.py": PyimplState,
     "tiled.py": PyimplTiled,
     "kernels/forward.py": PyimplTriton,
+}
+# Backward passes, which the adapters of the whole implementation run after its forward pass.
+BACKWARD: dict[str, Callable[[ModuleType], Adapter]] = {
+    "tiled_backward.py": lambda module: PyimplTiled(backward=module.flash_backward),
+    "kernels/backward.py": lambda module: PyimplTriton(backward=module.backward),
 }
 
 
@@ -70,6 +77,11 @@ class Fault:
     def entry(self) -> str:
         """The file that is run."""
         return self.through or self.file
+
+    @property
+    def backward(self) -> bool:
+        """Whether it is a backward pass that is run."""
+        return self.entry in BACKWARD
 
     def apply(self, source: str) -> str:
         """The edited source. Raises FaultError if `old` does not occur `count` times."""
@@ -178,18 +190,32 @@ def planted(fault: Fault) -> Iterator[ModuleType]:
         yield module
 
 
-def _ordered(fault: Fault, families: Iterable[Family]) -> list[Family]:
-    """The families of attention with the promising first; in each, vectors that can show the fault,
-    small first."""
-    rank = {name: n for n, name in enumerate(fault.promising)}
+@contextmanager
+def adapter_with(fault: Fault) -> Iterator[Adapter]:
+    """The adapter of the implementation with the fault in it."""
+    if not fault.backward:
+        with planted(fault) as module:
+            yield ADAPTERS[fault.entry](module)
+        return
+    if fault.entry.startswith("kernels/"):
+        interpret_without_gpu()
+    with copied(fault.file, fault.apply, fault.entry) as module:
+        yield BACKWARD[fault.entry](module)
 
-    def key(vector: AttentionVector) -> tuple[bool, int]:
+
+def _ordered(fault: Fault, families: Iterable[Family]) -> list[Family]:
+    """The families of attention, or of its gradients, with the promising first; in each, vectors
+    that can show the fault, small first."""
+    rank = {name: n for n, name in enumerate(fault.promising)}
+    kind = GradientVector if fault.backward else AttentionVector
+
+    def key(vector: AttentionVector | GradientVector) -> tuple[bool, int]:
         cost = vector.q_len * vector.kv_len * (vector.head_dim + vector.value_dim)
         return fault.several_tiles and vector.kv_len <= 16, cost
 
     found = []
     for family in sorted(families, key=lambda f: rank.get(f.name, len(rank))):
-        vectors = [v for v in family.vectors if isinstance(v, AttentionVector)]
+        vectors = [v for v in family.vectors if isinstance(v, kind)]
         if vectors:
             vectors.sort(key=key)
             found.append(replace(family, vectors=tuple(vectors)))
@@ -236,8 +262,7 @@ def plant(
     first_dtype: str | None = None
     seen: dict[str, dict[str, bool]] = {}
     tried, reason = 0, None
-    with planted(fault) as module:
-        adapter = ADAPTERS[fault.entry](module)
+    with adapter_with(fault) as adapter:
         if output_only:
             adapter = OutputOnly(adapter)
         for dtype in adapter.dtypes if dtypes is None else dtypes:

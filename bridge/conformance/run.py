@@ -10,17 +10,19 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from bridge.conformance.adapters import Adapter, LayoutsAdapter
+from bridge.conformance.adapters import Adapter, GradientsAdapter, LayoutsAdapter
 from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, array, groups, stack
 from bridge.conformance.judge import (
     Detail,
     VectorResult,
     judge,
+    judge_gradients,
     malformed,
     plain,
     result_of,
 )
-from bridge.vectors.model import AttentionVector, Family, Vector
+from bridge.vectors.gradients import GradientVector
+from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
 from bridge.vectors.operations import ComesToAttention
 
 
@@ -162,6 +164,8 @@ def run_job(
 ) -> list[VectorResult]:
     """The results of one job of `plan`."""
     (first, *_) = job
+    if isinstance(first, GradientVector):
+        return [_run_gradients(adapter, first, dtype, device, details)]
     if isinstance(first, ComesToAttention):
         return [_run_layout(adapter, first, dtype, device, details)]
     alike = tuple(vector for vector in job if isinstance(vector, AttentionVector))
@@ -174,6 +178,13 @@ def _not_covered(adapter: Adapter, vector: Vector, dtype: str, device: str) -> s
         if missing:
             return f"takes no {' and no '.join(missing)}"
         problems: tuple[AttentionVector, ...] = (vector,)
+    elif isinstance(vector, GradientVector) and isinstance(adapter, GradientsAdapter):
+        reason = adapter.no_gradients(vector)
+        if reason is None and not _exact(vector.grad_output, dtype):
+            reason = f"its gradients by the output are not exact in {dtype}"
+        if reason is not None:
+            return reason
+        problems = vector.attentions()
     elif (
         not isinstance(adapter, LayoutsAdapter)
         or not isinstance(vector, ComesToAttention)
@@ -191,17 +202,34 @@ def _not_covered(adapter: Adapter, vector: Vector, dtype: str, device: str) -> s
 
 def _inexact(vector: AttentionVector, dtype: str) -> str | None:
     bias = tuple(tuple(x or 0 for x in row) for row in vector.bias or ())
-    for matrix in (vector.q, vector.k, vector.v, bias):
-        numbers = torch.from_numpy(array(matrix))
-        if not torch.equal(numbers, numbers.to(DTYPES[dtype]).double()):
-            return f"its inputs are not exact in {dtype}"
+    if not _exact((vector.q, vector.k, vector.v, bias), dtype):
+        return f"its inputs are not exact in {dtype}"
     return None
+
+
+def _exact(matrices: Iterable[Matrix], dtype: str) -> bool:
+    return all(
+        torch.equal(numbers, numbers.to(DTYPES[dtype]).double())
+        for numbers in (torch.from_numpy(array(matrix)) for matrix in matrices)
+    )
 
 
 def _raised(error: BaseException) -> str:
     if isinstance(error, Misbehaviour):
         return str(error)
     return f"raised {type(error).__name__}: {str(error)[:300]}".rstrip(": ")
+
+
+def _run_gradients(
+    adapter: Adapter, vector: GradientVector, dtype: str, device: str, details: bool
+) -> VectorResult:
+    try:
+        with np.errstate(all="ignore"):
+            # `plan` gives such vectors to adapters that take them, and to no others.
+            found = cast(GradientsAdapter, adapter).gradients(vector, dtype, device)
+    except (Exception, SystemExit) as error:
+        return result_of(vector, "failed", reason=_raised(error), ratio=math.inf)
+    return judge_gradients(adapter, vector, found, dtype, device, details)
 
 
 def _run_layout(

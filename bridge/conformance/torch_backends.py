@@ -12,13 +12,14 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend
 
 from bridge.conformance.adapters import Adapter, Part, _Builtin, _sdpa
-from bridge.conformance.batch import Batch, Outputs, stack
+from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.differentiate import ByAutograd, in_one_call
 from bridge.conformance.profile import FLOAT32, FORMATS, WHOLE_ROW, Profile
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention, GroupedQueryVector
 
 
-class _SdpaOnGpu(_Builtin):
+class _SdpaOnGpu(ByAutograd, _Builtin):
     """A backend of SDPA that PyTorch has on GPUs alone. Head sizes are padded with columns of zeros
     to multiples of 8, which the backends ask for in one way or another."""
 
@@ -68,19 +69,8 @@ def grouped(
     in query. Raises TypeError for a vector of another operation."""
     if not isinstance(vector, GroupedQueryVector):
         raise TypeError(f"there is no argument for {vector.operation}")
-    batch = stack(vector.attentions(), dtype, device)
     group = vector.num_heads // vector.num_kv_heads
-    out, lse = _outputs(
-        run(
-            replace(
-                batch,
-                query=batch.query.transpose(0, 1),
-                key=batch.key[::group].transpose(0, 1),
-                value=batch.value[::group].transpose(0, 1),
-                mask=None if batch.mask is None else batch.mask.transpose(0, 1),
-            )
-        )
-    )
+    out, lse = _outputs(run(in_one_call(vector.attentions(), group, dtype, device)))
     return [
         Outputs(out[:, h : h + 1], None if lse is None else lse[:, h : h + 1])
         for h in range(vector.num_heads)
@@ -100,7 +90,7 @@ class GroupedHeads:
         return grouped(vector, dtype, device, self.run)
 
 
-class Flex(GroupedHeads, _Builtin):
+class Flex(GroupedHeads, ByAutograd, _Builtin):
     """`torch.nn.attention.flex_attention`, not compiled: what its kernels are to compute. Softcap,
     ALiBi and bias are its score_mod, masks its block mask."""
 

@@ -14,14 +14,17 @@ from bridge.conformance.judge import VectorResult, plain
 from bridge.findings.conditions import condition
 from bridge.findings.symptoms import (
     FindingsError,
+    Number,
     Wrong,
     problems_of,
     recomputed,
+    right_gradients,
     shown,
     what_was_raised,
     wrong_numbers,
 )
 from bridge.vectors import exact, files
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family, Vector
 
 Entry = dict[str, Any]
@@ -195,20 +198,26 @@ def _example(
     vectors: Mapping[str, Vector],
 ) -> Entry:
     vector = vectors[id]
+    row = found[0].row if found and not isinstance(vector, GradientVector) else None
     entry: Entry = {
         "vector": id,
         "family": vector.family,
         "dtype": dtype,
         "theorem": vector.theorem,
         "reason": vector.reason,
-        "inputs": [list(pair) for pair in _inputs(vector, found[0].row if found else None)],
+        "inputs": [list(pair) for pair in _inputs(vector, row)],
     }
     if not found:
         # What it should have returned for the first query that there is.
-        problem = next(p for p in problems_of(vector) if p.q_len)
-        expected = [shown(x) for x in recomputed(problem, 0)[0]]
+        part = "output"
+        right: Sequence[Number]
+        if isinstance(vector, GradientVector):
+            part, right = "dq[0]", right_gradients(vector)["dq[0]"][0]
+        else:
+            right, _ = recomputed(next(p for p in problems_of(vector) if p.q_len), 0)
+        expected = [shown(x) for x in right]
         reason = by_dtype[dtype][id].reason
-        return {**entry, "part": "output", "row": 0, "expected": expected, "raised": reason}
+        return {**entry, "part": part, "row": 0, "expected": expected, "raised": reason}
     (row, part) = found[0].row, found[0].part
     same = [w for w in found if (w.row, w.part) == (row, part)]
     return {

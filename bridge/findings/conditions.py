@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Set
 
 from bridge.findings.symptoms import problems_of, sees_nothing
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Vector, Window
 from bridge.vectors.operations import GroupedQueryVector
 
@@ -35,7 +36,9 @@ def _traits_of(problem: AttentionVector) -> set[str]:
 def traits(vector: Vector) -> frozenset[str]:
     """What is to be said of a vector's inputs, in the words of a condition."""
     found = set().union(*(_traits_of(problem) for problem in problems_of(vector)))
-    if isinstance(vector, GroupedQueryVector):
+    if isinstance(vector, GroupedQueryVector) or (
+        isinstance(vector, GradientVector) and vector.num_heads != vector.num_kv_heads
+    ):
         found.add("grouped heads")
     return frozenset(found)
 

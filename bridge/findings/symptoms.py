@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from bridge.conformance.adapters import Part
-from bridge.conformance.judge import VectorResult
+from bridge.conformance.judge import Detail, VectorResult
 from bridge.conformance.profile import FORMATS
 from bridge.vectors.exact import attention_row, natural_row, visible_keys
+from bridge.vectors.exact_gradients import gradients
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Vector
 from bridge.vectors.operations import ComesToAttention
 
@@ -32,11 +33,11 @@ class FindingsError(ValueError):
 @dataclass(frozen=True)
 class Wrong:
     """One number that is too far from what it should be, or None of them where there are no
-    numbers. what: the symptom, a sentence; row: of all rows of the vector; column: None for a
-    log-sum-exp."""
+    numbers. what: the symptom, a sentence; part: as in `judge.Element`; row: of all rows of the
+    vector, or of a head's gradient; column: None for a log-sum-exp."""
 
     what: str
-    part: Part
+    part: str
     row: int
     column: int | None
     expected: Number
@@ -48,6 +49,8 @@ def problems_of(vector: Vector) -> tuple[AttentionVector, ...]:
     """The plain problems of attention that a vector comes to."""
     if isinstance(vector, AttentionVector):
         return (vector,)
+    if isinstance(vector, GradientVector):
+        return vector.attentions()
     return vector.attentions() if isinstance(vector, ComesToAttention) else ()
 
 
@@ -71,25 +74,75 @@ def wrong_numbers(result: VectorResult, vector: Vector, dtype: str) -> Iterator[
     detail = result.detail
     if detail is None:
         raise FindingsError(f"{result.id}: failed, and what was returned is not known.")
-    rows = [(problem, i) for problem in problems_of(vector) for i in range(problem.q_len)]
-    found = False
-    for n, (problem, i) in enumerate(rows):
-        outputs, lse = recomputed(problem, i)
-        got, allowed = detail.got[n], detail.allowance[n]
-        for c, exact in enumerate(outputs):
-            if not _within(got[c], exact, allowed[c]):
-                found = True
-                what = _wrong_output(problem, i, c, got[c], dtype)
-                yield Wrong(what, "output", n, c, exact, got[c], allowed[c])
-        if detail.lse_got and not _within(detail.lse_got[n], lse, detail.lse_allowance[n]):
-            found = True
-            what = _wrong_lse(problem, i, detail.lse_got[n])
-            yield Wrong(what, "lse", n, None, lse, detail.lse_got[n], detail.lse_allowance[n])
+    if isinstance(vector, GradientVector):
+        found = list(_wrong_gradients(detail, vector))
+    else:
+        found = list(_wrong_rows(detail, vector, dtype))
     if not found:
         raise FindingsError(
             f"{result.id}: judged as failed in {dtype}, but in exact arithmetic every number is "
             "within its allowance."
         )
+    yield from found
+
+
+def _wrong_rows(detail: Detail, vector: Vector, dtype: str) -> Iterator[Wrong]:
+    rows = [(problem, i) for problem in problems_of(vector) for i in range(problem.q_len)]
+    for n, (problem, i) in enumerate(rows):
+        outputs, lse = recomputed(problem, i)
+        got, allowed = detail.got[n], detail.allowance[n]
+        for c, exact in enumerate(outputs):
+            if not _within(got[c], exact, allowed[c]):
+                what = _wrong_output(problem, i, c, got[c], dtype)
+                yield Wrong(what, "output", n, c, exact, got[c], allowed[c])
+        if detail.lse_got and not _within(detail.lse_got[n], lse, detail.lse_allowance[n]):
+            what = _wrong_lse(problem, i, detail.lse_got[n])
+            yield Wrong(what, "lse", n, None, lse, detail.lse_got[n], detail.lse_allowance[n])
+
+
+_BY = {"q": "queries", "k": "keys", "v": "values", "bias": "bias"}
+
+
+def right_gradients(vector: GradientVector) -> dict[str, list[list[Fraction]]]:
+    """By part and row, the gradients for a kernel with weights e^score, to 60 digits."""
+    found = {}
+    with localcontext(prec=60):
+        ln2 = Fraction(Decimal(2).ln())
+    each = gradients(vector)
+    for name in _BY:
+        factor = ln2 if name in "qk" else Fraction(1)
+        for h, rows in enumerate(getattr(each, name)):
+            found[f"d{name}[{h}]"] = [[factor * x for x in row] for row in rows]
+    return found
+
+
+def _wrong_gradients(detail: Detail, vector: GradientVector) -> Iterator[Wrong]:
+    right = right_gradients(vector)
+    n = 0
+    while n < len(detail.parts):
+        part = detail.parts[n]
+        for row, numbers in enumerate(right[part]):
+            got, allowed = detail.got[n], detail.allowance[n]
+            n += 1
+            for c, exact in enumerate(numbers):
+                if not _within(got[c], exact, allowed[c]):
+                    what = _wrong_gradient(vector, part, row, got[c])
+                    yield Wrong(what, part, row, c, exact, got[c], allowed[c])
+
+
+def _wrong_gradient(vector: GradientVector, part: str, row: int, got: float) -> str:
+    name = part[1 : part.index("[")]
+    where = f"The gradient by the {_BY[name]} is"
+    if name in ("q", "bias"):
+        sees = any(vector.mask.visible(row, j) for j in range(vector.kv_len))
+        where = (
+            f"The gradient by the {_BY[name]} of a query that sees {'a' if sees else 'no'} key is"
+        )
+    if math.isnan(got):
+        return f"{where} NaN."
+    if math.isinf(got):
+        return f"{where} infinite."
+    return f"{where} further from the exact number than its allowance."
 
 
 def _within(got: float, exact: Number, allowance: float) -> bool:

@@ -13,10 +13,12 @@ from pathlib import Path
 import jinja2
 import numpy as np
 
+from bridge.conformance import gradients
 from bridge.conformance.batch import exactly, visible
 from bridge.conformance.isolated import Outcome
 from bridge.conformance.judge import VectorResult, describe_failure, plain
 from bridge.report.tables import alignment_of_is_causal
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Exact, Family, Vector
 from bridge.vectors.operations import ComesToAttention
 
@@ -134,7 +136,7 @@ def _failure(
     problems: tuple[AttentionVector, ...] = ()
     if isinstance(vector, AttentionVector):
         problems = (vector,)
-    elif isinstance(vector, ComesToAttention):
+    elif isinstance(vector, (ComesToAttention, GradientVector)):
         problems = vector.attentions()
     described = describe_failure(plain(asdict(result)))
     return Failure(
@@ -150,8 +152,13 @@ def _failure(
             (name if len(problems) == 1 else f"{problem.id}: {name}", text)
             for problem in problems
             for name, text in _inputs(problem)
+        )
+        + _gradients_given(vector),
+        tuple(
+            _gradient_lines(result, vector)
+            if isinstance(vector, GradientVector)
+            else _lines(result, problems)
         ),
-        tuple(_lines(result, problems)),
     )
 
 
@@ -197,6 +204,40 @@ def _lines(result: VectorResult, problems: tuple[AttentionVector, ...]) -> list[
     if detail.lse_got:
         pairs = zip(lse, detail.lse_got, detail.lse_allowance, strict=True)
         lines += [_line(n, "log-sum-exp", e, (g,), (a,)) for n, (e, g, a) in enumerate(pairs)]
+    return lines
+
+
+def _gradients_given(vector: Vector) -> tuple[tuple[str, str], ...]:
+    """The gradients by the outputs, where the vector has them."""
+    if not isinstance(vector, GradientVector):
+        return ()
+    heads = zip(vector.grad_output, vector.grad_log_sum_exp, strict=True)
+    return tuple(
+        (f"{vector.id}[{h}]: gradients by {name}", _matrix(matrix))
+        for h, (out, lse) in enumerate(heads)
+        for name, matrix in (("the output", out), ("the log-sum-exp", (lse,)))
+    )
+
+
+def _gradient_lines(result: VectorResult, vector: GradientVector) -> list[Line]:
+    """The rows of the gradients of each head, in the order in which they were judged."""
+    rows = {
+        f"d{name}[{h}]": [tuple(row) for row in head]
+        for name, heads in gradients.expected(vector).items()
+        for h, head in enumerate(heads.tolist())
+    }
+    detail, nothing = result.detail, (math.nan, math.nan, math.nan)
+    if detail is None:
+        return [
+            Line(n, part, row, (), 0, *nothing)
+            for part, of_head in rows.items()
+            for n, row in enumerate(of_head)
+        ]
+    lines: list[Line] = []
+    for part, got, allowed in zip(detail.parts, detail.got, detail.allowance, strict=True):
+        number = lines[-1].number + 1 if lines and lines[-1].part == part else 0
+        number %= len(rows[part])
+        lines.append(_line(number, part, rows[part][number], got, allowed))
     return lines
 
 

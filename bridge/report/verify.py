@@ -284,7 +284,10 @@ class Verification:
         # The kernel runs where its module was loaded for: on the GPU if there is one.
         device = "cuda" if torch.cuda.is_available() else "cpu"
         modules = {
-            fault.name: "pyimpl." + fault.entry.removesuffix(".py").replace("/", ".")
+            # The whole package is copied for a fault of the backward pass.
+            fault.name: "pyimpl.__init__"
+            if fault.backward
+            else "pyimpl." + fault.entry.removesuffix(".py").replace("/", ".")
             for fault in faults.FAULTS
         }
         results, kept = self.each(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bridge.vectors.model import Exact, Mask, Matrix, Vector
+from bridge.vectors.model import AttentionVector, Exact, Mask, Matrix, Vector
+from bridge.vectors.operations import problem
 
 
 @dataclass(frozen=True)
@@ -43,3 +44,31 @@ class GradientVector(Vector):
     grad_output: tuple[Matrix, ...]
     grad_log_sum_exp: Matrix
     expected: Gradients
+
+    @property
+    def by_log_sum_exp(self) -> bool:
+        """Whether the loss depends on the log-sum-exp."""
+        return any(x != 0 for row in self.grad_log_sum_exp for x in row)
+
+    def attentions(self, *, biased: bool = False) -> tuple[AttentionVector, ...]:
+        """The inputs of each query head, without results. biased: with a bias of 0."""
+        group = self.num_heads // self.num_kv_heads
+        zeros = tuple((0,) * self.kv_len for _ in range(self.q_len))
+        return tuple(
+            problem(
+                self,
+                f"{self.id}[{h}]",
+                q_len=self.q_len,
+                kv_len=self.kv_len,
+                head_dim=self.head_dim,
+                value_dim=self.value_dim,
+                scale=self.scale,
+                q=self.q[h],
+                k=self.k[h // group],
+                v=self.v[h // group],
+                mask=self.mask,
+                expected=(),
+                bias=zeros if biased else None,
+            )
+            for h in range(self.num_heads)
+        )

@@ -28,7 +28,7 @@ from bridge.vectors.model import (
 _ALL = Mask("none")
 
 
-def _problem(vector: Vector, name: str, **fields: Any) -> AttentionVector:
+def problem(vector: Vector, name: str, **fields: Any) -> AttentionVector:
     """A plain problem of the vector, named so."""
     return AttentionVector(
         id=name,
@@ -60,7 +60,7 @@ class LaidOutVector(ComesToAttention):
     def _attention(
         self, number: int, q: Matrix, k: Matrix, v: Matrix, mask: Mask, expected: Sequence[Row]
     ) -> AttentionVector:
-        return _problem(
+        return problem(
             self,
             f"{self.id}[{number}]",
             q_len=len(q),
@@ -200,7 +200,7 @@ def _one_query(
 ) -> AttentionVector:
     """One query over keys with these scores and values."""
     scores = [score for score, _ in keys]
-    return _problem(
+    return problem(
         vector,
         vector.id,
         q_len=1,

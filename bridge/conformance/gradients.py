@@ -1,19 +1,5 @@
-"""How far computed gradients may be from the exact ones.
-
-Per element and to first order, for a backward pass that computes P again as exp(s − L), in a format
-whose unit roundoff is u. Of row i, with n keys and columns d of Q and d_v of V:
-
-    |δs − δL| ≤ E = u·max (4·|scale|·(d + 2)·|q|ᵀ|k| + 4·|s|) + u·(2·|L| + n + 2)
-    |δP| ≤ P·ε,  ε = 2E + (n + 6)·u
-    |δdS| ≤ P·M·ρ,  M = |dO|ᵀ|v| + Σ P·|dO|ᵀ|v| + |dL|,  ρ = 2ε + (n + 2·d_v + 8)·u
-
-since dS = P ∘ (dP − D + dL), D = dOᵀO, and O has the error of P and of its own sum. From these
-
-    |δdV| ≤ Σ P·|dO|·(ε + (m + 2)·u)        |δdQ| ≤ |scale|·Σ P·M·|k|·(ρ + (n + 3)·u)
-    |δdbias| = |δdS|                         |δdK| ≤ |scale|·Σ P·M·|q|·(ρ + (m + 3)·u)
-
-with m the number of queries that share the key. Products of two errors are allowed for by 2 % more.
-"""
+"""Judging the gradients of a vector: what is expected, and how far from it a gradient may be
+(`gradient_allowance`)."""
 
 from __future__ import annotations
 
@@ -22,13 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
+from bridge.conformance.gradient_allowance import Scored, gradient_bounds
+from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Matrix
 
 Floats = npt.NDArray[np.float64]
 NAMES = ("q", "k", "v", "bias")
-_SECOND_ORDER = 1.02
+_PLAIN = {p.accumulator.unit: p for p in (Profile.float32(), Profile.float64())}
 
 
 def floats(matrices: Sequence[Matrix]) -> Floats:
@@ -49,36 +38,28 @@ def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
 
 
 def allowances(vector: GradientVector, unit: float) -> dict[str, Floats]:
-    """By name of the input, how far each element may be off; shapes as of `expected`."""
-    group = vector.num_heads // vector.num_kv_heads
-    scale = abs(float(vector.scale)) * math.log(2.0)
-    q, k, v, dO = (floats(m) for m in (vector.q, vector.k, vector.v, vector.grad_output))
-    dL = np.array([[float(x) for x in row] for row in vector.grad_log_sum_exp])
-    seen = visible(vector)
-    n, m = vector.kv_len, vector.q_len * group
-    d, d_v = vector.head_dim, vector.value_dim
-    found = {name: np.zeros_like(x) for name, x in expected(vector).items()}
-    for h in range(vector.num_heads):
-        of = h // group
-        scores = np.where(seen, float(vector.scale) * math.log(2.0) * (q[h] @ k[of].T), -np.inf)
-        largest = np.max(scores, axis=1, initial=-np.inf, keepdims=True)
-        shift = np.where(np.isneginf(largest), 0.0, largest)
-        weights = np.exp(scores - shift)
-        total = weights.sum(axis=1, keepdims=True)
-        p = weights / np.where(total == 0, 1.0, total)
-        lse = shift + np.log(np.where(total == 0, 1.0, total))
-        sizes = 4 * scale * (d + 2) * (np.abs(q[h]) @ np.abs(k[of]).T) + 4 * np.abs(scores)
-        worst = np.max(np.where(seen, sizes, 0.0), axis=1, initial=0.0, keepdims=True)
-        off = unit * (worst + 2 * np.abs(lse) + n + 2)
-        of_p = 2 * off + (n + 6) * unit
-        products = np.abs(dO[h]) @ np.abs(v[of]).T
-        magnitude = products + (p * products).sum(axis=1, keepdims=True) + np.abs(dL[h])[:, None]
-        of_s = 2 * of_p + (n + 2 * d_v + 8) * unit
-        found["bias"][h] += p * magnitude * of_s
-        found["q"][h] += scale * (p * magnitude * (of_s + (n + 3) * unit)) @ np.abs(k[of])
-        found["k"][of] += scale * (p * magnitude * (of_s + (m + 3) * unit)).T @ np.abs(q[h])
-        found["v"][of] += (p * (of_p + (m + 2) * unit)).T @ np.abs(dO[h])
-    return {name: _SECOND_ORDER * x for name, x in found.items()}
+    """By name of the input, how far each element may be off for a function that does everything in
+    one format, given by its unit roundoff; shapes as of `expected`."""
+    profile = _PLAIN[unit]
+
+    def tensor(matrices: Sequence[Matrix]) -> torch.Tensor:
+        return torch.from_numpy(floats(matrices))[None]
+
+    hidden = np.where(visible(vector), 0.0, -np.inf)
+    bounds = gradient_bounds(
+        tensor(vector.q),
+        tensor(vector.k),
+        tensor(vector.v),
+        tensor(vector.grad_output),
+        tensor([vector.grad_log_sum_exp])[0],
+        Scored(float(vector.scale) * math.log(2.0), added=(torch.from_numpy(hidden),)),
+        profile,
+    )
+    by_name = {"q": bounds.query, "k": bounds.key, "v": bounds.value, "bias": bounds.scores}
+    return {
+        name: np.asarray(x.allowed(profile.output)[0].numpy(), dtype=np.float64)
+        for name, x in by_name.items()
+    }
 
 
 def wrong_gradients(

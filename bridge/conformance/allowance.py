@@ -1,8 +1,8 @@
 """Error allowances: how far a correct attention function may be from the exact result.
 
-This is the only module of the project that holds an error bound. Each bound is computed per
-element, in float64, from the inputs of one vector and a declared precision profile. The derivation
-of every term is in `docs/allowances.md`: derived, not yet proved.
+Outputs and log-sum-exps; gradients have `gradient_allowance`. Each bound is computed per element,
+in float64, from the inputs of one vector and a declared precision profile. The derivation of every
+term is in `docs/allowances.md`: derived, not yet proved.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""How far computed gradients may be from the exact ones: the bound of one query head, per element,
-from its inputs and a precision profile, and the sum over the heads that share keys and values.
+"""The gradients of attention in float64, and how far a correct backward pass may be from them.
 
-The derivation of every term is in `docs/allowances.md`, "Gradients": derived, not yet proved.
+The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
+per element from the inputs and from what an implementation rounds (`profile.Profile`, the same as
+of the forward pass); `docs/allowances.md` derives every term: derived, not yet proved.
 """
 
 from __future__ import annotations
@@ -9,232 +10,269 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
+from torch import Tensor
 
-from bridge.conformance.allowance import (
-    _EVALUATION,
-    _SCALE_ROUNDINGS,
-    _SOFTCAP_ROUNDINGS,
-    NO_CHANGES,
-    Array,
-    ScoreChanges,
-    _gamma,
-    _rows,
-    attention_allowance,
-    lse_allowance,
-)
 from bridge.conformance.profile import FLOAT64, Format, Profile
 
-# s − L: the subtraction, and a change of base of each.
-_DIFFERENCE_ROUNDINGS = 3
-# dP − D + dL, and the product with P.
-_SCORE_GRADIENT_ROUNDINGS = 4
+# Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
+_SECOND_ORDER = 1.02
+# As in `allowance`: cap·tanh(score / cap), and its slope 1 − tanh², in roundings of cap and of 1.
+_SOFTCAP_ROUNDINGS = 8
+# An exponent that may be off by more than this bounds nothing.
+_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
-class Head:
-    """What one query head adds, and how far each number may be off before it is rounded to the
-    output's format.
+class Scored:
+    """What makes scores of the products scale·⟨q, k⟩, in this order.
 
-    query [q_len, head_dim], key [kv_len, head_dim], value [kv_len, value_dim], scores [q_len,
-    kv_len] (by an added bias): exact magnitudes; off_…: bounds of their errors.
+    softcap: cap·tanh(score / cap), cap > 0. added: tensors that broadcast to `[batch, heads, q_len,
+    kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value.
     """
 
-    query: Array
-    key: Array
-    value: Array
-    scores: Array
-    off_query: Array
-    off_key: Array
-    off_value: Array
-    off_scores: Array
+    scale: float
+    softcap: float | None = None
+    added: Sequence[Tensor] = ()
+    sinks: Tensor | None = None
 
 
-def of_head(
-    q: Array,
-    k: Array,
-    v: Array,
-    grad_out: Array,
-    grad_lse: Array,
+@dataclass(frozen=True)
+class Bounded:
+    """A number that is exact up to float64's rounding; how far what is computed may be from it
+    before it is stored; and the sum of the sizes of its terms. All of one shape."""
+
+    exact: Tensor
+    error: Tensor
+    size: Tensor
+
+    def __add__(self, other: Bounded) -> Bounded:
+        return Bounded(self.exact + other.exact, self.error + other.error, self.size + other.size)
+
+    def summed(self, factors: Tensor, over: Sequence[int], profile: Profile) -> Bounded:
+        """Σ factors·this over these dimensions, kept as 1, added up by the kernel in any order."""
+        count = math.prod(self.exact.shape[i] for i in over)
+
+        def one(x: Tensor) -> Tensor:
+            return x.sum(dim=list(over), keepdim=True) if over else x
+
+        size = one(factors.abs() * self.size)
+        error = one(factors.abs() * self.error) + (count + 3) * profile.accumulation_unit * size
+        return Bounded(one(factors * self.exact), error, size)
+
+    def allowed(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
+        """How far it may be off once it is stored in this format."""
+        error = _SECOND_ORDER * self.error
+        return error + stored.unit * (self.exact.abs() + error) + stored.underflow(flush_to_zero)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The gradients by query, key and value, of their shapes; by the scores after softcap, `[batch,
+    heads, q_len, kv_len]`, which is that of a bias; and by the sink of every query, `[batch, heads,
+    q_len]`, None without sinks."""
+
+    query: Bounded
+    key: Bounded
+    value: Bounded
+    scores: Bounded
+    sinks: Bounded | None
+
+
+@dataclass(frozen=True)
+class _Softmax:
+    """P = exp(s − L) `[batch, heads, rows, kv_len]`, 0 where it is masked, its relative error, and
+    the slope of softcap with its error; of each query the number of keys that it sees and of tiles
+    that it may see them in; the weight of its sink, with its relative error, None without sinks."""
+
+    visible: Tensor
+    p: Tensor
+    error: Tensor
+    slope: Tensor
+    slope_error: Tensor
+    keys: Tensor
+    blocks: int
+    sink: Tensor | None
+    sink_error: Tensor
+
+
+def _softmax(q: Tensor, k: Tensor, scored: Scored, profile: Profile) -> _Softmax:
+    """The weights that a backward pass computes again from the log-sum-exp that it was given."""
+    s, off, slope, slope_error = _scores(q, k, scored, profile)
+    u, exponential = profile.accumulator.unit, profile.exp_error * profile.accumulator.unit
+    visible = s > -math.inf
+    s, off = torch.where(visible, s, 0.0), torch.where(visible, off, 0.0)
+    keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
+    filled = torch.where(visible, s, -math.inf)
+    sinks = None if scored.sinks is None else scored.sinks.double().view(1, -1, 1, 1)
+    if sinks is not None:
+        sinks = sinks.expand(*s.shape[:3], 1)
+        filled = torch.cat((filled, sinks), -1)
+        keys = keys + 1
+    if not filled.shape[-1]:
+        filled = torch.full_like(keys, -math.inf)
+    lse = torch.logsumexp(filled, -1, keepdim=True)
+    dead = torch.isneginf(lse)
+    lse = torch.where(dead, 0.0, lse)
+    visible = visible & ~dead
+    kv_len = s.shape[-1]
+    blocks = kv_len if profile.block_n is None else -(-kv_len // profile.block_n)
+    # The log-sum-exp: the scores of its row, the exponentials and their rescaling, the sum, the
+    # logarithm and the maximum that it is added to.
+    added_up = (1 + blocks) * exponential + (keys + 2) * profile.accumulation_unit
+    if profile.weights is not None and profile.denominator != "unrounded":
+        added_up = added_up + profile.weights.unit
+    largest = off.amax(-1, keepdim=True) if kv_len else torch.zeros_like(lse)
+    if sinks is not None:
+        largest = torch.maximum(largest, 2 * u * sinks.abs().nan_to_num(posinf=0.0))
+    of_lse = largest + added_up + 4 * u * (lse.abs() + 1)
+    # The exponential of s − L, both in base 2.
+    exponent = off + of_lse + 3 * u * (s.abs() + lse.abs()) + exponential
+    sink, sink_error = None, torch.zeros_like(lse)
+    if sinks is not None:
+        sink = torch.where(dead, 0.0, torch.exp(sinks - lse))
+        sizes = sinks.abs().nan_to_num(posinf=0.0) + lse.abs()
+        sink_error = _expm1(of_lse + 3 * u * sizes + exponential)
+    p = torch.where(visible, torch.exp(s - lse), 0.0)
+    return _Softmax(
+        visible, p, _expm1(exponent), slope, slope_error, keys, blocks, sink, sink_error
+    )
+
+
+def _scores(
+    q: Tensor, k: Tensor, scored: Scored, profile: Profile
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(the scores, −∞ where masked; their errors; the slope of softcap, 1 without; its error)."""
+    u = profile.accumulator.unit
+    stored = 0.0 if profile.scores is None else profile.scores.unit
+    s = scored.scale * (q @ k.mT)
+    relative = (q.shape[-1] + 2) * profile.accumulation_unit + 5 * u
+    off = torch.zeros_like(s)
+    if profile.operands is not None:
+        relative += profile.operand_roundings * profile.operands.unit * _SECOND_ORDER
+        tiny = profile.operands.underflow(profile.flush_to_zero)
+        factor = max(1.0, math.sqrt(abs(scored.scale)))
+        ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
+        off = 2.0 * tiny * (factor * ends + q.shape[-1] * tiny)
+    off = off + relative * abs(scored.scale) * (q.abs() @ k.abs().mT) + stored * s.abs()
+    # The caller's own rounding of the scale.
+    off = off + 2 * FLOAT64.unit * s.abs()
+    slope, slope_error = torch.ones_like(s), torch.zeros_like(s)
+    if scored.softcap is not None:
+        cap = scored.softcap
+        tanh = torch.tanh(s / cap)
+        # The slope of tanh is at most 1.
+        of_tanh = torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * u
+        slope = 1 - tanh**2
+        slope_error = torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * u, max=1.0)
+        s = cap * tanh
+        off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap
+    for added in scored.added:
+        s = s + added.double()
+        finite = torch.where(torch.isinf(added), 0.0, added.double().abs() + s.abs())
+        off = off + (2 * u + stored) * finite
+    return s, off, slope, slope_error
+
+
+def _expm1(x: Tensor) -> Tensor:
+    return torch.expm1(torch.clamp(x, max=_LARGEST_EXPONENT))
+
+
+def gradient_bounds(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    scored: Scored,
+    profile: Profile,
     *,
-    scale: float,
-    mask: NDArray[np.bool_],
-    profile: Profile,
-    changes: ScoreChanges = NO_CHANGES,
-) -> Head:
-    """The bounds of one query head.
+    q_len: int | None = None,
+) -> Bounds:
+    """The gradients of ⟨grad_out, O⟩ + ⟨grad_lse, L⟩ and their bounds.
 
-    q [q_len, head_dim], k [kv_len, head_dim], v [kv_len, value_dim], mask [q_len, kv_len]: as for
-    `attention_allowance`; grad_out [q_len, value_dim], grad_lse [q_len], by the log-sum-exp in base
-    e.
+    `query` `[batch, heads, rows, head_dim]`, `key`, `value` `[batch, kv_heads, kv_len, …]`,
+    `grad_out` `[batch, heads, rows, value_dim]`, `grad_lse` `[batch, heads, rows]` or None for 0;
+    of any floating dtype, taken as exact. q_len: how many queries there are, where the rows are
+    some of them: then the bounds of key and value are those rows' parts, to be added up.
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        return _of_head(q, k, v, grad_out, grad_lse, scale, mask, profile, changes)
+    q, k, v, d_o = (x.double() for x in (query, key, value, grad_out))
+    batch, heads, rows, _ = q.shape
+    kv_heads, kv_len, value_dim = v.shape[1:]
+    group = heads // max(kv_heads, 1)
+    members = group * (rows if q_len is None else q_len)
+    k, v = (x.repeat_interleave(group, 1) for x in (k, v))
+    d_l = q.new_zeros(batch, heads, rows, 1) if grad_lse is None else grad_lse.double()[..., None]
+    u, ua = profile.accumulator.unit, profile.accumulation_unit
+    exponential = profile.exp_error * u
+    tiny = profile.accumulator.smallest_normal
+    weight_unit = 0.0 if profile.weights is None else profile.weights.unit
+    weight_tiny = 0.0
+    if profile.weights is not None:
+        weight_tiny = profile.weights.underflow(profile.flush_to_zero)
 
-
-def _of_head(
-    q: Array,
-    k: Array,
-    v: Array,
-    grad_out: Array,
-    grad_lse: Array,
-    scale: float,
-    mask: NDArray[np.bool_],
-    profile: Profile,
-    changes: ScoreChanges,
-) -> Head:
-    unit, sums, least = (
-        profile.accumulator.unit,
-        profile.accumulation_unit,
-        profile.accumulator.smallest_normal,
+    row = _softmax(q, k, scored, profile)
+    p, off = row.p, row.error
+    # dP and D: their sizes A and W bound every way to come by D, from the output or from P ∘ dP.
+    grad_p = d_o @ v.mT
+    products = d_o.abs() @ v.abs().mT
+    delta = (p * grad_p).sum(-1, keepdim=True)
+    mean = (p * products).sum(-1, keepdim=True)
+    sums = (row.keys + 2 * row.blocks + value_dim + 8) * ua + profile.output.unit
+    sums = sums + row.blocks * exponential
+    of_delta = (p * products * (off + weight_unit)).sum(-1, keepdim=True) + sums * mean
+    of_delta = of_delta + ((weight_tiny + tiny) * row.visible * products).sum(-1, keepdim=True)
+    of_delta = of_delta + profile.output.underflow(profile.flush_to_zero) * d_o.abs().sum(
+        -1, keepdim=True
     )
-    asked: dict[str, Any] = {
-        "scale": scale, "mask": mask, "profile": profile, "changes": changes,
-    }  # fmt: skip
-    keys, value_dim = v.shape
-    rows = _rows(q, k, mask, scale, profile, changes, absolute=True)
-    seen = rows.mask[:, :keys]
-    weights, excess = rows.weights[:, :keys], rows.excess[:, :keys]
-    p = np.where(seen, weights / rows.total, 0.0)
-
-    # P = exp(s − L): errors of the score, of the log-sum-exp, and of their difference.
-    gap = np.where(seen, -np.log(np.where(weights > 0, weights, 1.0)), 0.0)
-    lse = np.where(rows.empty, 0.0, rows.maximum + np.log(rows.total))
-    off_lse = lse_allowance(q, k, **asked)[:, None]
-    off_lse = off_lse + unit * (_DIFFERENCE_ROUNDINGS * np.abs(lse) + gap + np.log(rows.total))
-    off_p = np.where(seen, (weights + excess) / rows.total * np.exp(off_lse) - p, 0.0)
-    off_p = off_p + np.minimum(p + off_p, least)
-    off_stored_p = off_p + _stored(p + off_p, profile.weights, profile)
-    # Where the weights are normalised before they are stored, dS is made of the stored ones.
-    off_p = off_stored_p if profile.weights_normalized else off_p
-    high_p = p + off_p
-
-    # dP = dO Vᵀ
-    grad_p, size = grad_out @ v.T, np.abs(grad_out) @ np.abs(v).T
-    off_grad_p = _gamma(np.array(value_dim + 1.0), sums) * size + value_dim * least
-    off_grad_p = off_grad_p + _stored(np.abs(grad_p) + off_grad_p, profile.scores, profile)
-
-    # D = rowsum(dO ∘ O), with the saved O; or rowsum(P ∘ dP), as the Jacobian of softmax has it.
-    out = p @ v
-    off_out = attention_allowance(q, k, v, **asked)
-    delta = (grad_out * out).sum(-1, keepdims=True)
-    by_out = (np.abs(grad_out) * off_out).sum(-1, keepdims=True)
-    by_out = by_out + _gamma(np.array(value_dim + 1.0), unit) * (
-        np.abs(grad_out) * (np.abs(out) + off_out)
-    ).sum(-1, keepdims=True)
-    by_p = (off_p * np.abs(grad_p) + high_p * off_grad_p).sum(-1, keepdims=True)
-    by_p = by_p + _gamma(rows.num_keys + 1, unit) * (high_p * (np.abs(grad_p) + off_grad_p)).sum(
-        -1, keepdims=True
-    )
-    off_delta = np.maximum(by_out, by_p) + (value_dim + rows.num_keys) * least
-
-    # dS = P ∘ (dP − D + dL)
-    inner = grad_p - delta + grad_lse[:, None]
-    sizes = np.abs(grad_p) + off_grad_p + np.abs(delta) + off_delta + np.abs(grad_lse)[:, None]
-    off_inner = off_grad_p + off_delta + _SCORE_GRADIENT_ROUNDINGS * unit * sizes
+    # G = dP − D + dL, dS = P ∘ G.
+    inner = grad_p - delta + d_l
+    size = products + mean + d_l.abs()
+    of_inner = (value_dim + 2) * ua * products + of_delta + 3 * u * size
+    if profile.scores is not None:
+        of_inner = of_inner + profile.scores.unit * size
+    of_p = p * (off + (weight_unit if profile.weights_normalized else 0.0)) + tiny * row.visible
     grad_s = p * inner
-    off_s = off_p * (np.abs(inner) + off_inner) + p * off_inner + 2 * least
-    grad_x, off_x = _through_softcap(q, k, v, grad_s, off_s, scale, rows.excess, weights, profile,
-                                     changes)  # fmt: skip
-    for stored in (profile.weights, profile.scores):
-        off_x = off_x + _stored(np.abs(grad_x) + off_x, stored, profile)
-    off_s, off_x = np.where(seen, off_s, 0.0), np.where(seen, off_x, 0.0)
+    of_s = of_p * (inner.abs() + of_inner) + p * of_inner + 2 * u * grad_s.abs()
+    of_s = torch.where(row.visible, of_s, 0.0)
+    scores = Bounded(grad_s, of_s, p * size)
+    grad_x, of_x = grad_s * row.slope, of_s * (row.slope + row.slope_error)
+    of_x = of_x + grad_s.abs() * row.slope_error
+    # Rounded to the weights' format for the products.
+    of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * row.visible
+    of_v = of_p + weight_unit * (p + of_p) + weight_tiny * row.visible
 
-    # dV = Pᵀ dO, dQ = scale·dX K, dK = scale·dXᵀ Q
-    per_query, per_key = seen.sum(-1)[:, None], seen.sum(0)[:, None]
-    relative, tiny = _of_operands(profile)
-    root = math.sqrt(abs(scale))
+    operands = 0.0
+    if profile.operands is not None:
+        operands = profile.operand_roundings * profile.operands.unit
+    sizes = scores.size * row.slope
 
-    def product(x: Array, off: Array, y: Array, terms: Array) -> tuple[Array, Array]:
-        """scale·x y with x off by `off`, of so many terms: exactly, and its error."""
-        grown = (1.0 + _gamma(terms + 4.0, sums)) * (1.0 + relative) - 1.0
-        size = (np.abs(x) + off) @ np.abs(y)
-        lost = (np.abs(x) + off).sum(-1, keepdims=True) * tiny * max(1.0, root)
-        lost = lost + (terms + 2) * least
-        error = abs(scale) * (off @ np.abs(y) + grown * size) + max(1.0, root) * lost + root * tiny
-        return np.abs(scale * (x @ y)), np.where(terms > 0, error, 0.0)
+    def product(
+        exact: Tensor, error: Tensor, sizes: Tensor, other: Tensor, terms: int, factor: float
+    ) -> Bounded:
+        all_sizes = abs(factor) * (sizes @ other.abs())
+        errors = abs(factor) * (error @ other.abs())
+        errors = errors + ((terms + 3) * ua + 3 * u + operands) * all_sizes
+        return Bounded(factor * (exact @ other), errors, all_sizes)
 
-    query, off_query = product(grad_x, off_x, k, per_query)
-    key, off_key = product(grad_x.T, off_x.T, q, per_key)
-    high = (p + off_stored_p).T @ np.abs(grad_out)
-    off_value = off_stored_p.T @ np.abs(grad_out) + _gamma(per_key + 2.0, sums) * high
-    off_value = np.where(per_key > 0, off_value + (per_key + 2) * least, 0.0)
-    return Head(
-        query=query,
-        key=key,
-        value=np.abs(p.T @ grad_out),
-        scores=np.abs(grad_s),
-        off_query=off_query,
-        off_key=off_key,
-        off_value=off_value,
-        off_scores=off_s,
+    def by_key_head(x: Bounded) -> Bounded:
+        def one(y: Tensor) -> Tensor:
+            return y.reshape(batch, kv_heads, group, *y.shape[2:]).sum(2)
+
+        return Bounded(one(x.exact), one(x.error), one(x.size))
+
+    sinks = None
+    if row.sink is not None:
+        # A key of value 0: its dP is 0.
+        inner, size, weight = d_l - delta, mean + d_l.abs(), row.sink
+        error = (weight * row.sink_error + tiny) * (inner.abs() + of_delta)
+        error = error + weight * (of_delta + 3 * u * size)
+        sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
+    return Bounds(
+        product(grad_x, of_x, sizes, k, kv_len, scored.scale),
+        by_key_head(product(grad_x.mT, of_x.mT, sizes.mT, q, members, scored.scale)),
+        by_key_head(product(p.mT, of_v.mT, p.mT, d_o, members, 1.0)),
+        scores,
+        sinks,
     )
-
-
-def _stored(size: Array, kept: Format | None, profile: Profile) -> Array:
-    """Error of storing numbers of at most this size in a format; 0 for None."""
-    if kept is None:
-        return np.zeros_like(size)
-    least = kept.underflow(profile.flush_to_zero)
-    return np.asarray(np.minimum(size, np.maximum(kept.unit * size, least)))
-
-
-def _of_operands(profile: Profile) -> tuple[float, float]:
-    """The relative error of scale·K or scale·Q as a factor of a product, and an absolute one of an
-    operand below the normal numbers."""
-    relative = _SCALE_ROUNDINGS * profile.accumulator.unit + 2 * FLOAT64.unit
-    if profile.operands is None:
-        return relative, 0.0
-    # One more than forwards: the product itself, before the second root of the scale.
-    rounded = (1.0 + profile.operands.unit) ** (profile.operand_roundings + 1)
-    tiny = profile.operands.underflow(profile.flush_to_zero)
-    return (1.0 + relative) * rounded - 1.0, tiny
-
-
-def _through_softcap(
-    q: Array,
-    k: Array,
-    v: Array,
-    grad_s: Array,
-    off_s: Array,
-    scale: float,
-    excess: Array,
-    weights: Array,
-    profile: Profile,
-    changes: ScoreChanges,
-) -> tuple[Array, Array]:
-    """dX = dS·(1 − tanh²(x / cap)), and its error; dS itself without a softcap."""
-    if changes.softcap is None:
-        return grad_s, off_s
-    unit = profile.accumulator.unit
-    tanh = np.tanh(scale * (q @ k.T) / changes.softcap)
-    slope = 1.0 - tanh**2
-    # What the weight's logarithm is off by is at least what the capped score is off by.
-    keys = v.shape[0]
-    off_score = np.log1p(excess[:, :keys] / np.where(weights > 0, weights, 1.0))
-    off_tanh = off_score / changes.softcap + _SOFTCAP_ROUNDINGS * unit
-    off_slope = 2 * np.abs(tanh) * off_tanh + off_tanh**2 + 3 * unit
-    off = off_s * (slope + off_slope) + np.abs(grad_s) * off_slope
-    return grad_s * slope, off + unit * (np.abs(grad_s) + off_s)
-
-
-def rounded(
-    parts: Sequence[tuple[Array, Array]], exact: Array, profile: Profile, *, shared: bool
-) -> Array:
-    """How far the sum of some parts may be off in the output's format. parts: magnitude and error
-    of each; exact: the sum. shared: the parts are those of several heads, which a function may
-    round one by one before it adds them. 0 where no part may be off at all."""
-    unit, tiny = profile.output.unit, profile.output.underflow(profile.flush_to_zero)
-    error = sum((off for _, off in parts), np.zeros_like(exact))
-    touched = error > 0
-    if shared:
-        size = sum((np.abs(x) + off for x, off in parts), np.zeros_like(exact))
-        added = _gamma(np.array(float(len(parts))), profile.accumulation_unit) * size
-        error = error + unit * size + len(parts) * tiny + added
-    error = error + unit * (np.abs(exact) + error) + tiny
-    # The exact number is itself rounded to float64, after a product.
-    error = error + 2 * FLOAT64.unit * np.abs(exact)
-    return np.asarray(np.where(touched, error * _EVALUATION, 0.0))

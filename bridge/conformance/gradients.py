@@ -1,4 +1,5 @@
-"""The gradients of a vector: what is expected, what a kernel may be off by, and the judgement."""
+"""Judging the gradients of a vector: what is expected, and how far from it a gradient may be
+(`gradient_allowance`)."""
 
 from __future__ import annotations
 
@@ -7,14 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from bridge.conformance.gradient_allowance import of_head, rounded
+from bridge.conformance.gradient_allowance import Scored, gradient_bounds
 from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Matrix
 
 Floats = npt.NDArray[np.float64]
 NAMES = ("q", "k", "v", "bias")
+_PLAIN = {p.accumulator.unit: p for p in (Profile.float32(), Profile.float64())}
 
 
 def floats(matrices: Sequence[Matrix]) -> Floats:
@@ -34,49 +37,38 @@ def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
     return np.array([[vector.mask.visible(i, j) for j in columns] for i in range(vector.q_len)])
 
 
-def allowances(vector: GradientVector, profile: Profile) -> dict[str, Floats]:
-    """By name of the input, how far each element may be off for a function of this profile; shapes
-    as of `expected`."""
-    group = vector.num_heads // vector.num_kv_heads
-    q, k, v, grad_out = (floats(m) for m in (vector.q, vector.k, vector.v, vector.grad_output))
-    (grad_lse,) = floats([vector.grad_log_sum_exp])
-    seen = visible(vector)
-    heads = [
-        of_head(
-            q[h],
-            k[h // group],
-            v[h // group],
-            grad_out[h],
-            grad_lse[h],
-            scale=float(vector.scale) * math.log(2.0),
-            mask=seen,
-            profile=profile,
-        )
-        for h in range(vector.num_heads)
-    ]
-    exact = expected(vector)
-    sharing = [heads[start : start + group] for start in range(0, len(heads), group)]
+def allowances(vector: GradientVector, unit: float) -> dict[str, Floats]:
+    """By name of the input, how far each element may be off for a function that does everything in
+    one format, given by its unit roundoff; shapes as of `expected`."""
+    profile = _PLAIN[unit]
 
-    def of_each(name: str, parts: Sequence[Sequence[tuple[Floats, Floats]]]) -> Floats:
-        shared = group > 1 and name in "kv"
-        both = zip(parts, exact[name], strict=True)
-        return np.stack([rounded(part, x, profile, shared=shared) for part, x in both])
+    def tensor(matrices: Sequence[Matrix]) -> torch.Tensor:
+        return torch.from_numpy(floats(matrices))[None]
 
+    hidden = np.where(visible(vector), 0.0, -np.inf)
+    bounds = gradient_bounds(
+        tensor(vector.q),
+        tensor(vector.k),
+        tensor(vector.v),
+        tensor(vector.grad_output),
+        tensor([vector.grad_log_sum_exp])[0],
+        Scored(float(vector.scale) * math.log(2.0), added=(torch.from_numpy(hidden),)),
+        profile,
+    )
+    by_name = {"q": bounds.query, "k": bounds.key, "v": bounds.value, "bias": bounds.scores}
     return {
-        "q": of_each("q", [[(head.query, head.off_query)] for head in heads]),
-        "k": of_each("k", [[(head.key, head.off_key) for head in each] for each in sharing]),
-        "v": of_each("v", [[(head.value, head.off_value) for head in each] for each in sharing]),
-        "bias": of_each("bias", [[(head.scores, head.off_scores)] for head in heads]),
+        name: np.asarray(x.allowed(profile.output)[0].numpy(), dtype=np.float64)
+        for name, x in by_name.items()
     }
 
 
 def wrong_gradients(
-    vector: GradientVector, computed: Mapping[str, Floats], profile: Profile
+    vector: GradientVector, computed: Mapping[str, Floats], unit: float
 ) -> Iterable[str]:
     """One sentence for each input by which a gradient is further from the exact one than it may be,
     with its worst element. `computed`: by the names q, k, v and bias, of the shapes of `expected`;
     a name may be absent. Raises ValueError for another shape."""
-    right, allowed = expected(vector), allowances(vector, profile)
+    right, allowed = expected(vector), allowances(vector, unit)
     for name, got in computed.items():
         want = right[name]
         if got.shape != want.shape:

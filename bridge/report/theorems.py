@@ -91,6 +91,11 @@ def python_excerpts(
     return found
 
 
+def anchor(heading: str) -> str:
+    """What GitHub calls a heading of one word in a link: letters, digits, - and _ are kept."""
+    return re.sub(r"[^\w-]", "", heading.lower())
+
+
 def render(
     headlines: Sequence[Headline],
     definitions: dict[str, Excerpt],
@@ -121,6 +126,6 @@ def render(
         definitions={name: definitions[name] for name in shown},
         python=python,
         vectors=vectors,
-        anchor=lambda name: re.sub(r"[^a-z0-9-]", "", name.lower()),
+        anchor=anchor,
     )
     return page

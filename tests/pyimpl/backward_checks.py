@@ -10,7 +10,8 @@ import torch
 from attention_checks import NAMES
 from torch import Tensor
 
-from bridge.conformance.profile import FORMATS
+from bridge.conformance.gradient_allowance import Scored, gradient_bounds
+from bridge.conformance.profile import FORMATS, Profile
 from pyimpl import reference
 from pyimpl._backends import Backend
 from pyimpl._scores import ScoreOptions
@@ -52,67 +53,47 @@ def by_autograd(
     }
 
 
-def sizes(
+def allowed(
     query: Tensor,
     key: Tensor,
     value: Tensor,
     options: ScoreOptions,
     grad_out: Tensor,
-    grad_lse: Tensor | None = None,
-) -> tuple[dict[str, Tensor], Tensor]:
-    """(the same with every term of every sum positive: what rounding errors are relative to; the
-    largest size of what is exponentiated, a number)."""
-    group = query.shape[1] // max(key.shape[1], 1)
-    out, lse = reference.attention(query, key, value, options)
-    s = reference.scores(query, key, options)
-    k, v = (x.double().abs().repeat_interleave(group, 1) for x in (key, value))
-    p = torch.where(
-        torch.isneginf(s), 0.0, torch.exp(s - torch.nan_to_num(lse, neginf=0.0)[..., None])
-    )
-    d_o = grad_out.double().abs()
-    weighted = p @ v
-    delta = (d_o * weighted).sum(-1) + (d_o * out.abs()).sum(-1)
-    if grad_lse is not None:
-        delta = delta + grad_lse.double().abs()
-    grad_s = p * (d_o @ v.mT + delta[..., None])
-
-    def heads(x: Tensor) -> Tensor:
-        return x.unflatten(1, (key.shape[1], group)).sum(2)
-
-    scale = abs(options.scale)
-    found = {
-        "query": scale * (grad_s @ k),
-        "key": heads(scale * (grad_s.mT @ query.double().abs())),
-        "value": heads(p.mT @ d_o),
-    }
-    if options.bias is not None:
-        found["bias"] = grad_s
+    grad_lse: Tensor | None,
+    profile: Profile,
+) -> dict[str, Tensor]:
+    """By name, how far each gradient may be off: `bridge.conformance.gradient_allowance`, of the
+    sums over what bias and slopes are broadcast over too."""
+    (_, _, q_len, _), kv_len = query.shape, key.shape[2]
+    hidden = torch.where(reference.window(options, q_len, kv_len, query.device), 0.0, -torch.inf)
+    added = [hidden]
+    distance = (torch.arange(q_len)[:, None] + options.shift - torch.arange(kv_len)).abs().double()
     if options.alibi_slopes is not None:
-        place = torch.arange(s.shape[2])[:, None] + options.shift
-        distance = (place - torch.arange(s.shape[3])).abs()
-        found["alibi_slopes"] = (distance * grad_s).sum((-2, -1))
-    if options.sinks is not None:
-        weight = torch.exp(
-            options.sinks.double()[None, :, None] - torch.nan_to_num(lse, neginf=0.0)
-        )
-        found["sinks"] = (weight * delta).sum((0, 2))
-    for name in ("bias", "alibi_slopes"):
-        if name in found:
-            found[name] = _summed(found[name], getattr(options, name))
-    products = scale * (query.double().abs() @ k.mT)
-    spread = [torch.nan_to_num(x, neginf=0.0).abs().max() for x in (products, lse) if x.numel()]
-    added = [x for x in (options.bias, options.sinks) if x is not None and x.numel()]
-    spread += [torch.nan_to_num(x.double(), neginf=0.0).abs().max() for x in added]
-    if options.alibi_slopes is not None and s.numel():
-        spread.append(options.alibi_slopes.double().abs().max() * distance.max())
-    return found, sum(spread, torch.zeros((), dtype=torch.float64))
-
-
-def _summed(gradient: Tensor, like: Tensor) -> Tensor:
-    """Summed over the dimensions that `like` was broadcast over."""
-    leaf = torch.zeros(like.shape, dtype=torch.float64, requires_grad=True)
-    (found,) = torch.autograd.grad(leaf.expand_as(gradient), leaf, gradient)
-    return found
+        added.append(-options.alibi_slopes.double()[..., None, None] * distance)
+    if options.bias is not None:
+        added.append(options.bias)
+    if options.mask is not None:
+        added.append(torch.where(options.mask, 0.0, -torch.inf))
+    scored = Scored(options.scale, options.softcap, added, options.sinks)
+    bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, profile)
+    found = {"query": bounds.query, "key": bounds.key, "value": bounds.value}
+    whole = bounds.scores.exact.shape
+    if options.bias is not None:
+        sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
+        over = [i for i in range(4) if sizes[i] != whole[i]]
+        found["bias"] = bounds.scores.summed(torch.ones(()), over, profile)
+    if options.alibi_slopes is not None:
+        each = options.alibi_slopes.shape[0] == whole[0]
+        over = [2, 3] if each else [0, 2, 3]
+        found["alibi_slopes"] = bounds.scores.summed(-distance, over, profile)
+    if bounds.sinks is not None:
+        found["sinks"] = bounds.sinks.summed(torch.ones(()), [0, 2], profile)
+    given = {"query": query, "key": key, "value": value}
+    given |= {n: getattr(options, n) for n in TENSORS if getattr(options, n) is not None}
+    return {
+        name: bound.allowed(FORMATS[NAMES[given[name].dtype]]).reshape(given[name].shape)
+        for name, bound in found.items()
+    }
 
 
 def judge_gradients(
@@ -127,30 +108,26 @@ def judge_gradients(
     computed: torch.dtype,
     weights: torch.dtype | None = None,
 ) -> None:
-    """Fail unless every gradient has the dtype and shape of its tensor and is within a small
-    multiple of what rounding may do.
+    """Fail unless every gradient has the dtype and shape of its tensor and is within what rounding
+    may do (`allowed`).
 
     computed: what sums are in; weights: what P and dS are rounded to before they are multiplied.
-    The output, which D is computed from, is rounded to the dtype of query. Errors of first order:
-    (length of the sums + size of the exponents) units of `computed`, a few units of the others.
     """
     given = (query, key, value, options, grad_out, grad_lse)
     expected = by_autograd(*given)
-    size, spread = sizes(*given)
-    unit = FORMATS[NAMES[computed]].unit
-    length = sum(query.shape[-2:]) + sum(value.shape[-2:]) + query.shape[0] * query.shape[1]
-    allowed = (4 * length + 8 * spread + 32) * unit
-    allowed = allowed + 4 * FORMATS[NAMES[query.dtype]].unit
+    dtype = NAMES[query.dtype]
+    profile = Profile.widened(dtype, accumulator=NAMES[computed])
     if weights is not None:
-        allowed = allowed + 4 * FORMATS[NAMES[weights]].unit
+        profile = Profile.flash(NAMES[weights])
+    bounds = allowed(*given, profile)
     tensors: dict[str, Any] = {"query": query, "key": key, "value": value}
     tensors |= {f.name: getattr(options, f.name) for f in fields(options) if f.name in TENSORS}
     for name, gradient in found.items():
         like = tensors[name]
         assert gradient.dtype == like.dtype, name
         assert gradient.shape == like.shape, name
-        stored = FORMATS[NAMES[gradient.dtype]]
-        bound = allowed * size[name] + 2 * stored.unit * expected[name].abs() + 1e-7
+        # What is expected has errors of float64 of its own.
+        bound = bounds[name] + (bounds[name] if computed == torch.float64 else 0.0)
         error = (gradient.double() - expected[name]).abs()
         assert bool((error <= bound).all()), (
             f"{name}: {float((error / bound).max()):.3g} times what is allowed"

@@ -55,6 +55,16 @@ def test_the_page_puts_lean_and_python_side_by_side() -> None:
     assert "Vectors: no family is made for it" in page
 
 
+def test_links_find_names_with_underscores() -> None:
+    name = "Attention.Spec.maxExponent_of'"
+    theorem = Excerpt("t", "Attention/Proof/A.lean", 5, 5, "theorem t : x = x")
+    definition = Excerpt(name, "Attention/Spec/A.lean", 1, 2, "def x := 1")
+    page = render([Headline("t", "T.", theorem, (name,))], {name: definition}, {}, [])
+    # As GitHub makes it of the heading.
+    assert f"[`{name}`](#attentionspecmaxexponent_of)" in page
+    assert f"## {name}\n" in page
+
+
 def test_a_statement_without_an_end_is_refused() -> None:
     with pytest.raises(SourceError, match=r"A\.lean:1: the statement of a has no end"):
         statement_only(Excerpt("a", "A.lean", 1, 1, "theorem a (x : N"))

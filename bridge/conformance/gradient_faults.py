@@ -9,31 +9,28 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import math
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import torch
 
 import pyimpl
 from bridge.conformance import gradients
 from bridge.conformance.adapters import interpret_without_gpu
+from bridge.conformance.gradient_inputs import ORDER, array, inputs_of
 from bridge.conformance.gradients import Floats
 from bridge.conformance.planting import Fault, FaultError
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import Matrix
 from pyimpl import reference
 from pyimpl._gradients import Gradients, Wanted
-from pyimpl._scores import ScoreOptions
 
 _numbers = itertools.count(1)
 # What a backward pass of `pyimpl` is: `pyimpl.reference_backward.attention_backward` is one.
@@ -151,41 +148,29 @@ def planted(fault: Fault | None, entry: str) -> Iterator[Backward]:
 
 def computed(function: Backward, vector: GradientVector, dtype: torch.dtype) -> dict[str, Floats]:
     """The gradients of a vector by a backward pass, from what the reference gives forwards."""
-
-    def given(matrices: Sequence[Matrix]) -> torch.Tensor:
-        return torch.from_numpy(gradients.floats(matrices)).to(dtype)[None]
-
-    q, k, v = map(given, (vector.q, vector.k, vector.v))
-    options = ScoreOptions(
-        scale=float(vector.scale) * math.log(2.0),
-        bias=torch.zeros(1, vector.num_heads, vector.q_len, vector.kv_len, dtype=dtype),
-        mask=torch.from_numpy(gradients.visible(vector))[None, None],
-    )
-    out, lse = reference.attention(q, k, v, options)
+    given = inputs_of(vector, dtype)
+    options = given.options
+    out, lse = reference.attention(given.query, given.key, given.value, options)
     wide = torch.float64 if dtype == torch.float64 else torch.float32
+    wanted = Wanted(
+        slopes=options.alibi_slopes is not None, bias=True, sinks=options.sinks is not None
+    )
     found: Any = function(
-        q,
-        k,
-        v,
+        given.query,
+        given.key,
+        given.value,
         out.to(dtype),
         lse.to(wide),
-        given(vector.grad_output),
-        given([vector.grad_log_sum_exp])[0].to(wide),
+        given.grad_out,
+        given.grad_lse.to(wide),
         options,
-        Wanted(bias=True),
+        wanted,
     )
-    return {
-        "q": _array(found.query),
-        "k": _array(found.key),
-        "v": _array(found.value),
-        "bias": _array(found.bias),
-    }
-
-
-def _array(gradient: torch.Tensor | None) -> Floats:
-    if gradient is None:
-        raise FaultError("the backward pass gave no gradient of the bias")
-    return np.asarray(gradient[0].double().numpy())
+    by_name = dict(zip(ORDER, found, strict=True))
+    for name in gradients.expected(vector):
+        if by_name[name] is None:
+            raise FaultError(f"the backward pass gave no gradient of {name}")
+    return {name: array(vector, name, x) for name, x in by_name.items() if x is not None}
 
 
 def caught_by(fault: Fault, vectors: Iterable[GradientVector]) -> str | None:

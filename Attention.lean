@@ -37,6 +37,7 @@ public import Attention.Proof.Combine
 public import Attention.Proof.CuSeqlens
 public import Attention.Proof.Derivative
 public import Attention.Proof.Enclosure
+public import Attention.Proof.EnclosureBackward
 public import Attention.Proof.EnclosureCombine
 public import Attention.Proof.EnclosureLogSumExp
 public import Attention.Proof.EnclosureMods
@@ -80,6 +81,7 @@ public import Attention.Spec.Attention
 public import Attention.Spec.Backward
 public import Attention.Spec.BackwardHeads
 public import Attention.Spec.BackwardOneLoop
+public import Attention.Spec.BackwardOptions
 public import Attention.Spec.BackwardTiles
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
@@ -146,6 +148,8 @@ public import Attention.Vectors.Main
 public import Attention.Vectors.MaskKind
 public import Attention.Vectors.Natural
 public import Attention.Vectors.NaturalFamilies
+public import Attention.Vectors.NaturalGradient
+public import Attention.Vectors.NaturalGradientFamilies
 public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson

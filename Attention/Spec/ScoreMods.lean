@@ -21,13 +21,16 @@ variable {S : Type u} {q_len kv_len : Nat}
     ScoreMod S q_len kv_len :=
   fun i j s => B[i][j].map (s + ·)
 
+/-- How far query `i` is from key `j`, on either side. -/
+@[expose] def distance (alignment : Alignment) (i : Fin q_len) (j : Fin kv_len) : Nat :=
+  (i.val + alignment.shift q_len kv_len - (j.val : Int)).natAbs
+
 /-- Attention with linear biases: the distance of query and key, times −slope, is added.
 Source: Press et al. 2022, "Train Short, Test Long", section 3; without a causal mask and for
 unequal lengths as in flash-attention's `alibi_slopes`. -/
 @[expose] def ScoreMod.alibi [Add S] [Mul S] [IntCast S] (alignment : Alignment) (slope : S) :
     ScoreMod S q_len kv_len := fun i j s =>
-  let distance := (i.val + alignment.shift q_len kv_len - (j.val : Int)).natAbs
-  some (s + slope * ((-(distance : Int) : Int) : S))
+  some (s + slope * ((-(distance alignment i j : Int) : Int) : S))
 
 section
 variable [Add S] [Sub S] [Mul S] [Div S] [OfNat S 1] [Exp S S]

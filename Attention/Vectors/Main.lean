@@ -4,6 +4,7 @@ public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.GradientFamilies
 public import Attention.Vectors.LargeFamilies
 public import Attention.Vectors.NaturalFamilies
+public import Attention.Vectors.NaturalGradientFamilies
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.StateFamilies
@@ -100,6 +101,8 @@ def writeAll (folder : Folder) : IO Unit := do
       [tileBounds]
     write folder "gradient" "exact" (fun id th c => return Json.gradient id th c (← c.run)) 10000
       [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop]
+    write folder "gradient" "natural"
+      (fun id th c => return Json.naturalGradient id th c (← c.run)) 11000 naturalGradientFamilies
 
 /-- Entry point: one existing folder, or two, the second for the claims. -/
 def main : List String → IO Unit

@@ -73,20 +73,30 @@ def enclosedRow {d : Nat} (scores : List (Option (Interval working)))
   let lse ← (Interval.logSumExp scores).mapM toBounds
   return { logSumExp := lse, output := ← output.toList.mapM toBounds }
 
+/-- A scale; none: 1 / √head_dim. -/
+def scaleOf (scale : Option Rat) (head_dim : Nat) : Interval working :=
+  scale.elim (Interval.invSqrt head_dim) ofRat
+
+/-- What becomes of a score: softcap, ALiBi, bias, mask, in this order. -/
+def modified {q_len kv_len : Nat} (softcap : Option Rat) (alibi : Option (Alignment × Rat))
+    (bias : Option (List (List (Option Rat)))) (mask : MaskKind) :
+    ScoreMod (Interval working) q_len kv_len :=
+  let same : ScoreMod (Interval working) q_len kv_len := fun _ _ s => some s
+  let softcap := softcap.elim same fun cap => ScoreMod.softcap (ofRat cap)
+  let alibi := alibi.elim same fun (alignment, slope) => ScoreMod.alibi alignment (ofRat slope)
+  let bias := bias.elim same fun rows =>
+    ScoreMod.bias (Vec.ofFn fun i => Vec.ofFn fun j => ((rows[i.val]!)[j.val]!).map ofRat)
+  softcap.andThen (alibi.andThen (bias.andThen mask.toMask.toScoreMod))
+
 namespace NaturalCase
 
 /-- The name of the definition that is run. -/
 def leanName (c : NaturalCase) : String :=
   if c.sink.isSome then "Attention.Spec.attentionSink" else "Attention.Spec.attention"
 
-/-- What becomes of a score: softcap, ALiBi, bias, mask, in this order. -/
+/-- What becomes of a score. -/
 def modify (c : NaturalCase) (q_len kv_len : Nat) : ScoreMod (Interval working) q_len kv_len :=
-  let same : ScoreMod (Interval working) q_len kv_len := fun _ _ s => some s
-  let softcap := c.softcap.elim same fun cap => ScoreMod.softcap (ofRat cap)
-  let alibi := c.alibi.elim same fun (alignment, slope) => ScoreMod.alibi alignment (ofRat slope)
-  let bias := c.bias.elim same fun rows =>
-    ScoreMod.bias (Vec.ofFn fun i => Vec.ofFn fun j => ((rows[i.val]!)[j.val]!).map ofRat)
-  softcap.andThen (alibi.andThen (bias.andThen c.mask.toMask.toScoreMod))
+  modified c.softcap c.alibi c.bias c.mask
 
 /-- Every number that is given. -/
 def numbers (c : NaturalCase) : List Rat :=
@@ -99,9 +109,7 @@ def run (c : NaturalCase) : Except String (List EnclosedRow) := do
   let Q ← toMatrix c.q.length c.head_dim (c.q.map (·.map ofRat))
   let K ← toMatrix c.k.length c.head_dim (c.k.map (·.map ofRat))
   let V ← toMatrix c.k.length c.value_dim (c.v.map (·.map ofRat))
-  let scale : Interval working := match c.scale with
-    | none => Interval.invSqrt c.head_dim
-    | some s => ofRat s
+  let scale := scaleOf c.scale c.head_dim
   let modify := c.modify c.q.length c.k.length
   let rows := (List.finRange c.q.length).map fun i =>
     scored (R := Interval working) scale modify Q K V i (List.finRange c.k.length)

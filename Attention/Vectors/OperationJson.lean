@@ -5,6 +5,7 @@ public import Attention.Vectors.Combine
 public import Attention.Vectors.Gradient
 public import Attention.Vectors.Heads
 public import Attention.Vectors.Json
+public import Attention.Vectors.NaturalGradient
 public import Attention.Vectors.Paged
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds
@@ -45,6 +46,39 @@ def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) : S
     ("grad_output", matrices c.dO), ("grad_log_sum_exp", matrix c.dLse),
     ("expected_q", matrices g.dQ), ("expected_k", matrices g.dK), ("expected_v", matrices g.dV),
     ("expected_bias", matrices g.dBias)]
+
+/-- Bounds of matrices, as integers over one power of two. -/
+def enclosedMatrices (blocks : List (List (List (Int × Int)))) : String :=
+  let side (f : Int × Int → Int) : String :=
+    lines 6 (blocks.map fun rows => array (rows.map fun row => array (row.map (rat <| f ·))))
+  object [("lower", side (·.1)), ("upper", side (·.2))]
+
+/-- A case of the backward pass with the natural exponential. -/
+def naturalGradient (id theoremId : String) (c : NaturalGradientCase) (g : EnclosedGradients) :
+    String :=
+  let given := [
+    ("softcap", c.softcap.map rat),
+    ("alibi", c.alibi.map fun (alignment, slopes) => object
+      [("alignment", str (alignmentName alignment)), ("slopes", array (slopes.map rat))]),
+    ("bias", c.bias.map fun heads => lines 5
+      (heads.map fun rows => array (rows.map fun row => array (row.map optional)))),
+    ("sinks", c.sinks.map fun sinks => array (sinks.map rat))]
+  let found := [
+    ("expected_slopes", c.alibi.map fun _ => object (bounds g.slopes)),
+    ("expected_sinks", c.sinks.map fun _ => object (bounds g.sinks))]
+  let present := fun (fields : List (String × Option String)) =>
+    fields.filterMap fun (name, value) => value.map (name, ·)
+  vector id c.leanName theoremId c.reason <| [
+    ("num_heads", toString (c.num_kv_heads * c.group)), ("num_kv_heads", toString c.num_kv_heads),
+    ("q_len", toString c.q_len), ("kv_len", toString c.kv_len), ("head_dim", toString c.head_dim),
+    ("value_dim", toString c.value_dim),
+    ("scale", match c.scale with | none => str "default" | some s => rat s),
+    ("q", matrices c.q), ("k", matrices c.k), ("v", matrices c.v), ("mask", mask c.mask)]
+    ++ present given ++ [
+    ("grad_output", matrices c.dO), ("grad_log_sum_exp", matrix c.dLse),
+    ("expected_q", enclosedMatrices g.dQ), ("expected_k", enclosedMatrices g.dK),
+    ("expected_v", enclosedMatrices g.dV), ("expected_bias", enclosedMatrices g.dBias)]
+    ++ present found
 
 /-- A case of packed sequences. -/
 def varlen (id theoremId : String) (c : VarlenCase) (rows : List RowResult) : String :=

@@ -146,7 +146,8 @@ def _score_options(batch: Batch) -> ScoreOptions:
 class _Differentiable(OwnBackward):
     """An implementation of `pyimpl` that has a backward pass."""
 
-    score_options = staticmethod(_score_options)
+    def run(self, batch: Batch) -> Outputs:
+        return self.forward(batch.query, batch.key, batch.value, _score_options(batch))
 
 
 class PyimplReference(_Differentiable, _Builtin):
@@ -165,9 +166,9 @@ class PyimplReference(_Differentiable, _Builtin):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.widened(dtype, accumulator="float64")
 
-    def run(self, batch: Batch) -> Outputs:
-        out, lse = self.module.attention(batch.query, batch.key, batch.value, _score_options(batch))
-        return Outputs(out.to(batch.query.dtype), lse)
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
+        out, lse = self.module.attention(query, key, value, options)
+        return Outputs(out.to(query.dtype), lse)
 
 
 class PyimplState(_Builtin):
@@ -264,16 +265,9 @@ class PyimplTiled(_Public, _Differentiable, _Builtin):
         wide = "float64" if dtype == "float64" else "float32"
         return Profile.widened(dtype, accumulator=wide, block_n=self.block_n)
 
-    def run(self, batch: Batch) -> Outputs:
-        out, lse = self.module.flash(
-            batch.query,
-            batch.key,
-            batch.value,
-            _score_options(batch),
-            block_m=self.block_m,
-            block_n=self.block_n,
-        )
-        return Outputs(out, lse)
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
+        sizes = {"block_m": self.block_m, "block_n": self.block_n}
+        return Outputs(*self.module.flash(query, key, value, options, **sizes))
 
 
 def interpret_without_gpu() -> None:
@@ -339,18 +333,11 @@ class PyimplTriton(_Public, _Differentiable, _Builtin):
             truncating=not device.startswith("cpu"),
         )
 
-    def run(self, batch: Batch) -> Outputs:
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
         # Long rows have tiles enough if those are larger; the interpreter is slow by the tile.
-        long = batch.key.shape[-2] > 8 * self.block_n
-        out, lse = self.module.forward(
-            batch.query,
-            batch.key,
-            batch.value,
-            _score_options(batch),
-            block_m=self.block_m,
-            block_n=4 * self.block_n if long else self.block_n,
-        )
-        return Outputs(out, lse)
+        long = key.shape[-2] > 8 * self.block_n
+        sizes = {"block_m": self.block_m, "block_n": (4 if long else 1) * self.block_n}
+        return Outputs(*self.module.forward(query, key, value, options, **sizes))
 
 
 def _sdpa(batch: Batch, backend: SDPBackend) -> Tensor:

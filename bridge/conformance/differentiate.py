@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, stack
-from bridge.conformance.gradients import floats
+from bridge.conformance.gradient_inputs import ORDER, Inputs, inputs_of
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import GroupedQueryVector
 from pyimpl._gradients import Gradients, Wanted
 from pyimpl._scores import ScoreOptions
 
-# Named as the inputs of a vector: "q", "k", "v", "bias", each [heads, length, columns].
+# By the names of `gradients.expected`, as `gradient_inputs.array` takes them.
 Found = Mapping[str, Tensor]
 # A backward pass of `pyimpl`: called as `pyimpl.reference_backward.attention_backward` is.
 Backward = Callable[..., Gradients]
@@ -42,15 +42,6 @@ def in_one_call(problems: Sequence[AttentionVector], group: int, dtype: str, dev
     return replace(batch, **given)
 
 
-def cotangents(vector: GradientVector, dtype: str, device: str) -> tuple[Tensor, Tensor]:
-    """The gradients by the output, [1, heads, q_len, value_dim] in the dtype, and by the
-    log-sum-exp, [1, heads, q_len] in float32 (float64 for float64)."""
-    wide = torch.float64 if dtype == "float64" else torch.float32
-    by_out = torch.from_numpy(floats(vector.grad_output)).to(DTYPES[dtype])[None]
-    by_lse = torch.from_numpy(floats([vector.grad_log_sum_exp])).to(wide)
-    return by_out.to(device), by_lse.to(device)
-
-
 def by_autograd(
     vector: GradientVector,
     dtype: str,
@@ -70,12 +61,12 @@ def by_autograd(
     }
     given: dict[str, Any] = dict(leaves)
     found = run(replace(batch, **given))
-    by_out, by_lse = cotangents(vector, dtype, device)
-    outputs, grads = [found.out], [by_out]
+    by = inputs_of(vector, DTYPES[dtype], device=device)
+    outputs, grads = [found.out], [by.grad_out]
     if vector.by_log_sum_exp:
         if found.lse is None:
             raise Misbehaviour("returned no log-sum-exp to differentiate")
-        outputs, grads = [*outputs, found.lse], [*grads, by_lse.to(found.lse.dtype)]
+        outputs, grads = [*outputs, found.lse], [*grads, by.grad_lse.to(found.lse.dtype)]
     gradients = torch.autograd.grad(outputs, list(leaves.values()), grads, allow_unused=True)
     named = dict(zip(leaves, gradients, strict=True))
     for name, gradient in named.items():
@@ -83,19 +74,29 @@ def by_autograd(
             raise Misbehaviour(f"has no gradient by {name}")
         if not torch.equal(leaves[name], getattr(batch, name)):
             raise Misbehaviour(f"changed its inputs: {name}")
-    return {short: named[name][0] for short, name in _INPUTS.items() if name in named}
+    if vector.bias is not None and vector.place_in_bias(1, 1) != (1, 1):
+        # It was given to every head and query; the sum over them is not the function's.
+        del named["bias"]
+    return {short: named[name] for short, name in _INPUTS.items() if name in named}
 
 
 class ByAutograd:
     """What an adapter has whose function autograd can differentiate, by its output alone unless
     `by_lse`."""
 
+    takes: frozenset[str]
     by_lse = False
 
     def no_gradients(self: Any, vector: GradientVector) -> str | None:
         heads = GroupedQueryVector.operation
         if vector.num_heads != vector.num_kv_heads and heads not in getattr(self, "operations", ()):
             return f"takes no vectors of {heads}"
+        takes = {option.replace("sink", "sinks") for option in self.takes}
+        missing = sorted(vector.options - takes)
+        if missing:
+            return f"takes no {' and no '.join(missing)}"
+        if not _alike(vector):
+            return "its adapter gives every head the same slope and sink"
         if vector.by_log_sum_exp and not self.by_lse:
             return "has no gradient by the log-sum-exp"
         return None
@@ -104,30 +105,37 @@ class ByAutograd:
         return [by_autograd(vector, dtype, device, self.run)]
 
 
+def _alike(vector: GradientVector) -> bool:
+    slopes = () if vector.alibi is None else vector.alibi.slopes
+    return len(set(slopes)) <= 1 and len(set(vector.sinks or ())) <= 1
+
+
 class OwnBackward:
     """What an adapter has whose implementation brings a backward pass: from what it gives forwards,
-    without a bias, and with one of 0."""
+    and where the vector has no bias, without one and with one of 0."""
 
-    score_options: Callable[[Batch], ScoreOptions]
+    forward: Callable[[Tensor, Tensor, Tensor, ScoreOptions], Outputs]
+    backward: Backward
 
     def no_gradients(self, vector: GradientVector) -> str | None:
         return None
 
-    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
-        return [self._gradients(vector, dtype, device, biased) for biased in (False, True)]
+    def gradients(self: Any, vector: GradientVector, dtype: str, device: str) -> list[Found]:
+        ways = (False, True) if vector.bias is None else (False,)
+        return [
+            self._gradients(inputs_of(vector, DTYPES[dtype], device=device, zero_bias=zero_bias))
+            for zero_bias in ways
+        ]
 
-    def _gradients(
-        self: Any, vector: GradientVector, dtype: str, device: str, biased: bool
-    ) -> Found:
-        group = vector.num_heads // vector.num_kv_heads
-        batch = in_one_call(vector.attentions(biased=biased), group, dtype, device)
-        options, inputs = self.score_options(batch), (batch.query, batch.key, batch.value)
-        outputs = self.run(batch)
-        by_outputs = cotangents(vector, dtype, device)
-        gradients = self.backward(
-            *inputs, outputs.out, outputs.lse, *by_outputs, options, Wanted(bias=biased)
-        ).rounded(*inputs, options)
-        named = {"q": gradients.query, "k": gradients.key, "v": gradients.value}
-        if biased:
-            named["bias"] = gradients.bias
-        return {name: tensor[0] for name, tensor in named.items()}
+    def _gradients(self: Any, given: Inputs) -> Found:
+        options, inputs = given.options, given[:3]
+        outputs = self.forward(*inputs, options)
+        wanted = Wanted(
+            slopes=options.alibi_slopes is not None,
+            bias=options.bias is not None,
+            sinks=options.sinks is not None,
+        )
+        by = given.grad_out, given.grad_lse
+        found = self.backward(*inputs, outputs.out, outputs.lse, *by, options, wanted)
+        each = zip(ORDER, found.rounded(*inputs, options), strict=True)
+        return {name: gradient for name, gradient in each if gradient is not None}

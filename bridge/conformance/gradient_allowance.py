@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.profile import FLOAT64, Format, Profile
+from pyimpl import reference
+from pyimpl._scores import ScoreOptions
 
 # Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
 _SECOND_ORDER = 1.02
@@ -64,7 +66,10 @@ class Bounded:
     def allowed(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
         """How far it may be off once it is stored in this format."""
         error = _SECOND_ORDER * self.error
-        return error + stored.unit * (self.exact.abs() + error) + stored.underflow(flush_to_zero)
+        whole = error + stored.unit * (self.exact.abs() + error) + stored.underflow(flush_to_zero)
+        # What it is compared with is rounded to float64 too; a sum of nothing is 0 exactly.
+        whole = whole + 2 * FLOAT64.unit * self.exact.abs()
+        return torch.where(self.size == 0, 0.0, whole)
 
 
 @dataclass(frozen=True)
@@ -243,9 +248,11 @@ def gradient_bounds(
     of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * row.visible
     of_v = of_p + weight_unit * (p + of_p) + weight_tiny * row.visible
 
-    operands = 0.0
+    operands = lost = 0.0
     if profile.operands is not None:
-        operands = profile.operand_roundings * profile.operands.unit
+        # One more than forwards: the product, before it meets the second root of the scale.
+        operands = (profile.operand_roundings + 1) * profile.operands.unit
+        lost = profile.operands.underflow(profile.flush_to_zero)
     sizes = scores.size * row.slope
 
     def product(
@@ -254,13 +261,21 @@ def gradient_bounds(
         all_sizes = abs(factor) * (sizes @ other.abs())
         errors = abs(factor) * (error @ other.abs())
         errors = errors + ((terms + 3) * ua + 3 * u + operands) * all_sizes
+        tiny_ones = max(1.0, math.sqrt(abs(factor))) * lost
+        errors = errors + torch.where(all_sizes == 0, 0.0, tiny_ones * (sizes.sum(-1, True) + 1))
         return Bounded(factor * (exact @ other), errors, all_sizes)
 
     def by_key_head(x: Bounded) -> Bounded:
         def one(y: Tensor) -> Tensor:
             return y.reshape(batch, kv_heads, group, *y.shape[2:]).sum(2)
 
-        return Bounded(one(x.exact), one(x.error), one(x.size))
+        error = x.error
+        if group > 1:
+            # A function may round what each head adds.
+            least = profile.output.underflow(profile.flush_to_zero)
+            each = profile.output.unit * (x.exact.abs() + error) + least
+            error = error + torch.where(x.size == 0, 0.0, each) + group * ua * x.size
+        return Bounded(one(x.exact), one(error), one(x.size))
 
     sinks = None
     if row.sink is not None:
@@ -276,3 +291,42 @@ def gradient_bounds(
         scores,
         sinks,
     )
+
+
+def of_options(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    profile: Profile,
+) -> dict[str, Bounded]:
+    """The gradients by everything that has one, with their bounds: by "q", "k", "v", and by "bias",
+    "slopes" and "sinks" where the options have them, of which the sums are over what each is
+    broadcast over, kept as dimensions of size 1."""
+    (_, _, q_len, _), kv_len = query.shape, key.shape[2]
+    hidden = torch.where(reference.window(options, q_len, kv_len, query.device), 0.0, -torch.inf)
+    added = [hidden]
+    distance = (torch.arange(q_len)[:, None] + options.shift - torch.arange(kv_len)).abs().double()
+    if options.alibi_slopes is not None:
+        added.append(-options.alibi_slopes.double()[..., None, None] * distance)
+    if options.bias is not None:
+        added.append(options.bias)
+    if options.mask is not None:
+        added.append(torch.where(options.mask, 0.0, -torch.inf))
+    scored = Scored(options.scale, options.softcap, added, options.sinks)
+    bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, profile)
+    found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}
+    whole = bounds.scores.exact.shape
+    if options.bias is not None:
+        sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
+        over = [i for i in range(4) if sizes[i] != whole[i]]
+        found["bias"] = bounds.scores.summed(torch.ones(()), over, profile)
+    if options.alibi_slopes is not None:
+        each = options.alibi_slopes.shape[0] == whole[0]
+        over = [2, 3] if each else [0, 2, 3]
+        found["slopes"] = bounds.scores.summed(-distance, over, profile)
+    if bounds.sinks is not None:
+        found["sinks"] = bounds.sinks.summed(torch.ones(()), [0, 2], profile)
+    return found

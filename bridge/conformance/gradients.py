@@ -1,74 +1,59 @@
-"""Judging the gradients of a vector: what is expected, and how far from it a gradient may be
-(`gradient_allowance`)."""
+"""The gradients of a vector: what is expected, how far from it a gradient may be, and which is
+further."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from bridge.conformance.gradient_allowance import Scored, gradient_bounds
-from bridge.conformance.profile import Profile
+from bridge.conformance.gradient_allowance import of_options
+from bridge.conformance.gradient_inputs import Floats, array, inputs_of
+from bridge.conformance.profile import FLOAT32, FLOAT64, Profile
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import Matrix
 
-Floats = npt.NDArray[np.float64]
+# What every vector has a gradient by; those with options have more (`expected`).
 NAMES = ("q", "k", "v", "bias")
-_PLAIN = {p.accumulator.unit: p for p in (Profile.float32(), Profile.float64())}
-
-
-def floats(matrices: Sequence[Matrix]) -> Floats:
-    """Exact numbers, rounded to float64."""
-    return np.array([[[float(x) for x in row] for row in m] for m in matrices])
 
 
 def expected(vector: GradientVector) -> dict[str, Floats]:
-    """The gradients for a kernel with weights e^score: by queries and keys times ln 2."""
-    factors = {"q": math.log(2.0), "k": math.log(2.0), "v": 1.0, "bias": 1.0}
-    return {name: floats(getattr(vector.expected, name)) * factors[name] for name in NAMES}
-
-
-def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
-    """What the mask allows: [q_len, kv_len]."""
-    columns = range(vector.kv_len)
-    return np.array([[vector.mask.visible(i, j) for j in columns] for i in range(vector.q_len)])
-
-
-def allowances(vector: GradientVector, unit: float) -> dict[str, Floats]:
-    """By name of the input, how far each element may be off for a function that does everything in
-    one format, given by its unit roundoff; shapes as of `expected`."""
-    profile = _PLAIN[unit]
-
-    def tensor(matrices: Sequence[Matrix]) -> torch.Tensor:
-        return torch.from_numpy(floats(matrices))[None]
-
-    hidden = np.where(visible(vector), 0.0, -np.inf)
-    bounds = gradient_bounds(
-        tensor(vector.q),
-        tensor(vector.k),
-        tensor(vector.v),
-        tensor(vector.grad_output),
-        tensor([vector.grad_log_sum_exp])[0],
-        Scored(float(vector.scale) * math.log(2.0), added=(torch.from_numpy(hidden),)),
-        profile,
-    )
-    by_name = {"q": bounds.query, "k": bounds.key, "v": bounds.value, "bias": bounds.scores}
+    """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
+    queries and keys times ln 2. Beside `NAMES`, `slopes` and `sinks` of a vector that has some:
+    [num_heads]."""
+    by_score = math.log(2.0) if vector.model == "exact" else 1.0
     return {
-        name: np.asarray(x.allowed(profile.output)[0].numpy(), dtype=np.float64)
-        for name, x in by_name.items()
+        name: np.vectorize(float, otypes=[np.float64])(np.array(part, dtype=object))
+        * (by_score if name in ("q", "k") else 1.0)
+        for name, part in vector.expected.named().items()
     }
 
 
+def allowances(vector: GradientVector, profile: Profile) -> dict[str, Floats]:
+    """By name of the input, how far each element may be off for a function of this profile; shapes
+    as of `expected`."""
+    given = inputs_of(vector, torch.float64)
+    bounds = of_options(
+        given.query, given.key, given.value, given.grad_out, given.grad_lse, given.options, profile
+    )
+    wide = FLOAT64 if profile.output == FLOAT64 else FLOAT32
+    unknown = float(vector.uncertainty)
+    found = {}
+    for name, like in given.by().items():
+        stored = wide if name in ("slopes", "sinks") else profile.output
+        allowed = bounds[name].allowed(stored, profile.flush_to_zero)
+        found[name] = unknown + array(name, allowed.reshape(like.shape))
+    return found
+
+
 def wrong_gradients(
-    vector: GradientVector, computed: Mapping[str, Floats], unit: float
+    vector: GradientVector, computed: Mapping[str, Floats], profile: Profile
 ) -> Iterable[str]:
     """One sentence for each input by which a gradient is further from the exact one than it may be,
-    with its worst element. `computed`: by the names q, k, v and bias, of the shapes of `expected`;
-    a name may be absent. Raises ValueError for another shape."""
-    right, allowed = expected(vector), allowances(vector, unit)
+    with its worst element. `computed`: by the names of `expected`, of its shapes; a name may be
+    absent. Raises ValueError for another shape."""
+    right, allowed = expected(vector), allowances(vector, profile)
     for name, got in computed.items():
         want = right[name]
         if got.shape != want.shape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from bridge.conformance.adapters import Adapter
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.conformance.batch import Batch, Outputs, added, exactly, visible
 from bridge.conformance.differentiate import Found
+from bridge.conformance.gradient_inputs import array
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Vector
 
@@ -26,7 +27,7 @@ Status = Literal["passed", "failed", "not covered"]
 @dataclass(frozen=True)
 class Element:
     """The element with the largest error/allowance. part: "output", "lse", or a gradient and its
-    head, as "dk[1]"; column: None for a log-sum-exp."""
+    head, as "dk[1]" or "dslopes"; column: None for a log-sum-exp."""
 
     part: str
     row: int
@@ -244,13 +245,15 @@ def judge_gradients(
     each: list[tuple[Element, int, Detail]] = []
     for call in found:
         for name, tensor in call.items():
-            got = _numbers(tensor)
-            with np.errstate(invalid="ignore"):
-                ratios = _ratios(np.abs(got - right[name]), allowed[name])
-            for h, heads in enumerate(zip(ratios, right[name], got, allowed[name], strict=True)):
-                part = f"d{name}[{h}]"
-                detail = Detail(_rows(heads[2]), _rows(heads[3]), parts=(part,) * len(heads[0]))
-                each.append((_worst(part, *heads), int((heads[0] > 1).sum()), detail))
+            for part, *rows in gradient_parts(
+                name, right[name], array(name, tensor), allowed[name]
+            ):
+                expected, got, allowance = rows
+                with np.errstate(invalid="ignore"):
+                    ratios = _ratios(np.abs(got - expected), allowance)
+                detail = Detail(_rows(got), _rows(allowance), parts=(part,) * len(got))
+                worst = _worst(part, ratios, expected, got, allowance)
+                each.append((worst, int((ratios > 1).sum()), detail))
     failing = sum(n for _, n, _ in each)
     worst = max((element for element, _, _ in each), key=lambda element: element.ratio)
     return result_of(
@@ -261,6 +264,15 @@ def judge_gradients(
         failing=failing,
         detail=Detail.joined([detail for _, _, detail in each]) if details and failing else None,
     )
+
+
+def gradient_parts(name: str, *numbers: Array) -> Iterator[tuple[Any, ...]]:
+    """Matrices under the names of their heads; numbers of one for each head as one row."""
+    if numbers[0].ndim == 1:
+        yield f"d{name}", *(x[None] for x in numbers)
+        return
+    for h, heads in enumerate(zip(*numbers, strict=True)):
+        yield f"d{name}[{h}]", *heads
 
 
 def _rows(matrix: Array) -> tuple[tuple[float, ...], ...]:

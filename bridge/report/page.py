@@ -16,7 +16,7 @@ import numpy as np
 from bridge.conformance import gradients
 from bridge.conformance.batch import exactly, visible
 from bridge.conformance.isolated import Outcome
-from bridge.conformance.judge import VectorResult, describe_failure, plain
+from bridge.conformance.judge import VectorResult, describe_failure, gradient_parts, plain
 from bridge.report.tables import alignment_of_is_causal
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Exact, Family, Vector
@@ -222,9 +222,9 @@ def _gradients_given(vector: Vector) -> tuple[tuple[str, str], ...]:
 def _gradient_lines(result: VectorResult, vector: GradientVector) -> list[Line]:
     """The rows of the gradients of each head, in the order in which they were judged."""
     rows = {
-        f"d{name}[{h}]": [tuple(row) for row in head]
-        for name, heads in gradients.expected(vector).items()
-        for h, head in enumerate(heads.tolist())
+        part: [tuple(row) for row in matrix.tolist()]
+        for name, numbers in gradients.expected(vector).items()
+        for part, matrix in gradient_parts(name, numbers)
     }
     detail, nothing = result.detail, (math.nan, math.nan, math.nan)
     if detail is None:

@@ -12,14 +12,14 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 from bridge.vectors.exact_gradients import gradients
-from bridge.vectors.gradients import Gradients, GradientVector
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import (
     BOUNDS_UNIT,
     AttentionVector,
     EnclosedRow,
-    Matrix,
     Row,
     State,
     Vector,
@@ -192,26 +192,33 @@ def disagreements(vector: Vector) -> list[str]:
             states = zip(vector.expected, cache_states(vector), strict=True)
             return _wrong(vector, [(f"expected[{n}]", *pair) for n, pair in enumerate(states)])
         case GradientVector():
-            right_ones = gradients(vector)
-            names = ("q", "k", "v", "bias")
-            return _wrong(
-                vector,
-                (
-                    (f"expected_{name}[{h}][{i}][{c}]", *pair)
-                    for name in names
-                    for h, heads in enumerate(_pairs(vector.expected, right_ones, name))
-                    for i, rows in enumerate(zip(*heads, strict=True))
-                    for c, pair in enumerate(zip(*rows, strict=True))
-                ),
-            )
+            return _wrong_gradients(vector)
         case TileBoundsVector():
             letters = zip(vector.expected, tile_letters(vector), strict=True)
             return _wrong(vector, [(f"expected[{t}]", *pair) for t, pair in enumerate(letters)])
     raise TypeError(f"there is no way to recompute a {type(vector).__name__}")
 
 
-def _pairs(found: Gradients, right: Gradients, name: str) -> Iterable[tuple[Matrix, Matrix]]:
-    return zip(getattr(found, name), getattr(right, name), strict=True)
+def _wrong_gradients(vector: GradientVector) -> list[str]:
+    right = dict(gradients(vector).numbers())
+    if vector.bounds is None:
+        found = vector.expected.numbers()
+        return _wrong(vector, [(f"expected_{place}", got, right[place]) for place, got in found])
+    wrong = []
+    with localcontext(prec=_DIGITS):
+        for (place, lower), (_, upper) in zip(*(x.numbers() for x in vector.bounds), strict=True):
+            if not _between(int(lower), right[place], int(upper)):
+                wrong.append(
+                    f"{vector.id}: expected_{place} is not between its bounds: it is "
+                    f"{right[place]:.30f}."
+                )
+    return wrong
+
+
+def _between(lower: int, x: Any, upper: int) -> bool:
+    """Whether a result that was rounded to 70 digits lies between bounds, integers over 2^128."""
+    slack = BOUNDS_UNIT * _ROUNDED
+    return bool(lower - slack <= x * BOUNDS_UNIT <= upper + slack)
 
 
 def _wrong(vector: Vector, pairs: Iterable[tuple[str, object, object]]) -> list[str]:
@@ -256,6 +263,6 @@ def _outside(vector: AttentionVector, i: int, row: EnclosedRow) -> list[str]:
         found.append(f"log_sum_exp is {row.lse_bounds}, should enclose {log_sum_exp}")
     with localcontext(prec=_DIGITS):
         for name, x, lo, hi in named:
-            if not lo - BOUNDS_UNIT * _ROUNDED <= x * BOUNDS_UNIT <= hi + BOUNDS_UNIT * _ROUNDED:
+            if not _between(lo, x, hi):
                 found.append(f"{name} is not between its bounds: it is {x:.30f}")
     return found

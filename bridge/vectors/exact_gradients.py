@@ -1,74 +1,152 @@
-"""Gradients by the quotient rule: a second derivation, in exact arithmetic where exp k = 2^k.
+"""Gradients by the quotient rule: a second derivation, in exact arithmetic where exp k = 2^k, and
+to 70 digits where it is the natural exponential.
 
-An output is N / Z with N = Σ w·v and Z = Σ w, where w = 2^s = e^(s·ln 2). By a score in base e its
-derivative is w·(v·Z − N) / Z², that of the log-sum-exp w / Z, and by a value w / Z. Nothing here
-knows of P, D or dP, which is what the Lean definitions are about.
+An output is N / Z with N = Σ w·v and Z = Σ w, a sink being a term of Z alone. By a score in base e
+its derivative is w·(v·Z − N) / Z², that of the log-sum-exp w / Z, and by a value w / Z. Nothing
+here knows of P, D or dP, which is what the Lean definitions are about; the derivative of
+cap·tanh(x / cap) is 4·e / (e + 1)² with e = exp(2x / cap).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 from bridge.vectors.gradients import Gradients, GradientVector
-from bridge.vectors.model import Exact, Matrix
+from bridge.vectors.model import Exact
 
-Rows = list[list[Fraction]]
+_DIGITS = 70
+# Fraction in the exact model, Decimal in the natural one.
+Rows = list[list[Any]]
+
+
+class _Score(NamedTuple):
+    """weight: exp of a score; rate: of the score, by scale·⟨q, k⟩."""
+
+    weight: Any
+    rate: Any
+
+
+class _Found(NamedTuple):
+    """What is added to, head by head."""
+
+    q: list[Rows]
+    k: list[Rows]
+    v: list[Rows]
+    bias: list[Rows]
+    slopes: list[Any]
+    sinks: list[Any]
 
 
 def gradients(vector: GradientVector) -> Gradients:
-    """The exact gradients from the inputs alone.
+    """The gradients from the inputs alone: exact ones, or to about 65 digits.
 
-    Raises ValueError where a score is not an integer: 2^s would be irrational.
+    Raises ValueError where a score of the exact model is not an integer: 2^s would be irrational.
     """
-    group = vector.num_heads // vector.num_kv_heads
-    q, bias = [], []
-    k = [_zeros(vector.kv_len, vector.head_dim) for _ in range(vector.num_kv_heads)]
-    v = [_zeros(vector.kv_len, vector.value_dim) for _ in range(vector.num_kv_heads)]
-    for h in range(vector.num_heads):
-        by_query, by_score = _head(vector, h, k[h // group], v[h // group])
-        q.append(by_query)
-        bias.append(by_score)
-    return Gradients(*(tuple(map(_matrix, part)) for part in (q, k, v, bias)))
+    with localcontext(prec=_DIGITS):
+        zero = _number(vector, 0)
+
+        def zeros(heads: int, rows: int, columns: int) -> list[Rows]:
+            return [[[zero] * columns for _ in range(rows)] for _ in range(heads)]
+
+        bias_heads, bias_rows = vector.num_heads, vector.q_len
+        if vector.bias is not None:
+            bias_heads, bias_rows = len(vector.bias), len(vector.bias[0])
+        found = _Found(
+            zeros(vector.num_heads, vector.q_len, vector.head_dim),
+            zeros(vector.num_kv_heads, vector.kv_len, vector.head_dim),
+            zeros(vector.num_kv_heads, vector.kv_len, vector.value_dim),
+            zeros(bias_heads, bias_rows, vector.kv_len),
+            [zero] * vector.num_heads,
+            [zero] * vector.num_heads,
+        )
+        for h in range(vector.num_heads):
+            for i in range(vector.q_len):
+                _add_row(vector, h, i, found)
+    return Gradients(
+        _tuples(found.q),
+        _tuples(found.k),
+        _tuples(found.v),
+        _tuples(found.bias),
+        tuple(found.slopes) if vector.alibi is not None else None,
+        tuple(found.sinks) if vector.sinks is not None else None,
+    )
 
 
-def _head(vector: GradientVector, h: int, by_key: Rows, by_value: Rows) -> tuple[Rows, Rows]:
-    """The gradients by the queries and scores of one head; those by its keys and values added."""
+def _add_row(vector: GradientVector, h: int, i: int, found: _Found) -> None:
+    """Add what query i of head h gives."""
     of = h // (vector.num_heads // vector.num_kv_heads)
-    queries, keys, values = vector.q[h], vector.k[of], vector.v[of]
-    by_query = _zeros(vector.q_len, vector.head_dim)
-    by_score = _zeros(vector.q_len, vector.kv_len)
-    for i, query in enumerate(queries):
-        visible = [j for j in range(vector.kv_len) if vector.mask.visible(i, j)]
-        weights = {j: _weight(vector, query, keys[j]) for j in visible}
-        total = sum(weights.values(), Fraction(0))
-        wanted = vector.grad_output[h][i]
-        sums = [sum(weights[j] * values[j][c] for j in visible) for c in range(vector.value_dim)]
-        for j in visible:
-            quotient = sum(
-                (g * (v * total - n) for g, v, n in zip(wanted, values[j], sums, strict=True)),
-                Fraction(0),
+    query = [_number(vector, x) for x in vector.q[h][i]]
+    keys, values = vector.k[of], vector.v[of]
+    wanted = [_number(vector, g) for g in vector.grad_output[h][i]]
+    by_lse = _number(vector, vector.grad_log_sum_exp[h][i])
+    seen = [j for j in range(vector.kv_len) if vector.visible(h, i, j)]
+    scores = {j: _score(vector, h, i, j) for j in seen}
+    total = sum((score.weight for score in scores.values()), _number(vector, 0))
+    sink = None
+    if vector.sinks is not None:
+        sink = _number(vector, vector.sinks[h]).exp()
+        total += sink
+    sums = [
+        sum(scores[j].weight * _number(vector, values[j][c]) for j in seen)
+        for c in range(vector.value_dim)
+    ]
+    scale = _scale(vector)
+    head, row = vector.place_in_bias(h, i)
+    for j in seen:
+        weight, slope = scores[j]
+        quotient = sum(
+            g * (_number(vector, v) * total - n)
+            for g, v, n in zip(wanted, values[j], sums, strict=True)
+        )
+        rate = weight * (quotient / total**2 + by_lse / total)
+        found.bias[head][row][j] += rate
+        if vector.alibi is not None:
+            found.slopes[h] -= rate * abs(i + vector.alibi.shift - j)
+        for c, g in enumerate(wanted):
+            found.v[of][j][c] += g * weight / total
+        for c in range(vector.head_dim):
+            found.q[h][i][c] += rate * slope * scale * _number(vector, keys[j][c])
+            found.k[of][j][c] += rate * slope * scale * query[c]
+    if sink is not None:
+        quotient = -sum(g * n for g, n in zip(wanted, sums, strict=True))
+        found.sinks[h] += sink * (quotient / total**2 + by_lse / total)
+
+
+def _number(vector: GradientVector, x: Exact) -> Any:
+    if vector.model == "exact":
+        return Fraction(x)
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def _scale(vector: GradientVector) -> Any:
+    if vector.scale is None:
+        return 1 / Decimal(vector.head_dim).sqrt()
+    return _number(vector, vector.scale)
+
+
+def _score(vector: GradientVector, h: int, i: int, j: int) -> _Score:
+    key = vector.k[h // (vector.num_heads // vector.num_kv_heads)][j]
+    product = sum((a * b for a, b in zip(vector.q[h][i], key, strict=True)), Fraction(0))
+    score = _scale(vector) * _number(vector, product)
+    if vector.model == "exact":
+        if score.denominator != 1 or abs(score) > 1 << 20:
+            raise ValueError(
+                f"{vector.id}: the score {score} is not an integer, or beyond any use."
             )
-            rate = weights[j] * (quotient / total**2 + vector.grad_log_sum_exp[h][i] / total)
-            by_score[i][j] = rate
-            for c, g in enumerate(wanted):
-                by_value[j][c] += g * weights[j] / total
-            for c in range(vector.head_dim):
-                by_query[i][c] += rate * vector.scale * keys[j][c]
-                by_key[j][c] += rate * vector.scale * query[c]
-    return by_query, by_score
+        return _Score(Fraction(2) ** score.numerator, Fraction(1))
+    rate = Decimal(1)
+    if vector.softcap is not None:
+        cap = _number(vector, vector.softcap)
+        e = (2 * score / cap).exp()
+        score, rate = cap * (e - 1) / (e + 1), 4 * e / (e + 1) ** 2
+    if vector.alibi is not None:
+        distance = abs(i + vector.alibi.shift - j)
+        score -= _number(vector, vector.alibi.slopes[h]) * distance
+    score += _number(vector, vector.bias_at(h, i, j) or 0)
+    return _Score(score.exp(), rate)
 
 
-def _weight(vector: GradientVector, query: Sequence[Exact], key: Sequence[Exact]) -> Fraction:
-    score = Fraction(vector.scale * sum(a * b for a, b in zip(query, key, strict=True)))
-    if score.denominator != 1 or abs(score) > 1 << 20:
-        raise ValueError(f"{vector.id}: the score {score} is not an integer, or beyond any use.")
-    return Fraction(2) ** score.numerator
-
-
-def _zeros(rows: int, columns: int) -> Rows:
-    return [[Fraction(0)] * columns for _ in range(rows)]
-
-
-def _matrix(rows: Rows) -> Matrix:
-    return tuple(map(tuple, rows))
+def _tuples(part: list[Rows]) -> tuple[tuple[tuple[Any, ...], ...], ...]:
+    return tuple(tuple(map(tuple, rows)) for rows in part)

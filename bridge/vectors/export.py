@@ -36,7 +36,8 @@ HEX_FORMAT = "attention-vectors-hex-1"
 # The fields of an entry that hold numbers, at any depth; null in them is −∞.
 _NUMBERS = {
     "q", "k", "v", "prefix_k", "prefix_v", "suffix_k", "suffix_v", "bias", "softcap", "sink",
-    "slope", "score", "value", "log_sum_exp", "output", "grad_output", "grad_log_sum_exp",
+    "slope", "slopes", "sinks", "score", "value", "log_sum_exp", "output", "grad_output",
+    "grad_log_sum_exp",
 }  # fmt: skip
 _DIGITS = 60
 
@@ -156,21 +157,32 @@ def _states(states: Sequence[State], value_dim: int) -> Array:
 
 
 def _gradients(vector: GradientVector) -> dict[str, Any]:
-    """By queries and keys for a kernel with weights e^score: times ln 2."""
-    shapes = {
-        "q": [vector.num_heads, vector.q_len, vector.head_dim],
-        "k": [vector.num_kv_heads, vector.kv_len, vector.head_dim],
-        "v": [vector.num_kv_heads, vector.kv_len, vector.value_dim],
-        "bias": [vector.num_heads, vector.q_len, vector.kv_len],
-    }
+    """By queries and keys for a kernel with weights e^score: times ln 2 in the exact model."""
     found = {}
     with localcontext(prec=_DIGITS):
-        for name, shape in shapes.items():
-            exact = [Fraction(x) for m in getattr(vector.expected, name) for row in m for x in row]
-            factor = Decimal(2).ln() if name in "qk" else Decimal(1)
+        for name, part in vector.expected.named().items():
+            shape, inner = [], part
+            while isinstance(inner, tuple):
+                shape.append(len(inner))
+                inner = inner[0]
+            exact = [Fraction(x) for x in _flat(part)]
+            by_score = vector.model == "exact" and name in ("q", "k")
+            factor = Decimal(2).ln() if by_score else Decimal(1)
             numbers = [factor * x.numerator / Decimal(x.denominator) for x in exact]
             found[name] = results(shape, numbers)
+    if vector.bounds is not None:
+        # Rounded up, as that of rows; one number for all gradients.
+        largest = _float64(float(vector.uncertainty) * (1 + 2**-52))
+        found["uncertainty"] = {"shape": [], "float64": [largest]}
     return found
+
+
+def _flat(part: Any) -> Iterator[Exact]:
+    if isinstance(part, tuple):
+        for some in part:
+            yield from _flat(some)
+    else:
+        yield part
 
 
 def _expected(vector: Vector) -> Any:
@@ -199,7 +211,7 @@ def _score_factor(vector: Vector) -> Decimal:
     """What a kernel with weights e^score multiplies its products, or the given scores, with."""
     with localcontext(prec=_DIGITS):
         factor = Decimal(2).ln() if vector.model == "exact" else Decimal(1)
-        if isinstance(vector, AttentionVector) and vector.scale is None:
+        if isinstance(vector, (AttentionVector, GradientVector)) and vector.scale is None:
             return factor / Decimal(vector.head_dim).sqrt()
         if isinstance(vector, (AttentionVector, LaidOutVector, GradientVector)):
             scale = Fraction(vector.scale or 0)

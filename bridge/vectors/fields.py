@@ -33,7 +33,7 @@ _LARGEST_SCORE = 1 << 16
 # may be listed many times. The largest of this project has 75,040.
 _LARGEST_WORK = 1 << 22
 # Half the largest distance between bounds: nothing beside the rounding of any kernel.
-_LARGEST_UNCERTAINTY = Fraction(1, 1 << 61)
+LARGEST_UNCERTAINTY = Fraction(1, 1 << 61)
 
 
 class VectorError(ValueError):
@@ -168,24 +168,6 @@ class Fields:
             out.append(self.rows_of(matrix, place, self.entry[columns], columns))
         return tuple(out)
 
-    def results(self, field: str, count: str, rows: str, columns: str) -> tuple[Matrix, ...]:
-        """Matrices of exact results, whose number and sizes are the fields of these names."""
-        entry = self.entry
-        out = []
-        data = self.counted(entry[field], field, entry[count], count, "matrices")
-        for n, matrix in enumerate(data):
-            place = f"{field}[{n}]"
-            self.counted(matrix, place, entry[rows], rows, "rows")
-            for i, row in enumerate(matrix):
-                self.counted(row, f"{place}[{i}]", entry[columns], columns, "numbers")
-            out.append(
-                tuple(
-                    tuple(self.number(x, f"{place}[{i}]") for x in row)
-                    for i, row in enumerate(matrix)
-                )
-            )
-        return tuple(out)
-
     def mask(self, q_len: int, kv_len: int) -> Mask:
         """The mask over so many queries and keys."""
         data = self.entry["mask"]
@@ -255,7 +237,7 @@ class Fields:
             raise self.fail(f"{field}.output", "is not 0, but log_sum_exp is null (no key)")
         if any(lo > hi for lo, hi in [*pairs, row.lse_bounds or (0, 0)]):
             raise self.fail(field, "has a lower bound above the upper one")
-        if row.uncertainty > _LARGEST_UNCERTAINTY:
+        if row.uncertainty > LARGEST_UNCERTAINTY:
             raise self.fail(field, "has bounds that are further apart than 2^-60")
         return row
 

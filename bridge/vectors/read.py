@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from bridge.vectors.fields import Fields
-from bridge.vectors.gradients import Gradients, GradientVector
-from bridge.vectors.model import Alibi, AttentionVector, EnclosedRow, Exact, Row, Vector
+from bridge.vectors.gradients import GradientVector
+from bridge.vectors.model import AttentionVector, EnclosedRow, Exact, Row, Vector
 from bridge.vectors.operations import (
     CacheVector,
     CascadeVector,
@@ -22,25 +22,15 @@ from bridge.vectors.operations import (
     Tree,
     VarlenVector,
 )
-
-
-def _header(fields: Fields) -> dict[str, Any]:
-    entry = fields.entry
-    return {
-        "id": entry["id"],
-        "family": fields.family,
-        "lean": entry["lean"],
-        "theorem": entry["theorem"],
-        "reason": entry["reason"],
-        "model": fields.model,
-    }
+from bridge.vectors.read_gradients import gradient
+from bridge.vectors.read_options import alibi, bias, header, sink, softcap
 
 
 def _laid_out(fields: Fields) -> dict[str, Any]:
     fields.of_model("exact")
     entry = fields.entry
     return {
-        **_header(fields),
+        **header(fields),
         "head_dim": entry["head_dim"],
         "value_dim": entry["value_dim"],
         "scale": fields.given_scale(),
@@ -58,7 +48,7 @@ def attention(fields: Fields) -> AttentionVector:
     else:
         expected = tuple(fields.enclosed_row(row, f"expected[{i}]") for i, row in enumerate(data))
     vector = AttentionVector(
-        **_header(fields),
+        **header(fields),
         q_len=q_len,
         kv_len=kv_len,
         head_dim=entry["head_dim"],
@@ -69,69 +59,13 @@ def attention(fields: Fields) -> AttentionVector:
         v=fields.matrix("v", "kv_len", "value_dim"),
         mask=fields.mask(q_len, kv_len),
         expected=expected,
-        softcap=_softcap(fields),
-        alibi=_alibi(fields, q_len, kv_len),
-        bias=_bias(fields, q_len, kv_len),
-        sink=_sink(fields),
+        softcap=softcap(fields),
+        alibi=alibi(fields, q_len, kv_len),
+        bias=bias(fields, q_len, kv_len),
+        sink=sink(fields),
     )
     fields.plausible(vector, [f"expected[{i}]" for i in range(q_len)])
     return vector
-
-
-def _natural_number(fields: Fields, field: str) -> Exact | None:
-    """A number that a kernel is given beside the scores; the exact model has no place for it."""
-    if field not in fields.entry:
-        return None
-    if fields.model == "exact":
-        raise fields.fail(field, "is given, which the exact model cannot hold")
-    data = fields.entry[field]
-    return (
-        fields.bf16(data["slope"], f"{field}.slope")
-        if field == "alibi"
-        else fields.bf16(data, field)
-    )
-
-
-def _sink(fields: Fields) -> Exact | None:
-    """The sink; in the exact model 0 alone, which stays 0 whatever the base of the exponential."""
-    if fields.model == "exact" and "sink" in fields.entry:
-        sink = fields.bf16(fields.entry["sink"], "sink")
-        if sink != 0:
-            raise fields.fail("sink", f"is {sink}, but the exact model can hold no sink but 0")
-        return sink
-    return _natural_number(fields, "sink")
-
-
-def _softcap(fields: Fields) -> Exact | None:
-    cap = _natural_number(fields, "softcap")
-    if cap is not None and cap <= 0:
-        raise fields.fail("softcap", "is not positive")
-    return cap
-
-
-def _alibi(fields: Fields, q_len: int, kv_len: int) -> Alibi | None:
-    slope = _natural_number(fields, "alibi")
-    if slope is None:
-        return None
-    return Alibi(slope, fields.shift(fields.entry["alibi"]["alignment"], q_len, kv_len))
-
-
-def _bias(fields: Fields, q_len: int, kv_len: int) -> tuple[tuple[Exact | None, ...], ...] | None:
-    data = fields.entry.get("bias")
-    if data is None:
-        return None
-    if fields.model == "exact":
-        raise fields.fail("bias", "is given, which the exact model cannot hold")
-    fields.counted(data, "bias", q_len, "q_len", "rows")
-    out = []
-    for i, row in enumerate(data):
-        fields.counted(row, f"bias[{i}]", kv_len, "kv_len", "numbers")
-        out.append(
-            tuple(
-                None if x is None else fields.bf16(x, f"bias[{i}][{j}]") for j, x in enumerate(row)
-            )
-        )
-    return tuple(out)
 
 
 def grouped_query(fields: Fields) -> GroupedQueryVector:
@@ -160,40 +94,6 @@ def grouped_query(fields: Fields) -> GroupedQueryVector:
     for h, problem in enumerate(vector.attentions()):
         fields.plausible(problem, [f"expected[{h}][{i}]" for i in range(problem.q_len)])
     return vector
-
-
-def gradient(fields: Fields) -> GradientVector:
-    entry = fields.entry
-    heads, kv_heads = entry["num_heads"], entry["num_kv_heads"]
-    if heads % kv_heads:
-        raise fields.fail("num_heads", f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
-    columns = entry["head_dim"] + entry["value_dim"]
-    fields.affordable(heads * entry["q_len"] * entry["kv_len"], 2 * columns)
-    log_sum_exps = fields.counted(
-        entry["grad_log_sum_exp"], "grad_log_sum_exp", heads, "num_heads", "rows"
-    )
-    sizes = {
-        "q": ("num_heads", "q_len", "head_dim"),
-        "k": ("num_kv_heads", "kv_len", "head_dim"),
-        "v": ("num_kv_heads", "kv_len", "value_dim"),
-    }
-    expected = {**sizes, "bias": ("num_heads", "q_len", "kv_len")}
-    return GradientVector(
-        **_laid_out(fields),
-        num_heads=heads,
-        num_kv_heads=kv_heads,
-        q_len=entry["q_len"],
-        kv_len=entry["kv_len"],
-        q=fields.matrices("q", *sizes["q"]),
-        k=fields.matrices("k", *sizes["k"]),
-        v=fields.matrices("v", *sizes["v"]),
-        mask=fields.mask(entry["q_len"], entry["kv_len"]),
-        grad_output=fields.matrices("grad_output", "num_heads", "q_len", "value_dim"),
-        grad_log_sum_exp=fields.rows_of(log_sum_exps, "grad_log_sum_exp", entry["q_len"], "q_len"),
-        expected=Gradients(
-            **{name: fields.results(f"expected_{name}", *size) for name, size in expected.items()}
-        ),
-    )
 
 
 def _alignment(mask: dict[str, Any]) -> Literal["top-left", "bottom-right"]:
@@ -329,7 +229,7 @@ def merge(fields: Fields) -> MergeVector:
     whole = tree(entry["tree"], "tree")
     fields.affordable(sum(leaves), entry["value_dim"])
     vector = MergeVector(
-        **_header(fields),
+        **header(fields),
         value_dim=entry["value_dim"],
         blocks=tuple(
             tuple(fields.key(key, f"blocks[{b}][{n}]") for n, key in enumerate(block))
@@ -368,7 +268,7 @@ def cache(fields: Fields) -> CacheVector:
     count = len(edits) + 1
     fields.counted(entry["expected"], "expected", count, "the number of edits and one", "states")
     return CacheVector(
-        **_header(fields),
+        **header(fields),
         value_dim=entry["value_dim"],
         keys=keys,
         edits=tuple(edits),
@@ -391,7 +291,7 @@ def combine(fields: Fields) -> CombineVector:
             )
         )
     vector = CombineVector(
-        **_header(fields),
+        **header(fields),
         value_dim=entry["value_dim"],
         parts=tuple(parts),
         expected=fields.enclosed_row(entry["expected"], "expected"),
@@ -413,7 +313,7 @@ def tile_bounds(fields: Fields) -> TileBoundsVector:
             letters, f"expected[{t}]", kv_tiles, "the number of tiles of keys", "letters"
         )
     return TileBoundsVector(
-        **_header(fields),
+        **header(fields),
         q_len=entry["q_len"],
         kv_len=entry["kv_len"],
         block_m=entry["block_m"],

@@ -10,7 +10,7 @@ import torch
 from attention_checks import NAMES
 from torch import Tensor
 
-from bridge.conformance.gradient_allowance import Scored, gradient_bounds
+from bridge.conformance.gradient_allowance import of_options
 from bridge.conformance.profile import FORMATS, Profile
 from pyimpl import reference
 from pyimpl._backends import Backend
@@ -53,47 +53,8 @@ def by_autograd(
     }
 
 
-def allowed(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    options: ScoreOptions,
-    grad_out: Tensor,
-    grad_lse: Tensor | None,
-    profile: Profile,
-) -> dict[str, Tensor]:
-    """By name, how far each gradient may be off: `bridge.conformance.gradient_allowance`, of the
-    sums over what bias and slopes are broadcast over too."""
-    (_, _, q_len, _), kv_len = query.shape, key.shape[2]
-    hidden = torch.where(reference.window(options, q_len, kv_len, query.device), 0.0, -torch.inf)
-    added = [hidden]
-    distance = (torch.arange(q_len)[:, None] + options.shift - torch.arange(kv_len)).abs().double()
-    if options.alibi_slopes is not None:
-        added.append(-options.alibi_slopes.double()[..., None, None] * distance)
-    if options.bias is not None:
-        added.append(options.bias)
-    if options.mask is not None:
-        added.append(torch.where(options.mask, 0.0, -torch.inf))
-    scored = Scored(options.scale, options.softcap, added, options.sinks)
-    bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, profile)
-    found = {"query": bounds.query, "key": bounds.key, "value": bounds.value}
-    whole = bounds.scores.exact.shape
-    if options.bias is not None:
-        sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
-        over = [i for i in range(4) if sizes[i] != whole[i]]
-        found["bias"] = bounds.scores.summed(torch.ones(()), over, profile)
-    if options.alibi_slopes is not None:
-        each = options.alibi_slopes.shape[0] == whole[0]
-        over = [2, 3] if each else [0, 2, 3]
-        found["alibi_slopes"] = bounds.scores.summed(-distance, over, profile)
-    if bounds.sinks is not None:
-        found["sinks"] = bounds.sinks.summed(torch.ones(()), [0, 2], profile)
-    given = {"query": query, "key": key, "value": value}
-    given |= {n: getattr(options, n) for n in TENSORS if getattr(options, n) is not None}
-    return {
-        name: bound.allowed(FORMATS[NAMES[given[name].dtype]]).reshape(given[name].shape)
-        for name, bound in found.items()
-    }
+# Of the fields of options, by the names of the bounds.
+SHORT = {"query": "q", "key": "k", "value": "v", "alibi_slopes": "slopes"}
 
 
 def judge_gradients(
@@ -109,7 +70,7 @@ def judge_gradients(
     weights: torch.dtype | None = None,
 ) -> None:
     """Fail unless every gradient has the dtype and shape of its tensor and is within what rounding
-    may do (`allowed`).
+    may do (`bridge.conformance.gradient_allowance`).
 
     computed: what sums are in; weights: what P and dS are rounded to before they are multiplied.
     """
@@ -119,7 +80,7 @@ def judge_gradients(
     profile = Profile.widened(dtype, accumulator=NAMES[computed])
     if weights is not None:
         profile = Profile.flash(NAMES[weights])
-    bounds = allowed(*given, profile)
+    bounds = of_options(query, key, value, grad_out, grad_lse, options, profile)
     tensors: dict[str, Any] = {"query": query, "key": key, "value": value}
     tensors |= {f.name: getattr(options, f.name) for f in fields(options) if f.name in TENSORS}
     for name, gradient in found.items():
@@ -127,7 +88,10 @@ def judge_gradients(
         assert gradient.dtype == like.dtype, name
         assert gradient.shape == like.shape, name
         # What is expected has errors of float64 of its own.
-        bound = bounds[name] + (bounds[name] if computed == torch.float64 else 0.0)
+        bound = (
+            bounds[SHORT.get(name, name)].allowed(FORMATS[NAMES[like.dtype]]).reshape(like.shape)
+        )
+        bound = bound * (2 if computed == torch.float64 else 1)
         error = (gradient.double() - expected[name]).abs()
         assert bool((error <= bound).all()), (
             f"{name}: {float((error / bound).max()):.3g} times what is allowed"

@@ -1,0 +1,136 @@
+module
+
+public import Attention.Spec.BackwardOptions
+public import Attention.Vectors.Heads
+public import Attention.Vectors.Natural
+
+public section
+
+/-! # One case of the backward pass with the natural exponential: inputs, and bounds of the gradients
+
+The Spec's backward pass is run over intervals (`Attention.Model.Interval`); the theorems
+`gradient-enclosed` and `gradient-sink-enclosed` say that the result contains the true gradients. -/
+
+namespace Attention.Vectors
+
+open Spec Model
+
+/-- Inputs of the backward pass of attention with several heads, with the reason why they are worth
+testing. -/
+structure NaturalGradientCase where
+  /-- Which fault this case shows. -/
+  reason : String
+  /-- The factor of every score; none: 1 / √head_dim. -/
+  scale : Option Rat := none
+  /-- Number of heads of K and V. -/
+  num_kv_heads : Nat
+  /-- How many query heads share one of them. -/
+  group : Nat
+  /-- Number of queries of each head. -/
+  q_len : Nat
+  /-- Number of keys of each head. -/
+  kv_len : Nat
+  /-- Number of columns of Q and K. -/
+  head_dim : Nat
+  /-- Number of columns of V. -/
+  value_dim : Nat
+  /-- The rows of Q, head by head. -/
+  q : List (List (List Rat))
+  /-- The rows of K, head by head. -/
+  k : List (List (List Rat))
+  /-- The rows of V, head by head. -/
+  v : List (List (List Rat))
+  /-- Which keys each query may attend to, the same in every head. -/
+  mask : MaskKind := .none
+  /-- The bound of the scores; none: unbounded. -/
+  softcap : Option Rat := none
+  /-- Where query 0 stands, and for each head how much a score loses with each step of distance. -/
+  alibi : Option (Alignment × List Rat) := none
+  /-- Numbers to add to the scores, none: masked; one matrix for each head or one for all, a row for
+  each query or one for all. -/
+  bias : Option (List (List (List (Option Rat)))) := none
+  /-- For each head one more score in every softmax, without a value. -/
+  sinks : Option (List Rat) := none
+  /-- The gradients of a loss by the output, head by head. -/
+  dO : List (List (List Rat))
+  /-- By the log-sum-exp, head by head. -/
+  dLse : List (List Rat)
+
+/-- The enclosed gradients, head by head: bounds as integers over 2 ^ `published`. -/
+structure EnclosedGradients where
+  /-- By the queries. -/
+  dQ : List (List (List (Int × Int)))
+  /-- By the keys. -/
+  dK : List (List (List (Int × Int)))
+  /-- By the values. -/
+  dV : List (List (List (Int × Int)))
+  /-- By the bias, of its shape; without one by a bias of 0 of each head. -/
+  dBias : List (List (List (Int × Int)))
+  /-- By the slope of each head; empty without slopes. -/
+  slopes : List (Int × Int)
+  /-- By the sink of each head; empty without sinks. -/
+  sinks : List (Int × Int)
+
+/-- The bounds of a matrix. -/
+def boundsOf {m n : Nat} (A : Matrix (Interval working) m n) :
+    Except String (List (List (Int × Int))) :=
+  A.toList.mapM fun row => row.toList.mapM toBounds
+
+namespace NaturalGradientCase
+
+/-- The name of the definition that is run. -/
+def leanName (c : NaturalGradientCase) : String :=
+  if c.sinks.isSome then "Attention.Spec.sinkVjp" else "Attention.Spec.groupedQueryVjp"
+
+/-- The bias of a head, a row for each query. -/
+def biasOf (c : NaturalGradientCase) (head : Nat) : Option (List (List (Option Rat))) :=
+  c.bias.map fun heads =>
+    let rows := heads[if heads.length = 1 then 0 else head]!
+    if rows.length = 1 then List.replicate c.q_len rows[0]! else rows
+
+/-- The gradient by the bias, of its shape, from that by the bias of each head and query. -/
+def biasGradient {q_len kv_len heads : Nat} (c : NaturalGradientCase)
+    (dS : Vector (Matrix (Interval working) q_len kv_len) heads) :
+    Except String (List (List (List (Int × Int)))) := do
+  let some bias := c.bias | dS.toList.mapM boundsOf
+  let byHead := if bias.length = heads then dS.toList else
+    [sumHeads (fun h : Fin heads => dS[h]) (List.finRange heads)]
+  if bias.all (·.length = q_len) then byHead.mapM boundsOf
+  else byHead.mapM fun dB => boundsOf (sumRows dB)
+
+/-- Every number that is given. -/
+def numbers (c : NaturalGradientCase) : List Rat :=
+  (c.q ++ c.k ++ c.v ++ c.dO).flatten.flatten ++ c.dLse.flatten ++ c.scale.toList
+    ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
+    ++ (c.bias.getD []).flatten.flatten.filterMap id ++ c.sinks.getD []
+
+/-- Runs the Spec over intervals. -/
+def run (c : NaturalGradientCase) : Except String EnclosedGradients := do
+  checkExact c.numbers
+  let heads := c.num_kv_heads * c.group
+  let intervals := fun (x : List (List (List Rat))) => x.map (·.map (·.map ofRat))
+  let Q ← toHeads heads c.q_len c.head_dim (intervals c.q)
+  let K ← toHeads c.num_kv_heads c.kv_len c.head_dim (intervals c.k)
+  let V ← toHeads c.num_kv_heads c.kv_len c.value_dim (intervals c.v)
+  let dO ← toHeads heads c.q_len c.value_dim (intervals c.dO)
+  let dLse ← toMatrix heads c.q_len (c.dLse.map (·.map ofRat))
+  let modify := fun h : Fin heads => modified (q_len := c.q_len) (kv_len := c.kv_len) c.softcap
+    (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h.val]!)) (c.biasOf h) c.mask
+  let slope := fun _ : Fin heads => c.softcap.elim ScoreSlope.one fun cap =>
+    (ScoreSlope.softcap (ofRat cap) : ScoreSlope (Interval working) _ c.q_len c.kv_len)
+  let scale := scaleOf c.scale c.head_dim
+  let (g, dSinks) ← match c.sinks with
+    | none => pure (groupedQueryVjp scale modify slope Q K V (fun x => x) dO dLse, [])
+    | some sinks =>
+      let [sinks] ← (·.toList) <$> toMatrix 1 heads [sinks.map ofRat] | throw "no sinks"
+      let g := sinkVjp scale modify slope sinks Q K V (fun x => x) dO dLse
+      pure (g.inputs, g.dSinks.toList)
+  let dSlopes := c.alibi.elim [] fun (alignment, _) =>
+    g.dBias.toList.map (slopeGradient alignment)
+  return { dQ := ← g.dQ.toList.mapM boundsOf, dK := ← g.dK.toList.mapM boundsOf
+           dV := ← g.dV.toList.mapM boundsOf, dBias := ← c.biasGradient g.dBias
+           slopes := ← dSlopes.mapM toBounds, sinks := ← dSinks.mapM toBounds }
+
+end NaturalGradientCase
+
+end Attention.Vectors

@@ -25,6 +25,11 @@ def each {α β : Type} (xs : List α) (f : α → Gen β) : Gen (List β) :=
   | [] => return []
   | x :: xs => return (← f x) :: (← each xs f)
 
+/-- A case for each entry, from the entry and from whether its loss depends on the log-sum-exp:
+every other one's does. -/
+def everyOther {α β : Type} (entries : List α) (make : α → Bool → Gen β) : Gen (List β) :=
+  each entries.zipIdx fun (entry, n) => make entry (n % 2 == 1)
+
 /-- A size as text. -/
 def sizes (q_len kv_len head_dim : Nat) : String :=
   s!"q_len {q_len}, kv_len {kv_len}, head_dim {head_dim}"

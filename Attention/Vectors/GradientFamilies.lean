@@ -21,13 +21,7 @@ def gradientCase (reason : String) (num_kv_heads group q_len kv_len head_dim val
       q := ← headRows num_heads q_len head_dim, k := ← headRows num_kv_heads kv_len head_dim
       v := ← draws (valueRows kv_len value_dim) num_kv_heads }
   return { forward, dO := ← draws (valueRows q_len value_dim) num_heads
-           dLse := ← if byLse then valueRows num_heads q_len else
-             return List.replicate num_heads (List.replicate q_len 0) }
-
-/-- A case for each entry, from the entry and from whether its loss depends on the log-sum-exp:
-every other one's does. -/
-def everyOther {α β : Type} (entries : List α) (make : α → Bool → Gen β) : Gen (List β) :=
-  each entries.zipIdx fun (entry, n) => make entry (n % 2 == 1)
+           dLse := ← logSumExpGradients byLse num_heads q_len }
 
 /-- The backward pass of one head. -/
 def gradients : Family GradientCase where

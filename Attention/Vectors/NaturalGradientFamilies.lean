@@ -24,9 +24,9 @@ def shapeText : Shape → String
       kv_len {kv_len}"
 
 /-- Random inputs with entries of Q and K that are multiples of 1/16 between −`bound` and `bound`,
-and the default scale unless one is given. -/
-def naturalGradient (reason : String) (shape : Shape) (mask : MaskKind := .none)
-    (scale : Option Rat := none) (head_dim : Nat := 4) (bound : Nat := 2) :
+and the default scale unless one is given. byLse: as in `gradientCase`. -/
+def naturalGradient (reason : String) (shape : Shape) (mask : MaskKind)
+    (byLse : Bool) (scale : Option Rat := none) (head_dim : Nat := 4) (bound : Nat := 2) :
     Gen NaturalGradientCase := do
   let (num_kv_heads, group, q_len, kv_len) := shape
   let num_heads := num_kv_heads * group
@@ -38,7 +38,7 @@ def naturalGradient (reason : String) (shape : Shape) (mask : MaskKind := .none)
            q := ← rows num_heads q_len, k := ← rows num_kv_heads kv_len
            v := ← draws (valueRows kv_len value_dim) num_kv_heads
            dO := ← draws (valueRows q_len value_dim) num_heads
-           dLse := ← valueRows num_heads q_len }
+           dLse := ← logSumExpGradients byLse num_heads q_len }
 
 /-- Every query but one sees some keys. -/
 def oneBlind (q_len kv_len blind : Nat) : MaskKind :=
@@ -53,7 +53,7 @@ def gradientsSoftcap : Family NaturalGradientCase where
   about := "Gradients through softcap: without the factor 1 - tanh^2, with that of another score, \
     or with it in the gradient by the bias, they show."
   theoremId := "gradient-enclosed"
-  cases := each
+  cases := everyOther
     [(50, (1, 1, 2, 5), .none), (2, (1, 1, 3, 4), .none), (1, (1, 2, 2, 3), .none),
      (4, (2, 2, 3, 4), .none), (1 / 2, (1, 1, 4, 4), .causal), (3, (1, 1, 3, 6), .causalBottomRight),
      (2, (1, 1, 17, 3), .none), (2, (1, 1, 2, 18), .none), (5, (1, 3, 2, 4), .causal),
@@ -61,8 +61,8 @@ def gradientsSoftcap : Family NaturalGradientCase where
      (2, (1, 2, 4, 7), .window .bottomRight (some 2) (some 0)),
      (2, (1, 1, 4, 5), oneBlind 4 5 1), (30, (2, 1, 3, 5), oneBlind 3 5 2),
      (2, (1, 1, 5, 3), .causalBottomRight)]
-    fun ((cap : Rat), shape, mask) => do
-      let c ← naturalGradient s!"cap {cap}" shape mask
+    fun ((cap : Rat), shape, mask) byLse => do
+      let c ← naturalGradient s!"cap {cap}" shape mask byLse
       return { c with softcap := some cap }
 
 /-- Gradients by biases of every shape. -/
@@ -71,7 +71,7 @@ def gradientsBias : Family NaturalGradientCase where
   about := "Gradients by a bias: one that heads or queries share gets the sum over them. A sum that \
     is left out, or taken over others, or a number where the bias masks, shows."
   theoremId := "gradient-enclosed"
-  cases := each
+  cases := everyOther
     [((1, 1, 2, 3), 1, 2, 0, .none), ((1, 2, 3, 4), 2, 3, 0, .none), ((1, 2, 3, 4), 1, 3, 0, .none),
      ((2, 2, 2, 5), 1, 2, 0, .none), ((1, 2, 3, 4), 2, 1, 0, .none), ((2, 1, 4, 3), 1, 1, 0, .none),
      ((1, 1, 4, 6), 1, 4, 2, .none), ((1, 3, 3, 5), 1, 3, 2, .none), ((1, 2, 4, 5), 1, 1, 2, .none),
@@ -79,8 +79,8 @@ def gradientsBias : Family NaturalGradientCase where
      ((1, 1, 17, 3), 1, 1, 0, .none), ((1, 1, 2, 18), 1, 2, 1, .none),
      ((1, 2, 3, 5), 1, 3, 0, oneBlind 3 5 1),
      ((1, 2, 6, 6), 1, 6, 0, .window .topLeft (some 2) (some 0))]
-    fun ((shape : Shape), (heads : Nat), (rows : Nat), masked, mask) => do
-      let c ← naturalGradient s!"bias of {heads} heads and {rows} queries" shape mask
+    fun ((shape : Shape), (heads : Nat), (rows : Nat), masked, mask) byLse => do
+      let c ← naturalGradient s!"bias of {heads} heads and {rows} queries" shape mask byLse
       return { c with bias := some (← draws (biasRows rows c.kv_len masked) heads) }
 
 /-- Gradients by slopes. -/
@@ -89,7 +89,7 @@ def gradientsAlibi : Family NaturalGradientCase where
   about := "Gradients by ALiBi's slopes: minus the distance times the gradient by the score, summed \
     in each head. With the other sign, another alignment, or one-sided distances, they show."
   theoremId := "gradient-enclosed"
-  cases := each
+  cases := everyOther
     [((1, 1, 4, 4), .topLeft, .none), ((1, 2, 3, 5), .topLeft, .none),
      ((2, 2, 2, 4), .topLeft, .none), ((1, 1, 5, 5), .topLeft, .causal),
      ((1, 2, 3, 7), .bottomRight, .causalBottomRight), ((1, 1, 2, 18), .bottomRight, .none),
@@ -98,8 +98,8 @@ def gradientsAlibi : Family NaturalGradientCase where
      ((1, 2, 6, 6), .topLeft, .window .topLeft (some 1) (some 1)),
      ((1, 2, 4, 7), .bottomRight, .window .bottomRight (some 2) (some 0)),
      ((1, 2, 4, 5), .topLeft, oneBlind 4 5 2), ((2, 2, 3, 3), .bottomRight, oneBlind 3 3 0)]
-    fun (shape, alignment, mask) => do
-      let c ← naturalGradient s!"slopes, {alignmentName alignment}" shape mask
+    fun (shape, alignment, mask) byLse => do
+      let c ← naturalGradient s!"slopes, {alignmentName alignment}" shape mask byLse
       let slopes ← draws (return mkRat (1 + (← below 8)) 8) (c.num_kv_heads * c.group)
       return { c with alibi := some (alignment, slopes) }
 
@@ -110,15 +110,15 @@ def gradientsSinks : Family NaturalGradientCase where
     of its head. With the other sign, without the gradient of the log-sum-exp, or where a query \
     sees no key but the sink, they show."
   theoremId := "gradient-sink-enclosed"
-  cases := each
+  cases := everyOther
     [((1, 1, 1, 1), .none), ((1, 1, 3, 5), .none), ((1, 2, 3, 4), .none), ((2, 2, 2, 5), .none),
      ((1, 1, 4, 4), .causal), ((1, 3, 3, 3), .causal), ((1, 2, 3, 6), .causalBottomRight),
      ((1, 1, 6, 3), .causalBottomRight), ((1, 1, 17, 3), .none), ((1, 1, 2, 18), .none),
      ((1, 2, 6, 6), .window .topLeft (some 1) (some 1)),
      ((2, 1, 4, 7), .window .bottomRight (some 2) (some 0)), ((1, 2, 4, 5), oneBlind 4 5 1),
      ((2, 2, 3, 4), oneBlind 3 4 0), ((1, 1, 3, 4), .keyLength 0)]
-    fun (shape, mask) => do
-      let c ← naturalGradient "a sink in each head" shape mask
+    fun (shape, mask) byLse => do
+      let c ← naturalGradient "a sink in each head" shape mask byLse
       return { c with sinks := some (← sinkNumbers (c.num_kv_heads * c.group)) }
 
 /-- Gradients with every change of the scores at once. -/
@@ -127,7 +127,7 @@ def gradientsScoreMods : Family NaturalGradientCase where
   about := "Gradients with softcap, ALiBi, bias, mask and sinks together, in this order, with given \
     scales of both signs: what is right alone and wrong together shows."
   theoremId := "gradient-sink-enclosed"
-  cases := each
+  cases := everyOther
     [((1, 1, 3, 4), .none, none), ((1, 2, 3, 5), .none, some 1), ((2, 1, 4, 4), .causal, none),
      ((2, 2, 3, 5), .causalBottomRight, some (1 / 2)), ((1, 1, 2, 18), .none, none),
      ((1, 1, 17, 3), .causalBottomRight, some (-1 / 2)),
@@ -135,8 +135,8 @@ def gradientsScoreMods : Family NaturalGradientCase where
      ((1, 2, 4, 6), .window .bottomRight (some 3) (some 0), none),
      ((1, 2, 4, 5), oneBlind 4 5 1, none), ((2, 2, 3, 4), oneBlind 3 4 2, some (1 / 4)),
      ((1, 2, 3, 6), .keyLength 4, some (-1))]
-    fun (shape, mask, (scale : Option Rat)) => do
-      let c ← naturalGradient "all together" shape mask scale
+    fun (shape, mask, (scale : Option Rat)) byLse => do
+      let c ← naturalGradient "all together" shape mask byLse scale
       let num_heads := c.num_kv_heads * c.group
       let bias ← biasRows c.q_len c.kv_len 1
       let slopes ← draws (return mkRat (1 + (← below 8)) 16) num_heads

@@ -38,4 +38,10 @@ use. -/
 def valueRows (m n : Nat) : Gen (List (List Rat)) :=
   draws (draws (do return mkRat (← between (-64) 64) (2 ^ (← below 4))) n) m
 
+/-- The gradients of a loss by the log-sum-exps, or as many zeros: not every attention function
+returns them. -/
+def logSumExpGradients (byLse : Bool) (num_heads q_len : Nat) : Gen (List (List Rat)) :=
+  if byLse then valueRows num_heads q_len
+  else return List.replicate num_heads (List.replicate q_len 0)
+
 end Attention.Vectors

@@ -71,7 +71,7 @@ class LayoutsAdapter(Adapter, Protocol):
 class GradientsAdapter(Adapter, Protocol):
     """What an adapter adds whose function can be differentiated."""
 
-    def no_gradients(self, vector: GradientVector) -> str | None:
+    def no_gradients(self, vector: GradientVector, device: str) -> str | None:
         """Why the gradients of this vector are not judged; None if they are."""
 
     def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:

@@ -264,13 +264,13 @@ class CallableAdapter(ByAutograd):
             raise Misbehaviour("returned no log-sum-exp beside the output")
         return result[0], result[1]
 
-    def no_gradients(self, vector: GradientVector) -> str | None:
+    def no_gradients(self, vector: GradientVector, device: str) -> str | None:
         lacks = self.abilities.lacks
-        for ability in ("gradients", "lse-gradients"):
-            needed = ability == "gradients" or vector.by_log_sum_exp
-            if needed and ability not in self.abilities.takes:
-                return f"has no {ability.replace('lse', 'log-sum-exp')}: {lacks[ability]}"
-        return super().no_gradients(vector)
+        if "gradients" in lacks:
+            return f"has no gradients: {lacks['gradients']}"
+        if vector.by_log_sum_exp and "lse-gradients" in lacks:
+            return f"has no gradient by the log-sum-exp: {lacks['lse-gradients']}"
+        return super().no_gradients(vector, device)
 
     def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
         """Without a bias and, if the function has gradients by one, with a bias of 0."""

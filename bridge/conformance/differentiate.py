@@ -87,7 +87,7 @@ class ByAutograd:
     takes: frozenset[str]
     by_lse = False
 
-    def no_gradients(self: Any, vector: GradientVector) -> str | None:
+    def no_gradients(self: Any, vector: GradientVector, device: str) -> str | None:
         heads = GroupedQueryVector.operation
         if vector.num_heads != vector.num_kv_heads and heads not in getattr(self, "operations", ()):
             return f"takes no vectors of {heads}"
@@ -117,7 +117,7 @@ class OwnBackward:
     forward: Callable[[Tensor, Tensor, Tensor, ScoreOptions], Outputs]
     backward: Backward
 
-    def no_gradients(self, vector: GradientVector) -> str | None:
+    def no_gradients(self, vector: GradientVector, device: str) -> str | None:
         return None
 
     def gradients(self: Any, vector: GradientVector, dtype: str, device: str) -> list[Found]:

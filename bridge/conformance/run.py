@@ -179,7 +179,7 @@ def _not_covered(adapter: Adapter, vector: Vector, dtype: str, device: str) -> s
             return f"takes no {' and no '.join(missing)}"
         problems: tuple[AttentionVector, ...] = (vector,)
     elif isinstance(vector, GradientVector) and isinstance(adapter, GradientsAdapter):
-        reason = adapter.no_gradients(vector)
+        reason = adapter.no_gradients(vector, device)
         if reason is None and not _exact(vector.grad_output, dtype):
             reason = f"its gradients by the output are not exact in {dtype}"
         if reason is not None:

@@ -15,6 +15,7 @@ from bridge.conformance.adapters import Adapter, Part, _Builtin, _sdpa
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.differentiate import ByAutograd, in_one_call
 from bridge.conformance.profile import FLOAT32, FORMATS, WHOLE_ROW, Profile
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention, GroupedQueryVector
 
@@ -104,6 +105,11 @@ class Flex(GroupedHeads, ByAutograd, _Builtin):
         # The normalised weights are rounded to the format of the inputs.
         rounded = FORMATS[dtype] if base.accumulator == FLOAT32 else None
         return replace(base, name=f"flex-{dtype}", weights=rounded, weights_normalized=True)
+
+    def no_gradients(self, vector: GradientVector, device: str) -> str | None:
+        if device.startswith("cpu"):
+            return "has no backward pass on a CPU"
+        return super().no_gradients(vector, device)
 
     def run(self, batch: Batch) -> Outputs:
         flex: Any = importlib.import_module("torch.nn.attention.flex_attention")

@@ -29,9 +29,9 @@ def reference(
         boolean = attn_mask.dtype == torch.bool
         added = torch.zeros_like(scores).masked_fill(~attn_mask, -torch.inf) if boolean else None
         scores = scores + (attn_mask if added is None else added)
-    weights = scores.softmax(-1)
-    # A row with every key masked is 0 / 0 up to here.
-    return weights.masked_fill(scores.amax(-1, keepdim=True) == -torch.inf, 0.0) @ value
+    # A row with every key masked would be 0 / 0, and its gradients NaN whatever is done later.
+    dead = scores.amax(-1, keepdim=True) == -torch.inf
+    return scores.masked_fill(dead, 0.0).softmax(-1).masked_fill(dead, 0.0) @ value
 
 
 def with_lse(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> tuple[Tensor, ...]:
@@ -44,6 +44,59 @@ def with_log2(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> 
     """Its log-sum-exp is in base 2."""
     scores = (query @ key.mT) * scale
     return scores.softmax(-1) @ value, scores.logsumexp(-1) / torch.log(torch.tensor(2.0))
+
+
+def masked_too_late(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    scale: float = 1.0,
+) -> Tensor:
+    """Right, but for the gradients of a row with every key masked, which are NaN."""
+    scores = (query @ key.mT) * scale
+    if attn_mask is not None:
+        scores = scores + torch.zeros_like(scores).masked_fill(~attn_mask, -torch.inf)
+    return scores.softmax(-1).nan_to_num(0.0) @ value
+
+
+def detached(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    """Right, and autograd knows nothing of it."""
+    return reference(query.detach(), key.detach(), value.detach(), scale=scale)
+
+
+def no_gradient_by_lse(
+    query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0
+) -> tuple[Tensor, ...]:
+    """As `with_lse`, but autograd cannot go through its log-sum-exp."""
+    out, lse = with_lse(query, key, value, scale)
+    return out, lse.detach()
+
+
+class WithoutDelta(torch.autograd.Function):
+    """A backward pass that forgets D, and the gradient of the log-sum-exp."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, scale: float
+    ) -> tuple[Tensor, Tensor]:
+        weights = ((query @ key.mT) * scale).softmax(-1)
+        ctx.save_for_backward(query, key, value, weights)
+        ctx.scale = scale
+        return weights @ value, ((query @ key.mT) * scale).logsumexp(-1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, weights = ctx.saved_tensors
+        grad_s = ctx.scale * weights * (grads[0] @ value.mT)
+        return grad_s @ key, grad_s.mT @ query, weights.mT @ grads[0], None
+
+
+def without_delta(
+    query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0
+) -> tuple[Tensor, ...]:
+    """Right forwards, wrong backwards."""
+    return WithoutDelta.apply(query, key, value, scale)  # type: ignore[no-any-return]
 
 
 def plain(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

@@ -24,8 +24,12 @@ from bridge.conformance.isolated import Subject, adapter_of
 from bridge.conformance.profile import CHOICES, Profile, generous
 from bridge.conformance.run import Result, run
 from bridge.report.tables import alignment_of_is_causal
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family
 
+SDPA_TAKES = {
+    *("scale", "is-causal", "boolean-mask", "floating-mask", "gqa", "gradients", "bias-gradients")
+}
 FILE = Path(functions.__file__)
 
 
@@ -50,7 +54,7 @@ def reasons(result: Result, status: str) -> set[str | None]:
 
 def test_what_is_found_of_sdpa() -> None:
     able = found(torch.nn.functional.scaled_dot_product_attention)
-    assert able.takes == {"scale", "is-causal", "boolean-mask", "floating-mask", "gqa"}
+    assert able.takes == SDPA_TAKES
     assert able.dtypes == ALL_DTYPES
     assert (able.alignment, able.lse_by, able.width, able.equal_dims) == (
         "top-left",
@@ -85,8 +89,18 @@ def test_every_vector_of_attention_goes_to_the_public_function(families: list[Fa
     result = conformed(pyimpl.attention, families)
     taken = {"attention", "grouped-query"}
     wanted = {v.id for f in families if f.operation in taken for v in f.vectors}
-    assert {v.id for v in result.vectors if v.status == "passed"} == wanted
-    assert all(v.lse_ratio is not None for v in result.vectors if v.status == "passed")
+    passed = {v.id for v in result.vectors if v.status == "passed"}
+    assert passed >= wanted
+    assert all(v.lse_ratio is not None for v in result.vectors if v.id in wanted)
+    # Of gradients all but those for which each head would need a slope or a sink of its own.
+    gradients = [v for f in families for v in f.vectors if isinstance(v, GradientVector)]
+    alike = {
+        v.id
+        for v in gradients
+        if len(set(v.sinks or ())) <= 1 and (v.alibi is None or len(set(v.alibi.slopes)) <= 1)
+    }
+    assert len(alike) > 150
+    assert passed - wanted == alike
 
 
 def test_what_a_function_lacks_is_not_covered_with_the_reason(families: list[Family]) -> None:
@@ -177,7 +191,7 @@ def test_dtypes_and_head_sizes_are_found(families: list[Family]) -> None:
 
 def test_names_of_sdpa_are_tried_where_any_are_taken() -> None:
     able = found(functions.any_options)
-    assert able.takes == {"scale", "is-causal", "boolean-mask", "floating-mask", "gqa"}
+    assert able.takes == SDPA_TAKES
     assert "softcap" in able.lacks
 
 
@@ -190,6 +204,39 @@ def test_a_log_sum_exp_that_is_returned_is_judged(families: list[Family]) -> Non
     assert all(v.worst is not None and v.worst.part == "lse" for v in wrong.failures)
     left_out = conformed(functions.with_log2, some(families, "small-random"), "float32", "lse")
     assert not left_out.failures
+
+
+def test_gradients_are_judged_where_autograd_gives_them(families: list[Family]) -> None:
+    chosen = some(families, "gradient", "gradient-grouped")
+    vectors = [v for f in chosen for v in f.vectors if isinstance(v, GradientVector)]
+    by_out = {v.id for v in vectors if not v.by_log_sum_exp}
+    result = conformed(functions.with_lse, chosen)
+    assert not result.failures
+    assert {v.id for v in result.vectors if v.status == "passed"} - by_out
+    result = conformed(functions.no_gradient_by_lse, chosen)
+    assert not result.failures
+    assert {v.id for v in result.vectors if v.status == "passed"} <= by_out
+    assert (
+        "has no gradient by the log-sum-exp: autograd knows of none: requires_grad is False"
+        in reasons(result, "not covered")
+    )
+    result = conformed(functions.detached, chosen)
+    assert reasons(result, "not covered") == {
+        "has no gradients: autograd knows of none: requires_grad is False"
+    }
+    result = conformed(functions.reference, chosen, "float32", "gradients")
+    assert reasons(result, "not covered") == {"has no gradients: declared by --without"}
+
+
+def test_wrong_gradients_fail(families: list[Family]) -> None:
+    chosen = some(families, "gradient")
+    result = conformed(functions.without_delta, chosen)
+    assert result.failures
+    assert all(v.worst is not None and v.worst.part[:2] in ("dq", "dk") for v in result.failures)
+    assert any(v.status == "passed" for v in conformed(functions.reference, chosen).vectors)
+    wrong = conformed(functions.masked_too_late, chosen).failures
+    assert {v.id for v in wrong} == {"gradient-014", "gradient-018"}
+    assert all(v.worst is not None and math.isnan(v.worst.got) for v in wrong)
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,12 @@ class Inputs(NamedTuple):
             "enable_gqa": True,
         }
 
-    def by(self) -> list[Tensor]:
-        """What there is a gradient by, as `ORDER` has it."""
+    def by(self) -> dict[str, Tensor]:
+        """What there is a gradient by, in the order of `ORDER`."""
         options = self.options
         others = (options.alibi_slopes, options.bias, options.sinks)
-        return [self.query, self.key, self.value, *(x for x in others if x is not None)]
+        all_of_them = zip(ORDER, (self.query, self.key, self.value, *others), strict=True)
+        return {name: x for name, x in all_of_them if x is not None}
 
 
 def inputs_of(
@@ -107,7 +108,7 @@ def inputs_of(
     )
 
 
-def array(vector: GradientVector, name: str, gradient: Tensor) -> Floats:
+def array(name: str, gradient: Tensor) -> Floats:
     """A gradient of the input of this name, of the shape of `gradients.expected`."""
     found = gradient.detach().double().cpu().numpy()
     return np.asarray(found if name == "sinks" else found[0])

@@ -6,9 +6,23 @@ from bridge.conformance.planting import Fault
 
 
 def _fault(
-    name: str, description: str, file: str, through: str | None, old: str, new: str
+    name: str,
+    description: str,
+    file: str,
+    through: str | None,
+    old: str,
+    new: str,
+    promising: tuple[str, ...] = (),
 ) -> Fault:
-    return Fault(name=name, description=description, file=file, through=through, old=old, new=new)
+    return Fault(
+        name=name,
+        description=description,
+        file=file,
+        through=through,
+        old=old,
+        new=new,
+        promising=promising,
+    )
 
 
 _TILED, _KERNEL = "tiled_backward.py", "kernels/backward.py"
@@ -74,5 +88,92 @@ GRADIENT_FAULTS = (
         "kernel-dq-not-added", "dQ is that of the last tile of keys",
         "kernels/backward_queries.py", _KERNEL,
         "grad_q += dot(", "grad_q = dot(",
+    ),
+    _fault(
+        "tiled-softcap-derivative-missing", "dQ and dK lack 1 − tanh²", _TILED, None,
+        "            grad_s.mul_(tanh.square_().neg_().add_(1.0))\n", "            pass\n",
+        ("gradient-softcap",),
+    ),
+    _fault(
+        "tiled-softcap-derivative-in-bias", "the gradient by the bias has 1 − tanh² too",
+        _TILED, None,
+        """        self.add_to_options(grad_s.view(by_head), tile)
+        if tanh is not None:
+            grad_s.mul_(tanh.square_().neg_().add_(1.0))
+""", """        if tanh is not None:
+            grad_s.mul_(tanh.square_().neg_().add_(1.0))
+        self.add_to_options(grad_s.view(by_head), tile)
+""",
+        ("gradient-softcap",),
+    ),
+    _fault(
+        "tiled-slopes-sign", "the gradient of the slopes has the other sign", _TILED, None,
+        "self.gradients.slopes.sub_(", "self.gradients.slopes.add_(", ("gradient-alibi",),
+    ),
+    _fault(
+        "tiled-slopes-signed-distance", "the distance in the gradient of the slopes is signed",
+        _TILED, None,
+        "(grad_s * self.distance(tile).abs())", "(grad_s * self.distance(tile))",
+        ("gradient-alibi",),
+    ),
+    _fault(
+        "tiled-bias-not-summed", "of what a bias is shared by the first alone counts",
+        "_gradients.py", _TILED,
+        "gradient = gradient.sum(dim=over, keepdim=True)",
+        "gradient = gradient[tuple(slice(0, 1 if i in over else None) for i in range(4))]",
+        ("gradient-bias",),
+    ),
+    _fault(
+        "tiled-sinks-sign", "the gradient of the sinks has the other sign",
+        "_gradients.py", _TILED,
+        "return -(weights * delta).sum(dim=(0, 2))", "return (weights * delta).sum(dim=(0, 2))",
+        ("gradient-sinks",),
+    ),
+    _fault(
+        "kernel-softcap-derivative-missing", "dQ and dK lack 1 − tanh²", _TILE, _KERNEL,
+        "grad_x = grad_s * (1.0 - x * x)", "grad_x = grad_s", ("gradient-softcap",),
+    ),
+    _fault(
+        "kernel-softcap-derivative-of-the-score", "1 − tanh² is taken of the capped score",
+        _TILE, _KERNEL,
+        "grad_x = grad_s * (1.0 - x * x)", "grad_x = grad_s * (1.0 - s * s)",
+        ("gradient-softcap",),
+    ),
+    _fault(
+        "kernel-slopes-sign", "the gradient of the slopes has the other sign",
+        "kernels/backward_queries.py", _KERNEL,
+        "tl.store(slope_ptrs, -grad_slope, mask=inside)",
+        "tl.store(slope_ptrs, grad_slope, mask=inside)", ("gradient-alibi",),
+    ),
+    _fault(
+        "kernel-slopes-signed-distance", "the distance in the gradient of the slopes is signed",
+        "kernels/backward_queries.py", _KERNEL,
+        "tl.sum(found.grad_s * distances(pairs), 1)",
+        "tl.sum(found.grad_s * (pairs.positions - pairs.keys), 1)", ("gradient-alibi",),
+    ),
+    _fault(
+        "kernel-bias-not-summed", "the heads and tiles that share a bias do not add up",
+        "kernels/backward_bias.py", _KERNEL,
+        "grad += found.grad_s", "grad = found.grad_s", ("gradient-bias",),
+    ),
+    _fault(
+        "kernel-bias-rows-not-summed", "of the queries that share a bias the largest term counts",
+        "kernels/backward_bias.py", _KERNEL,
+        "tl.store(base + keys * stride_cn, tl.sum(grad, 0), mask=keys < kv_len)",
+        "tl.store(base + keys * stride_cn, tl.max(grad, 0), mask=keys < kv_len)",
+        ("gradient-bias",),
+    ),
+    _fault(
+        "kernel-sinks-sign", "the gradient of the sinks has the other sign",
+        "_gradients.py", _KERNEL,
+        "return -(weights * delta).sum(dim=(0, 2))", "return (weights * delta).sum(dim=(0, 2))",
+        ("gradient-sinks",),
+    ),
+    _fault(
+        "kernel-sinks-blind-queries", "a query that sees the sink alone adds nothing to dsink",
+        "_gradients.py", _KERNEL,
+        "return -(weights * delta).sum(dim=(0, 2))",
+        "return -(torch.where(weights < 1, weights, 0.0) * delta).sum(dim=(0, 2))",
+        ("gradient-sinks",),
     ),
 )  # fmt: skip

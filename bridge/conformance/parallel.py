@@ -19,7 +19,8 @@ from bridge.vectors.model import Family
 
 # Each process holds PyTorch and the vectors, about half a GB.
 _MOST_WORKERS = 8
-# The dtype in which each fault goes through every family: all implementations take it.
+# The dtype in which each fault of a forward pass goes through every family: all implementations
+# take it.
 SHARES_IN = "float32"
 
 # Called with a sentence as each job is done, in the order of the jobs.
@@ -93,4 +94,6 @@ def _run(name: str, dtype: str, device: str) -> dict[str, Any]:
 
 def _plant(name: str, device: str) -> dict[str, Any]:
     (fault,) = (fault for fault in faults.FAULTS if fault.name == name)
-    return planting.plant(fault, _families, device=device, every_family_in=SHARES_IN).to_json()
+    # Two calls for each vector of gradients would take long in Triton's interpreter.
+    every = None if fault.backward else SHARES_IN
+    return planting.plant(fault, _families, device=device, every_family_in=every).to_json()

@@ -101,6 +101,7 @@ class FaultResult:
     caught_by: the first vector that failed, None if none did, with its theorem, dtype and worst
     element. families: by dtype and family, whether one of its vectors failed; only families that
     were tried. tried: how many vectors ran; not_covered: why none could, if none could.
+    every_family_in: the dtype in which it went through every family, if there is one.
     """
 
     name: str
@@ -114,6 +115,7 @@ class FaultResult:
     families: dict[str, dict[str, bool]] = field(default_factory=dict)
     tried: int = 0
     not_covered: str | None = None
+    every_family_in: str | None = None
 
     @property
     def caught(self) -> bool:
@@ -287,14 +289,15 @@ def plant(
         seen,
         tried,
         None if tried else reason,
+        every_family_in,
     )
 
 
 def shares(results: Iterable[FaultResult], dtype: str) -> dict[str, tuple[int, int]]:
-    """By family: how many faults one of its vectors caught in this dtype, for which `plant` went
-    through every family, and how many were tried."""
+    """By family: how many faults one of its vectors caught in this dtype, and how many were tried,
+    of those for which `plant` went through every family in it."""
     table: dict[str, tuple[int, int]] = {}
-    for result in results:
+    for result in (r for r in results if r.every_family_in == dtype):
         for family, caught in result.families.get(dtype, {}).items():
             hits, tried = table.get(family, (0, 0))
             table[family] = (hits + caught, tried + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -11,21 +12,27 @@ import torch
 
 import pyimpl
 from bridge.conformance import gradients
-from bridge.conformance.gradients import Floats
+from bridge.conformance.gradient_inputs import Floats, array, floats, inputs_of
+from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, load
 
 VECTORS = [v for f in load(default_directory()) for v in f.vectors if isinstance(v, GradientVector)]
-FLOAT32, FLOAT64 = 2.0**-24, 2.0**-53
+FLOAT32, FLOAT64 = Profile.float32(), Profile.float64()
 
 
 def test_there_are_enough() -> None:
     assert len(VECTORS) >= 150
     assert {v.lean for v in VECTORS} == {
         "Attention.Spec.groupedQueryVjp",
+        "Attention.Spec.sinkVjp",
         "Attention.Spec.flashBackward",
         "Attention.Spec.flashBackwardOneLoop",
     }
+    options = Counter(name for v in VECTORS for name in v.options)
+    assert options.keys() == {"softcap", "alibi", "bias", "sinks"}
+    assert min(options.values()) >= 20
+    assert sum(v.scale is None for v in VECTORS) >= 50
 
 
 def test_the_exact_gradients_pass() -> None:
@@ -38,7 +45,7 @@ def test_the_bound_is_of_the_size_of_some_roundings() -> None:
     for vector in VECTORS:
         for name, bound in gradients.allowances(vector, FLOAT32).items():
             right = gradients.expected(vector)[name]
-            largest = max(np.abs(right).max(), np.abs(gradients.floats(vector.grad_output)).max())
+            largest = max(np.abs(right).max(), np.abs(floats(vector.grad_output)).max())
             assert bound.max() <= 2.0**-8 * 1024 * max(largest, 1.0), (vector.id, name)
 
 
@@ -61,41 +68,48 @@ def test_a_wrong_shape() -> None:
         list(gradients.wrong_gradients(vector, {"q": np.zeros(2)}, FLOAT32))
 
 
-def computed(vector: GradientVector, backend: str, dtype: torch.dtype) -> dict[str, Floats]:
+def computed(
+    vector: GradientVector, backend: str, dtype: torch.dtype, *, zero_bias: bool = True
+) -> dict[str, Floats]:
     """The gradients by autograd through `pyimpl.attention`."""
-
-    def given(matrices: object) -> torch.Tensor:
-        return torch.from_numpy(gradients.floats(matrices)).to(dtype)[None]
-
-    inputs = [given(m).requires_grad_() for m in (vector.q, vector.k, vector.v)]
-    bias = torch.zeros(1, vector.num_heads, vector.q_len, vector.kv_len, dtype=dtype)
-    bias.requires_grad_()
+    given = inputs_of(vector, dtype, zero_bias=zero_bias, requires_grad=True)
     outputs = pyimpl.attention(
-        *inputs,
-        scale=float(vector.scale) * math.log(2.0),
-        attn_mask=torch.from_numpy(gradients.visible(vector)),
-        bias=bias,
-        enable_gqa=True,
+        given.query,
+        given.key,
+        given.value,
+        **given.keywords(),
         return_lse=True,
         backend=backend,
     )
-    by = [given(vector.grad_output), given([vector.grad_log_sum_exp])[0]]
-    found = torch.autograd.grad(outputs, [*inputs, bias], by)
-    return {name: g[0].double().numpy() for name, g in zip(gradients.NAMES, found, strict=True)}
+    by = given.by()
+    found = torch.autograd.grad(outputs, list(by.values()), [given.grad_out, given.grad_lse])
+    return {name: array(name, g) for name, g in zip(by, found, strict=True)}
 
 
+@pytest.mark.parametrize("zero_bias", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("backend", ["reference", "tiled"])
-def test_every_vector(backend: str, dtype: torch.dtype) -> None:
+def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None:
     for vector in VECTORS:
-        unit = torch.finfo(dtype).eps / 2
-        assert list(gradients.wrong_gradients(vector, computed(vector, backend, dtype), unit)) == []
+        profile = FLOAT64 if dtype == torch.float64 else FLOAT32
+        found = computed(vector, backend, dtype, zero_bias=zero_bias)
+        names = set(gradients.expected(vector))
+        assert found.keys() == names - (set() if zero_bias or vector.bias else {"bias"})
+        assert list(gradients.wrong_gradients(vector, found, profile)) == []
 
 
 def test_triton() -> None:
-    """In the interpreter, which is slow: every fourth vector."""
-    for vector in VECTORS[::4]:
+    """In the interpreter, which is slow: every fourth vector of the exact model."""
+    for vector in [v for v in VECTORS if v.model == "exact"][::4]:
         found = computed(vector, "triton", torch.float32)
+        assert list(gradients.wrong_gradients(vector, found, FLOAT32)) == []
+
+
+@pytest.mark.parametrize("family", sorted({v.family for v in VECTORS if v.model == "natural"}))
+def test_triton_with_options(family: str) -> None:
+    """Every second with a bias of 0, the rest without one: there tiles need no check."""
+    for n, vector in enumerate(v for v in VECTORS if v.family == family):
+        found = computed(vector, "triton", torch.float32, zero_bias=n % 2 == 0)
         assert list(gradients.wrong_gradients(vector, found, FLOAT32)) == []
 
 
@@ -112,22 +126,47 @@ def by_formulas(
     masked_kept: bool = False,
     without_lse: bool = False,
     exchanged: bool = False,
+    softcap_slope: bool = True,
+    slope_sign: int = -1,
+    one_sided: bool = False,
+    bias_sum: bool = True,
+    sink_sign: int = -1,
+    sink_in_softmax: bool = True,
+    sink_without_lse: bool = False,
 ) -> dict[str, Floats]:
     """The gradients in float64 as the papers write them, with a fault."""
     group = vector.num_heads // vector.num_kv_heads
-    scale = float(vector.scale) * math.log(2.0)
-    q, k, v, dO = map(gradients.floats, (vector.q, vector.k, vector.v, vector.grad_output))
-    dL = gradients.floats([vector.grad_log_sum_exp])[0]
-    seen = gradients.visible(vector)
+    scale = vector.natural_scale
+    q, k, v, dO = map(floats, (vector.q, vector.k, vector.v, vector.grad_output))
+    dL = floats([vector.grad_log_sum_exp])[0]
+    rows, columns = range(vector.q_len), range(vector.kv_len)
     found = {name: np.zeros_like(x) for name, x in gradients.expected(vector).items()}
     for h in range(vector.num_heads):
         of = h // group
-        scores = np.where(seen, scale * q[h] @ k[of].T, -np.inf)
-        largest = np.max(scores, axis=1, keepdims=True)
+        seen = np.array([[vector.visible(h, i, j) for j in columns] for i in rows])
+        scores = scale * q[h] @ k[of].T
+        slope = np.ones_like(scores)
+        if vector.softcap is not None:
+            cap = float(vector.softcap)
+            tanh = np.tanh(scores / cap)
+            scores, slope = cap * tanh, 1 - tanh**2 if softcap_slope else slope
+        distance = np.zeros_like(scores)
+        if vector.alibi is not None:
+            place = np.array(rows)[:, None] + vector.alibi.shift - np.array(columns)
+            distance = np.maximum(place, 0) if one_sided else np.abs(place)
+            scores = scores - float(vector.alibi.slopes[h]) * np.abs(place)
+        if vector.bias is not None:
+            scores += [[float(vector.bias_at(h, i, j) or 0) for j in columns] for i in rows]
+        scores = np.where(seen, scores, -np.inf)
+        sink = -np.inf
+        if vector.sinks is not None and sink_in_softmax:
+            sink = float(vector.sinks[h])
+        largest = np.max(scores, axis=1, initial=sink, keepdims=True)
         largest = np.where(np.isneginf(largest), 0.0, largest)
         weights = np.exp(scores - largest)
-        total = weights.sum(axis=1, keepdims=True)
-        p = weights / np.where(total == 0, 1.0, total)
+        total = weights.sum(axis=1, keepdims=True) + np.exp(sink - largest)
+        total = np.where(total == 0, 1.0, total)
+        p = weights / total
         out = p @ v[of]
         if stale_maximum:
             # P against the maximum of the first half of the keys.
@@ -139,13 +178,21 @@ def by_formulas(
         extra = 0.0 if without_lse else dL[h][:, None]
         dS = p * (dO[h] @ v[of].T - delta + extra)
         parts = {
-            "q": scale**scale_power * dS @ k[of],
-            "k": scale**scale_power * dS.T @ q[h],
+            "q": scale**scale_power * (dS * slope) @ k[of],
+            "k": scale**scale_power * (dS * slope).T @ q[h],
             "v": p.T @ dO[h],
         }
         if exchanged and parts["k"].shape == parts["v"].shape:
             parts["k"], parts["v"] = parts["v"], parts["k"]
-        found["q"][h], found["bias"][h] = parts["q"], dS
+        found["q"][h] = parts["q"]
+        for i in rows:
+            place_in_bias = vector.place_in_bias(h, i)
+            found["bias"][place_in_bias] = dS[i] + bias_sum * found["bias"][place_in_bias]
+        if "slopes" in found:
+            found["slopes"][h] = slope_sign * (distance * dS).sum()
+        if "sinks" in found:
+            by_row = delta - (0.0 if sink_without_lse else extra)
+            found["sinks"][h] = sink_sign * (np.exp(sink - largest) / total * by_row).sum()
         for name in "kv":
             if group_sum:
                 found[name][of] += parts[name]
@@ -163,6 +210,16 @@ FAULTS: dict[str, dict[str, object]] = {
     "masked P not zero": {"masked_kept": True},
     "gradient of the log-sum-exp ignored": {"without_lse": True},
     "dK and dV exchanged": {"exchanged": True},
+}
+# By what it is, the family that is there for it.
+OPTION_FAULTS: dict[str, tuple[str, dict[str, object]]] = {
+    "derivative of softcap missing": ("gradient-softcap", {"softcap_slope": False}),
+    "slopes with the other sign": ("gradient-alibi", {"slope_sign": 1}),
+    "one-sided distances": ("gradient-alibi", {"one_sided": True}),
+    "bias not summed": ("gradient-bias", {"bias_sum": False}),
+    "sinks with the other sign": ("gradient-sinks", {"sink_sign": 1}),
+    "sink not in the softmax": ("gradient-sinks", {"sink_in_softmax": False}),
+    "sinks without the log-sum-exp": ("gradient-sinks", {"sink_without_lse": True}),
 }
 
 
@@ -188,3 +245,14 @@ def test_the_drawn_vectors_catch_every_fault(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in FAULTS if n != "group sum dropped"])
 def test_the_vectors_of_one_head_catch_every_fault_of_one_head(name: str) -> None:
     assert caught(FAULTS[name], "gradient") >= 1
+
+
+@pytest.mark.parametrize("name", OPTION_FAULTS)
+def test_the_vectors_of_an_option_catch_its_faults(name: str) -> None:
+    family, fault = OPTION_FAULTS[name]
+    assert caught(fault, family) >= 3
+
+
+@pytest.mark.parametrize("name", [n for n in FAULTS if n != "dK and dV exchanged"])
+def test_all_options_together_catch_every_fault(name: str) -> None:
+    assert caught(FAULTS[name], "gradient-score-mods") >= 1

@@ -133,7 +133,7 @@ def vectors() -> None:
 
 @main.command()
 def pages() -> None:
-    """Write what is made from tests/vectors and the sources anew, without Lean."""
+    """Write pages made from vectors and sources anew, without Lean."""
     from bridge.pages import written
     from bridge.report.theorems import SourceError
     from bridge.vectors.fields import VectorError

@@ -1,7 +1,8 @@
 """Time `pyimpl` against its peers, side by side in one process.
 
-    .venv/bin/python -m bench                    # forward and decode; the GPU if there is one
+    .venv/bin/python -m bench                    # everything; on the GPU if there is one
     .venv/bin/python -m bench forward --device cpu --lengths 1024 --json build/bench.json
+    .venv/bin/python -m bench backward           # forward and backward together, and backward alone
 
 docs/performance.md says what is measured and how to read it.
 """
@@ -25,8 +26,16 @@ from bridge.files import why_not_writable, write_whole
 from pyimpl import attention
 from pyimpl._backends import Backend
 
-OPERATIONS = get_args(Operation)
-# Queries of a forward case on a GPU, all sequences together: what fills it at every length.
+# What can be asked for, and which operations that is.
+OPERATIONS: dict[str, tuple[Operation, ...]] = {
+    "forward": ("forward",),
+    "backward": ("forward+backward", "backward"),
+    "decode": ("decode",),
+}
+# For each of these, on a GPU and on a CPU: what fits a command of ten minutes, and of a quarter of
+# an hour.
+MINUTES = {True: 8.5, False: 15.0}
+# Queries of a case on a GPU, all sequences together, but of decode: what fills it at every length.
 GPU_TOKENS = 16384
 
 
@@ -59,7 +68,7 @@ def minutes(text: str) -> float:
 def parser() -> Parser:
     """The command line; defaults that depend on the device are filled in by `completed`."""
     p = Parser(prog="python -m bench", description="Time pyimpl against its peers.")
-    p.add_argument("operation", nargs="?", choices=OPERATIONS, help="one alone; both if not given")
+    p.add_argument("operation", nargs="?", choices=OPERATIONS, help="one alone; all if not given")
     p.add_argument("--device", choices=["cpu", "cuda"], help="cuda if there is one")
     p.add_argument("--backend", choices=get_args(Backend), default="auto", help="of pyimpl")
     p.add_argument("--peers", nargs="+", choices=PEERS, metavar="PEER", help=", ".join(PEERS))
@@ -67,11 +76,11 @@ def parser() -> Parser:
     p.add_argument("--head-dims", nargs="+", type=positive, metavar="N")
     p.add_argument(
         "--lengths", nargs="+", type=positive, metavar="N",
-        help="of queries and keys in forward, of keys in decode",
+        help="of queries and keys in forward and backward, of keys in decode",
     )  # fmt: skip
     p.add_argument(
         "--masks", nargs="+", choices=get_args(MaskName), metavar="MASK",
-        help="of forward: " + ", ".join(get_args(MaskName)),
+        help="of forward and backward: " + ", ".join(get_args(MaskName)),
     )  # fmt: skip
     p.add_argument("--window", type=positive, default=256, metavar="N", help="of those masks")
     p.add_argument("--batch", type=positive, metavar="N")
@@ -96,13 +105,14 @@ def completed(p: Parser, arguments: list[str]) -> argparse.Namespace:
     on_gpu = options.device == "cuda"
     if on_gpu and not cuda:
         p.error("argument --device: PyTorch has no CUDA device here")
-    options.operations = [options.operation] if options.operation else list(OPERATIONS)
+    asked = [options.operation] if options.operation else list(OPERATIONS)
+    options.operations = [operation for name in asked for operation in OPERATIONS[name]]
     options.peers = list(dict.fromkeys(options.peers or PEERS))
     options.dtypes = options.dtypes or (["bfloat16", "float16"] if on_gpu else ["float32"])
     options.head_dims = options.head_dims or ([64, 128, 256] if on_gpu else [64])
     options.masks = options.masks or (["full", "causal"] if on_gpu else list(get_args(MaskName)))
     options.repeats = options.repeats or (30 if on_gpu else 15)
-    options.minutes = options.minutes or (8.5 if on_gpu else 30.0)
+    options.minutes = options.minutes or MINUTES[on_gpu] * len(asked)
     named = {name: getattr(options, name) for name in ("json", "plot", "output")}
     given = {name: path for name, path in named.items() if path is not None}
     for name, path in given.items():
@@ -139,9 +149,9 @@ def _try_backend(p: Parser, options: argparse.Namespace) -> None:
 
 
 def _heads(options: argparse.Namespace, operation: Operation) -> tuple[int, int]:
-    """Heads of the queries, and of the keys: as many in forward, a quarter in decode, unless it is
+    """Heads of the queries, and of the keys: a quarter in decode, otherwise as many, unless it is
     said otherwise."""
-    usual = {"forward": 16, "decode": 32}[operation] if options.device == "cuda" else 8
+    usual = (32 if operation == "decode" else 16) if options.device == "cuda" else 8
     heads = options.heads or usual
     shared = heads // 4 if operation == "decode" and heads % 4 == 0 else heads
     return heads, options.kv_heads or shared
@@ -153,22 +163,22 @@ def cases(options: argparse.Namespace) -> list[Case]:
     on_gpu = options.device == "cuda"
     for operation in options.operations:
         heads, kv_heads = _heads(options, operation)
-        is_forward = operation == "forward"
+        is_decode = operation == "decode"
         usual = [1024, 8192, 65536]
-        if is_forward:
-            usual = [1024, 4096, 16384] if on_gpu else [4096]
+        if not is_decode:
+            usual = [1024, 4096, 16384] if on_gpu else [4096 if operation == "forward" else 2048]
         masks = [Mask.named(name, options.window) for name in options.masks]
-        if not is_forward:
+        if is_decode:
             masks = [Mask("full")]
         page_sizes = [None]
-        if not is_forward and options.page_size is not None:
+        if is_decode and options.page_size is not None:
             page_sizes.append(options.page_size)
         for dtype in options.dtypes:
             for head_dim in options.head_dims:
                 for mask in masks:
                     for page_size in page_sizes:
                         for length in options.lengths or usual:
-                            fill = max(1, GPU_TOKENS // length) if is_forward else 16
+                            fill = 16 if is_decode else max(1, GPU_TOKENS // length)
                             found.append(
                                 Case(
                                     operation,
@@ -176,7 +186,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
                                     options.batch or (fill if on_gpu else 1),
                                     heads,
                                     kv_heads,
-                                    length if is_forward else 1,
+                                    1 if is_decode else length,
                                     length,
                                     head_dim,
                                     mask,

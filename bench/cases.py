@@ -1,4 +1,4 @@
-"""What is measured: cases of forward and decode, their inputs, and how much work they are."""
+"""What is measured: cases of each operation, their inputs, and how much work they are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-Operation = Literal["forward", "decode"]
+# backward: the gradients alone, of an output that was computed before.
+Operation = Literal["forward", "forward+backward", "backward", "decode"]
 MaskName = Literal["full", "causal", "window", "window-both", "boolean"]
+
+# Matrix products of each operation, in units of the two of forward: the backward pass has five, of
+# which one computes the scores again (Dao 2023, section 4.1).
+PRODUCTS: dict[Operation, float] = {
+    "forward": 1.0, "decode": 1.0, "backward": 2.5, "forward+backward": 3.5,
+}  # fmt: skip
+# How often rows as long as the queries and as long as the keys are read or written: query, key,
+# value and output, for the gradients these, that of the output and the three that are found.
+_ROWS: dict[Operation, int] = {"forward": 2, "decode": 2, "backward": 4, "forward+backward": 6}
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 # Factor on the queries: with it a row's weights lie on few keys, so that its output does not shrink
@@ -56,9 +66,13 @@ class Mask:
         row[keys.start : keys.stop] = True
         return row
 
-    def dense(self, q_len: int, kv_len: int, device: torch.device) -> Tensor:
-        """`[q_len, kv_len]`, True where the query may attend."""
-        behind = torch.arange(q_len, device=device)[:, None] - torch.arange(kv_len, device=device)
+    def dense(
+        self, q_len: int, kv_len: int, device: torch.device, first: int = 0, stop: int | None = None
+    ) -> Tensor:
+        """`[queries, kv_len]`, True where the query may attend: of the queries first, …, stop − 1
+        of `q_len`."""
+        queries = torch.arange(q_len, device=device)[first:stop, None]
+        behind = queries - torch.arange(kv_len, device=device)
         seen = torch.ones_like(behind, dtype=torch.bool)
         if self.left is not None:
             seen &= behind <= self.left
@@ -96,16 +110,24 @@ class Case:
         return self.heads != self.kv_heads
 
     @property
+    def gradients(self) -> bool:
+        """Whether the gradients by query, key and value are what is computed."""
+        return "backward" in self.operation
+
+    @property
     def flops(self) -> int:
         """Operations: for each pair of query and key that is visible 2·head_dim in the product for
-        the score and 2·head_dim in that with the value. The softmax is not counted."""
+        the score and 2·head_dim in that with the value; 2.5 times that for the backward pass. The
+        softmax is not counted."""
         pairs = sum(len(self.mask.keys(i, self.kv_len)) for i in range(self.q_len))
-        return 4 * self.head_dim * pairs * self.batch * self.heads
+        forward = 4 * self.head_dim * pairs * self.batch * self.heads
+        return int(PRODUCTS[self.operation] * forward)
 
     @property
     def bytes(self) -> int:
-        """Bytes that cannot but be moved: inputs read once, the output written once."""
-        rows = 2 * self.heads * self.q_len + 2 * self.kv_heads * self.kv_len
+        """Bytes that cannot but be moved: inputs read once, results written once, by each of the
+        passes."""
+        rows = _ROWS[self.operation] * (self.heads * self.q_len + self.kv_heads * self.kv_len)
         return DTYPES[self.dtype].itemsize * self.batch * rows * self.head_dim
 
 
@@ -122,13 +144,15 @@ class Pages:
 
 @dataclass(frozen=True)
 class Inputs:
-    """A case's tensors, `[batch, heads or kv_heads, length, head_dim]`."""
+    """A case's tensors, `[batch, heads or kv_heads, length, head_dim]`. grad_out: the gradient of
+    the output, where gradients are computed."""
 
     case: Case
     query: Tensor
     key: Tensor
     value: Tensor
     pages: Pages | None = None
+    grad_out: Tensor | None = None
 
     @property
     def device(self) -> torch.device:
@@ -151,7 +175,8 @@ def make_inputs(case: Case, device: torch.device) -> Inputs:
     query = normal(case.heads, case.q_len, QUERY_SIZE)
     key, value = normal(case.kv_heads, case.kv_len), normal(case.kv_heads, case.kv_len)
     pages = None if case.page_size is None else _paged(key, value, case.page_size)
-    return Inputs(case, query, key, value, pages)
+    grad_out = normal(case.heads, case.q_len) if case.gradients else None
+    return Inputs(case, query, key, value, pages, grad_out)
 
 
 def _paged(key: Tensor, value: Tensor, page_size: int) -> Pages:

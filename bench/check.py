@@ -1,7 +1,8 @@
 """Whether what is timed is right: some rows of the output against float64, within the allowance.
 
-Each row is a query of one head of one sequence. Beside them every element must be finite. This is
-no conformance run (`python -m bridge conform` is): it keeps a wrong answer from being timed.
+Each row is a query of one head of one sequence; of gradients (`bench.check_gradients`) all rows of
+one head of keys are looked at. Beside them every element must be finite. This is no conformance run
+(`python -m bridge conform` is): it keeps a wrong answer from being timed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bench.cases import Inputs
+from bench.timing import Answer
 from bridge.conformance.allowance import attention_allowance
 from bridge.conformance.profile import Profile
 
@@ -29,9 +31,10 @@ MAX_NUMBERS = 1 << 22
 
 @dataclass(frozen=True)
 class Verdict:
-    """rows: how many were looked at. max_error: the largest error of an element of theirs, and
-    error_over_allowance the largest in units of what that element is allowed; both infinite for an
-    output that is not finite or has another shape. wrong: the sentence that says so, or None."""
+    """rows: how many were looked at, of all results together. max_error: the largest error of an
+    element of theirs, and error_over_allowance the largest in units of what that element is
+    allowed; both infinite for an output that is not finite or has another shape. wrong: the
+    sentence that says so, or None."""
 
     rows: int
     max_error: float
@@ -39,8 +42,16 @@ class Verdict:
     wrong: str | None
 
 
+def verdict(rows: int, max_error: float, error_over_allowance: float) -> Verdict:
+    """The verdict on what is finite and of the right shape."""
+    wrong = None
+    if not error_over_allowance <= 1.0:
+        wrong = f"an error of {max_error:.2g}, {error_over_allowance:.2g} times what is allowed"
+    return Verdict(rows, max_error, error_over_allowance, wrong)
+
+
 class Check:
-    """The check of one case."""
+    """The check of one case of forward or decode."""
 
     def __init__(self, inputs: Inputs) -> None:
         case = inputs.case
@@ -50,9 +61,10 @@ class Check:
         self._truth = [self._exact(*row) for row in self._rows]
         self._allowances: dict[str, list[Array]] = {}
 
-    def __call__(self, out: Tensor, profile: Profile) -> Verdict:
+    def __call__(self, out: Answer, profile: Profile) -> Verdict:
         """Judge an output by what a function of this profile is allowed."""
         count, infinite = len(self._rows), float("inf")
+        assert isinstance(out, Tensor)
         if out.shape != self._inputs.query.shape:
             wanted = list(self._inputs.query.shape)
             said = f"the output has the shape {list(out.shape)}, not {wanted}"
@@ -66,10 +78,7 @@ class Check:
         parts = zip(errors, self._allowed(profile), strict=True)
         ratio = max(float((error / allowed).max()) for error, allowed in parts)
         largest = max(float(error.max()) for error in errors)
-        wrong = None
-        if not ratio <= 1.0:
-            wrong = f"an error of {largest:.2g}, {ratio:.2g} times what is allowed"
-        return Verdict(count, largest, ratio, wrong)
+        return verdict(count, largest, ratio)
 
     def _row(self, b: int, h: int, i: int) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         """Query, keys, values and mask of a row."""

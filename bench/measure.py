@@ -14,6 +14,7 @@ import torch
 
 from bench.cases import Case, Inputs, make_inputs
 from bench.check import Check, profile_of
+from bench.check_gradients import CheckGradients
 from bench.peers import OURS, Peer, Refused
 from bench.timing import Clock, Rate, Runner, Sample, in_turns
 
@@ -99,7 +100,7 @@ class Bench:
             return _measured(case, [Result(name, "not run", too_late) for name in names])
         try:
             inputs = make_inputs(case, self.device)
-            check = Check(inputs)
+            check = CheckGradients(inputs) if case.gradients else Check(inputs)
         except Exception as error:
             status = _status(error)
             reason = "the inputs could not be made: " + _said(error)
@@ -136,7 +137,7 @@ class Bench:
         return _measured(case, [our_result, *results.values()])
 
     def _prepared(
-        self, name: str, peer: Peer, inputs: Inputs, check: Check
+        self, name: str, peer: Peer, inputs: Inputs, check: Check | CheckGradients
     ) -> tuple[Runner | None, Result]:
         """A runner whose answer is right, or the result that says why there is none."""
         profile = profile_of(inputs.case.dtype, self.device, is_peer=name != OURS)

@@ -1,13 +1,16 @@
 """Who is measured: this package's attention and its peers, by name.
 
 A peer makes a `Runner` of a case's inputs, or raises: that it does not take them is found by trying
-(`bench.measure`), and what it raised is kept as the reason.
+(`bench.measure`), and what it raised is kept as the reason. Each is written down as what computes
+the output; `_differentiated` makes of it what computes the gradients.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -29,8 +32,54 @@ class Refused(Exception):
     """A peer does not take a case, or is not there; the message says why."""
 
 
+def _differentiated(
+    peer: Peer, while_compiled: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> Peer:
+    """The peer for any operation. Where gradients are wanted, what it computes for forward is
+    differentiated by autograd: after it in the same call, or alone and again and again, in
+    `while_compiled`."""
+
+    def prepare(inputs: Inputs) -> Runner:
+        case = inputs.case
+        if not case.gradients:
+            return peer(inputs)
+        leaves = tuple(
+            x.detach().requires_grad_() for x in (inputs.query, inputs.key, inputs.value)
+        )
+        query, key, value = leaves
+        forward = peer(
+            replace(
+                inputs, case=replace(case, operation="forward"), query=query, key=key, value=value
+            )
+        )
+
+        def gradients(out: Any, keep: bool) -> tuple[Tensor, ...]:
+            return torch.autograd.grad(out, leaves, inputs.grad_out, retain_graph=keep)
+
+        if case.operation == "forward+backward":
+            return Runner(lambda: gradients(forward.call(), False), forward.context)
+        with while_compiled():
+            out = forward.run()
+        return Runner(lambda: gradients(out, True), while_compiled)
+
+    return prepare
+
+
+def _keeping_graphs() -> AbstractContextManager[object]:
+    """What is compiled may be differentiated twice: its buffers are not given away."""
+    import torch._functorch.config as config
+
+    patch: Any = config.patch
+    found: AbstractContextManager[object] = patch(donated_buffer=False)
+    return found
+
+
 def ours(backend: Backend) -> Peer:
     """`pyimpl.attention` or `pyimpl.attention_decode`."""
+    return _differentiated(_ours(backend))
+
+
+def _ours(backend: Backend) -> Peer:
 
     def prepare(inputs: Inputs) -> Runner:
         case, mask, pages = inputs.case, inputs.case.mask, inputs.pages
@@ -121,6 +170,9 @@ def _flash_attn(module: str, table: str) -> Peer:
     function for a cache calls the table of pages. It takes `[batch, length, heads, head_dim]`:
     views of the same tensors."""
 
+    def transposed(found: Any) -> Tensor:
+        return _first(found).transpose(1, 2)
+
     def prepare(inputs: Inputs) -> Runner:
         try:
             package = importlib.import_module(module)
@@ -135,20 +187,17 @@ def _flash_attn(module: str, table: str) -> Peer:
             options: dict[str, Any] = (
                 {"causal": True} if mask.name == "causal" else {"window_size": window}
             )
-            return Runner(lambda: _first(package.flash_attn_func(query, key, value, **options)))
+            return Runner(lambda: transposed(package.flash_attn_func(query, key, value, **options)))
         options = {}
         if pages is not None:
             key, value = pages.key.transpose(1, 2), pages.value.transpose(1, 2)
             options[table] = pages.table
         lens = torch.full((case.batch,), case.kv_len, dtype=torch.int32, device=inputs.device)
         options["cache_seqlens"] = lens
-        return Runner(lambda: _first(package.flash_attn_with_kvcache(query, key, value, **options)))
+        decode = package.flash_attn_with_kvcache
+        return Runner(lambda: transposed(decode(query, key, value, **options)))
 
-    def transposed(inputs: Inputs) -> Runner:
-        runner = prepare(inputs)
-        return Runner(lambda: runner.call().transpose(1, 2))
-
-    return transposed
+    return prepare
 
 
 def _first(found: Any) -> Tensor:
@@ -163,11 +212,11 @@ def _check_contiguous_keys(inputs: Inputs) -> None:
 
 
 PEERS: dict[str, Peer] = {
-    "sdpa-flash": _sdpa(SDPBackend.FLASH_ATTENTION),
-    "sdpa-efficient": _sdpa(SDPBackend.EFFICIENT_ATTENTION),
-    "sdpa-cudnn": _sdpa(SDPBackend.CUDNN_ATTENTION),
-    "sdpa-math": _sdpa(SDPBackend.MATH),
-    "flex": _flex,
-    "flash-attn": _flash_attn("flash_attn", "block_table"),
-    "flash-attn-3": _flash_attn("flash_attn_interface", "page_table"),
+    "sdpa-flash": _differentiated(_sdpa(SDPBackend.FLASH_ATTENTION)),
+    "sdpa-efficient": _differentiated(_sdpa(SDPBackend.EFFICIENT_ATTENTION)),
+    "sdpa-cudnn": _differentiated(_sdpa(SDPBackend.CUDNN_ATTENTION)),
+    "sdpa-math": _differentiated(_sdpa(SDPBackend.MATH)),
+    "flex": _differentiated(_flex, _keeping_graphs),
+    "flash-attn": _differentiated(_flash_attn("flash_attn", "block_table")),
+    "flash-attn-3": _differentiated(_flash_attn("flash_attn_interface", "page_table")),
 }

@@ -9,7 +9,7 @@ import io
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from bench.cases import Operation
 from bench.measure import Measured, Result
@@ -101,14 +101,14 @@ def _group(one: Measured) -> tuple[object, ...]:
 
 
 def _order(one: Measured) -> tuple[object, ...]:
-    """Forward first; otherwise the order in which they were measured."""
+    """By operation; otherwise the order in which they were measured."""
     case = one.case
-    return case.operation != "forward", case.dtype, case.page_size or 0
+    return get_args(Operation).index(case.operation), case.dtype, case.page_size or 0
 
 
 def _unit(operation: Operation) -> str:
     """Decode is bound by memory."""
-    return "TFLOP/s" if operation == "forward" else "GB/s"
+    return "GB/s" if operation == "decode" else "TFLOP/s"
 
 
 def _series(cases: Sequence[Measured], unit: str) -> dict[str, tuple[float | None, ...]]:

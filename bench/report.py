@@ -132,7 +132,7 @@ _ERROR = _Column("error/allowed", 15, ".2g", lambda r: r.error_over_allowance)
 
 def _columns(operation: Operation, on_gpu: bool) -> list[_Column]:
     issue = [_ISSUE] if on_gpu else []
-    own = [_TFLOPS, _MATMUL] if operation == "forward" else [_TFLOPS, _GBPS, _COPY]
+    own = [_TFLOPS, _GBPS, _COPY] if operation == "decode" else [_TFLOPS, _MATMUL]
     return [_MS, *issue, *own, _RATIO, _ROUNDS, _ERROR]
 
 

@@ -24,14 +24,18 @@ MIN_ROUNDS = 3
 FLUSHED_BYTES = 1 << 28
 
 
+# An output, or the gradients by query, key and value.
+Answer = Tensor | tuple[Tensor, ...]
+
+
 @dataclass(frozen=True)
 class Runner:
     """A call to be timed, in a context that is entered before the clock starts."""
 
-    call: Callable[[], Tensor]
+    call: Callable[[], Answer]
     context: Callable[[], AbstractContextManager[object]] = nullcontext
 
-    def run(self) -> Tensor:
+    def run(self) -> Answer:
         """The result of one call."""
         with self.context():
             return self.call()

@@ -1,4 +1,4 @@
-"""Everything that is written from the vectors and committed, in one place."""
+"""Everything that is written from the vectors and the sources and committed, in one place."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bridge.findings import store
-from bridge.pages import findings_page, generated_tests, trackers, vectors_page
+from bridge.pages import backward_page, findings_page, generated_tests, trackers, vectors_page
 from bridge.pages.generated_tests import FOLDER
 from bridge.pages.render import write
 from bridge.vectors.load import load
 
 
 def texts(root: Path) -> dict[str, str]:
-    """By path from the root, what each file should be. Raises what the loader raises."""
+    """By path from the root, what each file should be. Raises what the loader raises, and
+    SourceError where a page shows what is not in the sources."""
     families = load(root / "tests" / "vectors")
     return {
+        backward_page.PAGE: backward_page.page(root, families),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(
             store.read(root / store.FILE), generated_tests.sentences(root)

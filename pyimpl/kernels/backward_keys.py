@@ -216,17 +216,25 @@ def launch_options(
     """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
     `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
     dim = padded(max(head_dim, value_dim))
+    num_stages = 1
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
         block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
     elif dim > 128:
         block_m, block_n, num_warps = 16, 16, 8
+        # A window takes registers; with two stages queries wait in shared memory instead.
+        num_stages = 1 if options.left is None else 2
     elif dim > 64 or capability < 90:
         # Before Hopper the operands of the products come from registers too.
         block_m, block_n, num_warps = 32, 32, 4 if dim <= 64 else 8
     else:
         block_m, block_n, num_warps = 32, 64, 8
-    return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
+    return {
+        "block_m": block_m,
+        "block_n": block_n,
+        "num_warps": num_warps,
+        "num_stages": num_stages,
+    }
 
 
 def launch(

@@ -230,6 +230,7 @@ def cases(quick: bool = False) -> list[Case]:
             Case("delta", "bf16", 80),
             Case("keys", "fp16", 80, "window+mask+bias"),
             Case("keys", "fp32", 64, "softcap+alibi", single=True),
+            Case("keys", "bf16", 256, "window"),
             Case("queries", "bf16", 64, "causal+packed"),
             Case("bias", "bf16", 64, "causal+bias"),
         ]

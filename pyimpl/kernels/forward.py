@@ -158,7 +158,7 @@ def launch_options(
     elif head_dim % 16 or value_dim % 16:
         # Such rows are loaded element by element, and the addresses of all take registers.
         block_m, num_warps = 64 if dim <= 128 else 32, 4 if dim <= 64 else 8
-        block_n = 16 if dim > 128 else 32
+        block_n = 16 if dim > 128 or (pairs and dim > 64 and capability < 90) else 32
     elif dim <= 128:
         block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
         if options.softcap is not None or options.alibi_slopes is not None:

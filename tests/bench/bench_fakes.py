@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch import Tensor
 from bench.cases import Case, Inputs, Mask
 from bench.measure import Bench
 from bench.peers import Peer
-from bench.timing import Rate, Runner, Sample
+from bench.timing import Answer, Rate, Runner, Sample
 
 CPU = torch.device("cpu")
 
@@ -35,9 +36,25 @@ def exact(inputs: Inputs) -> Tensor:
     return (scores.softmax(-1) @ value).to(inputs.query.dtype)
 
 
+def exact_gradients(inputs: Inputs) -> tuple[Tensor, ...]:
+    """The right gradients, by autograd of the formula."""
+    leaves = [x.double().requires_grad_() for x in (inputs.query, inputs.key, inputs.value)]
+    out = exact(replace(inputs, query=leaves[0], key=leaves[1], value=leaves[2]))
+    assert inputs.grad_out is not None
+    found = torch.autograd.grad(out, leaves, inputs.grad_out.double())
+    return tuple(x.to(inputs.query.dtype) for x in found)
+
+
 def peer(change: Callable[[Tensor], Tensor] = lambda out: out) -> Peer:
-    """One that is right, but for the change made to its answer."""
-    return lambda inputs: Runner(lambda: change(exact(inputs)))
+    """One that is right, but for the change made to its answer, to each gradient if it has
+    several."""
+
+    def run(inputs: Inputs) -> Answer:
+        if inputs.case.gradients:
+            return tuple(change(x) for x in exact_gradients(inputs))
+        return change(exact(inputs))
+
+    return lambda inputs: Runner(lambda: run(inputs))
 
 
 def raising(error: Exception) -> Peer:

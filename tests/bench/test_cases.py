@@ -35,6 +35,35 @@ def test_the_bytes_are_inputs_and_output_once_each() -> None:
     assert decode.bytes == 2 * 3 * 8 * (4 + 4 + 2 * 10 * 2)
 
 
+def test_the_backward_pass_has_two_and_a_half_times_the_work() -> None:
+    forward, both, backward = (
+        case(operation=operation, q_len=6, kv_len=6)
+        for operation in ("forward", "forward+backward", "backward")
+    )
+    assert forward.flops == 4 * 8 * 21 * 2
+    assert backward.flops == 2.5 * forward.flops
+    assert both.flops == forward.flops + backward.flops
+    # Query, key, value, output and the gradient of each.
+    assert backward.bytes == 4 * 8 * 6 * 8 * 2
+    assert both.bytes == forward.bytes + backward.bytes
+
+
+def test_only_cases_with_gradients_have_one_of_the_output() -> None:
+    forward, backward = (
+        make_inputs(case(operation=operation), CPU) for operation in ("forward", "backward")
+    )
+    assert forward.grad_out is None
+    assert backward.grad_out is not None
+    assert backward.grad_out.shape == backward.query.shape
+    assert torch.equal(forward.value, backward.value)
+
+
+def test_some_rows_of_a_mask() -> None:
+    for name in ("full", "causal", "window", "window-both"):
+        mask = Mask.named(name, 2)
+        assert torch.equal(mask.dense(9, 7, CPU, 3, 8), mask.dense(9, 7, CPU)[3:8])
+
+
 def test_pages_hold_the_keys_in_the_order_of_the_table() -> None:
     inputs = make_inputs(
         case(operation="decode", batch=2, q_len=1, kv_len=10, mask=Mask("full"), page_size=4), CPU

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +52,31 @@ def test_it_measures_and_writes_what_it_found(
     cases = [one["case"] for one in whole["cases"]]
     names = [(case["operation"], case["mask"]["name"], case["page_size"]) for case in cases]
     assert names == [
-        *[("forward", mask, None) for mask in
-          ("full", "causal", "window", "window-both", "boolean")],
+        *[(operation, mask, None) for operation in ("forward", "forward+backward", "backward")
+          for mask in ("full", "causal", "window", "window-both", "boolean")],
         ("decode", "full", None),
         ("decode", "full", 4),
     ]  # fmt: skip
-    assert [(case["heads"], case["kv_heads"]) for case in cases] == [(4, 4)] * 5 + [(4, 1)] * 2
+    assert [(case["heads"], case["kv_heads"]) for case in cases] == [(4, 4)] * 15 + [(4, 1)] * 2
     for one in whole["cases"][:-1]:
         statuses = {result["name"]: result["status"] for result in one["results"]}
         assert statuses == {"pyimpl": "timed", "sdpa-flash": "timed", "sdpa-cudnn": "refused"}
     assert sorted(tmp_path.iterdir()) == [found, text]
 
 
-@pytest.mark.parametrize("operation", ["forward", "decode"])
-def test_one_operation_alone(operation: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("operation", "measured"),
+    [
+        ("forward", {"forward"}),
+        ("backward", {"forward+backward", "backward"}),
+        ("decode", {"decode"}),
+    ],
+)
+def test_one_operation_alone(operation: str, measured: set[str], tmp_path: Path) -> None:
     found = tmp_path / "run.json"
     command.main([operation, *SMALL, "--json", str(found)])
     whole = json.loads(found.read_text("utf-8"))
-    assert {one["case"]["operation"] for one in whole["cases"]} == {operation}
+    assert {one["case"]["operation"] for one in whole["cases"]} == measured
     copied = [rate for rate in whole["rates"] if rate["dtype"] == "bytes"]
     assert bool(copied) == (operation == "decode")
 
@@ -103,9 +111,9 @@ def test_misuse_is_one_sentence_and_status_2(
 
 def test_an_operation_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        command.main(["backward"])
+        command.main(["prefill"])
     assert end.value.code == 2
-    assert "argument operation: invalid choice: 'backward'" in capsys.readouterr().err
+    assert "argument operation: invalid choice: 'prefill'" in capsys.readouterr().err
 
 
 def test_cuda_that_is_not_there(
@@ -180,6 +188,9 @@ def test_what_is_measured_on_a_gpu_unless_said_otherwise(monkeypatch: pytest.Mon
     assert {(case.heads, case.kv_heads, case.q_len) for case in decode} == {(32, 8, 1)}
     assert {case.kv_len for case in decode} == {1024, 8192, 65536}
     assert (len(forward), len(decode)) == (36, 18)
+    for operation in ("forward+backward", "backward"):
+        same = [replace(case, operation="forward") for case in cases if case.operation == operation]
+        assert same == forward
 
 
 def test_what_is_measured_on_a_cpu_unless_said_otherwise() -> None:
@@ -189,3 +200,11 @@ def test_what_is_measured_on_a_cpu_unless_said_otherwise() -> None:
         for mask in ("full", "causal", "window (256, 0)", "window (256, 256)",
                      "boolean (256, 256)")
     ]  # fmt: skip
+
+
+def test_the_backward_pass_on_a_cpu_takes_shorter_sequences() -> None:
+    options = command.completed(command.parser(), ["backward", "--device", "cpu"])
+    cases = command.cases(options)
+    assert {case.kv_len for case in cases} == {2048}
+    assert len(cases) == 10
+    assert options.minutes == command.MINUTES[False]

@@ -73,6 +73,16 @@ def test_a_wrong_peer_is_reported_and_not_timed() -> None:
     assert clock.calls == 8
 
 
+@pytest.mark.parametrize("operation", ["forward+backward", "backward"])
+def test_gradients_are_judged_before_they_are_timed(operation: str) -> None:
+    peers = {"wrong": peer(lambda x: x * 1.01), "right": peer()}
+    which = case(operation=operation, q_len=40, kv_len=40)
+    found = by_name(fake_bench(FakeClock([1.0]), peers).measure(which, 1000.0))
+    assert [found[name].status for name in (OURS, "wrong", "right")] == ["timed", "wrong", "timed"]
+    assert found["right"].rows_checked == 3 * 40
+    assert found["right"].tflops == which.flops / 1e12
+
+
 def test_a_peer_that_raises_is_recorded_with_its_reason() -> None:
     peers = {
         "refusing": raising(Refused("takes nothing")),

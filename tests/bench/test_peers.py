@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from bench_fakes import CPU, case, exact
 from torch import Tensor
 
-from bench.cases import Case, Inputs, Mask, MaskName, make_inputs
+from bench.cases import Case, Inputs, Mask, MaskName, Operation, make_inputs
 from bench.check import Check, profile_of
+from bench.check_gradients import CheckGradients
 from bench.peers import PEERS, Peer, Refused, ours
 
+BACKWARD: tuple[Operation, ...] = ("forward+backward", "backward")
 FORWARD = [
     case(q_len=12, kv_len=12, mask=Mask.named(name, 3), kv_heads=1)
     for name in ("full", "causal", "window", "window-both", "boolean")
@@ -29,26 +33,35 @@ PAGED = case(
 CASES = [*FORWARD, DECODE]
 
 
+GRADIENTS = [replace(which, operation=name) for which in FORWARD for name in BACKWARD]
+
+
 def assert_right(peer: Peer, inputs: Inputs) -> None:
-    verdict = Check(inputs)(peer(inputs).run(), profile_of(inputs.case.dtype, CPU, is_peer=True))
-    assert verdict.wrong is None
+    judge = CheckGradients(inputs) if inputs.case.gradients else Check(inputs)
+    runner, profile = peer(inputs), profile_of(inputs.case.dtype, CPU, is_peer=True)
+    # An output that was computed before is differentiated again and again.
+    for _ in range(2 if inputs.case.operation == "backward" else 1):
+        assert judge(runner.run(), profile).wrong is None
 
 
-@pytest.mark.parametrize("which", [*CASES, PAGED], ids=str)
+@pytest.mark.parametrize("which", [*CASES, PAGED, *GRADIENTS], ids=str)
 def test_ours_is_right(which: Case) -> None:
     assert_right(ours("tiled"), make_inputs(which, CPU))
 
 
 @pytest.mark.parametrize("name", ["sdpa-flash", "sdpa-math"])
-@pytest.mark.parametrize("which", CASES, ids=str)
+@pytest.mark.parametrize("which", [*CASES, *GRADIENTS], ids=str)
 def test_the_backends_of_sdpa_are_right(which: Case, name: str) -> None:
     assert_right(PEERS[name], make_inputs(which, CPU))
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.parametrize("which", CASES, ids=str)
+@pytest.mark.parametrize("which", [*CASES, *GRADIENTS], ids=str)
 def test_flex_is_asked_for_the_same(which: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not compiled: what it computes is the same."""
+    """Not compiled: what it computes is the same. Its backward pass, refused on a CPU, runs there
+    nevertheless."""
+    module = "torch.nn.attention.flex_attention"
+    monkeypatch.setattr(f"{module}._validate_device", lambda *_: None)
     compiled: list[dict[str, Any]] = []
 
     def compile(function: Any, **options: Any) -> Any:
@@ -124,6 +137,42 @@ def test_flash_attn_decodes_from_the_cache(
     cache = [6, 8, 2, 8] if inputs.pages else [2, 20, 2, 8]
     assert options["shapes"] == [[2, 1, 4, 8], cache, cache]
     assert (table in options) == (inputs.pages is not None)
+
+
+@pytest.mark.parametrize(("name", "module", "table"), FLASH)
+@pytest.mark.parametrize("which", GRADIENTS[:4], ids=str)
+def test_the_gradients_of_flash_attn(
+    which: Case, name: str, module: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forward(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+        """With the layout and the meaning that the package has."""
+        out = F.scaled_dot_product_attention(
+            *(x.transpose(1, 2) for x in (q, k, v)),
+            is_causal=options.get("causal", False), enable_gqa=True,
+        )  # fmt: skip
+        return out.transpose(1, 2)
+
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(flash_attn_func=forward))
+    assert_right(PEERS[name], make_inputs(which, CPU))
+
+
+def test_an_output_that_was_computed_before_is_not_part_of_the_backward_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[str] = []
+    real = F.scaled_dot_product_attention
+
+    def counted(*arguments: Any, **options: Any) -> Tensor:
+        called.append("forward")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
+    for operation, calls in (("forward+backward", 3), ("backward", 1)):
+        called.clear()
+        runner = PEERS["sdpa-math"](make_inputs(case(operation=operation), CPU))
+        for _ in range(3):
+            runner.run()
+        assert len(called) == calls
 
 
 def test_flash_attn_says_that_it_takes_no_boolean_mask(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,15 @@ def test_decode_is_in_bytes() -> None:
     assert panel.series["flex"] == (run[0].results[1].gbps,)
 
 
+def test_each_operation_has_its_panel_in_order() -> None:
+    run = measured([DECODE, case(operation="backward"), case(operation="forward+backward"), case()])
+    shown = plot.panels(run, RATES)
+    assert [panel.title.split(",")[0] for panel in shown] == [
+        "forward", "forward+backward", "backward", "decode",
+    ]  # fmt: skip
+    assert [panel.unit for panel in shown] == ["TFLOP/s"] * 3 + ["GB/s"]
+
+
 def test_head_sizes_stand_beside_each_other() -> None:
     run = measured(
         [

@@ -42,7 +42,8 @@ def test_small_cases_run_against_every_peer(tmp_path: Path) -> None:
          "--repeats", "3", "--json", str(found)]
     )  # fmt: skip
     cases = json.loads(found.read_text("utf-8"))["cases"]
-    assert len(cases) == 6
+    # Four masks forward, twice four backward, decode with and without pages.
+    assert len(cases) == 14
     for one in cases:
         statuses = {result["name"]: result["status"] for result in one["results"]}
         assert statuses["pyimpl"] == "timed"

@@ -1,0 +1,111 @@
+"""Whether gradients that are timed are right: those of one head of keys of one sequence, and of all
+heads of queries that share it, against float64, each element within its allowance
+(`bridge.conformance.gradient_allowance`). The last head of the last sequence: what an index that
+overflows hits first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from bench.cases import Inputs
+from bench.check import Verdict, verdict
+from bench.timing import Answer
+from bridge.conformance.gradient_allowance import Bounded, Scored, gradient_bounds
+from bridge.conformance.profile import Profile
+
+NAMES = ("query", "key", "value")
+# Pairs of a query and a key at a time: float64 matrices of 32 MiB.
+MAX_PAIRS = 1 << 22
+
+
+class CheckGradients:
+    """The check of one case in which gradients are computed, on the device of its inputs."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        case = inputs.case
+        group = case.heads // case.kv_heads
+        # Of each result the part that is looked at.
+        self._parts = (slice(case.heads - group, None), slice(-1, None), slice(-1, None))
+        self._exact: tuple[Tensor, ...] = ()
+        self._allowances: dict[str, tuple[Tensor, ...]] = {}
+
+    def __call__(self, found: Answer, profile: Profile) -> Verdict:
+        """Judge the gradients by query, key and value by what a function of this profile is
+        allowed."""
+        case, infinite = self._inputs.case, float("inf")
+        rows = case.heads // case.kv_heads * case.q_len + 2 * case.kv_len
+        for name, gradient, like in zip(NAMES, found, self._tensors(), strict=True):
+            if gradient.shape != like.shape:
+                said = f"has the shape {list(gradient.shape)}, not {list(like.shape)}"
+                return Verdict(rows, infinite, infinite, f"the gradient of {name} {said}")
+            if not bool(torch.isfinite(gradient).all()):
+                said = f"the gradient of {name} is not finite everywhere"
+                return Verdict(rows, infinite, infinite, said)
+        if profile.name not in self._allowances:
+            self._exact, self._allowances[profile.name] = self._bounds(profile)
+        largest, ratio = 0.0, 0.0
+        of_profile = self._allowances[profile.name]
+        for gradient, part, exact, allowed in zip(
+            found, self._parts, self._exact, of_profile, strict=True
+        ):
+            error = (gradient[-1:, part].double() - exact).abs()
+            largest = max(largest, float(error.max()))
+            ratio = max(ratio, float((error / allowed).nan_to_num(0.0, posinf=infinite).max()))
+        return verdict(rows, largest, ratio)
+
+    def _tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self._inputs.query, self._inputs.key, self._inputs.value
+
+    def _bounds(self, profile: Profile) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """(the exact gradients of those heads, what each element may be off)."""
+        case = self._inputs.case
+        heads: list[Bounded] = []
+        members: list[Sequence[Bounded]] = []
+        group = case.heads // case.kv_heads
+        for head in range(case.heads - group, case.heads):
+            queries, *of_keys = zip(*self._blocks(head, profile), strict=True)
+            heads.append(_joined(queries))
+            members.append([_added(x) for x in of_keys])
+        stored = profile.output
+        query = _joined(heads, dim=1)
+        keys = [_added(x) for x in zip(*members, strict=True)]
+        allowed = [x.allowed(stored) for x in (query, *keys)]
+        if group > 1:
+            # Kernels that take no groups round the gradients of each head before they add them.
+            for place, parts in enumerate(zip(*members, strict=True), 1):
+                for part in parts:
+                    allowed[place] = allowed[place] + part.allowed(stored) - part.error
+        return (query.exact, *(x.exact for x in keys)), tuple(allowed)
+
+    def _blocks(self, head: int, profile: Profile) -> Iterator[tuple[Bounded, Bounded, Bounded]]:
+        """The bounds of some queries of this head after others, by query, key and value."""
+        case, inputs = self._inputs.case, self._inputs
+        key, value = (x.detach()[-1:, -1:] for x in (inputs.key, inputs.value))
+        assert inputs.grad_out is not None
+        step = max(1, MAX_PAIRS // case.kv_len)
+        members = case.heads // case.kv_heads * case.q_len
+        for first in range(0, case.q_len, step):
+            stop = min(case.q_len, first + step)
+            seen = case.mask.dense(case.q_len, case.kv_len, inputs.device, first, stop)
+            hidden = torch.where(seen, 0.0, -torch.inf)
+            found = gradient_bounds(
+                inputs.query.detach()[-1:, head : head + 1, first:stop], key, value,
+                inputs.grad_out[-1:, head : head + 1, first:stop], None,
+                Scored(case.head_dim**-0.5, added=(hidden,)), profile, q_len=members,
+            )  # fmt: skip
+            yield found.query, found.key, found.value
+
+
+def _added(parts: Sequence[Bounded]) -> Bounded:
+    return sum(parts[1:], parts[0])
+
+
+def _joined(parts: Sequence[Bounded], dim: int = 2) -> Bounded:
+    return Bounded(
+        *(torch.cat([getattr(x, n) for x in parts], dim) for n in ("exact", "error", "size"))
+    )

@@ -8,6 +8,17 @@ public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
+public import Attention.Claims.DotProduct
+public import Attention.Claims.Examples
+public import Attention.Claims.Linearity
+public import Attention.Claims.Lipschitz
+public import Attention.Claims.Magnitude
+public import Attention.Claims.Order
+public import Attention.Claims.OrthogonalHeads
+public import Attention.Claims.Projections
+public import Attention.Claims.Rotation
+public import Attention.Claims.Similarity
+public import Attention.Claims.Tensors
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound

@@ -110,6 +110,7 @@ def vectors() -> None:
     Then its index and what else is made from it: docs/vectors.md and tests/generated.
     """
     from bridge.pages import written
+    from bridge.report.theorems import SourceError
     from bridge.toolchain import ToolchainError, find
     from bridge.vectors import generate
     from bridge.vectors.fields import VectorError
@@ -123,7 +124,7 @@ def vectors() -> None:
         click.echo("running the definitions; this can take a minute …")
         names = generate.replace(lean.run, root / "tests" / "vectors")
         changed = [f"tests/vectors/{name}" for name in names] + written.write_all(root)
-    except (ToolchainError, VectorError) as error:
+    except (ToolchainError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error
     except OSError as error:
         raise Problem(f"the files cannot be written: {error.strerror or error}") from error
@@ -132,14 +133,15 @@ def vectors() -> None:
 
 @main.command()
 def pages() -> None:
-    """Write what is made from tests/vectors anew, without Lean."""
+    """Write what is made from tests/vectors and docs/claims.toml anew, without Lean."""
     from bridge.pages import written
+    from bridge.report.theorems import SourceError
     from bridge.vectors.fields import VectorError
 
     root = checkout()
     try:
         changed = written.write_all(root)
-    except VectorError as error:
+    except (SourceError, VectorError) as error:
         raise Problem(str(error)) from error
     except OSError as error:
         raise Problem(f"the files cannot be written: {error.strerror or error}") from error
@@ -158,6 +160,7 @@ def findings(name: tuple[str, ...]) -> None:
     from bridge.findings import store, subjects
     from bridge.findings.symptoms import FindingsError
     from bridge.pages import written
+    from bridge.report.theorems import SourceError
     from bridge.vectors.fields import VectorError
 
     root = checkout()
@@ -174,7 +177,7 @@ def findings(name: tuple[str, ...]) -> None:
     try:
         changed = store.update(root, chosen, lambda text: click.echo(text, err=True))
         changed += written.write_all(root)
-    except (VectorError, FindingsError, CallableError) as error:
+    except (SourceError, VectorError, FindingsError, CallableError) as error:
         raise Problem(str(error)) from error
     except OSError as error:
         raise Problem(f"the files cannot be written: {error.strerror or error}") from error

@@ -9,6 +9,7 @@ public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
 public import Attention.Claims.DotProduct
+public import Attention.Claims.Equivalence
 public import Attention.Claims.Examples
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz

@@ -71,14 +71,32 @@ private theorem Linearity.counterexample [OrderedCommRing S] [OrderedField R] {w
 private theorem square_eq_one [OrderedField R] {x : R} (hp : 0 < x)
     (e : 2 * (x * x / (x * x + (x * x * (x * x) + 0))) = x / (x + (x * (x * x) + 0))
       + x / (x + (x + 0))) : x * x = 1 := by
+  have h₀ : x ≠ 0 := by grind
   have h₂ : 0 < x * x := OrderedRing.mul_pos hp hp
-  have h₁ : 1 + x * x ≠ 0 := by
-    have := OrderedRing.zero_lt_one (R := R)
-    grind
-  have a₁ : x * x / (x * x + (x * x * (x * x) + 0)) = (1 + x * x)⁻¹ := by grind
-  have a₂ : x / (x + (x * (x * x) + 0)) = (1 + x * x)⁻¹ := by grind
-  have a₃ : x / (x + (x + 0)) = 2⁻¹ := by grind
+  have h₁ := OrderedRing.zero_lt_one (R := R)
+  have a₁ : x * x / (x * x + (x * x * (x * x) + 0)) = 1 / (1 + x * x) := by
+    have := OrderedField.mul_div_mul_left (c := x * x) (by grind) 1 (1 + x * x)
+    rwa [Semiring.mul_one, Semiring.left_distrib, Semiring.mul_one, ← Semiring.add_zero (x * x * (x * x))]
+      at this
+  have a₂ : x / (x + (x * (x * x) + 0)) = 1 / (1 + x * x) := by
+    have := OrderedField.mul_div_mul_left h₀ 1 (1 + x * x)
+    rwa [Semiring.mul_one, Semiring.left_distrib, Semiring.mul_one, ← Semiring.add_zero (x * (x * x))]
+      at this
+  have a₃ : x / (x + (x + 0)) = 1 / (1 + 1) := by
+    have := OrderedField.mul_div_mul_left h₀ 1 (1 + 1)
+    rwa [Semiring.mul_one, Semiring.left_distrib, Semiring.mul_one, ← Semiring.add_zero (x + x),
+      Semiring.add_assoc] at this
+  have hu := OrderedField.mul_div_cancel (b := 1 + x * x) (by grind) 1
+  have hv := OrderedField.mul_div_cancel (b := (1 + 1 : R)) (by grind) 1
   rw [a₁, a₂, a₃] at e
+  clear a₁ a₂ a₃
+  generalize 1 / (1 + x * x) = u at *
+  generalize (1 / (1 + 1) : R) = v at *
+  generalize x * x = s at *
+  -- 2 u = u + v, so u = v, and (1 + s) u = 1 = (1 + 1) u
+  have huv : u = v := by grind
+  subst huv
+  have : (1 + s) * u * (1 + s) = (1 + 1) * u * (1 + s) := by rw [hu, hv]
   grind
 
 /-- Attention is not linear in keys and values together: for no exponential, and no scale but 0. -/

@@ -75,27 +75,36 @@ private theorem DifferentValues.refute {weights : List S → List R} {c : S} {x 
 
 end
 
+private theorem mul_sign [OrderedField R] {c x y : R} (hc : 0 < c) (h : c * x = y) :
+    (y < 0 → x < 0) ∧ (0 < y → 0 < x) := by
+  subst h
+  refine ⟨fun h => Classical.byContradiction fun hn => ?_,
+    fun h => Classical.byContradiction fun hn => ?_⟩
+  · have := OrderedRing.mul_nonneg (Std.le_of_lt hc) (Std.not_lt.mp hn)
+    grind
+  · have := OrderedRing.mul_nonneg (Std.le_of_lt hc) (show 0 ≤ -x by grind)
+    grind
+
+/-- c (a / c + 1 / c · v) = a + v. -/
+private theorem mul_mean [OrderedField R] {c : R} (hc : 0 < c) (a v : R) :
+    c * (a / c + 1 / c * v) = a + v := by
+  have h₁ := OrderedField.mul_div_cancel (b := c) (by grind) a
+  have h₂ := OrderedField.mul_div_cancel (b := c) (by grind) 1
+  rw [Semiring.left_distrib, h₁, ← Semiring.mul_assoc, h₂, Semiring.one_mul]
+
 private theorem opposite [OrderedField R] {e : R} (h₁ : 1 < e) :
     e / (e + (1 + 0)) + 1 / (e + (1 + 0)) * -(e * e) < 0
       ∧ 0 < e * e * e / (e * e * e + (1 + 0)) + 1 / (e * e * e + (1 + 0)) * -(e * e) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have hp : 0 < e := by grind
+  have hp : 0 < e := Std.lt_trans h₀ h₁
   have hpp := OrderedRing.mul_pos hp hp
   have hppp := OrderedRing.mul_pos hpp hp
   have d := OrderedRing.mul_pos hp (show 0 < e - 1 by grind)
   have d' := OrderedRing.mul_pos hpp (show 0 < e - 1 by grind)
-  have a : e / (e + (1 + 0)) + 1 / (e + (1 + 0)) * -(e * e) = (e - e * e) / (e + 1) := by grind
-  have b : e * e * e / (e * e * e + (1 + 0)) + 1 / (e * e * e + (1 + 0)) * -(e * e)
-      = (e * e * e - e * e) / (e * e * e + 1) := by grind
-  rw [a, b]
-  refine ⟨?_, ?_⟩
-  · refine Classical.byContradiction fun hn => ?_
-    have := (OrderedField.le_div_iff (show 0 < e + 1 by grind)).mp (show 0 ≤ _ from by
-      exact Std.not_lt.mp hn)
-    grind
-  · refine Classical.byContradiction fun hn => ?_
-    have := (OrderedField.div_le_iff (show 0 < e * e * e + 1 by grind)).mp (Std.not_lt.mp hn)
-    grind
+  have pos : 0 < e + (1 + 0) := by grind
+  have pos' : 0 < e * e * e + (1 + 0) := by grind
+  exact ⟨(mul_sign pos (mul_mean pos e (-(e * e)))).1 (by grind),
+    (mul_sign pos' (mul_mean pos' (e * e * e) (-(e * e)))).2 (by grind)⟩
 
 /-- Queries of the same direction may give outputs of opposite directions: queries 1 and 3, keys 1
 and 0, values 1 and −exp 2, for every exponential. -/

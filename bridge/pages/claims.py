@@ -31,6 +31,7 @@ VERDICTS: dict[str, tuple[bool | None, bool | None]] = {
     "corrected and proved": (None, True),
     "refuted": (True, False),
     "not a statement": (None, False),
+    "open": (None, None),
 }
 _TEXTS = ("document", "heading", "quote", "verdict", "remark")
 _LISTS = ("refutes", "proves", "defines", "python", "vectors")

@@ -133,7 +133,7 @@ def vectors() -> None:
 
 @main.command()
 def pages() -> None:
-    """Write pages made from vectors and sources anew, without Lean."""
+    """Write the pages made from vectors, claims and sources, without Lean."""
     from bridge.pages import written
     from bridge.report.theorems import SourceError
     from bridge.vectors.fields import VectorError

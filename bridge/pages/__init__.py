@@ -1,1 +1,1 @@
-"""Pages and tests that are written from the vectors: `docs/vectors.md`, `tests/generated`."""
+"""Pages and tests that are written: `docs/vectors.md`, `docs/claims.md`, `tests/generated`, …"""

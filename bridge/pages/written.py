@@ -1,4 +1,4 @@
-"""Everything that is written from the vectors and the sources and committed, in one place."""
+"""Everything that is written from vectors, claims and sources and committed, in one place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bridge.findings import store
-from bridge.pages import backward_page, findings_page, generated_tests, trackers, vectors_page
+from bridge.pages import (
+    backward_page,
+    claims_page,
+    findings_page,
+    generated_tests,
+    trackers,
+    vectors_page,
+)
 from bridge.pages.generated_tests import FOLDER
 from bridge.pages.render import write
 from bridge.vectors.load import load
@@ -22,6 +29,7 @@ def texts(root: Path) -> dict[str, str]:
         findings_page.PAGE: findings_page.page(
             store.read(root / store.FILE), generated_tests.sentences(root)
         ),
+        claims_page.PAGE: claims_page.page(root, (family.name for family in families)),
         **generated_tests.modules(root, families),
     }
 

@@ -52,10 +52,19 @@ def theorems(console: Console, audit: Section) -> None:
         f"{audit['declarations']} declarations, {audit['theorems']} of them theorems; "
         f"{len(audit['problems'])} findings (own axioms, sorry, compiler trust, unsafe code).\n"
         f"{audit['replayed']} stored proofs and definitions checked again by the kernel.\n"
-        f"{audit['trusted']}.\n",
+        f"{audit['trusted']}.\n"
+        f"Claims of the founding documents (docs/claims.md): {_claims(audit['claims'])}.\n",
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _claims(counts: dict[str, dict[str, int]]) -> str:
+    """The verdicts of all documents, added up."""
+    total = Counter[str]()
+    for count in counts.values():
+        total.update(count)
+    return ", ".join(f"{number} {verdict}" for verdict, number in total.items()) or "none"
 
 
 def implementations(console: Console, section: Section) -> None:

@@ -10,6 +10,7 @@ import platform
 import sys
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +23,7 @@ import pyimpl
 from bridge.conformance import adapters, faults, parallel, planting
 from bridge.conformance.judge import describe_failure
 from bridge.files import write_changed, write_whole
+from bridge.pages import claims
 from bridge.report import theorems
 from bridge.report.cache import Cache, digest, imported_files
 from bridge.report.theorems import Headline, SourceError
@@ -29,7 +31,8 @@ from bridge.toolchain import Lean, ToolchainError, find
 from bridge.toolchain.messages import ModuleResult
 from bridge.vectors import exact, generate
 from bridge.vectors.fields import VectorError
-from bridge.vectors.load import load
+from bridge.vectors.index import entries_of
+from bridge.vectors.load import default_directory, load
 from bridge.vectors.model import Family
 from pyimpl._implements import implementations
 
@@ -148,6 +151,8 @@ class Verification:
         for lean_name, python in sorted(names.items()):
             if lean_name not in listing:
                 problems.append(f"{python} implements {lean_name}, which the library does not have")
+        verdicts, wrong = self.claims(listing)
+        problems += wrong
         return {
             "ok": audit["ok"] and not problems,
             "kept": kept,
@@ -158,8 +163,26 @@ class Verification:
             "trusted": audit["trusted"],
             "classes": audit["classes"],
             "headlines": headlines,
+            "claims": verdicts,
             "listing": listing,
         }
+
+    def claims(self, listing: dict[str, Any]) -> tuple[dict[str, dict[str, int]], list[str]]:
+        """How many rows of docs/claims.toml each document has of each verdict; and what is wrong
+        with the rows, or with the theorems and definitions that they name. That none of these rests
+        on another axiom than Lean's, the audit has seen."""
+        manifest = claims.read(self.root)
+        families = frozenset(entry["family"] for entry in entries_of(default_directory()))
+        problems = claims.problems(manifest, claims.declared(self.root), families)
+        for claim in manifest.claims:
+            for name in claim.lean:
+                stored = listing.get(name, {"kind": "nothing"})["kind"]
+                if stored == "nothing" or (stored == "theorem") != (name not in claim.defines):
+                    problems.append(
+                        f"{claim.document}, {claim.heading}: Lean has {name} as {stored}"
+                    )
+        counts = {d.id: Counter(c.verdict for c in manifest.of(d)) for d in manifest.documents}
+        return {id: dict(count) for id, count in counts.items()}, problems
 
     def headlines(self, listing: dict[str, Any]) -> tuple[list[Section], list[str]]:
         """The theorems of docs/theorems.toml with what the audit says of them."""

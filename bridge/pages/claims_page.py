@@ -1,0 +1,60 @@
+"""`docs/claims.md`: each claim of the founding documents beside what Lean has of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from bridge.pages import claims
+from bridge.pages.render import render
+from bridge.report.theorems import SourceError
+
+PAGE = "docs/claims.md"
+
+
+def page(root: Path, families: Iterable[str]) -> str:
+    """The text of the page, with statements and docstrings as they stand in the library's files.
+    Raises SourceError if the manifest is wrong."""
+    manifest = claims.read(root)
+    lean = claims.declared(root)
+    found = claims.problems(manifest, lean, frozenset(families))
+    if found:
+        raise SourceError(f"{claims.FILE}: {'; '.join(found)}")
+    shown = first_shown(manifest)
+    return render(
+        "claims.md.jinja",
+        manifest=manifest,
+        lean=lean,
+        verdicts=list(claims.VERDICTS),
+        counts={d.id: Counter(c.verdict for c in manifest.of(d)) for d in manifest.documents},
+        shown=shown,
+        anchor=anchor,
+        fenced=fenced,
+    )
+
+
+def first_shown(manifest: claims.Manifest) -> dict[str, claims.Claim]:
+    """By Lean name, the first row that names it: there its code is shown, elsewhere linked."""
+    found: dict[str, claims.Claim] = {}
+    for claim in manifest.claims:
+        for name in claim.lean:
+            found.setdefault(name, claim)
+    return found
+
+
+def anchor(one: claims.Claim | claims.Document) -> str:
+    """The anchor of the heading of a row or a document, as GitHub makes it."""
+    if isinstance(one, claims.Claim):
+        text = f"{one.document} {one.heading}"
+    else:
+        text = f"{one.id} {one.title}"
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A block of code that holds the text whatever backticks are in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

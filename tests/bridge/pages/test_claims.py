@@ -1,0 +1,240 @@
+"""docs/claims.toml and docs/claims.md: complete, current, and told apart from what is not."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.pages import claims, claims_page
+from bridge.report.theorems import SourceError
+from bridge.vectors.index import entries_of
+from bridge.vectors.load import default_directory
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = "CLAIM {\n  attention is linear\n}\n\n  weights sum to 1\n"
+MANIFEST = f"""
+[[document]]
+id = "9"
+title = "Sample"
+fingerprint = "{claims.fingerprint(["CLAIM {", "attention is linear", "weights sum to 1"])}"
+
+[[claim]]
+document = "9"
+heading = "Linearity"
+verdict = "corrected and proved"
+quote = '''
+CLAIM {{
+  attention is linear
+}}
+'''
+remark = "In the values alone."
+refutes = ["Attention.Claims.linear_refuted"]
+proves = ["Attention.Claims.linear"]
+defines = ["Attention.Claims.Linear"]
+vectors = ["drawn"]
+
+[[claim]]
+document = "9"
+heading = "Sum"
+verdict = "proved"
+quote = "weights sum to 1"
+remark = ""
+proves = ["Attention.Claims.sum"]
+python = ["pyimpl.reference.softmax"]
+"""
+LEAN = """namespace Attention.Claims
+
+/-- The claim. -/
+def Linear : Prop :=
+  ∀ n : Nat, n = 0
+
+/-- It is
+false. -/
+theorem linear_refuted : ¬ Linear := by
+  intro h
+  exact absurd (h 1) (by decide)
+
+/-- It holds of the values. -/
+theorem linear (n : Nat) : n = n := rfl
+
+theorem sum : 1 = 1 := rfl
+
+private theorem hidden : 1 = 1 := rfl
+
+end Attention.Claims
+"""
+FAMILIES = frozenset({"drawn"})
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    """A small project: one Lean file and the manifest."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "claims.toml").write_text(MANIFEST, "utf-8")
+    (tmp_path / "Attention").mkdir()
+    (tmp_path / "Attention" / "Sample.lean").write_text(LEAN, "utf-8")
+    return tmp_path
+
+
+def found(root: Path) -> list[str]:
+    return claims.problems(claims.read(root), claims.declared(root), FAMILIES)
+
+
+# --- the project's own ----------------------------------------------------------------------------
+
+
+def families() -> frozenset[str]:
+    return frozenset(entry["family"] for entry in entries_of(default_directory()))
+
+
+def test_the_page_is_current() -> None:
+    text = (ROOT / claims_page.PAGE).read_text("utf-8")
+    assert claims_page.page(ROOT, families()) == text, "run .venv/bin/python -m bridge pages"
+
+
+def test_every_row_leads_to_its_section() -> None:
+    manifest = claims.read(ROOT)
+    text = (ROOT / claims_page.PAGE).read_text("utf-8")
+    for claim in manifest.claims:
+        assert f"\n### {claim.document} {claim.heading}\n" in text
+    sections = [*manifest.documents, *manifest.claims]
+    anchors = [claims_page.anchor(one) for one in sections]
+    assert all(f"(#{one})" in text for one in anchors)
+    assert len(set(anchors)) == len(anchors)
+
+
+# Each row once broken: what a careless edit of the manifest could do.
+QUOTING = [n for n, claim in enumerate(claims.read(ROOT).claims) if claim.quote]
+
+
+@pytest.mark.parametrize("place", QUOTING)
+def test_no_row_can_be_left_out(place: int) -> None:
+    manifest = claims.read(ROOT)
+    rows = manifest.claims
+    fewer = dataclasses.replace(manifest, claims=rows[:place] + rows[place + 1 :])
+    document = next(d for d in manifest.documents if d.id == rows[place].document)
+    quoted = [line for claim in fewer.of(document) for line in claims.essential(claim.quote)]
+    assert claims.fingerprint(quoted) != document.fingerprint
+
+
+# --- what is wrong with a manifest ----------------------------------------------------------------
+
+
+def test_essential_lines() -> None:
+    assert claims.essential(TEXT) == ["CLAIM {", "attention is linear", "weights sum to 1"]
+
+
+def test_a_good_manifest_has_no_problem(sample: Path) -> None:
+    assert found(sample) == []
+
+
+WRONG: list[tuple[str, str, str]] = [
+    ("  attention is linear", "  attention is affine", "do not quote every line"),
+    ('quote = "weights sum to 1"', 'quote = ""', "do not quote every line"),
+    ('verdict = "proved"', 'verdict = "true"', "its verdict is 'true', not one of"),
+    ('verdict = "proved"', 'verdict = "refuted"', "refuted, and no theorem refutes it"),
+    ('verdict = "proved"', 'verdict = "not a statement"', "and a theorem proves it"),
+    (
+        'verdict = "corrected and proved"',
+        'verdict = "proved"',
+        "proved, and a theorem refutes it",
+    ),
+    ('"Attention.Claims.sum"', '"Attention.Claims.som"', "has no Attention.Claims.som"),
+    ('"Attention.Claims.sum"', '"Attention.Claims.hidden"', "has no Attention.Claims.hidden"),
+    ('"Attention.Claims.sum"', '"Attention.Claims.Linear"', "Linear is no theorem"),
+    (
+        'defines = ["Attention.Claims.Linear"]',
+        'defines = ["Attention.Claims.sum"]',
+        "sum is a theorem, not a definition",
+    ),
+    (
+        'refutes = ["Attention.Claims.linear_refuted"]',
+        'refutes = ["Attention.Claims.sum"]',
+        "Attention.Claims.sum is no refutation",
+    ),
+    (
+        'refutes = ["Attention.Claims.linear_refuted"]',
+        "refutes = []",
+        "linear_refuted refutes a claim, and no row names it",
+    ),
+    ("pyimpl.reference.softmax", "pyimpl.reference.softmin", "there is no pyimpl.reference.soft"),
+    ("pyimpl.reference.softmax", "os.path.join", "os.path.join is not of pyimpl"),
+    ('vectors = ["drawn"]', 'vectors = ["painted"]', "there is no family painted"),
+    ('heading = "Sum"', 'heading = "Linearity"', "two rows are called 'Linearity'"),
+    (
+        'document = "9"\nheading = "Sum"',
+        'document = "8"\nheading = "Sum"',
+        "there is no document 8",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "problem"), WRONG)
+def test_a_wrong_row_is_a_problem(sample: Path, old: str, new: str, problem: str) -> None:
+    assert old in MANIFEST
+    (sample / claims.FILE).write_text(MANIFEST.replace(old, new), "utf-8")
+    assert any(problem in one for one in found(sample)), found(sample)
+    with pytest.raises(SourceError, match=r"claims\.toml"):
+        claims_page.page(sample, FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("heading = ", "header = ", "has header, which no row has"),
+        ('remark = ""\n', "", "needs remark, a string"),
+        ('vectors = ["drawn"]', 'vectors = "drawn"', "vectors is no list of strings"),
+        ('title = "Sample"\n', "", "has the strings id, title and fingerprint"),
+        ("[[document]]", "[[document", "cannot be read"),
+    ],
+)
+def test_what_is_no_manifest_is_an_error(sample: Path, old: str, new: str, message: str) -> None:
+    (sample / claims.FILE).write_text(MANIFEST.replace(old, new), "utf-8")
+    with pytest.raises(SourceError, match=message):
+        claims.read(sample)
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def test_statements_come_from_the_files(sample: Path) -> None:
+    text = claims_page.page(sample, FAMILIES)
+    assert "Attention/Sample.lean#L9-L9): It is false." in text
+    assert "theorem linear_refuted : ¬ Linear\n" in text
+    assert "intro h" not in text
+    assert "def Linear : Prop :=\n  ∀ n : Nat, n = 0\n" in text
+    assert "CLAIM {\n  attention is linear\n}" in text
+    assert "`pyimpl.reference.softmax`" in text
+    file = sample / "Attention" / "Sample.lean"
+    file.write_text(LEAN.replace("n = n", "n + 0 = n"), "utf-8")
+    assert "n + 0 = n" in claims_page.page(sample, FAMILIES)
+
+
+def test_a_fence_is_longer_than_what_it_holds() -> None:
+    assert claims_page.fenced("a ``` b").startswith("````\n")
+
+
+# --- the audit ------------------------------------------------------------------------------------
+
+
+def test_the_audit_compares_with_what_lean_stores(sample: Path, monkeypatch: Any) -> None:
+    from rich.console import Console
+
+    from bridge.report import verify
+
+    monkeypatch.setattr(verify, "entries_of", lambda _: [{"family": "drawn"}])
+    names = ("linear_refuted", "linear", "sum")
+    listing: dict[str, Any] = {f"Attention.Claims.{n}": {"kind": "theorem"} for n in names}
+    listing["Attention.Claims.Linear"] = {"kind": "definition"}
+    verification = verify.Verification(sample, Console(quiet=True))
+    counts = {"9": {"corrected and proved": 1, "proved": 1}}
+    assert verification.claims(listing) == (counts, [])
+    del listing["Attention.Claims.sum"]
+    listing["Attention.Claims.linear"] = {"kind": "axiom"}
+    assert verification.claims(listing)[1] == [
+        "9, Linearity: Lean has Attention.Claims.linear as axiom",
+        "9, Sum: Lean has Attention.Claims.sum as nothing",
+    ]

@@ -33,6 +33,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from pyimpl._scores import ScoreOptions
+from pyimpl.dropout import Dropout
 from pyimpl.kernels import (
     backward,
     backward_bias,
@@ -55,7 +56,7 @@ SPILL_LIMIT = 32
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 _TYPES = {
     torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.uint8: "u8",
-    torch.int32: "i32",
+    torch.int32: "i32", torch.int64: "i64",
 }  # fmt: skip
 
 
@@ -106,6 +107,7 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
         "softcap": {"softcap": 30.0},
         "alibi": {"alibi_slopes": _empty(batch, heads)},
         "sink": {"sinks": _empty(heads)},
+        "dropout": {"dropout": Dropout(0.1, _empty(dtype=torch.int64))},
         "packed": {},
     }
     chosen: dict[str, Any] = {}

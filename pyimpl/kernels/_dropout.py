@@ -1,5 +1,5 @@
-"""Dropout in the kernels: which weights of a tile are kept, as `pyimpl.dropout` says, found where the
-tile is, with Triton's own Philox4x32-10."""
+"""Dropout in the kernels: which weights of a tile are kept, as `pyimpl.dropout` says, computed with
+Triton's own Philox4x32-10 where the tile is."""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 
@@ -51,8 +51,8 @@ def drop_of(
 
 @device_function
 def kept_pairs(drop, positions, key_first, BLOCK_N: tl.constexpr):
-    """Which weights are kept of the queries at `positions` `[BLOCK_M]` on the axis of the keys and of
-    the keys from `key_first`, a multiple of 4, on: `[BLOCK_M, BLOCK_N]`."""
+    """Which weights are kept, `[BLOCK_M, BLOCK_N]`, of the queries at these `positions` on the
+    axis of the keys and of the keys from `key_first`, a multiple of 4, on."""
     rows = positions - drop.shift
     column = key_first
     if drop.first_query is not None:

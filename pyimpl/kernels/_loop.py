@@ -161,10 +161,9 @@ def finish(l, o, keep_scale):
     key was masked and there was no sink."""
     # Otherwise 1 ≤ l; asked of m, which ignores NaN, a row of NaN scores would pass for masked.
     none = l == 0.0
-    out = o / tl.where(none, 1.0, l)[:, None]
     if keep_scale is not None:
-        out = out * keep_scale
-    return out
+        o = o * keep_scale
+    return o / tl.where(none, 1.0, l)[:, None]
 
 
 @device_function

@@ -41,6 +41,7 @@ def by_autograd(
     dead = torch.isneginf(s).all(-1, keepdim=True)
     s = torch.where(dead, 0.0, s)
     p = torch.where(dead, 0.0, torch.softmax(s, -1))[..., int(options.sinks is not None) :]
+    p = reference.dropped(p, options)
     total = (grad_out.double() * (p @ leaves["value"].repeat_interleave(group, 1))).sum()
     if grad_lse is not None:
         lse = torch.where(dead.squeeze(-1), 0.0, torch.logsumexp(s, -1))
@@ -70,11 +71,12 @@ def sizes(
         torch.isneginf(s), 0.0, torch.exp(s - torch.nan_to_num(lse, neginf=0.0)[..., None])
     )
     d_o = grad_out.double().abs()
-    weighted = p @ v
+    dropped = reference.dropped(p, options)
+    weighted = dropped @ v
     delta = (d_o * weighted).sum(-1) + (d_o * out.abs()).sum(-1)
     if grad_lse is not None:
         delta = delta + grad_lse.double().abs()
-    grad_s = p * (d_o @ v.mT + delta[..., None])
+    grad_s = p * (reference.dropped(d_o @ v.mT, options) + delta[..., None])
 
     def heads(x: Tensor) -> Tensor:
         return x.unflatten(1, (key.shape[1], group)).sum(2)
@@ -83,7 +85,7 @@ def sizes(
     found = {
         "query": scale * (grad_s @ k),
         "key": heads(scale * (grad_s.mT @ query.double().abs())),
-        "value": heads(p.mT @ d_o),
+        "value": heads(dropped.mT @ d_o),
     }
     if options.bias is not None:
         found["bias"] = grad_s

@@ -2,7 +2,8 @@
 
 Names follow `torch.nn.functional.scaled_dot_product_attention` (SDPA) where it has one. What
 differs from it: `attn_mask`, `is_causal` and `window` may be given together and then all apply; a
-query that may attend to no key gives 0 (and log-sum-exp −∞), on every backend.
+query that may attend to no key gives 0 (and log-sum-exp −∞), on every backend; the weights that
+dropout drops follow from a seed (`pyimpl.dropout`).
 """
 
 from __future__ import annotations

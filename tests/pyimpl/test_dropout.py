@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.utils.checkpoint
 from attention_checks import inputs, judge, kernel_profile, tiled_profile
 from backward_checks import judge_gradients, public_gradients
 from hypothesis import given, settings
@@ -228,6 +229,21 @@ def test_the_backward_pass_of_a_drawn_seed_replays_it() -> None:
         out = function(query, key, value, dropout_p=0.5)
         (gradient,) = torch.autograd.grad(out.sum(), value)
         torch.testing.assert_close((gradient * value).sum(), out.sum())
+
+
+def test_checkpointing_draws_the_same_again() -> None:
+    leaves = [x.requires_grad_() for x in inputs((1, 2, 5, 7, 8, 6), torch.float64)[:3]]
+    found = []
+    for again in (False, True):
+        torch.manual_seed(7)
+        out = attention(*leaves, dropout_p=0.5)
+        if again:
+            torch.manual_seed(7)
+            out = torch.utils.checkpoint.checkpoint(
+                lambda *x: attention(*x, dropout_p=0.5), *leaves, use_reentrant=False
+            )
+        found.append([out, *torch.autograd.grad(out.cos().sum(), leaves)])
+    assert all(torch.equal(x, y) for x, y in zip(*found, strict=True))
 
 
 def test_under_autocast() -> None:

@@ -237,8 +237,9 @@ def launch_options(
         block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
     elif dim > 128:
         block_m, block_n, num_warps = 16, 16, 8
-    elif dim > 64 or capability < 90:
-        # Before Hopper the operands of the products come from registers too.
+    elif dim > 64 or capability < 90 or options.dropout is not None:
+        # Before Hopper the operands of the products come from registers too; so do the words that
+        # dropout goes by.
         block_m, block_n, num_warps = 32, 32, 4 if dim <= 64 else 8
     else:
         block_m, block_n, num_warps = 32, 64, 8

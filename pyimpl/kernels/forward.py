@@ -165,7 +165,8 @@ def launch_options(
         block_n = 16 if dim > 128 else 32
     elif dim <= 128:
         block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
-        if options.softcap is not None or options.alibi_slopes is not None:
+        more = (options.softcap, options.alibi_slopes, options.dropout)
+        if any(option is not None for option in more):
             num_warps = 8
         if pairs:
             # Before Hopper the operands of the products come from registers too.

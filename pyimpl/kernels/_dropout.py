@@ -107,7 +107,7 @@ def dropout_arguments(dropout: Dropout | None, device: torch.device) -> Argument
     # Where no word keeps a weight the factor 0 sees to it.
     last = max(dropout.threshold - 1, 0)
     return {
-        "seed_ptr": seed.resolve_neg(),
+        "seed_ptr": seed,
         "keep_last": last - 2**32 if last >= 2**31 else last,
         "keep_scale": dropout.scale,
     }

@@ -234,7 +234,8 @@ def launch_options(
     dim = padded(max(head_dim, value_dim))
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
-        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
+        few = dim <= 64 and options.dropout is None
+        block_m, block_n, num_warps = 16, 16, 4 if few else 8
     elif dim > 128:
         block_m, block_n, num_warps = 16, 16, 8
     elif dim > 64 or capability < 90 or options.dropout is not None:

@@ -345,11 +345,3 @@ def check_window(window: object) -> None:
             raise ValueError(
                 f"the {side} of window must be at least 0 or None (no bound), not {said(bound)}"
             )
-
-
-def check_dropout(dropout_p: object, name: str = "dropout_p") -> None:
-    """Raises TypeError or ValueError unless `dropout_p` is 0."""
-    if isinstance(dropout_p, bool) or not isinstance(dropout_p, numbers.Real):
-        raise TypeError(f"{name} must be 0.0, not {said(dropout_p)}")
-    if dropout_p != 0:
-        raise ValueError(f"{name} must be 0.0, not {said(dropout_p)}: there is no dropout")

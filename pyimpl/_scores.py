@@ -1,9 +1,10 @@
-"""What becomes of the scores between the product q·k and the softmax, in one value that every
-implementation takes."""
+"""What becomes of the scores between the product q·k and the softmax, and of the weights after it,
+in one value that every implementation takes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch import Tensor
 from pyimpl import _arguments as check
 from pyimpl._arguments import Alignment, Window
 from pyimpl._implements import implements
+from pyimpl.dropout import Dropout
 
 NO_BOUND = 1 << 40
 
@@ -33,6 +35,8 @@ class ScoreOptions:
 
     sinks `[heads]`, floating: one more score in every softmax of the head, without a value
     (`Attention.Spec.attentionSink`).
+
+    dropout: of the weights, which are normalised before: the log-sum-exp is that without it.
     """
 
     scale: float
@@ -44,17 +48,28 @@ class ScoreOptions:
     right: int | None = None
     shift: int = 0
     sinks: Tensor | None = None
+    dropout: Dropout | None = None
 
     def flat(self) -> tuple[Tensor | int | float | None, ...]:
         """The fields in order, as the operators take them (`SCHEMA`)."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+        *own, dropout = (getattr(self, field.name) for field in fields(self))
+        return (*own, 0.0, None) if dropout is None else (*own, dropout.p, dropout.seed)
+
+    @classmethod
+    def of_flat(cls, *flat: Any) -> ScoreOptions:
+        """The options of which `flat` gives this."""
+        *own, p, seed = flat
+        options = cls(*own)
+        return replace(options, dropout=Dropout(p, seed)) if p else options
 
 
-# The fields of `ScoreOptions` as PyTorch's operator schemas write them.
+# What `ScoreOptions.flat` gives, as PyTorch's operator schemas write it.
 SCHEMA = (
     "float scale, float? softcap, Tensor? alibi_slopes, Tensor? bias, Tensor? mask, "
-    "SymInt? left, SymInt? right, SymInt shift, Tensor? sinks"
+    "SymInt? left, SymInt? right, SymInt shift, Tensor? sinks, float dropout_p, "
+    "Tensor? dropout_seed"
 )
+NAMES = tuple(argument.split()[-1] for argument in SCHEMA.split(", "))
 
 
 @implements("Attention.Spec.Alignment.shift")

@@ -2,7 +2,8 @@
 
 Names follow `torch.nn.functional.scaled_dot_product_attention` (SDPA) where it has one. What
 differs from it: `attn_mask`, `is_causal` and `window` may be given together and then all apply; a
-query that may attend to no key gives 0 (and log-sum-exp −∞), on every backend.
+query that may attend to no key gives 0 (and log-sum-exp −∞), on every backend; the weights that
+dropout drops follow from a seed (`pyimpl.dropout`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pyimpl._scores import (
     checked_options,
 )
 from pyimpl.backward import attention_gradients, setup_context
+from pyimpl.dropout import checked_dropout
 
 
 def attention(
@@ -43,6 +45,7 @@ def attention(
     enable_gqa: bool = False,
     return_lse: bool = False,
     dropout_p: float = 0.0,
+    dropout_seed: int | Tensor | None = None,
     layout: Layout = "bhnd",
     backend: Backend = "auto",
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -78,7 +81,13 @@ def attention(
         enable_gqa: key and value may have fewer heads than query, a number that divides its:
             query head h uses head h // (heads / kv_heads) of them.
         return_lse: also return the natural log-sum-exp of each query's scores.
-        dropout_p: 0.0 alone is accepted.
+        dropout_p: the probability, from 0 to 1, with which a weight is dropped after the softmax;
+            those kept are divided by 1 − dropout_p. The log-sum-exp is that without dropout.
+        dropout_seed: which weights are dropped follows from it, their place (batch, head, query,
+            key) and dropout_p alone (`pyimpl.dropout`), on every backend. A number from 0 to
+            2⁶³ − 1, or an int64 tensor of no dimension on the device of query, of which all 64 bits
+            count. None: drawn from PyTorch's default generator of that device, so that
+            `torch.manual_seed` reproduces it; not drawn where dropout_p is 0.
         layout: "bhnd" as above, or "bnhd": query, key, value and the output are `[batch, length,
             heads, dim]`; masks, biases and the log-sum-exp stay as above.
         backend: "triton" (float32, float16, bfloat16; head sizes up to 256), "tiled" (PyTorch,
@@ -120,7 +129,7 @@ def attention(
     query, key, value = check.check_attended(named, enable_gqa)
     check.check_bool("return_lse", return_lse)
     check.check_one_of("causal_alignment", causal_alignment, Alignment)
-    check.check_dropout(dropout_p)
+    dropout = checked_dropout(dropout_p, dropout_seed, query)
     check.check_one_of("backend", backend, Backend)
     batch, heads, q_len, _ = query.shape
     options = checked_options(
@@ -136,7 +145,7 @@ def attention(
         if attn_mask is not None and attn_mask.dtype != torch.bool:
             raise ValueError("a floating attn_mask is a bias: give it or bias, not both")
     shift = alignment_shift(causal_alignment, q_len, key.shape[2])
-    options = replace(options, mask=attn_mask, bias=bias, shift=shift)
+    options = replace(options, mask=attn_mask, bias=bias, shift=shift, dropout=dropout)
     out, lse = _attention(query, key, value, backend, *options.flat())
     if layout == "bnhd":
         out = out.transpose(1, 2)
@@ -152,7 +161,7 @@ def _attention(
     query: Tensor, key: Tensor, value: Tensor, backend: Backend, *options: Any
 ) -> tuple[Tensor, Tensor]:
     """`forward` of checked arguments, `options` being those of `ScoreOptions.flat`."""
-    checked = checked_numbers(ScoreOptions(*options), query.dtype)
+    checked = checked_numbers(ScoreOptions.of_flat(*options), query.dtype)
     return forward(query, key, value, checked, backend)
 
 

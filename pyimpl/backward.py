@@ -15,7 +15,7 @@ from torch import Tensor
 from pyimpl._arguments import empty_output
 from pyimpl._backends import Backend, backward
 from pyimpl._gradients import Gradients, Wanted
-from pyimpl._scores import SCHEMA, ScoreOptions, checked_numbers
+from pyimpl._scores import NAMES, SCHEMA, ScoreOptions, checked_numbers
 
 # What the operators of the backward pass return: `Gradients`, with empty tensors for None.
 GRADIENTS = "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
@@ -41,7 +41,7 @@ def _attention_backward(
     *flat: Any,
 ) -> Flat:
     """`backward` of what `pyimpl::attention` was given and returned, the rest as there."""
-    options = checked_numbers(ScoreOptions(*flat), query.dtype)
+    options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     found = backward(
         query, key, value, out, lse, grad_out, grad_lse, options, Wanted(*wanted), backend
     )
@@ -61,7 +61,7 @@ def _(
     backend: Backend,
     *flat: Any,
 ) -> Flat:
-    return fake_gradients(query, key, value, ScoreOptions(*flat), Wanted(*wanted))
+    return fake_gradients(query, key, value, ScoreOptions.of_flat(*flat), Wanted(*wanted))
 
 
 def as_flat(gradients: Gradients, query: Tensor) -> Flat:
@@ -100,26 +100,24 @@ _attention_backward.register_autograd(no_second_derivative)
 def save(ctx: Any, options: ScoreOptions, *tensors: Tensor | None) -> None:
     """Keep `tensors` and the options for the backward pass of an operator; gradients of outputs
     that nothing was computed from are to come as None."""
-    kept = (options.alibi_slopes, options.bias, options.mask, options.sinks)
-    ctx.save_for_backward(*tensors, *kept)
-    ctx.scale, ctx.softcap = options.scale, options.softcap
-    ctx.left, ctx.right, ctx.shift = options.left, options.right, options.shift
+    flat = options.flat()
+    ctx.save_for_backward(*tensors, *(x if isinstance(x, Tensor) else None for x in flat))
+    ctx.numbers = tuple(None if isinstance(x, Tensor) else x for x in flat)
     ctx.set_materialize_grads(False)
 
 
 def saved(ctx: Any) -> tuple[tuple[Tensor, ...], ScoreOptions]:
     """What `save` kept."""
-    *tensors, slopes, bias, mask, sinks = ctx.saved_tensors
-    options = ScoreOptions(
-        ctx.scale, ctx.softcap, slopes, bias, mask, ctx.left, ctx.right, ctx.shift, sinks
-    )
-    return tuple(tensors), options
+    tensors = ctx.saved_tensors
+    given, kept = tensors[: -len(NAMES)], tensors[-len(NAMES) :]
+    flat = (n if x is None else x for x, n in zip(kept, ctx.numbers, strict=True))
+    return given, ScoreOptions.of_flat(*flat)
 
 
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """What `pyimpl::attention` keeps for its backward pass."""
     query, key, value, ctx.backend, *flat = inputs
-    save(ctx, ScoreOptions(*flat), query, key, value, *output)
+    save(ctx, ScoreOptions.of_flat(*flat), query, key, value, *output)
 
 
 def attention_gradients(
@@ -139,7 +137,7 @@ def attention_gradients(
 
 def wanted_of(needs: tuple[bool, ...]) -> Wanted:
     """Which gradients are computed, from whether each of the options needs one."""
-    by_name = dict(zip(ScoreOptions.__dataclass_fields__, needs, strict=True))
+    by_name = dict(zip(NAMES, needs, strict=True))
     return Wanted(
         slopes=by_name["alibi_slopes"],
         bias=by_name["bias"] or by_name["mask"],
@@ -150,8 +148,7 @@ def wanted_of(needs: tuple[bool, ...]) -> Wanted:
 def by_option(
     needs: tuple[bool, ...], slopes: Tensor, bias: Tensor, sinks: Tensor
 ) -> tuple[Tensor | None, ...]:
-    """The gradients in the order of `ScoreOptions`, None where none is needed. A floating mask has
-    that of the bias which it is."""
+    """The gradients in the order of `NAMES`, None where none is needed. A floating mask has that of
+    the bias which it is."""
     found = {"alibi_slopes": slopes, "bias": bias, "mask": bias, "sinks": sinks}
-    names = ScoreOptions.__dataclass_fields__
-    return tuple(found[n] if need else None for n, need in zip(names, needs, strict=True))
+    return tuple(found[n] if need else None for n, need in zip(NAMES, needs, strict=True))

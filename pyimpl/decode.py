@@ -144,7 +144,7 @@ def _attention_decode(
     pages = None if page_table is None else _used_pages(page_table, lens, key_cache)
     if num_splits is not None:
         num_splits = min(num_splits, max(lens, default=1) or 1)
-    options = checked_numbers(ScoreOptions(*flat), query.dtype)
+    options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     if chosen(backend, query, value_cache) == "triton":
         return _triton(query, key_cache, value_cache, options, lens, page_table, num_splits)
     out = query.new_empty(*query.shape[:3], value_cache.shape[3])

@@ -103,7 +103,7 @@ def flash(
                 query[batches, head_range],
                 k[batches, kv_range],
                 v[batches, kv_range],
-                part_of(options, batches, head_range, q_len, kv_len),
+                part_of(options, batches, head_range, (batch, heads, q_len, kv_len)),
                 bounds,
                 out[batches, head_range],
                 lse[batches, head_range],
@@ -152,14 +152,18 @@ def cut(tensor: Tensor | None, *dims: slice) -> Tensor | None:
 
 
 def part_of(
-    options: ScoreOptions, batches: slice, heads: slice, q_len: int, kv_len: int
+    options: ScoreOptions, batches: slice, heads: slice, sizes: tuple[int, int, int, int]
 ) -> ScoreOptions:
-    """The options of these batches and heads: tensors as views, masks and biases as
-    `[batch|1, heads|1, q_len, kv_len]`, slopes as `[batch|1, heads]`, sinks as `[heads]`."""
+    """The options of these batches and heads, out of sizes = (batch, heads, q_len, kv_len): tensors
+    as views, masks and biases as `[batch|1, heads|1, q_len, kv_len]`, slopes as `[batch|1, heads]`,
+    sinks as `[heads]`."""
     mask, bias = (
-        None if tensor is None else mask_as_4d(tensor, q_len, kv_len)
+        None if tensor is None else mask_as_4d(tensor, *sizes[2:])
         for tensor in (options.mask, options.bias)
     )
+    dropout = options.dropout
+    if dropout is not None:
+        dropout = dropout.part(*sizes[:2], batches, heads)
     return ScoreOptions(
         scale=options.scale,
         softcap=options.softcap,
@@ -170,6 +174,7 @@ def part_of(
         right=options.right,
         shift=options.shift,
         sinks=cut(options.sinks, heads),
+        dropout=dropout,
     )
 
 
@@ -186,13 +191,16 @@ class _Running:
     l: Tensor
     o: Tensor
 
-    def step_block(self, scores: Tensor, values: Tensor) -> None:
+    def step_block(self, scores: Tensor, values: Tensor, kept: Tensor | None) -> None:
         """`Attention.Spec.Online.stepBlock` for `scores` `[..., n, k]` in base 2, which are
-        overwritten, and `values` `[..., k, value_dim]`."""
+        overwritten, and `values` `[..., k, value_dim]`; with dropout o takes those of `kept`, like
+        the scores, alone."""
         m = torch.maximum(self.m, scores.amax(dim=-1, keepdim=True))
         alpha = torch.exp2(self.m - m)
         p = scores.sub_(m).exp2_()
         self.l = torch.addcmul(p.sum(dim=-1, keepdim=True), alpha, self.l)
+        if kept is not None:
+            p.mul_(kept)
         self.o.mul_(alpha).baddbmm_(p, values)
         self.m = m
 
@@ -305,8 +313,11 @@ class Heads:
                 values = self.v[:, first:last]
                 if tile.masked or hidden is not None or self.modified:
                     values = self.changed(scores, values, tile, hidden, scratch)
-                state.step_block(scores, values)
+                kept = self.kept(tile)
+                state.step_block(scores, values, None if kept is None else kept.view_as(scores))
             o, l = state.finish()
+            if self.options.dropout is not None:
+                o.mul_(self.options.dropout.scale)
             self.out[:, :, start:stop] = o.view(self.batch, self.heads, stop - start, -1)
             self.lse[:, :, start:stop] = l.view(self.batch, self.heads, stop - start)
 
@@ -372,6 +383,14 @@ class Heads:
         if options.bias is not None:
             bias = options.bias[..., tile.start : tile.stop, tile.first : tile.last]
             scores.add_(bias.to(scores.dtype), alpha=LOG2E)
+
+    def kept(self, tile: Tile) -> Tensor | None:
+        """The weights of the tile that dropout keeps, `[batch, heads, rows, keys]` boolean; None
+        without dropout."""
+        if self.options.dropout is None:
+            return None
+        rows, keys = range(tile.start, tile.stop), range(tile.first, tile.last)
+        return self.options.dropout.kept(self.batch, self.heads, rows, keys)
 
     def unseen(self, hidden: Tensor) -> Tensor:
         """The keys of a tile that all of its queries are hidden from, `[batch·kv_heads, keys, 1]`,

@@ -106,7 +106,7 @@ def flash_backward(
                     query[some, head_range],
                     k[some, kv_range],
                     v[some, kv_range],
-                    part_of(options, some, head_range, q_len, kv_len),
+                    part_of(options, some, head_range, (batch, heads, q_len, kv_len)),
                     bounds,
                     lse[some, head_range],
                     grad_out[some, head_range],
@@ -233,15 +233,27 @@ class _HeadsBackward(Heads):
         self.add(s.view(by_head), tile)
         p = s.sub_(lse).exp2_()
         self.hide(p.view(by_head), tile, hidden)
-        self.gradients.value[:, keys].baddbmm_(p.mT, grad_o)
+        factors = self.dropout_factors(tile, shape)
+        dropped = p if factors is None else p * factors
+        self.gradients.value[:, keys].baddbmm_(dropped.mT, grad_o)
 
         grad_p = torch.bmm(grad_o, values_t, out=scratch.of(*shape, which=1))
+        if factors is not None:
+            grad_p.mul_(factors)
         grad_s = grad_p.sub_(delta).mul_(p)
         self.add_to_options(grad_s.view(by_head), tile)
         if tanh is not None:
             grad_s.mul_(tanh.square_().neg_().add_(1.0))
         self.gradients.key[:, keys].baddbmm_(grad_s.mT, q)
         grad_q.baddbmm_(grad_s, k)
+
+    def dropout_factors(self, tile: Tile, shape: tuple[int, ...]) -> Tensor | None:
+        """By what dropout multiplies the weights of the tile, 0 or 1 / (1 − p), of this shape; None
+        without dropout."""
+        kept = self.kept(tile)
+        if kept is None or self.options.dropout is None:
+            return None
+        return kept.view(shape).to(self.k.dtype).mul_(self.options.dropout.scale)
 
     def hide(self, p: Tensor, tile: Tile, hidden: Tensor | None) -> None:
         """0 for the weights `[batch, heads, rows, keys]` of the pairs that are masked."""

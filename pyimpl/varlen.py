@@ -24,6 +24,7 @@ from pyimpl._scores import (
     checked_numbers,
     checked_options,
 )
+from pyimpl.dropout import checked_dropout
 from pyimpl.varlen_backward import setup_context, varlen_gradients
 
 
@@ -44,6 +45,8 @@ def attention_varlen(
     scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
+    dropout_p: float = 0.0,
+    dropout_seed: int | Tensor | None = None,
     backend: Backend = "auto",
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`pyimpl.attention` of each of several sequences; none sees the keys of another.
@@ -57,6 +60,8 @@ def attention_varlen(
             by the host; a GPU is waited for.
         causal_alignment: as for `pyimpl.attention`, with the lengths of each sequence.
         alibi_slopes: `[heads]` or `[sequences, heads]`.
+        dropout_p, dropout_seed: as for `pyimpl.attention`; which weights are dropped depends on the
+            rows of query and key in the packed tensors.
         The rest as for `pyimpl.attention`.
 
     Returns:
@@ -90,6 +95,7 @@ def attention_varlen(
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
+    options = replace(options, dropout=checked_dropout(dropout_p, dropout_seed, query))
     out, lse = _attention_varlen(
         query, key, value, cu_seqlens_q, cu_seqlens_k, causal_alignment, backend, *options.flat()
     )
@@ -115,7 +121,7 @@ def _attention_varlen(
     """The same of arguments that are checked but for the numbers in their tensors."""
     cu_q = _prefix_sums("cu_seqlens_q", cu_seqlens_q, query.shape[0], "query")
     cu_k = _prefix_sums("cu_seqlens_k", cu_seqlens_k, key.shape[0], "key")
-    options = checked_numbers(ScoreOptions(*flat), query.dtype)
+    options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     if chosen(backend, query, value) != "triton":
         return _sliced(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
     from pyimpl.kernels.varlen import varlen
@@ -171,7 +177,7 @@ def _sliced(
     heads, value_dim = query.shape[1], value.shape[2]
     out = query.new_empty(query.shape[0], heads, value_dim)
     lse = query.new_empty(heads, query.shape[0], dtype=compute_dtype(query.dtype))
-    slopes = options.alibi_slopes
+    slopes, dropout = options.alibi_slopes, options.dropout
     for b in range(len(cu_q) - 1):
         rows, cols = slice(cu_q[b], cu_q[b + 1]), slice(cu_k[b], cu_k[b + 1])
         q, k, v = (
@@ -182,6 +188,7 @@ def _sliced(
             options,
             shift=alignment_shift(alignment, q.shape[2], k.shape[2]),
             alibi_slopes=slopes if slopes is None or len(slopes) == 1 else slopes[b : b + 1],
+            dropout=None if dropout is None else dropout.from_row(rows.start, cols.start),
         )
         o, l = forward(q, k, v, one, backend)
         out[rows], lse[:, rows] = o[0].transpose(0, 1), l[0]

@@ -52,7 +52,7 @@ def _attention_varlen_backward(
 ) -> Flat:
     """The gradients of what `pyimpl::attention_varlen` was given and returned, the rest as there;
     `grad_out` and `grad_lse` (None: 0) are of the shapes of `out` and `lse`."""
-    options = checked_numbers(ScoreOptions(*flat), query.dtype)
+    options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     of = _by_kernels if chosen(backend, query, value) == "triton" else _sliced
     found = of(
         query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
@@ -85,7 +85,8 @@ def _(
     *flat: Any,
 ) -> Flat:
     q, k, v = (x.unsqueeze(0) for x in (query, key, value))
-    *_, slopes, bias, sinks = fake_gradients(q, k, v, ScoreOptions(*flat), Wanted(*wanted))
+    options = ScoreOptions.of_flat(*flat)
+    *_, slopes, bias, sinks = fake_gradients(q, k, v, options, Wanted(*wanted))
     q, k, v = (x.new_empty(x.shape) for x in (query, key, value))
     return q, k, v, slopes, bias, sinks
 
@@ -111,7 +112,7 @@ def _sliced(
     """One backward pass for each sequence, on slices of the packed tensors; dense, those of query,
     key and value in their dtype."""
     grad_q, grad_k, grad_v = (x.new_empty(x.shape) for x in (query, key, value))
-    slopes, sinks = options.alibi_slopes, options.sinks
+    slopes, sinks, dropout = options.alibi_slopes, options.sinks, options.dropout
     wide = compute_dtype(query.dtype)
     grad_slopes, grad_sinks = (
         None if x is None or not is_wanted else x.new_zeros(x.shape, dtype=wide)
@@ -127,6 +128,7 @@ def _sliced(
             options,
             shift=alignment_shift(alignment, i_stop - i, j_stop - j),
             alibi_slopes=None if slopes is None else slopes[each],
+            dropout=None if dropout is None else dropout.from_row(i, j),
         )
         q, o, d_o, k, v = (
             x[part].transpose(0, 1).unsqueeze(0)
@@ -187,7 +189,8 @@ def _by_kernels(
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """What `pyimpl::attention_varlen` keeps for its backward pass."""
     query, key, value, cu_seqlens_q, cu_seqlens_k, ctx.alignment, ctx.backend, *flat = inputs
-    save(ctx, ScoreOptions(*flat), query, key, value, cu_seqlens_q, cu_seqlens_k, *output)
+    options = ScoreOptions.of_flat(*flat)
+    save(ctx, options, query, key, value, cu_seqlens_q, cu_seqlens_k, *output)
 
 
 def varlen_gradients(

@@ -31,13 +31,15 @@ class Scored:
     """What makes scores of the products scale·⟨q, k⟩, in this order.
 
     softcap: cap·tanh(score / cap), cap > 0. added: tensors that broadcast to `[batch, heads, q_len,
-    kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value.
+    kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value. kept: by
+    what dropout multiplies the weights, M / (1 − p), likewise.
     """
 
     scale: float
     softcap: float | None = None
     added: Sequence[Tensor] = ()
     sinks: Tensor | None = None
+    kept: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -220,12 +222,15 @@ def gradient_bounds(
     row = _softmax(q, k, scored, profile)
     p, off = row.p, row.error
     # dP and D: their sizes A and W bound every way to come by D, from the output or from P ∘ dP.
-    grad_p = d_o @ v.mT
-    products = d_o.abs() @ v.abs().mT
+    kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
+    # 1 / (1 − p) is rounded, and the product with it.
+    by_kept = 0.0 if scored.kept is None else 2 * u
+    grad_p = kept * (d_o @ v.mT)
+    products = kept * (d_o.abs() @ v.abs().mT)
     delta = (p * grad_p).sum(-1, keepdim=True)
     mean = (p * products).sum(-1, keepdim=True)
     sums = (row.keys + 2 * row.blocks + value_dim + 8) * ua + profile.output.unit
-    sums = sums + row.blocks * exponential
+    sums = sums + row.blocks * exponential + by_kept
     of_delta = (p * products * (off + weight_unit)).sum(-1, keepdim=True) + sums * mean
     of_delta = of_delta + ((weight_tiny + tiny) * row.visible * products).sum(-1, keepdim=True)
     of_delta = of_delta + profile.output.underflow(profile.flush_to_zero) * d_o.abs().sum(
@@ -234,7 +239,7 @@ def gradient_bounds(
     # G = dP − D + dL, dS = P ∘ G.
     inner = grad_p - delta + d_l
     size = products + mean + d_l.abs()
-    of_inner = (value_dim + 2) * ua * products + of_delta + 3 * u * size
+    of_inner = ((value_dim + 2) * ua + by_kept) * products + of_delta + 3 * u * size
     if profile.scores is not None:
         of_inner = of_inner + profile.scores.unit * size
     of_p = p * (off + (weight_unit if profile.weights_normalized else 0.0)) + tiny * row.visible
@@ -246,7 +251,8 @@ def gradient_bounds(
     of_x = of_x + grad_s.abs() * row.slope_error
     # Rounded to the weights' format for the products.
     of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * row.visible
-    of_v = of_p + weight_unit * (p + of_p) + weight_tiny * row.visible
+    p, of_v = kept * p, kept * of_p + by_kept * kept * p
+    of_v = of_v + weight_unit * (p + of_v) + weight_tiny * row.visible
 
     operands = lost = 0.0
     if profile.operands is not None:
@@ -315,7 +321,10 @@ def of_options(
         added.append(options.bias)
     if options.mask is not None:
         added.append(torch.where(options.mask, 0.0, -torch.inf))
-    scored = Scored(options.scale, options.softcap, added, options.sinks)
+    kept = None
+    if options.dropout is not None:
+        kept = reference.dropped(query.new_ones(*query.shape[:3], kv_len), options)
+    scored = Scored(options.scale, options.softcap, added, options.sinks, kept)
     bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, profile)
     found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}
     whole = bounds.scores.exact.shape

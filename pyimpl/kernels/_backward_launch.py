@@ -8,6 +8,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from pyimpl._scores import ScoreOptions
+from pyimpl.kernels._dropout import dropout_arguments
 from pyimpl.kernels._launch import (
     Arguments,
     check_block,
@@ -93,6 +94,7 @@ def shared_arguments(given: Given) -> Arguments:
         "grad_scale": float(options.scale),
         **pair_arguments(options, query, kv_len),
         **score_arguments(options),
+        **dropout_arguments(options.dropout, query.device),
     }  # fmt: skip
     shifts = None
     if sequences is not None:

@@ -24,7 +24,7 @@ class Pairs(NamedTuple):
     positions: where each query stands on the axis of the keys; keys: their numbers; inside: which
     pairs are pairs and not padding; lse: of each query, times log₂e, ∞ for one without a key;
     delta: of each query, rowsum(dO ∘ O) − dL; slope: of ALiBi, times log₂e; mask, bias: pointers to
-    each pair's element. None: there is none.
+    each pair's element; kept: which pairs dropout keeps. None: there is none.
     """
 
     positions: Any
@@ -35,11 +35,13 @@ class Pairs(NamedTuple):
     slope: Any
     mask: Any
     bias: Any
+    kept: Any
 
 
 class Tile(NamedTuple):
-    """What the kernels need of a tile: the weights P, the gradient of the scores dS, that before
-    softcap dX (else dS), and which pairs are visible (meaningless if not CHECKED)."""
+    """What the kernels need of a tile: the weights P, with dropout 0 where they are not kept, the
+    gradient of the scores dS, that before softcap dX (else dS), and which pairs are visible
+    (meaningless if not CHECKED)."""
 
     p: Any
     grad_s: Any
@@ -121,10 +123,14 @@ def tile_gradient(products, grad_p, pairs, scores, CHECKED: tl.constexpr):
     p = tl.exp2(s - pairs.lse)
     if CHECKED:
         p = tl.where(visible, p, 0.0)
+    if pairs.kept is not None:
+        grad_p = tl.where(pairs.kept, grad_p * scores.drop.scale, 0.0)
     grad_s = p * (grad_p - pairs.delta)
     if CHECKED:
         # A weight 0 would not silence a NaN.
         grad_s = tl.where(visible, grad_s, 0.0)
+    if pairs.kept is not None:
+        p = tl.where(pairs.kept, p, 0.0)
     grad_x = grad_s
     if scores.cap is not None:
         grad_x = grad_s * (1.0 - x * x)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import triton.language as tl
 
 from pyimpl._implements import implements
+from pyimpl.kernels._dropout import kept_pairs
 from pyimpl.kernels._numerics import LN2, LOG2E, device_function, dot, round_to, tanh, to_float32
 
 
@@ -63,12 +64,13 @@ class Keys(NamedTuple):
 
 class Scores(NamedTuple):
     """What becomes of ⟨q, k⟩, in base 2: cap None: times `scale`; else cap · tanh(scale · ⟨q, k⟩).
-    left, right: of the window, as in `_bounds`."""
+    left, right: of the window, as in `_bounds`. drop: `_dropout.Drop`; None: no dropout."""
 
     scale: Any
     cap: Any
     left: Any
     right: Any
+    drop: Any
 
 
 @implements("Attention.Spec.Online.empty")
@@ -136,8 +138,9 @@ def add_bias_and_mask(s, v, keys, rows, at, scores):
 
 @implements("Attention.Spec.Online.stepBlock")
 @device_function
-def step_block(m, l, o, s, v):
-    """The state (m, l, o) after a block with scores s (−∞: masked; base 2) and values v."""
+def step_block(m, l, o, s, v, kept):
+    """The state (m, l, o) after a block with scores s (−∞: masked; base 2) and values v; with
+    dropout o takes the weights `kept` alone."""
     m_new = tl.maximum(m, tl.max(s, 1))
     # exp2(s − m_new) has to be 0, not NaN, where both are −∞: no unmasked key so far.
     m_finite = tl.where(m_new == float("-inf"), 0.0, m_new)
@@ -145,16 +148,21 @@ def step_block(m, l, o, s, v):
     p = tl.exp2(s - m_finite[:, None])
     l = alpha * l + tl.sum(p, 1)
     o = alpha[:, None] * o
+    if kept is not None:
+        p = tl.where(kept, p, 0.0)
     o = o + dot(round_to(p, v.dtype), v)
     return m_new, l, o
 
 
 @implements("Attention.Spec.Online.finish")
 @device_function
-def finish(l, o):
-    """The output o / l, and 0 for a row where every key was masked and there was no sink."""
+def finish(l, o, keep_scale):
+    """The output o / l, times 1 / (1 − p) with dropout (None: without), and 0 for a row where every
+    key was masked and there was no sink."""
     # Otherwise 1 ≤ l; asked of m, which ignores NaN, a row of NaN scores would pass for masked.
     none = l == 0.0
+    if keep_scale is not None:
+        o = o * keep_scale
     return o / tl.where(none, 1.0, l)[:, None]
 
 
@@ -214,7 +222,10 @@ def over_key_tiles(
             s = tl.where(exists[None, :], s, float("nan"))
         if CHECKED:
             s, v = add_bias_and_mask(s, v, keys, rows, at, scores)
-        m, l, o = step_block(m, l, o, s, v)
+        kept = None
+        if scores.drop is not None:
+            kept = kept_pairs(scores.drop, rows.positions, tile * BLOCK_N, BLOCK_N)
+        m, l, o = step_block(m, l, o, s, v, kept)
     return m, l, o
 
 

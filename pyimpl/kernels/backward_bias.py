@@ -32,6 +32,7 @@ from pyimpl.kernels._bounds import (
     tile_row_last,
     visited_tiles,
 )
+from pyimpl.kernels._dropout import drop_of, kept_pairs
 from pyimpl.kernels._gradient import Pairs, load_rows, row_numbers, tile_gradient
 from pyimpl.kernels._launch import (
     Launch,
@@ -44,17 +45,21 @@ from pyimpl.kernels._numerics import LOG2E, dot, to_float32
 from pyimpl.kernels.forward import kv_head_of
 
 
-@triton.jit(do_not_specialize=["q_len", "kv_len", "own_m", "own_n", "left", "right", "shift"])
+@triton.jit(
+    do_not_specialize=[
+        "q_len", "kv_len", "own_m", "own_n", "left", "right", "shift", "keep_last"
+    ]
+)  # fmt: skip
 def bias_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
-    slopes_ptr, grad_bias_ptr,
+    slopes_ptr, seed_ptr, grad_bias_ptr,
     stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd, stride_gb, stride_gh, stride_gm, stride_gd,
     stride_lb, stride_lh, stride_lm, stride_tb, stride_th, stride_tm,
     stride_mb, stride_mh, stride_mm, stride_mn, stride_bb, stride_bh, stride_bm, stride_bn,
     stride_sb, stride_sh, stride_cb, stride_ch, stride_cm, stride_cn,
     group, q_len, kv_len, head_dim, value_dim, own_heads, own_m, own_n, over_batch, over_heads,
-    over_m, over_n, scale, cap, left, right, shift,
+    over_m, over_n, scale, cap, left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
@@ -67,13 +72,17 @@ def bias_kernel(
     own_batch = rest // own_heads
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    scores = Scores(scale, cap, left, right)
     grad = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for b in range(over_batch):
         batch = (own_batch + b).to(tl.int64)
         for h in range(over_heads):
             head = (own_head + h).to(tl.int64)
             kv_head = kv_head_of(head, group)
+            drop = drop_of(
+                seed_ptr, None, batch, own_heads * over_heads, head, keep_last, keep_scale, shift,
+                None, None,
+            )  # fmt: skip
+            scores = Scores(scale, cap, left, right, drop)
             slope = None
             if slopes_ptr is not None:
                 slope = tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)
@@ -121,10 +130,13 @@ def bias_kernel(
                     if mask_ptr is not None:
                         mask = mask_ptr + batch * stride_mb + head * stride_mh
                         mask = mask + rows[:, None] * stride_mm + keys64[None, :] * stride_mn
+                    kept = None
+                    if scores.drop is not None:
+                        kept = kept_pairs(scores.drop, queries + shift, n * BLOCK_N, BLOCK_N)
                     pairs = Pairs(
                         (queries + shift)[:, None], keys[None, :],
                         inside_m[:, None] & inside_n[None, :], lse[:, None], delta[:, None],
-                        slope, mask, bias,
+                        slope, mask, bias, kept,
                     )  # fmt: skip
                     found = tile_gradient(
                         dot(q, tl.trans(k)), dot(grad_o, tl.trans(v)), pairs, scores, True

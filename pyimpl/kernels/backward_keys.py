@@ -33,6 +33,7 @@ from pyimpl.kernels._bounds import (
     unmasked_tiles,
     visited_tiles,
 )
+from pyimpl.kernels._dropout import drop_of, kept_pairs
 from pyimpl.kernels._gradient import (
     Pairs,
     Side,
@@ -55,9 +56,9 @@ from pyimpl.kernels._numerics import LOG2E, device_function, dot, round_to, to_f
 @implements("Attention.Spec.stepKeys")
 @device_function
 def _over_query_tiles(
-    grad_k, grad_v, first, stop, k, v, keys, keys_inside, slope, shift, at, scores, head_dim,
-    value_dim, BLOCK_M: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, CHECKED: tl.constexpr,
+    grad_k, grad_v, first, stop, k, v, key_first, keys, keys_inside, slope, shift, at, scores,
+    head_dim, value_dim, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, CHECKED: tl.constexpr,
 ):  # fmt: skip
     """(dK / scale, dV) with what the tiles of queries first, …, stop − 1 of one head add.
 
@@ -92,9 +93,12 @@ def _over_query_tiles(
             mask = at.mask + keys64 * at.mask_n + rows[None, :] * at.mask_m
         if at.bias is not None:
             bias = at.bias + keys64 * at.bias_n + rows[None, :] * at.bias_m
+        kept = None
+        if scores.drop is not None:
+            kept = tl.trans(kept_pairs(scores.drop, queries + shift, key_first, BLOCK_N))
         pairs = Pairs(
             (queries + shift)[None, :], keys[:, None], keys_inside[:, None] & inside[None, :],
-            lse[None, :], delta[None, :], slope, mask, bias,
+            lse[None, :], delta[None, :], slope, mask, bias, kept,
         )  # fmt: skip
         found = tile_gradient(dot(k, tl.trans(q)), dot(v, tl.trans(grad_o)), pairs, scores, CHECKED)
         grad_v += dot(round_to(found.p, grad_o.dtype), grad_o)
@@ -102,10 +106,14 @@ def _over_query_tiles(
     return grad_k, grad_v
 
 
-@triton.jit(do_not_specialize=["q_len", "kv_len", "key_tiles", "left", "right", "shift"])
+@triton.jit(
+    do_not_specialize=[
+        "q_len", "kv_len", "key_tiles", "left", "right", "shift", "keep_last"
+    ]
+)  # fmt: skip
 def keys_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
-    slopes_ptr, cu_q_ptr, cu_k_ptr, grad_key_ptr, grad_value_ptr,
+    slopes_ptr, seed_ptr, cu_q_ptr, cu_k_ptr, grad_key_ptr, grad_value_ptr,
     stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd, stride_gb, stride_gh, stride_gm, stride_gd,
     stride_lb, stride_lh, stride_lm, stride_tb, stride_th, stride_tm,
@@ -113,7 +121,7 @@ def keys_kernel(
     stride_sb, stride_sh, stride_xb, stride_yb,
     stride_cb, stride_ch, stride_cn, stride_cd, stride_eb, stride_eh, stride_en, stride_ed,
     num_kv_heads, group, q_len, kv_len, key_tiles, head_dim, value_dim, scale, cap, grad_scale,
-    left, right, shift,
+    left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
     WHOLE: tl.constexpr,
@@ -164,9 +172,13 @@ def keys_kernel(
 
     grad_k = tl.zeros([BLOCK_N, BLOCK_D], tl.float32)
     grad_v = tl.zeros([BLOCK_N, BLOCK_V], tl.float32)
-    scores = Scores(scale, cap, left, right)
     for member in range(group):
         q_head = kv_head * group + member
+        drop = drop_of(
+            seed_ptr, cu_q_ptr, batch, num_kv_heads * group, q_head, keep_last, keep_scale, shift,
+            q_first, k_first,
+        )  # fmt: skip
+        scores = Scores(scale, cap, left, right, drop)
         slope = None
         mask = None
         bias = None
@@ -186,20 +198,24 @@ def keys_kernel(
             stride_mm, stride_mn, stride_bm, stride_bn, query_first, query_stop,
         )  # fmt: skip
         grad_k, grad_v = _over_query_tiles(
-            grad_k, grad_v, first, whole_first, k, v, keys, inside, slope, shift, at, scores,
-            head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True,
+            grad_k, grad_v, first, whole_first, k, v, key_first, keys, inside, slope, shift, at,
+            scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True,
         )  # fmt: skip
         if WHOLE:
             grad_k, grad_v = _over_query_tiles(
-                grad_k, grad_v, whole_first, whole_stop, k, v, keys, inside, slope, shift, at,
-                scores, head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, False,
+                grad_k, grad_v, whole_first, whole_stop, k, v, key_first, keys, inside, slope,
+                shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
+                EVEN_D, EVEN_V, False,
             )  # fmt: skip
             grad_k, grad_v = _over_query_tiles(
-                grad_k, grad_v, whole_stop, stop, k, v, keys, inside, slope, shift, at, scores,
-                head_dim, value_dim, BLOCK_M, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True,
+                grad_k, grad_v, whole_stop, stop, k, v, key_first, keys, inside, slope, shift, at,
+                scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
+                True,
             )  # fmt: skip
 
     grad_k = grad_k * grad_scale
+    if keep_scale is not None:
+        grad_v = grad_v * keep_scale
     key_ptrs = grad_key_ptr + batch * stride_cb + kv_head * stride_ch
     key_ptrs = key_ptrs + keys64[:, None] * stride_cn + dims[None, :] * stride_cd
     stored = inside[:, None] & (dims < head_dim)[None, :]
@@ -219,13 +235,15 @@ def launch_options(
     num_stages = 1
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
-        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
+        few = dim <= 64 and options.dropout is None
+        block_m, block_n, num_warps = 16, 16, 4 if few else 8
     elif dim > 128:
         block_m, block_n, num_warps = 16, 16, 8
         # A window takes registers; with two stages queries wait in shared memory instead.
         num_stages = 1 if options.left is None else 2
-    elif dim > 64 or capability < 90:
-        # Before Hopper the operands of the products come from registers too.
+    elif dim > 64 or capability < 90 or options.dropout is not None:
+        # Before Hopper the operands of the products come from registers too; so do the words that
+        # dropout goes by.
         block_m, block_n, num_warps = 32, 32, 4 if dim <= 64 else 8
     else:
         block_m, block_n, num_warps = 32, 64, 8

@@ -33,6 +33,7 @@ from pyimpl.kernels._bounds import (
     unmasked_tiles,
     visited_tiles,
 )
+from pyimpl.kernels._dropout import drop_of, kept_pairs
 from pyimpl.kernels._gradient import (
     Pairs,
     Side,
@@ -84,9 +85,12 @@ def _over_key_tiles(
             mask = at.mask[:, None] + keys64[None, :] * at.mask_n
         if at.bias is not None:
             bias = at.bias[:, None] + keys64[None, :] * at.bias_n
+        kept = None
+        if scores.drop is not None:
+            kept = kept_pairs(scores.drop, queries + shift, tile * BLOCK_N, BLOCK_N)
         pairs = Pairs(
             (queries + shift)[:, None], keys[None, :], rows_inside[:, None] & inside[None, :],
-            lse[:, None], delta[:, None], slope, mask, bias,
+            lse[:, None], delta[:, None], slope, mask, bias, kept,
         )  # fmt: skip
         found = tile_gradient(dot(q, tl.trans(k)), dot(grad_o, tl.trans(v)), pairs, scores, CHECKED)
         if at.mask is not None or at.bias is not None:
@@ -99,10 +103,14 @@ def _over_key_tiles(
     return grad_q, grad_slope
 
 
-@triton.jit(do_not_specialize=["q_len", "kv_len", "query_tiles", "left", "right", "shift"])
+@triton.jit(
+    do_not_specialize=[
+        "q_len", "kv_len", "query_tiles", "left", "right", "shift", "keep_last"
+    ]
+)  # fmt: skip
 def queries_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
-    slopes_ptr, cu_q_ptr, cu_k_ptr, grad_query_ptr, grad_slopes_ptr,
+    slopes_ptr, seed_ptr, cu_q_ptr, cu_k_ptr, grad_query_ptr, grad_slopes_ptr,
     stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd, stride_gb, stride_gh, stride_gm, stride_gd,
     stride_lb, stride_lh, stride_lm, stride_tb, stride_th, stride_tm,
@@ -110,7 +118,7 @@ def queries_kernel(
     stride_sb, stride_sh, stride_xb, stride_yb,
     stride_cb, stride_ch, stride_cm, stride_cd, stride_eb, stride_eh, stride_em,
     num_heads, group, q_len, kv_len, query_tiles, head_dim, value_dim, scale, cap, grad_scale,
-    left, right, shift,
+    left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
     WHOLE: tl.constexpr,
@@ -176,7 +184,10 @@ def queries_kernel(
 
     grad_q = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     grad_slope = tl.zeros([BLOCK_M], tl.float32)
-    scores = Scores(scale, cap, left, right)
+    drop = drop_of(
+        seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift, q_first, k_first
+    )
+    scores = Scores(scale, cap, left, right, drop)
     grad_q, grad_slope = _over_key_tiles(
         grad_q, grad_slope, first, whole_first, q, grad_o, lse, delta, queries, inside, slope,
         shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,

@@ -33,6 +33,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from pyimpl._scores import ScoreOptions
+from pyimpl.dropout import Dropout
 from pyimpl.kernels import (
     backward,
     backward_bias,
@@ -55,7 +56,7 @@ SPILL_LIMIT = 32
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 _TYPES = {
     torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.uint8: "u8",
-    torch.int32: "i32",
+    torch.int32: "i32", torch.int64: "i64",
 }  # fmt: skip
 
 
@@ -106,6 +107,7 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
         "softcap": {"softcap": 30.0},
         "alibi": {"alibi_slopes": _empty(batch, heads)},
         "sink": {"sinks": _empty(heads)},
+        "dropout": {"dropout": Dropout(0.1, _empty(dtype=torch.int64))},
         "packed": {},
     }
     chosen: dict[str, Any] = {}
@@ -233,20 +235,34 @@ def cases(quick: bool = False) -> list[Case]:
             Case("keys", "bf16", 256, "window"),
             Case("queries", "bf16", 64, "causal+packed"),
             Case("bias", "bf16", 64, "causal+bias"),
+            Case("forward", "bf16", 64, "causal+dropout"),
+            Case("varlen", "fp32", 64, "window+dropout"),
+            Case("keys", "bf16", 64, "packed+causal+dropout"),
+            Case("queries", "bf16", 64, "window+mask+bias+dropout"),
+            Case("bias", "fp32", 64, "causal+bias+dropout"),
         ]
     every = ("", "causal", "window", "mask", "window+mask+bias", "causal+softcap+alibi+sink")
     few = ("window+mask+bias", "causal+softcap+alibi+sink")
+    dropping = tuple(f"{features}+dropout" for features in ("causal", few[0]))
     heads = (64, 80, 100, 128, 250, 256)
     # The backward pass fills up the others with zeros.
     even = tuple(size for size in heads if size % 16 == 0)
-    backward_features = ("", "window", "packed+causal", few[0], "causal+softcap+alibi")
+    backward_features = (
+        "", "window", "packed+causal", few[0], "causal+softcap+alibi", "packed+causal+dropout",
+        dropping[1],
+    )  # fmt: skip
     return [
-        *(Case("forward", *rest) for rest in itertools.product(_DTYPES, heads, every)),
+        *(
+            Case("forward", *rest)
+            for rest in itertools.product(_DTYPES, heads, (*every, *dropping))
+        ),
         *(Case("decode", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
         *(Case("paged", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
         *(
             Case("varlen", *rest)
-            for rest in itertools.product(("fp32", "bf16"), heads, ("window", few[1]))
+            for rest in itertools.product(
+                ("fp32", "bf16"), heads, ("window", few[1], "window+dropout")
+            )
         ),
         *(Case("combine", "bf16", head_dim) for head_dim in (64, 256)),
         *(Case("delta", dtype, 64) for dtype in _DTYPES),
@@ -255,7 +271,10 @@ def cases(quick: bool = False) -> list[Case]:
             for kernel in ("keys", "queries")
             for rest in itertools.product(("fp32", "bf16"), even, backward_features)
         ),
-        *(Case("bias", *rest) for rest in itertools.product(("fp32", "bf16"), even, few[:1])),
+        *(
+            Case("bias", *rest)
+            for rest in itertools.product(("fp32", "bf16"), even, (few[0], dropping[1]))
+        ),
     ]
 
 

@@ -158,7 +158,7 @@ def _decode_kernel(
     m, l, o = start(sinks, BLOCK_M, BLOCK_V)
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
-        Scores(scale, cap, left, right), head_dim, value_dim,
+        Scores(scale, cap, left, right, None), head_dim, value_dim,
         BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE,
     )  # fmt: skip
 
@@ -168,7 +168,7 @@ def _decode_kernel(
     out_ptrs = out_ptrs + heads * stride_oh + queries64 * stride_om
     out_ptrs = out_ptrs[:, None] + value_dims[None, :] * stride_od
     stored = inside[:, None] & (value_dims[None, :] < value_dim)
-    tl.store(out_ptrs, round_to(finish(l, o), out_ptr.dtype.element_ty), mask=stored)
+    tl.store(out_ptrs, round_to(finish(l, o, None), out_ptr.dtype.element_ty), mask=stored)
     lse_ptrs = lse_ptr + split * stride_lp + batch * stride_lb
     lse_ptrs = lse_ptrs + heads * stride_lh + queries64 * stride_lm
     tl.store(lse_ptrs, log_sum_exp(m, l), mask=inside)

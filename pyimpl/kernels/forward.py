@@ -28,6 +28,7 @@ from pyimpl.kernels._bounds import (
     unmasked_tiles,
     visited_tiles,
 )
+from pyimpl.kernels._dropout import drop_of, dropout_arguments
 from pyimpl.kernels._launch import (
     Launch,
     capability,
@@ -64,14 +65,16 @@ def kv_head_of(head, group):
 @implements("Attention.Spec.flashWindow")
 @implements("Attention.Spec.groupedQuery")
 @implements("Attention.Spec.attentionPadded")
-@triton.jit(do_not_specialize=["q_len", "kv_len", "left", "right", "shift"])
+@triton.jit(do_not_specialize=["q_len", "kv_len", "left", "right", "shift", "keep_last"])
 def _forward_kernel(
-    query_ptr, key_ptr, value_ptr, mask_ptr, bias_ptr, slopes_ptr, sinks_ptr, out_ptr, lse_ptr,
+    query_ptr, key_ptr, value_ptr, mask_ptr, bias_ptr, slopes_ptr, sinks_ptr, seed_ptr, out_ptr,
+    lse_ptr,
     stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd, stride_mb, stride_mh, stride_mm, stride_mn,
     stride_bb, stride_bh, stride_bm, stride_bn, stride_sb, stride_sh, stride_ih,
     stride_ob, stride_oh, stride_om, stride_od, stride_lb, stride_lh, stride_lm,
     num_heads, group, q_len, kv_len, head_dim, value_dim, scale, cap, left, right, shift,
+    keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr,
 ):  # fmt: skip
@@ -122,10 +125,11 @@ def _forward_kernel(
         row_first, row_last, shift, left, right, kv_len, BLOCK_N
     )
 
+    drop = drop_of(seed_ptr, None, batch, num_heads, head, keep_last, keep_scale, shift, None, None)
     m, l, o = start(sinks, BLOCK_M, BLOCK_V)
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
-        Scores(scale, cap, left, right), head_dim, value_dim,
+        Scores(scale, cap, left, right, drop), head_dim, value_dim,
         BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None,
     )  # fmt: skip
 
@@ -133,7 +137,7 @@ def _forward_kernel(
     out_ptrs = out_ptr + batch * stride_ob + head * stride_oh
     out_ptrs = out_ptrs + queries64[:, None] * stride_om + value_dims[None, :] * stride_od
     stored = inside[:, None] & (value_dims[None, :] < value_dim)
-    tl.store(out_ptrs, round_to(finish(l, o), out_ptr.dtype.element_ty), mask=stored)
+    tl.store(out_ptrs, round_to(finish(l, o, keep_scale), out_ptr.dtype.element_ty), mask=stored)
     lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + queries64 * stride_lm
     tl.store(lse_ptrs, log_sum_exp(m, l), mask=inside)
 
@@ -161,7 +165,8 @@ def launch_options(
         block_n = 16 if dim > 128 or (pairs and dim > 64 and capability < 90) else 32
     elif dim <= 128:
         block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
-        if options.softcap is not None or options.alibi_slopes is not None:
+        more = (options.softcap, options.alibi_slopes, options.dropout)
+        if any(option is not None for option in more):
             num_warps = 8
         if pairs:
             # Before Hopper the operands of the products come from registers too.
@@ -229,6 +234,7 @@ def launch(
             **head_arguments(options, batch, num_heads, query.device),
             **score_arguments(options),
             **window_arguments(options, q_len, kv_len),
+            **dropout_arguments(options.dropout, query.device),
         },
         {
             "BLOCK_M": block_m, "BLOCK_N": block_n,

@@ -25,6 +25,7 @@ from pyimpl.kernels._bounds import (
     unmasked_tiles,
     visited_tiles,
 )
+from pyimpl.kernels._dropout import drop_of, dropout_arguments
 from pyimpl.kernels._launch import (
     Launch,
     capability,
@@ -58,13 +59,18 @@ def _slice(cu_ptr, stride, sequence, total):
 
 
 @implements("Attention.Spec.attentionSliced")
-@triton.jit(do_not_specialize=["total_q", "total_k", "query_tiles", "left", "right", "shift"])
+@triton.jit(
+    do_not_specialize=[
+        "total_q", "total_k", "query_tiles", "left", "right", "shift", "keep_last"
+    ]
+)  # fmt: skip
 def _varlen_kernel(
-    query_ptr, key_ptr, value_ptr, slopes_ptr, sinks_ptr, cu_q_ptr, cu_k_ptr, out_ptr, lse_ptr,
+    query_ptr, key_ptr, value_ptr, slopes_ptr, sinks_ptr, seed_ptr, cu_q_ptr, cu_k_ptr, out_ptr,
+    lse_ptr,
     stride_qm, stride_qh, stride_qd, stride_kn, stride_kh, stride_kd, stride_vn, stride_vh,
     stride_vd, stride_sb, stride_sh, stride_ih, stride_xb, stride_yb, stride_om, stride_oh,
     stride_od, stride_lm, stride_lh, num_heads, group, total_q, total_k, query_tiles, head_dim,
-    value_dim, scale, cap, left, right, shift,
+    value_dim, scale, cap, left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
 ):  # fmt: skip
@@ -113,10 +119,22 @@ def _varlen_kernel(
         row_first, row_last, shift, left, right, kv_len, BLOCK_N
     )
 
+    drop = drop_of(
+        seed_ptr,
+        cu_q_ptr,
+        sequence,
+        num_heads,
+        head,
+        keep_last,
+        keep_scale,
+        shift,
+        q_first,
+        k_first,
+    )
     m, l, o = start(sinks, BLOCK_M, BLOCK_V)
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
-        Scores(scale, cap, left, right), head_dim, value_dim,
+        Scores(scale, cap, left, right, drop), head_dim, value_dim,
         BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None,
     )  # fmt: skip
 
@@ -124,7 +142,7 @@ def _varlen_kernel(
     out_ptrs = out_ptr + head * stride_oh + packed[:, None] * stride_om
     out_ptrs = out_ptrs + value_dims[None, :] * stride_od
     stored = inside[:, None] & (value_dims[None, :] < value_dim)
-    tl.store(out_ptrs, round_to(finish(l, o), out_ptr.dtype.element_ty), mask=stored)
+    tl.store(out_ptrs, round_to(finish(l, o, keep_scale), out_ptr.dtype.element_ty), mask=stored)
     lse_ptrs = lse_ptr + head * stride_lh + packed * stride_lm
     tl.store(lse_ptrs, log_sum_exp(m, l), mask=inside)
 
@@ -205,6 +223,7 @@ def launch(
             **head_arguments(options, batch, num_heads, query.device),
             **score_arguments(options),
             **window_arguments(options, total_q, total_k, shifts),
+            **dropout_arguments(options.dropout, query.device),
         },
         {
             "BLOCK_M": block_m, "BLOCK_N": block_n,

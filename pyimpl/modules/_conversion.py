@@ -20,18 +20,13 @@ def from_torch(kind: type[Ours], module: nn.MultiheadAttention) -> Ours:
         raise TypeError(
             f"module must be a torch.nn.MultiheadAttention, not {type(module).__name__}"
         )
-    if module.training and module.dropout:
-        raise ValueError(
-            f"module must be in eval mode or have dropout 0.0, not dropout {module.dropout} in "
-            "training mode: there is no dropout"
-        )
     weight = module.out_proj.weight
     # Made on meta first, where no random numbers are drawn.
     ours = kind(
         module.embed_dim, module.num_heads, key_dim=module.kdim, value_dim=module.vdim,
         bias=module.in_proj_bias is not None, add_bias_kv=module.bias_k is not None,
-        add_zero_attn=module.add_zero_attn, batch_first=module.batch_first, device="meta",
-        dtype=weight.dtype,
+        add_zero_attn=module.add_zero_attn, dropout=module.dropout, batch_first=module.batch_first,
+        device="meta", dtype=weight.dtype,
     ).to_empty(device=weight.device)  # fmt: skip
     with torch.no_grad():
         for mine, theirs, rows in _counterparts(ours, module):
@@ -55,7 +50,7 @@ def to_torch(module: MultiHeadAttention) -> nn.MultiheadAttention:
             )
     weight = module.q_proj.weight
     theirs = nn.MultiheadAttention(
-        module.query_dim, module.num_heads, bias=module.q_proj.bias is not None,
+        module.query_dim, module.num_heads, module.dropout, bias=module.q_proj.bias is not None,
         add_bias_kv=module.bias_k is not None, add_zero_attn=module.add_zero_attn,
         kdim=module.key_dim, vdim=module.value_dim, batch_first=module.batch_first, device="meta",
         dtype=weight.dtype,

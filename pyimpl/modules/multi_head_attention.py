@@ -14,6 +14,7 @@ from pyimpl import _arguments as check
 from pyimpl._arguments import Alignment, Window, compute_dtype
 from pyimpl._backends import Backend
 from pyimpl.attention import attention
+from pyimpl.dropout import checked_p
 from pyimpl.modules import _conversion, _masks
 
 
@@ -41,7 +42,8 @@ class MultiHeadAttention(nn.Module):
         add_bias_kv: one more key and value, learned (`bias_k`, `bias_v`), after those of every
             sequence; no mask hides them.
         add_zero_attn: one more key and value, zero, which no mask hides: a sink of score 0.
-        dropout: 0.0 alone is accepted.
+        dropout: the probability with which a weight is dropped in training mode, as `dropout_p` of
+            `pyimpl.attention`; none in eval mode.
         batch_first: the tensors are `[batch, length, width]`; otherwise `[length, batch, width]`.
         device, dtype: of the parameters.
 
@@ -98,7 +100,7 @@ class MultiHeadAttention(nn.Module):
         }
         for name, flag in flags.items():
             check.check_bool(name, flag)
-        check.check_dropout(dropout, "dropout")
+        self.dropout = checked_p("dropout", dropout)
         self.add_zero_attn = add_zero_attn
         self.batch_first = batch_first
         if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in check.DTYPES):
@@ -145,6 +147,7 @@ class MultiHeadAttention(nn.Module):
         alibi_slopes: Tensor | None = None,
         sinks: Tensor | None = None,
         scale: float | None = None,
+        dropout_seed: int | Tensor | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
         """The output `[batch, q_len, output_dim]`, `[q_len, batch, output_dim]` without
@@ -162,7 +165,7 @@ class MultiHeadAttention(nn.Module):
             key_mask: `[batch, kv_len]` (`[kv_len]` for unbatched inputs), boolean, True = may be
                 attended to, or floating, added likewise. Both masks, causality and the window apply
                 together.
-            is_causal, causal_alignment, window, softcap, scale, backend: as for
+            is_causal, causal_alignment, window, softcap, scale, dropout_seed, backend: as for
                 `pyimpl.attention`, positions being those of query and key.
             alibi_slopes: as for `pyimpl.attention`; not with `add_bias_kv`, whose key has no
                 position.
@@ -213,6 +216,7 @@ class MultiHeadAttention(nn.Module):
             attn_mask=visible, bias=bias, is_causal=is_causal,
             causal_alignment=causal_alignment, window=window, softcap=softcap,
             alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q), scale=scale,
+            dropout_p=self.dropout if self.training else 0.0, dropout_seed=dropout_seed,
             enable_gqa=True, layout="bnhd", backend=backend,
         )  # fmt: skip
         assert isinstance(heads, Tensor)
@@ -281,7 +285,7 @@ class MultiHeadAttention(nn.Module):
         said = f"num_heads={self.num_heads}"
         if self.num_kv_heads != self.num_heads:
             said += f", num_kv_heads={self.num_kv_heads}"
-        for name in ("add_zero_attn", "batch_first"):
+        for name in ("add_zero_attn", "dropout", "batch_first"):
             said += f", {name}={getattr(self, name)}"
         return f"{said}, add_bias_kv={self.bias_k is not None}"
 
@@ -292,7 +296,6 @@ class MultiHeadAttention(nn.Module):
 
         Raises:
             TypeError: `module` is something else.
-            ValueError: `module` drops weights out: its dropout is not 0 and it is not in eval mode.
         """
         return _conversion.from_torch(cls, module)
 

@@ -78,7 +78,8 @@ def _as_products(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """query, key, value and mask of one query each, `[batch, heads, q_len, 1 or kv_len, …]`, whose
     plain attention at scale 1 is that of the arguments: what the options add to a score is one more
-    product, 1 · (score − scale·⟨q, k⟩), and a sink one more key with value 0."""
+    product, 1 · (score − scale·⟨q, k⟩), a sink one more key with value 0, and dropout makes of a
+    value v, seen by query i, M_ij·v / (1 − p)."""
     group = query.shape[1] // max(key.shape[1], 1)
     k, v = (x.double().repeat_interleave(group, 1).unsqueeze(2) for x in (key, value))
     q = options.scale * query.double().unsqueeze(3)
@@ -88,6 +89,8 @@ def _as_products(
     q = torch.cat((q, torch.ones_like(q[..., :1])), -1)
     k = torch.cat((k.expand(-1, -1, q.shape[2], -1, -1), added.unsqueeze(-1)), -1)
     visible = visible.unsqueeze(3)
+    if options.dropout is not None:
+        v = reference.dropped(torch.ones_like(scores), options).unsqueeze(-1) * v
     if options.sinks is not None:
         sinks = options.sinks.double().view(1, -1, 1, 1).expand(*k.shape[:3], 1)
         sink = torch.cat((k.new_zeros(*k.shape[:3], k.shape[-1] - 1), sinks), -1)
@@ -132,6 +135,11 @@ def judge_options(
         torch.from_numpy(attention_allowance(q, k, v, scale=1.0, mask=mask, profile=p))
         for p in profiles
     )
+    if options.dropout is not None:
+        # 1 / (1 − p) is rounded, and so is its product, with each weight or with their sum.
+        size, _ = reference.attention(query, key, value.abs(), options)
+        units = sum(p.accumulator.unit for p in profiles)
+        allowed = allowed + 2 * units * size.unsqueeze(3)
     error = (out.double() - expected_out).abs().unsqueeze(3)
     assert bool((error <= allowed).all()), f"output: {(error - allowed).max()} over the allowance"
     none = torch.isneginf(expected_lse)

@@ -1,4 +1,4 @@
-"""Every option of the scores alone, and many of them together."""
+"""Every option of the scores and weights alone, and many of them together."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from attention_checks import score_options
 from torch import Tensor
 
 from pyimpl._scores import ScoreOptions
+from pyimpl.dropout import Dropout
 
 
 class Draw:
@@ -66,6 +67,11 @@ OPTIONS: dict[str, Callable[[Draw], dict[str, Any]]] = {
         "shift": d.shift,
         "sinks": d.bias(d.sizes[1]),
     },
+}
+DROPOUT = Dropout(0.4, torch.tensor(0x1234567890ABCDEF))
+OPTIONS |= {
+    "dropout": lambda d: {"dropout": DROPOUT},
+    "dropout and everything": lambda d: {**OPTIONS["everything"](d), "dropout": DROPOUT},
 }
 
 

@@ -1,9 +1,10 @@
-"""The formulas of `Attention.Spec` for scores, masks, sinks and heads in plain Python, number by
-number."""
+"""The formulas of `Attention.Spec` for scores, masks, sinks, heads, and dropout, in plain Python,
+number by number."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import torch
 from torch import Tensor
@@ -44,6 +45,26 @@ def score(
     return s if visible else None
 
 
+def philox(counter: list[int], key: list[int]) -> list[int]:
+    """The four words of Philox4x32-10 (Salmon et al. 2011, section 4.3)."""
+    for n in range(10):
+        if n:
+            key = [(key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32]
+        high0, low0 = divmod(0xD2511F53 * counter[0], 2**32)
+        high1, low1 = divmod(0xCD9E8D57 * counter[2], 2**32)
+        counter = [high1 ^ counter[1] ^ key[0], low1, high0 ^ counter[3] ^ key[1], low0]
+    return counter
+
+
+def factor(options: ScoreOptions, head: int, i: int, j: int) -> float:
+    """What dropout multiplies a weight of head number `head` by: 0 or 1 / (1 − p)."""
+    if options.dropout is None:
+        return 1.0
+    p, seed = options.dropout.p, int(options.dropout.seed)
+    word = philox([j // 4, i, head, 0], [seed % 2**32, seed // 2**32])[j % 4]
+    return 1 / (1 - p) if word < round((1 - Fraction(p)) * 2**32) else 0.0
+
+
 def attention(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
 ) -> tuple[Tensor, Tensor]:
@@ -56,7 +77,13 @@ def attention(
             values = value[b, h // (heads // key.shape[1])].double()
             for i in range(q_len):
                 keys = range(key.shape[2])
-                row = [(score(query, key, options, b, h, i, j), values[j]) for j in keys]
+                row = [
+                    (
+                        score(query, key, options, b, h, i, j),
+                        factor(options, b * heads + h, i, j) * values[j],
+                    )
+                    for j in keys
+                ]
                 if options.sinks is not None:
                     row.append((float(options.sinks[h]), torch.zeros_like(out[0, 0, 0])))
                 row = [(s, v) for s, v in row if s is not None and s != -math.inf]

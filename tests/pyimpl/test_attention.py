@@ -193,8 +193,6 @@ REFUSALS = [
     ({"scale": NAN}, ValueError, "scale must be finite in torch.float32, .* not nan"),
     ({"scale": -INF}, ValueError, "scale must be finite in torch.float32, .* not -inf"),
     ({"scale": 1e39}, ValueError, r"scale must be finite in torch.float32, .* not 1e\+39"),
-    ({"dropout_p": 0.1}, ValueError, "dropout_p must be 0.0, not 0.1: there is no dropout"),
-    ({"dropout_p": None}, TypeError, "dropout_p must be 0.0, not None"),
     ({"layout": "nhd"}, ValueError, "layout must be one of 'bhnd', 'bnhd', not 'nhd'"),
     ({"layout": "bnhd", "query": Q[0]}, ValueError, r"must be \[batch, length, heads, head_dim\]"),
     ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .*, not 'cuda'"),

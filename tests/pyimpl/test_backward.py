@@ -56,7 +56,9 @@ CASES: dict[str, dict[str, Any]] = {
         "sinks": leaf(4),
     },
     "bnhd": {"layout": "bnhd", "is_causal": True},
+    "dropout": {"dropout_p": 0.4, "dropout_seed": 3},
 }
+CASES["dropout and everything"] = CASES["everything"] | CASES["dropout"]
 
 
 def function_of(
@@ -118,10 +120,16 @@ def test_any_shape_and_options(
 
 
 # The interpreter of Triton takes seconds for what the others do in milliseconds.
-CHECKED = [(b, n) for b in BACKENDS[1:] for n in ("causal", "everything", "floating mask", "bnhd")]
+CHECKED = [
+    (b, n)
+    for b in BACKENDS[1:]
+    for n in ("causal", "everything", "floating mask", "bnhd", "dropout")
+]
 
 
-@pytest.mark.parametrize(("backend", "name"), [*CHECKED, ("triton", "floating mask")])
+@pytest.mark.parametrize(
+    ("backend", "name"), [*CHECKED, ("triton", "floating mask"), ("triton", "dropout")]
+)
 def test_opcheck(backend: str, name: str) -> None:
     function, tensors = function_of(CASES[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from attention_checks import inputs
 from torch import Tensor
 
 from pyimpl import attention, attention_decode, attention_varlen, merge_states
-from pyimpl._scores import SCHEMA, ScoreOptions
+from pyimpl._scores import NAMES, ScoreOptions
+from pyimpl.dropout import Dropout
 
 BACKENDS = ["triton", "tiled", "reference"]
 Q, K, V, MASK = inputs((2, 2, 5, 7, 8, 6), torch.float32, masked=True, group=2)
@@ -29,6 +31,7 @@ ATTENTION: dict[str, dict[str, Any]] = {
     "mask": {"attn_mask": MASK, "bias": BIAS},
     "added": {"attn_mask": BIAS, "alibi_slopes": SLOPES, "sinks": SINKS, "scale": 0.3},
     "bnhd": {"layout": "bnhd"},
+    "dropout": {"dropout_p": 0.3, "dropout_seed": 5},
 }
 
 
@@ -176,12 +179,14 @@ def test_opcheck_on_permuted_layouts(order: tuple[int, ...], backend: str) -> No
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_opcheck_of_the_other_operators(backend: str) -> None:
-    flat = ScoreOptions(0.5, right=0, alibi_slopes=SLOPES[None]).flat()
+    options = ScoreOptions(0.5, right=0, alibi_slopes=SLOPES[None])
+    flat = options.flat()
+    dropping = replace(options, dropout=Dropout(0.3, torch.tensor(5))).flat()
     rows = [x[0].transpose(0, 1) for x in (Q, K, V)]
     for alignment in ("top-left", "bottom-right"):
         torch.library.opcheck(
             torch.ops.pyimpl.attention_varlen.default,
-            (*rows, CU_Q, CU_K, alignment, backend, *flat),
+            (*rows, CU_Q, CU_K, alignment, backend, *dropping),
         )
     query = dense((2, 4, 5, 8), (0, 2, 1, 3))
     for page_table in (None, PAGES):
@@ -192,8 +197,12 @@ def test_opcheck_of_the_other_operators(backend: str) -> None:
 
 
 def test_the_schema_is_that_of_the_options() -> None:
-    names = [argument.split()[-1] for argument in SCHEMA.split(", ")]
-    assert names == list(ScoreOptions.__dataclass_fields__)
+    *own, dropout = ScoreOptions.__dataclass_fields__
+    assert (*own, f"{dropout}_p", f"{dropout}_seed") == NAMES
+    plain, dropping = ScoreOptions(0.5), ScoreOptions(0.5, dropout=Dropout(0.1, torch.tensor(7)))
+    for options in (plain, dropping):
+        assert len(options.flat()) == len(NAMES)
+        assert ScoreOptions.of_flat(*options.flat()) == options
 
 
 def test_meta_tensors_give_shapes() -> None:

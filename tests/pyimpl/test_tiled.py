@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from attention_checks import inputs, judge, judge_options, score_options, tiled_profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from option_cases import OPTIONS, options_of
+from option_cases import DROPOUT, OPTIONS, options_of
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -122,8 +123,11 @@ class Largest(TorchDispatchMode):
         return result
 
 
-@pytest.mark.parametrize("options", [{}, {"right": 0}, {"left": 100, "right": 100}], ids=str)
-def test_memory_is_that_of_a_tile_beside_inputs_and_outputs(options: dict[str, int]) -> None:
+CASES = [{}, {"right": 0}, {"left": 100, "right": 100}, {"dropout": DROPOUT}]
+
+
+@pytest.mark.parametrize("options", CASES, ids=lambda options: "+".join(options))
+def test_memory_is_that_of_a_tile_beside_inputs_and_outputs(options: dict[str, Any]) -> None:
     sizes = []
     for n in (1024, 3000):
         query, key, value, _ = inputs((1, 1, n, n, 4, 4), torch.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from backward_checks import judge_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from option_cases import OPTIONS, options_of
-from test_tiled import Largest
+from test_tiled import CASES, Largest
 from torch import Tensor
 
 from pyimpl import tiled, tiled_backward
@@ -117,8 +118,8 @@ def test_tiles_below_one_are_refused(blocks: dict[str, int]) -> None:
         backward(query, key, value, score_options(query), **blocks)
 
 
-@pytest.mark.parametrize("options", [{}, {"right": 0}, {"left": 100, "right": 100}], ids=str)
-def test_memory_is_that_of_a_tile_beside_inputs_and_outputs(options: dict[str, int]) -> None:
+@pytest.mark.parametrize("options", CASES, ids=lambda options: "+".join(options))
+def test_memory_is_that_of_a_tile_beside_inputs_and_outputs(options: dict[str, Any]) -> None:
     sizes = []
     for n in (1024, 3000):
         query, key, value, _ = inputs((1, 1, n, n, 4, 4), torch.float32)

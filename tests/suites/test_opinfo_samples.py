@@ -6,8 +6,9 @@
 itself runs on CUDA alone; its samples are described to SDPA by a mask.
 
 Expected is what SDPA's math backend makes of the sample in float64; the two may be apart by the sum
-of both allowances. Left out are samples with dropout, whose results are random: 12 of the 25 of
-`SDPA` and 9 of the 18 of `EFFICIENT` in torch 2.13. Neither entry has samples of errors. Those of
+of both allowances. Left out are samples with dropout, 12 of the 25 of `SDPA` and 9 of the 18 of
+`EFFICIENT` in torch 2.13: SDPA's generator is another than `pyimpl.dropout`, so that other weights
+are dropped. Neither entry has samples of errors. Those of
 `torch.ops.aten._flash_attention_forward` are those of `EFFICIENT` with fewer options. The
 interpreted kernels take seconds: they run on `SDPA` in float16.
 

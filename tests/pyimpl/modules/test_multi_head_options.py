@@ -281,9 +281,6 @@ def test_what_torch_cannot_hold(options, words: str) -> None:
 def test_what_from_torch_refuses() -> None:
     with pytest.raises(TypeError, match=r"must be a torch\.nn\.MultiheadAttention, not Linear"):
         MultiHeadAttention.from_torch(nn.Linear(2, 2))
-    dropping = nn.MultiheadAttention(4, 2, dropout=0.1)
-    with pytest.raises(ValueError, match=r"eval mode or have dropout 0.0, not dropout 0.1 in tr"):
-        MultiHeadAttention.from_torch(dropping)
 
 
 @pytest.mark.parametrize(
@@ -297,8 +294,8 @@ def test_what_from_torch_refuses() -> None:
         ({"num_kv_heads": 3}, ValueError, "num_kv_heads must divide num_heads, 4, which 3 does"),
         ({"bias": None}, TypeError, "bias must be True or False, not None"),
         ({"batch_first": 1}, TypeError, "batch_first must be True or False, not 1"),
-        ({"dropout": 0.1}, ValueError, "dropout must be 0.0, not 0.1: there is no dropout"),
-        ({"dropout": torch.zeros(2)}, TypeError, "dropout must be 0.0, not tensor"),
+        ({"dropout": 1.1}, ValueError, "dropout must be from 0 to 1, not 1.1"),
+        ({"dropout": torch.zeros(2)}, TypeError, "dropout must be a number, not tensor"),
         ({"num_heads": 10**5000}, ValueError, "num_heads must be .* not so long a"),
         ({"head_dim": 2**40}, ValueError, "head_dim must be at least 1 and below 2³¹, not 1099"),
         ({"dtype": [0, 0]}, TypeError, r"dtype must be float64, .* not \[0, 0\]"),

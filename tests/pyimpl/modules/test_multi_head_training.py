@@ -7,6 +7,7 @@ import torch
 from module_checks import normal, randomised
 from torch import Tensor, nn
 
+from pyimpl.dropout import Dropout
 from pyimpl.modules import MultiHeadAttention
 
 BATCH, Q_LEN, KV_LEN, DIM, HEADS = 3, 5, 7, 12, 2
@@ -92,3 +93,36 @@ def test_a_training_step_lowers_the_loss() -> None:
         optimiser.step()
         losses.append(float(loss.detach()))
     assert losses == sorted(losses, reverse=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"add_bias_kv": True}, {"add_zero_attn": True}], ids=str)
+def test_dropout_is_that_of_torch_with_the_same_weights(
+    options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Torch, which draws other numbers, is given ours."""
+    theirs = randomised(
+        nn.MultiheadAttention(
+            DIM, HEADS, dropout=0.4, batch_first=True, dtype=torch.float64, **options
+        )
+    )
+    ours = MultiHeadAttention.from_torch(theirs)
+    assert ours.dropout == ours.to_torch().dropout == 0.4
+    assert "dropout=0.4" in repr(ours)
+    x = normal(BATCH, Q_LEN, DIM, seed=3)
+
+    def dropped(weights: Tensor, p: float, training: bool = True) -> Tensor:
+        sizes = (BATCH, HEADS, range(Q_LEN), range(weights.shape[-1]))
+        return weights * Dropout(p, torch.tensor(9)).kept(*sizes).view_as(weights) / (1 - p)
+
+    with monkeypatch.context() as patch, torch.no_grad():
+        patch.setattr(nn.functional, "dropout", dropped)
+        expected = theirs(x, x, x)[0]
+    with torch.no_grad():
+        torch.testing.assert_close(ours(x, dropout_seed=9), expected)
+        torch.manual_seed(0)
+        first, second = ours(x), ours(x)
+        torch.manual_seed(0)
+        assert torch.equal(ours(x), first)
+        assert not torch.equal(first, second)
+        assert torch.equal(ours.eval()(x), ours(x, dropout_seed=9))
+        torch.testing.assert_close(ours(x), theirs.eval()(x, x, x)[0])

@@ -1,0 +1,147 @@
+"""Which weights dropout keeps, from a counter-based generator: a function of seed, head, query and
+key, so that the backward pass, another backend and other tiles find the same ones.
+
+The generator is Philox4x32-10: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3",
+section 4.3. The weight of query row i and key column j in head h = batch · heads + head (of packed
+sequences: h = head, i and j rows of the packed totals) is kept if and only if word j mod 4 of
+`philox4x32` at counter (j // 4, i, h, 0) and key (seed mod 2³², seed // 2³²) is below
+round((1 − p) · 2³²), ties to even. Kept weights are divided by 1 − p.
+"""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyimpl import _arguments as check
+
+WORD = 0xFFFFFFFF
+# The multipliers of a round, and by what each round raises the key.
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_RAISE = (0x9E3779B9, 0xBB67AE85)
+ROUNDS = 10
+
+Four = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def philox4x32(counter: Four, key: tuple[Tensor, Tensor]) -> Four:
+    """The four words of Philox4x32-10 at each counter: int64 tensors of any shapes that broadcast,
+    of numbers from 0 to 2³² − 1, as the words returned are.
+
+    Exact: an int64 product wraps modulo 2⁶⁴, so its bits are those of the unsigned one.
+    """
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(ROUNDS):
+        a, b = (c * m for c, m in zip((c0, c2), _MULTIPLIERS, strict=True))
+        c0, c2 = (b >> 32) & WORD ^ c1 ^ k0, (a >> 32) & WORD ^ c3 ^ k1
+        c1, c3 = b & WORD, a & WORD
+        k0, k1 = (k + r & WORD for k, r in zip((k0, k1), _RAISE, strict=True))
+    return c0, c1, c2, c3
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Dropout of the weights with probability p, 0 < p ≤ 1.
+
+    seed: of no dimension, int64, of which all 64 bits count: a negative one stands for itself
+    + 2⁶⁴. heads `[batch, heads]`: the number h of each head, None for batch · heads + head.
+    first_query, first_key: the numbers of query 0 and key 0.
+    """
+
+    p: float
+    seed: Tensor
+    heads: Tensor | None = None
+    first_query: int = 0
+    first_key: int = 0
+
+    @property
+    def threshold(self) -> int:
+        """A word below this keeps its weight; from 0, none, to 2³², all."""
+        return round((1 - Fraction(self.p)) * 2**32)
+
+    @property
+    def scale(self) -> float:
+        """The factor on the weights that are kept: 1 / (1 − p); 0 where none is."""
+        return 1.0 / (1.0 - self.p) if self.threshold else 0.0
+
+    def part(self, batch: int, heads: int, batches: slice, some: slice) -> Dropout:
+        """That of some heads of some batches, out of `batch` and `heads`."""
+        return replace(self, heads=self.numbers(batch, heads)[batches, some])
+
+    def from_row(self, query: int, key: int) -> Dropout:
+        """That of a packed sequence which begins with these rows of the packed tensors."""
+        return replace(self, first_query=query, first_key=key)
+
+    def numbers(self, batch: int, heads: int) -> Tensor:
+        """The number h of each head, `[batch, heads]`, int64."""
+        if self.heads is not None:
+            return self.heads
+        return torch.arange(batch * heads, device=self.seed.device).view(batch, heads)
+
+    def kept(self, batch: int, heads: int, rows: range, columns: range) -> Tensor:
+        """Whether each weight is kept, `[batch, heads, rows, columns]`, boolean, for the queries
+        `rows` and the keys `columns`, numbers in a row."""
+        numbers = self.numbers(batch, heads)[..., None, None]
+        i = torch.arange(len(rows), device=numbers.device) + (rows.start + self.first_query)
+        start, stop = columns.start + self.first_key, columns.stop + self.first_key
+        # Four columns share a call; the first and the last may need only some of its words.
+        calls = torch.arange(start // 4, -(-stop // 4), device=numbers.device)
+        zero = torch.zeros_like(numbers)
+        key = (self.seed & WORD, (self.seed >> 32) & WORD)
+        words = philox4x32((calls, i[:, None], numbers, zero), key)
+        below = torch.stack([word < self.threshold for word in words], dim=-1).flatten(-2)
+        return below[..., start % 4 : start % 4 + len(columns)]
+
+
+def checked_p(name: str, given: object) -> float:
+    """A probability as a float; raises TypeError or ValueError for anything else."""
+    if isinstance(given, bool) or not isinstance(given, numbers.Real):
+        raise TypeError(f"{name} must be a number, not {check.said(given)}")
+    p = float(given)
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"{name} must be from 0 to 1, not {check.said(given)}")
+    return p
+
+
+def checked_dropout(dropout_p: object, seed: object, query: Tensor) -> Dropout | None:
+    """Dropout as a public function was asked for it, on the device of `query`; None for p = 0.
+
+    Without a seed one is drawn from PyTorch's default generator of that device. Raises TypeError or
+    ValueError unless `dropout_p` is a probability and `seed` None, a whole number from 0 to
+    2⁶³ − 1, or an int64 tensor of no dimension on that device.
+    """
+    p = checked_p("dropout_p", dropout_p)
+    if isinstance(seed, Tensor):
+        if seed.dtype != torch.int64 or seed.dim() != 0:
+            raise ValueError(
+                "dropout_seed must be a number or an int64 tensor of no dimension, not "
+                f"{seed.dtype} of shape {check.shape(seed)}"
+            )
+        if seed.device != query.device:
+            raise ValueError(
+                f"dropout_seed must be on the device of query, {query.device}, not on {seed.device}"
+            )
+    elif seed is not None:
+        if not check.is_whole(seed):
+            raise TypeError(
+                "dropout_seed must be a whole number, a torch.Tensor or None, not "
+                f"{check.said(seed)}"
+            )
+        number: Any = seed
+        if not 0 <= number < 2**63:
+            raise ValueError(
+                f"dropout_seed must be at least 0 and below 2⁶³, not {check.said(seed)}"
+            )
+    if p == 0.0:
+        return None
+    if seed is None:
+        seed = torch.randint(2**63 - 1, (), dtype=torch.int64, device=query.device)
+    elif not isinstance(seed, Tensor):
+        seed = torch.full((), check.whole(seed), dtype=torch.int64, device=query.device)
+    return Dropout(p, seed)

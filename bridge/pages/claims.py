@@ -128,7 +128,8 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise SourceError(f"{label}: {name} is no list of strings")
     texts = {name: entry[name].strip("\n") for name in _TEXTS}
-    return Claim(**texts, **{name: tuple(entry.get(name, ())) for name in _LISTS})
+    lists: dict[str, Any] = {name: tuple(entry.get(name, ())) for name in _LISTS}
+    return Claim(**texts, **lists)
 
 
 def essential(text: str) -> list[str]:

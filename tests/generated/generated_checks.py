@@ -7,7 +7,7 @@ by the allowance of `bridge.conformance`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -15,10 +15,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from bridge.conformance import gradient_inputs
 from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.gradients import NAMES, wrong_gradients
+from bridge.conformance.gradients import expected, wrong_gradients
 from bridge.conformance.judge import describe_failure
+from bridge.conformance.profile import Profile
 from bridge.conformance.run import run
 from bridge.conformance.states import wrong_states
 from bridge.vectors.gradients import GradientVector
@@ -128,12 +130,12 @@ def judge_states(vector: CacheVector, dtype: torch.dtype, states: list[State]) -
 
 
 def judge_gradients(
-    vector: GradientVector, dtype: torch.dtype, gradients: Sequence[Tensor]
+    vector: GradientVector, dtype: torch.dtype, gradients: Mapping[str, Tensor]
 ) -> None:
-    """Every element of the gradients by q, k, v and bias, each of a batch of one, as near to the
-    exact one as it must be."""
-    computed = {
-        name: gradient[0].double().numpy() for name, gradient in zip(NAMES, gradients, strict=True)
-    }
-    wrong = list(wrong_gradients(vector, computed, torch.finfo(dtype).eps / 2))
+    """Every element of the gradients, by the names of `gradients.expected`, as near to the exact
+    one as it must be."""
+    assert gradients.keys() == expected(vector).keys()
+    computed = {name: gradient_inputs.array(name, gradient) for name, gradient in gradients.items()}
+    profile = Profile.float64() if dtype == torch.float64 else Profile.float32()
+    wrong = list(wrong_gradients(vector, computed, profile))
     assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"

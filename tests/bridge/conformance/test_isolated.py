@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import attention_functions as functions
 import pytest
 
 from bridge.conformance.abilities import CallableError
-from bridge.conformance.isolated import Description, Subject, describe, run_isolated
+from bridge.conformance.isolated import Description, Subject, adapter_of, describe, run_isolated
 from bridge.conformance.run import Result
 from bridge.vectors.model import Family
 
@@ -127,3 +128,11 @@ def test_an_adapter_object_and_a_profile_for_it(families: list[Family]) -> None:
     assert result.profile == "float64-inside"
     assert len(result.failures) == 4
     assert all(v.detail is not None for v in result.failures)
+
+
+def test_another_profile_changes_nothing_else() -> None:
+    adapter = adapter_of(Subject("hf-eager", profile="generous"))
+    assert adapter.profile("float32", "cpu").name == "generous"
+    # Found on the object itself: that is how Python 3.12 looks for the members of a protocol.
+    for member in ("run_vector", "operations", "no_gradients", "gradients"):
+        assert inspect.getattr_static(adapter, member) is not None

@@ -127,8 +127,9 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
         value = entry.get(name, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise SourceError(f"{label}: {name} is no list of strings")
-    texts = {name: entry[name].strip("\n") for name in _TEXTS}
-    return Claim(**texts, **{name: tuple(entry.get(name, ())) for name in _LISTS})
+    values: dict[str, Any] = {name: entry[name].strip("\n") for name in _TEXTS}
+    values |= {name: tuple(entry.get(name, ())) for name in _LISTS}
+    return Claim(**values)
 
 
 def essential(text: str) -> list[str]:

@@ -6,10 +6,10 @@ public section
 
 /-! # The examples SelfAttention(512, 8) and CrossAttention(512, 128, 512, 8)
 
-That an output is of the type claimed is checked with the definitions. Beside that both are run, over
-the exact model and with fewer components, for a proof by evaluation at 512 is too deep; at 512 they
-are run in Python. Cross-attention needs projections, which the document lacks: the inner product of
-a query of 128 components and a key of 512 is none. -/
+That an output is of the type claimed is checked with the definitions. Beside that both are run,
+over the exact model and with fewer components, for a proof by evaluation at 512 is too deep; at 512
+they are run in Python. Cross-attention needs projections, which the document lacks: the inner
+product of a query of 128 components and a key of 512 is none. -/
 
 namespace Attention.Claims
 

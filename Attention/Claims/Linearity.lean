@@ -37,8 +37,8 @@ variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
           (Vec.smul (b : R) (dotProduct weights scale q ks' vs'))
 
 /-- The counterexample: a = b = 1, q = 1, keys (1, 3) and (1, 1), values (1, 0) twice. -/
-private theorem Linearity.counterexample [OrderedCommRing S] [OrderedField R] {weights : List S → List R}
-    {c : S} (h : Linearity weights c) {x x' y y' z z' : R}
+private theorem Linearity.counterexample [OrderedCommRing S] [OrderedField R]
+    {weights : List S → List R} {c : S} (h : Linearity weights c) {x x' y y' z z' : R}
     (h₁ : weights [c * 2, c * 4] = [x, x']) (h₂ : weights [c * 1, c * 3] = [y, y'])
     (h₃ : weights [c * 1, c * 1] = [z, z']) : 2 * x = y + z := by
   have e := h 2 1 1 1 1 #v[#v[1], #v[3]] #v[#v[1], #v[1]] #v[1] #v[#v[1], #v[0]] #v[#v[1], #v[0]]
@@ -76,12 +76,12 @@ private theorem square_eq_one [OrderedField R] {x : R} (hp : 0 < x)
   have h₁ := OrderedRing.zero_lt_one (R := R)
   have a₁ : x * x / (x * x + (x * x * (x * x) + 0)) = 1 / (1 + x * x) := by
     have := OrderedField.mul_div_mul_left (c := x * x) (by grind) 1 (1 + x * x)
-    rwa [Semiring.mul_one, Semiring.left_distrib, Semiring.mul_one, ← Semiring.add_zero (x * x * (x * x))]
-      at this
+    rwa [Semiring.mul_one, Semiring.left_distrib, Semiring.mul_one,
+      ← Semiring.add_zero (x * x * (x * x))] at this
   have a₂ : x / (x + (x * (x * x) + 0)) = 1 / (1 + x * x) := by
     have := OrderedField.mul_div_mul_left h₀ 1 (1 + x * x)
-    rwa [Semiring.mul_one, Semiring.left_distrib, Semiring.mul_one, ← Semiring.add_zero (x * (x * x))]
-      at this
+    rwa [Semiring.mul_one, Semiring.left_distrib, Semiring.mul_one,
+      ← Semiring.add_zero (x * (x * x))] at this
   have a₃ : x / (x + (x + 0)) = 1 / (1 + 1) := by
     have := OrderedField.mul_div_mul_left h₀ 1 (1 + 1)
     rwa [Semiring.mul_one, Semiring.left_distrib, Semiring.mul_one, ← Semiring.add_zero (x + x),

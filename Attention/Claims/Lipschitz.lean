@@ -177,7 +177,8 @@ theorem attention_moved (scale : R) (modify : ScoreMod R q_len kv_len) (Q Q' : M
     · exact h₀ h'
     · rw [h'] at h
       cases h
-  have counts : ∀ {s : Option R}, (weight s : R) ≠ 0 → s ≠ none := fun h h' => h (by rw [h', weight])
+  have counts : ∀ {s : Option R}, (weight s : R) ≠ 0 → s ≠ none :=
+    fun h h' => h (by rw [h', weight])
   rw [Proof.getElem_attention_eq_weights, Proof.getElem_attention_eq_weights]
   have up := mean_sub_le (a := a) (v := fun k : Fin kv_len => V[k][c]) (ks := List.finRange kv_len)
     (fun k _ => Proof.weight_nonneg _) (fun k _ => Proof.weight_nonneg _)

@@ -108,7 +108,8 @@ end
 /-- The weights of two scores, c and 0, differ unless c = 0. -/
 theorem expSoftmax_two [OrderedCommRing S] [OrderedField R] [Exponential S R] {c : S}
     (hc : c ≠ 0) : ∃ x y : R, expSoftmax [c, 0] = [x, y] ∧ expSoftmax [0, c] = [y, x] ∧ x ≠ y := by
-  refine ⟨exp c / (exp c + (exp (0 : S) + 0)), exp (0 : S) / (exp c + (exp (0 : S) + 0)), rfl, ?_, ?_⟩
+  refine ⟨exp c / (exp c + (exp (0 : S) + 0)), exp (0 : S) / (exp c + (exp (0 : S) + 0)), rfl, ?_,
+    ?_⟩
   · have e : (exp c + (exp (0 : S) + 0) : R) = exp (0 : S) + (exp c + 0) := by grind
     rw [e]
     rfl

@@ -29,8 +29,9 @@ products. -/
 /-- The claim `SoftmaxInvariance`. -/
 @[expose] def SoftmaxInvariance [Add S] [Mul S] [OfNat S 0] (weights : List S → List R)
     (scale : S) : Prop :=
-  ∀ (kv_len d : Nat) (U : Vec S d → Vec S d), IsUnitary U → ∀ (q : Vec S d) (ks : Matrix S kv_len d),
-    weights (scores scale (U q) ks) = weights (scores scale q ks)
+  ∀ (kv_len d : Nat) (U : Vec S d → Vec S d), IsUnitary U →
+    ∀ (q : Vec S d) (ks : Matrix S kv_len d),
+      weights (scores scale (U q) ks) = weights (scores scale q ks)
 
 /-- A vector of two components. -/
 private theorem eq_two (x : Vec S 2) : x = #v[x[0], x[1]] :=

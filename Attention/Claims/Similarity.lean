@@ -119,10 +119,11 @@ theorem similarQueries_refuted [OrderedCommRing S] [OrderedField R] [Exponential
     grind
   have h := opposite h₁
   refine SimilarQueries.refute (v := -(exp (1 : S) * exp (1 : S))) rfl rfl ?_ ?_
-  · simp only [denominator, List.map_cons, List.map_nil, sumOver_cons, sumOver_nil, weight, exp_zero]
+  · simp only [denominator, List.map_cons, List.map_nil, sumOver_cons, sumOver_nil, weight,
+      exp_zero]
     exact h.1
-  · simp only [denominator, List.map_cons, List.map_nil, sumOver_cons, sumOver_nil, weight, exp_zero,
-      e₃]
+  · simp only [denominator, List.map_cons, List.map_nil, sumOver_cons, sumOver_nil, weight,
+      exp_zero, e₃]
     exact h.2
 
 /-- With exp k = 2 ^ k the values 1 and −3 do: the outputs are −1/3 and 5/9. -/

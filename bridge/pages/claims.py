@@ -127,9 +127,9 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
         value = entry.get(name, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise SourceError(f"{label}: {name} is no list of strings")
-    texts = {name: entry[name].strip("\n") for name in _TEXTS}
-    lists: dict[str, Any] = {name: tuple(entry.get(name, ())) for name in _LISTS}
-    return Claim(**texts, **lists)
+    values: dict[str, Any] = {name: entry[name].strip("\n") for name in _TEXTS}
+    values |= {name: tuple(entry.get(name, ())) for name in _LISTS}
+    return Claim(**values)
 
 
 def essential(text: str) -> list[str]:

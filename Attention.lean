@@ -37,6 +37,7 @@ public import Attention.Proof.Backward
 public import Attention.Proof.BackwardHeads
 public import Attention.Proof.BackwardMasked
 public import Attention.Proof.BackwardOneLoop
+public import Attention.Proof.BackwardOptions
 public import Attention.Proof.BackwardRow
 public import Attention.Proof.BackwardTiles
 public import Attention.Proof.Cache
@@ -120,6 +121,7 @@ public import Attention.Spec.TileBounds
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward
 public import Attention.Twins.BackwardHeads
+public import Attention.Twins.BackwardOptions
 public import Attention.Twins.BackwardTiles
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade

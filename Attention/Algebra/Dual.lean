@@ -39,6 +39,9 @@ instance [OfNat R 0] : OfNat (Dual R) 0 := ⟨⟨0, 0⟩⟩
 
 instance [OfNat R 0] [OfNat R 1] : OfNat (Dual R) 1 := ⟨⟨1, 0⟩⟩
 
+/-- An integer does not change. -/
+instance [OfNat R 0] [IntCast R] : IntCast (Dual R) := ⟨fun n => ⟨(n : R), 0⟩⟩
+
 instance [Add R] : Add (Dual R) := ⟨fun a b => ⟨a.val + b.val, a.der + b.der⟩⟩
 
 instance [Sub R] : Sub (Dual R) := ⟨fun a b => ⟨a.val - b.val, a.der - b.der⟩⟩

@@ -115,8 +115,8 @@ theorem weight_alibi (alignment : Alignment) (slope : S) (i : Fin q_len) (k : Fi
       (i.val : Int) + shift = k.val + n ∨ (k.val : Int) = i.val + shift + n) :
     (weight (score scale (modify.andThen (.alibi alignment slope)) Q K i k) : R)
       = weight (score scale modify Q K i k) * exp (-slope) ^ n := by
-  have h : (i.val + alignment.shift q_len kv_len - (k.val : Int)).natAbs = n := by
-    cases alignment <;> simp only [Alignment.shift] at hn ⊢ <;> omega
+  have h : distance alignment i k = n := by
+    cases alignment <;> simp only [distance, Alignment.shift] at hn ⊢ <;> omega
   simp only [score, ScoreMod.andThen]
   generalize modify i k _ = s
   cases s with
@@ -153,7 +153,7 @@ theorem alibi_causal (alignment : Alignment) (slope : S) (i : Fin q_len) :
           = slope * ((-p : Int) : S) + (s + slope * ((k.val : Int) : S)) := by
         rw [Ring.intCast_add]
         grind
-      simp only [Option.bind_some, ScoreMod.alibi, linear, ← hp, h, h', weight, exp_add]
+      simp only [Option.bind_some, ScoreMod.alibi, distance, linear, ← hp, h, h', weight, exp_add]
   · simp only [hk, decide_false, Bool.false_eq_true, if_false, weight, Semiring.mul_zero]
 
 end Attention.Proof

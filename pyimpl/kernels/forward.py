@@ -168,6 +168,8 @@ def launch_options(
         more = (options.softcap, options.alibi_slopes, options.dropout)
         if any(option is not None for option in more):
             num_warps = 8
+        if options.dropout is not None and capability < 90:
+            block_n = 32
         if pairs:
             # Before Hopper the operands of the products come from registers too.
             block_m, block_n, num_warps = 64 if dim > 64 and capability < 90 else 128, 32, 8

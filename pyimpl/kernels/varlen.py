@@ -159,8 +159,6 @@ def launch_options(
     if head_dim % 16 or value_dim % 16:
         smaller = {"block_m": 32} if dim <= 128 else {"block_m": 16, "block_n": 16}
         return chosen | smaller | {"num_warps": 8}
-    if options.dropout is not None and capability < 90:
-        return chosen | {"block_n": 32, "num_warps": 8}
     return chosen | ({"num_warps": 8} if dim <= 64 else {})
 
 

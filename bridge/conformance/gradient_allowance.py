@@ -248,12 +248,24 @@ def gradient_bounds(
         operands = profile.operand_roundings * profile.operands.unit
     sizes = scores.size * row.slope
 
+    # How many sums of tiles are rounded to the output's format before the last.
+    of_queries = of_keys = 0
+    if profile.gradient_rows is not None:
+        of_queries, of_keys = row.blocks, -(-members // profile.gradient_rows)
+
     def product(
-        exact: Tensor, error: Tensor, sizes: Tensor, other: Tensor, terms: int, factor: float
+        exact: Tensor,
+        error: Tensor,
+        sizes: Tensor,
+        other: Tensor,
+        terms: int,
+        factor: float,
+        tiles: int,
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
         errors = abs(factor) * (error @ other.abs())
-        errors = errors + ((terms + 3) * ua + 3 * u + operands) * all_sizes
+        relative = (terms + 3) * ua + 3 * u + operands + tiles * profile.output.unit
+        errors = errors + relative * all_sizes
         return Bounded(factor * (exact @ other), errors, all_sizes)
 
     def by_key_head(x: Bounded) -> Bounded:
@@ -270,9 +282,9 @@ def gradient_bounds(
         error = error + weight * (of_delta + 3 * u * size)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
     return Bounds(
-        product(grad_x, of_x, sizes, k, kv_len, scored.scale),
-        by_key_head(product(grad_x.mT, of_x.mT, sizes.mT, q, members, scored.scale)),
-        by_key_head(product(p.mT, of_v.mT, p.mT, d_o, members, 1.0)),
+        product(grad_x, of_x, sizes, k, kv_len, scored.scale, of_queries),
+        by_key_head(product(grad_x.mT, of_x.mT, sizes.mT, q, members, scored.scale, of_keys)),
+        by_key_head(product(p.mT, of_v.mT, p.mT, d_o, members, 1.0, of_keys)),
         scores,
         sinks,
     )

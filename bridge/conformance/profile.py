@@ -62,6 +62,9 @@ class Profile:
     block_n: keys in one tile; None where the tiling is unknown (then as if one key each);
         WHOLE_ROW where there are no tiles.
     flush_to_zero: stored numbers below the smallest normal one become 0.
+    gradient_rows: queries in a tile, where what each tile gives to the gradients of keys and values
+        (of keys, to those of queries) is added in the format of the output; None: gradients are
+        added up in the accumulator and rounded once.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Profile:
     exp_error: float = 4.0
     block_n: int | None = None
     flush_to_zero: bool = False
+    gradient_rows: int | None = None
 
     def with_name(self, name: str) -> Profile:
         """The same profile under another name."""

@@ -65,9 +65,10 @@ def allowed(
     """By name, how far each gradient may be off: `bridge.conformance.gradient_allowance`, of the
     sums over what bias and slopes are broadcast over too."""
     (_, _, q_len, _), kv_len = query.shape, key.shape[2]
-    hidden = torch.where(reference.window(options, q_len, kv_len, query.device), 0.0, -torch.inf)
-    added = [hidden]
-    distance = (torch.arange(q_len)[:, None] + options.shift - torch.arange(kv_len)).abs().double()
+    device = query.device
+    added = [torch.where(reference.window(options, q_len, kv_len, device), 0.0, -torch.inf)]
+    place = torch.arange(q_len, device=device)[:, None] + options.shift
+    distance = (place - torch.arange(kv_len, device=device)).abs().double()
     if options.alibi_slopes is not None:
         added.append(-options.alibi_slopes.double()[..., None, None] * distance)
     if options.bias is not None:
@@ -81,13 +82,13 @@ def allowed(
     if options.bias is not None:
         sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
         over = [i for i in range(4) if sizes[i] != whole[i]]
-        found["bias"] = bounds.scores.summed(torch.ones(()), over, profile)
+        found["bias"] = bounds.scores.summed(torch.ones((), device=device), over, profile)
     if options.alibi_slopes is not None:
         each = options.alibi_slopes.shape[0] == whole[0]
         over = [2, 3] if each else [0, 2, 3]
         found["alibi_slopes"] = bounds.scores.summed(-distance, over, profile)
     if bounds.sinks is not None:
-        found["sinks"] = bounds.sinks.summed(torch.ones(()), [0, 2], profile)
+        found["sinks"] = bounds.sinks.summed(torch.ones((), device=device), [0, 2], profile)
     given = {"query": query, "key": key, "value": value}
     given |= {n: getattr(options, n) for n in TENSORS if getattr(options, n) is not None}
     return {
@@ -107,18 +108,20 @@ def judge_gradients(
     *,
     computed: torch.dtype,
     weights: torch.dtype | None = None,
+    truncating: bool = False,
 ) -> None:
     """Fail unless every gradient has the dtype and shape of its tensor and is within what rounding
     may do (`allowed`).
 
-    computed: what sums are in; weights: what P and dS are rounded to before they are multiplied.
+    computed: what sums are in; weights: what P and dS are rounded to before they are multiplied, by
+    a matrix unit that is truncating or not.
     """
     given = (query, key, value, options, grad_out, grad_lse)
     expected = by_autograd(*given)
     dtype = NAMES[query.dtype]
     profile = Profile.widened(dtype, accumulator=NAMES[computed])
     if weights is not None:
-        profile = Profile.flash(NAMES[weights])
+        profile = Profile.flash(NAMES[weights], truncating=truncating)
     bounds = allowed(*given, profile)
     tensors: dict[str, Any] = {"query": query, "key": key, "value": value}
     tensors |= {f.name: getattr(options, f.name) for f in fields(options) if f.name in TENSORS}

@@ -7,12 +7,13 @@ overflows hits first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from bench.cases import Inputs
-from bench.check import Verdict, verdict
+from bench.cases import Case, Inputs
+from bench.check import Verdict, profile_of, verdict
 from bench.timing import Answer
 from bridge.conformance.gradient_allowance import Bounded, Scored, gradient_bounds
 from bridge.conformance.profile import Profile
@@ -20,6 +21,16 @@ from bridge.conformance.profile import Profile
 NAMES = ("query", "key", "value")
 # Pairs of a query and a key at a time: float64 matrices of 32 MiB.
 MAX_PAIRS = 1 << 22
+
+
+def gradient_profile(case: Case, device: torch.device, *, is_peer: bool) -> Profile:
+    """What an implementation on this device may round: as `profile_of`, and PyTorch's CPU kernels
+    add what each tile of 32, 64 or 256 queries gives in the dtype of the inputs."""
+    found = profile_of(case.dtype, device, is_peer=is_peer)
+    if found.weights is None or device.type != "cpu" or not is_peer:
+        return found
+    rows = 256 if case.q_len >= 768 else 64 if case.q_len >= 192 else 32
+    return replace(found, gradient_rows=rows)
 
 
 class CheckGradients:

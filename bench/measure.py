@@ -14,7 +14,7 @@ import torch
 
 from bench.cases import Case, Inputs, make_inputs
 from bench.check import Check, profile_of
-from bench.check_gradients import CheckGradients
+from bench.check_gradients import CheckGradients, gradient_profile
 from bench.peers import OURS, Peer, Refused
 from bench.timing import Clock, Rate, Runner, Sample, in_turns
 
@@ -140,7 +140,11 @@ class Bench:
         self, name: str, peer: Peer, inputs: Inputs, check: Check | CheckGradients
     ) -> tuple[Runner | None, Result]:
         """A runner whose answer is right, or the result that says why there is none."""
-        profile = profile_of(inputs.case.dtype, self.device, is_peer=name != OURS)
+        case, is_peer = inputs.case, name != OURS
+        if case.gradients:
+            profile = gradient_profile(case, self.device, is_peer=is_peer)
+        else:
+            profile = profile_of(case.dtype, self.device, is_peer=is_peer)
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:

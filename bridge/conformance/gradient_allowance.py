@@ -261,12 +261,24 @@ def gradient_bounds(
         lost = profile.operands.underflow(profile.flush_to_zero)
     sizes = scores.size * row.slope
 
+    # How many sums of tiles are rounded to the output's format before the last.
+    of_queries = of_keys = 0
+    if profile.gradient_rows is not None:
+        of_queries, of_keys = row.blocks, -(-members // profile.gradient_rows)
+
     def product(
-        exact: Tensor, error: Tensor, sizes: Tensor, other: Tensor, terms: int, factor: float
+        exact: Tensor,
+        error: Tensor,
+        sizes: Tensor,
+        other: Tensor,
+        terms: int,
+        factor: float,
+        tiles: int,
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
         errors = abs(factor) * (error @ other.abs())
-        errors = errors + ((terms + 3) * ua + 3 * u + operands) * all_sizes
+        relative = (terms + 3) * ua + 3 * u + operands + tiles * profile.output.unit
+        errors = errors + relative * all_sizes
         tiny_ones = max(1.0, math.sqrt(abs(factor))) * lost
         errors = errors + torch.where(all_sizes == 0, 0.0, tiny_ones * (sizes.sum(-1, True) + 1))
         return Bounded(factor * (exact @ other), errors, all_sizes)
@@ -291,9 +303,9 @@ def gradient_bounds(
         error = error + weight * (of_delta + 3 * u * size)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
     return Bounds(
-        product(grad_x, of_x, sizes, k, kv_len, scored.scale),
-        by_key_head(product(grad_x.mT, of_x.mT, sizes.mT, q, members, scored.scale)),
-        by_key_head(product(p.mT, of_v.mT, p.mT, d_o, members, 1.0)),
+        product(grad_x, of_x, sizes, k, kv_len, scored.scale, of_queries),
+        by_key_head(product(grad_x.mT, of_x.mT, sizes.mT, q, members, scored.scale, of_keys)),
+        by_key_head(product(p.mT, of_v.mT, p.mT, d_o, members, 1.0, of_keys)),
         scores,
         sinks,
     )
@@ -312,9 +324,10 @@ def of_options(
     "slopes" and "sinks" where the options have them, of which the sums are over what each is
     broadcast over, kept as dimensions of size 1."""
     (_, _, q_len, _), kv_len = query.shape, key.shape[2]
-    hidden = torch.where(reference.window(options, q_len, kv_len, query.device), 0.0, -torch.inf)
-    added = [hidden]
-    distance = (torch.arange(q_len)[:, None] + options.shift - torch.arange(kv_len)).abs().double()
+    device = query.device
+    added = [torch.where(reference.window(options, q_len, kv_len, device), 0.0, -torch.inf)]
+    place = torch.arange(q_len, device=device)[:, None] + options.shift
+    distance = (place - torch.arange(kv_len, device=device)).abs().double()
     if options.alibi_slopes is not None:
         added.append(-options.alibi_slopes.double()[..., None, None] * distance)
     if options.bias is not None:
@@ -331,11 +344,11 @@ def of_options(
     if options.bias is not None:
         sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
         over = [i for i in range(4) if sizes[i] != whole[i]]
-        found["bias"] = bounds.scores.summed(torch.ones(()), over, profile)
+        found["bias"] = bounds.scores.summed(torch.ones((), device=device), over, profile)
     if options.alibi_slopes is not None:
         each = options.alibi_slopes.shape[0] == whole[0]
         over = [2, 3] if each else [0, 2, 3]
         found["slopes"] = bounds.scores.summed(-distance, over, profile)
     if bounds.sinks is not None:
-        found["sinks"] = bounds.sinks.summed(torch.ones(()), [0, 2], profile)
+        found["sinks"] = bounds.sinks.summed(torch.ones((), device=device), [0, 2], profile)
     return found

@@ -62,6 +62,9 @@ class Profile:
     block_n: keys in one tile; None where the tiling is unknown (then as if one key each);
         WHOLE_ROW where there are no tiles.
     flush_to_zero: stored numbers below the smallest normal one become 0.
+    gradient_rows: queries in a tile, where what each tile gives to the gradients of keys and values
+        (of keys, to those of queries) is added in the format of the output; None: gradients are
+        added up in the accumulator and rounded once.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Profile:
     exp_error: float = 4.0
     block_n: int | None = None
     flush_to_zero: bool = False
+    gradient_rows: int | None = None
 
     def with_name(self, name: str) -> Profile:
         """The same profile under another name."""
@@ -176,13 +180,14 @@ class Profile:
 
         For float16 and bfloat16 it uses a fast vectorised exponential where the processor has
         AVX-512. Its relative error was measured to reach 1.0e-4 (torch 2.13), so 2⁻¹³ is declared.
+        Its backward pass adds what each tile, of 32 queries or more, gives in those formats.
         """
         # Its tiles hold 512 keys, whatever the lengths.
         base = cls.flash(dtype, block_n=512, denominator="unrounded")
-        exp_error = base.exp_error
-        if dtype in ("float16", "bfloat16"):
-            exp_error = 2.0**-13 / FLOAT32.unit
-        return replace(base, name=f"sdpa-flash-{dtype}", exp_error=exp_error)
+        named = base.with_name(f"sdpa-flash-{dtype}")
+        if dtype not in ("float16", "bfloat16"):
+            return named
+        return replace(named, exp_error=2.0**-13 / FLOAT32.unit, gradient_rows=32)
 
 
 def generous(dtype: str) -> Profile:
@@ -190,7 +195,7 @@ def generous(dtype: str) -> Profile:
 
     For float16 and bfloat16: √scale·q and √scale·k, the scores and the weights each rounded to the
     input's format, the sum of either kind of weights, tensor cores that truncate, an exponential
-    as fast as that of `sdpa_flash`, tiles of one key. Each of these makes every allowance larger or
+    and sums of gradients as in `sdpa_flash`, tiles of one key. Each of these makes every allowance larger or
     leaves it, so what passes any other profile of this dtype passes this one. For float32 and
     float64: everything in that format, in any order and tiling.
     """
@@ -211,6 +216,7 @@ def generous(dtype: str) -> Profile:
         weights_normalized=True,
         denominator="either",
         exp_error=2.0**-13 / FLOAT32.unit,
+        gradient_rows=32,
     )
 
 

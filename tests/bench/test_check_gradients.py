@@ -12,7 +12,8 @@ from torch import Tensor
 from bench import check_gradients
 from bench.cases import Case, Mask, make_inputs
 from bench.check import profile_of
-from bench.check_gradients import CheckGradients
+from bench.check_gradients import CheckGradients, gradient_profile
+from bench.peers import PEERS
 
 CASES = [
     case(
@@ -68,6 +69,21 @@ def test_d_that_is_missing_is_noticed() -> None:
         (d_q.float(), d_k, d_v), profile_of("float32", CPU, is_peer=True)
     )
     assert verdict.wrong is not None
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("length", [40, 512])
+def test_the_kernel_of_pytorch_that_adds_in_16_bits_is_right(dtype: str, length: int) -> None:
+    which = case(operation="backward", dtype=dtype, q_len=length, kv_len=length, head_dim=64)
+    inputs = make_inputs(which, CPU)
+    profile = gradient_profile(which, CPU, is_peer=True)
+    assert profile.gradient_rows == (32 if length == 40 else 64)
+    assert gradient_profile(which, CPU, is_peer=False).gradient_rows is None
+    found = PEERS["sdpa-flash"](inputs).run()
+    assert CheckGradients(inputs)(found, profile).wrong is None
+    assert isinstance(found, tuple)
+    wrong = (*found[:2], found[2].roll(1, 2))
+    assert CheckGradients(inputs)(wrong, profile).wrong is not None
 
 
 @pytest.mark.parametrize("name", check_gradients.NAMES)

@@ -69,18 +69,20 @@ def judge_gradients(
     *,
     computed: torch.dtype,
     weights: torch.dtype | None = None,
+    truncating: bool = False,
 ) -> None:
     """Fail unless every gradient has the dtype and shape of its tensor and is within what rounding
     may do (`bridge.conformance.gradient_allowance`).
 
-    computed: what sums are in; weights: what P and dS are rounded to before they are multiplied.
+    computed: what sums are in; weights: what P and dS are rounded to before they are multiplied, by
+    a matrix unit that is truncating or not.
     """
     given = (query, key, value, options, grad_out, grad_lse)
     expected = by_autograd(*given)
     dtype = NAMES[query.dtype]
     profile = Profile.widened(dtype, accumulator=NAMES[computed])
     if weights is not None:
-        profile = Profile.flash(NAMES[weights])
+        profile = Profile.flash(NAMES[weights], truncating=truncating)
     bounds = of_options(query, key, value, grad_out, grad_lse, options, profile)
     tensors: dict[str, Any] = {"query": query, "key": key, "value": value}
     tensors |= {f.name: getattr(options, f.name) for f in fields(options) if f.name in TENSORS}

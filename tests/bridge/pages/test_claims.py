@@ -217,6 +217,22 @@ def test_a_fence_is_longer_than_what_it_holds() -> None:
     assert claims_page.fenced("a ``` b").startswith("````\n")
 
 
+def test_a_wrong_manifest_is_one_sentence_and_status_2(monkeypatch: Any) -> None:
+    from click.testing import CliRunner
+
+    from bridge.__main__ import main
+    from bridge.pages import written
+
+    def wrong(root: Path) -> list[str]:
+        raise SourceError("docs/claims.toml: no")
+
+    monkeypatch.setattr(written, "write_all", wrong)
+    result = CliRunner().invoke(main, ["pages"])
+    assert result.exit_code == 2
+    assert "docs/claims.toml: no" in result.output
+    assert "Traceback" not in result.output
+
+
 # --- the audit ------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import pkgutil
+import re
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -82,12 +84,14 @@ class Manifest:
 @dataclass(frozen=True)
 class Declared:
     """A declaration as it stands in its file. code: a theorem's statement, or a whole definition.
-    Lines are 1-based, both included."""
+    variables: what is declared before it for it and others, a command each. Lines are 1-based, both
+    included."""
 
     name: str
     keyword: str
     doc: str
     code: str
+    variables: tuple[str, ...]
     file: str
     first_line: int
     last_line: int
@@ -159,8 +163,14 @@ def declared(root: Path) -> dict[str, Declared]:
             kept = [*lines[first - 1 : last - 1], lines[last - 1][:column]]
             code = "\n".join(kept).rstrip()
             doc = " ".join((one.doc or "").split())
+            variables = tuple(
+                textwrap.fill(" ".join(part.split()), 100, subsequent_indent="  ")
+                for part in re.split(r"\b(?=variable\b)", one.variables)
+                if part.strip()
+            )
+            last = first + code.count("\n")
             found[one.name] = Declared(
-                one.name, one.keyword, doc, code, file, first, first + code.count("\n")
+                one.name, one.keyword, doc, code, variables, file, first, last
             )
     return found
 

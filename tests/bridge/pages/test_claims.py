@@ -57,8 +57,11 @@ theorem linear_refuted : ¬ Linear := by
   intro h
   exact absurd (h 1) (by decide)
 
+variable {n : Nat}
+  (m : Nat)
+
 /-- It holds of the values. -/
-theorem linear (n : Nat) : n = n := rfl
+theorem linear : n + m = n + m := rfl
 
 theorem sum : 1 = 1 := rfl
 
@@ -205,16 +208,33 @@ def test_statements_come_from_the_files(sample: Path) -> None:
     assert "Attention/Sample.lean#L9-L9): It is false." in text
     assert "theorem linear_refuted : ¬ Linear\n" in text
     assert "intro h" not in text
+    assert "```lean\nvariable {n : Nat} (m : Nat)\ntheorem linear : n + m = n + m\n```" in text
     assert "def Linear : Prop :=\n  ∀ n : Nat, n = 0\n" in text
     assert "CLAIM {\n  attention is linear\n}" in text
     assert "`pyimpl.reference.softmax`" in text
     file = sample / "Attention" / "Sample.lean"
-    file.write_text(LEAN.replace("n = n", "n + 0 = n"), "utf-8")
-    assert "n + 0 = n" in claims_page.page(sample, FAMILIES)
+    file.write_text(LEAN.replace("n + m = n", "n + 0 + m = n"), "utf-8")
+    assert "n + 0 + m = n + m" in claims_page.page(sample, FAMILIES)
 
 
 def test_a_fence_is_longer_than_what_it_holds() -> None:
     assert claims_page.fenced("a ``` b").startswith("````\n")
+
+
+def test_a_wrong_manifest_is_one_sentence_and_status_2(monkeypatch: Any) -> None:
+    from click.testing import CliRunner
+
+    from bridge.__main__ import main
+    from bridge.pages import written
+
+    def wrong(root: Path) -> list[str]:
+        raise SourceError("docs/claims.toml: no")
+
+    monkeypatch.setattr(written, "write_all", wrong)
+    result = CliRunner().invoke(main, ["pages"])
+    assert result.exit_code == 2
+    assert "docs/claims.toml: no" in result.output
+    assert "Traceback" not in result.output
 
 
 # --- the audit ------------------------------------------------------------------------------------

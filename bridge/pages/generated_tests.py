@@ -58,7 +58,10 @@ CACHE = Call(
 SINK = Call("sink", "`pyimpl.state`", (*_ATTENTION, "visible"), own=_STATE)
 GROUPED = Call("grouped", "`pyimpl.attention` with `enable_gqa`", (*_ATTENTION, "visible"))
 GRADIENT = Call(
-    "gradient", "`pyimpl.attention`", ("judge_gradients", "scale_of", "tensor", "visible")
+    "gradient",
+    "`pyimpl.attention`",
+    ("judge_gradients",),
+    own=("import pyimpl", "from bridge.conformance.gradient_inputs import inputs_of"),
 )
 VARLEN = Call(
     "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
@@ -82,6 +85,7 @@ CALLS: Mapping[str, Call] = {
     "groupedQuery": GROUPED,
     "groupedQueryPacked": GROUPED,
     "groupedQueryVjp": GRADIENT,
+    "sinkVjp": GRADIENT,
     "flashBackward": GRADIENT,
     "flashBackwardOneLoop": GRADIENT,
     "attentionVarlen": VARLEN,

@@ -7,7 +7,7 @@ by the allowance of `bridge.conformance`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,8 @@ from torch import Tensor
 
 from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.gradients import NAMES, wrong_gradients
+from bridge.conformance.gradient_inputs import array as gradients_array
+from bridge.conformance.gradients import wrong_gradients
 from bridge.conformance.judge import describe_failure
 from bridge.conformance.run import run
 from bridge.conformance.states import wrong_states
@@ -128,12 +129,10 @@ def judge_states(vector: CacheVector, dtype: torch.dtype, states: list[State]) -
 
 
 def judge_gradients(
-    vector: GradientVector, dtype: torch.dtype, gradients: Sequence[Tensor]
+    vector: GradientVector, dtype: torch.dtype, gradients: Mapping[str, Tensor]
 ) -> None:
-    """Every element of the gradients by q, k, v and bias, each of a batch of one, as near to the
-    exact one as it must be."""
-    computed = {
-        name: gradient[0].double().numpy() for name, gradient in zip(NAMES, gradients, strict=True)
-    }
+    """Every element of the gradients by q, k, v, bias, slopes and sinks, as near to the exact one
+    as it must be."""
+    computed = {name: gradients_array(name, gradient) for name, gradient in gradients.items()}
     wrong = list(wrong_gradients(vector, computed, torch.finfo(dtype).eps / 2))
     assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"

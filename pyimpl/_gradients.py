@@ -72,6 +72,7 @@ def row_gradient(out: Tensor, grad_out: Tensor, grad_lse: Tensor | None) -> Tens
     return delta if grad_lse is None else delta - grad_lse
 
 
+@implements("Attention.Spec.sinkVjp")
 def sink_gradient(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
     """The gradient of the sinks `[heads]`: a sink is a key of value 0, so its dP is 0, and its
     dS = −P · (D − dL), summed over queries and batch.
@@ -83,6 +84,7 @@ def sink_gradient(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
     return -(weights * delta).sum(dim=(0, 2))
 
 
+@implements("Attention.Spec.sumRows")
 def sum_to(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     """A gradient `[batch, heads, q_len, kv_len]` by what a bias of this shape, of at most four
     dimensions, was broadcast to: summed over what it was broadcast over, of this shape."""

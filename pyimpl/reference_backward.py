@@ -42,6 +42,7 @@ def softcap_gradient(grad_s: Tensor, scores: Tensor, cap: float) -> Tensor:
     return grad_s * (1 - torch.tanh(scores / cap) ** 2)
 
 
+@implements("Attention.Spec.slopeGradient")
 def alibi_gradient(grad_s: Tensor, slopes: Tensor, shift: int) -> Tensor:
     """The gradient of ALiBi's slopes `[batch|1, heads]`: −|i + shift − j| · dS, summed."""
     place = torch.arange(grad_s.shape[-2], device=grad_s.device).unsqueeze(-1) + shift

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Proof.EnclosureBackward
 public import Attention.Proof.EnclosureCombine
 public import Attention.Proof.EnclosureMods
 public import Attention.Twins.ScoreMods
@@ -77,6 +78,35 @@ theorem tanh_enclosesTanh : EnclosesTanh (letI := onePlusEnclosed; tanh) := fun 
 
 theorem tanhInward_refuted : ¬ EnclosesTanh tanhInward := fun h =>
   absurd (h (between 2 2) (1 / 2) ⟨by decide +kernel, by decide +kernel⟩).1 (by decide +kernel)
+
+/-! ## Gradients -/
+
+/-- The claim of `contains_slopeGradient` for two queries and two keys. -/
+abbrev EnclosesSlopeGradient (gradient : Matrix (Interval 1) 2 2 → Interval 1) : Prop :=
+  ∀ (dS' : Matrix (Interval 1) 2 2) (dS : Matrix Rat 2 2), Proof.MatrixContains dS' dS →
+    (gradient dS').Contains (slopeGradient .topLeft dS)
+
+/-- Positive control: the Spec's gradient, over intervals. -/
+theorem slopeGradient_encloses : EnclosesSlopeGradient (slopeGradient .topLeft) :=
+  fun _ _ h => Proof.contains_slopeGradient .topLeft h
+
+/-- The lower bounds stand for the gradients by the scores. -/
+@[expose] def slopeGradientLower (dS : Matrix (Interval 1) 2 2) : Interval 1 :=
+  slopeGradient .topLeft (Vec.ofFn fun i : Fin 2 => Vec.ofFn fun j : Fin 2 =>
+    match dS[i][j] with
+    | between a _ => between a a
+    | all => all)
+
+theorem slopeGradientLower_refuted : ¬ EnclosesSlopeGradient slopeGradientLower := fun h =>
+  absurd (h #v[#v[0, between 0 2], #v[0, 0]] #v[#v[0, 1], #v[0, 0]] (fun
+    | 0, _ => fun
+      | 0, _ => Proof.contains_zero
+      | 1, _ => (⟨by decide +kernel, by decide +kernel⟩ :
+          (between 0 2 : Interval 1).Contains (1 : Rat))
+    | 1, _ => fun
+      | 0, _ => Proof.contains_zero
+      | 1, _ => Proof.contains_zero)).1
+    (by decide +kernel)
 
 /-! ## Splits -/
 

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.LogSumExp
+public import Attention.Spec.BackwardOptions
 public import Attention.Spec.Combine
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.Sink
@@ -52,6 +53,15 @@ theorem near_softcap : near 275332 (attention (invSqrt 2) (.softcap 2) widthQ wi
 /-- Attention with a sink of 1. -/
 theorem near_sink : near 253597 (attentionSink (invSqrt 2) Mask.full.toScoreMod 1 widthQ widthK
     widthV)[0][0] = true := by
+  decide +kernel
+
+/-- The backward pass with softcap and a sink, for a gradient of 1 by the output: the bounds of a
+component of dQ and of the gradient by the sink. -/
+theorem near_gradient :
+    let g := sinkVjp (num_kv_heads := 1) (group := 1) (invSqrt 2) (fun _ => .softcap 2)
+      (fun _ => .softcap 2) #v[1] #v[widthQ] #v[widthK] #v[widthV] (fun x => x) #v[#v[#v[1]]]
+      #v[#v[(0 : Interval 96)]]
+    near 7239 g.inputs.dQ[0][0][0] = true ∧ near (-45831) g.dSinks[0] = true := by
   decide +kernel
 
 /-- ln (1 + e), beside a masked score. -/

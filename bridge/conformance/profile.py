@@ -195,9 +195,9 @@ def generous(dtype: str) -> Profile:
 
     For float16 and bfloat16: √scale·q and √scale·k, the scores and the weights each rounded to the
     input's format, the sum of either kind of weights, tensor cores that truncate, an exponential
-    and sums of gradients as in `sdpa_flash`, tiles of one key. Each of these makes every allowance larger or
-    leaves it, so what passes any other profile of this dtype passes this one. For float32 and
-    float64: everything in that format, in any order and tiling.
+    and sums of gradients as in `sdpa_flash`, tiles of one key. Each of these makes every allowance
+    larger or leaves it, so what passes any other profile of this dtype passes this one. For
+    float32 and float64: everything in that format, in any order and tiling.
     """
     if dtype in ("float64", "float32"):
         plain = Profile.float64() if dtype == "float64" else Profile.float32()

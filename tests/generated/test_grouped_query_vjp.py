@@ -8,34 +8,26 @@ docs/theorems.md, and what a wrong kernel shows.
 from __future__ import annotations
 
 import torch
-from generated_checks import dtypes, judge_gradients, scale_of, tensor, vector_of, vectors, visible
+from generated_checks import dtypes, judge_gradients, vector_of, vectors
 
 import pyimpl
+from bridge.conformance.gradient_inputs import inputs_of
 
 
 def check(vector_id: str, dtype: torch.dtype) -> None:
     vector = vector_of(vector_id)
-    q, k, v = (
-        torch.stack([tensor(rows, dtype) for rows in matrices])[None].requires_grad_()
-        for matrices in (vector.q, vector.k, vector.v)
-    )
-    bias = torch.zeros(1, vector.num_heads, vector.q_len, vector.kv_len, dtype=dtype)
-    bias.requires_grad_()
-    out, lse = pyimpl.attention(
-        q,
-        k,
-        v,
-        scale=scale_of(vector),
-        attn_mask=visible(vector),
-        bias=bias,
-        enable_gqa=True,
+    given = inputs_of(vector, dtype, requires_grad=True)
+    outputs = pyimpl.attention(
+        given.query,
+        given.key,
+        given.value,
+        **given.keywords(),
         return_lse=True,
         backend="tiled",
     )
-    by_out = torch.stack([tensor(rows, dtype) for rows in vector.grad_output])[None]
-    by_lse = tensor(vector.grad_log_sum_exp, dtype)[None]
-    gradients = torch.autograd.grad((out, lse), (q, k, v, bias), (by_out, by_lse))
-    judge_gradients(vector, dtype, gradients)
+    by = given.by()
+    found = torch.autograd.grad(outputs, list(by.values()), (given.grad_out, given.grad_lse))
+    judge_gradients(vector, dtype, dict(zip(by, found, strict=True)))
 
 
 @vectors("gradient", 21)
@@ -46,6 +38,36 @@ def test_gradient(vector_id: str, dtype: torch.dtype) -> None:
 
     Theorem vjp-adjoint-lse. The gradients by queries, keys, values and a bias: without D, with the
     scale twice or not at all, with dK and dV exchanged, or with a term for a masked pair they show.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("gradient-alibi", 14)
+@dtypes
+def test_gradient_alibi(vector_id: str, dtype: torch.dtype) -> None:
+    """The backward pass computed with intervals, over inputs, a scale, score transformations and
+    their slopes, and gradients by the outputs that contain the true ones, contains the true
+    gradients by queries, keys, values and transformed scores, whatever natural exponential they are
+    taken with.
+
+    Theorem gradient-enclosed. Gradients by ALiBi's slopes: minus the distance times the gradient by
+    the score, summed in each head. With the other sign, another alignment, or one-sided distances,
+    they show.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("gradient-bias", 15)
+@dtypes
+def test_gradient_bias(vector_id: str, dtype: torch.dtype) -> None:
+    """The backward pass computed with intervals, over inputs, a scale, score transformations and
+    their slopes, and gradients by the outputs that contain the true ones, contains the true
+    gradients by queries, keys, values and transformed scores, whatever natural exponential they are
+    taken with.
+
+    Theorem gradient-enclosed. Gradients by a bias: one that heads or queries share gets the sum
+    over them. A sum that is left out, or taken over others, or a number where the bias masks,
+    shows.
     """
     check(vector_id, dtype)
 
@@ -70,5 +92,19 @@ def test_gradient_grouped(vector_id: str, dtype: torch.dtype) -> None:
 
     Theorem gqa-backward. Heads of keys and values that several query heads share: their gradients
     are summed over the group, and over no other heads.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("gradient-softcap", 14)
+@dtypes
+def test_gradient_softcap(vector_id: str, dtype: torch.dtype) -> None:
+    """The backward pass computed with intervals, over inputs, a scale, score transformations and
+    their slopes, and gradients by the outputs that contain the true ones, contains the true
+    gradients by queries, keys, values and transformed scores, whatever natural exponential they are
+    taken with.
+
+    Theorem gradient-enclosed. Gradients through softcap: without the factor 1 - tanh^2, with that
+    of another score, or with it in the gradient by the bias, they show.
     """
     check(vector_id, dtype)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import spec_calls
@@ -13,6 +15,7 @@ from bridge.spec import (
     backward,
     backward_heads,
     backward_one_loop,
+    backward_options,
     backward_tiles,
     log_sum_exp,
     slopes,
@@ -20,18 +23,48 @@ from bridge.spec import (
 from bridge.spec import flash as tile_loop
 from bridge.spec import online as states
 from bridge.spec.core import EXACT
+from bridge.spec.masks import Alignment
 from bridge.spec.schedule import TileKind, TileRange
+from bridge.vectors import model
 from bridge.vectors.gradients import GradientVector
 
 
+def head_of(v: GradientVector, h: int) -> model.AttentionVector:
+    """The attention of one head, as far as scores go."""
+    of = h // (v.num_heads // v.num_kv_heads)
+    rows, columns = range(v.q_len), range(v.kv_len)
+    bias = tuple(tuple(v.bias_at(h, i, j) for j in columns) for i in rows)
+    return model.AttentionVector(
+        **{field.name: getattr(v, field.name) for field in fields(model.Vector)},
+        q_len=v.q_len,
+        kv_len=v.kv_len,
+        head_dim=v.head_dim,
+        value_dim=v.value_dim,
+        scale=v.scale,
+        q=v.q[h],
+        k=v.k[of],
+        v=v.v[of],
+        mask=v.mask,
+        expected=(),
+        softcap=v.softcap,
+        alibi=None if v.alibi is None else model.Alibi(v.alibi.slopes[h], v.alibi.shift),
+        bias=None if v.bias is None else bias,
+    )
+
+
 def backward_inputs(v: GradientVector) -> tuple[Any, ...]:
-    """scale, modify, slope, Q, K, V, dO and dLse, head by head."""
-    mask = plain.mask_to_score_mod(spec_calls.mask_of(v.mask, v.q_len, v.kv_len))
-    slope = slopes.score_slope_one(num=EXACT)
+    """scale, modify, slope, Q, K, V, dO and dLse, head by head; modify and slope take the head
+    first."""
+    num = spec_calls.arithmetic(v)
+    heads = [head_of(v, h) for h in range(v.num_heads)]
+    modify = [spec_calls.modify_of(head) for head in heads]
+    slope = slopes.score_slope_one(num=num)
+    if v.softcap is not None:
+        slope = slopes.score_slope_softcap(spec_calls.number(v, v.softcap), num=num)
     return (
-        spec_calls.score_number(v, v.scale),
-        mask,
-        slope,
+        spec_calls.scale_of(heads[0]),
+        lambda h, i, j, s: modify[h](i, j, s),
+        lambda h, i, j, s: slope(i, j, s),
         [spec_calls.matrix(v, q) for q in v.q],
         [spec_calls.matrix(v, k) for k in v.k],
         [spec_calls.values(v, x) for x in v.v],
@@ -40,32 +73,64 @@ def backward_inputs(v: GradientVector) -> tuple[Any, ...]:
     )
 
 
+def _sizes(v: GradientVector) -> dict[str, Any]:
+    return {
+        "q_len": v.q_len,
+        "kv_len": v.kv_len,
+        "d": v.head_dim,
+        "d_v": v.value_dim,
+        "num_kv_heads": v.num_kv_heads,
+        "group": v.num_heads // v.num_kv_heads,
+        "num": spec_calls.arithmetic(v),
+    }
+
+
 def _vjp(v: GradientVector) -> Any:
-    scale, mask, slope, q, k, value, dO, dLse = backward_inputs(v)
+    scale, modify, slope, *others = backward_inputs(v)
     found = backward_heads.grouped_query_vjp(
-        scale,
-        lambda h, i, j, s: mask(i, j, s),
-        lambda h, i, j, s: slope(i, j, s),
-        q,
-        k,
-        value,
-        Fraction,
-        dO,
-        dLse,
-        q_len=v.q_len,
-        kv_len=v.kv_len,
-        d=v.head_dim,
-        d_v=v.value_dim,
-        num_kv_heads=v.num_kv_heads,
-        group=v.num_heads // v.num_kv_heads,
-        num=EXACT,
+        scale, modify, slope, *others[:3], _to_value(v), *others[3:], **_sizes(v)
     )
-    return [found.dQ, found.dK, found.dV, found.dBias]
+    return _with_options(v, found)
+
+
+def _sink_vjp(v: GradientVector) -> Any:
+    scale, modify, slope, *others = backward_inputs(v)
+    assert v.sinks is not None
+    sinks = [spec_calls.number(v, x) for x in v.sinks]
+    found = backward_options.sink_vjp(
+        scale, modify, slope, sinks, *others[:3], _to_value(v), *others[3:], **_sizes(v)
+    )
+    return [*_with_options(v, found.inputs), found.dSinks]
+
+
+def _to_value(v: GradientVector) -> Callable[[Any], Any]:
+    return Fraction if v.model == "exact" else lambda x: x
+
+
+def _with_options(v: GradientVector, found: backward_heads.GroupedGradients[Any]) -> Any:
+    """By queries, keys, values and the bias, of its shape, and by slopes where there are some."""
+    num = spec_calls.arithmetic(v)
+    by_bias = found.dBias
+    if v.bias is not None:
+        if len(v.bias) == 1:
+            heads = list(range(v.num_heads))
+            size = {"m": v.q_len, "n": v.kv_len, "num": num}
+            by_bias = [backward_heads.sum_heads(lambda h: found.dBias[h], heads, **size)]
+        if len(v.bias[0]) == 1:
+            size = {"m": v.q_len, "n": v.kv_len, "num": num}
+            by_bias = [backward_options.sum_rows(dB, **size) for dB in by_bias]
+    parts = [found.dQ, found.dK, found.dV, by_bias]
+    if v.alibi is None:
+        return parts
+    at = Alignment.BOTTOM_RIGHT if v.alibi.shift else Alignment.TOP_LEFT
+    size = {"q_len": v.q_len, "kv_len": v.kv_len, "num": num}
+    return [*parts, [backward_options.slope_gradient(at, dS, **size) for dS in found.dBias]]
 
 
 def _saved(v: GradientVector) -> tuple[Any, ...]:
     """The log-sum-exp of each row, the output and the gradients by scores, of the only head."""
-    scale, modify, _, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+    scale, modify_of, _, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+    modify = partial(modify_of, 0)
     size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
     cols = list(range(v.kv_len))
     lses = []
@@ -80,7 +145,8 @@ def _saved(v: GradientVector) -> tuple[Any, ...]:
 
 
 def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> Any:
-    scale, _, slope, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+    scale, _, slope_of, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+    slope = partial(slope_of, 0)
     lses, out, dS = _saved(v)
     mask = spec_calls.mask_of(v.mask, v.q_len, v.kv_len)
     size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
@@ -107,6 +173,7 @@ def _one_loop(v: GradientVector) -> Any:
 
 CALLS: Mapping[str, Callable[[GradientVector], Any]] = {
     "groupedQueryVjp": _vjp,
+    "sinkVjp": _sink_vjp,
     "flashBackward": _flash_backward,
     "flashBackwardOneLoop": _one_loop,
 }

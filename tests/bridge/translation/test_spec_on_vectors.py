@@ -3,7 +3,7 @@ every enclosed one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import localcontext
 from fractions import Fraction
 from typing import Any
@@ -16,7 +16,7 @@ from bridge.spec import online as states
 from bridge.spec.core import EXACT
 from bridge.spec.sink import sink_state
 from bridge.vectors import model, operations
-from bridge.vectors.gradients import Gradients
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, load
 
 FAMILIES = load(default_directory())
@@ -30,13 +30,27 @@ def flat(expected: Sequence[Any]) -> list[Any]:
 
 def expected_of(vector: Any) -> list[Any]:
     expected = vector.expected
-    if isinstance(expected, Gradients):
-        return [[[list(row) for row in m] for m in part] for part in vars(expected).values()]
+    if isinstance(vector, GradientVector):
+        bounds = vector.bounds or (expected, expected)
+        pairs = zip(*(part.numbers() for part in bounds), strict=True)
+        return [(place, lower, upper) for (place, lower), (_, upper) in pairs]
     return flat(expected) if isinstance(expected, tuple) else [expected]
+
+
+def numbers(nested: Any) -> Iterator[Any]:
+    """Those of nested lists, row by row."""
+    if isinstance(nested, list):
+        for part in nested:
+            yield from numbers(part)
+    else:
+        yield nested
 
 
 def check(vector: model.Vector, found: Sequence[Any]) -> None:
     expected = expected_of(vector)
+    if isinstance(vector, GradientVector):
+        found = list(numbers(found))
+    unit = model.BOUNDS_UNIT if vector.model == "natural" else 1
     assert len(found) == len(expected)
     for i, (got, row) in enumerate(zip(found, expected, strict=True)):
         match row:
@@ -49,8 +63,8 @@ def check(vector: model.Vector, found: Sequence[Any]) -> None:
                 assert got == states.State(row.m, row.l, list(row.o)), f"state {i}"
             case str():
                 assert got == row, f"tile {i}"
-            case list():
-                assert got == row, f"gradient {i}"
+            case (str() as place, lower, upper):
+                assert lower <= got * unit <= upper, place
             case _:
                 raise TypeError(f"there is nothing to compare with {row}")
 

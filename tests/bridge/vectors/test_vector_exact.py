@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from bridge.vectors import exact
-from bridge.vectors.gradients import GradientVector
+from bridge.vectors.gradients import Gradients, GradientVector
 from bridge.vectors.load import load
 from bridge.vectors.model import (
     BOUNDS_UNIT,
@@ -216,11 +216,18 @@ def changed(vector: Vector) -> Vector:
         flipped = expected[-1][:-1] + ("m" if expected[-1][-1] != "m" else "u")
         return replace(vector, expected=(*expected[:-1], flipped))
     if isinstance(vector, GradientVector):
-        first, *others = expected.bias[0][0]
-        bias = (((first + 1, *others), *expected.bias[0][1:]), *expected.bias[1:])
-        return replace(vector, expected=replace(expected, bias=bias))
+        if vector.bounds is not None:
+            wrong = [worse_gradients(part, 1 << 80) for part in vector.bounds]
+            return replace(vector, bounds=(wrong[0], wrong[1]))
+        return replace(vector, expected=worse_gradients(expected, 1))
     assert isinstance(vector, (AttentionVector, LaidOutVector))
     return replace(vector, expected=worse_rows(expected))
+
+
+def worse_gradients(expected: Gradients, by: int) -> Gradients:
+    first, *others = expected.bias[0][0]
+    bias = (((first + by, *others), *expected.bias[0][1:]), *expected.bias[1:])
+    return replace(expected, bias=bias)
 
 
 def worse_rows(rows: Any) -> Any:
@@ -258,6 +265,30 @@ def test_outputs_are_enclosed_to_2_to_the_minus_60_of_their_terms() -> None:
     assert 0 < widest <= Fraction(1, 1 << 60)
 
 
+def test_gradients_are_enclosed_to_2_to_the_minus_60() -> None:
+    enclosed = [v for v in VECTORS if isinstance(v, GradientVector) and v.bounds is not None]
+    assert 0 < max(v.uncertainty for v in enclosed) <= Fraction(1, 1 << 90)
+
+
+@pytest.mark.parametrize("name", ["q", "k", "v", "bias", "slopes", "sinks"])
+def test_a_changed_bound_of_each_gradient_is_found(name: str) -> None:
+    """By one part in 2^40 of 1, in the last element."""
+
+    def worse(part: Any) -> Any:
+        if not isinstance(part, tuple):
+            return part + (1 << 88)
+        return (*part[:-1], worse(part[-1]))
+
+    vector = next(
+        v for v in VECTORS if isinstance(v, GradientVector) and v.family == "gradient-score-mods"
+    )
+    assert vector.bounds is not None
+    lower, upper = (replace(part, **{name: worse(getattr(part, name))}) for part in vector.bounds)
+    (problem,) = exact.disagreements(replace(vector, bounds=(lower, upper)))
+    assert f"expected_{name}[" in problem
+    assert "not between its bounds" in problem
+
+
 def test_every_operation_of_the_spec_has_ten_vectors() -> None:
     counts = Counter(v.lean.removeprefix("Attention.Spec.") for v in VECTORS)
     wanted = {
@@ -265,8 +296,8 @@ def test_every_operation_of_the_spec_has_ten_vectors() -> None:
         "attentionPadded", "groupedQuery", "groupedQueryPacked", "attentionVarlen",
         "attentionSliced", "attendPaged", "cascade", "combine", "visitedTiles", "Online.merge",
         "Online.edit", "Online.slide", "Online.stepBlockDivided", "safeSoftmax", "onlineSink",
-        "flashSink", "multiHead", "groupedQueryVjp", "flashBackward",
-        "flashBackwardOneLoop",
+        "flashSink", "multiHead", "groupedQueryVjp", "sinkVjp",
+        "flashBackward", "flashBackwardOneLoop",
     }  # fmt: skip
     assert counts.keys() == wanted
     assert min(counts.values()) >= 10

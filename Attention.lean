@@ -36,6 +36,8 @@ public import Attention.Proof.CausalPrefix
 public import Attention.Proof.Combine
 public import Attention.Proof.CuSeqlens
 public import Attention.Proof.Derivative
+public import Attention.Proof.Dropout
+public import Attention.Proof.DropoutMean
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureCombine
 public import Attention.Proof.EnclosureLogSumExp
@@ -45,6 +47,7 @@ public import Attention.Proof.ExpDerivative
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads
 public import Attention.Proof.Intervals
+public import Attention.Proof.KeepMask
 public import Attention.Proof.LogSumExp
 public import Attention.Proof.Masks
 public import Attention.Proof.Maximum
@@ -55,6 +58,7 @@ public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Padding
 public import Attention.Proof.Paged
 public import Attention.Proof.Pages
+public import Attention.Proof.Philox
 public import Attention.Proof.Ring
 public import Attention.Proof.Rows
 public import Attention.Proof.Schedule
@@ -84,8 +88,10 @@ public import Attention.Spec.BackwardTiles
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
+public import Attention.Spec.Dropout
 public import Attention.Spec.Flash
 public import Attention.Spec.Heads
+public import Attention.Spec.KeepMask
 public import Attention.Spec.LogSumExp
 public import Attention.Spec.Masks
 public import Attention.Spec.Maximum
@@ -93,6 +99,7 @@ public import Attention.Spec.Merge
 public import Attention.Spec.Online
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged
+public import Attention.Spec.Philox
 public import Attention.Spec.Ring
 public import Attention.Spec.Rows
 public import Attention.Spec.Schedule
@@ -111,6 +118,7 @@ public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine
 public import Attention.Twins.Derivative
+public import Attention.Twins.Dropout
 public import Attention.Twins.Enclosure
 public import Attention.Twins.EnclosureMods
 public import Attention.Twins.EnclosureWidth
@@ -135,6 +143,8 @@ public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Case
 public import Attention.Vectors.Combine
+public import Attention.Vectors.Dropout
+public import Attention.Vectors.DropoutFamilies
 public import Attention.Vectors.Families
 public import Attention.Vectors.Family
 public import Attention.Vectors.Gradient

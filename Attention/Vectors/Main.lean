@@ -1,6 +1,7 @@
 module
 
 public import Attention.Vectors.AlgorithmFamilies
+public import Attention.Vectors.DropoutFamilies
 public import Attention.Vectors.GradientFamilies
 public import Attention.Vectors.LargeFamilies
 public import Attention.Vectors.NaturalFamilies
@@ -100,6 +101,9 @@ def writeAll (folder : Folder) : IO Unit := do
       [tileBounds]
     write folder "gradient" "exact" (fun id th c => return Json.gradient id th c (← c.run)) 10000
       [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop]
+    write folder "philox" "exact" (fun id th c => return Json.philox id th c) 11000 [philoxes]
+    write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run)) 12000
+      [dropouts, dropoutsTiled, dropoutsDrawn]
 
 /-- Entry point: one existing folder, or two, the second for the claims. -/
 def main : List String → IO Unit

@@ -2,6 +2,7 @@ module
 
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Combine
+public import Attention.Vectors.Dropout
 public import Attention.Vectors.Gradient
 public import Attention.Vectors.Heads
 public import Attention.Vectors.Json
@@ -45,6 +46,26 @@ def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) : S
     ("grad_output", matrices c.dO), ("grad_log_sum_exp", matrix c.dLse),
     ("expected_q", matrices g.dQ), ("expected_k", matrices g.dK), ("expected_v", matrices g.dV),
     ("expected_bias", matrices g.dBias)]
+
+/-- A case of dropout. -/
+def dropout (id theoremId : String) (c : DropoutCase) (result : DropoutResult) : String :=
+  let f := c.forward
+  vector id c.algorithm.leanName theoremId f.reason [
+    ("batch", toString c.batch), ("num_heads", toString (f.num_kv_heads / c.batch * f.group)),
+    ("num_kv_heads", toString (f.num_kv_heads / c.batch)), ("q_len", toString f.q_len),
+    ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
+    ("value_dim", toString f.value_dim), ("scale", rat f.scale), ("q", matrices (f.q.map rats)),
+    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask),
+    ("dropout_p", rat c.p), ("dropout_seed", rat c.seed),
+    ("keep", lines 5 (result.keep.map fun rows => array (rows.map fun row => str (bits row)))),
+    ("expected", lines 5 (result.rows.map fun rows => lines 6 (rows.map rowResult)))]
+
+/-- A case of the generator. -/
+def philox (id theoremId : String) (c : PhiloxCase) : String :=
+  let words (w : Words) : String := nats [w.c0, w.c1, w.c2, w.c3]
+  vector id "Attention.Spec.philox" theoremId c.reason [
+    ("rounds", toString c.rounds), ("key", nats [c.key.k0, c.key.k1]),
+    ("counters", lines 5 (c.counters.map words)), ("expected", lines 5 (c.run.map words))]
 
 /-- A case of packed sequences. -/
 def varlen (id theoremId : String) (c : VarlenCase) (rows : List RowResult) : String :=

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bridge.conformance.adapters import Adapter, Part
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
-from bridge.conformance.batch import Batch, Outputs, added, exactly, visible
+from bridge.conformance.batch import Batch, Outputs, added, exactly, factors, visible
 from bridge.vectors.model import Vector
 
 Array = NDArray[np.float64]
@@ -171,7 +171,10 @@ def judge(
         "profile": profile,
         "changes": changes,
     }
-    allowances = attention_allowance(q, k, v, **asked)
+    dropped = [x for x in map(factors, batch.vectors) if x is not None]
+    allowances = attention_allowance(
+        q, k, v, **asked, factors=np.stack(dropped)[:, None] if dropped else None
+    )
     got = _numbers(outputs.out)
     lse_allowances = lse_got = None
     if outputs.lse is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Literal
 
+from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.fields import Fields
 from bridge.vectors.gradients import Gradients, GradientVector
 from bridge.vectors.model import Alibi, AttentionVector, EnclosedRow, Exact, Row, Vector
@@ -160,6 +161,64 @@ def grouped_query(fields: Fields) -> GroupedQueryVector:
     for h, problem in enumerate(vector.attentions()):
         fields.plausible(problem, [f"expected[{h}][{i}]" for i in range(problem.q_len)])
     return vector
+
+
+def dropout(fields: Fields) -> DropoutVector:
+    entry = fields.entry
+    batch, heads, kv_heads = entry["batch"], entry["num_heads"], entry["num_kv_heads"]
+    if heads % kv_heads:
+        raise fields.fail("num_heads", f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
+    q_len, kv_len = entry["q_len"], entry["kv_len"]
+    total = batch * heads
+    fields.affordable(total * q_len * kv_len, entry["head_dim"] + entry["value_dim"])
+    p = fields.number(entry["dropout_p"], "dropout_p")
+    if not 0 <= p <= 1:
+        raise fields.fail("dropout_p", f"is {entry['dropout_p']}, no probability from 0 to 1")
+    seed = int(entry["dropout_seed"])
+    if not 0 <= seed < 1 << 63:
+        raise fields.fail("dropout_seed", f"is {seed}, not from 0 to 2^63 − 1")
+    counts = {"batch·num_heads": total, "batch·num_kv_heads": batch * kv_heads}
+    sized = Fields(fields.filename, fields.family, fields.model, {**entry, **counts})
+    keep = fields.counted(entry["keep"], "keep", total, "batch·num_heads", "heads")
+    data = fields.counted(entry["expected"], "expected", total, "batch·num_heads", "heads")
+    vector = DropoutVector(
+        **_laid_out(fields),
+        batch=batch,
+        num_heads=heads,
+        num_kv_heads=kv_heads,
+        q_len=q_len,
+        kv_len=kv_len,
+        q=sized.matrices("q", "batch·num_heads", "q_len", "head_dim"),
+        k=sized.matrices("k", "batch·num_kv_heads", "kv_len", "head_dim"),
+        v=sized.matrices("v", "batch·num_kv_heads", "kv_len", "value_dim"),
+        mask=fields.mask(q_len, kv_len),
+        dropout_p=p,
+        dropout_seed=seed,
+        keep=tuple(
+            fields.booleans(rows, f"keep[{h}]", q_len, kv_len) for h, rows in enumerate(keep)
+        ),
+        expected=tuple(
+            fields.rows(rows, f"expected[{h}]", q_len, "q_len") for h, rows in enumerate(data)
+        ),
+    )
+    for h, problem in enumerate(vector.attentions()):
+        fields.plausible(problem, [f"expected[{h}][{i}]" for i in range(q_len)])
+    return vector
+
+
+def philox(fields: Fields) -> PhiloxVector:
+    entry, count = fields.entry, len(fields.entry["counters"])
+    fields.of_model("exact")
+    expected = fields.counted(
+        entry["expected"], "expected", count, "the number of counters", "entries"
+    )
+    return PhiloxVector(
+        **_header(fields),
+        rounds=entry["rounds"],
+        key=tuple(entry["key"]),
+        counters=tuple(map(tuple, entry["counters"])),
+        expected=tuple(map(tuple, expected)),
+    )
 
 
 def gradient(fields: Fields) -> GradientVector:
@@ -434,4 +493,6 @@ READERS: dict[str, Callable[[Fields], Vector]] = {
     CombineVector.operation: combine,
     TileBoundsVector.operation: tile_bounds,
     GradientVector.operation: gradient,
+    DropoutVector.operation: dropout,
+    PhiloxVector.operation: philox,
 }

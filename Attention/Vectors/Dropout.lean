@@ -45,6 +45,11 @@ def thresholdOf (p : Rat) : Except String Nat :=
   if 0 ≤ p ∧ p ≤ 1 then .ok (keepThreshold p.num.toNat p.den)
   else .error "a probability is not between 0 and 1"
 
+/-- Which weights of a head are kept. -/
+def keptRows (q_len kv_len threshold seed head : Nat) : List (List Bool) :=
+  let keep : Mask q_len kv_len := keepMask threshold seed head
+  (List.finRange q_len).map fun i => (List.finRange kv_len).map (keep i)
+
 /-- Which weights are kept, head by head, and the rows of each query head. -/
 structure DropoutResult where
   /-- Which weights are kept. -/
@@ -64,9 +69,8 @@ def DropoutCase.run (c : DropoutCase) : Except String DropoutResult := do
   unless c.batch ∣ f.num_kv_heads do throw "the sequences have not as many heads"
   let modify : ScoreMod Int f.q_len f.kv_len := f.mask.toMask.toScoreMod
   let heads := List.finRange (f.num_kv_heads * f.group)
-  let keep (h : Nat) : Mask f.q_len f.kv_len := keepMask threshold c.seed h
   let output (h : Fin (f.num_kv_heads * f.group)) : List (Vec Rat f.value_dim) :=
-    let Z : WeightFactor Rat f.q_len f.kv_len := .dropout c.p (keep h.val)
+    let Z : WeightFactor Rat f.q_len f.kv_len := .dropout c.p (keepMask threshold c.seed h.val)
     match c.algorithm with
     | .formula => (attentionDropout f.scale modify Q[h] K[kvHead h] V[kvHead h] Z).toList
     | .tiles block_m block_n =>
@@ -74,8 +78,7 @@ def DropoutCase.run (c : DropoutCase) : Except String DropoutResult := do
     | .drawn block_m block_n =>
       flashDrawn f.scale modify Q[h] K[kvHead h] V[kvHead h] c.p threshold c.seed h.val block_m block_n
   return {
-    keep := heads.map fun h => (List.finRange f.q_len).map fun i =>
-      (List.finRange f.kv_len).map (keep h.val i)
+    keep := heads.map fun h => keptRows f.q_len f.kv_len threshold c.seed h.val
     rows := heads.map fun h => ((List.finRange f.q_len).zip (output h)).map fun (i, o) =>
       rowResult (scored f.scale modify Q[h] K[kvHead h] V[kvHead h] i (List.finRange f.kv_len)) o }
 

@@ -40,10 +40,8 @@ def philoxes : Family PhiloxCase where
         counters := [⟨0, 0, 0, 0⟩, ⟨1, 2, 3, 4⟩] },
       { reason := "the key's sum goes beyond 32 bits in the first round"
         key := ⟨0x61c88647, 0x4498517b⟩, counters := [⟨5, 6, 7, 8⟩] },
-      { reason := "one round", rounds := 1, key := ⟨3, 4⟩
-        counters := [⟨1, 2, 3, 4⟩, ⟨0x80000000, 0, 0x80000000, 0⟩] },
-      { reason := "two rounds, so the key has been moved on once", rounds := 2, key := ⟨3, 4⟩
-        counters := [⟨1, 2, 3, 4⟩] }]
+      { reason := "words of which only the highest bit is set", key := ⟨0x80000000, 0x80000000⟩
+        counters := [⟨0x80000000, 0, 0x80000000, 0⟩, ⟨0, 0x80000000, 0, 0x80000000⟩] }]
     let drawn ← each [1, 4, 16] fun n => do
       let key : PhiloxKey := ⟨← word, ← word⟩
       return { reason := s!"drawn: {n} counters", key, counters := ← draws words n }
@@ -104,7 +102,8 @@ def dropoutsTiled : Family DropoutCase where
     [(3, 5, .none, 1 / 2, 2, 2), (5, 9, .none, 1 / 4, 2, 4), (4, 4, .causal, 1 / 2, 3, 3),
      (2, 17, .none, 1 / 2, 16, 16), (17, 3, .causalBottomRight, 1 / 2, 16, 16),
      (3, 10, .keyLength 6, 3 / 4, 2, 3), (6, 7, .causal, 1 / 3, 1, 1),
-     (4, 10, .window .topLeft none (some 3), 1 / 2, 4, 2)]
+     (4, 10, .window .topLeft none (some 3), 1 / 2, 4, 2), (7, 2, .none, 1 / 2, 8, 8),
+     (3, 12, .causalBottomRight, 5 / 8, 2, 5)]
     fun (q_len, kv_len, mask, p, block_m, block_n) => do
       dropoutCase s!"tiles of {block_m} queries and {block_n} keys" 1 1 1 q_len kv_len 3 2 mask p
         (← below 1000) (.tiles block_m block_n)

@@ -99,8 +99,9 @@ def writeAll (folder : Folder) : IO Unit := do
       [combines]
     write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c) 9000
       [tileBounds]
-    write folder "gradient" "exact" (fun id th c => return Json.gradient id th c (← c.run)) 10000
-      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop]
+    write folder "gradient" "exact" (fun id th c => do Json.gradient id th c (← c.run)) 10000
+      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop,
+        gradientsDropped]
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) 11000 [philoxes]
     write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run)) 12000
       [dropouts, dropoutsTiled, dropoutsDrawn]

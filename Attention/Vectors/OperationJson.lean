@@ -35,14 +35,23 @@ def groupedQuery (id theoremId : String) (c : HeadsCase) (heads : List (List Row
     ("k", matrices (c.k.map rats)), ("v", matrices c.v), ("mask", mask c.mask),
     ("expected", lines 5 (heads.map fun rows => lines 6 (rows.map rowResult)))]
 
+/-- Which weights are kept, a head to a line. -/
+def keptHeads (heads : List (List (List Bool))) : String :=
+  lines 5 (heads.map fun rows => array (rows.map fun row => str (bits row)))
+
 /-- A case of the backward pass. -/
-def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) : String :=
+def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) :
+    Except String String := do
   let f := c.forward
-  vector id c.algorithm.leanName theoremId f.reason [
+  let dropout ← match c.dropout with
+    | none => pure []
+    | some (p, seed) => pure [("dropout_p", rat p), ("dropout_seed", rat seed),
+        ("keep", keptHeads (← c.keep p seed))]
+  return vector id c.leanName theoremId f.reason <| [
     ("num_heads", toString (f.num_kv_heads * f.group)), ("num_kv_heads", toString f.num_kv_heads),
     ("q_len", toString f.q_len), ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
     ("value_dim", toString f.value_dim), ("scale", rat f.scale), ("q", matrices (f.q.map rats)),
-    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask),
+    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask)] ++ dropout ++ [
     ("grad_output", matrices c.dO), ("grad_log_sum_exp", matrix c.dLse),
     ("expected_q", matrices g.dQ), ("expected_k", matrices g.dK), ("expected_v", matrices g.dV),
     ("expected_bias", matrices g.dBias)]
@@ -57,7 +66,7 @@ def dropout (id theoremId : String) (c : DropoutCase) (result : DropoutResult) :
     ("value_dim", toString f.value_dim), ("scale", rat f.scale), ("q", matrices (f.q.map rats)),
     ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask),
     ("dropout_p", rat c.p), ("dropout_seed", rat c.seed),
-    ("keep", lines 5 (result.keep.map fun rows => array (rows.map fun row => str (bits row)))),
+    ("keep", keptHeads result.keep),
     ("expected", lines 5 (result.rows.map fun rows => lines 6 (rows.map rowResult)))]
 
 /-- A case of the generator. -/

@@ -22,6 +22,7 @@ public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
 public import Attention.Proof.AttentionDerivative
 public import Attention.Proof.Backward
+public import Attention.Proof.BackwardDropout
 public import Attention.Proof.BackwardHeads
 public import Attention.Proof.BackwardMasked
 public import Attention.Proof.BackwardOneLoop
@@ -37,6 +38,7 @@ public import Attention.Proof.Combine
 public import Attention.Proof.CuSeqlens
 public import Attention.Proof.Derivative
 public import Attention.Proof.Dropout
+public import Attention.Proof.DropoutAdjoint
 public import Attention.Proof.DropoutMean
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureCombine
@@ -82,6 +84,7 @@ public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
+public import Attention.Spec.BackwardDropout
 public import Attention.Spec.BackwardHeads
 public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.BackwardTiles
@@ -112,6 +115,7 @@ public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward
+public import Attention.Twins.BackwardDropout
 public import Attention.Twins.BackwardHeads
 public import Attention.Twins.BackwardTiles
 public import Attention.Twins.Cache

@@ -32,7 +32,7 @@ _SOFTCAP_ROUNDINGS = 8
 _OUTPUT_ROUNDINGS = 6
 # A dropout factor z = 1 / (1 − p): the difference, a division as above, the product with the
 # weight; and p as it is given, whose rounding moves z by up to (z − 1) roundings of z.
-_FACTOR_ROUNDINGS = 5
+FACTOR_ROUNDINGS = 5
 # Shares of the weights below this are added up instead of bounding the average's reach.
 _NO_WEIGHT = 2.0**-200
 # One query row at a time beyond this many numbers in a [rows, keys, columns] intermediate.
@@ -299,7 +299,7 @@ def attention_allowance(
         if changes.added is not None:
             added = np.broadcast_to(np.asarray(changes.added, dtype=np.float64), z.shape)
             changes = replace(changes, added=added[..., :, None, :])
-        roundings = z.max(initial=0.0) + _FACTOR_ROUNDINGS
+        roundings = z.max(initial=0.0) + FACTOR_ROUNDINGS
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=False)
         if changes.sink is not None:

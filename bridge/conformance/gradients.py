@@ -12,7 +12,10 @@ since dS = P ∘ (dP − D + dL), D = dOᵀO, and O has the error of P and of it
     |δdV| ≤ Σ P·|dO|·(ε + (m + 2)·u)        |δdQ| ≤ |scale|·Σ P·M·|k|·(ρ + (n + 3)·u)
     |δdbias| = |δdS|                         |δdK| ≤ |scale|·Σ P·M·|q|·(ρ + (m + 3)·u)
 
-with m the number of queries that share the key. Products of two errors are allowed for by 2 % more.
+with m the number of queries that share the key. With dropout |v| stands for z·|v| in M, and P for
+P·z in the first of these, z being what a weight is multiplied by; ε and ρ there get the z + 5
+roundings of a factor (`bridge/conformance/allowance.py`). Products of two errors are allowed for by
+2 % more.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from bridge.conformance.allowance import FACTOR_ROUNDINGS
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Matrix
 
@@ -48,6 +52,12 @@ def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
     return np.array([[vector.mask.visible(i, j) for j in columns] for i in range(vector.q_len)])
 
 
+def factors(vector: GradientVector, h: int) -> Floats:
+    """What dropout multiplies the weights of a head by: [q_len, kv_len]."""
+    rows, columns = range(vector.q_len), range(vector.kv_len)
+    return np.array([[float(vector.factor(h, i, j)) for j in columns] for i in rows])
+
+
 def allowances(vector: GradientVector, unit: float) -> dict[str, Floats]:
     """By name of the input, how far each element may be off; shapes as of `expected`."""
     group = vector.num_heads // vector.num_kv_heads
@@ -71,13 +81,15 @@ def allowances(vector: GradientVector, unit: float) -> dict[str, Floats]:
         worst = np.max(np.where(seen, sizes, 0.0), axis=1, initial=0.0, keepdims=True)
         off = unit * (worst + 2 * np.abs(lse) + n + 2)
         of_p = 2 * off + (n + 6) * unit
-        products = np.abs(dO[h]) @ np.abs(v[of]).T
+        z = factors(vector, h)
+        of_z = (z.max(initial=0.0) + FACTOR_ROUNDINGS) * unit if vector.dropout else 0.0
+        products = z * (np.abs(dO[h]) @ np.abs(v[of]).T)
         magnitude = products + (p * products).sum(axis=1, keepdims=True) + np.abs(dL[h])[:, None]
-        of_s = 2 * of_p + (n + 2 * d_v + 8) * unit
+        of_s = 2 * of_p + (n + 2 * d_v + 8) * unit + of_z
         found["bias"][h] += p * magnitude * of_s
         found["q"][h] += scale * (p * magnitude * (of_s + (n + 3) * unit)) @ np.abs(k[of])
         found["k"][of] += scale * (p * magnitude * (of_s + (m + 3) * unit)).T @ np.abs(q[h])
-        found["v"][of] += (p * (of_p + (m + 2) * unit)).T @ np.abs(dO[h])
+        found["v"][of] += (p * z * (of_p + (m + 2) * unit + of_z)).T @ np.abs(dO[h])
     return {name: _SECOND_ORDER * x for name, x in found.items()}
 
 

@@ -59,12 +59,14 @@ CACHE = Call(
 SINK = Call("sink", "`pyimpl.state`", (*_ATTENTION, "visible"), own=_STATE)
 GROUPED = Call("grouped", "`pyimpl.attention` with `enable_gqa`", (*_ATTENTION, "visible"))
 GRADIENT = Call(
-    "gradient", "`pyimpl.attention`", ("judge_gradients", "scale_of", "tensor", "visible")
+    "gradient",
+    "`pyimpl.attention`",
+    ("dropped", "judge_gradients", "scale_of", "tensor", "visible"),
 )
 DROPOUT = Call(
     "dropout",
     "`pyimpl.attention` with `dropout_p`",
-    (*_ATTENTION, "visible"),
+    (*_ATTENTION, "dropped", "visible"),
     own=("import pyimpl", "from bridge.vectors.model import Matrix"),
     torch=(_TENSOR,),
 )
@@ -95,6 +97,7 @@ CALLS: Mapping[str, Call] = {
     "attentionDropout": DROPOUT,
     "flashDropout": DROPOUT,
     "flashDrawn": DROPOUT,
+    "vjpDropout": GRADIENT,
     "philox": Call(
         "philox",
         "`pyimpl.dropout`",

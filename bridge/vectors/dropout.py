@@ -16,9 +16,9 @@ class DropoutVector(LaidOutVector):
     """Attention with dropout, for a batch of sequences with grouped heads.
 
     Query head `head` of sequence b has the number h = b·num_heads + head, by which it draws what it
-    drops, and which is its place in q, keep and expected; heads of keys and values likewise.
+    drops, and which is its place in q, dropout and expected; heads of keys and values likewise.
     q: [batch·num_heads][q_len][head_dim]; k: [batch·num_kv_heads][kv_len][head_dim]; v: likewise
-    with value_dim; keep: [batch·num_heads][q_len][kv_len], which weights are kept; expected:
+    with value_dim; dropout: [batch·num_heads], drawn from the seed; expected:
     [batch·num_heads][q_len], maximum and denominator those without dropout.
     """
 
@@ -32,20 +32,25 @@ class DropoutVector(LaidOutVector):
     k: tuple[Matrix, ...]
     v: tuple[Matrix, ...]
     mask: Mask
-    dropout_p: Exact
+    dropout: tuple[Dropout, ...]
     dropout_seed: int
-    keep: tuple[tuple[tuple[bool, ...], ...], ...]
     expected: tuple[tuple[Row, ...], ...]
+
+    @property
+    def dropout_p(self) -> Exact:
+        """The probability to drop a weight, the same in all heads."""
+        return self.dropout[0].p
 
     def attentions(self) -> tuple[AttentionVector, ...]:
         """One for each query head of each sequence."""
         group = self.num_heads // self.num_kv_heads
         return tuple(
             self._attention(
-                h, q, self.k[h // group], self.v[h // group], self.mask, rows,
-                dropout=Dropout(self.dropout_p, keep),
+                h, q, self.k[h // group], self.v[h // group], self.mask, rows, dropout
             )
-            for h, (q, keep, rows) in enumerate(zip(self.q, self.keep, self.expected, strict=True))
+            for h, (q, dropout, rows) in enumerate(
+                zip(self.q, self.dropout, self.expected, strict=True)
+            )
         )  # fmt: skip
 
 

@@ -207,7 +207,7 @@ def disagreements(vector: Vector) -> list[str]:
         case GradientVector():
             right_ones = gradients(vector)
             names = ("q", "k", "v", "bias")
-            return _wrong(
+            return wrong_masks(vector) + _wrong(
                 vector,
                 (
                     (f"expected_{name}[{h}][{i}][{c}]", *pair)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bridge.vectors.dropout import DropoutVector, PhiloxVector
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Exact
 
 # Salmon et al. 2011, section 3.3 and table 2; Random123, philox.h.
@@ -60,12 +61,12 @@ def keep(p: Exact, seed: int, h: int, q_len: int, kv_len: int) -> npt.NDArray[np
     return np.asarray(words.astype(np.uint64) < np.uint64(threshold(p)))
 
 
-def wrong_masks(vector: DropoutVector) -> list[str]:
+def wrong_masks(vector: DropoutVector | GradientVector) -> list[str]:
     """One sentence for each row whose kept weights are not those of the seed."""
     found = []
-    for h, rows in enumerate(vector.keep):
-        right = keep(vector.dropout_p, vector.dropout_seed, h, vector.q_len, vector.kv_len)
-        for i, (row, want) in enumerate(zip(rows, right.tolist(), strict=True)):
+    for h, given in enumerate(vector.dropout):
+        right = keep(given.p, vector.dropout_seed, h, vector.q_len, vector.kv_len)
+        for i, (row, want) in enumerate(zip(given.keep, right.tolist(), strict=True)):
             if list(row) != want:
                 shown = ("".join("01"[bit] for bit in bits) for bits in (row, want))
                 got, should = shown

@@ -1,8 +1,9 @@
 """Gradients by the quotient rule: a second derivation, in exact arithmetic where exp k = 2^k.
 
-An output is N / Z with N = Σ w·v and Z = Σ w, where w = 2^s = e^(s·ln 2). By a score in base e its
-derivative is w·(v·Z − N) / Z², that of the log-sum-exp w / Z, and by a value w / Z. Nothing here
-knows of P, D or dP, which is what the Lean definitions are about.
+An output is N / Z with N = Σ w·f·v and Z = Σ w, where w = 2^s = e^(s·ln 2) and f is what dropout
+multiplies the weight by. By a score in base e its derivative is w·(f·v·Z − N) / Z², that of the
+log-sum-exp w / Z, and by a value w·f / Z. Nothing here knows of P, D or dP, which is what the Lean
+definitions are about.
 """
 
 from __future__ import annotations
@@ -43,16 +44,23 @@ def _head(vector: GradientVector, h: int, by_key: Rows, by_value: Rows) -> tuple
         weights = {j: _weight(vector, query, keys[j]) for j in visible}
         total = sum(weights.values(), Fraction(0))
         wanted = vector.grad_output[h][i]
-        sums = [sum(weights[j] * values[j][c] for j in visible) for c in range(vector.value_dim)]
+        factors = {j: vector.factor(h, i, j) for j in visible}
+        sums = [
+            sum(weights[j] * factors[j] * values[j][c] for j in visible)
+            for c in range(vector.value_dim)
+        ]
         for j in visible:
             quotient = sum(
-                (g * (v * total - n) for g, v, n in zip(wanted, values[j], sums, strict=True)),
+                (
+                    g * (factors[j] * v * total - n)
+                    for g, v, n in zip(wanted, values[j], sums, strict=True)
+                ),
                 Fraction(0),
             )
             rate = weights[j] * (quotient / total**2 + vector.grad_log_sum_exp[h][i] / total)
             by_score[i][j] = rate
             for c, g in enumerate(wanted):
-                by_value[j][c] += g * weights[j] / total
+                by_value[j][c] += g * weights[j] * factors[j] / total
             for c in range(vector.head_dim):
                 by_query[i][c] += rate * vector.scale * keys[j][c]
                 by_key[j][c] += rate * vector.scale * query[c]

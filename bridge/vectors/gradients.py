@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from bridge.vectors.model import Exact, Mask, Matrix, Vector
+from bridge.vectors.model import Dropout, Exact, Mask, Matrix, Vector
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,9 @@ class GradientVector(Vector):
     """The gradients of a loss by the inputs of attention, from those by its outputs.
 
     The inputs as for grouped-query; grad_output: [num_heads][q_len][value_dim];
-    grad_log_sum_exp: [num_heads][q_len], by the log-sum-exp in base e. expected: of the shapes of
-    q, k, v, and [num_heads][q_len][kv_len].
+    grad_log_sum_exp: [num_heads][q_len], by the log-sum-exp in base e. dropout: of each head, where
+    there is any, drawn from the seed. expected: of the shapes of q, k, v, and
+    [num_heads][q_len][kv_len].
     """
 
     operation: ClassVar[str] = "gradient"
@@ -43,3 +45,9 @@ class GradientVector(Vector):
     grad_output: tuple[Matrix, ...]
     grad_log_sum_exp: Matrix
     expected: Gradients
+    dropout: tuple[Dropout, ...] = ()
+    dropout_seed: int = 0
+
+    def factor(self, h: int, i: int, j: int) -> Fraction:
+        """What dropout multiplies a weight of head h by."""
+        return self.dropout[h].factor(i, j) if self.dropout else Fraction(1)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.fields import Fields
 from bridge.vectors.gradients import Gradients, GradientVector
-from bridge.vectors.model import Alibi, AttentionVector, EnclosedRow, Exact, Row, Vector
+from bridge.vectors.model import Alibi, AttentionVector, Dropout, EnclosedRow, Exact, Row, Vector
 from bridge.vectors.operations import (
     CacheVector,
     CascadeVector,
@@ -163,6 +163,23 @@ def grouped_query(fields: Fields) -> GroupedQueryVector:
     return vector
 
 
+def _dropped(fields: Fields, heads: int, name: str) -> tuple[tuple[Dropout, ...], int]:
+    """The dropout of so many heads, as many as the field `name` says, and the seed."""
+    entry = fields.entry
+    p = fields.number(entry["dropout_p"], "dropout_p")
+    if not 0 <= p <= 1:
+        raise fields.fail("dropout_p", f"is {entry['dropout_p']}, no probability from 0 to 1")
+    seed = int(entry["dropout_seed"])
+    if not 0 <= seed < 1 << 63:
+        raise fields.fail("dropout_seed", f"is {seed}, not from 0 to 2^63 − 1")
+    data = fields.counted(entry["keep"], "keep", heads, name, "heads")
+    q_len, kv_len = entry["q_len"], entry["kv_len"]
+    return tuple(
+        Dropout(p, fields.booleans(rows, f"keep[{h}]", q_len, kv_len))
+        for h, rows in enumerate(data)
+    ), seed
+
+
 def dropout(fields: Fields) -> DropoutVector:
     entry = fields.entry
     batch, heads, kv_heads = entry["batch"], entry["num_heads"], entry["num_kv_heads"]
@@ -171,15 +188,9 @@ def dropout(fields: Fields) -> DropoutVector:
     q_len, kv_len = entry["q_len"], entry["kv_len"]
     total = batch * heads
     fields.affordable(total * q_len * kv_len, entry["head_dim"] + entry["value_dim"])
-    p = fields.number(entry["dropout_p"], "dropout_p")
-    if not 0 <= p <= 1:
-        raise fields.fail("dropout_p", f"is {entry['dropout_p']}, no probability from 0 to 1")
-    seed = int(entry["dropout_seed"])
-    if not 0 <= seed < 1 << 63:
-        raise fields.fail("dropout_seed", f"is {seed}, not from 0 to 2^63 − 1")
+    dropped, seed = _dropped(fields, total, "batch·num_heads")
     counts = {"batch·num_heads": total, "batch·num_kv_heads": batch * kv_heads}
     sized = Fields(fields.filename, fields.family, fields.model, {**entry, **counts})
-    keep = fields.counted(entry["keep"], "keep", total, "batch·num_heads", "heads")
     data = fields.counted(entry["expected"], "expected", total, "batch·num_heads", "heads")
     vector = DropoutVector(
         **_laid_out(fields),
@@ -192,11 +203,8 @@ def dropout(fields: Fields) -> DropoutVector:
         k=sized.matrices("k", "batch·num_kv_heads", "kv_len", "head_dim"),
         v=sized.matrices("v", "batch·num_kv_heads", "kv_len", "value_dim"),
         mask=fields.mask(q_len, kv_len),
-        dropout_p=p,
+        dropout=dropped,
         dropout_seed=seed,
-        keep=tuple(
-            fields.booleans(rows, f"keep[{h}]", q_len, kv_len) for h, rows in enumerate(keep)
-        ),
         expected=tuple(
             fields.rows(rows, f"expected[{h}]", q_len, "q_len") for h, rows in enumerate(data)
         ),
@@ -237,6 +245,10 @@ def gradient(fields: Fields) -> GradientVector:
         "v": ("num_kv_heads", "kv_len", "value_dim"),
     }
     expected = {**sizes, "bias": ("num_heads", "q_len", "kv_len")}
+    dropped: tuple[Dropout, ...] = ()
+    seed = 0
+    if "keep" in entry:
+        dropped, seed = _dropped(fields, heads, "num_heads")
     return GradientVector(
         **_laid_out(fields),
         num_heads=heads,
@@ -252,6 +264,8 @@ def gradient(fields: Fields) -> GradientVector:
         expected=Gradients(
             **{name: fields.results(f"expected_{name}", *size) for name, size in expected.items()}
         ),
+        dropout=dropped,
+        dropout_seed=seed,
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import torch
 from generated_checks import vector_of, vectors
-
 from pyimpl.dropout import philox4x32
 
 

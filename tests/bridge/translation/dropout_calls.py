@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import backward_calls
 import spec_calls
 
 from bridge.spec import attention as plain
-from bridge.spec import dropout, keep_mask, philox
+from bridge.spec import backward_dropout, backward_heads, dropout, keep_mask, philox
 from bridge.spec.core import EXACT
 from bridge.vectors.dropout import DropoutVector, PhiloxVector
+from bridge.vectors.gradients import GradientVector
 
 
 def _heads(run: Callable[..., Any]) -> Callable[[DropoutVector], Any]:
@@ -62,9 +64,28 @@ def _philox(v: PhiloxVector) -> Any:
     return [[w.c0, w.c1, w.c2, w.c3] for w in words]
 
 
+def _vjp(v: GradientVector) -> Any:
+    scale, mask, slope, q, k, value, dO, dLse = backward_calls.backward_inputs(v)
+    p, group = Fraction(v.dropout[0].p), v.num_heads // v.num_kv_heads
+    threshold = keep_mask.keep_threshold(p.numerator, p.denominator)
+    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
+    each = []
+    for h in range(v.num_heads):
+        keep = keep_mask.keep_mask(threshold, v.dropout_seed, h)
+        factors = dropout.weight_factor_dropout(p, keep, num=EXACT)
+        inputs = (scale, mask, slope, q[h], k[h // group], value[h // group], factors)
+        each.append(
+            backward_dropout.vjp_dropout(*inputs, Fraction, dO[h], dLse[h], num=EXACT, **size)
+        )
+    heads = {"num_kv_heads": v.num_kv_heads, "group": group}
+    found = backward_heads.group_gradients(each, num=EXACT, **size, **heads)
+    return [found.dQ, found.dK, found.dV, found.dBias]
+
+
 CALLS: Mapping[str, Callable[[Any], Any]] = {
     "attentionDropout": _heads(_formula),
     "flashDropout": _heads(_tiles),
     "flashDrawn": _heads(_drawn),
     "philox": _philox,
+    "vjpDropout": _vjp,
 }

@@ -63,7 +63,8 @@ theorem getElem_probabilities (scale : S) (modify : ScoreMod S q_len kv_len)
 
 /-- Attention is P V. -/
 theorem attention_eq_probabilities (scale : S) (modify : ScoreMod S q_len kv_len)
-    (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) (i : Fin q_len) (c : Fin d_v) :
+    (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) (i : Fin q_len)
+    (c : Fin d_v) :
     let P : Matrix R q_len kv_len := probabilities scale modify Q K
     (attention scale modify Q K V)[i][c]
       = sumOver (fun j => P[i][j] * V[j][c]) (List.finRange kv_len) := by

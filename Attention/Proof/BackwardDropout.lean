@@ -40,27 +40,27 @@ theorem getElem_smul_fin (z : R) (v : Vec R d_v) (c : Fin d_v) : (Vec.smul z v)[
   Vec.getElem_smul z v c.isLt
 
 /-- The scores of one query by itself. -/
-theorem score_row (i : Fin q_len) (r : Fin 1) (j : Fin kv_len) :
+theorem score_oneRow (i : Fin q_len) (r : Fin 1) (j : Fin kv_len) :
     score scale (fun _ j => modify i j) (oneRow Q i) K r j = score scale modify Q K i j := by
   rw [score, getElem_oneRow, score]
 
 /-- The weights of one query by itself. -/
-theorem probabilities_row (i : Fin q_len) (r : Fin 1) (j : Fin kv_len) :
+theorem probabilities_oneRow (i : Fin q_len) (r : Fin 1) (j : Fin kv_len) :
     (probabilities scale (fun _ j => modify i j) (oneRow Q i) K : Matrix R 1 kv_len)[r][j]
       = (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j] := by
   have h : score scale (fun _ j => modify i j) (oneRow Q i) K r = score scale modify Q K i :=
-    funext fun j => score_row scale modify Q K i r j
+    funext fun j => score_oneRow scale modify Q K i r j
   rw [getElem_probabilities, getElem_probabilities, h]
 
 /-- The output of one query by itself, from the values as it sees them. -/
-theorem attention_row (i : Fin q_len) (r : Fin 1) :
+theorem attention_oneRow (i : Fin q_len) (r : Fin 1) :
     (attention scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i))[r]
       = (attentionDropout scale modify Q K V Z)[i] := by
   refine Vector.ext fun c hc => ?_
   refine (attention_eq_probabilities scale (fun _ j => modify i j) (oneRow Q i) K
     (droppedValues V Z i) r ⟨c, hc⟩).trans (Eq.trans (sumOver_congr fun j _ => ?_)
       (getElem_attentionDropout scale modify Q K V Z i ⟨c, hc⟩).symm)
-  rw [probabilities_row, getElem_droppedValues, getElem_smul_fin]
+  rw [probabilities_oneRow, getElem_droppedValues, getElem_smul_fin]
   exact (Semiring.mul_assoc ..).symm
 
 /-- **dropout-backward**: the backward pass is FlashAttention's algorithm 4: dV = (P ∘ Z)ᵀ dO, and
@@ -80,8 +80,8 @@ theorem vjpDropout_formulas (toValue : S → R) (dO : Matrix R q_len d_v) (dLse 
       ∧ ∀ (j : Fin kv_len) (t : Fin d), g.dK[j][t] = toValue scale
         * sumOver (fun i => dZ i j * toValue Q[i][t]) (List.finRange q_len) := by
   intro P D g dZ
-  have hP := probabilities_row (R := R) scale modify Q K
-  have hO := attention_row scale modify Q K V Z
+  have hP := probabilities_oneRow (R := R) scale modify Q K
+  have hO := attention_oneRow scale modify Q K V Z
   have hdot : ∀ (i : Fin q_len) (j : Fin kv_len),
       Vec.dot dO[i] (Vec.smul (Z i j) V[j]) = Z i j * Vec.dot dO[i] V[j] := fun i j => by
     rw [Vec.dot, Vec.dot, ← sumOver_mul_left]
@@ -140,7 +140,8 @@ theorem vjpDropout_formulas (toValue : S → R) (dO : Matrix R q_len d_v) (dLse 
     rw [hdV, ← Semiring.mul_assoc, CommSemiring.mul_comm (Z i j)]
   · rw [← hdQ]
     simp only [g, row, vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn]
-  · have h : g.dK[j][t] = sumOver (fun i : Fin q_len => (row i).dK[j][t]) (List.finRange q_len) := by
+  · have h : g.dK[j][t]
+        = sumOver (fun i : Fin q_len => (row i).dK[j][t]) (List.finRange q_len) := by
       simp only [g, row, vjpDropout, sumMatrices, Fin.getElem_fin, Vec.getElem_ofFn,
         Vec.getElem_sumOver]
     rw [h, ← sumOver_mul_left]

@@ -44,7 +44,7 @@ theorem getElem_dual_oneRow (Q δQ : Matrix R q_len d) (i : Fin q_len) (r : Fin 
 
 omit [Exponential R R] in
 /-- The scores of one query by itself change as they do in the matrix. -/
-theorem score_dual_row (i : Fin q_len) (r : Fin 1) :
+theorem score_dual_oneRow (i : Fin q_len) (r : Fin 1) :
     score (Dual.const scale) (fun _ j => lifted i j) ((oneRow Q i).dual (oneRow δQ i)) (K.dual δK) r
       = score (Dual.const scale) lifted (Q.dual δQ) (K.dual δK) i :=
   funext fun j => by rw [score, getElem_dual_oneRow, score]
@@ -92,7 +92,7 @@ theorem jvpDropout_row (hlift : lifted.IsLift modify slope δB) (i : Fin q_len) 
       Vec.getElem_sumOver, Vec.getElem_smul, Dual.der_sumOver]
   rw [h]
   refine sumOver_congr fun j _ => ?_
-  rw [probabilities_dual Q δQ K δK hlift, hV, score_dual_row, probabilities_row,
+  rw [probabilities_dual Q δQ K δK hlift, hV, score_dual_oneRow, probabilities_oneRow,
     getElem_droppedValues, getElem_droppedValues, getElem_smul_fin, getElem_smul_fin]
   simp only [Dual.der_mul, Dual.val_mul, Dual.val_const, Dual.der_const, Fin.getElem_fin]
   grind
@@ -119,8 +119,8 @@ theorem vjpDropout_adjoint (hlift : lifted.IsLift modify slope δB)
     have hlift' : ScoreMod.IsLift (fun _ j => lifted i j) (fun (_ : Fin 1) j => modify i j)
         (fun _ j => slope i j) (oneRow δB i) := fun r j s => by
       rw [getElem_oneRow]; exact hlift i j s
-    have h : Matrix.inner (oneRow dO i) (jvp scale (fun _ j => lifted i j) (oneRow Q i) (oneRow δQ i)
-          K δK (droppedValues V Z i) (droppedValues δV Z i))
+    have h : Matrix.inner (oneRow dO i) (jvp scale (fun _ j => lifted i j) (oneRow Q i)
+          (oneRow δQ i) K δK (droppedValues V Z i) (droppedValues δV Z i))
         + sumOver (fun r : Fin 1 => (Vec.ofFn fun _ => dLse[i] : Vec R 1)[r]
             * meanTangent ((List.finRange kv_len).map (score (Dual.const scale)
               (fun _ j => lifted i j) ((oneRow Q i).dual (oneRow δQ i)) (K.dual δK) r)))
@@ -132,7 +132,7 @@ theorem vjpDropout_adjoint (hlift : lifted.IsLift modify slope δB)
       (droppedValues δV Z i) (oneRow dO i) (Vec.ofFn fun _ => dLse[i]) hlift'
     rw [inner_oneRow, inner_oneRow, inner_oneRow, getElem_oneRow, getElem_oneRow, getElem_oneRow,
       ← jvpDropout_row Q δQ K δK V δV Z hlift i, show List.finRange 1 = [0] from rfl, sumOver_cons,
-      sumOver_nil, Semiring.add_zero, score_dual_row] at h
+      sumOver_nil, Semiring.add_zero, score_dual_oneRow] at h
     rw [scoreTangent_logSumExp (hL i), inner_droppedValues]
     refine Eq.trans ?_ h
     simp only [Fin.getElem_fin, Vec.getElem_ofFn]

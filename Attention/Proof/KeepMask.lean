@@ -27,8 +27,8 @@ private theorem getElem?_flatMap_four {α : Type} (f : Nat → List α) (h : ∀
       have h₂ : (k - 4) % 4 = k % 4 := by omega
       rw [h₁, h₂]
 
-/-- **keep-mask-tile**: the keys that a tile keeps, drawn for this tile alone, wherever it starts and
-however many keys it has, are those that are kept one by one. -/
+/-- **keep-mask-tile**: the keys that a tile keeps, drawn for this tile alone, wherever it starts
+and however many keys it has, are those that are kept one by one. -/
 theorem keepsFrom_eq (threshold seed head i start count : Nat) :
     keepsFrom threshold seed head i start count
       = (List.range count).map fun c => keeps threshold seed head i (start + c) := by

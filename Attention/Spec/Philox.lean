@@ -4,9 +4,9 @@ public section
 
 /-! # Philox: a counter-based random number generator
 
-Philox4x32: from a counter of four 32-bit words and a key of two come four random words, by rounds of
-multiplications and exclusive ors. It keeps no state, so any of its words can be drawn at any time,
-and drawn again.
+Philox4x32: from a counter of four 32-bit words and a key of two come four random words, by rounds
+of multiplications and exclusive ors. It keeps no state, so any of its words can be drawn at any
+time, and drawn again.
 Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", section 3.3 and table 2;
 Random123, `philox.h`. -/
 

@@ -51,7 +51,8 @@ abbrev HasFormulas (back : Mask 1 2 → Gradients Rat 1 2 1 1) : Prop := ∀ kee
           (List.finRange 1)
 
 /-- Positive control: the mask of the forward pass. -/
-theorem replayed_hasFormulas : HasFormulas fun keep => backwardWith (halfDropped keep) := fun keep =>
+theorem replayed_hasFormulas : HasFormulas fun keep => backwardWith (halfDropped keep) :=
+  fun keep =>
   have h := Proof.vjpDropout_formulas (1 : Int) Mask.full.toScoreMod ScoreSlope.one query equalKeys
     twoValues (halfDropped keep) Int.cast byOutput #v[0]
   ⟨h.1, h.2.1⟩

@@ -56,7 +56,8 @@ theorem CombinesGroups.firstHead {combine : Combine} (h : CombinesGroups combine
 
 /-- Positive control: the sum over the group. -/
 theorem sumMatrices_holds :
-    combinedRate (fun X c => sumMatrices X (groupHeads 2 c)) powersOfTwo firstHead firstHead = 3 := by
+    combinedRate (fun X c => sumMatrices X (groupHeads 2 c)) powersOfTwo firstHead firstHead
+      = 3 := by
   decide +kernel
 
 /-- The sum over the group is dropped: one head's gradient for all. -/

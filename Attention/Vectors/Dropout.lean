@@ -76,7 +76,8 @@ def DropoutCase.run (c : DropoutCase) : Except String DropoutResult := do
     | .tiles block_m block_n =>
       flashDropout f.scale modify Q[h] K[kvHead h] V[kvHead h] Z block_m block_n
     | .drawn block_m block_n =>
-      flashDrawn f.scale modify Q[h] K[kvHead h] V[kvHead h] c.p threshold c.seed h.val block_m block_n
+      flashDrawn f.scale modify Q[h] K[kvHead h] V[kvHead h] c.p threshold c.seed h.val block_m
+        block_n
   return {
     keep := heads.map fun h => keptRows f.q_len f.kv_len threshold c.seed h.val
     rows := heads.map fun h => ((List.finRange f.q_len).zip (output h)).map fun (i, o) =>

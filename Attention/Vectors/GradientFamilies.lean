@@ -128,8 +128,8 @@ def gradientsOneLoop : Family GradientCase where
 /-- The backward pass with dropout. -/
 def gradientsDropped : Family GradientCase where
   name := "gradient-dropout"
-  about := "The backward pass draws again what the forward pass has dropped: dV without the factors, \
-    dP without them, D from the output without dropout, or another mask show."
+  about := "The backward pass draws again what the forward pass has dropped: dV without the \
+    factors, dP without them, D from the output without dropout, or another mask show."
   theoremId := "dropout-adjoint"
   cases := each
     [(1, 1, 3, 5, .none, 0, 1), (1, 1, 3, 5, .none, 1, 1), (1, 1, 4, 9, .none, 1 / 2, 2),

@@ -71,8 +71,8 @@ class Layouts:
 
     def dropout(self, vector: DropoutVector) -> list[Outputs]:
         q, k, v = (
-            self.heads(x).unflatten(1, (vector.batch, -1))[0]
-            for x in (vector.q, vector.k, vector.v)
+            heads.reshape(vector.batch, -1, *heads.shape[2:])
+            for heads in map(self.heads, (vector.q, vector.k, vector.v))
         )
         mask = self.mask(vector.mask, vector.q_len, vector.kv_len)
         dropped = {"dropout_p": float(vector.dropout_p), "dropout_seed": vector.dropout_seed}

@@ -34,6 +34,7 @@ public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
 public import Attention.Proof.AttentionDerivative
 public import Attention.Proof.Backward
+public import Attention.Proof.BackwardDropout
 public import Attention.Proof.BackwardHeads
 public import Attention.Proof.BackwardMasked
 public import Attention.Proof.BackwardOneLoop
@@ -49,6 +50,9 @@ public import Attention.Proof.CausalPrefix
 public import Attention.Proof.Combine
 public import Attention.Proof.CuSeqlens
 public import Attention.Proof.Derivative
+public import Attention.Proof.Dropout
+public import Attention.Proof.DropoutAdjoint
+public import Attention.Proof.DropoutMean
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureBackward
 public import Attention.Proof.EnclosureCombine
@@ -59,6 +63,7 @@ public import Attention.Proof.ExpDerivative
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads
 public import Attention.Proof.Intervals
+public import Attention.Proof.KeepMask
 public import Attention.Proof.LogSumExp
 public import Attention.Proof.Masks
 public import Attention.Proof.Maximum
@@ -69,6 +74,7 @@ public import Attention.Proof.OnlineInvariant
 public import Attention.Proof.Padding
 public import Attention.Proof.Paged
 public import Attention.Proof.Pages
+public import Attention.Proof.Philox
 public import Attention.Proof.Ring
 public import Attention.Proof.Rows
 public import Attention.Proof.Schedule
@@ -92,6 +98,7 @@ public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
+public import Attention.Spec.BackwardDropout
 public import Attention.Spec.BackwardHeads
 public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.BackwardOptions
@@ -99,8 +106,10 @@ public import Attention.Spec.BackwardTiles
 public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
+public import Attention.Spec.Dropout
 public import Attention.Spec.Flash
 public import Attention.Spec.Heads
+public import Attention.Spec.KeepMask
 public import Attention.Spec.LogSumExp
 public import Attention.Spec.Masks
 public import Attention.Spec.Maximum
@@ -108,6 +117,7 @@ public import Attention.Spec.Merge
 public import Attention.Spec.Online
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged
+public import Attention.Spec.Philox
 public import Attention.Spec.Ring
 public import Attention.Spec.Rows
 public import Attention.Spec.Schedule
@@ -120,6 +130,7 @@ public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward
+public import Attention.Twins.BackwardDropout
 public import Attention.Twins.BackwardHeads
 public import Attention.Twins.BackwardOptions
 public import Attention.Twins.BackwardTiles
@@ -127,6 +138,7 @@ public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine
 public import Attention.Twins.Derivative
+public import Attention.Twins.Dropout
 public import Attention.Twins.Enclosure
 public import Attention.Twins.EnclosureMods
 public import Attention.Twins.EnclosureWidth
@@ -151,6 +163,8 @@ public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Case
 public import Attention.Vectors.Combine
+public import Attention.Vectors.Dropout
+public import Attention.Vectors.DropoutFamilies
 public import Attention.Vectors.Families
 public import Attention.Vectors.Family
 public import Attention.Vectors.Gradient

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Algebra.SumExchange
 public import Attention.Spec.Attention
 public import Attention.Proof.Softmax
 
@@ -51,6 +52,33 @@ theorem attend_perm {row row' : List (ScoredValue S R d)} (h : row.Perm row') :
   refine Vector.ext fun j hj => ?_
   rw [getElem_attend, getElem_attend, numerator, numerator, sumOver_perm _ h, denominator,
     denominator, sumOver_perm _ (h.map _)]
+
+/-- A softmax weight of the whole matrix is the weight divided by the denominator of its row. -/
+theorem getElem_probabilities (scale : S) (modify : ScoreMod S q_len kv_len)
+    (Q : Matrix S q_len d) (K : Matrix S kv_len d) (i : Fin q_len) (j : Fin kv_len) :
+    (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]
+      = weight (score scale modify Q K i j)
+        / denominator ((List.finRange kv_len).map (score scale modify Q K i)) := by
+  simp [probabilities, softmax_eq]
+
+/-- Attention is P V. -/
+theorem attention_eq_probabilities (scale : S) (modify : ScoreMod S q_len kv_len)
+    (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) (i : Fin q_len)
+    (c : Fin d_v) :
+    let P : Matrix R q_len kv_len := probabilities scale modify Q K
+    (attention scale modify Q K V)[i][c]
+      = sumOver (fun j => P[i][j] * V[j][c]) (List.finRange kv_len) := by
+  intro P
+  have hs : (scored scale modify Q K V i (List.finRange kv_len)).map (·.score)
+      = (List.finRange kv_len).map (score scale modify Q K i) := by
+    rw [scored, List.map_map]
+    rfl
+  rw [attention, Fin.getElem_fin, Fin.getElem_fin, Vec.getElem_ofFn, getElem_attend, hs, numerator,
+    scored, sumOver_map, Field.div_eq_mul_inv, ← sumOver_mul_right]
+  refine sumOver_congr fun j _ => ?_
+  rw [getElem_probabilities, Field.div_eq_mul_inv, Fin.getElem_fin, Fin.getElem_fin]
+  exact Semiring.mul_assoc .. |>.trans ((congrArg _ (CommSemiring.mul_comm ..)).trans
+    (Semiring.mul_assoc ..).symm)
 
 /-- **attention-formula**: component j of row i is Σₖ wₖ vₖⱼ / Σₖ wₖ, where wₖ is exp of the score
 of i and k, and 0 if it is masked. -/

@@ -33,15 +33,15 @@ theorem sumOver_groups (f : Fin (num_kv_heads * group) → Fin num_kv_heads → 
   exact sumOver_congr fun h _ => (sumOver_ite_eq (fun c => f h c) (kvHead h)).symm
 
 /-- The inner product with a sum of matrices is the sum of the inner products. -/
-theorem inner_sumHeads {α : Type} {m n : Nat} (X : α → Matrix R m n) (heads : List α)
+theorem inner_sumMatrices {α : Type} {m n : Nat} (X : α → Matrix R m n) (heads : List α)
     (A : Matrix R m n) :
-    Matrix.inner (sumHeads X heads) A = sumOver (fun h => Matrix.inner (X h) A) heads := by
+    Matrix.inner (sumMatrices X heads) A = sumOver (fun h => Matrix.inner (X h) A) heads := by
   refine Eq.trans ?_ (sumOver_comm (fun h (i : Fin m) => Vec.dot (X h)[i] A[i]) heads _).symm
   refine sumOver_congr fun i _ => ?_
   refine Eq.trans ?_ (sumOver_comm (fun h (j : Fin n) => (X h)[i][j] * A[i][j]) heads _).symm
   refine sumOver_congr fun j _ => ?_
   rw [sumOver_mul_right]
-  simp only [sumHeads, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver]
+  simp only [sumMatrices, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver]
 
 variable [Exponential R R] {scale : R}
 variable {modify : Fin (num_kv_heads * group) → ScoreMod R q_len kv_len}
@@ -85,15 +85,15 @@ theorem groupedQueryVjp_adjoint (hlift : ∀ h, (lifted h).IsLift (modify h) (sl
   let each := fun h : Fin (num_kv_heads * group) =>
     vjp scale (modify h) (slope h) Q[h] K[kvHead h] V[kvHead h] (fun x => x) dO[h] dLse[h]
   have hQ : ∀ h : Fin (num_kv_heads * group), g.dQ[h] = (each h).dQ := fun h => by
-    simp only [g, groupedQueryVjp, Fin.getElem_fin, Vec.getElem_ofFn, each]
+    simp only [g, groupedQueryVjp, groupGradients, Fin.getElem_fin, Vec.getElem_ofFn, each]
   have hB : ∀ h : Fin (num_kv_heads * group), g.dBias[h] = (each h).dBias := fun h => by
-    simp only [g, groupedQueryVjp, Fin.getElem_fin, Vec.getElem_ofFn, each]
+    simp only [g, groupedQueryVjp, groupGradients, Fin.getElem_fin, Vec.getElem_ofFn, each]
   have hK : ∀ c : Fin num_kv_heads,
-      g.dK[c] = sumHeads (fun h => (each h).dK) (groupHeads group c) := fun c => by
-    simp only [g, groupedQueryVjp, Fin.getElem_fin, Vec.getElem_ofFn, each]
+      g.dK[c] = sumMatrices (fun h => (each h).dK) (groupHeads group c) := fun c => by
+    simp only [g, groupedQueryVjp, groupGradients, Fin.getElem_fin, Vec.getElem_ofFn, each]
   have hV : ∀ c : Fin num_kv_heads,
-      g.dV[c] = sumHeads (fun h => (each h).dV) (groupHeads group c) := fun c => by
-    simp only [g, groupedQueryVjp, Fin.getElem_fin, Vec.getElem_ofFn, each]
+      g.dV[c] = sumMatrices (fun h => (each h).dV) (groupHeads group c) := fun c => by
+    simp only [g, groupedQueryVjp, groupGradients, Fin.getElem_fin, Vec.getElem_ofFn, each]
   have hhead : ∀ h ∈ heads, Matrix.inner dO[h] dOut[h] + lseRate h
       = Matrix.inner (each h).dQ δQ[h] + Matrix.inner (each h).dK δK[kvHead h]
         + Matrix.inner (each h).dV δV[kvHead h] + Matrix.inner (each h).dBias δB[h] :=
@@ -108,7 +108,7 @@ theorem groupedQueryVjp_adjoint (hlift : ∀ h, (lifted h).IsLift (modify h) (sl
   rw [sumOver_congr hhead, sumOver_add, sumOver_add, sumOver_add,
     sumOver_groups fun h c => Matrix.inner (each h).dK δK[c],
     sumOver_groups fun h c => Matrix.inner (each h).dV δV[c]]
-  simp only [hQ, hB, hK, hV, inner_sumHeads]
+  simp only [hQ, hB, hK, hV, inner_sumMatrices]
   rfl
 
 end Attention.Proof

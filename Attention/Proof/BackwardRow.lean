@@ -18,20 +18,6 @@ variable {R : Type u} [OrderedField R] [Exponential R R] {d d_v q_len kv_len : N
 
 /-! ## What is computed, by components -/
 
-section
-variable {S : Type v} [OrderedCommRing S] [Exponential S R] (scale : S)
-variable (modify : ScoreMod S q_len kv_len) (Q : Matrix S q_len d) (K : Matrix S kv_len d)
-
-omit [Exponential R R] in
-/-- A softmax weight of the whole matrix is the weight divided by the denominator of its row. -/
-theorem getElem_probabilities (i : Fin q_len) (j : Fin kv_len) :
-    (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]
-      = weight (score scale modify Q K i j)
-        / denominator ((List.finRange kv_len).map (score scale modify Q K i)) := by
-  simp [probabilities, softmax_eq]
-
-end
-
 /-- The rates at which a row of attention changes. -/
 theorem getElem_jvp {scale : R} {modify : ScoreMod R q_len kv_len}
     {lifted : ScoreMod (Dual R) q_len kv_len} {slope : ScoreSlope R R q_len kv_len}
@@ -68,24 +54,6 @@ variable {S : Type v} [OrderedCommRing S] [Exponential S R] (scale : S)
 variable (modify : ScoreMod S q_len kv_len) (slope : ScoreSlope S R q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
 variable (dO : Matrix R q_len d_v) (dLse : Vec R q_len)
-
-omit [Exponential R R] in
-/-- Attention is P V. -/
-theorem attention_eq_probabilities (i : Fin q_len) (c : Fin d_v) :
-    let P : Matrix R q_len kv_len := probabilities scale modify Q K
-    (attention scale modify Q K V)[i][c]
-      = sumOver (fun j => P[i][j] * V[j][c]) (List.finRange kv_len) := by
-  intro P
-  have hs : (scored scale modify Q K V i (List.finRange kv_len)).map (·.score)
-      = (List.finRange kv_len).map (score scale modify Q K i) := by
-    rw [scored, List.map_map]
-    rfl
-  rw [attention, Fin.getElem_fin, Fin.getElem_fin, Vec.getElem_ofFn, getElem_attend, hs, numerator,
-    scored, sumOver_map, Field.div_eq_mul_inv, ← sumOver_mul_right]
-  refine sumOver_congr fun j _ => ?_
-  rw [getElem_probabilities, Field.div_eq_mul_inv, Fin.getElem_fin, Fin.getElem_fin]
-  exact Semiring.mul_assoc .. |>.trans ((congrArg _ (CommSemiring.mul_comm ..)).trans
-    (Semiring.mul_assoc ..).symm)
 
 omit [Exponential R R] in
 /-- The gradients by the scores. -/

@@ -47,19 +47,28 @@ variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v
 
 /-- The states of a query tile after some key tiles: each row by itself has taken the tiles as
 blocks. -/
-theorem foldl_stepTile (rows : List (Fin q_len)) (colTiles : List (List (Fin kv_len))) :
+theorem foldl_stepTile (seen : Fin q_len → List (Fin kv_len) → List (ScoredValue S R d_v))
+    (rows : List (Fin q_len)) (colTiles : List (List (Fin kv_len))) :
     ∀ start : Fin q_len → State S R d_v,
-      colTiles.foldl (stepTile scale modify Q K V rows) (rows.map start)
-        = rows.map fun i =>
-            (colTiles.map (scored scale modify Q K V i)).foldl stepBlock (start i) := by
+      colTiles.foldl (stepTile seen rows) (rows.map start)
+        = rows.map fun i => (colTiles.map (seen i)).foldl stepBlock (start i) := by
   induction colTiles with
   | nil => intro start; rfl
   | cons cols colTiles ih =>
     intro start
-    have h : stepTile scale modify Q K V rows (rows.map start) cols
-        = rows.map fun i => stepBlock (start i) (scored scale modify Q K V i cols) := by
+    have h : stepTile seen rows (rows.map start) cols
+        = rows.map fun i => stepBlock (start i) (seen i cols) := by
       rw [stepTile, List.zipWith_map_right, List.zipWith_self]
     simp only [List.foldl_cons, h, ih, List.map_cons]
+
+/-- The tile loop takes each row by itself, the key tiles as its blocks. -/
+theorem tileLoop_eq (start : State S R d_v)
+    (seen : Fin q_len → List (Fin kv_len) → List (ScoredValue S R d_v)) {block_m : Nat}
+    (hm : 0 < block_m) (block_n : Nat) :
+    tileLoop start seen block_m block_n = (List.finRange q_len).map fun i =>
+      ((tiles block_n (List.finRange kv_len)).map (seen i)).foldl stepBlock start := by
+  simp only [tileLoop, foldl_stepTile]
+  rw [← List.map_flatMap, List.flatMap_id', tiles_flatten hm]
 
 omit [OrderedField R] [Exponential S R] in
 /-- The keys of some tiles, put together, are the keys of the tiles put together. -/
@@ -73,20 +82,12 @@ and every score transformation, so every mask, the tile loop of FlashAttention-2
 Fully masked rows give 0. -/
 theorem flash_eq_attention {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) :
     flash scale modify Q K V block_m block_n = (attention scale modify Q K V).toList := by
-  have h : ∀ rows : List (Fin q_len),
-      (((tiles block_n (List.finRange kv_len)).foldl (stepTile scale modify Q K V rows)
-        (rows.map fun _ => empty)).map finish)
-      = rows.map fun i => attend (scored scale modify Q K V i (List.finRange kv_len)) := by
-    intro rows
-    rw [foldl_stepTile, List.map_map]
-    refine List.map_congr_left fun i _ => ?_
-    have := online_any_blocks
-      ((tiles block_n (List.finRange kv_len)).map (scored scale modify Q K V i))
-    rw [flatten_map_scored, tiles_flatten hn] at this
-    exact this
-  simp only [flash, h]
-  rw [← List.map_flatMap, List.flatMap_id', tiles_flatten hm]
-  exact List.ext_getElem (by simp) fun i _ _ => by simp [attention]
+  rw [flash, tileLoop_eq _ _ hm, List.map_map]
+  refine List.ext_getElem (by simp) fun i _ _ => ?_
+  have := online_any_blocks
+    ((tiles block_n (List.finRange kv_len)).map (scored scale modify Q K V ⟨i, by simp_all⟩))
+  rw [flatten_map_scored, tiles_flatten hn, online] at this
+  simpa [attention] using this
 
 /-- **flash-masked-row**: a query that may attend to no key gets output 0 from the tile loop. -/
 theorem flash_masked_row {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)

@@ -94,7 +94,7 @@ theorem ringRounds_states : ∀ (n : Nat) (devices : List (Device S R q_len kv_l
     ((ringRounds scale modify Q K V n devices)[i]'(by
         rwa [length_ringRounds scale modify Q K V n devices])).states
       = (((devices.map (·.cols) ++ devices.map (·.cols)).drop i).take n).foldl
-          (stepTile scale modify Q K V devices[i].rows) devices[i].states := by
+          (stepTile (scored scale modify Q K V) devices[i].rows) devices[i].states := by
   intro n
   induction n with
   | zero => intro devices i _ _; rfl

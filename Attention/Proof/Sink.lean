@@ -141,20 +141,11 @@ theorem flashSink_eq_attentionSink (scale : S) (modify : ScoreMod S q_len kv_len
     {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) :
     flashSink scale modify sink Q K V block_m block_n
       = (attentionSink scale modify sink Q K V).toList := by
-  have h : ∀ rows : List (Fin q_len),
-      (((tiles block_n (List.finRange kv_len)).foldl (stepTile scale modify Q K V rows)
-        (rows.map fun _ => sinkState sink)).map finish)
-      = rows.map fun i =>
-          attend (withSink sink (scored scale modify Q K V i (List.finRange kv_len))) := by
-    intro rows
-    rw [foldl_stepTile, List.map_map]
-    refine List.map_congr_left fun i _ => ?_
-    have := onlineSink_any_blocks sink
-      ((tiles block_n (List.finRange kv_len)).map (scored scale modify Q K V i))
-    rw [flatten_map_scored, tiles_flatten hn] at this
-    exact this
-  simp only [flashSink, h]
-  rw [← List.map_flatMap, List.flatMap_id', tiles_flatten hm]
-  exact List.ext_getElem (by simp) fun i _ _ => by simp [attentionSink]
+  rw [flashSink, tileLoop_eq _ _ hm, List.map_map]
+  refine List.ext_getElem (by simp) fun i _ _ => ?_
+  have := onlineSink_any_blocks sink
+    ((tiles block_n (List.finRange kv_len)).map (scored scale modify Q K V ⟨i, by simp_all⟩))
+  rw [flatten_map_scored, tiles_flatten hn, onlineSink] at this
+  simpa [attentionSink] using this
 
 end Attention.Proof

@@ -60,11 +60,11 @@ theorem flashUsing_eq_flash {f : S → R} (hf : ∀ x : S, x ≤ 0 → f x = exp
     (V : Matrix R kv_len d_v) (block_m block_n : Nat) :
     flashUsing f scale modify Q K V block_m block_n
       = flash scale modify Q K V block_m block_n := by
-  have h : @stepTile S R q_len kv_len d d_v _ _ _ _ _ _ _ _ _ ⟨f⟩ scale modify Q K V
-      = stepTile scale modify Q K V := by
+  have h : @stepTile S R q_len kv_len d_v _ _ _ _ _ _ ⟨f⟩ (scored scale modify Q K V)
+      = stepTile (scored scale modify Q K V) := by
     funext rows states cols
     simp only [stepTile, stepBlock_using hf]
-  simp only [flashUsing, flash, h]
+  simp only [flashUsing, flash, tileLoop, h]
 
 /-! ## Bounds of the state -/
 

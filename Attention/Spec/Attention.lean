@@ -58,6 +58,12 @@ them. -/
     (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) : Matrix R q_len d_v :=
   Vec.ofFn fun i => attend (scored scale modify Q K V i (List.finRange kv_len))
 
+/-- The softmax weights P of all queries and keys. -/
+@[expose] def probabilities [Add R] [Div R] [OfNat R 0] [Exp S R] (Q : Matrix S q_len d)
+    (K : Matrix S kv_len d) : Matrix R q_len kv_len :=
+  Vec.ofFn fun i =>
+    ⟨(softmax ((List.finRange kv_len).map (score scale modify Q K i))).toArray, by simp [softmax]⟩
+
 end
 
 end Attention.Spec

@@ -52,12 +52,6 @@ variable [Add S] [Mul S] [OfNat S 0] [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0]
 variable (scale : S) (modify : ScoreMod S q_len kv_len) (slope : ScoreSlope S R q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
 
-omit [Sub R] in
-/-- The softmax weights P of all queries and keys. -/
-@[expose] def probabilities : Matrix R q_len kv_len :=
-  Vec.ofFn fun i =>
-    ⟨(softmax ((List.finRange kv_len).map (score scale modify Q K i))).toArray, by simp [softmax]⟩
-
 /-- The gradients by all transformed scores: dS = P ∘ (dP − D), with dP = dO Vᵀ. -/
 @[expose] def scoreGradients (dO : Matrix R q_len d_v) (dLse : Vec R q_len) :
     Matrix R q_len kv_len :=

@@ -33,10 +33,20 @@ structure GroupedGradients (R : Type v) (q_len kv_len d d_v num_heads num_kv_hea
     List (Fin (num_kv_heads * group)) :=
   (List.finRange (num_kv_heads * group)).filter fun h => kvHead h == c
 
-/-- A sum of matrices, over some heads. -/
-@[expose] def sumHeads {α : Type} [Add R] [OfNat R 0] {m n : Nat} (X : α → Matrix R m n)
-    (heads : List α) : Matrix R m n :=
-  Vec.ofFn fun i => Vec.sumOver (fun h => (X h)[i]) heads
+/-- A sum of matrices. -/
+@[expose] def sumMatrices {α : Type} [Add R] [OfNat R 0] {m n : Nat} (X : α → Matrix R m n)
+    (xs : List α) : Matrix R m n :=
+  Vec.ofFn fun i => Vec.sumOver (fun x => (X x)[i]) xs
+
+/-- The gradients of grouped heads from those of each query head by itself: dK and dV summed over
+the heads that share a head of keys and values. -/
+@[expose] def groupGradients [Add R] [OfNat R 0]
+    (each : Vector (Gradients R q_len kv_len d d_v) (num_kv_heads * group)) :
+    GroupedGradients R q_len kv_len d d_v (num_kv_heads * group) num_kv_heads :=
+  { dQ := Vec.ofFn fun h => each[h].dQ
+    dK := Vec.ofFn fun c => sumMatrices (fun h => each[h].dK) (groupHeads group c)
+    dV := Vec.ofFn fun c => sumMatrices (fun h => each[h].dV) (groupHeads group c)
+    dBias := Vec.ofFn fun h => each[h].dBias }
 
 variable [Add S] [Mul S] [OfNat S 0] [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [Exp S R]
 
@@ -50,12 +60,8 @@ heads that share a head of keys and values. -/
     (toValue : S → R) (dO : Vector (Matrix R q_len d_v) (num_kv_heads * group))
     (dLse : Vector (Vec R q_len) (num_kv_heads * group)) :
     GroupedGradients R q_len kv_len d d_v (num_kv_heads * group) num_kv_heads :=
-  let each : Vector (Gradients R q_len kv_len d d_v) (num_kv_heads * group) := Vec.ofFn fun h =>
+  groupGradients <| Vec.ofFn fun h =>
     vjp scale (modify h) (slope h) Q[h] K[kvHead h] V[kvHead h] toValue dO[h] dLse[h]
-  { dQ := Vec.ofFn fun h => each[h].dQ
-    dK := Vec.ofFn fun c => sumHeads (fun h => each[h].dK) (groupHeads group c)
-    dV := Vec.ofFn fun c => sumHeads (fun h => each[h].dV) (groupHeads group c)
-    dBias := Vec.ofFn fun h => each[h].dBias }
 
 /-- The derivative of grouped-query attention along the rates `dQ`, `dK` and `dV`, and those in
 `modify`: grouped-query attention, run over dual numbers. -/

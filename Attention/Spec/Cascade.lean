@@ -30,7 +30,7 @@ variable (Q : Matrix S q_len d)
     (block_n : Nat) : List (State S R d_v) :=
   let rows := List.finRange q_len
   (tiles block_n (List.finRange prefix_len)).foldl
-    (stepTile scale (fun i j => modify i j) Q K V rows) (rows.map fun _ => empty)
+    (stepTile (scored scale (fun i j => modify i j) Q K V) rows) (rows.map fun _ => empty)
 
 /-- The state of query `i` over its own suffix, which begins at position `prefix_len`, in tiles of
 `block_n` keys. -/

@@ -24,23 +24,27 @@ universe u v
   (List.range (numTiles xs.length b)).map fun t => (xs.drop (t * b)).take b
 
 variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
-variable [Add S] [Sub S] [Mul S] [OfNat S 0] [LE S] [DecidableLE S]
-variable [Add R] [Mul R] [OfNat R 0] [Exp S R]
-variable (scale : S) (modify : ScoreMod S q_len kv_len)
-variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+variable [Add S] [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0] [Exp S R]
 
-/-- One key tile `cols` updates the states of all rows of a query tile. -/
-@[expose] def stepTile (rows : List (Fin q_len)) (states : List (State S R d_v))
-    (cols : List (Fin kv_len)) : List (State S R d_v) :=
-  List.zipWith (fun i s => stepBlock s (scored scale modify Q K V i cols)) rows states
+/-- One key tile `cols` updates the states of all rows of a query tile; `seen i cols` are these keys
+as query `i` sees them, `scored` in plain attention. -/
+@[expose] def stepTile (seen : Fin q_len → List (Fin kv_len) → List (ScoredValue S R d_v))
+    (rows : List (Fin q_len)) (states : List (State S R d_v)) (cols : List (Fin kv_len)) :
+    List (State S R d_v) :=
+  List.zipWith (fun i s => stepBlock s (seen i cols)) rows states
 
-/-- The rows of attention's output, in order, computed tile by tile with `block_m` queries and
-`block_n` keys to a tile. -/
-@[expose] def flash [Div R] (block_m block_n : Nat) : List (Vec R d_v) :=
+/-- The states of all rows, in order, computed tile by tile with `block_m` queries and `block_n`
+keys to a tile. Each row starts from `start`. -/
+@[expose] def tileLoop (start : State S R d_v)
+    (seen : Fin q_len → List (Fin kv_len) → List (ScoredValue S R d_v)) (block_m block_n : Nat) :
+    List (State S R d_v) :=
   (tiles block_m (List.finRange q_len)).flatMap fun rows =>
-    let start := rows.map fun _ => empty
-    let colTiles := tiles block_n (List.finRange kv_len)
-    let states := colTiles.foldl (stepTile scale modify Q K V rows) start
-    states.map finish
+    (tiles block_n (List.finRange kv_len)).foldl (stepTile seen rows) (rows.map fun _ => start)
+
+/-- The rows of attention's output, in order, computed by the tile loop. -/
+@[expose] def flash [Mul S] [OfNat S 0] [Div R] (scale : S) (modify : ScoreMod S q_len kv_len)
+    (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+    (block_m block_n : Nat) : List (Vec R d_v) :=
+  (tileLoop empty (scored scale modify Q K V) block_m block_n).map finish
 
 end Attention.Spec

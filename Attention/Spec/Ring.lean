@@ -46,7 +46,7 @@ variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v
 
 /-- The device takes the keys that it holds into the states of its queries. -/
 @[expose] def Device.compute (dev : Device S R q_len kv_len d_v) : Device S R q_len kv_len d_v :=
-  { dev with states := stepTile scale modify Q K V dev.rows dev.states dev.cols }
+  { dev with states := stepTile (scored scale modify Q K V) dev.rows dev.states dev.cols }
 
 /-- The ring after `n` rounds. -/
 @[expose] def ringRounds : Nat → List (Device S R q_len kv_len d_v) →

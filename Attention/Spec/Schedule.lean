@@ -52,8 +52,8 @@ variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v
     (kind : TileKind) (cols : List (Fin kv_len)) : List (State S R d_v) :=
   match kind with
   | .skip => states
-  | .unmasked => stepTile scale modify Q K V rows states cols
-  | .masked => stepTile scale (modify.andThen mask.toScoreMod) Q K V rows states cols
+  | .unmasked => stepTile (scored scale modify Q K V) rows states cols
+  | .masked => stepTile (scored scale (modify.andThen mask.toScoreMod) Q K V) rows states cols
 
 /-- The rows of attention's output: query tile `t` visits the key tiles `visit t`, each as
 `kind t u` says. -/

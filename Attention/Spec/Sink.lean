@@ -44,10 +44,6 @@ variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
     [Add R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [Exp S R]
     (scale : S) (modify : ScoreMod S q_len kv_len) (sink : S) (Q : Matrix S q_len d)
     (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) (block_m block_n : Nat) : List (Vec R d_v) :=
-  (tiles block_m (List.finRange q_len)).flatMap fun rows =>
-    let start := rows.map fun _ => sinkState sink
-    let colTiles := tiles block_n (List.finRange kv_len)
-    let states := colTiles.foldl (stepTile scale modify Q K V rows) start
-    states.map finish
+  (tileLoop (sinkState sink) (scored scale modify Q K V) block_m block_n).map finish
 
 end Attention.Spec

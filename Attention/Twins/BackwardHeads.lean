@@ -55,23 +55,24 @@ theorem CombinesGroups.firstHead {combine : Combine} (h : CombinesGroups combine
   (h ..).trans (by decide +kernel)
 
 /-- Positive control: the sum over the group. -/
-theorem sumHeads_holds :
-    combinedRate (fun X c => sumHeads X (groupHeads 2 c)) powersOfTwo firstHead firstHead = 3 := by
+theorem sumMatrices_holds :
+    combinedRate (fun X c => sumMatrices X (groupHeads 2 c)) powersOfTwo firstHead firstHead
+      = 3 := by
   decide +kernel
 
 /-- The sum over the group is dropped: one head's gradient for all. -/
 theorem groupSumDropped_refuted :
-    ¬ CombinesGroups fun X c => sumHeads X ((groupHeads 2 c).take 1) :=
+    ¬ CombinesGroups fun X c => sumMatrices X ((groupHeads 2 c).take 1) :=
   fun h => absurd h.firstHead (by decide +kernel)
 
 /-- The mean over the group for the sum. -/
 theorem groupMean_refuted :
-    ¬ CombinesGroups fun X c => Vec.map (Vec.map (· / 2)) (sumHeads X (groupHeads 2 c)) :=
+    ¬ CombinesGroups fun X c => Vec.map (Vec.map (· / 2)) (sumMatrices X (groupHeads 2 c)) :=
   fun h => absurd h.firstHead (by decide +kernel)
 
 /-- Heads summed as if they had been repeated as a whole: query heads h with h % 2 = c. -/
 theorem groupModulo_refuted : ¬ CombinesGroups fun X c =>
-    sumHeads X ((List.finRange (2 * 2)).filter fun h => h.val % 2 == c.val) :=
+    sumMatrices X ((List.finRange (2 * 2)).filter fun h => h.val % 2 == c.val) :=
   fun h => absurd h.firstHead (by decide +kernel)
 
 end Attention.Twins

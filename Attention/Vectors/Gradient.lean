@@ -1,9 +1,9 @@
 module
 
-public import Attention.Spec.BackwardHeads
+public import Attention.Spec.BackwardDropout
 public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.Slopes
-public import Attention.Vectors.Heads
+public import Attention.Vectors.Dropout
 
 public section
 
@@ -43,6 +43,19 @@ structure GradientCase where
   dLse : List (List Rat)
   /-- The definition that computes the gradients. -/
   algorithm : GradientAlgorithm := .formulas
+  /-- The probability to drop a weight, and the seed: of the formulas alone. -/
+  dropout : Option (Rat × Nat) := none
+
+/-- The definition that computes the gradients. -/
+def GradientCase.leanName (c : GradientCase) : String :=
+  if c.dropout.isSome then "Attention.Spec.vjpDropout" else c.algorithm.leanName
+
+/-- What is kept, head by head, where weights are dropped. -/
+def GradientCase.keep (c : GradientCase) (p : Rat) (seed : Nat) :
+    Except String (List (List (List Bool))) := do
+  let threshold ← thresholdOf p
+  return (List.range (c.forward.num_kv_heads * c.forward.group)).map fun h =>
+    keptRows c.forward.q_len c.forward.kv_len threshold seed h
 
 /-- The gradients, head by head; by queries and keys divided by ln 2. -/
 structure GradientResult where
@@ -107,13 +120,21 @@ def run (c : GradientCase) : Except String GradientResult := do
   let dO ← toHeads (f.num_kv_heads * f.group) f.q_len f.value_dim c.dO
   let dLse ← toMatrix (f.num_kv_heads * f.group) f.q_len c.dLse
   let mask : Mask f.q_len f.kv_len := f.mask.toMask
-  match c.algorithm with
-  | .formulas =>
-    let g := groupedQueryVjp f.scale (fun _ => mask.toScoreMod) (fun _ => ScoreSlope.one) Q K V
-      (fun (x : Int) => (x : Rat)) dO dLse
-    return ⟨g.dQ.toList.map rowsOf, g.dK.toList.map rowsOf, g.dV.toList.map rowsOf,
+  let byHead (g : GroupedGradients Rat f.q_len f.kv_len f.head_dim f.value_dim
+      (f.num_kv_heads * f.group) f.num_kv_heads) : GradientResult :=
+    ⟨g.dQ.toList.map rowsOf, g.dK.toList.map rowsOf, g.dV.toList.map rowsOf,
       g.dBias.toList.map rowsOf⟩
-  | .tiles keys queries =>
+  match c.algorithm, c.dropout with
+  | .formulas, none =>
+    return byHead (groupedQueryVjp f.scale (fun _ => mask.toScoreMod) (fun _ => ScoreSlope.one) Q K
+      V (fun (x : Int) => (x : Rat)) dO dLse)
+  | .formulas, some (p, seed) =>
+    let threshold ← thresholdOf p
+    return byHead <| groupGradients <| Vec.ofFn fun h =>
+      vjpDropout f.scale mask.toScoreMod ScoreSlope.one Q[h] K[kvHead h] V[kvHead h]
+        (.dropout p (keepMask threshold seed h.val)) (fun (x : Int) => (x : Rat)) dO[h] dLse[h]
+  | _, some _ => throw "the tile loops are without dropout"
+  | .tiles keys queries, none =>
     oneHead Q K V dO dLse fun Q K V dO dLse =>
       runTiles f.scale mask Q K V dO dLse fun L O =>
         flashBackward (fun (x : Int) => (x : Rat)) f.scale (fun _ _ s => some s) mask
@@ -121,7 +142,7 @@ def run (c : GradientCase) : Except String GradientResult := do
           (loopOf keys.1 keys.2 f.q_len fun u t => tileKind mask keys.2 keys.1 t u)
           (loopOf queries.1 queries.2 f.kv_len fun t u => tileKind mask queries.1 queries.2 t u)
           O dLse
-  | .oneLoop block_m block_n =>
+  | .oneLoop block_m block_n, none =>
     oneHead Q K V dO dLse fun Q K V dO dLse =>
       runTiles f.scale mask Q K V dO dLse fun L O =>
         flashBackwardOneLoop (fun (x : Int) => (x : Rat)) f.scale (fun _ _ s => some s) mask

@@ -40,6 +40,9 @@ def bound : Option Nat → String
   | none => "null"
   | some n => toString n
 
+/-- Booleans: 1 for true. -/
+def bits (row : List Bool) : String := String.ofList (row.map fun b => if b then '1' else '0')
+
 /-- A mask. -/
 def mask : MaskKind → String
   | .none => object [("kind", str "none")]
@@ -55,9 +58,6 @@ def mask : MaskKind → String
       ("keys", array (keys.map toString))]
   | .boolean rows =>
     object [("kind", str "boolean"), ("rows", lines 5 (rows.map fun row => str (bits row)))]
-where
-  /-- 1 for true. -/
-  bits (row : List Bool) : String := String.ofList (row.map fun b => if b then '1' else '0')
 
 /-- A number, or null. -/
 def optional : Option Rat → String

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Vectors.AlgorithmFamilies
+public import Attention.Vectors.DropoutFamilies
 public import Attention.Vectors.GradientFamilies
 public import Attention.Vectors.LargeFamilies
 public import Attention.Vectors.NaturalFamilies
@@ -99,10 +100,14 @@ def writeAll (folder : Folder) : IO Unit := do
       [combines]
     write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c) 9000
       [tileBounds]
-    write folder "gradient" "exact" (fun id th c => return Json.gradient id th c (← c.run)) 10000
-      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop]
+    write folder "gradient" "exact" (fun id th c => do Json.gradient id th c (← c.run)) 10000
+      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop,
+        gradientsDropped]
     write folder "gradient" "natural"
       (fun id th c => return Json.naturalGradient id th c (← c.run)) 11000 naturalGradientFamilies
+    write folder "philox" "exact" (fun id th c => return Json.philox id th c) 12000 [philoxes]
+    write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run)) 13000
+      [dropouts, dropoutsTiled, dropoutsDrawn]
 
 /-- Entry point: one existing folder, or two, the second for the claims. -/
 def main : List String → IO Unit

@@ -2,6 +2,7 @@ module
 
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Combine
+public import Attention.Vectors.Dropout
 public import Attention.Vectors.Gradient
 public import Attention.Vectors.Heads
 public import Attention.Vectors.Json
@@ -35,14 +36,23 @@ def groupedQuery (id theoremId : String) (c : HeadsCase) (heads : List (List Row
     ("k", matrices (c.k.map rats)), ("v", matrices c.v), ("mask", mask c.mask),
     ("expected", lines 5 (heads.map fun rows => lines 6 (rows.map rowResult)))]
 
+/-- Which weights are kept, a head to a line. -/
+def keptHeads (heads : List (List (List Bool))) : String :=
+  lines 5 (heads.map fun rows => array (rows.map fun row => str (bits row)))
+
 /-- A case of the backward pass. -/
-def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) : String :=
+def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) :
+    Except String String := do
   let f := c.forward
-  vector id c.algorithm.leanName theoremId f.reason [
+  let dropout ← match c.dropout with
+    | none => pure []
+    | some (p, seed) => pure [("dropout_p", rat p), ("dropout_seed", rat seed),
+        ("keep", keptHeads (← c.keep p seed))]
+  return vector id c.leanName theoremId f.reason <| [
     ("num_heads", toString (f.num_kv_heads * f.group)), ("num_kv_heads", toString f.num_kv_heads),
     ("q_len", toString f.q_len), ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
     ("value_dim", toString f.value_dim), ("scale", rat f.scale), ("q", matrices (f.q.map rats)),
-    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask),
+    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask)] ++ dropout ++ [
     ("grad_output", matrices c.dO), ("grad_log_sum_exp", matrix c.dLse),
     ("expected_q", matrices g.dQ), ("expected_k", matrices g.dK), ("expected_v", matrices g.dV),
     ("expected_bias", matrices g.dBias)]
@@ -79,6 +89,26 @@ def naturalGradient (id theoremId : String) (c : NaturalGradientCase) (g : Enclo
     ("expected_q", enclosedMatrices g.dQ), ("expected_k", enclosedMatrices g.dK),
     ("expected_v", enclosedMatrices g.dV), ("expected_bias", enclosedMatrices g.dBias)]
     ++ present found
+
+/-- A case of dropout. -/
+def dropout (id theoremId : String) (c : DropoutCase) (result : DropoutResult) : String :=
+  let f := c.forward
+  vector id c.algorithm.leanName theoremId f.reason [
+    ("batch", toString c.batch), ("num_heads", toString (f.num_kv_heads / c.batch * f.group)),
+    ("num_kv_heads", toString (f.num_kv_heads / c.batch)), ("q_len", toString f.q_len),
+    ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
+    ("value_dim", toString f.value_dim), ("scale", rat f.scale), ("q", matrices (f.q.map rats)),
+    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask),
+    ("dropout_p", rat c.p), ("dropout_seed", rat c.seed),
+    ("keep", keptHeads result.keep),
+    ("expected", lines 5 (result.rows.map fun rows => lines 6 (rows.map rowResult)))]
+
+/-- A case of the generator. -/
+def philox (id theoremId : String) (c : PhiloxCase) : String :=
+  let words (w : Words) : String := nats [w.c0, w.c1, w.c2, w.c3]
+  vector id "Attention.Spec.philox" theoremId c.reason [
+    ("rounds", toString c.rounds), ("key", nats [c.key.k0, c.key.k1]),
+    ("counters", lines 5 (c.counters.map words)), ("expected", lines 5 (c.run.map words))]
 
 /-- A case of packed sequences. -/
 def varlen (id theoremId : String) (c : VarlenCase) (rows : List RowResult) : String :=

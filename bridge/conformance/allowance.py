@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,9 @@ _SOFTCAP_ROUNDINGS = 8
 # Product with the value, and a division: normalisation of a weight or of the output, which GPUs do
 # to 2 units in the last place (4 roundings) or as reciprocal and product.
 _OUTPUT_ROUNDINGS = 6
+# A dropout factor z = 1 / (1 − p): the difference, a division as above, the product with the
+# weight; and p as it is given, whose rounding moves z by up to (z − 1) roundings of z.
+FACTOR_ROUNDINGS = 5
 # Shares of the weights below this are added up instead of bounding the average's reach.
 _NO_WEIGHT = 2.0**-200
 # One query row at a time beyond this many numbers in a [rows, keys, columns] intermediate.
@@ -273,27 +276,40 @@ def attention_allowance(
     mask: ArrayLike | None = None,
     profile: Profile,
     changes: ScoreChanges = NO_CHANGES,
+    factors: ArrayLike | None = None,
 ) -> Array:
     """Largest error, per output element, of a correct attention function of this profile.
 
     q: [..., q_len, head_dim]; k: [..., kv_len, head_dim]; v: [..., kv_len, value_dim]; numbers as
     the implementation receives them. scale: factor of the scores in natural units (the weights are
     e^(scale·⟨q, k⟩)). mask: booleans that broadcast to [..., q_len, kv_len], True where query i may
-    attend to key j; None: everywhere. changes: what becomes of the scores.
+    attend to key j; None: everywhere. changes: what becomes of the scores. factors: what dropout
+    multiplies each weight by where it meets its value, [..., q_len, kv_len]; None: 1.
 
     Returns a float64 array [..., q_len, value_dim], non-negative; 0 for a row with every key
     masked, whose output is exactly 0. Raises ValueError for shapes that do not fit.
     """
     q_, k_, v_, mask_ = _checked(q, k, v, mask)
+    roundings = 0.0
+    if factors is not None:
+        # Each query is a problem by itself, whose values are multiplied by its factors.
+        z = np.broadcast_to(np.asarray(factors, dtype=np.float64), mask_.shape)
+        q_, k_, mask_ = q_[..., :, None, :], k_[..., None, :, :], mask_[..., :, None, :]
+        v_ = z[..., None] * v_[..., None, :, :]
+        if changes.added is not None:
+            added = np.broadcast_to(np.asarray(changes.added, dtype=np.float64), z.shape)
+            changes = replace(changes, added=added[..., :, None, :])
+        roundings = z.max(initial=0.0) + FACTOR_ROUNDINGS
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=False)
         if changes.sink is not None:
             v_ = np.concatenate([v_, np.zeros_like(v_[..., :1, :])], axis=-2)
-        bound = _output_bound(rows, v_, profile) * _EVALUATION
-    return np.asarray(np.where(rows.empty, 0.0, bound), dtype=np.float64)
+        bound = _output_bound(rows, v_, profile, roundings) * _EVALUATION
+    bound = np.where(rows.empty, 0.0, bound)
+    return np.asarray(bound if factors is None else bound[..., 0, :], dtype=np.float64)
 
 
-def _output_bound(rows: _Rows, v: Array, profile: Profile) -> Array:
+def _output_bound(rows: _Rows, v: Array, profile: Profile, roundings: float) -> Array:
     acc = profile.accumulator
     flush = profile.flush_to_zero
     size = np.abs(v)
@@ -326,7 +342,7 @@ def _output_bound(rows: _Rows, v: Array, profile: Profile) -> Array:
     # 3. Sums: every key's part goes through at most one addition per key, and one product and one
     # addition per tile.
     additions = rows.num_keys + 2 * rows.blocks
-    numerator = _gamma(additions + _OUTPUT_ROUNDINGS, profile.accumulation_unit)
+    numerator = _gamma(additions + _OUTPUT_ROUNDINGS + roundings, profile.accumulation_unit)
     denominator = _gamma(additions + 1, acc.unit)
     sums = numerator * (mean_size + stored) + denominator * (mean_output + stored)
     sums = sums / np.maximum(1.0 - denominator, 0.0)

@@ -174,6 +174,15 @@ def added(vector: AttentionVector) -> Array | None:
     return numbers
 
 
+def factors(vector: AttentionVector) -> Array | None:
+    """What dropout multiplies the weights by: [q_len, kv_len]; None: nothing."""
+    if vector.dropout is None:
+        return None
+    rows, columns = range(vector.q_len), range(vector.kv_len)
+    numbers = [[float(vector.dropout.factor(i, j)) for j in columns] for i in rows]
+    return np.array(numbers, dtype=np.float64)
+
+
 def exactly(vector: AttentionVector) -> Exactly:
     """The exact results of a vector."""
     rows = vector.expected

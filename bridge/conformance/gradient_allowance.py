@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bridge.conformance.allowance import FACTOR_ROUNDINGS
 from bridge.conformance.profile import FLOAT64, Format, Profile
 from pyimpl import reference
 from pyimpl._scores import ScoreOptions
@@ -223,8 +224,9 @@ def gradient_bounds(
     p, off = row.p, row.error
     # dP and D: their sizes A and W bound every way to come by D, from the output or from P ∘ dP.
     kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
-    # 1 / (1 − p) is rounded, and the product with it.
-    by_kept = 0.0 if scored.kept is None else 2 * u
+    by_kept = 0.0
+    if scored.kept is not None and kept.numel():
+        by_kept = (float(kept.max()) + FACTOR_ROUNDINGS) * u
     grad_p = kept * (d_o @ v.mT)
     products = kept * (d_o.abs() @ v.abs().mT)
     delta = (p * grad_p).sum(-1, keepdim=True)

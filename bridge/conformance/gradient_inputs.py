@@ -15,6 +15,7 @@ from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Matrix
 from pyimpl._arguments import compute_dtype
 from pyimpl._scores import ScoreOptions
+from pyimpl.dropout import Dropout
 
 Floats = npt.NDArray[np.float64]
 
@@ -56,6 +57,8 @@ class Inputs(NamedTuple):
             "causal_alignment": "bottom-right" if options.shift else "top-left",
             "sinks": options.sinks,
             "enable_gqa": True,
+            "dropout_p": 0.0 if options.dropout is None else options.dropout.p,
+            "dropout_seed": None if options.dropout is None else options.dropout.seed,
         }
 
     def by(self) -> dict[str, Tensor]:
@@ -124,8 +127,16 @@ def inputs_of(
             right=None if window is None else window.right,
             shift=shift,
             sinks=None if vector.sinks is None else asking(tensor(vector.sinks, wide)),
+            dropout=_dropout(vector, device),
         ),
     )
+
+
+def _dropout(vector: GradientVector, device: str) -> Dropout | None:
+    if not vector.dropout or vector.dropout[0].p == 0:
+        return None
+    seed = torch.tensor(vector.dropout_seed, dtype=torch.int64, device=device)
+    return Dropout(float(vector.dropout[0].p), seed)
 
 
 def array(name: str, gradient: Tensor) -> Floats:

@@ -14,7 +14,7 @@ from torch import Tensor
 from bridge.conformance import gradients
 from bridge.conformance.adapters import Adapter
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
-from bridge.conformance.batch import Batch, Outputs, added, exactly, visible
+from bridge.conformance.batch import Batch, Outputs, added, exactly, factors, visible
 from bridge.conformance.differentiate import Found
 from bridge.conformance.gradient_inputs import array
 from bridge.vectors.gradients import GradientVector
@@ -178,7 +178,10 @@ def judge(
         "profile": profile,
         "changes": changes,
     }
-    allowances = attention_allowance(q, k, v, **asked)
+    dropped = [x for x in map(factors, batch.vectors) if x is not None]
+    allowances = attention_allowance(
+        q, k, v, **asked, factors=np.stack(dropped)[:, None] if dropped else None
+    )
     got = _numbers(outputs.out)
     lse_allowances = lse_got = None
     if outputs.lse is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 import pyimpl
 from bridge.conformance.batch import Outputs, array
+from bridge.vectors.dropout import DropoutVector
 from bridge.vectors.model import Mask, Matrix
 from bridge.vectors.operations import (
     CascadeVector,
@@ -32,7 +34,10 @@ from pyimpl._backends import Backend
 
 TAKEN = frozenset(
     cls.operation
-    for cls in (GroupedQueryVector, VarlenVector, PagedVector, CascadeVector, CombineVector)
+    for cls in (
+        *(GroupedQueryVector, VarlenVector, PagedVector, CascadeVector, CombineVector),
+        DropoutVector,
+    )
 )
 
 
@@ -49,6 +54,8 @@ class Layouts:
         match vector:
             case GroupedQueryVector():
                 return self.grouped_query(vector)
+            case DropoutVector():
+                return self.dropout(vector)
             case VarlenVector():
                 return self.varlen(vector)
             case PagedVector():
@@ -64,6 +71,20 @@ class Layouts:
         mask = self.mask(vector.mask, vector.q_len, vector.kv_len)
         out, lse = self.attention(q, k, v, vector, mask=mask)
         return [Outputs(out[:, h : h + 1], lse[:, h : h + 1]) for h in range(vector.num_heads)]
+
+    def dropout(self, vector: DropoutVector) -> list[Outputs]:
+        q, k, v = (
+            heads.reshape(vector.batch, -1, *heads.shape[2:])
+            for heads in map(self.heads, (vector.q, vector.k, vector.v))
+        )
+        mask = self.mask(vector.mask, vector.q_len, vector.kv_len)
+        dropped = {"dropout_p": float(vector.dropout_p), "dropout_seed": vector.dropout_seed}
+        out, lse = self.attention(q, k, v, vector, mask=mask, **dropped)
+        return [
+            Outputs(out[b : b + 1, h : h + 1], lse[b : b + 1, h : h + 1])
+            for b in range(vector.batch)
+            for h in range(vector.num_heads)
+        ]
 
     def varlen(self, vector: VarlenVector) -> list[Outputs]:
         q, k, v = (self.matrix(x)[:, None] for x in (vector.q, vector.k, vector.v))
@@ -128,11 +149,17 @@ class Layouts:
         return [Outputs(*pyimpl.merge_states(outs, given))]
 
     def attention(
-        self, q: Tensor, k: Tensor, v: Tensor, vector: LaidOutVector, mask: Tensor | None = None
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        vector: LaidOutVector,
+        mask: Tensor | None = None,
+        **more: Any,
     ) -> tuple[Tensor, Tensor]:
         out, lse = pyimpl.attention(
             q, k, v, attn_mask=mask, scale=_natural(vector), return_lse=True,
-            enable_gqa=q.shape[1] != k.shape[1], backend=self.backend,
+            enable_gqa=q.shape[1] != k.shape[1], backend=self.backend, **more,
         )  # fmt: skip
         return out, lse
 

@@ -36,10 +36,11 @@ class Call:
         decorators = ("dtypes", "vectors") if self.with_dtype else ("vectors",)
         names = sorted({*self.names, *decorators, "vector_of"})
         blocks = [list(self.standard), [], list(self.own)]
+        modules = [line for line in self.torch if line.startswith("import")]
         if self.with_dtype:
-            blocks[1].append("import torch")
-        blocks[1].append(f"from generated_checks import {', '.join(names)}")
-        blocks[1] += self.torch
+            modules.append("import torch")
+        blocks[1] += [*modules, f"from generated_checks import {', '.join(names)}"]
+        blocks[1] += [line for line in self.torch if not line.startswith("import")]
         return "\n\n".join("\n".join(block) for block in blocks if block).split("\n")
 
 
@@ -62,6 +63,13 @@ GRADIENT = Call(
     "`pyimpl.attention`",
     ("judge_gradients",),
     own=("import pyimpl", "from bridge.conformance.gradient_inputs import inputs_of"),
+)
+DROPOUT = Call(
+    "dropout",
+    "`pyimpl.attention` with `dropout_p`",
+    (*_ATTENTION, "visible"),
+    own=("import pyimpl", "from bridge.vectors.model import Matrix"),
+    torch=(_TENSOR,),
 )
 VARLEN = Call(
     "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
@@ -88,6 +96,18 @@ CALLS: Mapping[str, Call] = {
     "sinkVjp": GRADIENT,
     "flashBackward": GRADIENT,
     "flashBackwardOneLoop": GRADIENT,
+    "attentionDropout": DROPOUT,
+    "flashDropout": DROPOUT,
+    "flashDrawn": DROPOUT,
+    "vjpDropout": GRADIENT,
+    "philox": Call(
+        "philox",
+        "`pyimpl.dropout`",
+        (),
+        own=("from pyimpl.dropout import philox4x32",),
+        with_dtype=False,
+        torch=("import torch",),
+    ),
     "attentionVarlen": VARLEN,
     "attentionSliced": VARLEN,
     "attendPaged": Call("paged", "`pyimpl.attention_decode`", _ATTENTION),

@@ -66,6 +66,20 @@ def _arithmetic(sign: type[ast.operator]) -> Expression:
     return written
 
 
+def _power(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    if not _is(_type(t), "Nat"):
+        raise UntranslatableError(f"{t.name} of the type {_type(t)}")
+    base, exponent = (writer.expression(v, before) for v in t.values())
+    return build.operation(base, ast.Pow(), exponent)
+
+
+def _exclusive_or(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    if not _is(_type(t), "Nat"):
+        raise UntranslatableError(f"{t.name} of the type {_type(t)}")
+    left, right = (writer.expression(v, before) for v in t.values())
+    return build.operation(left, ast.BitXor(), right)
+
+
 def _comparison(sign: type[ast.cmpop]) -> Expression:
     def written(writer: Writer, t: Constant, before: Before) -> ast.expr:
         left, right = t.values()
@@ -198,6 +212,8 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "HMul.hMul": _arithmetic(ast.Mult),
     "HDiv.hDiv": _arithmetic(ast.Div),
     "HMod.hMod": _arithmetic(ast.Mod),
+    "HPow.hPow": _power,
+    "HXor.hXor": _exclusive_or,
     "Neg.neg": _negated,
     "Min.min": _smallest,
     "Nat.succ": _successor,

@@ -14,6 +14,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+from bridge.vectors.dropout import DropoutVector, PhiloxVector
+from bridge.vectors.exact_dropout import wrong_masks, wrong_words
 from bridge.vectors.exact_gradients import gradients
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import (
@@ -69,8 +71,9 @@ def attention_row(vector: AttentionVector, i: int) -> Row:
     lowest, largest = min(scores.values()), max(scores.values())
     weights = {j: 1 << (s - lowest) for j, s in scores.items()}
     total = sum(weights.values())
+    dropped = {j: weights[j] * _factor(vector, i, j) for j in keys}
     outputs = [
-        Fraction(sum(weights[j] * vector.v[j][c] for j in keys)) / total
+        sum((w * vector.v[j][c] for j, w in dropped.items()), Fraction(0)) / total
         for c in range(vector.value_dim)
     ]
     bottom = math.lcm(*(x.denominator for x in outputs))
@@ -80,6 +83,11 @@ def attention_row(vector: AttentionVector, i: int) -> Row:
         bottom,
         tuple(x.numerator * (bottom // x.denominator) for x in outputs),
     )
+
+
+def _factor(vector: AttentionVector, i: int, j: int) -> Fraction:
+    """What dropout multiplies a weight by."""
+    return Fraction(1) if vector.dropout is None else vector.dropout.factor(i, j)
 
 
 def _integer(score: Fraction, what: str) -> int:
@@ -186,13 +194,18 @@ def disagreements(vector: Vector) -> list[str]:
             keys = vector.keys()
             right = state_of(keys, largest_score(keys), vector.value_dim)
             return _wrong(vector, [("expected", vector.expected, right)])
+        case PhiloxVector():
+            return wrong_words(vector)
+        case DropoutVector():
+            rows = [wrong for problem in vector.attentions() for wrong in _wrong_rows(problem)]
+            return wrong_masks(vector) + rows
         case ComesToAttention():
             return [wrong for problem in vector.attentions() for wrong in _wrong_rows(problem)]
         case CacheVector():
             states = zip(vector.expected, cache_states(vector), strict=True)
             return _wrong(vector, [(f"expected[{n}]", *pair) for n, pair in enumerate(states)])
         case GradientVector():
-            return _wrong_gradients(vector)
+            return wrong_masks(vector) + _wrong_gradients(vector)
         case TileBoundsVector():
             letters = zip(vector.expected, tile_letters(vector), strict=True)
             return _wrong(vector, [(f"expected[{t}]", *pair) for t, pair in enumerate(letters)])

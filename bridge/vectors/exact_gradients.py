@@ -1,10 +1,10 @@
 """Gradients by the quotient rule: a second derivation, in exact arithmetic where exp k = 2^k, and
 to 70 digits where it is the natural exponential.
 
-An output is N / Z with N = Σ w·v and Z = Σ w, a sink being a term of Z alone. By a score in base e
-its derivative is w·(v·Z − N) / Z², that of the log-sum-exp w / Z, and by a value w / Z. Nothing
-here knows of P, D or dP, which is what the Lean definitions are about; the derivative of
-cap·tanh(x / cap) is 4·e / (e + 1)² with e = exp(2x / cap).
+An output is N / Z with N = Σ w·f·v and Z = Σ w, f being what dropout multiplies the weight by, and
+a sink a term of Z alone. By a score in base e its derivative is w·(f·v·Z − N) / Z², that of the
+log-sum-exp w / Z, and by a value w·f / Z. Nothing here knows of P, D or dP, which is what the Lean
+definitions are about; the derivative of cap·tanh(x / cap) is 4·e / (e + 1)² with e = exp(2x / cap).
 """
 
 from __future__ import annotations
@@ -88,8 +88,9 @@ def _add_row(vector: GradientVector, h: int, i: int, found: _Found) -> None:
     if vector.sinks is not None:
         sink = _number(vector, vector.sinks[h]).exp()
         total += sink
+    kept = {j: _number(vector, vector.factor(h, i, j)) for j in seen}
     sums = [
-        sum(scores[j].weight * _number(vector, values[j][c]) for j in seen)
+        sum(scores[j].weight * kept[j] * _number(vector, values[j][c]) for j in seen)
         for c in range(vector.value_dim)
     ]
     scale = _scale(vector)
@@ -97,7 +98,7 @@ def _add_row(vector: GradientVector, h: int, i: int, found: _Found) -> None:
     for j in seen:
         weight, slope = scores[j]
         quotient = sum(
-            g * (_number(vector, v) * total - n)
+            g * (kept[j] * _number(vector, v) * total - n)
             for g, v, n in zip(wanted, values[j], sums, strict=True)
         )
         rate = weight * (quotient / total**2 + by_lse / total)
@@ -105,7 +106,7 @@ def _add_row(vector: GradientVector, h: int, i: int, found: _Found) -> None:
         if vector.alibi is not None:
             found.slopes[h] -= rate * abs(i + vector.alibi.shift - j)
         for c, g in enumerate(wanted):
-            found.v[of][j][c] += g * weight / total
+            found.v[of][j][c] += g * weight * kept[j] / total
         for c in range(vector.head_dim):
             found.q[h][i][c] += rate * slope * scale * _number(vector, keys[j][c])
             found.k[of][j][c] += rate * slope * scale * query[c]

@@ -16,6 +16,7 @@ from typing import Any
 
 from bridge.files import write_whole
 from bridge.vectors import files, index
+from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.fields import VectorError
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, family_of
@@ -189,6 +190,11 @@ def _expected(vector: Vector) -> Any:
     match vector:
         case AttentionVector():
             return _rows(vector.expected, [vector.q_len], vector.value_dim)
+        case DropoutVector():
+            rows = [row for head in vector.expected for row in head]
+            return _rows(rows, [vector.batch, vector.num_heads, vector.q_len], vector.value_dim)
+        case PhiloxVector():
+            return [list(words) for words in vector.expected]
         case GroupedQueryVector():
             rows = [row for head in vector.expected for row in head]
             return _rows(rows, [vector.num_heads, vector.q_len], vector.value_dim)

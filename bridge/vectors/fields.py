@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from bridge.vectors.model import (
     AttentionVector,
@@ -21,6 +21,9 @@ from bridge.vectors.model import (
     State,
 )
 from bridge.vectors.operations import Key
+
+Booleans = tuple[tuple[bool, ...], ...]
+Counted = TypeVar("Counted", list[Any], str)
 
 # A number with at most this many significant bits and a moderate exponent is exact in bfloat16.
 _BF16_BITS = 8
@@ -136,8 +139,8 @@ class Fields:
                 f"of the {model} one."
             )
 
-    def counted(self, data: list[Any], field: str, count: int, name: str, what: str) -> list[Any]:
-        """The list, which must have as many entries as the field `name` says."""
+    def counted(self, data: Counted, field: str, count: int, name: str, what: str) -> Counted:
+        """The list or text, which must be as long as the field `name` says."""
         if len(data) != count:
             raise self.fail(field, f"has {len(data)} {what}, but {name} is {count}")
         return data
@@ -168,6 +171,12 @@ class Fields:
             out.append(self.rows_of(matrix, place, self.entry[columns], columns))
         return tuple(out)
 
+    def booleans(self, data: list[str], field: str, rows: int, columns: int) -> Booleans:
+        """A matrix of q_len rows of kv_len characters, 1 for true."""
+        for i, row in enumerate(self.counted(data, field, rows, "q_len", "rows")):
+            self.counted(row, f"{field}[{i}]", columns, "kv_len", "characters")
+        return tuple(tuple(c == "1" for c in row) for row in data)
+
     def mask(self, q_len: int, kv_len: int) -> Mask:
         """The mask over so many queries and keys."""
         data = self.entry["mask"]
@@ -196,12 +205,7 @@ class Fields:
                 return Mask("document", queries=tuple(queries), keys=tuple(keys))
             case "none" | "causal":
                 return Mask(data["kind"])
-        for i, row in enumerate(counted("rows", q_len, "q_len", "rows")):
-            if len(row) != kv_len:
-                raise self.fail(
-                    f"mask.rows[{i}]", f"has {len(row)} characters, but kv_len is {kv_len}"
-                )
-        return Mask("boolean", tuple(tuple(c == "1" for c in row) for row in data["rows"]))
+        return Mask("boolean", self.booleans(data["rows"], "mask.rows", q_len, kv_len))
 
     @staticmethod
     def shift(alignment: str, q_len: int, kv_len: int) -> int:
@@ -284,6 +288,8 @@ class Fields:
         """Refuse rows that contradict the mask, or outputs beyond every value; `places` are the
         fields of the rows."""
         largest = max((max(max(line), -min(line)) for line in vector.v), default=0)
+        if vector.dropout is not None:
+            largest *= vector.dropout.largest
         for i, (row, place) in enumerate(zip(vector.expected, places, strict=True)):
             for c, output in enumerate(row.output):
                 if abs(output) > largest + row.uncertainty:

@@ -13,6 +13,7 @@ from bridge.vectors.model import (
     BOUNDS_UNIT,
     Alibi,
     AttentionVector,
+    Dropout,
     Exact,
     Mask,
     Matrix,
@@ -68,7 +69,8 @@ class GradientVector(Vector):
     `AttentionVector`: by softcap, then `alibi`, then bias, then the mask. bias: [num_heads or 1]
     [q_len or 1][kv_len], shared by all heads or queries where there is one; None masks. sinks:
     [num_heads]. grad_output: [num_heads][q_len][value_dim]; grad_log_sum_exp: [num_heads][q_len],
-    by the log-sum-exp in base e. expected: of the shapes of q, k, v and bias, which is
+    by the log-sum-exp in base e. dropout: of each head, where
+    there is any, drawn from the seed. expected: of the shapes of q, k, v and bias, which is
     [num_heads][q_len][kv_len] without one. bounds, in the natural model: the lower and the upper
     bound of each gradient, integers over 2^128; expected is the middle between them.
     """
@@ -93,12 +95,15 @@ class GradientVector(Vector):
     bias: tuple[tuple[tuple[Exact | None, ...], ...], ...] | None = None
     sinks: tuple[Exact, ...] | None = None
     bounds: tuple[Gradients, Gradients] | None = None
+    dropout: tuple[Dropout, ...] = ()
+    dropout_seed: int = 0
 
     @property
     def options(self) -> frozenset[str]:
-        """Which of softcap, alibi, bias and sinks are given."""
+        """Which of softcap, alibi, bias, sinks and dropout are given."""
         names = ("softcap", "alibi", "bias", "sinks")
-        return frozenset(name for name in names if getattr(self, name) is not None)
+        found = {name for name in names if getattr(self, name) is not None}
+        return frozenset(found | {"dropout"} if self.dropout else found)
 
     @property
     def natural_scale(self) -> float:
@@ -131,6 +136,10 @@ class GradientVector(Vector):
     def visible(self, h: int, i: int, j: int) -> bool:
         """Whether query i of head h may attend to key j."""
         return self.mask.visible(i, j) and self.bias_at(h, i, j) is not None
+
+    def factor(self, h: int, i: int, j: int) -> Fraction:
+        """What dropout multiplies a weight of head h by."""
+        return self.dropout[h].factor(i, j) if self.dropout else Fraction(1)
 
     @property
     def by_log_sum_exp(self) -> bool:
@@ -165,4 +174,5 @@ class GradientVector(Vector):
             alibi=None if self.alibi is None else Alibi(self.alibi.slopes[h], self.alibi.shift),
             bias=bias,
             sink=None if self.sinks is None else self.sinks[h],
+            dropout=self.dropout[h] if self.dropout else None,
         )

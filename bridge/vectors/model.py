@@ -206,13 +206,32 @@ class Alibi:
 
 
 @dataclass(frozen=True)
+class Dropout:
+    """After the softmax the weight of query i and key j is divided by 1 − p if keep[i][j], and
+    otherwise dropped. keep: [q_len][kv_len]."""
+
+    p: Exact
+    keep: tuple[tuple[bool, ...], ...]
+
+    @property
+    def largest(self) -> Fraction:
+        """What a kept weight is multiplied by; 0 where p = 1, so that none can be."""
+        return 1 / Fraction(1 - self.p) if self.p != 1 else Fraction(0)
+
+    def factor(self, i: int, j: int) -> Fraction:
+        """What the weight is multiplied by."""
+        return self.largest if self.keep[i][j] else Fraction(0)
+
+
+@dataclass(frozen=True)
 class AttentionVector(Vector):
     """One input of attention with its result.
 
     q: [q_len][head_dim]; k: [kv_len][head_dim]; v: [kv_len][value_dim]; expected: [q_len]. A score
     is scale·⟨q, k⟩, a scale of None being 1/√head_dim; then cap·tanh(score / cap) for a softcap;
     then `alibi`; then the entry of bias, [q_len][kv_len], None masking the pair; then the mask. A
-    sink is one more score in every softmax, without a value.
+    sink is one more score in every softmax, without a value. Dropout is of the weights; plain
+    problems alone have it, to which vectors of the operation dropout come.
     """
 
     operation: ClassVar[str] = "attention"
@@ -230,6 +249,7 @@ class AttentionVector(Vector):
     alibi: Alibi | None = None
     bias: tuple[tuple[Exact | None, ...], ...] | None = None
     sink: Exact | None = None
+    dropout: Dropout | None = None
 
     @property
     def options(self) -> frozenset[str]:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 
 from bridge.vectors.model import (
     AttentionVector,
+    Dropout,
     EnclosedRow,
     Exact,
     Mask,
@@ -58,7 +59,14 @@ class LaidOutVector(ComesToAttention):
     scale: Exact
 
     def _attention(
-        self, number: int, q: Matrix, k: Matrix, v: Matrix, mask: Mask, expected: Sequence[Row]
+        self,
+        number: int,
+        q: Matrix,
+        k: Matrix,
+        v: Matrix,
+        mask: Mask,
+        expected: Sequence[Row],
+        dropout: Dropout | None = None,
     ) -> AttentionVector:
         return problem(
             self,
@@ -73,6 +81,7 @@ class LaidOutVector(ComesToAttention):
             v=v,
             mask=mask,
             expected=tuple(expected),
+            dropout=dropout,
         )
 
 

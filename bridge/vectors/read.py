@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Literal
 
+from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.fields import Fields
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, EnclosedRow, Exact, Row, Vector
@@ -22,19 +23,9 @@ from bridge.vectors.operations import (
     Tree,
     VarlenVector,
 )
+from bridge.vectors.read_dropout import dropout, philox
 from bridge.vectors.read_gradients import gradient
-from bridge.vectors.read_options import alibi, bias, header, sink, softcap
-
-
-def _laid_out(fields: Fields) -> dict[str, Any]:
-    fields.of_model("exact")
-    entry = fields.entry
-    return {
-        **header(fields),
-        "head_dim": entry["head_dim"],
-        "value_dim": entry["value_dim"],
-        "scale": fields.given_scale(),
-    }
+from bridge.vectors.read_options import alibi, bias, header, laid_out, sink, softcap
 
 
 def attention(fields: Fields) -> AttentionVector:
@@ -77,7 +68,7 @@ def grouped_query(fields: Fields) -> GroupedQueryVector:
     fields.affordable(heads * entry["q_len"] * entry["kv_len"], columns)
     data = fields.counted(entry["expected"], "expected", heads, "num_heads", "heads")
     vector = GroupedQueryVector(
-        **_laid_out(fields),
+        **laid_out(fields),
         num_heads=heads,
         num_kv_heads=kv_heads,
         q_len=entry["q_len"],
@@ -131,7 +122,7 @@ def varlen(fields: Fields) -> VarlenVector:
         )
     )
     vector = VarlenVector(
-        **_laid_out(fields),
+        **laid_out(fields),
         cu_seqlens_q=queries,
         cu_seqlens_k=keys,
         q=q,
@@ -162,7 +153,7 @@ def paged(fields: Fields) -> PagedVector:
             raise fields.fail(f"lengths[{b}]", f"is {length}, more than its pages hold")
     fields.affordable(sum(entry["lengths"]), entry["head_dim"] + entry["value_dim"])
     vector = PagedVector(
-        **_laid_out(fields),
+        **laid_out(fields),
         page_size=entry["page_size"],
         num_pages=entry["num_pages"],
         k=fields.matrices("k", "num_pages", "page_size", "head_dim"),
@@ -200,7 +191,7 @@ def cascade(fields: Fields) -> CascadeVector:
         )
 
     vector = CascadeVector(
-        **_laid_out(fields),
+        **laid_out(fields),
         q=fields.rows_of(entry["q"], "q", entry["head_dim"], "head_dim"),
         prefix_k=fields.rows_of(entry["prefix_k"], "prefix_k", entry["head_dim"], "head_dim"),
         prefix_v=fields.rows_of(entry["prefix_v"], "prefix_v", entry["value_dim"], "value_dim"),
@@ -334,4 +325,6 @@ READERS: dict[str, Callable[[Fields], Vector]] = {
     CombineVector.operation: combine,
     TileBoundsVector.operation: tile_bounds,
     GradientVector.operation: gradient,
+    DropoutVector.operation: dropout,
+    PhiloxVector.operation: philox,
 }

@@ -9,6 +9,7 @@ from typing import Any
 from bridge.vectors.fields import LARGEST_UNCERTAINTY, Fields
 from bridge.vectors.gradients import Gradients, GradientVector, Slopes
 from bridge.vectors.model import BOUNDS_UNIT, Exact
+from bridge.vectors.read_dropout import dropped
 from bridge.vectors.read_options import bias_rows, given, header, softcap
 
 _SIDES = ("lower", "upper")
@@ -45,6 +46,10 @@ def gradient(fields: Fields) -> GradientVector:
         if f"expected_{name}" not in entry:
             raise fields.fail(f"expected_{name}", "is missing")
     expected, bounds = _results(fields, sizes)
+    weights: dict[str, Any] = {}
+    if "keep" in entry:
+        kept, seed = dropped(fields, heads, "num_heads")
+        weights = {"dropout": kept, "dropout_seed": seed}
     vector = GradientVector(
         **header(fields),
         num_heads=heads,
@@ -66,6 +71,7 @@ def gradient(fields: Fields) -> GradientVector:
         bias=bias,
         sinks=sinks,
         bounds=bounds,
+        **weights,
     )
     if bounds is not None:
         for (place, lower), (_, upper) in zip(*(x.numbers() for x in bounds), strict=True):

@@ -22,6 +22,17 @@ def header(fields: Fields) -> dict[str, Any]:
     }
 
 
+def laid_out(fields: Fields) -> dict[str, Any]:
+    fields.of_model("exact")
+    entry = fields.entry
+    return {
+        **header(fields),
+        "head_dim": entry["head_dim"],
+        "value_dim": entry["value_dim"],
+        "scale": fields.given_scale(),
+    }
+
+
 def given(fields: Fields, field: str) -> bool:
     """Whether there is something that changes the scores; the exact model has no place for it."""
     if field not in fields.entry:

@@ -94,6 +94,13 @@ def options(vector: AttentionVector, dtype: torch.dtype) -> dict[str, Any]:
     return found
 
 
+def dropped(vector: Any) -> dict[str, Any]:
+    """Dropout as arguments of `pyimpl.attention`; none for a vector without it."""
+    if not vector.dropout:
+        return {}
+    return {"dropout_p": float(vector.dropout[0].p), "dropout_seed": vector.dropout_seed}
+
+
 class _Given(PyimplTiled):
     """Results that are there already, in the place of the function that gave them."""
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import backward_calls
+import dropout_calls
 import pytest
 import spec_calls
 
@@ -16,11 +17,12 @@ from bridge.spec import online as states
 from bridge.spec.core import EXACT
 from bridge.spec.sink import sink_state
 from bridge.vectors import model, operations
+from bridge.vectors.dropout import PhiloxVector
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, load
 
 FAMILIES = load(default_directory())
-CALLS = {**spec_calls.CALLS, **backward_calls.CALLS}
+CALLS = {**spec_calls.CALLS, **backward_calls.CALLS, **dropout_calls.CALLS}
 
 
 def flat(expected: Sequence[Any]) -> list[Any]:
@@ -30,6 +32,8 @@ def flat(expected: Sequence[Any]) -> list[Any]:
 
 def expected_of(vector: Any) -> list[Any]:
     expected = vector.expected
+    if isinstance(vector, PhiloxVector):
+        return [list(words) for words in expected]
     if isinstance(vector, GradientVector):
         bounds = vector.bounds or (expected, expected)
         pairs = zip(*(part.numbers() for part in bounds), strict=True)

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from bridge.vectors import exact
+from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.gradients import Gradients, GradientVector
 from bridge.vectors.load import load
 from bridge.vectors.model import (
@@ -203,7 +204,9 @@ def test_states_by_hand() -> None:
 def changed(vector: Vector) -> Vector:
     """The same vector with one number of its result changed."""
     expected: Any = vector.expected  # type: ignore[attr-defined]
-    if isinstance(vector, GroupedQueryVector):
+    if isinstance(vector, PhiloxVector):
+        return replace(vector, expected=(*expected[:-1], expected[-1][::-1]))
+    if isinstance(vector, (GroupedQueryVector, DropoutVector)):
         return replace(vector, expected=(*expected[:-1], worse_rows(expected[-1])))
     if isinstance(vector, MergeVector):
         return replace(vector, expected=replace(expected, l=expected.l + 1))
@@ -296,8 +299,9 @@ def test_every_operation_of_the_spec_has_ten_vectors() -> None:
         "attentionPadded", "groupedQuery", "groupedQueryPacked", "attentionVarlen",
         "attentionSliced", "attendPaged", "cascade", "combine", "visitedTiles", "Online.merge",
         "Online.edit", "Online.slide", "Online.stepBlockDivided", "safeSoftmax", "onlineSink",
-        "flashSink", "multiHead", "groupedQueryVjp", "sinkVjp",
-        "flashBackward", "flashBackwardOneLoop",
+        "flashSink", "multiHead", "groupedQueryVjp", "sinkVjp", "flashBackward",
+        "flashBackwardOneLoop", "attentionDropout", "flashDropout", "flashDrawn", "philox",
+        "vjpDropout",
     }  # fmt: skip
     assert counts.keys() == wanted
     assert min(counts.values()) >= 10

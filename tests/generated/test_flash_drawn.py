@@ -1,0 +1,51 @@
+"""`Attention.Spec.flashDrawn` on its vectors, through `pyimpl.attention` with `dropout_p`.
+
+Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
+bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
+docs/theorems.md, and what a wrong kernel shows.
+"""
+
+from __future__ import annotations
+
+import torch
+from generated_checks import dtypes, judge, scale_of, tensor, vector_of, vectors, visible
+from torch import Tensor
+
+import pyimpl
+from bridge.vectors.model import Matrix
+
+
+def check(vector_id: str, dtype: torch.dtype) -> None:
+    vector = vector_of(vector_id)
+
+    def heads(matrices: tuple[Matrix, ...]) -> Tensor:
+        stacked = torch.stack([tensor(rows, dtype) for rows in matrices])
+        return stacked.unflatten(0, (vector.batch, -1))
+
+    out, lse = pyimpl.attention(
+        heads(vector.q),
+        heads(vector.k),
+        heads(vector.v),
+        scale=scale_of(vector),
+        attn_mask=visible(vector),
+        enable_gqa=True,
+        dropout_p=float(vector.dropout_p),
+        dropout_seed=vector.dropout_seed,
+        return_lse=True,
+        backend="tiled",
+    )
+    places = [(b, slice(h, h + 1)) for b in range(vector.batch) for h in range(vector.num_heads)]
+    judge(vector, dtype, *((out[b : b + 1, h], lse[b : b + 1, h]) for b, h in places))
+
+
+@vectors("dropout-replay", 10)
+@dtypes
+def test_dropout_replay(vector_id: str, dtype: torch.dtype) -> None:
+    """For all tile sizes of at least 1, the tile loop in which each pair of tiles draws for itself
+    what it keeps computes attention with dropout by the mask of seed and head, which does not
+    depend on the tiles.
+
+    Theorem dropout-replay. The mask is drawn tile by tile and does not depend on the tiles: columns
+    counted from the start of a tile, or tiles that start within a group of four keys, show.
+    """
+    check(vector_id, dtype)

@@ -1,0 +1,51 @@
+"""`Attention.Spec.flashDropout` on its vectors, through `pyimpl.attention` with `dropout_p`.
+
+Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
+bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
+docs/theorems.md, and what a wrong kernel shows.
+"""
+
+from __future__ import annotations
+
+import torch
+from generated_checks import dtypes, judge, scale_of, tensor, vector_of, vectors, visible
+from torch import Tensor
+
+import pyimpl
+from bridge.vectors.model import Matrix
+
+
+def check(vector_id: str, dtype: torch.dtype) -> None:
+    vector = vector_of(vector_id)
+
+    def heads(matrices: tuple[Matrix, ...]) -> Tensor:
+        stacked = torch.stack([tensor(rows, dtype) for rows in matrices])
+        return stacked.unflatten(0, (vector.batch, -1))
+
+    out, lse = pyimpl.attention(
+        heads(vector.q),
+        heads(vector.k),
+        heads(vector.v),
+        scale=scale_of(vector),
+        attn_mask=visible(vector),
+        enable_gqa=True,
+        dropout_p=float(vector.dropout_p),
+        dropout_seed=vector.dropout_seed,
+        return_lse=True,
+        backend="tiled",
+    )
+    places = [(b, slice(h, h + 1)) for b in range(vector.batch) for h in range(vector.num_heads)]
+    judge(vector, dtype, *((out[b : b + 1, h], lse[b : b + 1, h]) for b, h in places))
+
+
+@vectors("dropout-tiles", 10)
+@dtypes
+def test_dropout_tiles(vector_id: str, dtype: torch.dtype) -> None:
+    """For all sizes, tile sizes of at least 1, score transformations and factors Z, the tile loop
+    that multiplies each weight where it meets its value, and leaves m and l as they are, computes
+    (P ∘ Z) V.
+
+    Theorem flash-dropout. The tile loop with dropout: weights that are dropped from the denominator
+    too, or before the maximum, show.
+    """
+    check(vector_id, dtype)

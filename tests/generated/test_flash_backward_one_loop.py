@@ -8,7 +8,7 @@ docs/theorems.md, and what a wrong kernel shows.
 from __future__ import annotations
 
 import torch
-from generated_checks import dtypes, judge_gradients, scale_of, tensor, vector_of, vectors, visible
+from generated_checks import dropped, dtypes, judge_gradients, scale_of, tensor, vector_of, vectors, visible
 
 import pyimpl
 
@@ -31,6 +31,7 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
         enable_gqa=True,
         return_lse=True,
         backend="tiled",
+        **dropped(vector),
     )
     by_out = torch.stack([tensor(rows, dtype) for rows in vector.grad_output])[None]
     by_lse = tensor(vector.grad_log_sum_exp, dtype)[None]

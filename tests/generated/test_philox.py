@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import torch
 from generated_checks import vector_of, vectors
+
 from pyimpl.dropout import philox4x32
 
 

@@ -8,7 +8,7 @@ docs/theorems.md, and what a wrong kernel shows.
 from __future__ import annotations
 
 import torch
-from generated_checks import dtypes, judge, scale_of, tensor, vector_of, vectors, visible
+from generated_checks import dropped, dtypes, judge, scale_of, tensor, vector_of, vectors, visible
 from torch import Tensor
 
 import pyimpl
@@ -29,10 +29,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
         scale=scale_of(vector),
         attn_mask=visible(vector),
         enable_gqa=True,
-        dropout_p=float(vector.dropout_p),
-        dropout_seed=vector.dropout_seed,
         return_lse=True,
         backend="tiled",
+        **dropped(vector),
     )
     places = [(b, slice(h, h + 1)) for b in range(vector.batch) for h in range(vector.num_heads)]
     judge(vector, dtype, *((out[b : b + 1, h], lse[b : b + 1, h]) for b, h in places))

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from pyimpl import _arguments as check
+from pyimpl._implements import implements
 
 WORD = 0xFFFFFFFF
 # The multipliers of a round, and by what each round raises the key.
@@ -29,6 +30,7 @@ ROUNDS = 10
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
+@implements("Attention.Spec.philox")
 def philox4x32(counter: Four, key: tuple[Tensor, Tensor]) -> Four:
     """The four words of Philox4x32-10 at each counter: int64 tensors of any shapes that broadcast,
     of numbers from 0 to 2³² − 1, as the words returned are.

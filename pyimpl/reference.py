@@ -106,6 +106,7 @@ def scores(query: Tensor, key: Tensor, options: ScoreOptions) -> Tensor:
     return torch.where(visible, s, -torch.inf)
 
 
+@implements("Attention.Spec.WeightFactor.dropout")
 def dropped(weights: Tensor, options: ScoreOptions) -> Tensor:
     """M ∘ W / (1 − p) of weights, or of their gradients, `[batch, heads, q_len, kv_len]`, where M
     is 1 for those that dropout keeps and 0 for the others; W without dropout."""
@@ -119,6 +120,7 @@ def dropped(weights: Tensor, options: ScoreOptions) -> Tensor:
 @implements("Attention.Spec.multiHead")
 @implements("Attention.Spec.groupedQuery")
 @implements("Attention.Spec.attentionSink")
+@implements("Attention.Spec.attentionDropout")
 @implements("Attention.Spec.attention")
 def attention(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions

@@ -51,6 +51,7 @@ def alibi_gradient(grad_s: Tensor, slopes: Tensor, shift: int) -> Tensor:
     return summed if slopes.shape[0] == grad_s.shape[0] else summed.sum(dim=0, keepdim=True)
 
 
+@implements("Attention.Spec.vjpDropout")
 @implements("Attention.Spec.groupedQueryVjp")
 def attention_backward(
     query: Tensor,

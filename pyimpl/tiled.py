@@ -52,6 +52,8 @@ def without_autocast(device: torch.device) -> AbstractContextManager[object]:
 @implements("Attention.Spec.flashWindow")
 @implements("Attention.Spec.flashSchedule")
 @implements("Attention.Spec.flashSink")
+@implements("Attention.Spec.flashDrawn")
+@implements("Attention.Spec.flashDropout")
 @implements("Attention.Spec.flash")
 def flash(
     query: Tensor,

@@ -67,7 +67,7 @@ GRADIENT = Call(
 DROPOUT = Call(
     "dropout",
     "`pyimpl.attention` with `dropout_p`",
-    (*_ATTENTION, "visible"),
+    (*_ATTENTION, "dropped", "visible"),
     own=("import pyimpl", "from bridge.vectors.model import Matrix"),
     torch=(_TENSOR,),
 )

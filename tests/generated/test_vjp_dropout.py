@@ -8,35 +8,26 @@ docs/theorems.md, and what a wrong kernel shows.
 from __future__ import annotations
 
 import torch
-from generated_checks import dropped, dtypes, judge_gradients, scale_of, tensor, vector_of, vectors, visible
+from generated_checks import dtypes, judge_gradients, vector_of, vectors
 
 import pyimpl
+from bridge.conformance.gradient_inputs import inputs_of
 
 
 def check(vector_id: str, dtype: torch.dtype) -> None:
     vector = vector_of(vector_id)
-    q, k, v = (
-        torch.stack([tensor(rows, dtype) for rows in matrices])[None].requires_grad_()
-        for matrices in (vector.q, vector.k, vector.v)
-    )
-    bias = torch.zeros(1, vector.num_heads, vector.q_len, vector.kv_len, dtype=dtype)
-    bias.requires_grad_()
-    out, lse = pyimpl.attention(
-        q,
-        k,
-        v,
-        scale=scale_of(vector),
-        attn_mask=visible(vector),
-        bias=bias,
-        enable_gqa=True,
+    given = inputs_of(vector, dtype, requires_grad=True)
+    outputs = pyimpl.attention(
+        given.query,
+        given.key,
+        given.value,
+        **given.keywords(),
         return_lse=True,
         backend="tiled",
-        **dropped(vector),
     )
-    by_out = torch.stack([tensor(rows, dtype) for rows in vector.grad_output])[None]
-    by_lse = tensor(vector.grad_log_sum_exp, dtype)[None]
-    gradients = torch.autograd.grad((out, lse), (q, k, v, bias), (by_out, by_lse))
-    judge_gradients(vector, dtype, gradients)
+    by = given.by()
+    found = torch.autograd.grad(outputs, list(by.values()), (given.grad_out, given.grad_lse))
+    judge_gradients(vector, dtype, dict(zip(by, found, strict=True)))
 
 
 @vectors("gradient-dropout", 12)

@@ -154,6 +154,7 @@ def launch_options(
     dim = padded(max(head_dim, value_dim))
     # The addresses of a mask's or a bias's elements take registers.
     pairs = options.mask is not None or options.bias is not None
+    tight = pairs and options.dropout is not None and capability < 90
     num_stages = 2
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
@@ -161,7 +162,7 @@ def launch_options(
         num_stages = 1 if pairs and dim > 128 else 2
     elif head_dim % 16 or value_dim % 16:
         # Such rows are loaded element by element, and the addresses of all take registers.
-        block_m, num_warps = 64 if dim <= 128 else 32, 4 if dim <= 64 else 8
+        block_m, num_warps = 32 if dim > 128 or tight else 64, 4 if dim <= 64 else 8
         block_n = 16 if dim > 128 or (pairs and dim > 64 and capability < 90) else 32
     elif dim <= 128:
         block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
@@ -174,7 +175,7 @@ def launch_options(
             # Before Hopper the operands of the products come from registers too.
             block_m, block_n, num_warps = 64 if dim > 64 and capability < 90 else 128, 32, 8
     else:
-        block_m, block_n, num_warps = 64, 32, 8
+        block_m, block_n, num_warps = 32 if tight else 64, 32, 8
         num_stages = 1 if capability < 90 else 2
     return {
         "block_m": block_m,

@@ -63,8 +63,8 @@ theorem slopeOneSided_refuted : ¬ IsSlopeGradient (weighted fun i j => -((i - j
 @[expose] def sinkRate (sink δ : Rat) (Q K V dO : Matrix Rat 2 1) (dLse : Vec Rat 2) : Rat :=
   let still (A : Matrix Rat 2 1) := A.dual (column 0 0)
   let full : ScoreMod (Dual Rat) 2 2 := fun _ _ s => some s
-  Matrix.inner dO (Matrix.tangent (attentionSink (Dual.const 1) full (⟨sink, δ⟩ : Dual Rat) (still Q)
-      (still K) (still V)))
+  Matrix.inner dO (Matrix.tangent (attentionSink (Dual.const 1) full (⟨sink, δ⟩ : Dual Rat)
+      (still Q) (still K) (still V)))
     + sumOver (fun i : Fin 2 =>
         let l : Dual Rat := denominator (some ⟨sink, δ⟩ ::
           (List.finRange 2).map (score (Dual.const 1) full (still Q) (still K) i))
@@ -106,10 +106,13 @@ theorem sinkGradient_holds :
     let gradient : Rat → Rat → Rat → Rat := fun p D e => -(p * (D - e))
     (gradient (1 / 3) 2 3 + (gradient (1 / 3) 6 0 + 0)) * 1 = -5 / 3 := by decide +kernel
 
+/-- What the Spec's backward pass gives there. -/
+@[expose] def specSink : Rat := (sinkVjp (num_kv_heads := 1) (group := 1) (1 : Rat)
+  (fun _ _ _ s => some s) (fun _ => ScoreSlope.one) #v[0] #v[column 0 0] #v[column 0 0]
+  #v[column 2 4] (fun x => x) #v[column 1 3] #v[#v[3, 0]]).dSinks[0]
+
 /-- Positive control: the Spec's backward pass gives the same. -/
-theorem sinkVjp_holds : (sinkVjp (num_kv_heads := 1) (group := 1) (1 : Rat)
-    (fun _ _ _ s => some s) (fun _ => ScoreSlope.one) #v[0] #v[column 0 0] #v[column 0 0]
-    #v[column 2 4] (fun x => x) #v[column 1 3] #v[#v[3, 0]]).dSinks[0] = -5 / 3 := by
+theorem sinkVjp_holds : specSink = -5 / 3 := by
   decide +kernel
 
 /-- The other sign. -/

@@ -33,6 +33,14 @@ def score_mod_bias(B: list[list[Score | None]]) -> ScoreMod:
     return lambda i, j, s: None if B[i][j] is None else s + B[i][j]
 
 
+def distance(alignment: Alignment, i: int, j: int, *, q_len: int, kv_len: int) -> int:
+    """How far query `i` is from key `j`, on either side.
+
+    Lean: `Attention.Spec.distance`.
+    """
+    return abs(i + alignment_shift(q_len, kv_len, alignment) - j)
+
+
 def score_mod_alibi(
     alignment: Alignment, slope: Score, *, q_len: int, kv_len: int, num: Arithmetic
 ) -> ScoreMod:
@@ -42,12 +50,9 @@ def score_mod_alibi(
 
     Lean: `Attention.Spec.ScoreMod.alibi`.
     """
-
-    def function(i: int, j: int, s: Score) -> Any:
-        distance = abs(i + alignment_shift(q_len, kv_len, alignment) - j)
-        return s + slope * num.score(-distance)
-
-    return function
+    return lambda i, j, s: (
+        s + slope * num.score(-distance(alignment, i, j, q_len=q_len, kv_len=kv_len))
+    )
 
 
 def tanh(x: Score, *, num: Arithmetic) -> Score:

@@ -156,7 +156,7 @@ def _to_nat(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 
 def _successor(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    return build.operation(writer.expression(t.values()[0], before), ast.Add(), build.number(1))
+    return build.operation(writer.expression(t.values()[-1], before), ast.Add(), build.number(1))
 
 
 # Conditions and options
@@ -217,6 +217,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "Neg.neg": _negated,
     "Min.min": _smallest,
     "Nat.succ": _successor,
+    "Fin.succ": _successor,
     "Nat.cast": _cast,
     "Int.cast": _cast,
     "Int.natAbs": helper("abs"),

@@ -8,7 +8,16 @@ docs/theorems.md, and what a wrong kernel shows.
 from __future__ import annotations
 
 import torch
-from generated_checks import dropped, dtypes, judge_gradients, scale_of, tensor, vector_of, vectors, visible
+from generated_checks import (
+    dropped,
+    dtypes,
+    judge_gradients,
+    scale_of,
+    tensor,
+    vector_of,
+    vectors,
+    visible,
+)
 
 import pyimpl
 

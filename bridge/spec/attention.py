@@ -122,3 +122,24 @@ def attention(
         )
         for i in range(q_len)
     ]
+
+
+def probabilities(
+    scale: Score,
+    modify: ScoreMod,
+    Q: list[list[Score]],
+    K: list[list[Score]],
+    *,
+    q_len: int,
+    kv_len: int,
+    d: int,
+    num: Arithmetic,
+) -> list[list[Value]]:
+    """The softmax weights P of all queries and keys.
+
+    Lean: `Attention.Spec.probabilities`.
+    """
+    return [
+        softmax([score(scale, modify, Q, K, i, j, d=d, num=num) for j in range(kv_len)], num=num)
+        for i in range(q_len)
+    ]

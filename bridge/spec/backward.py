@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bridge.spec.attention import ScoreMod, attention, score
+from bridge.spec.attention import ScoreMod, attention, probabilities
 from bridge.spec.core import Arithmetic, Score, Value
-from bridge.spec.softmax import softmax
 from bridge.spec.tangent import ScoreSlope
 from bridge.spec.vector import vec_dot, vec_smul, vec_sum_over
 
@@ -60,27 +59,6 @@ def score_gradient(
     Lean: `Attention.Spec.scoreGradient`.
     """
     return p * (vec_dot(dO, v, d=d_v, zero=num.value(0)) - delta)
-
-
-def probabilities(
-    scale: Score,
-    modify: ScoreMod,
-    Q: list[list[Score]],
-    K: list[list[Score]],
-    *,
-    q_len: int,
-    kv_len: int,
-    d: int,
-    num: Arithmetic,
-) -> list[list[Value]]:
-    """The softmax weights P of all queries and keys.
-
-    Lean: `Attention.Spec.probabilities`.
-    """
-    return [
-        softmax([score(scale, modify, Q, K, i, j, d=d, num=num) for j in range(kv_len)], num=num)
-        for i in range(q_len)
-    ]
 
 
 def score_gradients(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.spec.backward import vjp
+from bridge.spec.backward import Gradients, vjp
 from bridge.spec.core import Arithmetic, Dual, Score, Value
 from bridge.spec.dual import const
 from bridge.spec.heads import grouped_query, kv_head
@@ -46,14 +46,55 @@ def group_heads(group: int, c: int, *, num_kv_heads: int) -> list[int]:
     return [h for h in range(num_kv_heads * group) if kv_head(h, group=group) == c]
 
 
-def sum_heads(
-    X: Callable[[Any], list[list[Value]]], heads: list[Any], *, m: int, n: int, num: Arithmetic
+def sum_matrices(
+    X: Callable[[Any], list[list[Value]]], xs: list[Any], *, m: int, n: int, num: Arithmetic
 ) -> list[list[Value]]:
-    """A sum of matrices, over some heads.
+    """A sum of matrices.
 
-    Lean: `Attention.Spec.sumHeads`.
+    Lean: `Attention.Spec.sumMatrices`.
     """
-    return [vec_sum_over(lambda h: X(h)[i], heads, d=n, zero=num.value(0)) for i in range(m)]
+    return [vec_sum_over(lambda x: X(x)[i], xs, d=n, zero=num.value(0)) for i in range(m)]
+
+
+def group_gradients(
+    each: list[Gradients],
+    *,
+    kv_len: int,
+    d: int,
+    d_v: int,
+    num_kv_heads: int,
+    group: int,
+    num: Arithmetic,
+) -> GroupedGradients:
+    """The gradients of grouped heads from those of each query head by itself: dK and dV summed
+    over the heads that share a head of keys and values.
+
+    Lean: `Attention.Spec.groupGradients`.
+    """
+    return GroupedGradients(
+        dQ=[each[h].dQ for h in range(num_kv_heads * group)],
+        dK=[
+            sum_matrices(
+                lambda h: each[h].dK,
+                group_heads(group, c, num_kv_heads=num_kv_heads),
+                m=kv_len,
+                n=d,
+                num=num,
+            )
+            for c in range(num_kv_heads)
+        ],
+        dV=[
+            sum_matrices(
+                lambda h: each[h].dV,
+                group_heads(group, c, num_kv_heads=num_kv_heads),
+                m=kv_len,
+                n=d_v,
+                num=num,
+            )
+            for c in range(num_kv_heads)
+        ],
+        dBias=[each[h].dBias for h in range(num_kv_heads * group)],
+    )
 
 
 def grouped_query_vjp(
@@ -80,48 +121,32 @@ def grouped_query_vjp(
 
     Lean: `Attention.Spec.groupedQueryVjp`.
     """
-    each = [
-        vjp(
-            scale,
-            lambda i, j, x: modify(h, i, j, x),
-            lambda i, j, x: slope(h, i, j, x),
-            Q[h],
-            K[kv_head(h, group=group)],
-            V[kv_head(h, group=group)],
-            to_value,
-            dO[h],
-            dLse[h],
-            q_len=q_len,
-            kv_len=kv_len,
-            d=d,
-            d_v=d_v,
-            num=num,
-        )
-        for h in range(num_kv_heads * group)
-    ]
-    return GroupedGradients(
-        dQ=[each[h].dQ for h in range(num_kv_heads * group)],
-        dK=[
-            sum_heads(
-                lambda h: each[h].dK,
-                group_heads(group, c, num_kv_heads=num_kv_heads),
-                m=kv_len,
-                n=d,
+    return group_gradients(
+        [
+            vjp(
+                scale,
+                lambda i, j, x: modify(h, i, j, x),
+                lambda i, j, x: slope(h, i, j, x),
+                Q[h],
+                K[kv_head(h, group=group)],
+                V[kv_head(h, group=group)],
+                to_value,
+                dO[h],
+                dLse[h],
+                q_len=q_len,
+                kv_len=kv_len,
+                d=d,
+                d_v=d_v,
                 num=num,
             )
-            for c in range(num_kv_heads)
+            for h in range(num_kv_heads * group)
         ],
-        dV=[
-            sum_heads(
-                lambda h: each[h].dV,
-                group_heads(group, c, num_kv_heads=num_kv_heads),
-                m=kv_len,
-                n=d_v,
-                num=num,
-            )
-            for c in range(num_kv_heads)
-        ],
-        dBias=[each[h].dBias for h in range(num_kv_heads * group)],
+        kv_len=kv_len,
+        d=d,
+        d_v=d_v,
+        num_kv_heads=num_kv_heads,
+        group=group,
+        num=num,
     )
 
 

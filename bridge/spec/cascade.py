@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bridge.spec.attention import scored
 from bridge.spec.core import Arithmetic, Score, Value
 from bridge.spec.flash import step_tile, tiles
 from bridge.spec.online import State, empty, finish, merge, online
@@ -34,7 +35,14 @@ def prefix_states(
     rows = list(range(q_len))
     result = [empty(d=d_v, num=num) for _ in rows]
     for cols in tiles(block_n, list(range(prefix_len))):
-        result = step_tile(scale, modify, Q, K, V, rows, result, cols, d=d, d_v=d_v, num=num)
+        result = step_tile(
+            lambda i, cols_1: scored(scale, modify, Q, K, V, i, cols_1, d=d, num=num),
+            rows,
+            result,
+            cols,
+            d_v=d_v,
+            num=num,
+        )
     return result
 
 

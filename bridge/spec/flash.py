@@ -5,9 +5,11 @@ Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/Flash.lea
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
-from bridge.spec.attention import ScoreMod, scored
+from bridge.spec.attention import ScoredValue, ScoreMod, scored
 from bridge.spec.core import Arithmetic, Score, Value, div
 from bridge.spec.online import State, empty, finish, step_block
 
@@ -29,26 +31,48 @@ def tiles(b: int, xs: list[Any]) -> list[list[Any]]:
 
 
 def step_tile(
-    scale: Score,
-    modify: ScoreMod,
-    Q: list[list[Score]],
-    K: list[list[Score]],
-    V: list[list[Value]],
+    seen: Callable[[int, list[int]], list[ScoredValue]],
     rows: list[int],
     states: list[State],
     cols: list[int],
     *,
-    d: int,
     d_v: int,
     num: Arithmetic,
 ) -> list[State]:
-    """One key tile `cols` updates the states of all rows of a query tile.
+    """One key tile `cols` updates the states of all rows of a query tile; `seen i cols` are these
+    keys as query `i` sees them, `scored` in plain attention.
 
     Lean: `Attention.Spec.stepTile`.
     """
     return [
-        step_block(s, scored(scale, modify, Q, K, V, i, cols, d=d, num=num), d=d_v, num=num)
-        for i, s in zip(rows, states, strict=False)
+        step_block(s, seen(i, cols), d=d_v, num=num) for i, s in zip(rows, states, strict=False)
+    ]
+
+
+def tile_loop(
+    start: State,
+    seen: Callable[[int, list[int]], list[ScoredValue]],
+    block_m: int,
+    block_n: int,
+    *,
+    q_len: int,
+    kv_len: int,
+    d_v: int,
+    num: Arithmetic,
+) -> list[State]:
+    """The states of all rows, in order, computed tile by tile with `block_m` queries and `block_n`
+    keys to a tile. Each row starts from `start`.
+
+    Lean: `Attention.Spec.tileLoop`.
+    """
+    return [
+        x
+        for rows in tiles(block_m, list(range(q_len)))
+        for x in reduce(
+            lambda states, cols: step_tile(seen, rows, states, cols, d_v=d_v, num=num),
+            tiles(block_n, list(range(kv_len))),
+            [start for _ in rows],
+        )
     ]
 
 
@@ -67,17 +91,20 @@ def flash(
     d_v: int,
     num: Arithmetic,
 ) -> list[list[Value]]:
-    """The rows of attention's output, in order, computed tile by tile with `block_m` queries and
-    `block_n` keys to a tile.
+    """The rows of attention's output, in order, computed by the tile loop.
 
     Lean: `Attention.Spec.flash`.
     """
-    result = []
-    for rows in tiles(block_m, list(range(q_len))):
-        start = [empty(d=d_v, num=num) for _ in rows]
-        col_tiles = tiles(block_n, list(range(kv_len)))
-        states = start
-        for cols in col_tiles:
-            states = step_tile(scale, modify, Q, K, V, rows, states, cols, d=d, d_v=d_v, num=num)
-        result.extend([finish(s, d=d_v, num=num) for s in states])
-    return result
+    return [
+        finish(s, d=d_v, num=num)
+        for s in tile_loop(
+            empty(d=d_v, num=num),
+            lambda i, cols: scored(scale, modify, Q, K, V, i, cols, d=d, num=num),
+            block_m,
+            block_n,
+            q_len=q_len,
+            kv_len=kv_len,
+            d_v=d_v,
+            num=num,
+        )
+    ]

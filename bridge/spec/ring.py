@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.spec.attention import ScoreMod
+from bridge.spec.attention import ScoreMod, scored
 from bridge.spec.core import Arithmetic, Score, Value
 from bridge.spec.flash import step_tile
 from bridge.spec.online import State, empty, finish
@@ -71,7 +71,12 @@ def device_compute(
         rows=dev.rows,
         cols=dev.cols,
         states=step_tile(
-            scale, modify, Q, K, V, dev.rows, dev.states, dev.cols, d=d, d_v=d_v, num=num
+            lambda i, cols: scored(scale, modify, Q, K, V, i, cols, d=d, num=num),
+            dev.rows,
+            dev.states,
+            dev.cols,
+            d_v=d_v,
+            num=num,
         ),
     )
 

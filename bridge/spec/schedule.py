@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from bridge.spec.attention import Mask, ScoreMod, mask_to_score_mod
+from bridge.spec.attention import Mask, ScoreMod, mask_to_score_mod, scored
 from bridge.spec.core import Arithmetic, Score, Value
 from bridge.spec.flash import num_tiles, step_tile
 from bridge.spec.online import State, empty, finish
@@ -82,17 +82,29 @@ def step_kind(
     if kind is TileKind.SKIP:
         return states
     if kind is TileKind.UNMASKED:
-        return step_tile(scale, modify, Q, K, V, rows, states, cols, d=d, d_v=d_v, num=num)
+        return step_tile(
+            lambda i, cols_1: scored(scale, modify, Q, K, V, i, cols_1, d=d, num=num),
+            rows,
+            states,
+            cols,
+            d_v=d_v,
+            num=num,
+        )
     return step_tile(
-        scale,
-        score_mod_and_then(modify, mask_to_score_mod(mask)),
-        Q,
-        K,
-        V,
+        lambda i, cols_1: scored(
+            scale,
+            score_mod_and_then(modify, mask_to_score_mod(mask)),
+            Q,
+            K,
+            V,
+            i,
+            cols_1,
+            d=d,
+            num=num,
+        ),
         rows,
         states,
         cols,
-        d=d,
         d_v=d_v,
         num=num,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bridge.spec.attention import ScoredValue, ScoreMod, attend, scored
 from bridge.spec.core import Arithmetic, Score, Value
-from bridge.spec.flash import step_tile, tiles
+from bridge.spec.flash import tile_loop
 from bridge.spec.online import State, finish, step_block
 from bridge.spec.vector import vec_zero
 
@@ -92,12 +92,16 @@ def flash_sink(
 
     Lean: `Attention.Spec.flashSink`.
     """
-    result = []
-    for rows in tiles(block_m, list(range(q_len))):
-        start = [sink_state(sink, d=d_v, num=num) for _ in rows]
-        col_tiles = tiles(block_n, list(range(kv_len)))
-        states = start
-        for cols in col_tiles:
-            states = step_tile(scale, modify, Q, K, V, rows, states, cols, d=d, d_v=d_v, num=num)
-        result.extend([finish(s, d=d_v, num=num) for s in states])
-    return result
+    return [
+        finish(s, d=d_v, num=num)
+        for s in tile_loop(
+            sink_state(sink, d=d_v, num=num),
+            lambda i, cols: scored(scale, modify, Q, K, V, i, cols, d=d, num=num),
+            block_m,
+            block_n,
+            q_len=q_len,
+            kv_len=kv_len,
+            d_v=d_v,
+            num=num,
+        )
+    ]

@@ -77,8 +77,15 @@ def _vjp(v: GradientVector) -> Any:
         each.append(
             backward_dropout.vjp_dropout(*inputs, Fraction, dO[h], dLse[h], num=EXACT, **size)
         )
-    heads = {"num_kv_heads": v.num_kv_heads, "group": group}
-    found = backward_heads.group_gradients(each, num=EXACT, **size, **heads)
+    found = backward_heads.group_gradients(
+        each,
+        kv_len=v.kv_len,
+        d=v.head_dim,
+        d_v=v.value_dim,
+        num_kv_heads=v.num_kv_heads,
+        group=group,
+        num=EXACT,
+    )
     return [found.dQ, found.dK, found.dV, found.dBias]
 
 

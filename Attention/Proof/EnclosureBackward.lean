@@ -195,9 +195,9 @@ theorem contains_sumRows {m n : Nat} {A' : Matrix (Interval p) m n} {A : Matrix 
   contains_ofFn_rows fun _ => contains_sumOver_vec fun i _ => h i.val i.isLt
 
 /-- A sum over heads. -/
-theorem contains_sumHeads {α : Type} {m n : Nat} {X' : α → Matrix (Interval p) m n}
+theorem contains_sumMatrices {α : Type} {m n : Nat} {X' : α → Matrix (Interval p) m n}
     {X : α → Matrix R m n} {heads : List α} (h : ∀ x ∈ heads, MatrixContains (X' x) (X x)) :
-    MatrixContains (sumHeads X' heads) (sumHeads X heads) :=
+    MatrixContains (sumMatrices X' heads) (sumMatrices X heads) :=
   contains_ofFn_rows fun i => contains_sumOver_vec fun x hx => h x hx i.val i.isLt
 
 /-! ## Several heads, sinks -/
@@ -246,11 +246,11 @@ theorem groupedQueryVjp_enclosed (hscale : scale'.Contains scale)
     contains_vjp hscale (hmodify h) (hslope h) (hQ h) (hK (kvHead h)) (hV (kvHead h)) (hdO h)
       (hdLse h)
   refine ⟨fun h => ⟨?_, ?_⟩, fun c => ⟨?_, ?_⟩⟩ <;>
-    simp only [groupedQueryVjp, Fin.getElem_fin, Vec.getElem_ofFn]
+    simp only [groupedQueryVjp, groupGradients, Fin.getElem_fin, Vec.getElem_ofFn]
   · exact (each h).1
   · exact (each h).2.2.2
-  · exact contains_sumHeads fun h _ => (each h).2.1
-  · exact contains_sumHeads fun h _ => (each h).2.2.1
+  · exact contains_sumMatrices fun h _ => (each h).2.1
+  · exact contains_sumMatrices fun h _ => (each h).2.2.1
 
 /-- What is said of a sink and of every key is said of both. -/
 private theorem forall_sinkFirst {α : Type v} {β : Type w} {P : α → β → Prop} {a : α} {b : β}

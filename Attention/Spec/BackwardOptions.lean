@@ -25,7 +25,7 @@ section
 variable [Add R] [OfNat R 0]
 
 /-- A sum over the rows of a matrix, as a matrix of one row: the gradient by a bias that all queries
-share. One that all heads share gets `sumHeads`. -/
+share. One that all heads share gets `sumMatrices`. -/
 @[expose] def sumRows {m n : Nat} (A : Matrix R m n) : Matrix R 1 n :=
   Vec.ofFn fun _ => Vec.sumOver (fun i : Fin m => A[i]) (List.finRange m)
 

@@ -94,7 +94,7 @@ def biasGradient {q_len kv_len heads : Nat} (c : NaturalGradientCase)
     Except String (List (List (List (Int × Int)))) := do
   let some bias := c.bias | dS.toList.mapM boundsOf
   let byHead := if bias.length = heads then dS.toList else
-    [sumHeads (fun h : Fin heads => dS[h]) (List.finRange heads)]
+    [sumMatrices (fun h : Fin heads => dS[h]) (List.finRange heads)]
   if bias.all (·.length = q_len) then byHead.mapM boundsOf
   else byHead.mapM fun dB => boundsOf (sumRows dB)
 

@@ -21,7 +21,7 @@ from bridge.spec.vector import vec_sum_over, vec_zero
 
 def sum_rows(A: list[list[Value]], *, m: int, n: int, num: Arithmetic) -> list[list[Value]]:
     """A sum over the rows of a matrix, as a matrix of one row: the gradient by a bias that all
-    queries share. One that all heads share gets `sumHeads`.
+    queries share. One that all heads share gets `sumMatrices`.
 
     Lean: `Attention.Spec.sumRows`.
     """

@@ -293,7 +293,7 @@ def gradient_bounds(
         if group > 1:
             # A function may round what each head adds.
             least = profile.output.underflow(profile.flush_to_zero)
-            each = profile.output.unit * (x.exact.abs() + error) + least
+            each = profile.output.unit * (x.size + error) + least
             error = error + torch.where(x.size == 0, 0.0, each) + group * ua * x.size
         return Bounded(one(x.exact), one(error), one(x.size))
 

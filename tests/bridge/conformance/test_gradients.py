@@ -26,12 +26,13 @@ def test_there_are_enough() -> None:
     assert {v.lean for v in VECTORS} == {
         "Attention.Spec.groupedQueryVjp",
         "Attention.Spec.sinkVjp",
+        "Attention.Spec.vjpDropout",
         "Attention.Spec.flashBackward",
         "Attention.Spec.flashBackwardOneLoop",
     }
     options = Counter(name for v in VECTORS for name in v.options)
-    assert options.keys() == {"softcap", "alibi", "bias", "sinks"}
-    assert min(options.values()) >= 20
+    assert options.keys() == {"softcap", "alibi", "bias", "sinks", "dropout"}
+    assert min(options.values()) >= 10
     assert sum(v.scale is None for v in VECTORS) >= 50
 
 
@@ -167,7 +168,8 @@ def by_formulas(
         total = weights.sum(axis=1, keepdims=True) + np.exp(sink - largest)
         total = np.where(total == 0, 1.0, total)
         p = weights / total
-        out = p @ v[of]
+        kept = np.array([[float(vector.factor(h, i, j)) for j in columns] for i in rows])
+        out = (p * kept) @ v[of]
         if stale_maximum:
             # P against the maximum of the first half of the keys.
             half = np.max(scores[:, : vector.kv_len // 2 + 1], axis=1, keepdims=True)
@@ -176,11 +178,11 @@ def by_formulas(
             p = np.where(seen, p, 1.0 / vector.kv_len)
         delta = 0.0 if without_delta else (dO[h] * out).sum(axis=1, keepdims=True)
         extra = 0.0 if without_lse else dL[h][:, None]
-        dS = p * (dO[h] @ v[of].T - delta + extra)
+        dS = p * (kept * (dO[h] @ v[of].T) - delta + extra)
         parts = {
             "q": scale**scale_power * (dS * slope) @ k[of],
             "k": scale**scale_power * (dS * slope).T @ q[h],
-            "v": p.T @ dO[h],
+            "v": (kept * p).T @ dO[h],
         }
         if exchanged and parts["k"].shape == parts["v"].shape:
             parts["k"], parts["v"] = parts["v"], parts["k"]

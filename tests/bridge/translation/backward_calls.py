@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -25,38 +24,14 @@ from bridge.spec import online as states
 from bridge.spec.core import EXACT
 from bridge.spec.masks import Alignment
 from bridge.spec.schedule import TileKind, TileRange
-from bridge.vectors import model
 from bridge.vectors.gradients import GradientVector
-
-
-def head_of(v: GradientVector, h: int) -> model.AttentionVector:
-    """The attention of one head, as far as scores go."""
-    of = h // (v.num_heads // v.num_kv_heads)
-    rows, columns = range(v.q_len), range(v.kv_len)
-    bias = tuple(tuple(v.bias_at(h, i, j) for j in columns) for i in rows)
-    return model.AttentionVector(
-        **{field.name: getattr(v, field.name) for field in fields(model.Vector)},
-        q_len=v.q_len,
-        kv_len=v.kv_len,
-        head_dim=v.head_dim,
-        value_dim=v.value_dim,
-        scale=v.scale,
-        q=v.q[h],
-        k=v.k[of],
-        v=v.v[of],
-        mask=v.mask,
-        expected=(),
-        softcap=v.softcap,
-        alibi=None if v.alibi is None else model.Alibi(v.alibi.slopes[h], v.alibi.shift),
-        bias=None if v.bias is None else bias,
-    )
 
 
 def backward_inputs(v: GradientVector) -> tuple[Any, ...]:
     """scale, modify, slope, Q, K, V, dO and dLse, head by head; modify and slope take the head
     first."""
     num = spec_calls.arithmetic(v)
-    heads = [head_of(v, h) for h in range(v.num_heads)]
+    heads = v.attentions()
     modify = [spec_calls.modify_of(head) for head in heads]
     slope = slopes.score_slope_one(num=num)
     if v.softcap is not None:
@@ -115,7 +90,7 @@ def _with_options(v: GradientVector, found: backward_heads.GroupedGradients[Any]
         if len(v.bias) == 1:
             heads = list(range(v.num_heads))
             size = {"m": v.q_len, "n": v.kv_len, "num": num}
-            by_bias = [backward_heads.sum_heads(lambda h: found.dBias[h], heads, **size)]
+            by_bias = [backward_heads.sum_matrices(lambda h: found.dBias[h], heads, **size)]
         if len(v.bias[0]) == 1:
             size = {"m": v.q_len, "n": v.kv_len, "num": num}
             by_bias = [backward_options.sum_rows(dB, **size) for dB in by_bias]

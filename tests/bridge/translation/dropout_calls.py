@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import backward_calls
@@ -73,7 +74,8 @@ def _vjp(v: GradientVector) -> Any:
     for h in range(v.num_heads):
         keep = keep_mask.keep_mask(threshold, v.dropout_seed, h)
         factors = dropout.weight_factor_dropout(p, keep, num=EXACT)
-        inputs = (scale, mask, slope, q[h], k[h // group], value[h // group], factors)
+        of_head = (partial(mask, h), partial(slope, h))
+        inputs = (scale, *of_head, q[h], k[h // group], value[h // group], factors)
         each.append(
             backward_dropout.vjp_dropout(*inputs, Fraction, dO[h], dLse[h], num=EXACT, **size)
         )

@@ -65,8 +65,8 @@ def check(vector: model.Vector, found: Sequence[Any]) -> None:
                     assert lower <= x * model.BOUNDS_UNIT <= upper, f"row {i}"
             case model.State():
                 assert got == states.State(row.m, row.l, list(row.o)), f"state {i}"
-            case str():
-                assert got == row, f"tile {i}"
+            case str() | list():
+                assert got == row, f"tile, or words, {i}"
             case (str() as place, lower, upper):
                 assert lower <= got * unit <= upper, place
             case _:

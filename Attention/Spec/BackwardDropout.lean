@@ -10,8 +10,8 @@ public section
 To drop the weights of a query is to multiply the values as it sees them, by factors Z that the
 backward pass draws again. So the backward pass is that of each query with values of its own,
 followed by that of the products: the gradient by a value is Z times that by the product, summed
-over the queries. By components that is FlashAttention's: dV = (P ∘ Z)ᵀ dO and dP = Z ∘ (dO Vᵀ), with D
-from the output as without dropout.
+over the queries. By components that is FlashAttention's: dV = (P ∘ Z)ᵀ dO and dP = Z ∘ (dO Vᵀ),
+with D from the output as without dropout.
 Source: Dao et al. 2022, "FlashAttention", algorithm 4, lines 15 to 17. -/
 
 namespace Attention.Spec

@@ -6,7 +6,7 @@ public import Attention.Vectors.Natural
 
 public section
 
-/-! # One case of the backward pass with the natural exponential: inputs, and bounds of the gradients
+/-! # A case of the backward pass with the natural exponential: inputs, and bounds of the gradients
 
 The Spec's backward pass is run over intervals (`Attention.Model.Interval`); the theorems
 `gradient-enclosed` and `gradient-sink-enclosed` say that the result contains the true gradients. -/

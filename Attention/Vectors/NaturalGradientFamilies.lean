@@ -55,8 +55,9 @@ def gradientsSoftcap : Family NaturalGradientCase where
   theoremId := "gradient-enclosed"
   cases := everyOther
     [(50, (1, 1, 2, 5), .none), (2, (1, 1, 3, 4), .none), (1, (1, 2, 2, 3), .none),
-     (4, (2, 2, 3, 4), .none), (1 / 2, (1, 1, 4, 4), .causal), (3, (1, 1, 3, 6), .causalBottomRight),
-     (2, (1, 1, 17, 3), .none), (2, (1, 1, 2, 18), .none), (5, (1, 3, 2, 4), .causal),
+     (4, (2, 2, 3, 4), .none), (1 / 2, (1, 1, 4, 4), .causal),
+     (3, (1, 1, 3, 6), .causalBottomRight), (2, (1, 1, 17, 3), .none), (2, (1, 1, 2, 18), .none),
+     (5, (1, 3, 2, 4), .causal),
      (1, (1, 1, 6, 6), .window .topLeft (some 1) (some 1)),
      (2, (1, 2, 4, 7), .window .bottomRight (some 2) (some 0)),
      (2, (1, 1, 4, 5), oneBlind 4 5 1), (30, (2, 1, 3, 5), oneBlind 3 5 2),
@@ -68,8 +69,8 @@ def gradientsSoftcap : Family NaturalGradientCase where
 /-- Gradients by biases of every shape. -/
 def gradientsBias : Family NaturalGradientCase where
   name := "gradient-bias"
-  about := "Gradients by a bias: one that heads or queries share gets the sum over them. A sum that \
-    is left out, or taken over others, or a number where the bias masks, shows."
+  about := "Gradients by a bias: one that heads or queries share gets the sum over them. A sum \
+    that is left out, or taken over others, or a number where the bias masks, shows."
   theoremId := "gradient-enclosed"
   cases := everyOther
     [((1, 1, 2, 3), 1, 2, 0, .none), ((1, 2, 3, 4), 2, 3, 0, .none), ((1, 2, 3, 4), 1, 3, 0, .none),
@@ -86,8 +87,8 @@ def gradientsBias : Family NaturalGradientCase where
 /-- Gradients by slopes. -/
 def gradientsAlibi : Family NaturalGradientCase where
   name := "gradient-alibi"
-  about := "Gradients by ALiBi's slopes: minus the distance times the gradient by the score, summed \
-    in each head. With the other sign, another alignment, or one-sided distances, they show."
+  about := "Gradients by ALiBi's slopes: minus the distance times the gradient by the score, \
+    summed in each head. With the other sign, another alignment, or one-sided distances, they show."
   theoremId := "gradient-enclosed"
   cases := everyOther
     [((1, 1, 4, 4), .topLeft, .none), ((1, 2, 3, 5), .topLeft, .none),
@@ -124,8 +125,8 @@ def gradientsSinks : Family NaturalGradientCase where
 /-- Gradients with every change of the scores at once. -/
 def gradientsScoreMods : Family NaturalGradientCase where
   name := "gradient-score-mods"
-  about := "Gradients with softcap, ALiBi, bias, mask and sinks together, in this order, with given \
-    scales of both signs: what is right alone and wrong together shows."
+  about := "Gradients with softcap, ALiBi, bias, mask and sinks together, in this order, with \
+    given scales of both signs: what is right alone and wrong together shows."
   theoremId := "gradient-sink-enclosed"
   cases := everyOther
     [((1, 1, 3, 4), .none, none), ((1, 2, 3, 5), .none, some 1), ((2, 1, 4, 4), .causal, none),

@@ -368,6 +368,7 @@ class SdpaMath(ByAutograd, _Builtin):
     """PyTorch's math backend, as it is by default or with reduced-precision products allowed."""
 
     takes = frozenset({"bias"})
+    by_bias = True
 
     def __init__(self, reduced: bool = False) -> None:
         self.reduced = reduced

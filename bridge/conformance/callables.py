@@ -22,7 +22,7 @@ from torch import Tensor
 from bridge.conformance.abilities import Abilities, CallableError, Function
 from bridge.conformance.adapters import Adapter, Part, SdpaFlash
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
-from bridge.conformance.differentiate import ByAutograd, Found, by_autograd
+from bridge.conformance.differentiate import ByAutograd
 from bridge.conformance.judge import malformed
 from bridge.conformance.profile import Profile
 from bridge.conformance.torch_backends import grouped
@@ -129,7 +129,7 @@ class CallableAdapter(ByAutograd):
             takes.add("bias")
         self.takes = frozenset(takes)
         self.operations = frozenset({GroupedQueryVector.operation} if "gqa" in has else ())
-        self.by_lse = "lse-gradients" in has
+        self.by_lse, self.by_bias = "lse-gradients" in has, "bias-gradients" in has
 
     def profile(self, dtype: str, device: str) -> Profile:
         return self._profile(dtype)
@@ -271,11 +271,6 @@ class CallableAdapter(ByAutograd):
         if vector.by_log_sum_exp and "lse-gradients" in lacks:
             return f"has no gradient by the log-sum-exp: {lacks['lse-gradients']}"
         return super().no_gradients(vector, device)
-
-    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
-        """Without a bias and, if the function has gradients by one, with a bias of 0."""
-        ways = [False, True] if "bias-gradients" in self.abilities.takes else [False]
-        return [by_autograd(vector, dtype, device, self.run, biased=biased) for biased in ways]
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         """Grouped heads, in one call."""

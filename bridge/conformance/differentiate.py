@@ -49,15 +49,17 @@ def by_autograd(
     run: Callable[[Batch], Outputs],
     *,
     biased: bool = False,
+    by_bias: bool = False,
 ) -> Found:
-    """The gradients by what `run` returns for the heads of the vector. biased: with a bias of 0 and
-    the gradient by it. Raises Misbehaviour where autograd knows of none."""
+    """The gradients by what `run` returns for the heads of the vector. biased: with a bias of 0, if
+    the vector has none; by_bias: the gradient by the bias too. Raises Misbehaviour where autograd
+    knows of none."""
     group = vector.num_heads // vector.num_kv_heads
     batch = in_one_call(vector.attentions(biased=biased), group, dtype, device)
     leaves = {
         name: tensor.detach().clone().requires_grad_()
         for name, tensor in batch.inputs().items()
-        if name != "mask"
+        if name != "mask" and (name != "bias" or by_bias)
     }
     given: dict[str, Any] = dict(leaves)
     found = run(replace(batch, **given))
@@ -74,18 +76,18 @@ def by_autograd(
             raise Misbehaviour(f"has no gradient by {name}")
         if not torch.equal(leaves[name], getattr(batch, name)):
             raise Misbehaviour(f"changed its inputs: {name}")
-    if vector.bias is not None and vector.place_in_bias(1, 1) != (1, 1):
+    if vector.place_in_bias(1, 1) != (1, 1):
         # It was given to every head and query; the sum over them is not the function's.
-        del named["bias"]
+        named.pop("bias", None)
     return {short: named[name] for short, name in _INPUTS.items() if name in named}
 
 
 class ByAutograd:
-    """What an adapter has whose function autograd can differentiate, by its output alone unless
-    `by_lse`."""
+    """What an adapter has whose function autograd can differentiate. by_lse: from the log-sum-exp
+    too; by_bias: by a bias too."""
 
     takes: frozenset[str]
-    by_lse = False
+    by_lse = by_bias = False
 
     def no_gradients(self: Any, vector: GradientVector, device: str) -> str | None:
         heads = GroupedQueryVector.operation
@@ -102,7 +104,12 @@ class ByAutograd:
         return None
 
     def gradients(self: Any, vector: GradientVector, dtype: str, device: str) -> list[Found]:
-        return [by_autograd(vector, dtype, device, self.run)]
+        """Without a bias and, if there are gradients by one, with a bias of 0."""
+        ways = (False, True) if self.by_bias and vector.bias is None else (False,)
+        return [
+            by_autograd(vector, dtype, device, self.run, biased=way, by_bias=self.by_bias)
+            for way in ways
+        ]
 
 
 def _alike(vector: GradientVector) -> bool:

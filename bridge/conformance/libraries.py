@@ -216,6 +216,7 @@ class HfEager(GroupedHeads, ByAutograd, _Builtin):
     lowest finite number added, as the masks made there have it."""
 
     name = "hf-eager"
+    by_bias = True
     takes = frozenset({"softcap", "bias"})
 
     def profile(self, dtype: str, device: str) -> Profile:

@@ -110,9 +110,9 @@ def right_gradients(vector: GradientVector) -> dict[str, list[list[Fraction]]]:
         ln2 = Fraction(Decimal(2).ln())
     each = gradients(vector)
     for name in _BY:
-        factor = ln2 if name in "qk" else Fraction(1)
+        factor = ln2 if vector.model == "exact" and name in "qk" else Fraction(1)
         for h, rows in enumerate(getattr(each, name)):
-            found[f"d{name}[{h}]"] = [[factor * x for x in row] for row in rows]
+            found[f"d{name}[{h}]"] = [[factor * Fraction(x) for x in row] for row in rows]
     return found
 
 
@@ -134,7 +134,8 @@ def _wrong_gradient(vector: GradientVector, part: str, row: int, got: float) -> 
     name = part[1 : part.index("[")]
     where = f"The gradient by the {_BY[name]} is"
     if name in ("q", "bias"):
-        sees = any(vector.mask.visible(row, j) for j in range(vector.kv_len))
+        h = int(part[part.index("[") + 1 : -1])
+        sees = any(vector.visible(h, row, j) for j in range(vector.kv_len))
         where = (
             f"The gradient by the {_BY[name]} of a query that sees {'a' if sees else 'no'} key is"
         )

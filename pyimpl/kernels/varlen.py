@@ -155,7 +155,9 @@ def launch_options(
     dim = padded(max(head_dim, value_dim))
     chosen = forward.launch_options(dtype, head_dim, value_dim, options, capability)
     if dtype == torch.float32:
-        return chosen | ({"block_m": 16} if dim > 128 else {})
+        if dim > 128:
+            return chosen | {"block_m": 16}
+        return chosen | ({"block_n": 16} if options.dropout is not None else {})
     if head_dim % 16 or value_dim % 16:
         smaller = {"block_m": 32} if dim <= 128 else {"block_m": 16, "block_n": 16}
         return chosen | smaller | {"num_warps": 8}

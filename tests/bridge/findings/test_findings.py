@@ -10,17 +10,20 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
 from torch import Tensor
 
 import bridge.__main__ as command_line
 from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.differentiate import Found
 from bridge.conformance.isolated import Description, Outcome, Subject
 from bridge.conformance.run import run
 from bridge.findings import collect, store, subjects
 from bridge.findings.conditions import condition
 from bridge.findings.symptoms import FindingsError, problems_of, sees_nothing, shown, wrong_numbers
+from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, load
 from bridge.vectors.model import AttentionVector, Family
 from bridge.vectors.operations import ComesToAttention
@@ -159,6 +162,42 @@ def test_what_is_raised_is_one_symptom_whatever_the_sizes() -> None:
     ]  # fmt: skip
     assert isinstance(vector, AttentionVector)
     assert symptom["example"]["expected"] == [str(x) for x in vector.expected[0].output]
+
+
+class NanGradients(PyimplTiled):
+    """A right function whose gradients are NaN by a query that sees no key, as where a softmax of
+    −∞ alone is mended afterwards."""
+
+    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
+        (first, *_) = super().gradients(vector, dtype, device)
+        blind = [
+            [not any(vector.visible(h, i, j) for j in range(vector.kv_len)) for i in rows]
+            for h, rows in enumerate([range(vector.q_len)] * vector.num_heads)
+        ]
+        spoilt = first["q"].masked_fill(torch.tensor(blind)[None, ..., None], math.nan)
+        return [{**first, "q": spoilt}]
+
+
+def test_gradients_that_are_nan_are_recognised() -> None:
+    families = [f for f in load() if f.name in ("gradient", "gradient-softcap")]
+    outcomes = [
+        Outcome(
+            Subject("it"),
+            Description(("float32",)),
+            run(NanGradients(), families, "float32", details=True),
+        )
+    ]
+    entry = collect.collect(outcomes, families, collect.hashes(default_directory(), families))
+    (symptom,) = entry["symptoms"]
+    assert symptom["what"] == "The gradient by the queries of a query that sees no key is NaN."
+    assert symptom["condition"] == "a query that sees no key"
+    assert symptom["families"] == ["gradient", "gradient-softcap"]
+    example = symptom["example"]
+    assert (example["part"], set(example["expected"]), set(example["got"])) == (
+        "dq[0]",
+        {"0"},
+        {"NaN"},
+    )
 
 
 def test_a_failure_that_exact_arithmetic_does_not_confirm_is_refused() -> None:

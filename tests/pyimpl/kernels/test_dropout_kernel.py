@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from attention_checks import inputs, judge_options, kernel_profile, score_option
 from backward_checks import judge_gradients
 from torch import Tensor
 
-from bridge.conformance import gradient_faults, planting
+from bridge.conformance import planting
+from bridge.conformance.planted_package import copied
 from bridge.conformance.planting import Fault
 from pyimpl import reference
 from pyimpl._gradients import Wanted
@@ -170,6 +172,7 @@ def test_packed_sequences_without_a_fault() -> None:
 
 
 ENTRY = "kernels/backward.py"
+BLOCKS = {"block_m": 16, "block_n": 16}
 BACKWARD_FAULTS = [
     fault("dP not divided", TILE, ENTRY, "grad_p * scores.drop.scale, 0.0", "grad_p, 0.0"),
     fault("dP not dropped", TILE, ENTRY, "tl.where(pairs.kept, grad_p * scores.drop.scale, 0.0)",
@@ -191,15 +194,15 @@ BACKWARD_FAULTS = [
 @pytest.mark.parametrize("one", BACKWARD_FAULTS, ids=lambda f: f.name)
 def test_a_fault_of_the_backward_pass_shows(one: Fault) -> None:
     with (
-        gradient_faults.planted(one, ENTRY) as function,
+        copied(one.file, one.apply, ENTRY) as module,
         pytest.raises(AssertionError, match="times what is allowed"),
     ):
-        check_backward(function)
+        check_backward(partial(module.backward, blocks=BLOCKS))
 
 
 def test_the_unedited_copy_passes() -> None:
-    with gradient_faults.planted(None, ENTRY) as function:
-        check_backward(function)
+    with copied(ENTRY, lambda text: text, ENTRY) as module:
+        check_backward(partial(module.backward, blocks=BLOCKS))
 
 
 def test_a_seed_elsewhere_is_refused() -> None:

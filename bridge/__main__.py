@@ -133,7 +133,7 @@ def vectors() -> None:
 
 @main.command()
 def pages() -> None:
-    """Write the pages made from vectors, claims and sources, without Lean."""
+    """Write the generated pages and tests, without Lean."""
     from bridge.pages import written
     from bridge.report.theorems import SourceError
     from bridge.vectors.fields import VectorError

@@ -102,5 +102,8 @@ def test_the_example_reproduces(entry: dict[str, Any], symptom: dict[str, Any]) 
     if "raised" in example:
         assert result.reason == example["raised"]
     else:
-        symptoms = {wrong.what for wrong in wrong_numbers(result, vector, example["dtype"])}
-        assert all(one in symptom["what"] for one in symptoms)
+        # It may show other symptoms as well, which more vectors have.
+        left = symptom["what"]
+        for wrong in wrong_numbers(result, vector, example["dtype"]):
+            left = left.replace(wrong.what, "")
+        assert not left.strip()

@@ -79,6 +79,7 @@ def conform(
     """
     from bridge.conformance import adapters, callables, libraries
     from bridge.conformance.abilities import NAMES
+    from bridge.conformance.adapter import ALL_DTYPES
     from bridge.conformance.isolated import Subject
     from bridge.conformance.profile import CHOICES
 
@@ -94,7 +95,7 @@ def conform(
         if absent is not None:
             raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")
     known_dtypes = "a dtype that the vectors run in"
-    _known("--dtype", dtype, adapters.ALL_DTYPES, known_dtypes)
+    _known("--dtype", dtype, ALL_DTYPES, known_dtypes)
     _known("--profile", () if profile is None else (profile,), CHOICES, "a profile")
     _known("--without", without, NAMES, "an ability")
     for name in names:
@@ -141,11 +142,12 @@ class Conformance:
 
     def add(self, subject: Subject) -> None:
         """Run it in the dtypes asked for. Raises Problem for what cannot be run at all."""
-        from bridge.conformance import adapters, callables, isolated, libraries
+        from bridge.conformance import callables, isolated, libraries
         from bridge.conformance.abilities import CallableError
+        from bridge.conformance.adapter import ALL_DTYPES
         from bridge.conformance.run import run
 
-        asked = self.dtypes or adapters.ALL_DTYPES
+        asked = self.dtypes or ALL_DTYPES
         function = callables.is_callable_name(subject.name)
         # Those of this project run here; what others made, in a process that may end.
         own = not function and getattr(libraries.find(subject.name), "source", None) is not None
@@ -153,7 +155,7 @@ class Conformance:
             if function:
                 click.echo(f"{subject.name}: what it takes …", err=True)
                 # All dtypes: one that refuses those asked for is told from one that always raises.
-                every = adapters.ALL_DTYPES
+                every = ALL_DTYPES
                 description = isolated.describe(subject, self.device, every, self.limit)
                 subject = replace(subject, abilities=description.abilities)
             else:

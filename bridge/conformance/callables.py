@@ -20,12 +20,13 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.abilities import Abilities, CallableError, Function
-from bridge.conformance.adapters import Adapter, Part, SdpaFlash
+from bridge.conformance.adapter import Adapter, Part
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.differentiate import ByAutograd
+from bridge.conformance.grouped_heads import grouped
 from bridge.conformance.judge import malformed
 from bridge.conformance.profile import Profile
-from bridge.conformance.torch_backends import grouped
+from bridge.conformance.sdpa import SdpaFlash
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention, GroupedQueryVector

@@ -18,8 +18,9 @@ from typing import Any, cast
 
 import torch
 
-from bridge.conformance import abilities, adapters, callables, libraries
+from bridge.conformance import abilities, callables, libraries
 from bridge.conformance.abilities import Abilities, CallableError
+from bridge.conformance.adapter import ALL_DTYPES, Adapter
 from bridge.conformance.judge import VectorResult, result_of
 from bridge.conformance.profile import CHOICES
 from bridge.conformance.run import Result, gathered, plan, run_job
@@ -68,7 +69,7 @@ class Outcome:
         return found if able is None else {**found, "abilities": able.to_json()}
 
 
-def adapter_of(subject: Subject) -> adapters.Adapter:
+def adapter_of(subject: Subject) -> Adapter:
     """The adapter of a subject whose abilities, if it is a function, are known. Raises
     CallableError where there is none."""
     found: Any
@@ -84,15 +85,15 @@ def adapter_of(subject: Subject) -> adapters.Adapter:
             return function
     if subject.undeclared and hasattr(found, "declared"):
         found.declared = False
-    adapter: adapters.Adapter = found
+    adapter: Adapter = found
     return adapter if subject.profile is None else _with_profile(adapter, subject.profile)
 
 
-def _with_profile(adapter: adapters.Adapter, profile: str) -> adapters.Adapter:
+def _with_profile(adapter: Adapter, profile: str) -> Adapter:
     """The adapter, judged by another profile."""
     other: Any = copy.copy(adapter)
     other.profile = lambda dtype, device: CHOICES[profile](dtype)
-    adapted: adapters.Adapter = other
+    adapted: Adapter = other
     return adapted
 
 
@@ -127,9 +128,9 @@ def _describe(
             raise CallableError(
                 "is an adapter, which says itself what it lacks; --without is for functions"
             )
-        unknown = [d for d in found.dtypes if d not in adapters.ALL_DTYPES]
+        unknown = [d for d in found.dtypes if d not in ALL_DTYPES]
         if unknown:
-            known = ", ".join(adapters.ALL_DTYPES)
+            known = ", ".join(ALL_DTYPES)
             raise CallableError(f"its dtypes have {unknown[0]!r}; {known} are accepted")
         send("described", Description(tuple(found.dtypes)))
         return

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bridge.conformance import gradients
-from bridge.conformance.adapters import Adapter
+from bridge.conformance.adapter import Adapter
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.conformance.batch import Batch, Outputs, added, exactly, factors, visible
 from bridge.conformance.differentiate import Found

@@ -14,16 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.conformance import adapters, torch_backends
-from bridge.conformance.adapters import Adapter, Part, _Builtin
+from bridge.conformance import adapters
+from bridge.conformance.adapter import Adapter, Builtin, Part
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.differentiate import ByAutograd
+from bridge.conformance.flex import Flex
+from bridge.conformance.grouped_heads import GroupedHeads
 from bridge.conformance.profile import FORMATS, WHOLE_ROW, Profile
-from bridge.conformance.torch_backends import GroupedHeads
+from bridge.conformance.sdpa import SdpaCudnn, SdpaEfficient, largest_score
 from bridge.vectors.model import AttentionVector, Window
 
 
-class FlashAttn(ByAutograd, _Builtin):
+class FlashAttn(ByAutograd, Builtin):
     """`flash_attn.flash_attn_func`: windows and slopes aligned bottom-right, no other masks."""
 
     name = "flash-attn"
@@ -72,7 +74,7 @@ class FlashAttn(ByAutograd, _Builtin):
         return Outputs(out.transpose(1, 2)[..., :value_dim], lse)
 
 
-class Jax(GroupedHeads, _Builtin):
+class Jax(GroupedHeads, Builtin):
     """`jax.nn.dot_product_attention`, by XLA. Its softmax is in float32, for float64 too."""
 
     name = "jax"
@@ -147,7 +149,7 @@ def _compiled() -> Any:
 _ONNX = {"float64": "DOUBLE", "float32": "FLOAT", "float16": "FLOAT16", "bfloat16": "BFLOAT16"}
 
 
-class OnnxRuntime(GroupedHeads, _Builtin):
+class OnnxRuntime(GroupedHeads, Builtin):
     """The operator Attention of ONNX (operator set 23), by ONNX Runtime on a CPU."""
 
     name = "onnxruntime"
@@ -211,7 +213,7 @@ def _onnx_model(inputs: dict[str, Tensor], options: dict[str, Any]) -> bytes:
     return found
 
 
-class HfEager(GroupedHeads, ByAutograd, _Builtin):
+class HfEager(GroupedHeads, ByAutograd, Builtin):
     """The eager attention of Hugging Face transformers, as in its Gemma 2. A masked pair gets the
     lowest finite number added, as the masks made there have it."""
 
@@ -232,7 +234,7 @@ class HfEager(GroupedHeads, ByAutograd, _Builtin):
         if dtype not in ("float64", "float32"):
             if vector.softcap is not None:
                 return f"rounds each step of the softcap to {dtype}, for which there is no profile"
-            if dtype == "float16" and adapters._largest_score(vector) > 60000:
+            if dtype == "float16" and largest_score(vector) > 60000:
                 return "a score is beyond the largest float16, in which scores are stored"
         return None
 
@@ -263,7 +265,9 @@ PACKAGES = {
     "hf-eager": {"transformers": "transformers"},
 }
 FOREIGN: dict[str, Callable[[], Adapter]] = {
-    **torch_backends.ADAPTERS,
+    "sdpa-efficient": SdpaEfficient,
+    "sdpa-cudnn": SdpaCudnn,
+    "flex": Flex,
     "flash-attn": FlashAttn,
     "jax": Jax,
     "onnxruntime": OnnxRuntime,

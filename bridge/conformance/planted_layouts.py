@@ -13,11 +13,11 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters import PyimplTriton
 from bridge.conformance.batch import DTYPES, Outputs
 from bridge.conformance.judge import VectorResult
 from bridge.conformance.layouts import Layouts
 from bridge.conformance.planting import Fault, FaultError, planted
+from bridge.conformance.pyimpl_adapters import PyimplTriton
 from bridge.conformance.run import run
 from bridge.vectors.model import Family
 from bridge.vectors.operations import (

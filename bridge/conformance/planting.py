@@ -19,16 +19,15 @@ from types import ModuleType
 from typing import Any, TypeVar
 from unittest import mock
 
-from bridge.conformance.adapters import (
-    Adapter,
-    OutputOnly,
+from bridge.conformance.adapter import Adapter, OutputOnly
+from bridge.conformance.judge import Element, VectorResult, plain
+from bridge.conformance.planted_package import copied
+from bridge.conformance.pyimpl_adapters import (
     PyimplState,
     PyimplTiled,
     PyimplTriton,
     interpret_without_gpu,
 )
-from bridge.conformance.judge import Element, VectorResult, plain
-from bridge.conformance.planted_package import copied
 from bridge.conformance.run import run
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family

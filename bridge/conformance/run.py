@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from bridge.conformance.adapters import Adapter, GradientsAdapter, LayoutsAdapter
+from bridge.conformance.adapter import Adapter, GradientsAdapter, LayoutsAdapter
 from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, array, groups, stack
 from bridge.conformance.judge import (
     Detail,

@@ -21,7 +21,9 @@ from rich.console import Console
 
 import pyimpl
 from bridge.conformance import adapters, faults, parallel, planting
+from bridge.conformance.adapter import LayoutsAdapter
 from bridge.conformance.judge import describe_failure
+from bridge.conformance.pyimpl_adapters import interpret_without_gpu
 from bridge.files import write_changed, write_whole
 from bridge.pages import claims
 from bridge.report import theorems
@@ -366,13 +368,13 @@ def module_behind(adapter: str) -> str | None:
     for another's function."""
     found = adapters.builtin(adapter)
     # What takes heads, packed sequences or pages goes through the public functions.
-    return "pyimpl.__init__" if isinstance(found, adapters.LayoutsAdapter) else found.source
+    return "pyimpl.__init__" if isinstance(found, LayoutsAdapter) else found.source
 
 
 def known_implementations() -> list[Any]:
     """Every recorded implementation; importing the modules records them. Raises SourceError for a
     module that cannot be imported."""
-    adapters.interpret_without_gpu()
+    interpret_without_gpu()
     for module in pkgutil.walk_packages(pyimpl.__path__, "pyimpl."):
         try:
             importlib.import_module(module.name)

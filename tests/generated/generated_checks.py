@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from bridge.conformance import gradient_inputs
-from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.gradients import expected, wrong_gradients
 from bridge.conformance.judge import describe_failure
 from bridge.conformance.profile import Profile
+from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.conformance.states import wrong_states
 from bridge.vectors.gradients import GradientVector

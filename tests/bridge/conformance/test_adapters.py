@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bridge.conformance.adapters import BUILTIN, Adapter, OutputOnly, PyimplTriton, builtin
+from bridge.conformance.adapter import Adapter, OutputOnly
+from bridge.conformance.adapters import BUILTIN, builtin
 from bridge.conformance.batch import DTYPES, batches, visible
 from bridge.conformance.profile import FORMATS
+from bridge.conformance.pyimpl_adapters import PyimplTriton
 from bridge.conformance.run import run
 from bridge.vectors import exact
 from bridge.vectors.model import AttentionVector, Family, Mask

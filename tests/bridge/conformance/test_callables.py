@@ -17,7 +17,7 @@ import torch
 import pyimpl
 from bridge.conformance import callables
 from bridge.conformance.abilities import Abilities, CallableError, probe
-from bridge.conformance.adapters import ALL_DTYPES
+from bridge.conformance.adapter import ALL_DTYPES
 from bridge.conformance.allowance import attention_allowance
 from bridge.conformance.callables import CallableAdapter
 from bridge.conformance.isolated import Subject, adapter_of

@@ -10,17 +10,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bridge.conformance.adapters import (
-    FlashEmulated,
-    Outputs,
-    Part,
-    PyimplTiled,
-    SdpaMath,
-)
-from bridge.conformance.batch import Batch, Misbehaviour
+from bridge.conformance.adapter import Part
+from bridge.conformance.adapters import FlashEmulated
+from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.judge import describe_failure
 from bridge.conformance.profile import Profile
+from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
+from bridge.conformance.sdpa import SdpaMath
 from bridge.vectors.model import AttentionVector, Family
 
 

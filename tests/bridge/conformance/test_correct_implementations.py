@@ -17,20 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_vectors import family, vectors
 
-from bridge.conformance.adapters import (
-    Adapter,
-    FlashEmulated,
-    GradientsAdapter,
+from bridge.conformance.adapter import Adapter, GradientsAdapter
+from bridge.conformance.adapters import FlashEmulated
+from bridge.conformance.allowance import attention_allowance, lse_allowance
+from bridge.conformance.batch import DTYPES, Batch
+from bridge.conformance.pyimpl_adapters import (
     PyimplReference,
     PyimplState,
     PyimplTiled,
     PyimplTriton,
-    SdpaFlash,
-    SdpaMath,
 )
-from bridge.conformance.allowance import attention_allowance, lse_allowance
-from bridge.conformance.batch import DTYPES, Batch
 from bridge.conformance.run import run
+from bridge.conformance.sdpa import SdpaFlash, SdpaMath
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family, Window
 

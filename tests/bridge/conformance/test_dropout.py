@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import DTYPES, Outputs, array
+from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.vectors.dropout import DropoutVector
 from bridge.vectors.load import default_directory, load_file

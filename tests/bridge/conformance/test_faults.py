@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from bridge.conformance.adapters import PyimplState, interpret_without_gpu
 from bridge.conformance.faults import FAULTS, KERNEL_FAULTS, TWINS
 from bridge.conformance.planting import (
     ADAPTERS,
@@ -21,6 +20,7 @@ from bridge.conformance.planting import (
     shares,
     source_of,
 )
+from bridge.conformance.pyimpl_adapters import PyimplState, interpret_without_gpu
 from bridge.vectors.model import AttentionVector, Family
 from pyimpl._implements import implementations
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import bridge.__main__ as command_line
 from bridge.conformance import adapters, libraries
+from bridge.conformance.adapter import ALL_DTYPES
 from bridge.conformance.profile import FORMATS
 from bridge.conformance.run import run
 from bridge.vectors.model import AttentionVector, Family
@@ -43,7 +44,7 @@ def test_what_they_declare(name: str, families: list[Family]) -> None:
     adapter = libraries.find(name)
     assert adapter.name == name
     for dtype in adapter.dtypes:
-        assert dtype in adapters.ALL_DTYPES
+        assert dtype in ALL_DTYPES
         profile = adapter.profile(dtype, "cpu")
         assert profile.input == profile.output == FORMATS[dtype]
     assert name not in adapters.BUILTIN

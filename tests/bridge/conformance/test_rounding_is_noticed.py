@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters import FlashEmulated, Outputs
-from bridge.conformance.batch import Batch
+from bridge.conformance.adapters import FlashEmulated
+from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.run import run
 from bridge.vectors.model import Family
 

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from torch import Tensor
 
 import bridge.__main__ as command_line
-from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.differentiate import Found
 from bridge.conformance.isolated import Description, Outcome, Subject
+from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.findings import collect, store, subjects
 from bridge.findings.conditions import condition

@@ -10,7 +10,7 @@ import pytest
 
 from bridge.conformance import libraries
 from bridge.conformance.abilities import probe
-from bridge.conformance.adapters import ALL_DTYPES
+from bridge.conformance.adapter import ALL_DTYPES
 from bridge.conformance.callables import find, is_callable_name
 from bridge.conformance.isolated import Subject, adapter_of
 from bridge.conformance.run import run

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 import bridge.__main__ as command_line
 from bridge.conformance.abilities import Abilities
-from bridge.conformance.adapters import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.isolated import Description, Outcome, Subject
+from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.report import page as pages
 from bridge.report.junit import junit

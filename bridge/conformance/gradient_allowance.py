@@ -20,7 +20,7 @@ from pyimpl import reference
 from pyimpl._scores import ScoreOptions
 
 # Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
-_SECOND_ORDER = 1.02
+SECOND_ORDER = 1.02
 # As in `allowance`: cap·tanh(score / cap), and its slope 1 − tanh², in roundings of cap and of 1.
 _SOFTCAP_ROUNDINGS = 8
 # An exponent that may be off by more than this bounds nothing.
@@ -68,7 +68,7 @@ class Bounded:
 
     def allowed(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
         """How far it may be off once it is stored in this format."""
-        error = _SECOND_ORDER * self.error
+        error = SECOND_ORDER * self.error
         whole = error + stored.unit * (self.exact.abs() + error) + stored.underflow(flush_to_zero)
         # What it is compared with is rounded to float64 too; a sum of nothing is 0 exactly.
         whole = whole + 2 * FLOAT64.unit * self.exact.abs()
@@ -158,7 +158,7 @@ def _scores(
     relative = (q.shape[-1] + 2) * profile.accumulation_unit + 5 * u
     off = torch.zeros_like(s)
     if profile.operands is not None:
-        relative += profile.operand_roundings * profile.operands.unit * _SECOND_ORDER
+        relative += profile.operand_roundings * profile.operands.unit * SECOND_ORDER
         tiny = profile.operands.underflow(profile.flush_to_zero)
         factor = max(1.0, math.sqrt(abs(scored.scale)))
         ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BRIDGE := $(BIN)/python -m bridge
 
-.PHONY: verify test setup vectors clean help
+.PHONY: verify test docs docs-serve setup vectors clean help
 
 verify: setup ## check every proof, run every implementation on the vectors, print the report
 	@$(BRIDGE) verify
@@ -27,8 +27,14 @@ setup: ## make .venv with what is needed
 vectors: setup ## write tests/vectors anew from the Lean definitions
 	@$(BRIDGE) vectors
 
+docs: setup ## build the documentation as a site, build/site/index.html
+	@$(BRIDGE) site
+
+docs-serve: docs ## build it, and show it at http://localhost:8000
+	$(BIN)/python -m http.server --bind localhost --directory build/site 8000
+
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.* ## /\1: /p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.* ## /\1: /p' $(firstword $(MAKEFILE_LIST))
 
 clean: ## remove what the build made; .venv and the prepared Lean stay
 	rm -rf build dist

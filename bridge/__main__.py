@@ -149,6 +149,32 @@ def pages() -> None:
 
 
 @main.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The folder; what is there is replaced. Default: build/site.",
+)
+def site(out: Path | None) -> None:
+    """Write the documentation as a static site.
+
+    Fails if a link leads nowhere; then what was there stays.
+    """
+    from bridge.site.build import SiteError, build, replaceable
+
+    root = checkout()
+    target = root / "build" / "site" if out is None else out
+    if not replaceable(target):
+        raise Problem(f"--out must be a new or empty folder or an older site, not {target}")
+    try:
+        number = build(root, target)
+    except SiteError as error:
+        raise Problem(str(error)) from error
+    except OSError as error:
+        raise Problem(f"the site cannot be written: {error.strerror or error}") from error
+    click.echo(f"wrote {number} pages; open {target / 'index.html'}")
+
+
+@main.command()
 @click.argument("name", nargs=-1)
 def findings(name: tuple[str, ...]) -> None:
     """Run other libraries' attention on all vectors.

@@ -75,6 +75,15 @@ class Sources:
                 raise SourceError(f"{place}: no line with {last!r} after that with {first!r}")
         return excerpt(self._root, of or first, file, found[0], end)
 
+    def function(self, file: str, name: str) -> Excerpt:
+        """A function, method or class whole, without its decorators. Raises SourceError unless
+        there is one."""
+        path = self._root / file
+        if not path.is_file():
+            raise SourceError(f"there is no file {file}")
+        start, stop = _lines_of(file, path.read_text("utf-8"), name)
+        return excerpt(self._root, name, file, start, stop)
+
     def family(self, name: str) -> Family:
         """A family of vectors. Raises SourceError if there is none."""
         for family in self._families:

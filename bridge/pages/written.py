@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bridge.findings import store
 from bridge.pages import (
-    backward_page,
+    chapters,
     claims_page,
     findings_page,
     generated_tests,
@@ -24,7 +24,7 @@ def texts(root: Path) -> dict[str, str]:
     SourceError where a page shows what is not in the sources."""
     families = load(root / "tests" / "vectors")
     return {
-        backward_page.PAGE: backward_page.page(root, families),
+        **chapters.pages(root, families),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(
             store.read(root / store.FILE), generated_tests.sentences(root)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bridge.pages import backward_page
+from bridge.pages import chapters
 from bridge.pages.sources import Sources
 from bridge.report.theorems import SourceError
 from bridge.vectors.load import load
 
 ROOT = Path(__file__).resolve().parents[3]
-TEXT = (ROOT / backward_page.PAGE).read_text("utf-8")
+TEXT = (ROOT / chapters.address("backward")).read_text("utf-8")
 # file:first, and first and last line of the link; then the block that stands below it.
 SHOWN = re.compile(
     r"\[([^\]\s]+):(\d+)\]\(\.\./([^)#]+)#L(\d+)-L(\d+)\)[^\n]*\n\n```(lean|python)\n(.*?)\n```",
@@ -24,7 +24,7 @@ SHOWN = re.compile(
 
 
 def test_the_page_is_current() -> None:
-    page = backward_page.page(ROOT, load())
+    page = chapters.page(ROOT, load(), "backward")
     assert page == TEXT, "run .venv/bin/python -m bridge pages"
 
 
@@ -75,7 +75,7 @@ def changed(root: Path, file: str, old: str, new: str) -> str:
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
     with pytest.raises(SourceError) as refusal:
-        backward_page.page(root, load())
+        chapters.page(root, load(), "backward")
     return str(refusal.value)
 
 
@@ -121,7 +121,7 @@ def test_what_is_no_longer_there_is_named(
 def test_lines_that_move_are_followed(root: Path) -> None:
     path = root / "pyimpl" / "_gradients.py"
     path.write_text("# One more line.\n" + path.read_text("utf-8"), "utf-8")
-    moved = backward_page.page(root, load())
+    moved = chapters.page(root, load(), "backward")
     assert moved != TEXT
     line = re.search(r"pyimpl/_gradients\.py:(\d+)", TEXT)
     assert line is not None

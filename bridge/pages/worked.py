@@ -1,0 +1,92 @@
+"""A vector worked step by step in exact fractions, by the Spec in Python (`bridge.spec`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from bridge.report.theorems import SourceError
+from bridge.spec import online, softmax
+from bridge.spec.attention import ScoredValue
+from bridge.spec.core import EXACT
+from bridge.spec.maximum import max_score, rescale, row_max
+from bridge.vectors.exact import product
+from bridge.vectors.model import AttentionVector, Family, Row
+
+Cells = list[list[str]]
+
+
+class Worked:
+    """One query of a vector of the exact model, where exp k = 2^k. Raises SourceError if there is
+    no such vector or query."""
+
+    def __init__(self, family: Family, vector: str, query: int) -> None:
+        found = next((v for v in family.vectors if v.id == vector), None)
+        if not isinstance(found, AttentionVector) or found.model != "exact":
+            raise SourceError(f"{vector} is no vector of {family.name} in exact numbers")
+        if not 0 <= query < found.q_len:
+            raise SourceError(f"{vector} has no query {query}")
+        self.vector, self.query = found, query
+        self.scores = [
+            int(Fraction(found.scale or 0) * product(found, query, j))
+            if found.visible(query, j)
+            else None
+            for j in range(found.kv_len)
+        ]
+
+    def softmax(self) -> Cells:
+        """By key: its score, 2^score, 2^(score − m), and its weight both ways. Raises SourceError
+        where the two ways differ."""
+        m = row_max(self.scores)
+        plain = softmax.softmax(self.scores, num=EXACT)
+        safe = softmax.safe_softmax(self.scores, num=EXACT)
+        if plain != safe:
+            raise SourceError(f"{self.vector.id}: softmax and safe_softmax differ")
+        weights = [softmax.weight(s, num=EXACT) for s in self.scores]
+        shifted = [rescale(s, m, num=EXACT) for s in self.scores]
+        rows = zip(self.scores, weights, shifted, safe, strict=True)
+        return [[str(j), *(_shown(x) for x in row)] for j, row in enumerate(rows)]
+
+    def online(self, block_n: int) -> Cells:
+        """By block of keys: its scores, then the state after it: the new maximum m, the factor α of
+        what was there, l and o. Raises SourceError unless the last o / l is the vector's output."""
+        keys = [
+            ScoredValue(score, [Fraction(x) for x in value])
+            for score, value in zip(self.scores, self.vector.v, strict=True)
+        ]
+        width = self.vector.value_dim
+        state = online.empty(d=width, num=EXACT)
+        rows = [["", "", _shown(state.m), "", _shown(state.l), _vector(state.o)]]
+        for n, start in enumerate(range(0, len(keys), block_n)):
+            block = keys[start : start + block_n]
+            m = max_score(state.m, row_max([key.score for key in block]))
+            alpha = rescale(state.m, m, num=EXACT)
+            state = online.step_block(state, block, d=width, num=EXACT)
+            seen = _vector([key.score for key in block])
+            rows.append(
+                [str(n), seen, *(_shown(x) for x in (state.m, alpha, state.l)), _vector(state.o)]
+            )
+        out = online.finish(state, d=width, num=EXACT)
+        if out != self.output:
+            raise SourceError(f"{self.vector.id}: the states do not end in its output")
+        return rows
+
+    @property
+    def output(self) -> list[Fraction]:
+        """What Lean computed for the query."""
+        row = self.vector.expected[self.query]
+        if not isinstance(row, Row):
+            raise SourceError(f"{self.vector.id} has no exact output")
+        return [Fraction(x, row.output_denominator) for x in row.numerators]
+
+    @property
+    def shown_output(self) -> str:
+        return _vector(self.output)
+
+
+def _shown(number: Fraction | int | None) -> str:
+    return "−∞" if number is None else str(number).replace("-", "−")
+
+
+def _vector(numbers: Sequence[Fraction | int | None]) -> str:
+    return f"({', '.join(map(_shown, numbers))})"

@@ -1,0 +1,1 @@
+"""The documentation as a static site: `make docs`."""

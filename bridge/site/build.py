@@ -1,0 +1,185 @@
+"""The pages of the checkout as a static site: Markdown to HTML, with the source files that they
+link to, line by line."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from pygments.formatters import HtmlFormatter
+
+from bridge.site import contents, links
+from bridge.site.contents import Part
+from bridge.site.markdown import Converted, convert, highlighted
+
+ASSETS = Path(__file__).parent / "assets"
+# Shown line by line; other files that a page links to are copied.
+_SOURCES = {".lean": "lean", ".py": "python", ".jinja": "html+jinja", ".toml": "toml"}
+# Of code, in light and in dark: their colours stand out from the background (WCAG's 4.5).
+_STYLES = ("xcode", "monokai")
+
+
+class SiteError(ValueError):
+    """A site that cannot be built. The message has a sentence for each reason."""
+
+
+@dataclass
+class _Site:
+    """What is being built: the checkout, the folder, and the files that pages have linked to."""
+
+    root: Path
+    out: Path
+    parts: list[Part]
+    titles: dict[str, str] = field(default_factory=dict)
+    linked: set[str] = field(default_factory=set)
+    broken: list[str] = field(default_factory=list)
+
+
+def build(root: Path, out: Path) -> int:
+    """Write the site into `out`, in place of what was there; how many pages it has. Raises
+    SiteError, and leaves `out` as it was, if a link leads nowhere; OSError."""
+    beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    try:
+        number = _write(root, beside)
+        if out.exists():
+            shutil.rmtree(out)
+        beside.rename(out)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return number
+
+
+def replaceable(out: Path) -> bool:
+    """Whether nothing but an older site would be lost if a site were built there."""
+    if not out.exists():
+        return True
+    return out.is_dir() and ((out / "assets" / "code.css").is_file() or not any(out.iterdir()))
+
+
+def _write(root: Path, out: Path) -> int:
+    try:
+        site = _Site(root, out, contents.parts(root))
+    except ValueError as error:
+        raise SiteError(str(error)) from error
+    shutil.copytree(ASSETS, out / "assets")
+    (out / "assets" / "code.css").write_text(_code_css(), "utf-8")
+    pages = [contents.FRONT, *(page for part in site.parts for page in part.pages)]
+    converted = {page: _converted(site, page) for page in pages}
+    site.titles = {page: one.title for page, one in converted.items()}
+    for page, one in converted.items():
+        _page(site, page, one)
+    for name in sorted(site.linked):
+        _source(site, name)
+    found = site.broken + links.problems(out)
+    if found:
+        raise SiteError("; ".join(found))
+    return len(pages)
+
+
+def _converted(site: _Site, page: str) -> Converted:
+    return convert((site.root / page).read_text("utf-8"), _linking(site, page))
+
+
+def _linking(site: _Site, page: str) -> Callable[[str], str]:
+    """What becomes of an address in a page: other pages by their names on the site, files of the
+    checkout as they are shown there."""
+
+    def link(given: str) -> str:
+        path, _, anchor = given.partition("#")
+        if not path or "://" in given:
+            return given
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+        file = site.root / target
+        if target.startswith("..") or not file.exists():
+            site.broken.append(f"{page}: there is no file {given!r}")
+            return given
+        if file.is_dir():
+            # A folder has no page: its name stands there without a link.
+            return ""
+        if target.endswith(".md"):
+            there = contents.address(target)
+        else:
+            site.linked.add(target)
+            there = _shown_at(target)
+            # Of several lines the first.
+            anchor = anchor.partition("-")[0].replace("L", "L-", 1)
+        here = posixpath.dirname(contents.address(page))
+        return posixpath.relpath(there, here or ".") + (f"#{anchor}" if anchor else "")
+
+    return link
+
+
+def _shown_at(name: str) -> str:
+    return f"source/{name}" + (".html" if Path(name).suffix in _SOURCES else "")
+
+
+def _page(site: _Site, page: str, one: Converted) -> None:
+    html = _template("page.html.jinja").render(
+        title=one.title,
+        body=one.body,
+        headings=[h for h in one.headings if h.level == 2],
+        scripts=contents.SCRIPTS.get(page, ()),
+        **_around(site, contents.address(page), page),
+    )
+    _put(site.out / contents.address(page), html)
+
+
+def _source(site: _Site, name: str) -> None:
+    place = site.out / _shown_at(name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    file = site.root / name
+    if file.suffix not in _SOURCES:
+        shutil.copyfile(file, place)
+        return
+    whole = highlighted(file.read_text("utf-8").rstrip("\n"), _SOURCES[file.suffix], numbered=True)
+    around = _around(site, _shown_at(name), None)
+    _put(place, _template("source.html.jinja").render(title=name, body=whole, **around))
+
+
+def _around(site: _Site, address: str, page: str | None) -> dict[str, object]:
+    """What every page has about it: contents and the way to the front."""
+    up = "../" * address.count("/")
+    return {
+        "up": up,
+        "front": up + contents.address(contents.FRONT),
+        "parts": [
+            (part.name, [(up + contents.address(p), site.titles[p], p == page) for p in part.pages])
+            for part in site.parts
+        ],
+    }
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("bridge.site"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+    )
+
+
+def _template(name: str) -> jinja2.Template:
+    return _environment().get_template(name)
+
+
+def _code_css() -> str:
+    """The colours of code, light and dark."""
+    shapes: list[Any] = [HtmlFormatter(style=style, cssclass="code") for style in _STYLES]
+    light, dark = (shape.get_style_defs(".code") for shape in shapes)
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"

@@ -1,0 +1,65 @@
+"""Which pages the site has, in the order of its contents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the contents: its name, and the pages' files from the root of the checkout."""
+
+    name: str
+    pages: tuple[str, ...]
+
+
+FRONT = "README.md"
+_PARTS = (
+    (
+        "Ideas",
+        (
+            "docs/softmax.md",
+            "docs/online.md",
+            "docs/stepper.md",
+            "docs/backward.md",
+            "docs/claims.md",
+        ),
+    ),
+    (
+        "Use",
+        (
+            "docs/running.md",
+            "docs/conform.md",
+            "docs/vectors.md",
+            "docs/modules.md",
+            "docs/performance.md",
+        ),
+    ),
+    ("Results", ("docs/theorems.md", "docs/findings.md", "docs/allowances.md")),
+)
+# What a page runs beside what every page does, of the folder `assets`, in order.
+SCRIPTS = {"docs/stepper.md": ("online.js", "stepper.js")}
+
+# What no part names is here, so that no page is without a way to it.
+_REST = "About"
+
+
+def parts(root: Path) -> list[Part]:
+    """The parts of the contents, with every page of `docs` and of the root but the front page.
+    Raises ValueError for a page that is named and not there."""
+    there = [p.relative_to(root).as_posix() for p in sorted(root.glob("docs/**/*.md"))]
+    there += sorted(p.name for p in root.glob("*.md") if p.name != FRONT)
+    named = [page for _, pages in _PARTS for page in pages]
+    absent = [page for page in named if page not in there]
+    if absent:
+        raise ValueError(f"bridge/site/contents.py names {', '.join(absent)}, not in the checkout")
+    rest = tuple(page for page in there if page not in named)
+    return [Part(*one) for one in _PARTS] + [Part(_REST, rest)]
+
+
+def address(page: str) -> str:
+    """Where a page of the checkout stands on the site."""
+    if page == FRONT:
+        return "index.html"
+    return page.removeprefix("docs/").removesuffix(".md") + ".html"

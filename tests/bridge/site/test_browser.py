@@ -1,0 +1,262 @@
+"""The site in a browser: every page without an error, on a wide screen and on a phone's, light and
+dark, and the stepper by mouse and by keyboard. Debian's packages chromium and chromium-driver."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.site.build import build
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAMS = [shutil.which(name) for name in ("chromium", "chromedriver")]
+pytestmark = pytest.mark.skipif(
+    None in PROGRAMS,
+    reason="needs chromium and chromedriver (apt install chromium chromium-driver)",
+)
+WIDE, PHONE = (1400, 900), (360, 740)
+STEPPER = "stepper.html"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("browsed") / "under" / "a path"
+    build(ROOT, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from selenium import webdriver
+
+    chromium, driver = map(str, PROGRAMS)
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=driver)
+    found = webdriver.Chrome(options=options, service=service)
+    yield found
+    found.quit()
+
+
+def screen(browser: Any, size: tuple[int, int], scheme: str = "light") -> None:
+    width, height = size
+    # A window has a least width of its own; what the page sees has not.
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def said(browser: Any) -> list[str]:
+    """What the page wrote to the console, errors of loading included."""
+    return [entry["message"] for entry in browser.get_log("browser")]
+
+
+def pages(site: Path) -> list[Path]:
+    return sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] != "source")
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_every_page(browser: Any, site: Path, size: tuple[int, int]) -> None:
+    screen(browser, size)
+    source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
+    for page in [*pages(site), source]:
+        browser.get(page.as_uri())
+        assert said(browser) == [], page.name
+        assert browser.find_element("tag name", "h1").is_displayed(), page.name
+        # Nothing is wider than the screen, so that a phone need not scroll to both sides.
+        wider = browser.execute_script(
+            "return document.scrollingElement.scrollWidth - window.innerWidth"
+        )
+        assert wider <= 0, f"{page.name}: {wider} px too wide"
+        raw = browser.find_elements("css selector", ".math:not(:has(.katex))")
+        assert [formula.text for formula in raw] == [], page.name
+
+
+def test_an_error_would_be_seen(browser: Any, site: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.html"
+    broken.write_text("<script>nothing()</script><img src=none.svg>", "utf-8")
+    browser.get(broken.as_uri())
+    assert len(said(browser)) == 2
+
+
+def test_under_a_path_of_a_server(browser: Any, site: Path) -> None:
+    handler = functools.partial(Quiet, directory=str(site.parent.parent))
+    with http.server.ThreadingHTTPServer(("localhost", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        screen(browser, WIDE)
+        for page in (
+            "index.html",
+            "online.html",
+            "decisions/0001-scores-and-values-are-two-types.html",
+        ):
+            browser.get(f"http://localhost:{server.server_port}/under/a%20path/{page}")
+            assert said(browser) == [], page
+        server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def test_the_contents_lead_from_page_to_page(browser: Any, site: Path) -> None:
+    screen(browser, PHONE)
+    browser.get((site / "index.html").as_uri())
+    link = browser.find_element("css selector", '.menu a[href="online.html"]')
+    assert not link.is_displayed()
+    browser.find_element("css selector", ".menu summary").click()
+    link.click()
+    assert browser.find_element("tag name", "h1").text == "The online state"
+    here = browser.find_element("css selector", "[aria-current=page]")
+    assert here.get_attribute("textContent") == "The online state"
+
+
+def button(browser: Any, name: str) -> Any:
+    return browser.find_element("css selector", f"#stepper [name={name}]")
+
+
+def open_stepper(browser: Any, site: Path) -> None:
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    browser.get((site / STEPPER).as_uri())
+    WebDriverWait(browser, 30).until(lambda _: states(browser))
+
+
+def states(browser: Any) -> list[list[str]]:
+    rows = browser.find_elements("css selector", "#stepper .states tbody tr")
+    return [[c.text for c in row.find_elements("tag name", "td")] for row in rows]
+
+
+def fill(browser: Any, name: str, text: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    field = browser.find_element("css selector", f"#stepper input[name={name}]")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.DELETE)
+    field.send_keys(text)
+
+
+def result(browser: Any) -> str:
+    text: str = browser.find_element("css selector", "#stepper .result").text
+    return text
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_the_stepper(browser: Any, site: Path, size: tuple[int, int]) -> None:
+    screen(browser, size)
+    open_stepper(browser, site)
+    assert states(browser) == [["before", "−∞", "", "0", "0"]]
+    button(browser, "next").click()
+    assert states(browser)[1] == ["1", "2", "0", "5/4", "9"]
+    button(browser, "next").click()
+    assert states(browser)[2] == ["2", "2", "1", "7/4", "8"]
+    button(browser, "back").click()
+    assert len(states(browser)) == 2
+    button(browser, "last").click()
+    assert states(browser)[3] == ["3", "3", "1/2", "2", "161/16"]
+    same = "o / l = 161/32; over the whole row at once Σ p v = 161/32: the same."
+    assert result(browser) == same
+    assert not button(browser, "next").is_enabled()
+    fill(browser, "size", "5")
+    button(browser, "last").click()
+    assert len(states(browser)) == 3
+    assert result(browser) == same
+    fill(browser, "scores", "x x")
+    wrong = browser.find_element("css selector", "#stepper .wrong")
+    assert wrong.text == "Values: there are 6 for 2 scores; give one for each."
+    fill(browser, "values", "1 2")
+    assert wrong.text == ""
+    button(browser, "last").click()
+    assert states(browser)[-1] == ["1", "−∞", "0", "0", "0"]
+    for text, expected in (
+        ("1 2.5", "Scores: “2.5” is neither x nor a whole number from −64 to 64."),
+        ("1 99", "Scores: “99” is neither x nor a whole number from −64 to 64."),
+        ("", "Scores: there is none; give at least one."),
+        ("0 " * 33, "Scores: there are 33; at most 32 are taken."),
+    ):
+        fill(browser, "scores", text)
+        assert wrong.text == expected
+    assert said(browser) == []
+
+
+def test_the_stepper_by_keyboard(browser: Any, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    screen(browser, WIDE)
+    open_stepper(browser, site)
+    browser.find_element("css selector", "#stepper input[name=size]").send_keys(Keys.TAB)
+    focused = browser.switch_to.active_element
+    assert focused.get_attribute("name") == "next"
+    focused.send_keys(Keys.ENTER)
+    assert len(states(browser)) == 2
+    # What has the focus is seen to have it.
+    assert (
+        browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+        == "solid"
+    )
+
+
+def style(browser: Any, element: str, name: str) -> str:
+    found: str = browser.execute_script(f"return getComputedStyle({element}).{name}")
+    return found
+
+
+CONTRAST = """
+const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+function luminance([r, g, b]) {
+  const [x, y, z] = [r, g, b].map((c) => {
+    const s = c / 255;
+    return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+}
+function behind(element) {
+  for (let at = element; at; at = at.parentElement) {
+    const found = channels(getComputedStyle(at).backgroundColor);
+    if (found.length === 3 || found[3] === 1) return found;
+  }
+  return [255, 255, 255];
+}
+const low = new Set();
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement;
+  if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
+  if (element.closest("script, style, :disabled, .katex-mathml")) continue;
+  const pair = [channels(getComputedStyle(element).color), behind(element)].map(luminance);
+  const ratio = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+  if (ratio < 4.5) low.add(`${element.tagName}.${element.className} ${ratio.toFixed(2)}`);
+}
+return [...low];
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out(browser: Any, site: Path, scheme: str) -> None:
+    """WCAG 2.2, level AA: a ratio of at least 4.5 between text and what is behind it."""
+    screen(browser, WIDE, scheme)
+    for page in ("index.html", "online.html", STEPPER, "source/Attention/Spec/Online.lean.html",
+                 "source/pyimpl/state.py.html", "theorems.html"):  # fmt: skip
+        browser.get((site / page).as_uri())
+        if page == STEPPER:
+            button(browser, "next").click()
+        background = browser.execute_script(
+            "return getComputedStyle(document.body).backgroundColor"
+        )
+        assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 27)")
+        assert browser.execute_script(CONTRAST) == [], page

@@ -1,0 +1,168 @@
+"""The site: every page there, links checked, nothing half-written."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bridge import __main__
+from bridge.site import contents, links
+from bridge.site.build import SiteError, build
+from bridge.site.markdown import convert, highlighted, slug
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("built") / "site"
+    build(ROOT, out)
+    return out
+
+
+def same(address: str) -> str:
+    return address
+
+
+def test_every_page_is_in_the_contents(site: Path) -> None:
+    pages = {p.relative_to(ROOT).as_posix() for p in ROOT.glob("docs/**/*.md")}
+    named = [page for part in contents.parts(ROOT) for page in part.pages]
+    assert len(named) == len(set(named))
+    assert pages <= set(named)
+    front = (site / "index.html").read_text("utf-8")
+    for page in named:
+        assert (site / contents.address(page)).is_file()
+        assert f'<a href="{contents.address(page)}"' in front
+
+
+def test_no_page_needs_a_network(site: Path) -> None:
+    """Nor a place: what a page loads is beside it, by an address relative to it."""
+    for path in site.rglob("*.html"):
+        text = re.sub(r"<pre>.*?</pre>", "", path.read_text("utf-8"), flags=re.DOTALL)
+        loaded = re.findall(r'<(?:script|img|link)\b[^>]*\b(?:src|href)="([^"]*)"', text)
+        assert loaded
+        for address in loaded:
+            assert not re.match(r"[a-z]+:(?!,)|/", address) or address == "data:,", address
+    css = (site / "assets" / "katex" / "katex.min.css").read_text("utf-8")
+    fonts = set(re.findall(r"url\(([^)]*\.woff2)\)", css))
+    assert fonts
+    for font in fonts:
+        assert (site / "assets" / "katex" / font).is_file()
+
+
+def test_lines_of_sources_are_anchors(site: Path) -> None:
+    text = (site / "online.html").read_text("utf-8")
+    found = re.findall(r'href="(source/Attention/Spec/Online\.lean\.html)#(L-\d+)"', text)
+    assert found
+    shown = (site / found[0][0]).read_text("utf-8")
+    for _, anchor in found:
+        assert f'id="{anchor}"' in shown
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A checkout with all pages, each empty but for its heading."""
+    root = tmp_path / "checkout"
+    for part in contents.parts(ROOT):
+        for page in part.pages:
+            (root / page).parent.mkdir(parents=True, exist_ok=True)
+            (root / page).write_text(f"# {page}\n", "utf-8")
+    (root / "README.md").write_text("# Front\n", "utf-8")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[x](docs/nothing.md)", "README.md: there is no file 'docs/nothing.md'"),
+        ("[x](../outside.md)", "README.md: there is no file '../outside.md'"),
+        ("[x](#nowhere)", "index.html: the link '#nowhere' leads to no anchor of its page"),
+        (
+            "[x](docs/online.md#nowhere)",
+            "index.html: the link 'online.html#nowhere' leads to no anchor of its page",
+        ),
+        ("[x](Makefile.py#L9)", "README.md: there is no file 'Makefile.py#L9'"),
+        ('<a href="docs/gone.md">x</a>', "README.md: there is no file 'docs/gone.md'"),
+        ("![x](docs/gone.svg)", "README.md: there is no file 'docs/gone.svg'"),
+        ("<a href='/root'>x</a>", "index.html: the link '/root' begins with a slash"),
+    ],
+)
+def test_a_link_that_leads_nowhere_fails(small: Path, text: str, said: str) -> None:
+    out = small / "site"
+    build(small, out)
+    before = (out / "index.html").read_bytes()
+    (small / "README.md").write_text(f"# Front\n\n{text}\n", "utf-8")
+    with pytest.raises(SiteError) as raised:
+        build(small, out)
+    assert said in str(raised.value)
+    assert (out / "index.html").read_bytes() == before
+    assert [p.name for p in small.iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_line_beyond_the_end_of_a_file_fails(small: Path) -> None:
+    (small / "code.py").write_text("one = 1\n", "utf-8")
+    (small / "README.md").write_text("# Front\n\n[x](code.py#L1-L2) [y](code.py#L7)\n", "utf-8")
+    with pytest.raises(SiteError) as raised:
+        build(small, small / "site")
+    assert str(raised.value) == (
+        "index.html: the link 'source/code.py.html#L-7' leads to no anchor of its page"
+    )
+
+
+def test_a_page_that_the_contents_name_must_be_there(small: Path) -> None:
+    (small / "docs" / "online.md").unlink()
+    with pytest.raises(SiteError, match=r"names docs/online\.md, not in the checkout"):
+        build(small, small / "site")
+
+
+def test_the_command(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(__main__, "ROOT", small)
+    (small / "lakefile.lean").touch()
+    run = CliRunner().invoke
+    done = run(__main__.main, ["site"])
+    assert done.exit_code == 0, done.output
+    assert (small / "build" / "site" / "index.html").is_file()
+    assert run(__main__.main, ["site"]).exit_code == 0
+    kept = small / "mine"
+    kept.mkdir()
+    (kept / "index.html").write_text("mine", "utf-8")
+    done = run(__main__.main, ["site", "--out", str(kept)])
+    assert done.exit_code == 2
+    assert "--out must be a new or empty folder or an older site" in done.output
+    assert (kept / "index.html").read_text("utf-8") == "mine"
+    shutil.rmtree(kept)
+    (small / "README.md").write_text("[x](gone.md)", "utf-8")
+    done = run(__main__.main, ["site"])
+    assert done.exit_code == 2
+    assert "there is no file 'gone.md'" in done.output
+
+
+def test_markdown() -> None:
+    page = convert("# A `b` — c\n\n$x^2$\n\n$$y < 1$$\n\nIt costs 5$ or 6$.\n", same)
+    assert page.title == "A b — c"
+    assert page.headings[0].anchor == slug("A b — c") == "a-b--c"
+    assert '<span class="math inline">x^2</span>' in page.body
+    assert re.search(r'<div class="math block">\s*y &lt; 1\s*</div>', page.body)
+    assert "It costs 5$ or 6$." in page.body
+    assert "&lt;script&gt;" in convert("```nonsense\n<script>\n```\n", same).body
+
+
+def test_links_of_pages_and_sources() -> None:
+    page = convert('[a](x.md#y) <img src="p.svg"> ![b](q.svg)', lambda address: f"to/{address}")
+    assert links_of(page.body) == ["to/x.md#y", "to/p.svg", "to/q.svg"]
+
+
+def links_of(html: str) -> list[str]:
+    page = links._Page()
+    page.feed(html)
+    return page.links
+
+
+def test_code_is_highlighted() -> None:
+    assert '<span class="kn">def</span>' in highlighted("def f := 1", "lean")
+    numbered = highlighted("a = 1\nb = 2", "python", numbered=True)
+    assert re.findall(r'id="(L-\d+)"', numbered) == ["L-1", "L-2"]

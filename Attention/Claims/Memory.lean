@@ -27,8 +27,8 @@ section
 variable [Add S] [Mul S] [OfNat S 0] (scale : S) (modify : ScoreMod S q_len kv_len)
 
 /-- The scores of some queries and some keys, from their rows. -/
-@[expose] def scoreTile (rows : List (Fin q_len)) (cols : List (Fin kv_len)) (q k : List (Vec S d)) :
-    List (List (Option S)) :=
+@[expose] def scoreTile (rows : List (Fin q_len)) (cols : List (Fin kv_len))
+    (q k : List (Vec S d)) : List (List (Option S)) :=
   List.zipWith (fun i qᵢ => List.zipWith (fun j kⱼ => modify i j (scale * Vec.dot qᵢ kⱼ)) cols k)
     rows q
 
@@ -91,8 +91,8 @@ end
 abbrev standardArrays (d d_v : Nat) : List Row :=
   [.scores d, .scores d, .values d_v, .values d_v, .masked, .weights]
 
-/-- Slow memory of standard attention when these rows of the output, of the scores and of the weights
-are written; at first none. -/
+/-- Slow memory of standard attention when these rows of the output, of the scores and of the
+weights are written; at first none. -/
 @[expose] def standardMemory (Q : Matrix S q_len d) (K : Matrix S kv_len d)
     (V : Matrix R kv_len d_v) (out : List (Vec R d_v)) (scores : List (List (Option S)))
     (weights : List (List R)) : Memory S R (standardArrays d d_v) :=
@@ -143,8 +143,8 @@ variable [Add R] [Mul R] [OfNat R 0] [Div R] [Exp S R]
     ≫ store standardOut
     ≫ free ≫ free
 
-/-- Standard attention, `block_m` queries at a time: S = Q Kᵀ, then P = softmax S, then O = P V, each
-for all queries before the next. -/
+/-- Standard attention, `block_m` queries at a time: S = Q Kᵀ, then P = softmax S, then O = P V,
+each for all queries before the next. -/
 @[expose] def standardProgram (block_m : Nat) : Program S R (standardArrays d d_v) [] [] :=
   let queryTiles := tiles block_m (List.finRange q_len)
   forEach (standardScores scale modify) queryTiles

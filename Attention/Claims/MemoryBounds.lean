@@ -7,7 +7,8 @@ public section
 
 /-! # Memory and traffic, compared and bounded
 
-Of the two programs of `Attention.Claims.Memory`, for every input, scale and score transformation. -/
+Of the two programs of `Attention.Claims.Memory`, for every input, scale and score
+transformation. -/
 
 namespace Attention.Claims
 
@@ -27,7 +28,7 @@ variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v
 @[expose] def standardRun (block_m : Nat) : Machine S R (standardArrays d d_v) [] :=
   (standardProgram scale modify block_m).run (.start (standardMemory Q K V [] [] []))
 
-/-- **memory-quadratic**: standard attention ends with attention in its output, and has held
+/-- **standard-memory**: standard attention ends with attention in its output, and has held
 2·q_len·kv_len elements in slow memory besides inputs and output. -/
 theorem standard_memory {block_m : Nat} (hm : 0 < block_m) :
     (standardRun scale modify Q K V block_m).slow.get standardOut
@@ -38,7 +39,7 @@ theorem standard_memory {block_m : Nat} (hm : 0 < block_m) :
   rw [standardRun, e]
   exact ⟨rfl, rfl⟩
 
-/-- **memory-linear**: FlashAttention ends with attention in its output, has held nothing in slow
+/-- **flash-memory**: FlashAttention ends with attention in its output, has held nothing in slow
 memory besides inputs and output, and in fast memory no more than tiles of that size need: for given
 tile sizes a number that does not depend on q_len and kv_len. -/
 theorem flash_memory {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) :
@@ -62,8 +63,8 @@ theorem flash_transfers {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < blo
   simp only [Counts.transfers, Nat.mul_add]
   omega
 
-/-- Standard attention with the same tiles of queries moves what FlashAttention moves, and the matrix
-of scores and that of weights, each written once and read once. -/
+/-- Standard attention with the same tiles of queries moves what FlashAttention moves, and the
+matrix of scores and that of weights, each written once and read once. -/
 theorem standard_transfers {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) :
     (standardRun scale modify Q K V block_m).counts.transfers
       = (flashRun scale modify Q K V block_m block_n).counts.transfers
@@ -93,9 +94,10 @@ theorem flashFast_le {M block_n : Nat} (hd : 0 < d) (hn : block_n ≤ d)
   simp only [flashFast, Nat.mul_add]
   omega
 
-/-- **traffic-bounds**: let fast memory have M elements, with 9·d ≤ M and M at most the size of Q and
-of K. In tiles of M / 9d queries, and at most d keys, FlashAttention fits it, and moves between
-18·q_len·kv_len·d² / M and 40·q_len·kv_len·d² / M elements. -/
+/-- **flash-traffic**: let fast memory have M elements, with 9·d ≤ M and M at most the size of Q and
+of K. In tiles of M / 9d queries, and at most d keys and as many, FlashAttention fits it, and moves
+between 18·q_len·kv_len·d² / M and 40·q_len·kv_len·d² / M elements. So with M given its traffic is
+still quadratic in the lengths: what is linear is memory. -/
 theorem flash_traffic (V : Matrix R kv_len d) {M block_n : Nat} (hd : 0 < d) (hM : 9 * d ≤ M)
     (hq : M ≤ q_len * d) (hk : M ≤ kv_len * d) (hn : 0 < block_n) (hn' : block_n ≤ d)
     (hn'' : block_n ≤ M / (9 * d)) :

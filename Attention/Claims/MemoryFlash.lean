@@ -20,7 +20,8 @@ omit [Add S] [Mul S] [OfNat S 0] in
 /-- The elements of slow memory: those of Q, K and V, and of the output so far. -/
 theorem size_flashMemory (out : List (Vec R d_v)) :
     (flashMemory Q K V out).size = q_len * d + kv_len * (d + d_v) + out.length * d_v := by
-  simp only [flashMemory, Memory.size, sizes_scores, sizes_values, Vector.length_toList, Nat.mul_add]
+  simp only [flashMemory, Memory.size, sizes_scores, sizes_values, Vector.length_toList,
+    Nat.mul_add]
   omega
 
 /-- The most elements in fast memory while tiles of at most `block_m` queries and `block_n` keys are
@@ -152,8 +153,8 @@ theorem run_flashQueryTile [Div R] (rows : List (Fin q_len)) {block_n : Nat} (hn
     have h₁ (rows : List (Vec R d_v)) :
         (flashMemory Q K V out).append (ρ := .values d_v) rows flashOutput
           = flashMemory Q K V (out ++ rows) := rfl
-    have h₂ : ((rows.map (Q[·])).map fun _ => (empty : State S R d_v)) = rows.map fun _ => empty := by
-      simp
+    have h₂ : ((rows.map (Q[·])).map fun _ => (empty : State S R d_v))
+        = rows.map fun _ => empty := by simp
     simp only [flashQueryTile, run, h₀, h₂, load_places, Memory.size, sizes_scores, sizes_state,
       List.length_map, Nat.add_zero, e, h₁, size_flashMemory, sizes_values, hl, List.length_append]
     simp only [Nat.add_assoc]
@@ -168,7 +169,8 @@ theorem run_flashQueryTiles [Div R] {block_m block_n : Nat} (hn : 0 < block_n)
             ⟨flashMemory Q K V out, .nil, counts⟩
           = ⟨flashMemory Q K V (out ++ (rowTiles.flatMap fun rows =>
                 (tiles block_n (List.finRange kv_len)).foldl
-                  (stepTile (scored scale modify Q K V) rows) (rows.map fun _ => empty)).map finish),
+                  (stepTile (scored scale modify Q K V) rows)
+                  (rows.map fun _ => empty)).map finish),
               .nil,
               { reads := counts.reads + ((rowTiles.map List.length).sum * d
                   + rowTiles.length * (kv_len * (d + d_v)))

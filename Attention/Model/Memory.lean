@@ -114,7 +114,7 @@ inductive Program (S R : Type u) (Δ : List Row) : List Row → List Row → Typ
   | free {Γ : List Row} {ρ : Row} : Program S R Δ (ρ :: Γ) Γ
   /-- Free the second array of fast memory. -/
   | freeSecond {Γ : List Row} {ρ σ : Row} : Program S R Δ (σ :: ρ :: Γ) (σ :: Γ)
-  /-- Write the first array of fast memory behind the rows of an array of slow memory, and free it. -/
+  /-- Write the first array of fast memory behind the rows of an array of slow memory; free it. -/
   | store {Γ : List Row} {ρ : Row} (array : Place Δ ρ) : Program S R Δ (ρ :: Γ) Γ
 
 @[inherit_doc] scoped infixr:60 " ≫ " => Program.seq

@@ -17,6 +17,7 @@ public import Attention.Claims.Magnitude
 public import Attention.Claims.Memory
 public import Attention.Claims.MemoryBounds
 public import Attention.Claims.MemoryFlash
+public import Attention.Claims.MemoryLoads
 public import Attention.Claims.MemoryStandard
 public import Attention.Claims.MemoryTiles
 public import Attention.Claims.Order
@@ -153,6 +154,7 @@ public import Attention.Twins.Flash
 public import Attention.Twins.Heads
 public import Attention.Twins.LogSumExp
 public import Attention.Twins.Masks
+public import Attention.Twins.Memory
 public import Attention.Twins.Merge
 public import Attention.Twins.Online
 public import Attention.Twins.Padding

@@ -58,30 +58,34 @@ variable [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0] [Exp S R]
 old. -/
 @[expose] def flashKeyTile (rows : List (Fin q_len)) (cols : List (Fin kv_len)) :
     Program S R (flashArrays d d_v) [.state d_v, .scores d] [.state d_v, .scores d] :=
-  load (.there .here) (places cols)
-    ≫ compute .masked
-        (fun | .cons k (.cons _ (.cons q .nil)) => scoreTile scale modify rows cols q k)
-    ≫ freeSecond
-    ≫ load (.there (.there .here)) (places cols)
-    ≫ compute (.state d_v)
-        (fun | .cons v (.cons scores (.cons states _)) => stepStates states scores v)
-    ≫ freeSecond ≫ freeSecond ≫ freeSecond
+  seq (load (.there .here) (places cols)) <|
+  seq (compute .masked fun
+    | .cons k (.cons _ (.cons q .nil)) => scoreTile scale modify rows cols q k) <|
+  seq freeSecond <|
+  seq (load (.there (.there .here)) (places cols)) <|
+  seq (compute (.state d_v) fun
+    | .cons v (.cons scores (.cons states _)) => stepStates states scores v) <|
+  seq freeSecond <| seq freeSecond freeSecond
 
 /-- A tile of queries: it is read, each of its rows starts from the empty state, all tiles of keys
 follow, and its output is written. -/
 @[expose] def flashQueryTile [Div R] (block_n : Nat) (rows : List (Fin q_len)) :
     Program S R (flashArrays d d_v) [] [] :=
-  load .here (places rows)
-    ≫ compute (.state d_v) (fun | .cons q .nil => q.map fun _ => empty)
-    ≫ forEach (flashKeyTile scale modify rows) (tiles block_n (List.finRange kv_len))
-    ≫ compute (.values d_v) (fun | .cons states _ => states.map finish)
-    ≫ store flashOutput
-    ≫ free ≫ free
+  seq (load .here (places rows)) <|
+  seq (compute (.state d_v) fun | .cons q .nil => q.map fun _ => empty) <|
+  seq (forEach (flashKeyTile scale modify rows) (tiles block_n (List.finRange kv_len))) <|
+  seq (compute (.values d_v) fun | .cons states _ => states.map finish) <|
+  seq (store flashOutput) <| seq free free
 
 /-- FlashAttention-2, with `block_m` queries and `block_n` keys to a tile. -/
 @[expose] def flashProgram [Div R] (block_m block_n : Nat) :
     Program S R (flashArrays d d_v) [] [] :=
   forEach (flashQueryTile scale modify block_n) (tiles block_m (List.finRange q_len))
+
+/-- The machine when FlashAttention has run. -/
+@[expose] def flashRun [Div R] (Q : Matrix S q_len d) (K : Matrix S kv_len d)
+    (V : Matrix R kv_len d_v) (block_m block_n : Nat) : Machine S R (flashArrays d d_v) [] :=
+  (flashProgram scale modify block_m block_n).run (.start (flashMemory Q K V []))
 
 end
 
@@ -113,22 +117,20 @@ weights are written; at first none. -/
 /-- The scores of a tile of queries and all keys, written to slow memory. -/
 @[expose] def standardScores (rows : List (Fin q_len)) :
     Program S R (standardArrays d d_v) [] [] :=
-  load .here (places rows)
-    ≫ load (.there .here) (places (List.finRange kv_len))
-    ≫ compute .masked
-        (fun | .cons k (.cons q .nil) => scoreTile scale modify rows (List.finRange kv_len) q k)
-    ≫ store standardS
-    ≫ free ≫ free
+  seq (load .here (places rows)) <|
+  seq (load (.there .here) (places (List.finRange kv_len))) <|
+  seq (compute .masked fun
+    | .cons k (.cons q .nil) => scoreTile scale modify rows (List.finRange kv_len) q k) <|
+  seq (store standardS) <| seq free free
 
 variable [Add R] [Mul R] [OfNat R 0] [Div R] [Exp S R]
 
 /-- The weights of a tile of queries from its scores: both in slow memory. -/
 @[expose] def standardWeights (rows : List (Fin q_len)) :
     Program S R (standardArrays d d_v) [] [] :=
-  load standardS (places rows)
-    ≫ compute .weights (fun | .cons scores .nil => scores.map softmax)
-    ≫ store standardP
-    ≫ free
+  seq (load standardS (places rows)) <|
+  seq (compute .weights fun | .cons scores .nil => scores.map softmax) <|
+  seq (store standardP) free
 
 /-- Σ pⱼ vⱼ. -/
 @[expose] def weigh (v : List (Vec R d_v)) (p : List R) : Vec R d_v :=
@@ -137,19 +139,22 @@ variable [Add R] [Mul R] [OfNat R 0] [Div R] [Exp S R]
 /-- The output of a tile of queries from its weights and all values. -/
 @[expose] def standardOutput (kv_len : Nat) (rows : List (Fin q_len)) :
     Program S R (standardArrays d d_v) [] [] :=
-  load standardP (places rows)
-    ≫ load (.there (.there .here)) (places (List.finRange kv_len))
-    ≫ compute (.values d_v) (fun | .cons v (.cons weights .nil) => weights.map (weigh v))
-    ≫ store standardOut
-    ≫ free ≫ free
+  seq (load standardP (places rows)) <|
+  seq (load (.there (.there .here)) (places (List.finRange kv_len))) <|
+  seq (compute (.values d_v) fun | .cons v (.cons weights .nil) => weights.map (weigh v)) <|
+  seq (store standardOut) <| seq free free
 
 /-- Standard attention, `block_m` queries at a time: S = Q Kᵀ, then P = softmax S, then O = P V,
 each for all queries before the next. -/
 @[expose] def standardProgram (block_m : Nat) : Program S R (standardArrays d d_v) [] [] :=
   let queryTiles := tiles block_m (List.finRange q_len)
-  forEach (standardScores scale modify) queryTiles
-    ≫ forEach standardWeights queryTiles
-    ≫ forEach (standardOutput kv_len) queryTiles
+  seq (forEach (standardScores scale modify) queryTiles) <|
+  seq (forEach standardWeights queryTiles) (forEach (standardOutput kv_len) queryTiles)
+
+/-- The machine when standard attention has run. -/
+@[expose] def standardRun (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+    (block_m : Nat) : Machine S R (standardArrays d d_v) [] :=
+  (standardProgram scale modify block_m).run (.start (standardMemory Q K V [] [] []))
 
 end
 

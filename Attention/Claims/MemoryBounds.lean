@@ -20,14 +20,6 @@ variable {S R : Type u} [OrderedCommRing S] [OrderedField R] [Exponential S R]
 variable {q_len kv_len d d_v : Nat} (scale : S) (modify : ScoreMod S q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
 
-/-- The machine when FlashAttention has run. -/
-@[expose] def flashRun (block_m block_n : Nat) : Machine S R (flashArrays d d_v) [] :=
-  (flashProgram scale modify block_m block_n).run (.start (flashMemory Q K V []))
-
-/-- The machine when standard attention has run. -/
-@[expose] def standardRun (block_m : Nat) : Machine S R (standardArrays d d_v) [] :=
-  (standardProgram scale modify block_m).run (.start (standardMemory Q K V [] [] []))
-
 /-- **standard-memory**: standard attention ends with attention in its output, and has held
 2·q_len·kv_len elements in slow memory besides inputs and output. -/
 theorem standard_memory {block_m : Nat} (hm : 0 < block_m) :

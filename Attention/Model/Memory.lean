@@ -117,14 +117,11 @@ inductive Program (S R : Type u) (Δ : List Row) : List Row → List Row → Typ
   /-- Write the first array of fast memory behind the rows of an array of slow memory; free it. -/
   | store {Γ : List Row} {ρ : Row} (array : Place Δ ρ) : Program S R Δ (ρ :: Γ) Γ
 
-@[inherit_doc] scoped infixr:60 " ≫ " => Program.seq
-
 /-- A program for each of some things, one after the other. -/
 @[expose] def Program.forEach {S R : Type u} {α : Type v} {Δ Γ : List Row}
-    (body : α → Program S R Δ Γ Γ) :
-    List α → Program S R Δ Γ Γ
+    (body : α → Program S R Δ Γ Γ) : List α → Program S R Δ Γ Γ
   | [] => skip
-  | x :: xs => body x ≫ forEach body xs
+  | x :: xs => seq (body x) (forEach body xs)
 
 /-- What is counted: elements read from slow memory and written to it, and the most elements that
 either memory held. -/

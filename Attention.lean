@@ -35,6 +35,7 @@ public import Attention.Model.LogSound
 public import Attention.Model.LogSumExp
 public import Attention.Model.Memory
 public import Attention.Model.MemoryLoads
+public import Attention.Model.MemoryReads
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
 public import Attention.Model.RootSound

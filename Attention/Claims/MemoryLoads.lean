@@ -2,7 +2,7 @@ module
 
 public import Attention.Claims.Memory
 public import Attention.Claims.Similarity
-public import Attention.Model.MemoryLoads
+public import Attention.Model.MemoryReads
 
 public section
 
@@ -41,7 +41,8 @@ theorem loads_of_attention (program : Program S R (flashArrays d d_v) [] []) (sc
       simpa [hk'] using this
     · simp [hk']
   have run := (program.run_of_not_loads (place := .there (.there .here)) hl
-    (machine := .start (flashMemory Q K V [])) (machine' := .start (flashMemory Q K V' [])) rfl same).2
+    (machine := .start (flashMemory Q K V [])) (machine' := .start (flashMemory Q K V' []))
+    rfl same).2
   have out : attention scale modify Q K V = attention scale modify Q K V' := by
     rw [← Vector.toList_inj, ← h V, ← h V']
     exact List.ext_getElem? fun k => run.getElem? flashOutput fun e => by
@@ -49,5 +50,25 @@ theorem loads_of_attention (program : Program S R (flashArrays d d_v) [] []) (sc
   have one : (0 : R) ≠ 1 := Field.zero_ne_one
   exact attention_value_ne scale modify Q K hV hs (c := ⟨0, hd⟩) (by simpa [V, V'] using one)
     (by rw [out])
+
+open Classical in
+/-- **values-read**: and so it reads at least kv_len · d_v elements, if any query may attend to each
+key: by the counter, whatever the program says of itself. -/
+theorem reads_of_attention (program : Program S R (flashArrays d d_v) [] []) (scale : S)
+    (modify : ScoreMod S q_len kv_len) (Q : Matrix S q_len d) (K : Matrix S kv_len d)
+    (h : ∀ V : Matrix R kv_len d_v,
+      (program.run (.start (flashMemory Q K V []))).slow.get flashOutput
+        = (attention scale modify Q K V).toList)
+    (hs : ∀ j, ∃ i, score scale modify Q K i j ≠ none) (V : Matrix R kv_len d_v) :
+    kv_len * d_v ≤ (program.run (.start (flashMemory Q K V []))).counts.reads := by
+  by_cases hd : 0 < d_v
+  · have h₁ := program.reads_run (.there (.there .here)) (c := d_v) (n := kv_len) (fun _ => rfl)
+      (.start (flashMemory Q K V [])) (by simp [Machine.start, flashMemory, Memory.get])
+    rw [List.countP_eq_length.mpr fun j hj => ?_] at h₁
+    · simpa [Machine.start] using h₁
+    · obtain ⟨i, hi⟩ := hs ⟨j, List.mem_range.mp hj⟩
+      rw [decide_eq_true_eq]
+      exact loads_of_attention program scale modify Q K h hd hi
+  · simp [show d_v = 0 by omega]
 
 end Attention.Claims

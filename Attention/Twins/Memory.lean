@@ -27,13 +27,15 @@ open Spec Claims Model
 /-- Positive control: three queries and three keys, two to a tile. Fast memory held what `flashFast`
 says, no less: 2 queries, 2 · 2 scores, 2 values, and 2 · 2 states of 3 elements. -/
 theorem flashRun_evaluated :
-    fourCounts (flashRun 1 Mask.full.toScoreMod threeRows threeRows threeValues 2 2).counts = [15, 3, 12, 20] ∧ flashFast 2 2 1 1 = 20 := by
+    fourCounts (flashRun 1 Mask.full.toScoreMod threeRows threeRows threeValues 2 2).counts
+      = [15, 3, 12, 20] ∧ flashFast 2 2 1 1 = 20 := by
   decide +kernel
 
 /-- Positive control: standard attention on the same numbers moves 4 · 9 elements more, and keeps
 2 · 9 more. -/
 theorem standardRun_evaluated :
-    (fourCounts (standardRun 1 Mask.full.toScoreMod threeRows threeRows threeValues 2).counts).take 3 = [33, 21, 30] := by
+    (fourCounts (standardRun 1 Mask.full.toScoreMod threeRows threeRows threeValues 2).counts).take 3
+      = [33, 21, 30] := by
   decide +kernel
 
 /-- Tiles of M / d queries, without room for anything else, do not fit a fast memory of M. -/

@@ -55,7 +55,7 @@ variable [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0] [Exp S R]
   List.zipWith (fun s row => stepBlock s (List.zipWith ScoredValue.mk row v)) states scores
 
 /-- A tile of keys: K, the scores, then V in the place of K, then the new states in the place of the
-old. -/
+old. That fast memory holds the same arrays after it as before is in its type. -/
 @[expose] def flashKeyTile (rows : List (Fin q_len)) (cols : List (Fin kv_len)) :
     Program S R (flashArrays d d_v) [.state d_v, .scores d] [.state d_v, .scores d] :=
   seq (load (.there .here) (places cols)) <|
@@ -145,7 +145,8 @@ variable [Add R] [Mul R] [OfNat R 0] [Div R] [Exp S R]
   seq (store standardOut) <| seq free free
 
 /-- Standard attention, `block_m` queries at a time: S = Q Kᵀ, then P = softmax S, then O = P V,
-each for all queries before the next. -/
+each for all queries before the next. All of K, or of V, is in fast memory beside a tile of queries:
+it is given as large a one as it likes. -/
 @[expose] def standardProgram (block_m : Nat) : Program S R (standardArrays d d_v) [] [] :=
   let queryTiles := tiles block_m (List.finRange q_len)
   seq (forEach (standardScores scale modify) queryTiles) <|

@@ -14,6 +14,12 @@ public import Attention.Claims.Examples
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
+public import Attention.Claims.Memory
+public import Attention.Claims.MemoryBounds
+public import Attention.Claims.MemoryFlash
+public import Attention.Claims.MemoryLoads
+public import Attention.Claims.MemoryStandard
+public import Attention.Claims.MemoryTiles
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
 public import Attention.Claims.Projections
@@ -27,6 +33,9 @@ public import Attention.Model.Interval
 public import Attention.Model.IntervalSound
 public import Attention.Model.LogSound
 public import Attention.Model.LogSumExp
+public import Attention.Model.Memory
+public import Attention.Model.MemoryLoads
+public import Attention.Model.MemoryReads
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
 public import Attention.Model.RootSound
@@ -146,6 +155,7 @@ public import Attention.Twins.Flash
 public import Attention.Twins.Heads
 public import Attention.Twins.LogSumExp
 public import Attention.Twins.Masks
+public import Attention.Twins.Memory
 public import Attention.Twins.Merge
 public import Attention.Twins.Online
 public import Attention.Twins.Padding

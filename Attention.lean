@@ -12,11 +12,13 @@ public import Attention.Claims.Deletion
 public import Attention.Claims.DotProduct
 public import Attention.Claims.Equivalence
 public import Attention.Claims.Examples
+public import Attention.Claims.Expectation
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
+public import Attention.Claims.Permutation
 public import Attention.Claims.Projections
 public import Attention.Claims.Rotation
 public import Attention.Claims.Similarity

@@ -19,8 +19,10 @@ public import Attention.Claims.Magnitude
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
 public import Attention.Claims.Permutation
+public import Attention.Claims.PositionAgnostic
 public import Attention.Claims.Projections
 public import Attention.Claims.Rotation
+public import Attention.Claims.Selection
 public import Attention.Claims.Similarity
 public import Attention.Claims.Suppression
 public import Attention.Claims.SuppressionLimit

@@ -134,6 +134,7 @@ public import Attention.Twins.BackwardDropout
 public import Attention.Twins.BackwardHeads
 public import Attention.Twins.BackwardOptions
 public import Attention.Twins.BackwardTiles
+public import Attention.Twins.BackwardTilesDropout
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine

@@ -81,8 +81,8 @@ theorem flashBackwardOneLoop_eq (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
 /-- **flash-backward-one-loop**: for all sizes, tile sizes of at least 1, masks, score
 transformations with their slopes before the mask, factors, and sound kinds of the pairs of tiles,
 the one loop of the paper computes the gradients of `vjpDropout`. -/
-theorem flashBackwardOneLoop_eq_vjpDropout {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
-    {kind : Nat → Nat → TileKind}
+theorem flashBackwardOneLoop_eq_vjpDropout {block_m block_n : Nat} (hm : 0 < block_m)
+    (hn : 0 < block_n) {kind : Nat → Nat → TileKind}
     (hkind : ∀ u t, ∀ i ∈ tile block_m (List.finRange q_len) t,
       ∀ j ∈ tile block_n (List.finRange kv_len) u,
         (kind u t = .skip → mask i j = false) ∧ (kind u t = .unmasked → mask i j = true))
@@ -116,7 +116,7 @@ theorem flashBackwardOneLoop_eq_vjpDropout {block_m block_n : Nat} (hm : 0 < blo
       exact absurd hj List.not_mem_nil
     · exact (hkind u t i hi j hj).1 h
 
-/-- With factors 1, so without dropout, those of `vjp`. -/
+/-- With factors 1, so without dropout, it computes those of `vjp`. -/
 theorem flashBackwardOneLoop_eq_vjp {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
     {kind : Nat → Nat → TileKind}
     (hkind : ∀ u t, ∀ i ∈ tile block_m (List.finRange q_len) t,

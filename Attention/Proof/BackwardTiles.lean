@@ -182,8 +182,9 @@ theorem backwardQueries_eq (hb : 0 < loop.blockOuter) (hb' : 0 < loop.blockInner
     (g := fun i u => tileTerm (loop.kind t u)
       (fun j => Vec.smul (rawGradient scale modify slope Q K V Z L dO delta i j)
         (Vec.map toValue K[j]))
-      (fun j => Vec.smul (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta
-        i j) (Vec.map toValue K[j]))
+      (fun j => Vec.smul
+        (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta i j)
+        (Vec.map toValue K[j]))
       (tile loop.blockInner (List.finRange kv_len) u))
     (fun a u => by
       cases hk : loop.kind t u <;>
@@ -213,8 +214,9 @@ theorem backwardKeys_eq (hb : 0 < loop.blockOuter) (hb' : 0 < loop.blockInner)
     (g := fun j t => tileTerm (loop.kind u t)
       (fun i => Vec.smul (rawGradient scale modify slope Q K V Z L dO delta i j)
         (Vec.map toValue Q[i]))
-      (fun i => Vec.smul (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta
-        i j) (Vec.map toValue Q[i]))
+      (fun i => Vec.smul
+        (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta i j)
+        (Vec.map toValue Q[i]))
       (tile loop.blockInner (List.finRange q_len) t))
     (g' := fun j t => tileTerm (loop.kind u t)
       (fun i => Vec.smul (droppedAgain scale modify Q K Z L i j) dO[i])
@@ -250,7 +252,7 @@ theorem soundSchedule_all (mask : Mask q_len kv_len) (block_m : Nat) {block_n : 
     · exact nomatch h
   unmasked _ _ _ h := nomatch h
 
-/-- The sums of the loops, where P again is P, are the formulas of the backward pass with dropout. -/
+/-- The sums of the loops, where P again is P, are those of the backward pass with dropout. -/
 private theorem vjpDropout_sums (dLse : Vec R q_len)
     (hP : ∀ i j, (probabilityAgain scale modify Q K L i j : R)
       = (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]) :

@@ -12,9 +12,9 @@ P is never kept: each pair of tiles computes it again from the scores and the lo
 forward pass has saved, as exp (s − L). D = rowsum (dO ∘ O) is computed first. One loop runs for
 each tile of keys over the tiles of queries and sums dK and dV; another runs for each tile of
 queries over the tiles of keys and sums dQ. Each has its own tile sizes and its own schedule of the
-pairs that it leaves out or takes without mask code. With dropout each weight has its factor Z, which
-is a function of query and key, so that both loops draw the same in any tiles; factors 1 are the
-loops without dropout.
+pairs that it leaves out or takes without mask code. With dropout each weight has its factor Z,
+which is a function of query and key, so that both loops draw the same in any tiles; with factors 1
+these are the loops without dropout.
 Source: Dao 2023, "FlashAttention-2", Algorithm 2 (lines 10 to 17), where one loop does both and
 adds to dQ in memory; in two loops as in Triton's tutorial "Fused Attention"; for Z Dao et al. 2022,
 "FlashAttention", algorithm 4, lines 14 to 17. -/

@@ -154,6 +154,7 @@ public import Attention.Twins.Paged
 public import Attention.Twins.Ring
 public import Attention.Twins.Schedule
 public import Attention.Twins.ScoreMods
+public import Attention.Twins.SoftcapDerivative
 public import Attention.Twins.Softmax
 public import Attention.Twins.SplitKV
 public import Attention.Twins.Stability

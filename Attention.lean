@@ -151,6 +151,7 @@ public import Attention.Twins.BackwardDropout
 public import Attention.Twins.BackwardHeads
 public import Attention.Twins.BackwardOptions
 public import Attention.Twins.BackwardTiles
+public import Attention.Twins.BackwardTilesDropout
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine
@@ -171,6 +172,7 @@ public import Attention.Twins.Paged
 public import Attention.Twins.Ring
 public import Attention.Twins.Schedule
 public import Attention.Twins.ScoreMods
+public import Attention.Twins.SoftcapDerivative
 public import Attention.Twins.Softmax
 public import Attention.Twins.SplitKV
 public import Attention.Twins.Stability

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Proof.BackwardRow
-public import Attention.Proof.Dropout
+public import Attention.Proof.DropoutMean
 public import Attention.Spec.BackwardDropout
 
 public section
@@ -38,6 +38,13 @@ omit [Exponential S R] in
 /-- A component of a value as a query sees it. -/
 theorem getElem_smul_fin (z : R) (v : Vec R d_v) (c : Fin d_v) : (Vec.smul z v)[c] = z * v[c] :=
   Vec.getElem_smul z v c.isLt
+
+omit [Exponential S R] [OrderedCommRing S] in
+/-- The product with a value as a query sees it. -/
+theorem dot_smul_right (z : R) (a v : Vec R d_v) : Vec.dot a (Vec.smul z v) = z * Vec.dot a v := by
+  rw [Vec.dot, Vec.dot, ← sumOver_mul_left]
+  refine sumOver_congr fun c _ => ?_
+  rw [getElem_smul_fin, ← Semiring.mul_assoc, CommSemiring.mul_comm a[c], Semiring.mul_assoc]
 
 /-- The scores of one query by itself. -/
 theorem score_oneRow (i : Fin q_len) (r : Fin 1) (j : Fin kv_len) :
@@ -82,16 +89,11 @@ theorem vjpDropout_formulas (toValue : S → R) (dO : Matrix R q_len d_v) (dLse 
   intro P D g dZ
   have hP := probabilities_oneRow (R := R) scale modify Q K
   have hO := attention_oneRow scale modify Q K V Z
-  have hdot : ∀ (i : Fin q_len) (j : Fin kv_len),
-      Vec.dot dO[i] (Vec.smul (Z i j) V[j]) = Z i j * Vec.dot dO[i] V[j] := fun i j => by
-    rw [Vec.dot, Vec.dot, ← sumOver_mul_left]
-    refine sumOver_congr fun c _ => ?_
-    rw [getElem_smul_fin, ← Semiring.mul_assoc, CommSemiring.mul_comm dO[i][c], Semiring.mul_assoc]
   have hS : ∀ (i : Fin q_len) (j : Fin kv_len),
       (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
         (oneRow dO i) (Vec.ofFn fun _ => dLse[i]))[(0 : Fin 1)][j]
       = P[i][j] * (Z i j * Vec.dot dO[i] V[j] - D[i]) := fun i j => by
-    rw [getElem_scoreGradients, hP, hO, getElem_oneRow, getElem_droppedValues, hdot]
+    rw [getElem_scoreGradients, hP, hO, getElem_oneRow, getElem_droppedValues, dot_smul_right]
     simp only [D, P, rowDelta, Fin.getElem_fin, Vec.getElem_ofFn]
   have hB : ∀ (i : Fin q_len) (j : Fin kv_len), g.dBias[i][j]
       = (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
@@ -146,6 +148,34 @@ theorem vjpDropout_formulas (toValue : S → R) (dO : Matrix R q_len d_v) (dLse 
         Vec.getElem_sumOver]
     rw [h, ← sumOver_mul_left]
     exact sumOver_congr fun i _ => hdK i j t
+
+/-- With factors 1 the backward pass is that of attention without dropout. -/
+theorem vjpDropout_one (toValue : S → R) (dO : Matrix R q_len d_v) (dLse : Vec R q_len) :
+    vjpDropout scale modify slope Q K V (fun _ _ => 1) toValue dO dLse
+      = vjp scale modify slope Q K V toValue dO dLse := by
+  obtain ⟨hB, hdV, hdQ, hdK⟩ :=
+    vjpDropout_formulas scale modify slope Q K V (fun _ _ => 1) toValue dO dLse
+  have hS : ∀ (i : Fin q_len) (j : Fin kv_len),
+      (vjpDropout scale modify slope Q K V (fun _ _ => 1) toValue dO dLse).dBias[i][j]
+        = (scoreGradients scale modify Q K V dO dLse)[i][j] := fun i j => by
+    rw [hB, attentionDropout_one, Semiring.one_mul, getElem_scoreGradients]
+    simp only [rowDelta, Fin.getElem_fin, Vec.getElem_ofFn]
+  have hext : ∀ {g g' : Gradients R q_len kv_len d d_v}, g.dQ = g'.dQ → g.dK = g'.dK →
+      g.dV = g'.dV → g.dBias = g'.dBias → g = g' := fun {g g'} h₁ h₂ h₃ h₄ => by
+    cases g; cases g'; simp_all
+  refine hext ?_ ?_ ?_ ?_ <;> refine Vector.ext fun r hr => Vector.ext fun c hc => ?_
+  · refine (hdQ ⟨r, hr⟩ ⟨c, hc⟩).trans ?_
+    simp only [hS]
+    simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver,
+      Vec.getElem_map]
+  · refine (hdK ⟨r, hr⟩ ⟨c, hc⟩).trans ?_
+    simp only [hS]
+    simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver,
+      Vec.getElem_map]
+  · refine (hdV ⟨r, hr⟩ ⟨c, hc⟩).trans ?_
+    simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver,
+      Semiring.mul_one]
+  · exact hS ⟨r, hr⟩ ⟨c, hc⟩
 
 end
 

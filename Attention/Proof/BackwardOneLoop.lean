@@ -29,6 +29,7 @@ variable {q_len kv_len d d_v : Nat} (toValue : S → R) (scale : S)
 variable (modify : ScoreMod S q_len kv_len) {mask : Mask q_len kv_len}
 variable (slope : ScoreSlope S R q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+variable (Z : WeightFactor R q_len kv_len)
 variable (L : Vector (Option S) q_len) (dO : Matrix R q_len d_v) (delta : Vec R q_len)
 variable (block_m block_n : Nat) (kind : Nat → Nat → TileKind)
 
@@ -42,23 +43,23 @@ variable (block_m block_n : Nat) (kind : Nat → Nat → TileKind)
 
 /-- One loop is two, each with all tiles, the pairs taken the same way. -/
 theorem flashBackwardOneLoop_eq (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
-    flashBackwardOneLoop toValue scale modify mask slope Q K V L dO block_m block_n kind O dLse
-      = flashBackward toValue scale modify mask slope Q K V L dO
+    flashBackwardOneLoop toValue scale modify mask slope Q K V Z L dO block_m block_n kind O dLse
+      = flashBackward toValue scale modify mask slope Q K V Z L dO
           (keysLoop q_len block_m block_n kind) (queriesLoop kv_len block_m block_n kind) O
           dLse := by
   let delta := rowDelta O dO dLse
   let f : Nat → Nat → List (Vec R d) → List (Vec R d) := fun u t rows =>
-    stepQueriesKind toValue scale modify mask slope Q K V L dO delta
+    stepQueriesKind toValue scale modify mask slope Q K V Z L dO delta
       (tile block_m (List.finRange q_len) t) rows (kind u t) (tile block_n (List.finRange kv_len) u)
   let sums : Nat → KeySums R d d_v := fun u =>
     let cols := tile block_n (List.finRange kv_len) u
     (List.range (numTiles q_len block_m)).foldl
-      (fun sums t => stepKeysKind toValue scale modify mask slope Q K V L dO delta cols sums
+      (fun sums t => stepKeysKind toValue scale modify mask slope Q K V Z L dO delta cols sums
         (kind u t) (tile block_m (List.finRange q_len) t))
       ⟨cols.map fun _ => Vec.zero, cols.map fun _ => Vec.zero⟩
   have h : ∀ (us : List Nat) (w : Written R d d_v),
       us.foldl
-          (stepWritten toValue scale modify mask slope Q K V L dO delta block_m block_n kind) w
+          (stepWritten toValue scale modify mask slope Q K V Z L dO delta block_m block_n kind) w
         = ⟨us.foldl (fun acc u =>
             List.zipWith (f u) (List.range (numTiles q_len block_m)) acc) w.dQ,
           w.dK ++ us.flatMap fun u => (sums u).dK.map (Vec.smul (toValue scale)),
@@ -78,19 +79,19 @@ theorem flashBackwardOneLoop_eq (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
   rfl
 
 /-- **flash-backward-one-loop**: for all sizes, tile sizes of at least 1, masks, score
-transformations with their slopes before the mask, and sound kinds of the pairs of tiles, the one
-loop of the paper computes the gradients of `vjp`. -/
-theorem flashBackwardOneLoop_eq_vjp {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
-    {kind : Nat → Nat → TileKind}
+transformations with their slopes before the mask, factors, and sound kinds of the pairs of tiles,
+the one loop of the paper computes the gradients of `vjpDropout`. -/
+theorem flashBackwardOneLoop_eq_vjpDropout {block_m block_n : Nat} (hm : 0 < block_m)
+    (hn : 0 < block_n) {kind : Nat → Nat → TileKind}
     (hkind : ∀ u t, ∀ i ∈ tile block_m (List.finRange q_len) t,
       ∀ j ∈ tile block_n (List.finRange kv_len) u,
         (kind u t = .skip → mask i j = false) ∧ (kind u t = .unmasked → mask i j = true))
     (hL : ∀ i : Fin q_len, IsLogSumExp R L[i] ((List.finRange kv_len).map
       (score scale (modify.andThen mask.toScoreMod) Q K i))) (dLse : Vec R q_len) :
     let forward : ScoreMod S q_len kv_len := modify.andThen mask.toScoreMod
-    let g := vjp scale forward slope Q K V toValue dO dLse
-    flashBackwardOneLoop toValue scale modify mask slope Q K V L dO block_m block_n kind
-        (attention scale forward Q K V) dLse
+    let g := vjpDropout scale forward slope Q K V Z toValue dO dLse
+    flashBackwardOneLoop toValue scale modify mask slope Q K V Z L dO block_m block_n kind
+        (attentionDropout scale forward Q K V Z) dLse
       = (g.dQ.toList, g.dK.toList, g.dV.toList) := by
   intro forward g
   have hempty : ∀ {n b u : Nat} (hb : 0 < b), (⟨0, numTiles n b⟩ : TileRange).contains u = false →
@@ -100,7 +101,7 @@ theorem flashBackwardOneLoop_eq_vjp {block_m block_n : Nat} (hm : 0 < block_m) (
     simp only [TileRange.contains, Bool.and_eq_false_iff, decide_eq_false_iff_not] at hu
     omega
   rw [flashBackwardOneLoop_eq]
-  refine flashBackward_eq_vjp toValue scale modify slope Q K V L dO (keys := keysLoop ..)
+  refine flashBackward_eq_vjpDropout toValue scale modify slope Q K V Z L dO (keys := keysLoop ..)
     (queries := queriesLoop ..) hn hm hm hn ⟨fun u t h j hj i hi => ?_, fun u t _ h j hj i hi =>
       (hkind u t i hi j hj).2 h⟩ ⟨fun t u h i hi j hj => ?_, fun t u _ h i hi j hj =>
         (hkind u t i hi j hj).2 h⟩ hL dLse
@@ -114,5 +115,24 @@ theorem flashBackwardOneLoop_eq_vjp {block_m block_n : Nat} (hm : 0 < block_m) (
       rw [hempty hn h] at hj
       exact absurd hj List.not_mem_nil
     · exact (hkind u t i hi j hj).1 h
+
+/-- With factors 1, so without dropout, it computes those of `vjp`. -/
+theorem flashBackwardOneLoop_eq_vjp {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
+    {kind : Nat → Nat → TileKind}
+    (hkind : ∀ u t, ∀ i ∈ tile block_m (List.finRange q_len) t,
+      ∀ j ∈ tile block_n (List.finRange kv_len) u,
+        (kind u t = .skip → mask i j = false) ∧ (kind u t = .unmasked → mask i j = true))
+    (hL : ∀ i : Fin q_len, IsLogSumExp R L[i] ((List.finRange kv_len).map
+      (score scale (modify.andThen mask.toScoreMod) Q K i))) (dLse : Vec R q_len) :
+    let forward : ScoreMod S q_len kv_len := modify.andThen mask.toScoreMod
+    let g := vjp scale forward slope Q K V toValue dO dLse
+    flashBackwardOneLoop toValue scale modify mask slope Q K V (fun _ _ => 1) L dO block_m block_n
+        kind (attention scale forward Q K V) dLse
+      = (g.dQ.toList, g.dK.toList, g.dV.toList) := by
+  intro forward g
+  have h := flashBackwardOneLoop_eq_vjpDropout toValue scale modify slope Q K V (fun _ _ => 1) L dO
+    hm hn hkind hL dLse
+  simp only [attentionDropout_one, vjpDropout_one] at h
+  exact h
 
 end Attention.Proof

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.BackwardRow
+public import Attention.Proof.BackwardDropout
 public import Attention.Proof.LogSumExp
 public import Attention.Proof.Schedule
 public import Attention.Proof.TileSum
@@ -104,6 +104,7 @@ variable {q_len kv_len d d_v : Nat} (toValue : S → R) (scale : S)
 variable (modify : ScoreMod S q_len kv_len) {mask : Mask q_len kv_len}
 variable (slope : ScoreSlope S R q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+variable (Z : WeightFactor R q_len kv_len)
 variable (L : Vector (Option S) q_len) (dO : Matrix R q_len d_v) (delta : Vec R q_len)
 
 /-- A weight computed again from the log-sum-exp is the softmax weight. -/
@@ -121,9 +122,14 @@ theorem probabilityAgain_masked {i : Fin q_len} {j : Fin kv_len} (h : mask i j =
     (probabilityAgain scale (modify.andThen mask.toScoreMod) Q K L i j : R) = 0 := by
   rw [probabilityAgain, score_andThen_mask, h, if_neg (by decide), rescale_none_left]
 
+/-- With a factor as well. -/
+theorem droppedAgain_masked {i : Fin q_len} {j : Fin kv_len} (h : mask i j = false) :
+    (droppedAgain scale (modify.andThen mask.toScoreMod) Q K Z L i j : R) = 0 := by
+  rw [droppedAgain, probabilityAgain_masked scale modify Q K L h, Semiring.zero_mul]
+
 /-- A masked pair has gradient 0. -/
 theorem rawGradient_masked {i : Fin q_len} {j : Fin kv_len} (h : mask i j = false) :
-    rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta i j = 0 := by
+    rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta i j = 0 := by
   rw [rawGradient, scoreGradient, probabilityAgain_masked scale modify Q K L h, Semiring.zero_mul,
     Semiring.zero_mul]
 
@@ -135,10 +141,16 @@ theorem probabilityAgain_visible [OfNat R 0] [Exp S R] {i : Fin q_len} {j : Fin 
       = probabilityAgain scale modify Q K L i j := by
   rw [probabilityAgain, probabilityAgain, score, score, andThen_mask_of_visible modify h]
 
+/-- With a factor as well. -/
+theorem droppedAgain_visible {i : Fin q_len} {j : Fin kv_len} (h : mask i j = true) :
+    (droppedAgain scale (modify.andThen mask.toScoreMod) Q K Z L i j : R)
+      = droppedAgain scale modify Q K Z L i j := by
+  rw [droppedAgain, droppedAgain, probabilityAgain_visible scale modify Q K L h]
+
 /-- A pair that the mask lets through has its gradient without mask code. -/
 theorem rawGradient_visible {i : Fin q_len} {j : Fin kv_len} (h : mask i j = true) :
-    rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta i j
-      = rawGradient scale modify slope Q K V L dO delta i j := by
+    rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta i j
+      = rawGradient scale modify slope Q K V Z L dO delta i j := by
   rw [rawGradient, rawGradient, probabilityAgain_visible scale modify Q K L h]
 
 /-! ## The loops -/
@@ -157,21 +169,22 @@ variable {loop : TileLoop}
 /-- The loop over tiles of keys for each tile of queries sums, for each query, over all keys. -/
 theorem backwardQueries_eq (hb : 0 < loop.blockOuter) (hb' : 0 < loop.blockInner)
     (h : SoundSchedule mask loop.visit loop.kind loop.blockOuter loop.blockInner) :
-    backwardQueries toValue scale modify mask slope Q K V L dO delta loop
+    backwardQueries toValue scale modify mask slope Q K V Z L dO delta loop
       = (Vec.ofFn fun i => Vec.smul (toValue scale) (Vec.sumOver (fun j => Vec.smul
-          (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta i j)
+          (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta i j)
           (Vec.map toValue K[j])) (List.finRange kv_len)) : Matrix R q_len d).toList := by
   rw [← flatMap_map_tile hb, backwardQueries]
   refine congrArg List.flatten (List.map_congr_left fun t _ => ?_)
   have hfold := foldl_map_add (n := d) (outs := tile loop.blockOuter (List.finRange q_len) t)
-    (step := fun sums u => stepQueriesKind toValue scale modify mask slope Q K V L dO delta
+    (step := fun sums u => stepQueriesKind toValue scale modify mask slope Q K V Z L dO delta
       (tile loop.blockOuter (List.finRange q_len) t) sums (loop.kind t u)
       (tile loop.blockInner (List.finRange kv_len) u))
     (g := fun i u => tileTerm (loop.kind t u)
-      (fun j => Vec.smul (rawGradient scale modify slope Q K V L dO delta i j)
+      (fun j => Vec.smul (rawGradient scale modify slope Q K V Z L dO delta i j)
         (Vec.map toValue K[j]))
-      (fun j => Vec.smul (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta
-        i j) (Vec.map toValue K[j]))
+      (fun j => Vec.smul
+        (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta i j)
+        (Vec.map toValue K[j]))
       (tile loop.blockInner (List.finRange kv_len) u))
     (fun a u => by
       cases hk : loop.kind t u <;>
@@ -186,27 +199,28 @@ theorem backwardQueries_eq (hb : 0 < loop.blockOuter) (hb' : 0 < loop.blockInner
 theorem backwardKeys_eq (hb : 0 < loop.blockOuter) (hb' : 0 < loop.blockInner)
     (h : SoundSchedule (fun j i => mask i j) loop.visit loop.kind loop.blockOuter
       loop.blockInner) :
-    backwardKeys toValue scale modify mask slope Q K V L dO delta loop
+    backwardKeys toValue scale modify mask slope Q K V Z L dO delta loop
       = ⟨(Vec.ofFn fun j => Vec.smul (toValue scale) (Vec.sumOver (fun i => Vec.smul
-            (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta i j)
+            (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta i j)
             (Vec.map toValue Q[i])) (List.finRange q_len)) : Matrix R kv_len d).toList,
           (Vec.ofFn fun j => Vec.sumOver (fun i => Vec.smul
-            (probabilityAgain scale (modify.andThen mask.toScoreMod) Q K L i j)
+            (droppedAgain scale (modify.andThen mask.toScoreMod) Q K Z L i j)
             dO[i]) (List.finRange q_len) : Matrix R kv_len d_v).toList⟩ := by
   have hfold := fun u => foldl_keySums_add (d := d) (d_v := d_v)
     (outs := tile loop.blockOuter (List.finRange kv_len) u)
-    (step := fun sums t => stepKeysKind toValue scale modify mask slope Q K V L dO delta
+    (step := fun sums t => stepKeysKind toValue scale modify mask slope Q K V Z L dO delta
       (tile loop.blockOuter (List.finRange kv_len) u) sums (loop.kind u t)
       (tile loop.blockInner (List.finRange q_len) t))
     (g := fun j t => tileTerm (loop.kind u t)
-      (fun i => Vec.smul (rawGradient scale modify slope Q K V L dO delta i j)
+      (fun i => Vec.smul (rawGradient scale modify slope Q K V Z L dO delta i j)
         (Vec.map toValue Q[i]))
-      (fun i => Vec.smul (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V L dO delta
-        i j) (Vec.map toValue Q[i]))
+      (fun i => Vec.smul
+        (rawGradient scale (modify.andThen mask.toScoreMod) slope Q K V Z L dO delta i j)
+        (Vec.map toValue Q[i]))
       (tile loop.blockInner (List.finRange q_len) t))
     (g' := fun j t => tileTerm (loop.kind u t)
-      (fun i => Vec.smul (probabilityAgain scale modify Q K L i j) dO[i])
-      (fun i => Vec.smul (probabilityAgain scale (modify.andThen mask.toScoreMod) Q K L i j) dO[i])
+      (fun i => Vec.smul (droppedAgain scale modify Q K Z L i j) dO[i])
+      (fun i => Vec.smul (droppedAgain scale (modify.andThen mask.toScoreMod) Q K Z L i j) dO[i])
       (tile loop.blockInner (List.finRange q_len) t))
     (fun a a' t => by
       cases hk : loop.kind u t <;>
@@ -221,8 +235,8 @@ theorem backwardKeys_eq (hb : 0 < loop.blockOuter) (hb' : 0 < loop.blockInner)
     · rw [rawGradient_visible (h := h.unmasked u t ht hk j hj i hi)]
   · refine congrArg List.flatten (List.map_congr_left fun u _ => List.map_congr_left fun j hj => ?_)
     refine foldl_tileTerm hb' _ _ _ _ (fun t ht i hi => ?_) fun t ht hk i hi => ?_
-    · rw [probabilityAgain_masked (h := h.skip u t ht j hj i hi), zero_smul]
-    · rw [probabilityAgain_visible (h := h.unmasked u t ht hk j hj i hi)]
+    · rw [droppedAgain_masked (h := h.skip u t ht j hj i hi), zero_smul]
+    · rw [droppedAgain_visible (h := h.unmasked u t ht hk j hj i hi)]
 
 omit [OrderedField R] [Exponential S R] in
 /-- A loop over all tiles, each taken with mask code, is sound for every mask. -/
@@ -238,10 +252,63 @@ theorem soundSchedule_all (mask : Mask q_len kv_len) (block_m : Nat) {block_n : 
     · exact nomatch h
   unmasked _ _ _ h := nomatch h
 
-/-- **flash-backward**: for all sizes, tile sizes of at least 1 (ragged last tiles included), masks,
-and score transformations with their slopes before the mask, and for any sound schedule of each of
-the two loops: from the output and the log-sum-exp that the forward pass has saved, the tile loops
-of FlashAttention-2's backward pass compute the gradients of `vjp`, `dLse` included. -/
+/-- The sums of the loops, where P again is P, are those of the backward pass with dropout. -/
+private theorem vjpDropout_sums (dLse : Vec R q_len)
+    (hP : ∀ i j, (probabilityAgain scale modify Q K L i j : R)
+      = (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]) :
+    let g := vjpDropout scale modify slope Q K V Z toValue dO dLse
+    let dX := rawGradient scale modify slope Q K V Z L dO
+      (rowDelta (attentionDropout scale modify Q K V Z) dO dLse)
+    (Vec.ofFn fun i => Vec.smul (toValue scale) (Vec.sumOver (fun j => Vec.smul (dX i j)
+        (Vec.map toValue K[j])) (List.finRange kv_len))) = g.dQ
+      ∧ (Vec.ofFn fun j => Vec.smul (toValue scale) (Vec.sumOver (fun i => Vec.smul (dX i j)
+        (Vec.map toValue Q[i])) (List.finRange q_len))) = g.dK
+      ∧ (Vec.ofFn fun j => Vec.sumOver (fun i => Vec.smul
+        (droppedAgain scale modify Q K Z L i j) dO[i]) (List.finRange q_len)) = g.dV := by
+  intro g dX
+  obtain ⟨hB, hdV, hdQ, hdK⟩ := vjpDropout_formulas scale modify slope Q K V Z toValue dO dLse
+  have hX : ∀ i j, dX i j = g.dBias[i][j] * slope i j (scale * Vec.dot Q[i] K[j]) := fun i j => by
+    rw [hB, ← dot_smul_right, ← hP]
+    rfl
+  refine ⟨?_, ?_, ?_⟩ <;> refine Vector.ext fun r hr => Vector.ext fun c hc => ?_
+  · refine Eq.trans ?_ (hdQ ⟨r, hr⟩ ⟨c, hc⟩).symm
+    simp only [Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver, Vec.getElem_map, hX]
+    rfl
+  · refine Eq.trans ?_ (hdK ⟨r, hr⟩ ⟨c, hc⟩).symm
+    simp only [Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver, Vec.getElem_map, hX]
+    rfl
+  · refine Eq.trans ?_ (hdV ⟨r, hr⟩ ⟨c, hc⟩).symm
+    simp only [Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver, droppedAgain, hP]
+    rfl
+
+/-- **flash-backward-dropout**: for all sizes, tile sizes of at least 1 (ragged last tiles
+included), masks, and score transformations with their slopes before the mask, for any factors, and
+for any sound schedule of each of the two loops: from the output with dropout and the log-sum-exp
+that the forward pass has saved, the tile loops of FlashAttention-2's backward pass compute the
+gradients of `vjpDropout`, `dLse` included. -/
+theorem flashBackward_eq_vjpDropout {keys queries : TileLoop}
+    (hk : 0 < keys.blockOuter) (hk' : 0 < keys.blockInner)
+    (hq : 0 < queries.blockOuter) (hq' : 0 < queries.blockInner)
+    (hkeys : SoundSchedule (fun j i => mask i j) keys.visit keys.kind keys.blockOuter
+      keys.blockInner)
+    (hqueries : SoundSchedule mask queries.visit queries.kind queries.blockOuter
+      queries.blockInner)
+    (hL : ∀ i : Fin q_len, IsLogSumExp R L[i] ((List.finRange kv_len).map
+      (score scale (modify.andThen mask.toScoreMod) Q K i))) (dLse : Vec R q_len) :
+    let forward : ScoreMod S q_len kv_len := modify.andThen mask.toScoreMod
+    let g := vjpDropout scale forward slope Q K V Z toValue dO dLse
+    flashBackward toValue scale modify mask slope Q K V Z L dO keys queries
+        (attentionDropout scale forward Q K V Z) dLse
+      = (g.dQ.toList, g.dK.toList, g.dV.toList) := by
+  intro forward g
+  obtain ⟨hdQ, hdK, hdV⟩ := vjpDropout_sums toValue scale forward slope Q K V Z L dO dLse
+    fun i j => probabilityAgain_eq (R := R) scale forward Q K (hL i) j
+  rw [flashBackward, backwardKeys_eq toValue scale modify slope Q K V Z L dO _ hk hk' hkeys,
+    backwardQueries_eq toValue scale modify slope Q K V Z L dO _ hq hq' hqueries]
+  simp only [g, forward, ← hdQ, ← hdK, ← hdV]
+
+/-- **flash-backward**: with factors 1, so without dropout, from the output and the log-sum-exp
+that the forward pass has saved, they compute the gradients of `vjp`. -/
 theorem flashBackward_eq_vjp {keys queries : TileLoop}
     (hk : 0 < keys.blockOuter) (hk' : 0 < keys.blockInner)
     (hq : 0 < queries.blockOuter) (hq' : 0 < queries.blockInner)
@@ -253,19 +320,13 @@ theorem flashBackward_eq_vjp {keys queries : TileLoop}
       (score scale (modify.andThen mask.toScoreMod) Q K i))) (dLse : Vec R q_len) :
     let forward : ScoreMod S q_len kv_len := modify.andThen mask.toScoreMod
     let g := vjp scale forward slope Q K V toValue dO dLse
-    flashBackward toValue scale modify mask slope Q K V L dO keys queries
+    flashBackward toValue scale modify mask slope Q K V (fun _ _ => 1) L dO keys queries
         (attention scale forward Q K V) dLse
       = (g.dQ.toList, g.dK.toList, g.dV.toList) := by
   intro forward g
-  have hP := fun i j => probabilityAgain_eq (R := R) scale forward Q K (hL i) j
-  have hZ : ∀ i j, rawGradient scale forward slope Q K V L dO
-      (rowDelta (attention scale forward Q K V) dO dLse) i j
-      = (scoreGradients scale forward Q K V dO dLse)[i][j]
-        * slope i j (scale * Vec.dot Q[i] K[j]) := fun i j => by
-    rw [rawGradient, hP]
-    simp only [scoreGradients, Fin.getElem_fin, Vec.getElem_ofFn]
-  rw [flashBackward, backwardKeys_eq toValue scale modify slope Q K V L dO _ hk hk' hkeys,
-    backwardQueries_eq toValue scale modify slope Q K V L dO _ hq hq' hqueries]
-  simp only [hP, hZ, forward, g, vjp, Fin.getElem_fin, Vec.getElem_ofFn]
+  have h := flashBackward_eq_vjpDropout toValue scale modify slope Q K V (fun _ _ => 1) L dO hk hk'
+    hq hq' hkeys hqueries hL dLse
+  simp only [attentionDropout_one, vjpDropout_one] at h
+  exact h
 
 end Attention.Proof

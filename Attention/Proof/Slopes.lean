@@ -66,6 +66,23 @@ theorem IsLift.andThen_mask {f : ScoreMod R q_len kv_len} {f' : ScoreMod (Dual R
     simp only [Option.map_some, Option.bind_some, Mask.toScoreMod]
     cases mask i j <;> rfl
 
+/-- A bias afterwards adds its own rates. -/
+theorem IsLift.andThen_bias {f : ScoreMod R q_len kv_len} {f' : ScoreMod (Dual R) q_len kv_len}
+    {slope : ScoreSlope R R q_len kv_len} {dA : Matrix R q_len kv_len} (hf : f'.IsLift f slope dA)
+    (B : Matrix (Option R) q_len kv_len) (dB : Matrix R q_len kv_len) :
+    (f'.andThen (ScoreMod.bias (biasDual B dB))).IsLift (f.andThen (ScoreMod.bias B)) slope
+      (Vec.ofFn fun i => Vec.add dA[i] dB[i]) := by
+  intro i j s
+  rw [ScoreMod.andThen, ScoreMod.andThen, hf]
+  cases f i j s.val with
+  | none => rfl
+  | some t =>
+    simp only [Option.map_some, Option.bind_some, isLift_bias B dB i j]
+    refine congrArg (Option.map · _) (funext fun b => ?_)
+    simp only [ScoreSlope.one, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_add, Dual.mk.injEq,
+      true_and]
+    grind
+
 variable [Exponential R R]
 
 /-- The slope of the hyperbolic tangent is 1 − tanh². -/

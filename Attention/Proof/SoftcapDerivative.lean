@@ -1,14 +1,14 @@
 module
 
-public import Attention.Proof.Slopes
-public import Attention.Proof.SoftmaxDerivative
+public import Attention.Proof.Derivative
 
 public section
 
 /-! # The slope of softcap is its derivative
 
 tanh y is the mean of 1 and −1 by the softmax weights of the scores 2 y and 0, so what is known of
-such means when the scores move holds of it. -/
+such means when the scores move holds of it. So `jvp_isDerivative` holds of attention with
+softcap. -/
 
 namespace Attention.Proof
 
@@ -16,7 +16,7 @@ open Spec Exponential Lean.Grind
 
 universe u
 
-variable {R : Type u} [OrderedField R] [NaturalExp R] {q_len kv_len : Nat}
+variable {R : Type u} [OrderedField R] [NaturalExp R] {d d_v q_len kv_len : Nat}
 
 omit [NaturalExp R] in
 private theorem mean_moved {e f : R} (h₁ : e + 1 ≠ 0) (h₂ : e * f + 1 ≠ 0) :
@@ -122,5 +122,58 @@ theorem softcap_isDerivative {cap : R} (hcap : 0 < cap) (i : Fin q_len) (j : Fin
     generalize tanh (s / cap) = b
     grind
   rwa [h₅, h₆] at h₄
+
+/-- Softcap moves by its slope, which is at most 1. -/
+theorem movesBySlope_softcap {cap : R} (hcap : 0 < cap) :
+    MovesBySlope (q_len := q_len) (kv_len := kv_len) (ScoreMod.softcap cap)
+      (ScoreSlope.softcap cap) (cap / 4) 1 (64 / cap) where
+  slope_atMost i j s := by
+    have h₁ := neg_one_lt_tanh (s / cap)
+    have h₂ := tanh_lt_one (s / cap)
+    have h₃ := OrderedRing.mul_pos (a := 1 + tanh (s / cap)) (b := 1 - tanh (s / cap)) (by grind)
+      (by grind)
+    have h₄ := mul_self_nonneg (tanh (s / cap) : R)
+    rw [ScoreSlope.softcap]
+    generalize (tanh (s / cap) : R) = y at h₃ h₄
+    exact ⟨by grind, by grind⟩
+  slope_nonneg := by grind
+  error_nonneg := OrderedField.div_nonneg (by grind) hcap
+  moved i j s x η hx hη := by
+    obtain ⟨y, y', hy, hy', h⟩ := softcap_isDerivative (q_len := q_len) (kv_len := kv_len) hcap i j
+      s hx hη
+    refine ⟨_, h.mono ?_, ?_⟩
+    · rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Semiring.mul_assoc,
+        CommSemiring.mul_comm (η * η), ← Semiring.mul_assoc]
+      exact Std.le_refl _
+    · rw [hy', hy, Option.map_some]
+      congr 1
+      generalize ScoreSlope.softcap cap i j s = σ
+      grind
+
+/-- **derivative-is-true-softcap**: what attention with softcap over dual numbers computes is its
+derivative, under any mask and bias, after a time `t` so short that no score changes by more than
+1/2, nor before softcap by more than cap / 4; the terms of its error that softcap adds are those
+with 64 / cap. -/
+theorem jvp_softcap_isDerivative {cap scale c M G : R} (hcap : 0 < cap) (hscale : AtMost c scale)
+    (B : Matrix (Option R) q_len kv_len) {δB : Matrix R q_len kv_len}
+    {Q δQ : Matrix R q_len d} {K δK : Matrix R kv_len d} {V δV : Matrix R kv_len d_v}
+    (hQ : ∀ (i : Fin q_len) (x : Fin d), AtMost M Q[i][x])
+    (hK : ∀ (k : Fin kv_len) (x : Fin d), AtMost M K[k][x])
+    (hV : ∀ (k : Fin kv_len) (j : Fin d_v), AtMost M V[k][j])
+    (hδQ : ∀ (i : Fin q_len) (x : Fin d), AtMost G δQ[i][x])
+    (hδK : ∀ (k : Fin kv_len) (x : Fin d), AtMost G δK[k][x])
+    (hδV : ∀ (k : Fin kv_len) (j : Fin d_v), AtMost G δV[k][j])
+    (hδB : ∀ (i : Fin q_len) (k : Fin kv_len), AtMost G δB[i][k])
+    (hM : 0 ≤ M) (hG : 0 ≤ G) {t τ : R} (ht : AtMost τ t) (hτ : τ ≤ 1)
+    (hr : τ * rawReach d c M G ≤ cap / 4) (hreach : τ * scoreReach d c M G 1 (64 / cap) ≤ 1 / 2)
+    (i : Fin q_len) (j : Fin d_v) :
+    AtMost (derivativeBound d c M G 1 (64 / cap) * (τ * τ))
+      ((attention scale ((ScoreMod.softcap cap).andThen (ScoreMod.bias (biasMoved B t δB)))
+          (Q.moved t δQ) (K.moved t δK) (V.moved t δV))[i][j]
+        - (attention scale ((ScoreMod.softcap cap).andThen (ScoreMod.bias B)) Q K V)[i][j]
+        - t * (jvp scale ((ScoreMod.softcap (Dual.const cap)).andThen
+            (ScoreMod.bias (biasDual B δB))) Q δQ K δK V δV)[i][j]) :=
+  jvp_isDerivative hscale (isLift_softcap (by grind)) (movesBySlope_softcap hcap) B hQ hK hV hδQ hδK
+    hδV hδB hM hG ht hτ hr hreach i j
 
 end Attention.Proof

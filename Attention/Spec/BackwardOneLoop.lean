@@ -28,6 +28,7 @@ variable [Add S] [Sub S] [Mul S] [OfNat S 0] [Add R] [Sub R] [Mul R] [OfNat R 0]
 variable (toValue : S → R) (scale : S) (modify : ScoreMod S q_len kv_len) (mask : Mask q_len kv_len)
 variable (slope : ScoreSlope S R q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+variable (Z : WeightFactor R q_len kv_len)
 variable (L : Vector (Option S) q_len) (dO : Matrix R q_len d_v) (delta : Vec R q_len)
 variable (block_m block_n : Nat) (kind : Nat → Nat → TileKind)
 
@@ -38,11 +39,11 @@ named first. -/
   let cols := tile block_n (List.finRange kv_len) u
   let start : KeySums R d d_v := ⟨cols.map fun _ => Vec.zero, cols.map fun _ => Vec.zero⟩
   let sums := queryTiles.foldl
-    (fun sums t => stepKeysKind toValue scale modify mask slope Q K V L dO delta cols sums
+    (fun sums t => stepKeysKind toValue scale modify mask slope Q K V Z L dO delta cols sums
       (kind u t) (tile block_m (List.finRange q_len) t))
     start
   { dQ := List.zipWith
-      (fun t rows => stepQueriesKind toValue scale modify mask slope Q K V L dO delta
+      (fun t rows => stepQueriesKind toValue scale modify mask slope Q K V Z L dO delta
         (tile block_m (List.finRange q_len) t) rows (kind u t) cols)
       queryTiles written.dQ
     dK := written.dK ++ sums.dK.map (Vec.smul (toValue scale))
@@ -59,7 +60,7 @@ saved, in one loop. -/
       dK := []
       dV := [] }
   let written := (List.range (numTiles kv_len block_n)).foldl
-    (stepWritten toValue scale modify mask slope Q K V L dO delta block_m block_n kind) start
+    (stepWritten toValue scale modify mask slope Q K V Z L dO delta block_m block_n kind) start
   (written.dQ.flatten.map (Vec.smul (toValue scale)), written.dK, written.dV)
 
 end Attention.Spec

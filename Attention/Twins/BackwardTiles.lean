@@ -62,8 +62,8 @@ abbrev ComputesGradients (back : Saved → Rows) : Prop :=
 /-- The tile loops with some of what they are given exchanged. -/
 @[expose] def backTiles (keys queries : TileLoop) (toValue : Int → Rat) (x : Saved)
     (L : Vector (Option Int) 3) (O : Column Rat) (dLse : Vec Rat 3) : Rows :=
-  flashBackward toValue x.scale asTheyAre window ScoreSlope.one x.Q x.K x.V L x.dO keys queries O
-    dLse
+  flashBackward toValue x.scale asTheyAre window ScoreSlope.one x.Q x.K x.V (fun _ _ => 1) L x.dO
+    keys queries O dLse
 
 /-- The tile loops as they should be. -/
 @[expose] def rightTiles (x : Saved) : Rows :=
@@ -176,8 +176,8 @@ theorem dKScaledTwice_refuted : ¬ ComputesGradients fun x =>
 
 /-- The one loop in tiles of two, the pairs of tiles taken as `kind` says. -/
 @[expose] def oneLoop (kind : Nat → Nat → TileKind) (x : Saved) : Rows :=
-  flashBackwardOneLoop Int.cast x.scale asTheyAre window ScoreSlope.one x.Q x.K x.V x.L x.dO 2 2
-    kind x.output x.dLse
+  flashBackwardOneLoop Int.cast x.scale asTheyAre window ScoreSlope.one x.Q x.K x.V (fun _ _ => 1)
+    x.L x.dO 2 2 kind x.output x.dLse
 
 /-- The last key is left out for the first two queries, which do not see it. -/
 @[expose] def skipAbove (u t : Nat) : TileKind := if t < u then .skip else .masked

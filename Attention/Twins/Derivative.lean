@@ -47,18 +47,19 @@ theorem jvp_isDerivative_single : IsDerivative (R := R) fun Q dQ K dK V dV =>
     obtain rfl : i = 0 := Subsingleton.elim ..
     obtain rfl : j = 0 := Subsingleton.elim ..
     exact h A hA
-  refine ⟨derivativeBound 1 1 1 1, fun t h₀ ht => ?_⟩
-  have hreach : t * scoreReach 1 1 1 (1 : R) = t * 4 := by
-    simp only [scoreReach, Semiring.natCast_one]
+  refine ⟨derivativeBound 1 1 1 1 1 0, fun t h₀ ht => ?_⟩
+  have hreach : t * scoreReach 1 1 1 (1 : R) 1 0 = t * 4 := by
+    simp only [scoreReach, rawReach, Semiring.natCast_one]
     grind
-  exact Proof.jvp_isDerivative (c := 1) (M := 1) (G := 1) ⟨by grind, Std.le_refl _⟩ noBias
+  exact Proof.jvp_isDerivative (c := 1) (M := 1) (G := 1) ⟨by grind, Std.le_refl _⟩ isLift_one
+    (movesBySlope_one _) noBias
     (hone Q (by simp)) (hone K (by simp)) (hone V (by simp)) (hone dQ (by simp))
     (hone dK (by simp)) (hone dV (by simp))
     (fun i k => by
       simp only [zeroMatrix, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_zero]
       exact AtMost.zero (by grind))
     (by grind) (by grind) (t := t) (τ := t) ⟨by grind, Std.le_refl _⟩ (by grind)
-    (hreach ▸ ht) 0 0
+    (Std.le_refl _) (hreach ▸ ht) 0 0
 
 omit [NaturalExp R] in
 private theorem score_single (b : R) (Q K : Single R) (j : Fin 1) :
@@ -94,7 +95,7 @@ private theorem output_single (b : R) (Q K V : Single R) :
 
 omit [NaturalExp R] in
 /-- What is at most C t for all short t is not positive. -/
-private theorem not_pos_of_short {x C : R} (hC : 0 ≤ C)
+theorem not_pos_of_short {x C : R} (hC : 0 ≤ C)
     (h : ∀ t : R, 0 < t → t * 4 ≤ 1 / 2 → t * x ≤ C * (t * t)) : ¬ 0 < x := fun hx => by
   have hd : 0 < 8 * x + 2 * C := by grind
   have ht : x / (8 * x + 2 * C) * (8 * x + 2 * C) = x := by

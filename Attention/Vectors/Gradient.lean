@@ -43,12 +43,14 @@ structure GradientCase where
   dLse : List (List Rat)
   /-- The definition that computes the gradients. -/
   algorithm : GradientAlgorithm := .formulas
-  /-- The probability to drop a weight, and the seed: of the formulas alone. -/
+  /-- The probability to drop a weight, and the seed. -/
   dropout : Option (Rat × Nat) := none
 
 /-- The definition that computes the gradients. -/
 def GradientCase.leanName (c : GradientCase) : String :=
-  if c.dropout.isSome then "Attention.Spec.vjpDropout" else c.algorithm.leanName
+  match c.algorithm, c.dropout with
+  | .formulas, some _ => "Attention.Spec.vjpDropout"
+  | algorithm, _ => algorithm.leanName
 
 /-- What is kept, head by head, where weights are dropped. -/
 def GradientCase.keep (c : GradientCase) (p : Rat) (seed : Nat) :
@@ -56,6 +58,13 @@ def GradientCase.keep (c : GradientCase) (p : Rat) (seed : Nat) :
   let threshold ← thresholdOf p
   return (List.range (c.forward.num_kv_heads * c.forward.group)).map fun h =>
     keptRows c.forward.q_len c.forward.kv_len threshold seed h
+
+/-- What the weights of each head are multiplied by: 1 without dropout. -/
+def GradientCase.factors (c : GradientCase) :
+    Except String (Nat → WeightFactor Rat c.forward.q_len c.forward.kv_len) := do
+  let some (p, seed) := c.dropout | return fun _ _ _ => 1
+  let threshold ← thresholdOf p
+  return fun h => .dropout p (keepMask threshold seed h)
 
 /-- The gradients, head by head; by queries and keys divided by ln 2. -/
 structure GradientResult where
@@ -89,17 +98,18 @@ def loopOf (outer inner terms : Nat) (kind : Nat → Nat → TileKind) : TileLoo
 
 /-- Runs tile loops for one head, given what takes the log-sum-exp of each row and the output. -/
 def runTiles (scale : Int) (mask : Mask q_len kv_len) (Q : Matrix Int q_len d)
-    (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) (dO : Matrix Rat q_len d_v)
-    (dLse : Vec Rat q_len)
+    (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) (Z : WeightFactor Rat q_len kv_len)
+    (dO : Matrix Rat q_len d_v) (dLse : Vec Rat q_len)
     (loops : Vector (Option Int) q_len → Matrix Rat q_len d_v →
       List (Vec Rat d) × List (Vec Rat d) × List (Vec Rat d_v)) : Except String GradientResult := do
   let modify : ScoreMod Int q_len kv_len := mask.toScoreMod
   let scores := (List.finRange q_len).map fun i =>
     (List.finRange kv_len).map (score scale modify Q K i)
   let Ls ← logSumExps scores
-  let (dQ, dK, dV) := loops (Vec.ofFn fun i => Ls[i.val]!) (attention scale modify Q K V)
-  let dS := scoreGradients scale modify Q K V dO dLse
-  return ⟨[dQ.map (·.toList)], [dK.map (·.toList)], [dV.map (·.toList)], [rowsOf dS]⟩
+  let (dQ, dK, dV) := loops (Vec.ofFn fun i => Ls[i.val]!) (attentionDropout scale modify Q K V Z)
+  let formulas :=
+    vjpDropout scale modify ScoreSlope.one Q K V Z (fun (x : Int) => (x : Rat)) dO dLse
+  return ⟨[dQ.map (·.toList)], [dK.map (·.toList)], [dV.map (·.toList)], [rowsOf formulas.dBias]⟩
 
 /-- The inputs of the only head. -/
 def oneHead {α β γ δ ε ζ : Type} {a b c d e : Nat} (Q : Vector α a) (K : Vector β b)
@@ -120,6 +130,7 @@ def run (c : GradientCase) : Except String GradientResult := do
   let dO ← toHeads (f.num_kv_heads * f.group) f.q_len f.value_dim c.dO
   let dLse ← toMatrix (f.num_kv_heads * f.group) f.q_len c.dLse
   let mask : Mask f.q_len f.kv_len := f.mask.toMask
+  let Z ← c.factors
   let byHead (g : GroupedGradients Rat f.q_len f.kv_len f.head_dim f.value_dim
       (f.num_kv_heads * f.group) f.num_kv_heads) : GradientResult :=
     ⟨g.dQ.toList.map rowsOf, g.dK.toList.map rowsOf, g.dV.toList.map rowsOf,
@@ -128,26 +139,24 @@ def run (c : GradientCase) : Except String GradientResult := do
   | .formulas, none =>
     return byHead (groupedQueryVjp f.scale (fun _ => mask.toScoreMod) (fun _ => ScoreSlope.one) Q K
       V (fun (x : Int) => (x : Rat)) dO dLse)
-  | .formulas, some (p, seed) =>
-    let threshold ← thresholdOf p
+  | .formulas, some _ =>
     return byHead <| groupGradients <| Vec.ofFn fun h =>
       vjpDropout f.scale mask.toScoreMod ScoreSlope.one Q[h] K[kvHead h] V[kvHead h]
-        (.dropout p (keepMask threshold seed h.val)) (fun (x : Int) => (x : Rat)) dO[h] dLse[h]
-  | _, some _ => throw "the tile loops are without dropout"
-  | .tiles keys queries, none =>
+        (Z h.val) (fun (x : Int) => (x : Rat)) dO[h] dLse[h]
+  | .tiles keys queries, _ =>
     oneHead Q K V dO dLse fun Q K V dO dLse =>
-      runTiles f.scale mask Q K V dO dLse fun L O =>
+      runTiles f.scale mask Q K V (Z 0) dO dLse fun L O =>
         flashBackward (fun (x : Int) => (x : Rat)) f.scale (fun _ _ s => some s) mask
-          ScoreSlope.one Q K V L dO
+          ScoreSlope.one Q K V (Z 0) L dO
           (loopOf keys.1 keys.2 f.q_len fun u t => tileKind mask keys.2 keys.1 t u)
           (loopOf queries.1 queries.2 f.kv_len fun t u => tileKind mask queries.1 queries.2 t u)
           O dLse
-  | .oneLoop block_m block_n, none =>
+  | .oneLoop block_m block_n, _ =>
     oneHead Q K V dO dLse fun Q K V dO dLse =>
-      runTiles f.scale mask Q K V dO dLse fun L O =>
+      runTiles f.scale mask Q K V (Z 0) dO dLse fun L O =>
         flashBackwardOneLoop (fun (x : Int) => (x : Rat)) f.scale (fun _ _ s => some s) mask
-          ScoreSlope.one Q K V L dO block_m block_n (fun u t => tileKind mask block_m block_n t u)
-          O dLse
+          ScoreSlope.one Q K V (Z 0) L dO block_m block_n
+          (fun u t => tileKind mask block_m block_n t u) O dLse
 
 end GradientCase
 

@@ -144,4 +144,26 @@ def gradientsDropped : Family GradientCase where
         3 2 mask byLse
       return { c with dropout := some (p, seed) }
 
+/-- The tile loops with dropout. -/
+def gradientsDroppedTiled : Family GradientCase where
+  name := "gradient-dropout-tiles"
+  about := "The backward pass tile by tile with dropout: factors drawn by the place in a tile, or \
+    otherwise for dQ than for dK and dV, and D from the output without dropout show."
+  theoremId := "flash-backward-dropout"
+  cases := everyOther
+    [(3, 5, .none, 1 / 2, 1, (2, 2), (2, 2)), (4, 6, .causal, 1 / 4, 2, (2, 3), (3, 2)),
+     (7, 5, .causalBottomRight, 1 / 2, 3, (2, 4), (4, 2)),
+     (2, 9, .keyLength 6, 3 / 8, 2 ^ 33 + 4, (4, 1), (1, 4)),
+     (6, 6, .causal, 1 / 2, 5, (1, 1), (1, 1)), (1, 17, .none, 1 / 2, 6, (16, 16), (16, 16)),
+     (17, 4, .none, 3 / 4, 7, (16, 16), (16, 16)), (4, 5, .none, 1, 8, (2, 2), (2, 2)),
+     (3, 3, .keyLength 0, 1 / 2, 9, (2, 2), (2, 2)),
+     (4, 10, .window .topLeft none (some 3), 1 / 8, 10, (4, 2), (2, 4)),
+     (9, 8, .causalBottomRight, 5 / 8, 11, (3, 3), (3, 3)),
+     (18, 17, .causal, 1 / 2, 12, (16, 5), (5, 16))]
+    fun (q_len, kv_len, mask, p, seed, keys, queries) byLse => do
+      let c ← integerLogSumExps
+        s!"dropout with p = {(p : Rat)}, {maskText mask}, {sizes q_len kv_len 3}, tiles of {keys} \
+          and {queries}" q_len kv_len mask byLse (.tiles keys queries)
+      return { c with dropout := some (p, seed) }
+
 end Attention.Vectors

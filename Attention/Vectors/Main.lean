@@ -102,7 +102,7 @@ def writeAll (folder : Folder) : IO Unit := do
       [tileBounds]
     write folder "gradient" "exact" (fun id th c => do Json.gradient id th c (← c.run)) 10000
       [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop,
-        gradientsDropped]
+        gradientsDropped, gradientsDroppedTiled]
     write folder "gradient" "natural"
       (fun id th c => return Json.naturalGradient id th c (← c.run)) 11000 naturalGradientFamilies
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) 12000 [philoxes]

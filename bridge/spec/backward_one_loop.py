@@ -12,6 +12,7 @@ from bridge.spec.attention import Mask, ScoreMod
 from bridge.spec.backward import row_delta
 from bridge.spec.backward_tiles import KeySums, step_keys_kind, step_queries_kind
 from bridge.spec.core import Arithmetic, Score, Value
+from bridge.spec.dropout import WeightFactor
 from bridge.spec.flash import num_tiles
 from bridge.spec.schedule import TileKind, tile
 from bridge.spec.tangent import ScoreSlope
@@ -45,6 +46,7 @@ def step_written(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     delta: list[Value],
@@ -82,6 +84,7 @@ def step_written(
             Q,
             K,
             V,
+            Z,
             L,
             dO,
             delta,
@@ -104,6 +107,7 @@ def step_written(
                 Q,
                 K,
                 V,
+                Z,
                 L,
                 dO,
                 delta,
@@ -131,6 +135,7 @@ def flash_backward_one_loop(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     block_m: int,
@@ -170,6 +175,7 @@ def flash_backward_one_loop(
             Q,
             K,
             V,
+            Z,
             L,
             dO,
             delta,

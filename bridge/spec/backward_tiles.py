@@ -12,6 +12,7 @@ from typing import Any
 from bridge.spec.attention import Mask, ScoreMod, mask_to_score_mod, score
 from bridge.spec.backward import row_delta, score_gradient
 from bridge.spec.core import Arithmetic, Score, Value
+from bridge.spec.dropout import WeightFactor
 from bridge.spec.flash import num_tiles
 from bridge.spec.maximum import rescale
 from bridge.spec.schedule import TileKind, TileRange, tile
@@ -68,7 +69,7 @@ class KeySums:
 
     dK: for each key the sum Σ dZ · q.
 
-    dV: for each key the sum Σ p · dO.
+    dV: for each key the sum Σ p · z · dO.
 
     Lean: `Attention.Spec.KeySums`.
     """
@@ -96,6 +97,26 @@ def probability_again(
     return rescale(score(scale, modify, Q, K, i, j, d=d, num=num), L[i], num=num)
 
 
+def dropped_again(
+    scale: Score,
+    modify: ScoreMod,
+    Q: list[list[Score]],
+    K: list[list[Score]],
+    Z: WeightFactor,
+    L: list[Score | None],
+    i: int,
+    j: int,
+    *,
+    d: int,
+    num: Arithmetic,
+) -> Value:
+    """The softmax weight of a pair with its factor, as it meets the value: p · z.
+
+    Lean: `Attention.Spec.droppedAgain`.
+    """
+    return probability_again(scale, modify, Q, K, L, i, j, d=d, num=num) * Z(i, j)
+
+
 def raw_gradient(
     scale: Score,
     modify: ScoreMod,
@@ -103,6 +124,7 @@ def raw_gradient(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     delta: list[Value],
@@ -113,14 +135,15 @@ def raw_gradient(
     d_v: int,
     num: Arithmetic,
 ) -> Value:
-    """The gradient by a score before it was transformed: dZ = dS · slope.
+    """The gradient by a score before it was transformed: dS · slope, dS from the value as the
+    query sees it, z · v.
 
     Lean: `Attention.Spec.rawGradient`.
     """
     return score_gradient(
         probability_again(scale, modify, Q, K, L, i, j, d=d, num=num),
         dO[i],
-        V[j],
+        vec_smul(Z(i, j), V[j]),
         delta[i],
         d_v=d_v,
         num=num,
@@ -135,6 +158,7 @@ def step_keys(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     delta: list[Value],
@@ -154,7 +178,7 @@ def step_keys(
         dK=add_tile(
             lambda j, i: vec_smul(
                 raw_gradient(
-                    scale, modify, slope, Q, K, V, L, dO, delta, i, j, d=d, d_v=d_v, num=num
+                    scale, modify, slope, Q, K, V, Z, L, dO, delta, i, j, d=d, d_v=d_v, num=num
                 ),
                 [to_value(x) for x in Q[i]],
             ),
@@ -166,7 +190,7 @@ def step_keys(
         ),
         dV=add_tile(
             lambda j, i: vec_smul(
-                probability_again(scale, modify, Q, K, L, i, j, d=d, num=num), dO[i]
+                dropped_again(scale, modify, Q, K, Z, L, i, j, d=d, num=num), dO[i]
             ),
             cols,
             sums.dV,
@@ -186,6 +210,7 @@ def step_keys_kind(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     delta: list[Value],
@@ -213,6 +238,7 @@ def step_keys_kind(
             Q,
             K,
             V,
+            Z,
             L,
             dO,
             delta,
@@ -231,6 +257,7 @@ def step_keys_kind(
         Q,
         K,
         V,
+        Z,
         L,
         dO,
         delta,
@@ -251,6 +278,7 @@ def step_queries(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     delta: list[Value],
@@ -268,7 +296,9 @@ def step_queries(
     """
     return add_tile(
         lambda i, j: vec_smul(
-            raw_gradient(scale, modify, slope, Q, K, V, L, dO, delta, i, j, d=d, d_v=d_v, num=num),
+            raw_gradient(
+                scale, modify, slope, Q, K, V, Z, L, dO, delta, i, j, d=d, d_v=d_v, num=num
+            ),
             [to_value(x) for x in K[j]],
         ),
         rows,
@@ -288,6 +318,7 @@ def step_queries_kind(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     delta: list[Value],
@@ -315,6 +346,7 @@ def step_queries_kind(
             Q,
             K,
             V,
+            Z,
             L,
             dO,
             delta,
@@ -333,6 +365,7 @@ def step_queries_kind(
         Q,
         K,
         V,
+        Z,
         L,
         dO,
         delta,
@@ -354,6 +387,7 @@ def backward_keys(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     delta: list[Value],
@@ -388,6 +422,7 @@ def backward_keys(
                 Q,
                 K,
                 V,
+                Z,
                 L,
                 dO,
                 delta,
@@ -415,6 +450,7 @@ def backward_queries(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     delta: list[Value],
@@ -446,6 +482,7 @@ def backward_queries(
                 Q,
                 K,
                 V,
+                Z,
                 L,
                 dO,
                 delta,
@@ -470,6 +507,7 @@ def flash_backward(
     Q: list[list[Score]],
     K: list[list[Score]],
     V: list[list[Value]],
+    Z: WeightFactor,
     L: list[Score | None],
     dO: list[list[Value]],
     keys: TileLoop,
@@ -483,8 +521,8 @@ def flash_backward(
     d_v: int,
     num: Arithmetic,
 ) -> tuple[list[list[Value]], tuple[list[list[Value]], list[list[Value]]]]:
-    """The rows of dQ, dK and dV, from what the forward pass has saved: the output `O` and the log-
-    sum-exp `L`.
+    """The rows of dQ, dK and dV, from what the forward pass has saved: the output `O`, with
+    dropout where there is any, and the log-sum-exp `L`.
 
     Lean: `Attention.Spec.flashBackward`.
     """
@@ -498,6 +536,7 @@ def flash_backward(
         Q,
         K,
         V,
+        Z,
         L,
         dO,
         delta,
@@ -518,6 +557,7 @@ def flash_backward(
             Q,
             K,
             V,
+            Z,
             L,
             dO,
             delta,

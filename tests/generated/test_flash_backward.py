@@ -30,6 +30,20 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
     judge_gradients(vector, dtype, dict(zip(by, found, strict=True)))
 
 
+@vectors("gradient-dropout-tiles", 12)
+@dtypes
+def test_gradient_dropout_tiles(vector_id: str, dtype: torch.dtype) -> None:
+    """With factors Z that are a function of query and key, FlashAttention-2's backward pass in
+    tiles (any sizes of tiles, any sound schedules, D from the output with dropout, z·v for each
+    value in dP, z·p for each weight in dV) computes the gradients of attention with dropout.
+
+    Theorem flash-backward-dropout. The backward pass tile by tile with dropout: factors drawn by
+    the place in a tile, or otherwise for dQ than for dK and dV, and D from the output without
+    dropout show.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("gradient-tiles", 14)
 @dtypes
 def test_gradient_tiles(vector_id: str, dtype: torch.dtype) -> None:

@@ -33,8 +33,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @vectors("gradient-one-loop", 12)
 @dtypes
 def test_gradient_one_loop(vector_id: str, dtype: torch.dtype) -> None:
-    """So does the paper's one loop, which for each tile of keys takes the tiles of queries, sums dK
-    and dV and adds to dQ in memory, pairs of tiles that are masked entirely left out.
+    """So does the paper's one loop, with or without dropout, which for each tile of keys takes the
+    tiles of queries, sums dK and dV and adds to dQ in memory, pairs of tiles that are masked
+    entirely left out.
 
     Theorem flash-backward-one-loop. FlashAttention-2's algorithm 2 as the paper has it: one loop
     over the tiles of keys, which adds to dQ; a tile that is added twice, or written over, shows.

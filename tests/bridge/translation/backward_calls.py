@@ -11,11 +11,13 @@ import spec_calls
 
 from bridge.spec import attention as plain
 from bridge.spec import (
-    backward,
+    backward_dropout,
     backward_heads,
     backward_one_loop,
     backward_options,
     backward_tiles,
+    dropout,
+    keep_mask,
     log_sum_exp,
     slopes,
 )
@@ -102,10 +104,20 @@ def _with_options(v: GradientVector, found: backward_heads.GroupedGradients[Any]
     return [*parts, [backward_options.slope_gradient(at, dS, **size) for dS in found.dBias]]
 
 
+def factors(v: GradientVector, h: int) -> dropout.WeightFactor:
+    """What the weights of head h are multiplied by: 1 without dropout."""
+    if not v.dropout:
+        return lambda i, j: Fraction(1)
+    p = Fraction(v.dropout[h].p)
+    threshold = keep_mask.keep_threshold(p.numerator, p.denominator)
+    keep = keep_mask.keep_mask(threshold, v.dropout_seed, h)
+    return dropout.weight_factor_dropout(p, keep, num=EXACT)
+
+
 def _saved(v: GradientVector) -> tuple[Any, ...]:
     """The log-sum-exp of each row, the output and the gradients by scores, of the only head."""
-    scale, modify_of, _, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
-    modify = partial(modify_of, 0)
+    scale, modify_of, slope_of, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
+    modify, slope, Z = partial(modify_of, 0), partial(slope_of, 0), factors(v, 0)
     size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
     cols = list(range(v.kv_len))
     lses = []
@@ -114,9 +126,9 @@ def _saved(v: GradientVector) -> tuple[Any, ...]:
         state = states.of_block(keys, d=v.value_dim, num=EXACT)
         lses.append(None if state.m is None else state.m + int(state.l).bit_length() - 1)
         assert log_sum_exp.state_has_log_sum_exp(state, lses[-1], num=EXACT)
-    out = plain.attention(scale, modify, q, k, value, num=EXACT, **size)
-    dS = backward.score_gradients(scale, modify, q, k, value, dO, dLse, num=EXACT, **size)
-    return lses, out, dS
+    out = dropout.attention_dropout(scale, modify, q, k, value, Z, num=EXACT, **size)
+    given = (scale, modify, slope, q, k, value, Z, Fraction, dO, dLse)
+    return lses, out, backward_dropout.vjp_dropout(*given, num=EXACT, **size).dBias
 
 
 def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> Any:
@@ -125,7 +137,8 @@ def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> A
     lses, out, dS = _saved(v)
     mask = spec_calls.mask_of(v.mask, v.q_len, v.kv_len)
     size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
-    given = (Fraction, scale, lambda i, j, s: s, mask, slope, q, k, value, lses, dO)
+    Z = factors(v, 0)
+    given = (Fraction, scale, lambda i, j, s: s, mask, slope, q, k, value, Z, lses, dO)
     dQ, (dK, dV) = function(*given, *tiles, out, dLse, num=EXACT, **size)
     return [[dQ], [dK], [dV], [dS]]
 

@@ -67,15 +67,13 @@ def _philox(v: PhiloxVector) -> Any:
 
 def _vjp(v: GradientVector) -> Any:
     scale, mask, slope, q, k, value, dO, dLse = backward_calls.backward_inputs(v)
-    p, group = Fraction(v.dropout[0].p), v.num_heads // v.num_kv_heads
-    threshold = keep_mask.keep_threshold(p.numerator, p.denominator)
+    group = v.num_heads // v.num_kv_heads
     size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
     each = []
     for h in range(v.num_heads):
-        keep = keep_mask.keep_mask(threshold, v.dropout_seed, h)
-        factors = dropout.weight_factor_dropout(p, keep, num=EXACT)
         of_head = (partial(mask, h), partial(slope, h))
-        inputs = (scale, *of_head, q[h], k[h // group], value[h // group], factors)
+        Z = backward_calls.factors(v, h)
+        inputs = (scale, *of_head, q[h], k[h // group], value[h // group], Z)
         each.append(
             backward_dropout.vjp_dropout(*inputs, Fraction, dO[h], dLse[h], num=EXACT, **size)
         )

@@ -107,13 +107,18 @@ public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
 public import Attention.Spec.Dropout
+public import Attention.Spec.Embedding
+public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash
 public import Attention.Spec.Heads
 public import Attention.Spec.KeepMask
+public import Attention.Spec.LayerNorm
+public import Attention.Spec.Linear
 public import Attention.Spec.LogSumExp
 public import Attention.Spec.Masks
 public import Attention.Spec.Maximum
 public import Attention.Spec.Merge
+public import Attention.Spec.MultiHead
 public import Attention.Spec.Online
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged
@@ -128,6 +133,8 @@ public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
+public import Attention.Spec.Transformer
+public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward
 public import Attention.Twins.BackwardDropout

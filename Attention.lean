@@ -96,6 +96,7 @@ public import Attention.Proof.TileBounds
 public import Attention.Proof.TileSum
 public import Attention.Proof.Tiles
 public import Attention.Proof.Transformer
+public import Attention.Proof.TransformerCache
 public import Attention.Proof.TransformerCausal
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible

@@ -68,6 +68,7 @@ public import Attention.Proof.LogSumExp
 public import Attention.Proof.Masks
 public import Attention.Proof.Maximum
 public import Attention.Proof.Merge
+public import Attention.Proof.MultiHead
 public import Attention.Proof.Online
 public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
@@ -94,6 +95,9 @@ public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
 public import Attention.Proof.TileSum
 public import Attention.Proof.Tiles
+public import Attention.Proof.Transformer
+public import Attention.Proof.TransformerCache
+public import Attention.Proof.TransformerCausal
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
@@ -134,6 +138,7 @@ public import Attention.Spec.SplitKV
 public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Transformer
+public import Attention.Spec.TransformerCache
 public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from pyimpl import _arguments as check
 from pyimpl._backends import Backend
+from pyimpl._implements import implements
 from pyimpl.modules._padding import checked_padding, checked_tokens
 from pyimpl.modules._sizes import positive
 
@@ -63,6 +64,7 @@ def generate(
     return torch.stack(tokens, dim=1)
 
 
+@implements("Attention.Spec.argmax")
 def next_token(
     logits: Tensor,
     temperature: float | None,

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from pyimpl._backends import Backend
+from pyimpl._implements import implements
 from pyimpl.modules import _layer_conversion
 from pyimpl.modules._sizes import heads_of_model
 from pyimpl.modules.feed_forward import FeedForward
@@ -44,7 +45,7 @@ class DecoderCache:
 
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention over the memory, then the feed-forward network, each in a
-    `Residual`.
+    `Residual`: `Attention.Spec.DecoderLayer.preNorm` with `norm_first`, otherwise `.postNorm`.
 
     Vaswani et al. 2017, section 3.1. The arguments are those of `EncoderLayer`. Self-attention is
     always causal, which `torch.nn.TransformerDecoderLayer` leaves to a mask.
@@ -82,6 +83,8 @@ class DecoderLayer(nn.Module):
             for _ in range(3)
         )  # fmt: skip
 
+    @implements("Attention.Spec.DecoderLayer.postNorm")
+    @implements("Attention.Spec.DecoderLayer.preNorm")
     def forward(
         self,
         x: Tensor,
@@ -106,6 +109,7 @@ class DecoderLayer(nn.Module):
         """The cache before the first target."""
         return LayerCache(None, self.cross_attn.project(memory))
 
+    @implements("Attention.Spec.DecoderLayer.step")
     def extend(
         self,
         x: Tensor,
@@ -116,7 +120,7 @@ class DecoderLayer(nn.Module):
         backend: Backend = "auto",
     ) -> tuple[Tensor, LayerCache]:
         """The output at the positions `x`, which follow those of the cache, and the cache with
-        them; `key_mask` is of all these positions."""
+        them; `key_mask` is of all these positions. One position is `Attention.Spec`'s step."""
         kept = cache
 
         def attended(x: Tensor) -> Tensor:
@@ -153,13 +157,16 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Layers one after another, and a layer normalisation behind them, if one is given."""
+    """Layers one after another, and a layer normalisation behind them, if one is given:
+    `Attention.Spec.decode`, `.decodePostNorm`."""
 
     def __init__(self, layers: Iterable[DecoderLayer], norm: nn.LayerNorm | None = None) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.norm = norm
 
+    @implements("Attention.Spec.decodePostNorm")
+    @implements("Attention.Spec.decode")
     def forward(
         self,
         x: Tensor,
@@ -177,6 +184,8 @@ class Decoder(nn.Module):
         """The cache before the first target."""
         return DecoderCache(tuple(layer.start(memory) for layer in self._layers()), memory_key_mask)
 
+    @implements("Attention.Spec.decodeCached")
+    @implements("Attention.Spec.decodeStep")
     def extend(
         self,
         x: Tensor,

@@ -61,7 +61,7 @@ class Settings:
     num_layers: int = 2
     steps: int = 1000
     batch_size: int = 64
-    learning_rate: float = 2e-3
+    learning_rate: float = 3e-3
     interval: int = 100
     held_out: int = 1000
     seed: int = 0

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pyimpl._backends import Backend
+from pyimpl._implements import implements
 from pyimpl.modules import _layer_conversion
 from pyimpl.modules._sizes import heads_of_model
 from pyimpl.modules.feed_forward import FeedForward
@@ -17,7 +18,8 @@ from pyimpl.modules.residual import Residual
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network, each in a `Residual`.
+    """Self-attention, then the feed-forward network, each in a `Residual`:
+    `Attention.Spec.EncoderLayer.preNorm` with `norm_first`, otherwise `.postNorm`.
 
     Vaswani et al. 2017, "Attention Is All You Need", section 3.1. The arguments are those of
     `torch.nn.TransformerEncoderLayer`, but for `num_heads` (its nhead), `norm_first`, which is True
@@ -68,6 +70,8 @@ class EncoderLayer(nn.Module):
             for _ in range(2)
         )  # fmt: skip
 
+    @implements("Attention.Spec.EncoderLayer.postNorm")
+    @implements("Attention.Spec.EncoderLayer.preNorm")
     def forward(
         self,
         x: Tensor,
@@ -106,13 +110,15 @@ class EncoderLayer(nn.Module):
 
 class Encoder(nn.Module):
     """Layers one after another, and a layer normalisation behind them, if one is given: pre-norm
-    layers leave their output unnormalised."""
+    layers leave their output unnormalised. `Attention.Spec.encode`, `.encodePostNorm`."""
 
     def __init__(self, layers: Iterable[EncoderLayer], norm: nn.LayerNorm | None = None) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.norm = norm
 
+    @implements("Attention.Spec.encodePostNorm")
+    @implements("Attention.Spec.encode")
     def forward(
         self,
         x: Tensor,

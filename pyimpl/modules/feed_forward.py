@@ -5,12 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from pyimpl._implements import implements
 from pyimpl.dropout import checked_p
 from pyimpl.modules._sizes import check_dtype, positive
 
 
 class FeedForward(nn.Module):
-    """max(0, x W₁ + b₁) W₂ + b₂, for each position alone.
+    """max(0, x W₁ + b₁) W₂ + b₂, for each position alone: `Attention.Spec.FeedForward.rows`.
 
     Vaswani et al. 2017, "Attention Is All You Need", section 3.3.
 
@@ -51,6 +52,7 @@ class FeedForward(nn.Module):
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
 
+    @implements("Attention.Spec.FeedForward.rows")
     def forward(self, x: Tensor) -> Tensor:
         """The output, of the shape of `x`, `[..., d_model]`."""
         out: Tensor = self.linear2(self.dropout(torch.relu(self.linear1(x))))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from pyimpl import _arguments as check
 from pyimpl._arguments import Alignment, Window, compute_dtype
 from pyimpl._backends import Backend
+from pyimpl._implements import implements
 from pyimpl.attention import attention
 from pyimpl.dropout import checked_p
 from pyimpl.modules import _conversion, _masks
@@ -25,9 +26,9 @@ class MultiHeadAttention(nn.Module):
     """(head₁ | … | headₕ) Wₒ + bₒ, where headᵢ is attention on Q Wqᵢ + bqᵢ, K Wkᵢ + bkᵢ and
     V Wvᵢ + bvᵢ.
 
-    Between the projections it is `Attention.Spec.groupedQuery` (`Attention.Spec.multiHead`, where
-    num_kv_heads = num_heads), as `pyimpl.attention` computes it; the projections are
-    `torch.nn.Linear`. Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
+    It is `Attention.Spec.MultiHead.rows`, where num_kv_heads = num_heads; between the projections,
+    which are `torch.nn.Linear`, it is `Attention.Spec.groupedQuery`, as `pyimpl.attention` computes
+    it. Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
 
     Unlike `torch.nn.MultiheadAttention`, it has `batch_first` unless told otherwise, True in a mask
     means "may attend", and it returns the output alone. `from_torch` and `to_torch` convert.
@@ -132,6 +133,8 @@ class MultiHeadAttention(nn.Module):
             if added is not None:
                 nn.init.xavier_normal_(added)
 
+    @implements("Attention.Spec.MultiHead.attend")
+    @implements("Attention.Spec.MultiHead.rows")
     def forward(
         self,
         query: Tensor,
@@ -359,6 +362,7 @@ def _appended(projected: Tensor, added: Tensor) -> Tensor:
     return torch.cat((projected, row), dim=1)
 
 
+@implements("Attention.Spec.splitHeads")
 def _heads(projected: Tensor, count: int, width: int) -> Tensor:
     """`[batch, length, count · width]` as `[batch, length, count, width]`."""
     return projected.reshape(*projected.shape[:-1], count, width)

@@ -8,11 +8,13 @@ import torch
 from torch import Tensor
 
 from pyimpl import _arguments as check
+from pyimpl._implements import implements
 from pyimpl.modules._sizes import positive
 
 Arrangement = Literal["interleaved", "halves"]
 
 
+@implements("Attention.Spec.sinusoids")
 def sinusoidal_encoding(
     length: int,
     d_model: int,
@@ -27,7 +29,7 @@ def sinusoidal_encoding(
 
     Vaswani et al. 2017, "Attention Is All You Need", section 3.5: "interleaved", sine in column 2i
     and cosine in column 2i + 1. With "halves" all sines come before all cosines, as document 001
-    has it: the same columns in another order.
+    and `Attention.Spec.sinusoids` have it: the same columns in another order.
 
     Raises:
         TypeError, ValueError: `d_model` is not even, or an argument is none of these.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pyimpl import _arguments as check
+from pyimpl._implements import implements
 from pyimpl.dropout import checked_p
 
 
@@ -51,6 +52,7 @@ class Residual(nn.Module):
             return x + self._dropped(sublayer(self._normed(x)))
         return self._normed(x + self._dropped(sublayer(x)))
 
+    @implements("Attention.Spec.LayerNorm.rows")
     def _normed(self, x: Tensor) -> Tensor:
         out: Tensor = self.norm(x)
         return out

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from pyimpl import _arguments as check
 from pyimpl._backends import Backend
+from pyimpl._implements import implements
 from pyimpl.modules._generation import generate
 from pyimpl.modules._padding import checked_padding, checked_tokens
 from pyimpl.modules._sizes import heads_of_model, positive
@@ -19,7 +21,8 @@ from pyimpl.modules.positions import Arrangement, sinusoidal_encoding
 
 class Transformer(nn.Module):
     """Encoder and decoder over embedded tokens, and a linear map from the decoder's output to the
-    logits of the next token.
+    logits of the next token: `Attention.Spec.Transformer.logits` with norm_first, without
+    final_norm and scale_embeddings.
 
     Vaswani et al. 2017, "Attention Is All You Need", section 3. The sizes have the names that they
     have for `torch.nn.Transformer`, but for `num_heads` (its nhead); that one has no embeddings, no
@@ -130,8 +133,13 @@ class Transformer(nn.Module):
             width, targets, bias=bias and not tie_embeddings, device=device, dtype=dtype
         )
         if tie_embeddings:
-            self.output.weight = self.tgt_embedding.weight
+            self._tie()
         self.reset_parameters()
+
+    @implements("Attention.Spec.tiedOutput")
+    def _tie(self) -> None:
+        """One matrix for embeddings and logits."""
+        self.output.weight = self.tgt_embedding.weight
 
     def reset_parameters(self) -> None:
         """Embeddings and output uniform after Glorot and Bengio (Xavier), its bias 0; the layers
@@ -143,6 +151,7 @@ class Transformer(nn.Module):
         if self.output.bias is not None:
             nn.init.zeros_(self.output.bias)
 
+    @implements("Attention.Spec.Transformer.logits")
     def forward(
         self,
         src: Tensor,
@@ -183,6 +192,13 @@ class Transformer(nn.Module):
             tgt, memory, tgt_key_mask=tgt_key_mask, memory_key_mask=src_key_mask, backend=backend
         )
 
+    @implements("Attention.Spec.Transformer.probabilities")
+    def probabilities(self, src: Tensor, tgt: Tensor, **options: Any) -> Tensor:
+        """The probabilities of the token after each of `tgt`, the softmax of the logits, of their
+        shape; arguments as for `forward`."""
+        return self.forward(src, tgt, **options).softmax(-1)
+
+    @implements("Attention.Spec.Transformer.encode")
     def encode(
         self,
         src: Tensor,
@@ -271,6 +287,8 @@ class Transformer(nn.Module):
             temperature=temperature, top_k=top_k, generator=generator, backend=backend,
         )  # fmt: skip
 
+    @implements("Attention.Spec.addPositions")
+    @implements("Attention.Spec.embed")
     def _embedded(self, tokens: Tensor, embedding: nn.Embedding, start: int = 0) -> Tensor:
         """The embeddings of tokens at the positions from `start` on, with their encodings."""
         x = embedding(tokens) * self.embedding_scale

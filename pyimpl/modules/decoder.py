@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -206,5 +206,5 @@ class Decoder(nn.Module):
         return x, replace(cache, layers=tuple(layers), length=length)
 
     def _layers(self) -> list[DecoderLayer]:
-        """The layers by their type."""
-        return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]
+        """The layers by their type, which `ModuleList` does not keep."""
+        return cast(list[DecoderLayer], list(self.layers))

@@ -24,7 +24,19 @@ class KeysValues:
         return self.keys.shape[1]
 
     def followed_by(self, later: KeysValues) -> KeysValues:
-        """Those of both, `later` behind these, as new tensors."""
+        """Those of both, `later` behind these, as new tensors.
+
+        Raises:
+            ValueError: `later` has another batch or other widths.
+        """
+        for name in ("keys", "values"):
+            mine: Tensor = getattr(self, name)
+            theirs: Tensor = getattr(later, name)
+            if theirs.shape[::2] != mine.shape[::2]:
+                raise ValueError(
+                    f"the {name} that follow must have the batch and width of these, "
+                    f"{list(mine.shape[::2])}, not {list(theirs.shape[::2])}"
+                )
         return KeysValues(
             torch.cat((self.keys, later.keys), 1), torch.cat((self.values, later.values), 1)
         )

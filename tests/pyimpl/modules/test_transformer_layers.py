@@ -283,4 +283,18 @@ def test_projecting_before_is_projecting_inside() -> None:
     attention = randomised(layer.cross_attn)
     values: Tensor = normal(BATCH, MEMORY, WIDTH, seed=5)
     kept = attention.project(CONTEXT, values)
-    assert torch.equal(attention(X, CONTEXT, values), attention(X, projected=kept))
+    out = attention(X, CONTEXT, values)
+    assert torch.equal(attention(X, projected=kept), out)
+    alone = attention.project(CONTEXT[0], values[0])
+    assert torch.equal(attention(X[0], projected=alone), attention(X[0], CONTEXT[0], values[0]))
+    attention.batch_first = False
+    turned = [x.transpose(0, 1) for x in (X, CONTEXT, values)]
+    found = attention(turned[0], projected=attention.project(*turned[1:]))
+    assert torch.equal(found, attention(*turned))
+
+
+def test_other_sequences_do_not_follow() -> None:
+    stack = decoder(torch.float64)
+    _, cache = stack.extend(X, stack.start(CONTEXT))
+    with pytest.raises(ValueError, match=r"batch and width of these, \[2, 12\], not \[1, 12\]"):
+        stack.extend(X[:1], cache)

@@ -39,6 +39,15 @@ rows up to p of the input only. -/
     Proof.AgreeUpTo p (decode sqrt ε scale Mask.full Mask.full layers C X)
       (decode sqrt ε scale Mask.full Mask.full layers C X')
 
+omit [OrderedField R] [Exponential R R] in
+private theorem pair {a b c d : R} (h : a = c) (h' : b = d) : #v[a, b] = #v[c, d] := by
+  rw [h, h']
+
+omit [OrderedField R] [Exponential R R] in
+private theorem map_two {n : Nat} (f : Vec R n → Vec R n) (x y : Vec R n) :
+    Vec.map f #v[x, y] = #v[f x, f y] := rfl
+
+omit [Exponential R R] in
 private theorem norm_row {sqrt : R → R} (h : sqrt 1 = 1) {a : R} (ha : a * a = 1) :
     (meanLayer R).attentionNorm.row sqrt 0 #v[a, -a] = #v[a, -a] := by
   have c : centred (#v[a, -a] : Vec R 2)
@@ -70,5 +79,91 @@ private theorem norm_row {sqrt : R → R} (h : sqrt 1 = 1) {a : R} (ha : a * a =
     show -a / 1 * 1 + 0 = -a
     grind
   rw [h₀, h₁]
+
+/-- Row 0 of the self-attention is the mean of the values of both rows. -/
+private theorem attention_row {scale : R} (a : R) :
+    let A : Matrix R 2 2 := #v[#v[1, -1], #v[a, -a]]
+    ((meanLayer R).attention.rows scale Mask.full A A A)[(0 : Fin 2)]
+      = #v[(1 + a) / (1 + 1), 0] := by
+  intro A
+  have q : (meanLayer R).attention.query.rows A = #v[#v[0], #v[0]] := by
+    have e : (meanLayer R).attention.query.rows A
+        = #v[#v[0 * 1 + (0 * -1 + 0) + 0], #v[0 * a + (0 * -a + 0) + 0]] := rfl
+    rw [e]
+    congr 3 <;> grind
+  have k : (meanLayer R).attention.key.rows A = #v[#v[0], #v[0]] := q
+  have v : (meanLayer R).attention.value.rows A = #v[#v[1], #v[a]] := by
+    have e : (meanLayer R).attention.value.rows A
+        = #v[#v[1 * 1 + (0 * -1 + 0) + 0], #v[1 * a + (0 * -a + 0) + 0]] := rfl
+    have e₁ : (1 * 1 + (0 * -1 + 0) + 0 : R) = 1 := by grind
+    have e₂ : (1 * a + (0 * -a + 0) + 0 : R) = a := by grind
+    rw [e, e₁, e₂]
+  rw [MultiHead.rows, q, k, v]
+  have o : ((meanLayer R).attention.attend scale Mask.full #v[#v[0], #v[0]] #v[#v[0], #v[0]]
+        #v[#v[1], #v[a]] : Matrix R 2 2)[(0 : Fin 2)]
+      = #v[1 * (exp (scale * (0 * 0 + 0)) / (exp (scale * (0 * 0 + 0))
+            + (exp (scale * (0 * 0 + 0)) + 0)) * 1
+          + (exp (scale * (0 * 0 + 0)) / (exp (scale * (0 * 0 + 0))
+            + (exp (scale * (0 * 0 + 0)) + 0)) * a + 0)) + 0 + 0,
+        0 * (exp (scale * (0 * 0 + 0)) / (exp (scale * (0 * 0 + 0))
+            + (exp (scale * (0 * 0 + 0)) + 0)) * 1
+          + (exp (scale * (0 * 0 + 0)) / (exp (scale * (0 * 0 + 0))
+            + (exp (scale * (0 * 0 + 0)) + 0)) * a + 0)) + 0 + 0] := rfl
+  have z : scale * (0 * 0 + 0) = 0 := by grind
+  have e : (exp (0 : R) / (exp (0 : R) + (exp (0 : R) + 0)) : R) = 1 / (1 + 1) := by
+    rw [Exponential.exp_zero]
+    grind
+  rw [z, e] at o
+  exact o.trans (pair (by grind) (by grind))
+
+private theorem cross_row {scale : R} (X : Matrix R 2 2) :
+    ((meanLayer R).cross.rows scale Mask.full X #v[] #v[])[(0 : Fin 2)] = #v[0, 0] := by
+  have e : ∀ q : Matrix R 2 1, ((meanLayer R).cross.attend scale Mask.full q #v[] #v[])[(0 : Fin 2)]
+      = #v[0 * 0 + 0 + 0, 0 * 0 + 0 + 0] := fun _ => rfl
+  exact (e _).trans (pair (by grind) (by grind))
+
+omit [Exponential R R] in
+private theorem feedForward_row (x : Vec R 2) : (meanLayer R).feedForward.row x = #v[0, 0] := by
+  have e : (meanLayer R).feedForward.output.row #v[] = #v[0 + 0, 0 + 0] := rfl
+  exact e.trans (pair (by grind) (by grind))
+
+/-- Row 0 of the unmasked layer. -/
+private theorem layer_row {sqrt : R → R} (h : sqrt 1 = 1) {scale a : R} (ha : a * a = 1) :
+    ((meanLayer R).preNorm sqrt 0 scale Mask.full Mask.full #v[]
+      #v[#v[1, -1], #v[a, -a]] : Matrix R 2 2)[(0 : Fin 2)][0] = 1 + (1 + a) / (1 + 1) := by
+  have norm : (meanLayer R).attentionNorm.rows sqrt 0 #v[#v[1, -1], #v[a, -a]]
+      = #v[#v[1, -1], #v[a, -a]] := by
+    rw [LayerNorm.rows, map_two, norm_row h (by grind), norm_row h ha]
+  have sum : ∀ (X Y : Matrix R 2 2) (i : Fin 2), (addRows X Y)[i] = Vec.add X[i] Y[i] :=
+    Proof.getElem_addRows
+  simp only [DecoderLayer.preNorm]
+  rw [norm, sum, sum, sum, Proof.getElem_feedForward, feedForward_row, cross_row, attention_row,
+    Vec.getElem_add, Vec.getElem_add, Vec.getElem_add]
+  have e : ∀ x y z w : R, (#v[#v[1, -1], #v[a, -a]] : Matrix R 2 2)[(0 : Fin 2)][0]
+      + (#v[x, y] : Vec R 2)[0] + (#v[z, w] : Vec R 2)[0] + (#v[z, w] : Vec R 2)[0]
+      = 1 + x + z + z := fun _ _ _ _ => rfl
+  rw [e]
+  grind
+
+/-- An unmasked decoder's rows depend on later rows: for every exponential, every scale and whatever
+takes the root of 1 right. Both inputs have the row (1, −1) first; then (1, −1) the one, (−1, 1) the
+other. -/
+theorem unmaskedCausal_refuted {sqrt : R → R} (h : sqrt 1 = 1) (scale : R) :
+    ¬ UnmaskedCausal sqrt 0 scale := by
+  intro claim
+  have e := claim [meanLayer R] #v[] #v[#v[1, -1], #v[1, -1]] #v[#v[1, -1], #v[-1, - -1]] 0
+    (fun i j hij hi => by
+      have hi : i = 0 := Fin.ext (by simpa using hi)
+      subst hi
+      have hj : j = 0 := Fin.ext hij.symm
+      subst hj
+      rfl) (0 : Fin 2) (0 : Fin 2) rfl (Nat.le_refl _)
+  simp only [decode, List.foldl_cons, List.foldl_nil] at e
+  have e := congrArg (fun x : Vec R 2 => x[0]) e
+  have e := (layer_row h (scale := scale) (a := 1) (by grind)).symm.trans
+    (e.trans (layer_row h (scale := scale) (a := -1) (by grind)))
+  have := OrderedRing.zero_lt_one (R := R)
+  have two : (1 + 1 : R) ≠ 0 := by grind
+  grind
 
 end Attention.Claims

@@ -15,9 +15,9 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, NoReturn, get_args
 
 import torch
 from torch import Tensor, nn
@@ -66,6 +66,16 @@ class Settings:
     held_out: int = 1000
     seed: int = 0
 
+    @property
+    def most_held_out(self) -> int:
+        """A quarter of the sequences that there are, or more than anyone asks for."""
+        count = 0
+        for n in range(self.min_len, self.max_len + 1):
+            count += self.symbols**n
+            if count >= 2**40:
+                break
+        return count // 4
+
     def model(self) -> Transformer:
         """The model before training, from `seed`."""
         torch.manual_seed(self.seed)
@@ -112,16 +122,23 @@ class Demonstration:
 
     def __post_init__(self) -> None:
         settings = self.settings
+        if settings.held_out > settings.most_held_out:
+            raise ValueError(
+                f"held_out must be at most a quarter of the sequences that there are, "
+                f"{settings.most_held_out}, not {settings.held_out}"
+            )
         self.model = settings.model()
         self._generator = torch.Generator().manual_seed(settings.seed + 1)
         self.held_out = settings.drawn(settings.held_out, self._generator)
         self._secret = {tuple(row) for row in self.held_out.src.tolist()}
 
     def batch(self, count: int) -> Batch:
-        """At most so many sequences, none of them held out."""
-        drawn = self.settings.drawn(count, self._generator)
-        known = [tuple(row) not in self._secret for row in drawn.src.tolist()]
-        return drawn.only(torch.tensor(known))
+        """Those of so many sequences that are not held out; drawn again if all of them are."""
+        while True:
+            drawn = self.settings.drawn(count, self._generator)
+            shown = torch.tensor([tuple(row) not in self._secret for row in drawn.src.tolist()])
+            if bool(shown.any()):
+                return drawn.only(shown)
 
     def train(self) -> Iterator[Progress]:
         """Train, and report every `interval` steps and at the end; ends early once every sequence
@@ -132,8 +149,6 @@ class Demonstration:
         losses, tokens, began = [], 0, time.perf_counter()
         for step in range(1, settings.steps + 1):
             batch = self.batch(settings.batch_size)
-            if not len(batch.src):
-                raise ValueError("every sequence of a batch is held out: draw longer ones")
             loss = self.loss(batch)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -171,22 +186,22 @@ class Demonstration:
         return min((step + 1) / rising, (self.settings.steps - step) / self.settings.steps)
 
 
-def _whole(low: int) -> type[int]:
-    """An argument that is a whole number from `low` on."""
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    """An argument that is a whole number from `low` to `high`."""
 
     def whole(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}") from None
-        if number < low:
-            raise argparse.ArgumentTypeError(f"must be at least {low}, not {number}")
+        if not low <= number <= high:
+            raise argparse.ArgumentTypeError(f"must be from {low} to {high}, not {text}")
         return number
 
-    return whole  # type: ignore[return-value]
+    return whole
 
 
-def _between(low: float, high: float) -> type[float]:
+def _between(low: float, high: float) -> Callable[[str], float]:
     """An argument that is a number above `low`, at most `high`."""
 
     def real(text: str) -> float:
@@ -198,11 +213,11 @@ def _between(low: float, high: float) -> type[float]:
             raise argparse.ArgumentTypeError(f"must be above {low:g}, at most {high:g}, not {text}")
         return number
 
-    return real  # type: ignore[return-value]
+    return real
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
+    def error(self, message: str) -> NoReturn:
         """One sentence and exit status 2, without the usage before it."""
         self.exit(2, f"Error: {message}\n")
 
@@ -212,12 +227,14 @@ def _arguments(arguments: list[str] | None) -> tuple[Settings, float]:
     parser = _Parser(prog="python -m pyimpl.modules.demonstration", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("task", choices=get_args(Task))
-    sizes = {"min_len": 1, "max_len": 1, "symbols": 1, "d_model": 2, "num_heads": 1}
-    sizes |= {"num_layers": 1, "steps": 1, "batch_size": 1, "interval": 1, "held_out": 1, "seed": 0}
-    for name, low in sizes.items():
+    sizes = {"min_len": (1, 1000), "max_len": (1, 1000), "symbols": (1, 10**5)}
+    sizes |= {"d_model": (2, 10**4), "num_heads": (1, 10**4), "num_layers": (1, 100)}
+    sizes |= {"steps": (1, 10**9), "batch_size": (1, 10**5), "interval": (1, 10**9)}
+    sizes |= {"held_out": (1, 10**5), "seed": (0, 2**31 - 1)}
+    for name, (low, high) in sizes.items():
         default = getattr(Settings, name)
         parser.add_argument(
-            f"--{name.replace('_', '-')}", type=_whole(low), default=default, metavar="N",
+            f"--{name.replace('_', '-')}", type=_whole(low, high), default=default, metavar="N",
             help=f"{default} unless given",
         )  # fmt: skip
     parser.add_argument(
@@ -233,13 +250,11 @@ def _arguments(arguments: list[str] | None) -> tuple[Settings, float]:
     if given["d_model"] % 2 or given["d_model"] % given["num_heads"]:
         parser.error(f"--d-model must be even and a multiple of --num-heads, "
                      f"{given['num_heads']}, not {given['d_model']}")  # fmt: skip
-    sequences = sum(given["symbols"] ** n for n in range(given["min_len"], given["max_len"] + 1))
-    if sequences < 4 * given["held_out"]:
-        parser.error(
-            f"--held-out must be at most a quarter of the {sequences} sequences that there are, "
-            f"not {given['held_out']}"
-        )
-    return Settings(**given), goal
+    settings = Settings(**given)
+    if settings.most_held_out < settings.held_out:
+        parser.error(f"--held-out must be at most {settings.most_held_out}, a quarter of the "
+                     f"sequences that there are, not {settings.held_out}")  # fmt: skip
+    return settings, goal
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -73,6 +73,15 @@ def test_no_batch_has_a_held_out_sequence() -> None:
     assert not seen & secret
 
 
+def test_batches_of_one_sequence() -> None:
+    """One that is held out is drawn again."""
+    settings = Settings("copy", min_len=1, max_len=2, symbols=4, held_out=5, batch_size=1)
+    found = Demonstration(settings)
+    assert {len(found.batch(1).src) for _ in range(100)} == {1}
+    with pytest.raises(ValueError, match="held_out must be at most a quarter"):
+        Demonstration(Settings("copy", min_len=1, max_len=2, symbols=4, held_out=6))
+
+
 def test_what_counts_as_exact() -> None:
     """One wrong token, or no end, is not exact; what stands behind the end does not count."""
     found = Demonstration(Settings("copy", min_len=2, max_len=3, symbols=4, held_out=4))
@@ -121,13 +130,18 @@ def test_a_goal_that_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
 REFUSED = [
     (["sort"], "argument task: invalid choice: 'sort'"),
     ([], "the following arguments are required: task"),
-    (["copy", "--steps", "0"], "argument --steps: must be at least 1, not 0"),
+    (["copy", "--steps", "0"], "argument --steps: must be from 1 to 1000000000, not 0"),
+    (["copy", "--seed", "9" * 30], "argument --seed: must be from 0 to 2147483647, not 9"),
+    (
+        ["copy", "--symbols", "1", "--max-len", "1000", "--held-out", "999"],
+        "--held-out must be at most 249, a quarter",
+    ),
     (["copy", "--steps", "x"], "argument --steps: must be a whole number, not 'x'"),
     (["copy", "--learning-rate", "nan"], "argument --learning-rate: must be above 0, at most 1"),
     (["copy", "--goal", "x"], "argument --goal: must be a number, not 'x'"),
     (["copy", "--min-len", "11"], "--min-len must be at most --max-len, 10, not 11"),
     (["copy", "--d-model", "6"], "--d-model must be even and a multiple of --num-heads, 4, not 6"),
-    (["copy", "--symbols", "1"], "--held-out must be at most a quarter of the 7 sequences"),
+    (["copy", "--symbols", "1"], "--held-out must be at most 1, a quarter of the sequences"),
 ]
 
 

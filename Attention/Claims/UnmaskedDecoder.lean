@@ -48,7 +48,8 @@ private theorem map_two {n : Nat} (f : Vec R n → Vec R n) (x y : Vec R n) :
     Vec.map f #v[x, y] = #v[f x, f y] := rfl
 
 omit [Exponential R R] in
-private theorem norm_row {sqrt : R → R} (h : sqrt 1 = 1) {a : R} (ha : a * a = 1) :
+/-- Of (a, −a), where a is 1 or −1, the normalisation of `meanLayer` makes the same again. -/
+theorem meanLayer_norm {sqrt : R → R} (h : sqrt 1 = 1) {a : R} (ha : a * a = 1) :
     (meanLayer R).attentionNorm.row sqrt 0 #v[a, -a] = #v[a, -a] := by
   have c : centred (#v[a, -a] : Vec R 2)
       = #v[a - (a + (-a + 0)) / (1 + (1 + 0)), -a - (a + (-a + 0)) / (1 + (1 + 0))] := rfl
@@ -127,23 +128,38 @@ private theorem feedForward_row (x : Vec R 2) : (meanLayer R).feedForward.row x 
   have e : (meanLayer R).feedForward.output.row #v[] = #v[0 + 0, 0 + 0] := rfl
   exact e.trans (pair (by grind) (by grind))
 
-/-- Row 0 of the unmasked layer. -/
-private theorem layer_row {sqrt : R → R} (h : sqrt 1 = 1) {scale a : R} (ha : a * a = 1) :
-    ((meanLayer R).preNorm sqrt 0 scale Mask.full Mask.full #v[]
-      #v[#v[1, -1], #v[a, -a]] : Matrix R 2 2)[(0 : Fin 2)][0] = 1 + (1 + a) / (1 + 1) := by
-  have norm : (meanLayer R).attentionNorm.rows sqrt 0 #v[#v[1, -1], #v[a, -a]]
-      = #v[#v[1, -1], #v[a, -a]] := by
-    rw [LayerNorm.rows, map_two, norm_row h (by grind), norm_row h ha]
+private theorem preNorm_row {L : DecoderLayer R 2 1 1 0} {sqrt : R → R} {scale : R}
+    {X A : Matrix R 2 2} {y c f : Vec R 2} (hA : L.attentionNorm.rows sqrt 0 X = A)
+    (hy : (L.attention.rows scale Mask.full A A A)[(0 : Fin 2)] = y)
+    (hc : ∀ Q : Matrix R 2 2, (L.cross.rows scale Mask.full Q #v[] #v[])[(0 : Fin 2)] = c)
+    (hf : ∀ x, L.feedForward.row x = f) :
+    (L.preNorm sqrt 0 scale Mask.full Mask.full #v[] X)[(0 : Fin 2)]
+      = Vec.add (Vec.add (Vec.add X[(0 : Fin 2)] y) c) f := by
   have sum : ∀ (X Y : Matrix R 2 2) (i : Fin 2), (addRows X Y)[i] = Vec.add X[i] Y[i] :=
     Proof.getElem_addRows
-  simp only [DecoderLayer.preNorm]
-  rw [norm, sum, sum, sum, Proof.getElem_feedForward, feedForward_row, cross_row, attention_row,
-    Vec.getElem_add, Vec.getElem_add, Vec.getElem_add]
-  have e : ∀ x y z w : R, (#v[#v[1, -1], #v[a, -a]] : Matrix R 2 2)[(0 : Fin 2)][0]
-      + (#v[x, y] : Vec R 2)[0] + (#v[z, w] : Vec R 2)[0] + (#v[z, w] : Vec R 2)[0]
-      = 1 + x + z + z := fun _ _ _ _ => rfl
+  rw [DecoderLayer.preNorm, hA, sum, Proof.getElem_feedForward, hf, sum, hc, sum, hy]
+
+omit [Exponential R R] in
+private theorem add_row {x : Vec R 2} {a b p : R} (hx : x = #v[a, b]) :
+    (Vec.add (Vec.add (Vec.add x #v[p, 0]) #v[0, 0]) #v[0, 0])[0] = a + p := by
+  subst hx
+  have e : (Vec.add (Vec.add (Vec.add #v[a, b] #v[p, 0]) #v[0, 0]) #v[0, 0])[0] = a + p + 0 + 0 :=
+    rfl
   rw [e]
   grind
+
+/-- Row 0 of the unmasked layer. -/
+private theorem layer_row {sqrt : R → R} (h : sqrt 1 = 1) {scale a : R} (ha : a * a = 1)
+    {X : Matrix R 2 2} (hX : X = #v[#v[1, -1], #v[a, -a]]) :
+    ((meanLayer R).preNorm sqrt 0 scale Mask.full Mask.full #v[] X)[(0 : Fin 2)][0]
+      = 1 + (1 + a) / (1 + 1) := by
+  have norm : (meanLayer R).attentionNorm.rows sqrt 0 X = #v[#v[1, -1], #v[a, -a]] := by
+    rw [hX, LayerNorm.rows, map_two, meanLayer_norm h (by grind), meanLayer_norm h ha]
+  have row : X[(0 : Fin 2)] = #v[1, -1] := by
+    rw [hX]
+    rfl
+  rw [preNorm_row norm (attention_row a) cross_row feedForward_row]
+  exact add_row row
 
 /-- An unmasked decoder's rows depend on later rows: for every exponential, every scale and whatever
 takes the root of 1 right. Both inputs have the row (1, −1) first; then (1, −1) the one, (−1, 1) the
@@ -160,8 +176,8 @@ theorem unmaskedCausal_refuted {sqrt : R → R} (h : sqrt 1 = 1) (scale : R) :
       rfl) (0 : Fin 2) (0 : Fin 2) rfl (Nat.le_refl _)
   simp only [decode, List.foldl_cons, List.foldl_nil] at e
   have e := congrArg (fun x : Vec R 2 => x[0]) e
-  have e := (layer_row h (scale := scale) (a := 1) (by grind)).symm.trans
-    (e.trans (layer_row h (scale := scale) (a := -1) (by grind)))
+  have e := (layer_row h (scale := scale) (a := 1) (by grind) rfl).symm.trans
+    (e.trans (layer_row h (scale := scale) (a := -1) (by grind) rfl))
   have := OrderedRing.zero_lt_one (R := R)
   have two : (1 + 1 : R) ≠ 0 := by grind
   grind

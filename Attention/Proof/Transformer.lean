@@ -52,6 +52,41 @@ theorem softmaxVec_isProb (x : Vec R n) :
     exact (softmax_sum_one (R := R) (x.toList.map some)).1
       ⟨x[0], List.mem_map.mpr ⟨x[0], by simp, rfl⟩⟩
 
+/-- **argmax-softmax**: the largest probability is where the largest logit is, ties included: greedy
+decoding needs no softmax. -/
+theorem argmax_softmaxVec (x : Vec R n) : argmax (softmaxVec x) = argmax x := by
+  have le : ∀ i j : Fin n, (softmaxVec x)[i] ≤ (softmaxVec x)[j] ↔ x[i] ≤ x[j] := by
+    intro i j
+    have h₁ := Exponential.exp_pos (R := R) x[i]
+    have h₂ := le_sumOver (f := fun j : Fin n => (exp x[j] : R)) (xs := List.finRange n)
+      (fun j _ => Std.le_of_lt (Exponential.exp_pos _)) (List.mem_finRange i)
+    have h₃ := Std.lt_of_lt_of_le h₁ h₂
+    have e : sumOver (fun j : Fin n => (exp x[j] : R)) (List.finRange n)
+        * (exp x[j] / sumOver (fun j : Fin n => (exp x[j] : R)) (List.finRange n)) = exp x[j] :=
+      OrderedField.mul_div_cancel (by grind) _
+    rw [getElem_softmaxVec, getElem_softmaxVec, OrderedField.div_le_iff h₃, e]
+    refine ⟨fun h => ?_, fun h => Exponential.exp_le h⟩
+    refine Classical.byContradiction fun hn => ?_
+    have := Exponential.exp_lt (R := R) x[j] x[i] (Std.not_le.mp hn)
+    exact Std.not_lt.mpr h this
+  have step : ∀ (js : List (Fin n)) (best : Option (Fin n)),
+      js.foldl (fun best j => match best with
+        | none => some j
+        | some b => if (softmaxVec x)[j] ≤ (softmaxVec x)[b] then some b else some j) best
+      = js.foldl (fun best j => match best with
+        | none => some j
+        | some b => if x[j] ≤ x[b] then some b else some j) best := by
+    intro js
+    induction js with
+    | nil => intro best; rfl
+    | cons j js ih =>
+      intro best
+      rw [List.foldl_cons, List.foldl_cons, ih]
+      cases best with
+      | none => rfl
+      | some b => simp only [le]
+  exact step _ none
+
 /-- **transformer-is-prob**: what a transformer gives for each place of the target are probabilities:
 each is positive, and together they are 1, if there is a token at all. This holds for any number of
 layers, any parameters, any masks and any function in place of the root. -/

@@ -119,6 +119,46 @@ theorem decoder_causal {mask : Mask t t} {mask' : Mask t' t'} (h : SeesNoLater m
   | nil => exact hX
   | cons L layers ih => exact ih (decoderLayer_causal h h' hs hc L C hX)
 
+/-- One layer of a masked decoder that normalises after: rows up to p depend on rows up to p. -/
+theorem decoderLayer_postNorm_causal {mask : Mask t t} {mask' : Mask t' t'} (h : SeesNoLater mask)
+    (h' : SeesNoLater mask') (hs : SameMask mask mask') {crossMask : Mask t s}
+    {crossMask' : Mask t' s} (hc : SameMask crossMask crossMask')
+    (L : DecoderLayer R d_model num_heads d d_ff) (C : Matrix R s d_model) {p : Nat}
+    {X : Matrix R t d_model} {X' : Matrix R t' d_model} (hX : AgreeUpTo p X X') :
+    AgreeUpTo p (L.postNorm sqrt ε scale mask crossMask C X)
+      (L.postNorm sqrt ε scale mask' crossMask' C X') := by
+  intro i i' hi hp
+  have sum : ∀ {n : Nat} {X Y : Matrix R n d_model} (i : Fin n),
+      (addRows X Y)[i] = Vec.add X[i] Y[i] := fun i => getElem_addRows _ _ i
+  have self := selfAttention_causal (scale := scale) (W := L.attention) h h' hs hX i i' hi hp
+  have cross := crossAttention_row (scale := scale) (W := L.cross) (mask := crossMask)
+    (mask' := crossMask') (X := L.attentionNorm.rows sqrt ε (addRows X (L.attention.rows scale mask
+      X X X)))
+    (X' := L.attentionNorm.rows sqrt ε (addRows X' (L.attention.rows scale mask' X' X' X'))) C
+    (i := i) (i' := i') (fun j => hc i i' j j hi rfl)
+    (by rw [getElem_layerNorm, getElem_layerNorm, sum, sum, hX i i' hi hp, self])
+  simp only [DecoderLayer.postNorm, sum, getElem_feedForward, getElem_layerNorm, cross,
+    hX i i' hi hp, self]
+
+/-- A masked decoder that normalises after each sum, and once more at its end, is causal, too. -/
+theorem decoder_postNorm_causal {mask : Mask t t} {mask' : Mask t' t'} (h : SeesNoLater mask)
+    (h' : SeesNoLater mask') (hs : SameMask mask mask') {crossMask : Mask t s}
+    {crossMask' : Mask t' s} (hc : SameMask crossMask crossMask')
+    (layers : List (DecoderLayer R d_model num_heads d d_ff)) (norm : LayerNorm R d_model)
+    (C : Matrix R s d_model) {p : Nat} {X : Matrix R t d_model} {X' : Matrix R t' d_model}
+    (hX : AgreeUpTo p X X') :
+    AgreeUpTo p (decodePostNorm sqrt ε scale mask crossMask layers norm C X)
+      (decodePostNorm sqrt ε scale mask' crossMask' layers norm C X') := by
+  have stack : AgreeUpTo p
+      (layers.foldl (fun X L => L.postNorm sqrt ε scale mask crossMask C X) X)
+      (layers.foldl (fun X L => L.postNorm sqrt ε scale mask' crossMask' C X) X') := by
+    induction layers generalizing X X' with
+    | nil => exact hX
+    | cons L layers ih => exact ih (decoderLayer_postNorm_causal h h' hs hc L C hX)
+  intro i i' hi hp
+  simp only [decodePostNorm]
+  rw [getElem_layerNorm, getElem_layerNorm, stack i i' hi hp]
+
 /-- The probabilities of a transformer with a masked decoder, for the places up to p, depend on the
 target's tokens up to p: not on later ones, nor on how many there are. -/
 theorem transformer_causal {s_vocab t_vocab : Nat} {position : Nat → Vec R d_model}

@@ -33,6 +33,8 @@ public import Attention.Claims.Similarity
 public import Attention.Claims.Suppression
 public import Attention.Claims.SuppressionLimit
 public import Attention.Claims.Tensors
+public import Attention.Claims.Transformer
+public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.Weights
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
@@ -85,6 +87,7 @@ public import Attention.Proof.LogSumExp
 public import Attention.Proof.Masks
 public import Attention.Proof.Maximum
 public import Attention.Proof.Merge
+public import Attention.Proof.MultiHead
 public import Attention.Proof.Online
 public import Attention.Proof.OnlineAttention
 public import Attention.Proof.OnlineInvariant
@@ -111,6 +114,9 @@ public import Attention.Proof.Tanh
 public import Attention.Proof.TileBounds
 public import Attention.Proof.TileSum
 public import Attention.Proof.Tiles
+public import Attention.Proof.Transformer
+public import Attention.Proof.TransformerCache
+public import Attention.Proof.TransformerCausal
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
 public import Attention.Spec.Attention
@@ -124,13 +130,18 @@ public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
 public import Attention.Spec.Dropout
+public import Attention.Spec.Embedding
+public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash
 public import Attention.Spec.Heads
 public import Attention.Spec.KeepMask
+public import Attention.Spec.LayerNorm
+public import Attention.Spec.Linear
 public import Attention.Spec.LogSumExp
 public import Attention.Spec.Masks
 public import Attention.Spec.Maximum
 public import Attention.Spec.Merge
+public import Attention.Spec.MultiHead
 public import Attention.Spec.Online
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged
@@ -145,6 +156,9 @@ public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
+public import Attention.Spec.Transformer
+public import Attention.Spec.TransformerCache
+public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
 public import Attention.Twins.Backward
 public import Attention.Twins.BackwardDropout

@@ -4,6 +4,7 @@ public import Attention.Model.Exact
 public import Attention.Proof.Softmax
 public import Attention.Spec.Backward
 public import Attention.Spec.Masks
+public import Attention.Spec.MultiHead
 
 public section
 
@@ -18,14 +19,7 @@ open Spec Lean.Grind
 
 universe u v
 
-variable {S : Type u} {R : Type v} {q_len kv_len d num_heads width : Nat}
-
-/-- The outputs of all heads side by side: row i is row i of the first head, of the second, and so
-on. -/
-@[expose] def concatHeads (heads : Vector (Matrix R q_len width) num_heads) :
-    Matrix R q_len (num_heads * width) :=
-  Vec.ofFn fun i => ⟨(heads.toList.flatMap fun head => head[i].toList).toArray, by
-    simp [List.length_flatMap, List.map_const']⟩
+variable {S : Type u} {R : Type v} {q_len kv_len d num_heads : Nat}
 
 /-- Heads of width hidden / num_heads, rounded down, are together as wide as `hidden` if and only if
 num_heads divides it. -/

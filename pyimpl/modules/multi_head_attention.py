@@ -5,7 +5,8 @@ What was changed from the code of the founding document, and why: `docs/modules.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from itertools import pairwise
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -13,18 +14,21 @@ from torch import Tensor, nn
 from pyimpl import _arguments as check
 from pyimpl._arguments import Alignment, Window, compute_dtype
 from pyimpl._backends import Backend
+from pyimpl._implements import implements
 from pyimpl.attention import attention
 from pyimpl.dropout import checked_p
 from pyimpl.modules import _conversion, _masks
+from pyimpl.modules._sizes import check_dtype, positive
+from pyimpl.modules.keys_values import KeysValues
 
 
 class MultiHeadAttention(nn.Module):
     """(head₁ | … | headₕ) Wₒ + bₒ, where headᵢ is attention on Q Wqᵢ + bqᵢ, K Wkᵢ + bkᵢ and
     V Wvᵢ + bvᵢ.
 
-    Between the projections it is `Attention.Spec.groupedQuery` (`Attention.Spec.multiHead`, where
-    num_kv_heads = num_heads), as `pyimpl.attention` computes it; the projections are
-    `torch.nn.Linear`. Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
+    It is `Attention.Spec.MultiHead.rows`, where num_kv_heads = num_heads; between the projections,
+    which are `torch.nn.Linear`, it is `Attention.Spec.groupedQuery`, as `pyimpl.attention` computes
+    it. Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
 
     Unlike `torch.nn.MultiheadAttention`, it has `batch_first` unless told otherwise, True in a mask
     means "may attend", and it returns the output alone. `from_torch` and `to_torch` convert.
@@ -74,19 +78,19 @@ class MultiHeadAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.query_dim = query_dim = _positive("query_dim", query_dim)
-        self.num_heads = num_heads = _positive("num_heads", num_heads)
+        self.query_dim = query_dim = positive("query_dim", query_dim)
+        self.num_heads = num_heads = positive("num_heads", num_heads)
         if head_dim is None and query_dim % num_heads:
             raise ValueError(
                 f"query_dim must be a multiple of num_heads, {num_heads}, not {query_dim}, "
                 "unless head_dim is given"
             )
-        self.key_dim = _positive("key_dim", key_dim, query_dim)
-        self.value_dim = _positive("value_dim", value_dim, query_dim)
-        self.output_dim = _positive("output_dim", output_dim, query_dim)
-        self.head_dim = _positive("head_dim", head_dim, query_dim // num_heads)
-        self.value_head_dim = _positive("value_head_dim", value_head_dim, self.head_dim)
-        self.num_kv_heads = _positive("num_kv_heads", num_kv_heads, num_heads)
+        self.key_dim = positive("key_dim", key_dim, query_dim)
+        self.value_dim = positive("value_dim", value_dim, query_dim)
+        self.output_dim = positive("output_dim", output_dim, query_dim)
+        self.head_dim = positive("head_dim", head_dim, query_dim // num_heads)
+        self.value_head_dim = positive("value_head_dim", value_head_dim, self.head_dim)
+        self.num_kv_heads = positive("num_kv_heads", num_kv_heads, num_heads)
         if num_heads % self.num_kv_heads:
             raise ValueError(
                 f"num_kv_heads must divide num_heads, {num_heads}, which {self.num_kv_heads} does "
@@ -103,10 +107,7 @@ class MultiHeadAttention(nn.Module):
         self.dropout = checked_p("dropout", dropout)
         self.add_zero_attn = add_zero_attn
         self.batch_first = batch_first
-        if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in check.DTYPES):
-            raise TypeError(
-                f"dtype must be float64, float32, float16 or bfloat16, not {check.said(dtype)}"
-            )
+        check_dtype(dtype)
 
         def linear(inside: int, outside: int) -> nn.Linear:
             return nn.Linear(inside, outside, bias=bias, device=device, dtype=dtype)
@@ -132,12 +133,15 @@ class MultiHeadAttention(nn.Module):
             if added is not None:
                 nn.init.xavier_normal_(added)
 
+    @implements("Attention.Spec.MultiHead.attend")
+    @implements("Attention.Spec.MultiHead.rows")
     def forward(
         self,
         query: Tensor,
         key: Tensor | None = None,
         value: Tensor | None = None,
         *,
+        projected: KeysValues | None = None,
         attn_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
         is_causal: bool = False,
@@ -158,6 +162,7 @@ class MultiHeadAttention(nn.Module):
                 or `[q_len, query_dim]`, of the dtype and device of the module.
             key: as many dimensions, kv_len for q_len and key_dim for query_dim; query if None.
             value: likewise, value_dim for query_dim; key if None.
+            projected: what `project` made of key and value, in their place.
             attn_mask: boolean, True = may attend, or floating, added to the scores after they are
                 scaled; broadcastable to `[q_len, kv_len]` or `[batch, num_heads, q_len, kv_len]`,
                 or `[batch · num_heads, q_len, kv_len]`. What `add_bias_kv` and `add_zero_attn` add
@@ -180,14 +185,20 @@ class MultiHeadAttention(nn.Module):
                 floating mask it names attn_mask, or bias if there is a boolean one.
             NotImplementedError: forward-mode derivatives, or gradients of gradients, are asked for.
         """
-        key = query if key is None else key
-        value = key if value is None else value
-        batched = self._check_inputs(query, key, value)
-        q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
-        if not batched:
-            q, k, v = q[None], k[None], v[None]
-        elif not self.batch_first:
-            q, k, v = q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1)
+        if projected is None:
+            key = query if key is None else key
+            value = key if value is None else value
+            order = self._check_inputs(query=query, key=key, value=value)
+            batched = len(order) == 2
+            projected = self._projected(key, value)
+            q = self._sequences(self.q_proj(query))
+        else:
+            if key is not None or value is not None:
+                raise ValueError("key and value must be None with projected, which is both")
+            batched = len(self._check_inputs(query=query)) == 2
+            q = self._sequences(self.q_proj(query))
+            self._check_projected(q, projected)
+        k, v = projected.keys, projected.values
         sizes = (q.shape[0], self.num_heads, q.shape[1], k.shape[1])
         masks: list[Tensor] = []
         if attn_mask is not None:
@@ -210,9 +221,9 @@ class MultiHeadAttention(nn.Module):
         # Alone it keeps the name under which it may be refused.
         visible, bias = (bias, None) if visible is None else (visible, bias)
         heads = attention(
-            q.unflatten(-1, (self.num_heads, self.head_dim)),
-            k.unflatten(-1, (self.num_kv_heads, self.head_dim)),
-            v.unflatten(-1, (self.num_kv_heads, self.value_head_dim)),
+            _heads(q, self.num_heads, self.head_dim),
+            _heads(k, self.num_kv_heads, self.head_dim),
+            _heads(v, self.num_kv_heads, self.value_head_dim),
             attn_mask=visible, bias=bias, is_causal=is_causal,
             causal_alignment=causal_alignment, window=window, softcap=softcap,
             alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q), scale=scale,
@@ -225,17 +236,55 @@ class MultiHeadAttention(nn.Module):
             out = out[0]
         elif not self.batch_first:
             out = out.transpose(0, 1)
-        projected: Tensor = self.out_proj(out)
-        return projected
+        result: Tensor = self.out_proj(out)
+        return result
 
-    def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
-        """Whether there is a batch; raises TypeError or ValueError for what the projections cannot
-        take."""
+    def project(self, key: Tensor, value: Tensor | None = None) -> KeysValues:
+        """The keys and values that attention works on, to be kept and given as `projected`: a
+        decoder's cache. `key` and `value` (key if None) and what is raised as for `forward`.
+
+        The key of `add_bias_kv` is not among them; each call of `forward` adds it behind the last.
+        """
+        value = key if value is None else value
+        self._check_inputs(key=key, value=value)
+        return self._projected(key, value)
+
+    def _projected(self, key: Tensor, value: Tensor) -> KeysValues:
+        """`project` of checked inputs."""
+        return KeysValues(self._sequences(self.k_proj(key)), self._sequences(self.v_proj(value)))
+
+    def _sequences(self, projected: Tensor) -> Tensor:
+        """As `[batch, length, width]`."""
+        if projected.dim() == 2:
+            return projected[None]
+        return projected if self.batch_first else projected.transpose(0, 1)
+
+    def _check_projected(self, q: Tensor, projected: KeysValues) -> None:
+        """Raises TypeError or ValueError for what `project` did not make for these queries."""
+        if not isinstance(projected, KeysValues):
+            raise TypeError(
+                f"projected must be what project returned, not {type(projected).__name__}"
+            )
+        widths = (self.k_proj.out_features, self.v_proj.out_features)
+        for name, width in zip(("keys", "values"), widths, strict=True):
+            given: Tensor = getattr(projected, name)
+            wanted = [q.shape[0], projected.length, width]
+            if check.shape(given) != wanted:
+                raise ValueError(
+                    f"the {name} of projected must be of shape {wanted}, [batch, kv_len, width], "
+                    f"not {check.shape(given)}"
+                )
+
+    def _check_inputs(self, **named: Tensor) -> tuple[str, ...]:
+        """The names of the dimensions before the last, ("length",) without a batch; raises
+        TypeError or ValueError for what the projections cannot take. `named`: query, key and value,
+        or some of them."""
         order: tuple[str, ...] = ("batch", "length") if self.batch_first else ("length", "batch")
-        if isinstance(query, Tensor) and query.dim() == 2:
+        leading = next(iter(named.values()))
+        if isinstance(leading, Tensor) and leading.dim() == 2:
             order = ("length",)
         weight = self.q_proj.weight
-        for name, given in (("query", query), ("key", key), ("value", value)):
+        for name, given in named.items():
             width = getattr(self, f"{name}_dim")
             check.check_floating({name: given}, (*order, f"{name}_dim"))
             if given.shape[-1] != width:
@@ -257,17 +306,14 @@ class MultiHeadAttention(nn.Module):
                     f"{name} must have the dtype of the module, {weight.dtype}, not {given.dtype}"
                 )
         # Before a key is added, after which the sentence would count it.
-        for name, given, first, other in (
-            ("key", key, "query", query),
-            ("value", value, "key", key),
-        ):
+        for (first, other), (name, given) in pairwise(named.items()):
             for dim, what in enumerate(order):
                 if given.shape[dim] != other.shape[dim] and (what == "batch" or name == "value"):
                     raise ValueError(
                         f"{name} must have the {what} of {first}, {other.shape[dim]}, not "
                         f"{given.shape[dim]}"
                     )
-        return len(order) == 2
+        return order
 
     def _sinks(self, sinks: Tensor | None, q: Tensor) -> Tensor | None:
         """The sinks, with that of `add_zero_attn`: the score of a zero key is 0, its value adds
@@ -310,18 +356,13 @@ class MultiHeadAttention(nn.Module):
         return _conversion.to_torch(self)
 
 
-def _positive(name: str, given: int | None, default: int | None = None) -> int:
-    """`given`, or the default; raises TypeError or ValueError unless it is a whole number from 1
-    on that a tensor's size can be."""
-    number: Any = default if given is None else given
-    if not check.is_whole(number):
-        raise TypeError(f"{name} must be a whole number, not {check.said(number)}")
-    if not 1 <= number < 2**31:
-        raise ValueError(f"{name} must be at least 1 and below 2³¹, not {check.said(number)}")
-    return check.whole(number)
-
-
 def _appended(projected: Tensor, added: Tensor) -> Tensor:
     """`[batch, length, width]` with one more row, the same in every sequence."""
     row = added.to(projected.dtype).expand(projected.shape[0], 1, -1)
     return torch.cat((projected, row), dim=1)
+
+
+@implements("Attention.Spec.splitHeads")
+def _heads(projected: Tensor, count: int, width: int) -> Tensor:
+    """`[batch, length, count · width]` as `[batch, length, count, width]`."""
+    return projected.reshape(*projected.shape[:-1], count, width)

@@ -30,7 +30,9 @@ def normal(*size: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:
     return torch.randn(*size, generator=generator).bfloat16().to(dtype)
 
 
-def _linear(x: Tensor, error: Tensor, linear: nn.Linear, dtype: torch.dtype) -> tuple:
+def linear_error(
+    x: Tensor, error: Tensor, linear: nn.Linear, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
     """The projection of `x`, and by how much a correct one in `dtype` may be off whose input is off
     by `error`: the products are summed in float32 or wider (Higham's γ), the sum and the sum with
     the bias are stored."""
@@ -57,17 +59,31 @@ def module_allowance(
 
     query, key, value: `[batch, length, width]`, as the module receives them. visible, added:
     boolean and floating masks that broadcast to `[batch, heads, q_len, kv_len]`.
+    """
+    inputs = [(x.double(), torch.zeros_like(x).double()) for x in (query, key, value)]
+    return attended(module, inputs, visible=visible, added=added)[1]
+
+
+@torch.no_grad()
+def attended(
+    module: MultiHeadAttention,
+    inputs: list[tuple[Tensor, Tensor]],
+    *,
+    visible: Tensor | None = None,
+    added: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The output of the module, in float64, and by how much a correct one of its dtype may be off
+    whose query, key and value are: `inputs`, each with its largest error.
 
     The errors of the projections shift a score by at most δ, so that each weight changes by at most
     a factor e^{2δ}; to what comes of that is added the allowance of attention itself, twice, since
     it is computed from exact projections.
     """
     dtype = module.q_proj.weight.dtype
-    exact = [x.double() for x in (query, key, value)]
     linears = (module.q_proj, module.k_proj, module.v_proj)
     pairs = [
-        _linear(x, torch.zeros_like(x), linear, dtype)
-        for x, linear in zip(exact, linears, strict=True)
+        linear_error(x, error, linear, dtype)
+        for (x, error), linear in zip(inputs, linears, strict=True)
     ]
     appended = 0
     extra = [(module.bias_k, module.bias_v)] if module.bias_k is not None else []
@@ -85,7 +101,7 @@ def module_allowance(
         for pair, h, r in zip(pairs, heads, (1, group, group), strict=True)
     )
     scale = module.head_dim**-0.5
-    sizes = (*q.shape[:3], key.shape[1])
+    sizes = (*q.shape[:3], inputs[1][0].shape[1])
     mask = torch.ones(sizes, dtype=torch.bool) if visible is None else visible.expand(sizes)
     bias = torch.zeros(sizes).double() if added is None else added.double().expand(sizes)
     mask = nn.functional.pad(mask & (bias > -torch.inf), (0, appended), value=True)
@@ -103,7 +119,7 @@ def module_allowance(
     )  # fmt: skip
     error = factor * (weights @ dv) + (factor - 1) * spread + 2 * torch.from_numpy(own)
     out, error = (x.transpose(1, 2).flatten(-2) for x in (out, error))
-    return _linear(out, error, module.out_proj, dtype)[1]
+    return linear_error(out, error, module.out_proj, dtype)
 
 
 def judge_module(

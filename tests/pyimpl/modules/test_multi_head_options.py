@@ -371,7 +371,9 @@ def test_slopes_have_no_place_for_an_added_key() -> None:
         module(add_bias_kv=True)(X, alibi_slopes=torch.ones(4))
 
 
-def test_the_example_of_the_docs_runs() -> None:
+def test_the_examples_of_the_docs_run() -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "modules.md"
-    (example,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    exec(compile(example, str(page), "exec"), {})
+    examples = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, str(page), "exec"), {})

@@ -1,0 +1,36 @@
+"""Checks of the sizes that modules are made with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pyimpl import _arguments as check
+
+
+def positive(name: str, given: object, default: int | None = None) -> int:
+    """`given`, or the default; raises TypeError or ValueError unless it is a whole number from 1
+    on that a tensor's size can be."""
+    number: Any = default if given is None else given
+    if not check.is_whole(number):
+        raise TypeError(f"{name} must be a whole number, not {check.said(number)}")
+    if not 1 <= number < 2**31:
+        raise ValueError(f"{name} must be at least 1 and below 2³¹, not {check.said(number)}")
+    return check.whole(number)
+
+
+def heads_of_model(d_model: object, num_heads: object) -> tuple[int, int]:
+    """Both, checked; raises ValueError unless the heads divide the width."""
+    width, heads = positive("d_model", d_model), positive("num_heads", num_heads)
+    if width % heads:
+        raise ValueError(f"d_model must be a multiple of num_heads, {heads}, not {width}")
+    return width, heads
+
+
+def check_dtype(dtype: object) -> None:
+    """Raises TypeError unless `dtype` is None or one that attention takes."""
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in check.DTYPES):
+        raise TypeError(
+            f"dtype must be float64, float32, float16 or bfloat16, not {check.said(dtype)}"
+        )

@@ -1,0 +1,210 @@
+"""The layer of a Transformer's decoder, and the decoder, over whole targets or position by
+position with a cache of keys and values.
+
+There is one computation for both: over whole targets it is that of the positions which follow an
+empty cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self, cast
+
+import torch
+from torch import Tensor, nn
+
+from pyimpl._backends import Backend
+from pyimpl._implements import implements
+from pyimpl.modules import _layer_conversion
+from pyimpl.modules._sizes import heads_of_model
+from pyimpl.modules.feed_forward import FeedForward
+from pyimpl.modules.keys_values import KeysValues
+from pyimpl.modules.multi_head_attention import MultiHeadAttention
+from pyimpl.modules.residual import Residual
+
+
+@dataclass(frozen=True)
+class LayerCache:
+    """What a decoder layer keeps: the keys and values of the targets so far, None for none, and
+    those of the memory, projected once."""
+
+    targets: KeysValues | None
+    memory: KeysValues
+
+
+@dataclass(frozen=True)
+class DecoderCache:
+    """What a decoder keeps: that of each layer, which positions of the memory may be attended to,
+    `[batch, memory_len]` (None: all), and how many targets there are so far."""
+
+    layers: tuple[LayerCache, ...]
+    memory_key_mask: Tensor | None
+    length: int = 0
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention over the memory, then the feed-forward network, each in a
+    `Residual`: `Attention.Spec.DecoderLayer.preNorm` with `norm_first`, otherwise `.postNorm`.
+
+    Vaswani et al. 2017, section 3.1. The arguments are those of `EncoderLayer`. Self-attention is
+    always causal, which `torch.nn.TransformerDecoderLayer` leaves to a mask.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        *,
+        norm_first: bool = True,
+        layer_norm_eps: float = 1e-5,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        width, heads = heads_of_model(d_model, num_heads)
+        self.self_attn, self.cross_attn = (
+            MultiHeadAttention(
+                width, heads, dropout=dropout, bias=bias, device=device, dtype=dtype
+            )
+            for _ in range(2)
+        )  # fmt: skip
+        self.feed_forward = FeedForward(
+            width, dim_feedforward, dropout=dropout, bias=bias, device=device, dtype=dtype
+        )
+        self.residual1, self.residual2, self.residual3 = (
+            Residual(
+                width, norm_first=norm_first, dropout=dropout, eps=layer_norm_eps, bias=bias,
+                device=device, dtype=dtype,
+            )
+            for _ in range(3)
+        )  # fmt: skip
+
+    @implements("Attention.Spec.DecoderLayer.postNorm")
+    @implements("Attention.Spec.DecoderLayer.preNorm")
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        *,
+        key_mask: Tensor | None = None,
+        memory_key_mask: Tensor | None = None,
+        backend: Backend = "auto",
+    ) -> Tensor:
+        """The output, of the shape of `x`, `[batch, length, d_model]` or `[length, d_model]`.
+
+        memory: the encoder's output, `[batch, memory_len, d_model]` or `[memory_len, d_model]`.
+        key_mask, memory_key_mask: which positions of `x` and of `memory` may be attended to, as
+        `key_mask` of `MultiHeadAttention`. Raises as that does.
+        """
+        return self.extend(
+            x, self.start(memory), key_mask=key_mask, memory_key_mask=memory_key_mask,
+            backend=backend,
+        )[0]  # fmt: skip
+
+    def start(self, memory: Tensor) -> LayerCache:
+        """The cache before the first target."""
+        return LayerCache(None, self.cross_attn.project(memory))
+
+    @implements("Attention.Spec.DecoderLayer.step")
+    def extend(
+        self,
+        x: Tensor,
+        cache: LayerCache,
+        *,
+        key_mask: Tensor | None = None,
+        memory_key_mask: Tensor | None = None,
+        backend: Backend = "auto",
+    ) -> tuple[Tensor, LayerCache]:
+        """The output at the positions `x`, which follow those of the cache, and the cache with
+        them; `key_mask` is of all these positions. One position is `Attention.Spec`'s step."""
+        kept = cache
+
+        def attended(x: Tensor) -> Tensor:
+            nonlocal kept
+            own = self.self_attn.project(x)
+            own = own if cache.targets is None else cache.targets.followed_by(own)
+            kept = replace(cache, targets=own)
+            out: Tensor = self.self_attn(
+                x, projected=own, key_mask=key_mask, is_causal=True,
+                causal_alignment="bottom-right", backend=backend,
+            )  # fmt: skip
+            return out
+
+        def informed(x: Tensor) -> Tensor:
+            out: Tensor = self.cross_attn(
+                x, projected=cache.memory, key_mask=memory_key_mask, backend=backend
+            )
+            return out
+
+        x = self.residual1(x, attended)
+        x = self.residual2(x, informed)
+        return self.residual3(x, self.feed_forward), kept
+
+    @classmethod
+    def from_torch(cls, layer: nn.TransformerDecoderLayer) -> Self:
+        """A layer with copies of the parameters, and the mode, of torch's, whose outputs it equals
+        when that is given a causal mask.
+
+        Raises:
+            TypeError: `layer` is something else.
+            ValueError: its activation is not max(0, x).
+        """
+        return _layer_conversion.decoder_layer(cls, layer)
+
+
+class Decoder(nn.Module):
+    """Layers one after another, and a layer normalisation behind them, if one is given:
+    `Attention.Spec.decode`, `.decodePostNorm`."""
+
+    def __init__(self, layers: Iterable[DecoderLayer], norm: nn.LayerNorm | None = None) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm
+
+    @implements("Attention.Spec.decodePostNorm")
+    @implements("Attention.Spec.decode")
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        *,
+        key_mask: Tensor | None = None,
+        memory_key_mask: Tensor | None = None,
+        backend: Backend = "auto",
+    ) -> Tensor:
+        """The output, of the shape of `x`; arguments as for `DecoderLayer`."""
+        cache = self.start(memory, memory_key_mask)
+        return self.extend(x, cache, key_mask=key_mask, backend=backend)[0]
+
+    def start(self, memory: Tensor, memory_key_mask: Tensor | None = None) -> DecoderCache:
+        """The cache before the first target."""
+        return DecoderCache(tuple(layer.start(memory) for layer in self._layers()), memory_key_mask)
+
+    @implements("Attention.Spec.decodeCached")
+    @implements("Attention.Spec.decodeStep")
+    def extend(
+        self,
+        x: Tensor,
+        cache: DecoderCache,
+        *,
+        key_mask: Tensor | None = None,
+        backend: Backend = "auto",
+    ) -> tuple[Tensor, DecoderCache]:
+        """The output at the positions `x`, which follow those of the cache, and the cache with
+        them; `key_mask` is of all these positions."""
+        length, layers = cache.length + x.shape[-2], []
+        for layer, own in zip(self._layers(), cache.layers, strict=True):
+            x, own = layer.extend(
+                x, own, key_mask=key_mask, memory_key_mask=cache.memory_key_mask, backend=backend
+            )
+            layers.append(own)
+        x = x if self.norm is None else self.norm(x)
+        return x, replace(cache, layers=tuple(layers), length=length)
+
+    def _layers(self) -> list[DecoderLayer]:
+        """The layers by their type, which `ModuleList` does not keep."""
+        return cast(list[DecoderLayer], list(self.layers))

@@ -1,0 +1,66 @@
+"""A sublayer with its residual sum, its layer normalisation and its dropout, as a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from pyimpl import _arguments as check
+from pyimpl._implements import implements
+from pyimpl.dropout import checked_p
+
+
+class Residual(nn.Module):
+    """x + f(norm(x)) with `norm_first`, otherwise norm(x + f(x)), for any sublayer f; the output of
+    f is dropped out.
+
+    The order of Vaswani et al. 2017, section 5.4, is the second; the first is that of Xiong et al.
+    2020, "On Layer Normalization in the Transformer Architecture".
+
+    Args:
+        d_model: width of x.
+        norm_first: which of the two.
+        dropout: the probability with which a number of f's output is dropped in training mode, by
+            `torch.nn.Dropout`.
+        eps: what is added to the variance in the normalisation.
+        bias: whether the normalisation adds a bias.
+        device, dtype: of the parameters.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        *,
+        norm_first: bool,
+        dropout: float,
+        eps: float,
+        bias: bool,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        check.check_bool("norm_first", norm_first)
+        self.norm_first = norm_first
+        self.norm = nn.LayerNorm(d_model, eps, bias=bias, device=device, dtype=dtype)
+        self.dropout = nn.Dropout(checked_p("dropout", dropout))
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """The output, of the shape of `x`, `[..., d_model]`, which `sublayer` keeps."""
+        if self.norm_first:
+            return x + self._dropped(sublayer(self._normed(x)))
+        return self._normed(x + self._dropped(sublayer(x)))
+
+    @implements("Attention.Spec.LayerNorm.rows")
+    def _normed(self, x: Tensor) -> Tensor:
+        out: Tensor = self.norm(x)
+        return out
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        out: Tensor = self.dropout(x)
+        return out
+
+    def extra_repr(self) -> str:
+        """Where the normalisation is."""
+        return f"norm_first={self.norm_first}"

@@ -1,0 +1,308 @@
+"""The Transformer: from tokens to the logits of the next ones, as a module."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pyimpl import _arguments as check
+from pyimpl._backends import Backend
+from pyimpl._implements import implements
+from pyimpl.modules._generation import generate
+from pyimpl.modules._padding import checked_padding, checked_tokens
+from pyimpl.modules._sizes import heads_of_model, positive
+from pyimpl.modules.decoder import Decoder, DecoderCache, DecoderLayer
+from pyimpl.modules.encoder import Encoder, EncoderLayer
+from pyimpl.modules.positions import Arrangement, sinusoidal_encoding
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder over embedded tokens, and a linear map from the decoder's output to the
+    logits of the next token: `Attention.Spec.Transformer.logits` with norm_first, without
+    final_norm and scale_embeddings.
+
+    Vaswani et al. 2017, "Attention Is All You Need", section 3. The sizes have the names that they
+    have for `torch.nn.Transformer`, but for `num_heads` (its nhead); that one has no embeddings, no
+    positional encoding and no logits, and leaves causality to a mask.
+
+    Args:
+        src_vocab_size, tgt_vocab_size: numbers of tokens, which are 0, …, size − 1.
+        d_model: width of every layer, even.
+        num_heads: heads of attention, a number that divides d_model.
+        num_encoder_layers, num_decoder_layers: how many, each at least 1.
+        dim_feedforward: width inside the feed-forward networks.
+        dropout: the probability with which numbers are dropped in training mode: in the layers
+            (`EncoderLayer`), and of the sums of embeddings and positional encodings.
+        norm_first: normalise the input of each sublayer, not its residual sum.
+        final_norm: a layer normalisation behind the encoder and one behind the decoder.
+        tie_embeddings: one matrix E embeds the tokens of both sides and maps to the logits, x Eᵀ,
+            without a bias; the vocabularies are one.
+        scale_embeddings: multiply embeddings by √d_model before the positional encoding is added
+            (Vaswani et al., section 3.4).
+        positions: the columns of the positional encoding, as for `sinusoidal_encoding`.
+        layer_norm_eps: what is added to the variance.
+        bias: whether linear maps and normalisations add a bias.
+        device, dtype: of the parameters.
+
+    Raises:
+        TypeError, ValueError: an argument that is none of these.
+    """
+
+    def __init__(
+        self,
+        src_vocab_size: int,
+        tgt_vocab_size: int,
+        d_model: int = 512,
+        num_heads: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        *,
+        norm_first: bool = True,
+        final_norm: bool = True,
+        tie_embeddings: bool = False,
+        scale_embeddings: bool = True,
+        positions: Arrangement = "interleaved",
+        layer_norm_eps: float = 1e-5,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        sizes = {"src_vocab_size": src_vocab_size, "tgt_vocab_size": tgt_vocab_size}
+        sources, targets = (positive(name, size) for name, size in sizes.items())
+        width, heads = heads_of_model(d_model, num_heads)
+        flags = {
+            "final_norm": final_norm,
+            "tie_embeddings": tie_embeddings,
+            "scale_embeddings": scale_embeddings,
+        }
+        for name, flag in flags.items():
+            check.check_bool(name, flag)
+        if tie_embeddings and sources != targets:
+            raise ValueError(
+                f"tgt_vocab_size must be src_vocab_size, {sources}, with tie_embeddings, not "
+                f"{targets}"
+            )
+        # Refuses what it does not take before the first tokens come.
+        sinusoidal_encoding(0, width, arrangement=positions)
+        self.d_model, self.positions = width, positions
+        self.embedding_scale = math.sqrt(width) if scale_embeddings else 1.0
+        self.src_embedding = nn.Embedding(sources, width, device=device, dtype=dtype)
+        self.tgt_embedding = (
+            self.src_embedding
+            if tie_embeddings
+            else nn.Embedding(targets, width, device=device, dtype=dtype)
+        )
+        self.dropout = nn.Dropout(dropout)
+
+        def norm() -> nn.LayerNorm | None:
+            if not final_norm:
+                return None
+            return nn.LayerNorm(width, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+
+        counts = (
+            positive("num_encoder_layers", num_encoder_layers),
+            positive("num_decoder_layers", num_decoder_layers),
+        )
+        self.encoder = Encoder(
+            [
+                EncoderLayer(
+                    width, heads, dim_feedforward, dropout, norm_first=norm_first,
+                    layer_norm_eps=layer_norm_eps, bias=bias, device=device, dtype=dtype,
+                )
+                for _ in range(counts[0])
+            ],
+            norm(),
+        )  # fmt: skip
+        self.decoder = Decoder(
+            [
+                DecoderLayer(
+                    width, heads, dim_feedforward, dropout, norm_first=norm_first,
+                    layer_norm_eps=layer_norm_eps, bias=bias, device=device, dtype=dtype,
+                )
+                for _ in range(counts[1])
+            ],
+            norm(),
+        )  # fmt: skip
+        self.output = nn.Linear(
+            width, targets, bias=bias and not tie_embeddings, device=device, dtype=dtype
+        )
+        if tie_embeddings:
+            self._tie()
+        self.reset_parameters()
+
+    @implements("Attention.Spec.tiedOutput")
+    def _tie(self) -> None:
+        """One matrix for embeddings and logits."""
+        self.output.weight = self.tgt_embedding.weight
+
+    def reset_parameters(self) -> None:
+        """Embeddings and output uniform after Glorot and Bengio (Xavier), its bias 0; the layers
+        initialise themselves."""
+        nn.init.xavier_uniform_(self.src_embedding.weight)
+        if self.tgt_embedding is not self.src_embedding:
+            nn.init.xavier_uniform_(self.tgt_embedding.weight)
+            nn.init.xavier_uniform_(self.output.weight)
+        if self.output.bias is not None:
+            nn.init.zeros_(self.output.bias)
+
+    @implements("Attention.Spec.Transformer.logits")
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        *,
+        src_lens: Tensor | None = None,
+        src_key_mask: Tensor | None = None,
+        tgt_lens: Tensor | None = None,
+        tgt_key_mask: Tensor | None = None,
+        backend: Backend = "auto",
+    ) -> Tensor:
+        """The logits `[batch, tgt_len, tgt_vocab_size]` of the token after each of `tgt`.
+
+        Args:
+            src: `[batch, src_len]`, int32 or int64, at least 0 and below src_vocab_size.
+            tgt: `[batch, tgt_len]`, likewise.
+            src_lens: `[batch]`, int32 or int64: how many tokens of each source are there; those
+                behind are padding, to which nothing attends.
+            src_key_mask: `[batch, src_len]`, boolean, True = may be attended to; instead of
+                `src_lens`.
+            tgt_lens, tgt_key_mask: the same of the targets. With padding behind them they change
+                no logits but those of the padding: the decoder is causal.
+            backend: as for `pyimpl.attention`.
+
+        Where a source is padding alone, attention over it adds the bias of its output, never NaN.
+
+        Raises:
+            TypeError, ValueError: an argument that is none of these.
+        """
+        checked_tokens("src", src, self.src_embedding.num_embeddings)
+        checked_tokens("tgt", tgt, self.tgt_embedding.num_embeddings)
+        if src.shape[0] != tgt.shape[0]:
+            raise ValueError(f"tgt must have the batch of src, {src.shape[0]}, not {tgt.shape[0]}")
+        src_key_mask = checked_padding("src", src, src_lens, src_key_mask)
+        tgt_key_mask = checked_padding("tgt", tgt, tgt_lens, tgt_key_mask)
+        memory = self.encode(src, src_key_mask=src_key_mask, backend=backend)
+        return self.decode(
+            tgt, memory, tgt_key_mask=tgt_key_mask, memory_key_mask=src_key_mask, backend=backend
+        )
+
+    @implements("Attention.Spec.Transformer.probabilities")
+    def probabilities(self, src: Tensor, tgt: Tensor, **options: Any) -> Tensor:
+        """The probabilities of the token after each of `tgt`, the softmax of the logits, of their
+        shape; arguments as for `forward`."""
+        return self.forward(src, tgt, **options).softmax(-1)
+
+    @implements("Attention.Spec.Transformer.encode")
+    def encode(
+        self,
+        src: Tensor,
+        *,
+        src_lens: Tensor | None = None,
+        src_key_mask: Tensor | None = None,
+        backend: Backend = "auto",
+    ) -> Tensor:
+        """The encoder's output, the memory `[batch, src_len, d_model]`. As for `forward`."""
+        checked_tokens("src", src, self.src_embedding.num_embeddings)
+        mask = checked_padding("src", src, src_lens, src_key_mask)
+        memory: Tensor = self.encoder(
+            self._embedded(src, self.src_embedding), key_mask=mask, backend=backend
+        )
+        return memory
+
+    def decode(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        *,
+        tgt_key_mask: Tensor | None = None,
+        memory_key_mask: Tensor | None = None,
+        backend: Backend = "auto",
+    ) -> Tensor:
+        """The logits of the token after each of `tgt`, from what `encode` returned. As for
+        `forward`; `memory_key_mask` is its src_key_mask."""
+        cache = self.start_decoding(memory, memory_key_mask)
+        return self.extend(tgt, cache, tgt_key_mask=tgt_key_mask, backend=backend)[0]
+
+    def start_decoding(self, memory: Tensor, memory_key_mask: Tensor | None = None) -> DecoderCache:
+        """The decoder's cache before the first target: the keys and values of the memory, projected
+        once."""
+        return self.decoder.start(memory, memory_key_mask)
+
+    def extend(
+        self,
+        tgt: Tensor,
+        cache: DecoderCache,
+        *,
+        tgt_key_mask: Tensor | None = None,
+        backend: Backend = "auto",
+    ) -> tuple[Tensor, DecoderCache]:
+        """The logits `[batch, new, tgt_vocab_size]` after each of the tokens `tgt` `[batch, new]`,
+        which follow those of the cache, and the cache with them. What was computed for earlier
+        tokens is not computed again; `tgt_key_mask` is of all tokens so far."""
+        checked_tokens("tgt", tgt, self.tgt_embedding.num_embeddings)
+        x = self._embedded(tgt, self.tgt_embedding, cache.length)
+        x, cache = self.decoder.extend(x, cache, key_mask=tgt_key_mask, backend=backend)
+        return self.output(x), cache
+
+    def generate(
+        self,
+        src: Tensor,
+        max_len: int,
+        *,
+        bos: int,
+        eos: int,
+        src_lens: Tensor | None = None,
+        src_key_mask: Tensor | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        generator: torch.Generator | None = None,
+        backend: Backend = "auto",
+    ) -> Tensor:
+        """The targets that the model gives to `src`, token by token with a cache: `[batch, length]`
+        with length ≤ max_len, int64, without `bos`. Behind the first `eos` of a target stand more
+        of them; it ends when all targets have one.
+
+        Args:
+            src, src_lens, src_key_mask, backend: as for `forward`.
+            max_len: at most so many tokens, `eos` among them.
+            bos, eos: the tokens before the first and behind the last.
+            temperature: None for the likeliest token at each position (the first of several);
+                otherwise tokens are drawn from softmax(logits / temperature), above 0.
+            top_k: draw from the top_k likeliest tokens alone (and those as likely as the last).
+            generator: what random numbers come from; PyTorch's default for the device if None.
+
+        Dropout is as the mode of the module says: call `eval()` first.
+
+        Raises:
+            TypeError, ValueError: an argument that is none of these.
+        """
+        return generate(
+            self, src, max_len, bos=bos, eos=eos, src_lens=src_lens, src_key_mask=src_key_mask,
+            temperature=temperature, top_k=top_k, generator=generator, backend=backend,
+        )  # fmt: skip
+
+    @implements("Attention.Spec.addPositions")
+    @implements("Attention.Spec.embed")
+    def _embedded(self, tokens: Tensor, embedding: nn.Embedding, start: int = 0) -> Tensor:
+        """The embeddings of tokens at the positions from `start` on, with their encodings."""
+        x = embedding(tokens) * self.embedding_scale
+        x = x + sinusoidal_encoding(
+            tokens.shape[1], self.d_model, start=start, arrangement=self.positions,
+            device=x.device, dtype=x.dtype,
+        )  # fmt: skip
+        dropped: Tensor = self.dropout(x)
+        return dropped
+
+    def extra_repr(self) -> str:
+        """What the parts do not show."""
+        tied = self.tgt_embedding is self.src_embedding
+        return (
+            f"d_model={self.d_model}, tie_embeddings={tied}, "
+            f"scale_embeddings={self.embedding_scale != 1.0}, positions={self.positions!r}"
+        )

@@ -1,0 +1,274 @@
+"""The modules against the Lean definitions in Python (`bridge/spec`), run over decimal numbers of
+50 digits; what is rational, over fractions, without any error where floating point has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import torch
+from module_checks import attended, linear_error, normal, randomised
+from torch import Tensor, nn
+from transformer_checks import (
+    Bounded,
+    decoder_layer,
+    encoder_layer,
+    exactly,
+    forwarded,
+    judge,
+    logits,
+    normed,
+)
+
+from bridge.spec import embedding, feed_forward, layer_norm, linear, masks, multi_head, transformer
+from bridge.spec import transformer_layer as layers
+from bridge.spec.attention import Mask
+from bridge.spec.core import EXACT, Arithmetic
+from pyimpl.modules import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    MultiHeadAttention,
+    Transformer,
+    sinusoidal_encoding,
+)
+
+DIGITS = Context(prec=50)
+NUM = Arithmetic(Decimal.exp, Decimal, Decimal)
+LENGTH, MEMORY, WIDTH, HEADS, HIDDEN, VOCAB = 4, 5, 6, 2, 7, 5
+SIZES = {"d_model": WIDTH, "num_heads": HEADS, "d": WIDTH // HEADS, "d_ff": HIDDEN}
+EPS = Decimal.from_float(1e-5)
+X, CONTEXT = normal(LENGTH, WIDTH, seed=0), normal(MEMORY, WIDTH, seed=1)
+VISIBLE = torch.tensor([True, True, False, True, False])
+NOTHING = torch.zeros(MEMORY, dtype=torch.bool)
+
+Number = Callable[[float], Any]
+
+
+def rows(x: Tensor, number: Number = Decimal) -> list[list[Any]]:
+    return [[number(a) for a in row] for row in x.tolist()]
+
+
+def vector(x: Tensor | None, width: int, number: Number = Decimal) -> list[Any]:
+    return [number(0)] * width if x is None else [number(a) for a in x.tolist()]
+
+
+def of_linear(module: nn.Linear, number: Number = Decimal) -> linear.Linear:
+    bias = vector(module.bias, module.out_features, number)
+    return linear.Linear(rows(module.weight, number), bias)
+
+
+def of_norm(module: nn.LayerNorm) -> layer_norm.LayerNorm:
+    return layer_norm.LayerNorm(vector(module.weight, 0), vector(module.bias, WIDTH))
+
+
+def of_attention(module: MultiHeadAttention) -> multi_head.MultiHead:
+    projections = (module.q_proj, module.k_proj, module.v_proj, module.out_proj)
+    return multi_head.MultiHead(*map(of_linear, projections))
+
+
+def of_feed_forward(module: FeedForward, number: Number = Decimal) -> feed_forward.FeedForward:
+    maps = (of_linear(module.linear1, number), of_linear(module.linear2, number))
+    return feed_forward.FeedForward(*maps)
+
+
+def of_encoder(layer: EncoderLayer) -> layers.EncoderLayer:
+    return layers.EncoderLayer(
+        of_attention(layer.self_attn), of_norm(layer.residual1.norm),
+        of_feed_forward(layer.feed_forward), of_norm(layer.residual2.norm),
+    )  # fmt: skip
+
+
+def of_decoder(layer: DecoderLayer) -> layers.DecoderLayer:
+    return layers.DecoderLayer(
+        of_attention(layer.self_attn), of_norm(layer.residual1.norm),
+        of_attention(layer.cross_attn), of_norm(layer.residual2.norm),
+        of_feed_forward(layer.feed_forward), of_norm(layer.residual3.norm),
+    )  # fmt: skip
+
+
+def keys(visible: Tensor) -> Mask:
+    return masks.mask_key_padding(visible.tolist())
+
+
+def causal() -> Mask:
+    return masks.mask_causal(masks.Alignment.TOP_LEFT, q_len=LENGTH, kv_len=LENGTH)
+
+
+def scale() -> Decimal:
+    return 1 / Decimal(WIDTH // HEADS).sqrt()
+
+
+def check(out: Tensor, expected: list[list[Any]], bounded: Bounded) -> None:
+    """`out`, in float64, against the definition, within what a correct module rounds; the bound's
+    own numbers are those of the definition too."""
+    exact = torch.tensor([[float(x) for x in row] for row in expected], dtype=torch.float64)
+    value, allowed = (x.squeeze(0) for x in bounded)
+    # `exact` is rounded once more.
+    allowed = allowed + torch.finfo(torch.float64).eps * exact.abs()
+    judge(out, exact, allowed)
+    judge(value, exact, allowed)
+
+
+@pytest.fixture(autouse=True)
+def many_digits():
+    with localcontext(DIGITS), torch.no_grad():
+        yield
+
+
+def test_feed_forward_is_exact_over_whole_numbers() -> None:
+    """No sum of these is rounded: the module gives the definition's number."""
+    module = FeedForward(WIDTH, HIDDEN, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    for parameter in module.parameters():
+        parameter.copy_(torch.randint(-64, 65, parameter.shape, generator=generator) / 8)
+    x = torch.randint(-64, 65, (LENGTH, WIDTH), generator=generator).double() / 8
+    expected = feed_forward.feed_forward_rows(
+        of_feed_forward(module, Fraction), rows(x, Fraction), d=WIDTH, d_ff=HIDDEN, num=EXACT
+    )
+    assert rows(module(x), Fraction) == expected
+    projected = linear.linear_rows(
+        of_linear(module.linear1, Fraction), rows(x, Fraction), d_in=WIDTH, d_out=HIDDEN, num=EXACT
+    )
+    assert rows(module.linear1(x), Fraction) == projected
+    assert any(a < 0 for row in projected for a in row)
+
+
+def test_feed_forward_and_layer_norm() -> None:
+    layer = randomised(EncoderLayer(WIDTH, HEADS, HIDDEN, 0.0, dtype=torch.float64))
+    found = feed_forward.feed_forward_rows(
+        of_feed_forward(layer.feed_forward), rows(X), d=WIDTH, d_ff=HIDDEN, num=NUM
+    )
+    check(layer.feed_forward(X), found, forwarded(exactly(X), layer.feed_forward))
+    norm = layer.residual1.norm
+    found = layer_norm.layer_norm_rows(
+        Decimal.sqrt, Decimal(norm.eps), of_norm(norm), rows(X), d=WIDTH, num=NUM
+    )
+    check(norm(X), found, normed(exactly(X), norm))
+
+
+@pytest.mark.parametrize("visible", [VISIBLE, NOTHING], ids=["some keys", "no keys"])
+def test_multi_head_attention(visible: Tensor) -> None:
+    module = randomised(MultiHeadAttention(WIDTH, HEADS, dtype=torch.float64))
+    found = multi_head.multi_head_rows(
+        scale(), keys(visible), of_attention(module), rows(X), rows(CONTEXT), rows(CONTEXT),
+        q_len=LENGTH, kv_len=MEMORY, num_heads=HEADS, d=WIDTH // HEADS, d_model=WIDTH, num=NUM,
+    )  # fmt: skip
+    given = [exactly(x[None]) for x in (X, CONTEXT, CONTEXT)]
+    bounded = attended(module, given, visible=visible)
+    check(module(X, CONTEXT, key_mask=visible), found, bounded)
+    kept = module.project(CONTEXT)
+    attend = multi_head.multi_head_attend(
+        scale(), keys(visible), of_attention(module), rows(module.q_proj(X)), rows(kept.keys[0]),
+        rows(kept.values[0]), q_len=LENGTH, kv_len=MEMORY, num_heads=HEADS, d=WIDTH // HEADS,
+        d_model=WIDTH, num=NUM,
+    )  # fmt: skip
+    check(module(X, projected=kept, key_mask=visible), attend, bounded)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("hides", [False, True])
+def test_the_encoder_layer(norm_first: bool, hides: bool) -> None:
+    layer = EncoderLayer(WIDTH, HEADS, HIDDEN, 0.0, norm_first=norm_first, dtype=torch.float64)
+    randomised(layer)
+    visible = torch.tensor([True, False, True, True]) if hides else torch.ones(4, dtype=torch.bool)
+    definition = (
+        layers.encoder_layer_pre_norm if norm_first else layers.encoder_layer_post_norm
+    )  # fmt: skip
+    found = definition(
+        Decimal.sqrt, EPS, scale(), keys(visible), of_encoder(layer), rows(X),
+        n=LENGTH, num=NUM, **SIZES,
+    )  # fmt: skip
+    check(layer(X, key_mask=visible), found, encoder_layer(exactly(X[None]), layer, visible))
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("visible", [VISIBLE, NOTHING], ids=["some keys", "no keys"])
+def test_the_decoder_layer(norm_first: bool, visible: Tensor) -> None:
+    layer = DecoderLayer(WIDTH, HEADS, HIDDEN, 0.0, norm_first=norm_first, dtype=torch.float64)
+    randomised(layer)
+    definition = (
+        layers.decoder_layer_pre_norm if norm_first else layers.decoder_layer_post_norm
+    )  # fmt: skip
+    found = definition(
+        Decimal.sqrt, EPS, scale(), causal(), keys(visible), of_decoder(layer),
+        rows(CONTEXT), rows(X), s=MEMORY, t=LENGTH, num=NUM, **SIZES,
+    )  # fmt: skip
+    given = (exactly(X[None]), exactly(CONTEXT[None]))
+    bounded = decoder_layer(*given, layer, None, visible)
+    check(layer(X, CONTEXT, memory_key_mask=visible), found, bounded)
+    cache, steps = layer.start(CONTEXT), []
+    for i in range(LENGTH):
+        out, cache = layer.extend(X[i : i + 1], cache, memory_key_mask=visible)
+        steps.append(out)
+    check(torch.cat(steps), found, bounded)
+
+
+@pytest.mark.parametrize("tie_embeddings", [False, True])
+def test_the_transformer(tie_embeddings: bool) -> None:
+    model = Transformer(
+        VOCAB, VOCAB, WIDTH, HEADS, 1, 1, HIDDEN, 0.0, final_norm=False, positions="halves",
+        scale_embeddings=False, tie_embeddings=tie_embeddings, dtype=torch.float64,
+    )  # fmt: skip
+    randomised(model)
+    src, tgt = torch.tensor([[4, 0, 2, 2, 1]]), torch.tensor([[1, 3, 3, 0]])
+    output = of_linear(model.output)
+    table = rows(model.src_embedding.weight)
+    if tie_embeddings:
+        assert embedding.tied_output(table, vocab=VOCAB, num=NUM) == output
+    spec = transformer.Transformer(
+        table, rows(model.tgt_embedding.weight), [of_encoder(model.encoder.layers[0])],
+        [of_decoder(model.decoder.layers[0])], output,
+    )  # fmt: skip
+    # The numbers of `sinusoidal_encoding`, which the test below looks at.
+    places = rows(sinusoidal_encoding(10, WIDTH, arrangement="halves", dtype=torch.float64))
+    given = (
+        Decimal.sqrt, EPS, scale(), places.__getitem__, keys(VISIBLE), causal(),
+        keys(VISIBLE), spec, src[0].tolist(), tgt[0].tolist(),
+    )  # fmt: skip
+    sizes = {"s": MEMORY, "t": LENGTH, "t_vocab": VOCAB, "num": NUM, **SIZES}
+    found = transformer.transformer_logits(*given, **sizes)
+    bounded = logits(model, src, tgt, VISIBLE[None])
+    check(model(src, tgt, src_key_mask=VISIBLE[None])[0], found, bounded)
+    shares = transformer.transformer_probabilities(*given, **sizes)
+    allowed = bounded[1].amax(-1, keepdim=True)
+    # An error of at most δ in each logit changes a share by at most a factor e^{2δ}; the softmax
+    # itself rounds as a tile of attention does, and the definition's float is rounded once.
+    exact = torch.tensor([[float(p) for p in row] for row in shares], dtype=torch.float64)
+    unit = torch.finfo(torch.float64).eps
+    rounding = (2 * (VOCAB + 8) + found_size(found)) * unit
+    probabilities = model.probabilities(src, tgt, src_key_mask=VISIBLE[None])[0]
+    judge(probabilities, exact, (torch.expm1(2 * allowed[0]) + rounding) * 2 * exact)
+    for row, likeliest in zip(found, probabilities.argmax(-1).tolist(), strict=True):
+        assert transformer.argmax(row, n=VOCAB) == likeliest
+
+
+def found_size(found: list[list[Any]]) -> float:
+    """The largest difference of two logits, by which exp's argument is rounded."""
+    return float(max(max(row) - min(row) for row in found))
+
+
+def test_the_encoding_of_places() -> None:
+    def angle(p: int, i: int) -> float:
+        return p / 10000.0 ** (2 * i / WIDTH)
+
+    table = sinusoidal_encoding(50, WIDTH, arrangement="halves", dtype=torch.float64)
+    for p, row in enumerate(table):
+        expected = embedding.sinusoids(
+            lambda x: float(torch.tensor(x, dtype=torch.float64).sin()),
+            lambda x: float(torch.tensor(x, dtype=torch.float64).cos()),
+            angle, p, half=WIDTH // 2,
+        )  # fmt: skip
+        # Both take the angle as p / 10000^x, with a power that may differ in its last place; sine
+        # and cosine change no more than it does.
+        allowed = 4 * torch.finfo(torch.float64).eps * torch.tensor(1.0 + p, dtype=torch.float64)
+        judge(row, torch.tensor(expected, dtype=torch.float64), allowed)
+
+
+def test_the_projection_of_a_row() -> None:
+    module = randomised(nn.Linear(WIDTH, HIDDEN, dtype=torch.float64))
+    found = linear.linear_rows(of_linear(module), rows(X), d_in=WIDTH, d_out=HIDDEN, num=NUM)
+    check(module(X), found, linear_error(*exactly(X), module, torch.float64))

@@ -8,12 +8,15 @@ public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
+public import Attention.Claims.Approximation
 public import Attention.Claims.DotProduct
 public import Attention.Claims.Equivalence
 public import Attention.Claims.Examples
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
+public import Attention.Claims.Nearest
+public import Attention.Claims.Net
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
 public import Attention.Claims.Projections

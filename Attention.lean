@@ -9,6 +9,8 @@ public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
 public import Attention.Claims.Approximation
+public import Attention.Claims.Bounded
+public import Attention.Claims.Continuous
 public import Attention.Claims.DotProduct
 public import Attention.Claims.Equivalence
 public import Attention.Claims.Examples
@@ -25,6 +27,7 @@ public import Attention.Claims.Similarity
 public import Attention.Claims.Tensors
 public import Attention.Claims.Transformer
 public import Attention.Claims.UnmaskedDecoder
+public import Attention.Claims.UniversalApproximation
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound

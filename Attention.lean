@@ -8,6 +8,7 @@ public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
+public import Attention.Claims.AllYouNeed
 public import Attention.Claims.Approximation
 public import Attention.Claims.Bounded
 public import Attention.Claims.Continuous
@@ -17,6 +18,7 @@ public import Attention.Claims.Examples
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
+public import Attention.Claims.Memorise
 public import Attention.Claims.Nearest
 public import Attention.Claims.Net
 public import Attention.Claims.Order

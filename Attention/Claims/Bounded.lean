@@ -8,9 +8,9 @@ public section
 
 /-! # A transformer is bounded
 
-On a box of inputs every transformer is bounded, whatever its parameters: linear layers and sums are,
-attention gives means of the values, a normalisation divides by a root that is at least a positive
-number. So no transformer approximates a function that is not bounded. -/
+On a box of inputs every transformer is bounded, whatever its parameters: linear layers and sums
+are, attention gives means of the values, a normalisation divides by a root that is at least a
+positive number. So no transformer approximates a function that is not bounded. -/
 
 namespace Attention.Claims
 
@@ -60,7 +60,8 @@ namespace Bounded
 variable {F G : α → Matrix R m n}
 
 /-- Bounds for each component make one for all. -/
-theorem of_entries (h : ∀ (i : Fin m) (j : Fin n), ∃ c, ∀ x, A x → AtMost c (F x)[i][j]) : Bounded A F :=
+theorem of_entries (h : ∀ (i : Fin m) (j : Fin n), ∃ c, ∀ x, A x → AtMost c (F x)[i][j]) :
+    Bounded A F :=
   (exists_uniform (P := fun i c => ∀ (j : Fin n), ∀ x, A x → AtMost c (F x)[i][j])
     (fun _ _ _ h h' j x hx => (h j x hx).mono h')
     fun i => exists_uniform (P := fun j c => ∀ x, A x → AtMost c (F x)[i][j])
@@ -132,12 +133,13 @@ private theorem mean_atMost {x : Vec R n} {c a : R} (hx : ∀ i : Fin n, AtMost 
     rwa [sumOver_const, List.length_finRange] at this
 
 private theorem variance_nonneg (x : Vec R n) : 0 ≤ variance x := by
-  have h₁ : (0 : R) ≤ sumOver (fun i => (Vec.map (fun c => c * c) (centred x))[i]) (List.finRange n) :=
-    sumOver_nonneg fun i _ => by
+  have h₁ : (0 : R) ≤ sumOver (fun i => (Vec.map (fun c => c * c) (centred x))[i])
+      (List.finRange n) := sumOver_nonneg fun i _ => by
       simp only [Fin.getElem_fin, Vec.getElem_map]
       exact mul_self_nonneg _
   rw [variance, mean, Field.div_eq_mul_inv]
-  refine OrderedRing.mul_nonneg h₁ (Field.IsOrdered.inv_nonneg_iff.mpr (sumOver_nonneg fun _ _ => ?_))
+  refine OrderedRing.mul_nonneg h₁
+    (Field.IsOrdered.inv_nonneg_iff.mpr (sumOver_nonneg fun _ _ => ?_))
   exact Std.le_of_lt OrderedRing.zero_lt_one
 
 private theorem div_atMost {c σ₀ σ x : R} (h : AtMost c x) (h₀ : 0 < σ₀) (hσ : σ₀ ≤ σ) :

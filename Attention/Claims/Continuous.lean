@@ -51,8 +51,8 @@ private theorem enough {N M l : R} (hl : 0 < l) (h : 0 ≤ N * M) :
 end
 
 /-- **universal-approximation**: over an Archimedean field, each uniformly continuous function on a
-box is approximated there by softmax attention over a net: for each ε > 0 there are a number N and an
-inverse temperature β. -/
+box is approximated there by softmax attention over a net: for each ε > 0 there are a number N and
+an inverse temperature β such that the attention is within ε of the function. -/
 theorem universal_approximation [OrderedField R] [NaturalExp R] (hn : 0 < n)
     (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) {a b ε : R} (hε : 0 < ε)
     (f : Vec R n → Vec R m)

@@ -112,8 +112,9 @@ private theorem bounded_refute {computed : ∀ n m : Nat, (Vec R n → Vec R m) 
 end
 
 /-- No transformer with real outputs is within 1 of 1 / x on [0, 1], whatever its depth, its width
-and its parameters: x⁻¹ with 0⁻¹ = 0 is a function on the whole compact set, and not bounded there. Of
-the square root it is asked only that it is at least some σ₀ > 0 on numbers of at least ε. -/
+and its parameters: x⁻¹, with 0⁻¹ = 0, is a function on the whole compact set, and not bounded
+there. Of the square root it is asked only that it is at least some σ₀ > 0 on numbers of at least
+ε. -/
 theorem universalApproximation_transformer_refuted [OrderedField R] [Exponential R R]
     {sqrt : R → R} {ε σ₀ : R} (h₀ : 0 < σ₀) (hsqrt : ∀ z, ε ≤ z → σ₀ ≤ sqrt z) :
     ¬ UniversalApproximation (TransformerComputes sqrt ε) := by

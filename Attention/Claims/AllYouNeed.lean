@@ -67,7 +67,8 @@ theorem layerNorm_one (sqrt : R → R) (ε : R) (N : LayerNorm R 1) (x : Vec R 1
   rw [Field.div_eq_mul_inv]
   grind
 
-/-- With vectors of one component Forward returns the same for all inputs, whatever the parameters, the layers and the masks. -/
+/-- With vectors of one component Forward returns the same for all inputs, whatever the parameters,
+the layers and the masks. -/
 theorem forward_one [Exp R R] (sqrt : R → R) (ε scale : R) (position : Nat → Vec R 1)
     (encoderNorm decoderNorm : LayerNorm R 1) (sourceMask : Mask s s) (targetMask : Mask t t)
     (crossMask : Mask t s) (T : Transformer R s_vocab t_vocab 1 num_heads d d_ff)

@@ -160,9 +160,8 @@ private theorem oneHot_atMost [OrderedField R] (k k' j : Fin n) :
   simp only [oneHot, Fin.getElem_fin, Vec.getElem_ofFn]
   split <;> split <;> exact ⟨by grind, by grind⟩
 
-/-- **attention-memorises**: for every finite list of different inputs, sequences of tokens, and
-every list of targets, attention by distance over the inputs recalls the target of each input, if
-exp β exceeds twice their number. -/
+/-- For every finite list of different inputs, and every list of targets, the target of each input is
+recalled, if exp β exceeds twice their number. -/
 theorem recall_eq [OrderedCommRing S] [OrderedField R] [Exponential S R] {β : S} (hβ : 0 ≤ β)
     {inputs : Vector (Vector (Fin s_vocab) s) count}
     (targets : Vector (Vector (Fin t_vocab) t) count)
@@ -206,6 +205,24 @@ theorem recall_eq [OrderedCommRing S] [OrderedField R] [Exponential S R] {β : S
   rw [zero, e₁] at a
   rw [zero, e₀] at b
   exact separated hη' a b
+
+/-- **attention-memorises**: for every finite list of different inputs, sequences of tokens, and
+every list of targets, softmax attention over the inputs, with the tokens at place p of the targets
+for values, one-hot, gives a vector whose largest component is at the token at place p of the
+input's target, if exp β exceeds twice the number of inputs. -/
+theorem attention_memorises [OrderedCommRing S] [OrderedField R] [Exponential S R] {β : S}
+    (hβ : 0 ≤ β) {inputs : Vector (Vector (Fin s_vocab) s) count}
+    (targets : Vector (Vector (Fin t_vocab) t) count)
+    (different : ∀ i j : Fin count, inputs[i] = inputs[j] → i = j)
+    (large : 2 * (count : R) < exp β) (i : Fin count) (p : Fin t) :
+    argmax (attention β Mask.full.toScoreMod
+        (Vec.map pointQuery (#v[tokenPoint inputs[i]] : Matrix S 1 s))
+        (Vec.map pointKey (Vec.map tokenPoint inputs))
+        (Vec.map (fun y => oneHot y[p]) targets) : Matrix R 1 t_vocab)[0]
+      = some targets[i][p] := by
+  have h := congrArg (fun v : Vector (Option (Fin t_vocab)) t => v[p])
+    (recall_eq (R := R) hβ targets different large i)
+  simpa [recall, attendPoints] using h
 
 /-- With the natural exponential, twice the number of inputs is a large enough β. -/
 theorem recall_natural [OrderedField R] [NaturalExp R]

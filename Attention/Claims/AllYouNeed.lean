@@ -1,7 +1,7 @@
 module
 
+public import Attention.Algebra.Magnitude
 public import Attention.Spec.Transformer
-public import Attention.Algebra.Ordered
 
 public section
 
@@ -95,5 +95,27 @@ theorem attentionIsAllYouNeed_refuted [Exp R R] (sqrt : R → R) (ε : R) :
   have : (some 0 : Option (Fin 2)) = some 1 :=
     congrArg (fun v : Vector (Option (Fin 2)) 1 => v[0]) e
   cases this
+
+/-! ## Descent -/
+
+/-- What "the loop guarantees a global optimum" says of a loss of one parameter: where the loss is
+the same all around, so that its gradient is 0 and the loop has converged, it is least. -/
+@[expose] def ConvergedIsOptimal (loss : R → R) : Prop :=
+  ∀ w δ : R, 0 < δ → (∀ w', AtMost δ (w' - w) → loss w' = loss w) → ∀ w', loss w ≤ loss w'
+
+/-- A hidden unit that is 0 stays 0: whatever the loss g as a function of its output, if it would be
+less at 1 than at 0, the loop stops at each negative weight and is not at the optimum. -/
+theorem convergedIsOptimal_refuted {g : R → R} (h : g 1 < g 0) :
+    ¬ ConvergedIsOptimal fun w => g (relu w) := by
+  intro claim
+  have h₁ := OrderedRing.zero_lt_one (R := R)
+  have dead : ∀ w : R, w < 0 → relu w = 0 := fun w hw => if_neg (Std.not_le.mpr hw)
+  have alive : relu (1 : R) = 1 := if_pos (Std.le_of_lt h₁)
+  have := claim (-2) 1 h₁ (fun w' hw => by
+    obtain ⟨-, hw⟩ := hw
+    show g (relu w') = g (relu (-2))
+    rw [dead w' (by grind), dead (-2) (by grind)]) 1
+  simp only [dead (-2 : R) (by grind), alive] at this
+  grind
 
 end Attention.Claims

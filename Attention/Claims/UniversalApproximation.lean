@@ -52,8 +52,20 @@ decoder's output. Layers are normalised after, with a normalisation at the end, 
         (encode sqrt ε scale mask encoder (Vec.map (·.row x) source))
         (Vec.map (·.row x) target)))[i])
 
+/-- The step of the proof from a point to the nearest point of the cover: numbers within ε / 4 of
+each other have values within ε / 2, whatever the function. -/
+@[expose] def CoverOfValues (R : Type v) [OrderedField R] : Prop :=
+  ∀ (f : R → R) (ε x y : R), 0 < ε → AtMost (ε / 4) (x - y) → AtMost (ε / 2) (f x - f y)
+
 section
 variable [OrderedField R]
+
+/-- f x = 4 x moves by 1 between 0 and ¼. -/
+theorem coverOfValues_refuted : ¬ CoverOfValues R := by
+  intro claim
+  have h₁ := OrderedRing.zero_lt_one (R := R)
+  have := (claim (fun x => 4 * x) 1 (1 / 4) 0 h₁ ⟨by grind, by grind⟩).2
+  grind
 
 private theorem not_half (token : Nat) : ¬ AtMost (1 / 4 : R) ((token : R) - 1 / 2) := by
   have h₁ := OrderedRing.zero_lt_one (R := R)

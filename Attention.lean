@@ -169,6 +169,7 @@ public import Attention.Twins.Heads
 public import Attention.Twins.LogSumExp
 public import Attention.Twins.Masks
 public import Attention.Twins.Merge
+public import Attention.Twins.Nearest
 public import Attention.Twins.Online
 public import Attention.Twins.Padding
 public import Attention.Twins.Paged

@@ -160,8 +160,8 @@ private theorem oneHot_atMost [OrderedField R] (k k' j : Fin n) :
   simp only [oneHot, Fin.getElem_fin, Vec.getElem_ofFn]
   split <;> split <;> exact ⟨by grind, by grind⟩
 
-/-- For every finite list of different inputs, and every list of targets, the target of each input is
-recalled, if exp β exceeds twice their number. -/
+/-- For every finite list of different inputs, and every list of targets, the target of each input
+is recalled, if exp β exceeds twice their number. -/
 theorem recall_eq [OrderedCommRing S] [OrderedField R] [Exponential S R] {β : S} (hβ : 0 ≤ β)
     {inputs : Vector (Vector (Fin s_vocab) s) count}
     (targets : Vector (Vector (Fin t_vocab) t) count)

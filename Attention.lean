@@ -28,8 +28,8 @@ public import Attention.Claims.Rotation
 public import Attention.Claims.Similarity
 public import Attention.Claims.Tensors
 public import Attention.Claims.Transformer
-public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.UniversalApproximation
+public import Attention.Claims.UnmaskedDecoder
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound

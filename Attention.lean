@@ -8,6 +8,10 @@ public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
+public import Attention.Claims.AllYouNeed
+public import Attention.Claims.Approximation
+public import Attention.Claims.Bounded
+public import Attention.Claims.Continuous
 public import Attention.Claims.Deletion
 public import Attention.Claims.DotProduct
 public import Attention.Claims.Equivalence
@@ -16,12 +20,15 @@ public import Attention.Claims.Expectation
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
+public import Attention.Claims.Memorise
 public import Attention.Claims.Memory
 public import Attention.Claims.MemoryBounds
 public import Attention.Claims.MemoryFlash
 public import Attention.Claims.MemoryLoads
 public import Attention.Claims.MemoryStandard
 public import Attention.Claims.MemoryTiles
+public import Attention.Claims.Nearest
+public import Attention.Claims.Net
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
 public import Attention.Claims.Permutation
@@ -34,6 +41,7 @@ public import Attention.Claims.Suppression
 public import Attention.Claims.SuppressionLimit
 public import Attention.Claims.Tensors
 public import Attention.Claims.Transformer
+public import Attention.Claims.UniversalApproximation
 public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.Weights
 public import Attention.Model.DyadicSound
@@ -180,6 +188,7 @@ public import Attention.Twins.LogSumExp
 public import Attention.Twins.Masks
 public import Attention.Twins.Memory
 public import Attention.Twins.Merge
+public import Attention.Twins.Nearest
 public import Attention.Twins.Online
 public import Attention.Twins.Padding
 public import Attention.Twins.Paged

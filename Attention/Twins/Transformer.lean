@@ -33,13 +33,13 @@ theorem givesPrefix_causal (sqrt : R → R) (scale : R) :
     (fun _ _ _ _ _ _ => rfl) layers C h
 
 /-- Query `i` attends to one key more than the causal mask allows: j ≤ i + 1. -/
-@[expose] def causalOffByOne {n : Nat} : Mask n n := fun i j => decide (j.val ≤ i.val + 1)
+@[expose] def causalOneAhead {n : Nat} : Mask n n := fun i j => decide (j.val ≤ i.val + 1)
 
-theorem causalOffByOne_refuted {sqrt : R → R} (h : sqrt 1 = 1) (scale : R) :
-    ¬ GivesPrefix causalOffByOne sqrt scale := by
-  have e : (causalOffByOne : Mask 2 2) = Mask.full := by
+theorem causalOneAhead_refuted {sqrt : R → R} (h : sqrt 1 = 1) (scale : R) :
+    ¬ GivesPrefix causalOneAhead sqrt scale := by
+  have e : (causalOneAhead : Mask 2 2) = Mask.full := by
     funext i j
-    simp only [causalOffByOne, Mask.full, decide_eq_true_eq]
+    simp only [causalOneAhead, Mask.full, decide_eq_true_eq]
     omega
   rw [e]
   exact unmaskedCausal_refuted h scale

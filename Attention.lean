@@ -200,6 +200,7 @@ public import Attention.Twins.Softmax
 public import Attention.Twins.SplitKV
 public import Attention.Twins.Stability
 public import Attention.Twins.TileBounds
+public import Attention.Twins.Transformer
 public import Attention.Twins.Varlen
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies

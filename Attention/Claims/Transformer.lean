@@ -38,12 +38,14 @@ theorem isProb_empty_refuted : ¬ ∀ (n : Nat) (x : Vec Rat n), IsProb x →
   fun h => absurd (h 0 #v[] fun i => i.elim0) (by decide +kernel)
 
 /-- Each row of a transformer's output obeys `IsProb`. -/
-theorem transformer_isProb [OrderedField R] [Exponential R R] {s t s_vocab t_vocab d_model d_ff : Nat}
+theorem transformer_isProb [OrderedField R] [Exponential R R]
+    {s t s_vocab t_vocab d_model d_ff : Nat}
     (sqrt : R → R) (ε scale : R) (position : Nat → Vec R d_model)
     (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
     (T : Transformer R s_vocab t_vocab d_model num_heads d d_ff) (source : Vector (Fin s_vocab) s)
     (target : Vector (Fin t_vocab) t) (i : Fin t) :
-    IsProb (T.probabilities sqrt ε scale position sourceMask targetMask crossMask source target)[i] :=
+    IsProb (T.probabilities sqrt ε scale position sourceMask targetMask crossMask source
+      target)[i] :=
   have h := Proof.transformer_is_prob sqrt ε scale position sourceMask targetMask crossMask T source
     target i
   fun j => ⟨Std.le_of_lt (h.1 j), h.2⟩
@@ -75,7 +77,8 @@ theorem reshapeHeads_refuted : ¬ ∀ (n num_heads d : Nat) (X : Matrix Int n (n
 /-- Head h after the split is the projection by that head's rows of the weights, position by
 position. -/
 theorem splitHeads_linear [Add R] [Mul R] [OfNat R 0] {m : Nat} (W : Linear R n (num_heads * d))
-    (X : Matrix R m n) (h : Fin num_heads) : (splitHeads (W.rows X))[h] = (headLinear W h).rows X := by
+    (X : Matrix R m n) (h : Fin num_heads) :
+    (splitHeads (W.rows X))[h] = (headLinear W h).rows X := by
   refine Vector.ext fun i hi => ?_
   have e := Proof.getElem_splitHeads (W.rows X) h ⟨i, hi⟩
   rw [Proof.getElem_linear] at e

@@ -87,14 +87,15 @@ theorem argmax_softmaxVec (x : Vec R n) : argmax (softmaxVec x) = argmax x := by
       | some b => simp only [le]
   exact step _ none
 
-/-- **transformer-is-prob**: what a transformer gives for each place of the target are probabilities:
-each is positive, and together they are 1, if there is a token at all. This holds for any number of
-layers, any parameters, any masks and any function in place of the root. -/
+/-- **transformer-is-prob**: what a transformer gives for each place of the target are
+probabilities: each is positive, and together they are 1. This holds for any number of layers, any
+parameters, any masks and any function in place of the root. -/
 theorem transformer_is_prob (sqrt : R → R) (ε scale : R) (position : Nat → Vec R d_model)
     (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
     (T : Transformer R s_vocab t_vocab d_model num_heads d d_ff) (source : Vector (Fin s_vocab) s)
     (target : Vector (Fin t_vocab) t) (i : Fin t) :
-    let p := (T.probabilities sqrt ε scale position sourceMask targetMask crossMask source target)[i]
+    let p :=
+      (T.probabilities sqrt ε scale position sourceMask targetMask crossMask source target)[i]
     (∀ j : Fin t_vocab, 0 < p[j]) ∧ sumOver (fun j => p[j]) (List.finRange t_vocab) = 1 := by
   intro p
   have h := softmaxVec_isProb (T.logits sqrt ε scale position sourceMask targetMask crossMask source

@@ -49,8 +49,8 @@ private theorem cachedRow_eq (L : DecoderLayer R d_model num_heads d d_ff)
   have len : (kept sqrt ε L X (k.val + 1)).length = k.val + 1 := by
     simp only [kept, List.length_map, List.length_take, Vector.length_toList]
     omega
-  refine multiHead_attend_congr (i := (0 : Fin 1)) (i' := k) (m := k.val + 1) (Nat.le_of_eq len.symm)
-    (by omega) (fun j _ => by have := j.isLt; omega)
+  refine multiHead_attend_congr (i := (0 : Fin 1)) (i' := k) (m := k.val + 1)
+    (Nat.le_of_eq len.symm) (by omega) (fun j _ => by have := j.isLt; omega)
     (fun j hj => by have := Fin.le_def.mp (causal_seesNoLater k j hj); omega) ?_
     fun j j' hj hjm => ?_
   · rw [getElem_linear, getElem_layerNorm, Fin.getElem_fin, Vec.getElem_ofFn]
@@ -87,8 +87,8 @@ private theorem decodeStep_eq (visible : Fin s → Bool) (C : Matrix R s d_model
     decodeStep sqrt ε scale visible layers C (keptAll sqrt ε scale visible C layers X k.val) X[k]
       = (keptAll sqrt ε scale visible C layers X (k.val + 1),
         (decode sqrt ε scale (Mask.causal .topLeft) (fun _ j => visible j) layers C X)[k]) := by
-  have general : ∀ (layers : List (DecoderLayer R d_model num_heads d d_ff)) (X : Matrix R t d_model)
-      (done : List (LayerCache R (num_heads * d))),
+  have general : ∀ (layers : List (DecoderLayer R d_model num_heads d d_ff))
+      (X : Matrix R t d_model) (done : List (LayerCache R (num_heads * d))),
       (layers.zip (keptAll sqrt ε scale visible C layers X k.val)).foldl
         (fun (done, x) (L, cache) =>
           let out := L.step sqrt ε scale visible C cache x

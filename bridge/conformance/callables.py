@@ -21,7 +21,7 @@ from torch import Tensor
 
 from bridge.conformance.abilities import Abilities, CallableError, Function
 from bridge.conformance.adapter import Adapter, Part
-from bridge.conformance.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.batch import Batch, Misbehaviour, Outputs, called, unchanged
 from bridge.conformance.differentiate import ByAutograd
 from bridge.conformance.grouped_heads import grouped
 from bridge.conformance.judge import malformed
@@ -205,13 +205,14 @@ class CallableAdapter(ByAutograd):
         given = {"query": query, "key": key, "value": value}
         tensors = {**given, **{n: x for n, x in options.items() if isinstance(x, Tensor)}}
         before = {name: tensor.clone() for name, tensor in tensors.items()}
-        result = self.function(query, key, value, **options)
+        result = called(self.function, query, key, value, **options)
         for name, tensor in tensors.items():
-            if not torch.equal(tensor, before[name]):
+            if not unchanged(tensor, before[name]):
                 raise Misbehaviour(f"changed its input {name}")
         out, lse = self._parts(result)
         value_dim = batch.value.shape[-1]
-        if isinstance(out, Tensor) and out.shape == (*query.shape[:-1], width[1]):
+        widened = width[1] != value_dim
+        if widened and isinstance(out, Tensor) and out.shape == (*query.shape[:-1], width[1]):
             out = out[..., :value_dim]
         return Outputs(out, lse)
 

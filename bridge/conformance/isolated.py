@@ -21,6 +21,7 @@ import torch
 from bridge.conformance import abilities, callables, libraries
 from bridge.conformance.abilities import Abilities, CallableError
 from bridge.conformance.adapter import ALL_DTYPES, Adapter
+from bridge.conformance.batch import said
 from bridge.conformance.judge import VectorResult, result_of
 from bridge.conformance.profile import CHOICES
 from bridge.conformance.run import Result, gathered, plan, run_job
@@ -111,8 +112,11 @@ def _child(connection: Connection, work: str, arguments: tuple[Any, ...]) -> Non
         (_describe if work == "describe" else _run)(send, *arguments)
     except CallableError as error:
         send("refused", str(error))
+    except KeyboardInterrupt:
+        # Of the user, who sees that the command ends, or raised by the function itself.
+        os._exit(130)
     except (Exception, SystemExit) as error:
-        send("refused", f"its adapter raised {type(error).__name__}: {error}")
+        send("refused", f"its adapter raised {type(error).__name__}: {said(error)}")
     send("end")
 
 

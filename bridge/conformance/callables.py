@@ -49,19 +49,19 @@ def find(name: str) -> Function | Adapter:
     """The function or adapter that is meant. Raises CallableError where there is none."""
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
-        raise CallableError(f"{name!r} is not of the form module:function or file.py:function")
+        raise CallableError("is not of the form module:function or file.py:function")
     found: Any = _file(place) if place.endswith(".py") or "/" in place else _module(place)
     for part in attribute.split("."):
         if not hasattr(found, part):
             near = difflib.get_close_matches(part, dir(found), 3)
             hint = f"; there is {', '.join(near)}" if near else ""
-            raise CallableError(f"{name!r}: {place} has no {part!r}{hint}")
+            raise CallableError(f"{place} has no {part!r}{hint}")
         found = getattr(found, part)
     if is_adapter(found):
         made: Adapter = found() if inspect.isclass(found) else found
         return made
     if not callable(found):
-        raise CallableError(f"{name!r} is a {type(found).__name__}, which cannot be called")
+        raise CallableError(f"is of type {type(found).__name__}, which cannot be called")
     return cast(Function, found)
 
 

@@ -243,7 +243,7 @@ def describe(subject: Subject, device: str, asked: tuple[str, ...], limit: float
             if isinstance(message, _Ended):
                 why = message.sentence
                 if not imported:
-                    raise CallableError(f"importing {subject.name!r} {why}")
+                    raise CallableError(f"importing it {why}")
             elif message[0] == "refused":
                 raise CallableError(message[1])
             elif message[0] == "described":
@@ -253,7 +253,7 @@ def describe(subject: Subject, device: str, asked: tuple[str, ...], limit: float
                     found = replace(found, abilities=able)
                 return found
             imported = True
-    raise CallableError(f"{subject.name!r} {why}")
+    raise CallableError(str(why))
 
 
 def run_isolated(
@@ -289,7 +289,7 @@ def run_isolated(
         if ended is None:
             break
         if not running:
-            raise CallableError(f"{subject.name!r} {ended.sentence} outside of a call")
+            raise CallableError(f"{ended.sentence} outside of a call")
         hangs, deaths = hangs + ended.hung, deaths + (not ended.hung)
         if len(running) > 1 and not ended.hung:
             # Which of them was it?

@@ -291,7 +291,7 @@ def test_functions_are_found_by_file_and_module() -> None:
         ("no/such/file.py:f", "there is no file no/such/file.py"),
         ("no_such_module:f", "no_such_module cannot be imported: ModuleNotFoundError"),
         ("math:gdc", "math has no 'gdc'; there is gcd"),
-        (f"{FILE}:number", "is a int, which cannot be called"),
+        (f"{FILE}:number", "is of type int, which cannot be called"),
         (":f", "is not of the form module:function"),
     ],
 )

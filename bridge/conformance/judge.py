@@ -97,10 +97,13 @@ def describe_failure(vector: dict[str, Any]) -> str:
     )
     if worst["got"] == "nan":
         return f"{vector['id']}: {worst['part']}{place} is NaN and should be {worst['expected']}"
-    return (
+    sentence = (
         f"{vector['id']}: {worst['part']}{place} is {worst['got']} and should be "
-        f"{worst['expected']}, {float(worst['ratio']):.3g} times the allowance away"
+        f"{worst['expected']}"
     )
+    if worst["allowance"] == 0:
+        return f"{sentence} exactly"
+    return f"{sentence}, {float(worst['ratio']):.3g} times the allowance away"
 
 
 def plain(value: Any) -> Any:

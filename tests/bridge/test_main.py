@@ -111,7 +111,7 @@ def test_a_missing_dependency_is_one_sentence() -> None:
         timeout=60,
     )
     assert done.returncode == 2
-    assert "has no package click; run make verify first" in done.stderr
+    assert "has no package click; run make setup first" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

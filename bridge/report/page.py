@@ -118,13 +118,8 @@ def command(outcome: Outcome, vector: str) -> str:
     """What runs this vector alone once more."""
     subject, result = outcome.subject, outcome.result
     in_checkout = (Path(__file__).resolve().parents[2] / "lakefile.lean").exists()
-    words = [
-        ".venv/bin/python" if in_checkout else "python",
-        "-m",
-        "bridge",
-        "conform",
-        subject.name,
-    ]
+    python = ".venv/bin/python" if in_checkout else "python"
+    words = [python, "-m", "bridge", "conform", subject.name]
     words += ["--dtype", result.dtype, "--vector", vector]
     if result.device != "cpu":
         words += ["--device", result.device]

@@ -14,7 +14,7 @@ def lacking(error: ModuleNotFoundError) -> NoReturn:
     if name in ("", "bridge", "pyimpl"):
         raise error
     print(
-        f"Error: {sys.executable} has no package {name}; run make verify first, then "
+        f"Error: {sys.executable} has no package {name}; run make setup first, then "
         ".venv/bin/python -m bridge …",
         file=sys.stderr,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from bridge.files import write_whole
+from bridge.files import why_not_writable, write_whole
 
 if TYPE_CHECKING:
     # Imported where they are used: they import PyTorch, which `--help` does without.
@@ -105,13 +105,7 @@ def conform(
         raise Problem(f"--time-limit: {time_limit:g} is not a number of seconds above 0")
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
         raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")
-    for option, path in (("--json", json_to), ("--junit", junit), ("--html", html)):
-        if path is None or (option == "--json" and path == "-"):
-            continue
-        if not Path(path).absolute().parent.is_dir():
-            raise Problem(f"{option}: there is no folder for {path!r}")
-        if not path or Path(path).is_dir():
-            raise Problem(f"{option}: {path!r} is a folder; the name of a file is accepted")
+    check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html})
     check_device(device)
     families = chosen(family, vector)
     run = Conformance(device, dtype, families, time_limit)
@@ -212,6 +206,31 @@ class Conformance:
             console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
 
 
+def check_files(files: dict[str, str | None]) -> None:
+    """Raises Problem, before anything runs, for files that could not be written, and for two that
+    are one; by their options."""
+    seen: dict[Path, str] = {}
+    for option, name in files.items():
+        if name is None:
+            continue
+        path = Path(name)
+        try:
+            if not path.absolute().parent.is_dir():
+                raise Problem(f"{option}: there is no folder for {name!r}")
+            if not name or path.is_dir():
+                raise Problem(f"{option}: {name!r} is a folder; the name of a file is accepted")
+            # What is there and no regular file, such as a pipe, is not replaced but written to.
+            there = path.exists() and not path.is_file()
+            why = None if there else why_not_writable(path)
+        except OSError as error:
+            why, there = error.strerror or type(error).__name__, False
+        if why is not None:
+            raise Problem(f"{option}: {name!r} cannot be written: {why}")
+        before = seen.setdefault(path.resolve(), option)
+        if before != option and not there:
+            raise Problem(f"{option}: {name!r} is the file of {before}, too; another is accepted")
+
+
 def _write(option: str, name: str, text: str) -> None:
     """A whole file or none. Raises Problem where it cannot be written."""
     try:
@@ -242,13 +261,19 @@ def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
 
 
 def _known(option: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
-    """Raises Problem for what is not accepted, with all that is, or the nearest of many."""
+    """Raises Problem for what is not accepted, with all that is, or the nearest of many (of
+    families and vectors alone there are many)."""
     known = list(accepted)
     for name in given:
         if name not in known:
-            shown = known if len(known) <= 20 else difflib.get_close_matches(name, known, 3)
-            hint = f"; {', '.join(shown)} are" if shown else ""
-            raise Problem(f"{option}: {name!r} is not {what}{hint}")
+            near = difflib.get_close_matches(name, known, 3)
+            if len(known) <= 20:
+                hint = f"{', '.join(known)} are"
+            elif near:
+                hint = f"the nearest {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
+            else:
+                hint = "docs/vectors.md lists the families"
+            raise Problem(f"{option}: {name!r} is not {what}; {hint}")
 
 
 def check_device(device: str) -> None:

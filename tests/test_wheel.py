@@ -87,6 +87,7 @@ def test_the_page_of_failures_has_the_sentences_of_the_theorems(
         text=True,
     )
     assert done.returncode == 1, done.stderr
+    assert "<pre>python -m bridge conform wrong.py:zero" in (tmp_path / "page.html").read_text()
     data = tomllib.loads((ROOT / "docs" / "theorems.toml").read_text("utf-8"))
     page = html.unescape((tmp_path / "page.html").read_text("utf-8"))
     assert any(f"{one['id']}</code>: {one['sentence']}" in page for one in data["theorem"])

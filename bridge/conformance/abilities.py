@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import DTYPES
+from bridge.conformance.batch import DTYPES, called, said
 
 Function = Callable[..., Any]
 # top-left, bottom-right: which keys `is_causal` hides where there are not as many queries as keys;
@@ -204,7 +204,7 @@ class _Probe:
         value = value.contiguous()
         if inputs is not None:
             inputs += [x.requires_grad_() for x in (query, key, value)]
-        return self.function(query, key, value, **options)
+        return called(self.function, query, key, value, **options)
 
     def refusal(self, *, own: bool = False, **options: Any) -> str | None:
         """Why such a call is refused; None if it is not, or ends in another mistake. own: the
@@ -215,7 +215,7 @@ class _Probe:
         except Exception as error:
             if not isinstance(error, _REFUSALS) and (own or not isinstance(error, RuntimeError)):
                 return None
-            text = str(error).strip().splitlines()
+            text = said(error).strip().splitlines()
             return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
         return None
 
@@ -341,11 +341,13 @@ class _Probe:
             named = dict(zip(("query", "key", "value"), by, strict=False))
             if added is not None:
                 named = {"the bias": added}
-            found = torch.autograd.grad(output.sum(), list(named.values()), allow_unused=True)
+            found = called(
+                torch.autograd.grad, output.sum(), list(named.values()), allow_unused=True
+            )
         except Exception as error:
             if not isinstance(error, (*_REFUSALS, RuntimeError)):
                 return None
-            text = str(error).strip().splitlines()
+            text = said(error).strip().splitlines()
             return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
         absent = [name for name, x in zip(named, found, strict=True) if x is None]
         return f"gives none by {absent[0]}" if absent else None

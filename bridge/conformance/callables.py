@@ -21,7 +21,7 @@ from torch import Tensor
 
 from bridge.conformance.abilities import Abilities, CallableError, Function
 from bridge.conformance.adapter import Adapter, Part
-from bridge.conformance.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.batch import Batch, Misbehaviour, Outputs, called, unchanged
 from bridge.conformance.differentiate import ByAutograd
 from bridge.conformance.grouped_heads import grouped
 from bridge.conformance.judge import malformed
@@ -49,19 +49,19 @@ def find(name: str) -> Function | Adapter:
     """The function or adapter that is meant. Raises CallableError where there is none."""
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
-        raise CallableError(f"{name!r} is not of the form module:function or file.py:function")
+        raise CallableError("is not of the form module:function or file.py:function")
     found: Any = _file(place) if place.endswith(".py") or "/" in place else _module(place)
     for part in attribute.split("."):
         if not hasattr(found, part):
             near = difflib.get_close_matches(part, dir(found), 3)
             hint = f"; there is {', '.join(near)}" if near else ""
-            raise CallableError(f"{name!r}: {place} has no {part!r}{hint}")
+            raise CallableError(f"{place} has no {part!r}{hint}")
         found = getattr(found, part)
     if is_adapter(found):
         made: Adapter = found() if inspect.isclass(found) else found
         return made
     if not callable(found):
-        raise CallableError(f"{name!r} is a {type(found).__name__}, which cannot be called")
+        raise CallableError(f"is of type {type(found).__name__}, which cannot be called")
     return cast(Function, found)
 
 
@@ -205,13 +205,14 @@ class CallableAdapter(ByAutograd):
         given = {"query": query, "key": key, "value": value}
         tensors = {**given, **{n: x for n, x in options.items() if isinstance(x, Tensor)}}
         before = {name: tensor.clone() for name, tensor in tensors.items()}
-        result = self.function(query, key, value, **options)
+        result = called(self.function, query, key, value, **options)
         for name, tensor in tensors.items():
-            if not torch.equal(tensor, before[name]):
+            if not unchanged(tensor, before[name]):
                 raise Misbehaviour(f"changed its input {name}")
         out, lse = self._parts(result)
         value_dim = batch.value.shape[-1]
-        if isinstance(out, Tensor) and out.shape == (*query.shape[:-1], width[1]):
+        widened = width[1] != value_dim
+        if widened and isinstance(out, Tensor) and out.shape == (*query.shape[:-1], width[1]):
             out = out[..., :value_dim]
         return Outputs(out, lse)
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, stack
+from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, stack, unchanged
 from bridge.conformance.gradient_inputs import ORDER, Inputs, inputs_of
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
@@ -74,7 +74,7 @@ def by_autograd(
     for name, gradient in named.items():
         if gradient is None:
             raise Misbehaviour(f"has no gradient by {name}")
-        if not torch.equal(leaves[name], getattr(batch, name)):
+        if not unchanged(leaves[name], getattr(batch, name)):
             raise Misbehaviour(f"changed its inputs: {name}")
     if vector.place_in_bias(1, 1) != (1, 1):
         # It was given to every head and query; the sum over them is not the function's.

@@ -21,6 +21,7 @@ import torch
 from bridge.conformance import abilities, callables, libraries
 from bridge.conformance.abilities import Abilities, CallableError
 from bridge.conformance.adapter import ALL_DTYPES, Adapter
+from bridge.conformance.batch import said
 from bridge.conformance.judge import VectorResult, result_of
 from bridge.conformance.profile import CHOICES
 from bridge.conformance.run import Result, gathered, plan, run_job
@@ -111,8 +112,11 @@ def _child(connection: Connection, work: str, arguments: tuple[Any, ...]) -> Non
         (_describe if work == "describe" else _run)(send, *arguments)
     except CallableError as error:
         send("refused", str(error))
+    except KeyboardInterrupt:
+        # Of the user, who sees that the command ends, or raised by the function itself.
+        os._exit(130)
     except (Exception, SystemExit) as error:
-        send("refused", f"its adapter raised {type(error).__name__}: {error}")
+        send("refused", f"its adapter raised {type(error).__name__}: {said(error)}")
     send("end")
 
 
@@ -239,7 +243,7 @@ def describe(subject: Subject, device: str, asked: tuple[str, ...], limit: float
             if isinstance(message, _Ended):
                 why = message.sentence
                 if not imported:
-                    raise CallableError(f"importing {subject.name!r} {why}")
+                    raise CallableError(f"importing it {why}")
             elif message[0] == "refused":
                 raise CallableError(message[1])
             elif message[0] == "described":
@@ -249,7 +253,7 @@ def describe(subject: Subject, device: str, asked: tuple[str, ...], limit: float
                     found = replace(found, abilities=able)
                 return found
             imported = True
-    raise CallableError(f"{subject.name!r} {why}")
+    raise CallableError(str(why))
 
 
 def run_isolated(
@@ -285,7 +289,7 @@ def run_isolated(
         if ended is None:
             break
         if not running:
-            raise CallableError(f"{subject.name!r} {ended.sentence} outside of a call")
+            raise CallableError(f"{ended.sentence} outside of a call")
         hangs, deaths = hangs + ended.hung, deaths + (not ended.hung)
         if len(running) > 1 and not ended.hung:
             # Which of them was it?

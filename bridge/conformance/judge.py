@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -96,10 +97,13 @@ def describe_failure(vector: dict[str, Any]) -> str:
     )
     if worst["got"] == "nan":
         return f"{vector['id']}: {worst['part']}{place} is NaN and should be {worst['expected']}"
-    return (
+    sentence = (
         f"{vector['id']}: {worst['part']}{place} is {worst['got']} and should be "
-        f"{worst['expected']}, {float(worst['ratio']):.3g} times the allowance away"
+        f"{worst['expected']}"
     )
+    if worst["allowance"] == 0:
+        return f"{sentence} exactly"
+    return f"{sentence}, {float(worst['ratio']):.3g} times the allowance away"
 
 
 def plain(value: Any) -> Any:
@@ -134,10 +138,16 @@ def malformed(batch: Batch, outputs: Any) -> str | None:
         return f"returned an output of {out.dtype} instead of {batch.query.dtype}"
     if out.device != batch.query.device:
         return f"returned an output on {out.device} instead of {batch.query.device}"
+    if out.layout != torch.strided:
+        return f"returned an output of layout {out.layout} instead of torch.strided"
     if lse is not None and tuple(lse.shape) != wanted[:-1]:
         return f"returned a log-sum-exp of shape {tuple(lse.shape)} instead of {wanted[:-1]}"
     if lse is not None and not lse.is_floating_point():
         return f"returned a log-sum-exp of {lse.dtype}"
+    if lse is not None and lse.device != batch.query.device:
+        return f"returned a log-sum-exp on {lse.device} instead of {batch.query.device}"
+    if lse is not None and lse.layout != torch.strided:
+        return f"returned a log-sum-exp of layout {lse.layout} instead of torch.strided"
     return None
 
 

@@ -11,7 +11,16 @@ import numpy as np
 import torch
 
 from bridge.conformance.adapter import Adapter, GradientsAdapter, LayoutsAdapter
-from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, array, groups, stack
+from bridge.conformance.batch import (
+    DTYPES,
+    Batch,
+    Misbehaviour,
+    array,
+    groups,
+    said,
+    stack,
+    unchanged,
+)
 from bridge.conformance.judge import (
     Detail,
     VectorResult,
@@ -217,7 +226,7 @@ def _exact(matrices: Iterable[Matrix], dtype: str) -> bool:
 def _raised(error: BaseException) -> str:
     if isinstance(error, Misbehaviour):
         return str(error)
-    return f"raised {type(error).__name__}: {str(error)[:300]}".rstrip(": ")
+    return f"raised {type(error).__name__}: {said(error)[:300]}".rstrip(": ")
 
 
 def _run_gradients(
@@ -290,7 +299,7 @@ def _run_batch(
         problem = malformed(batch, outputs)
     except (Exception, SystemExit) as error:
         problem = _raised(error)
-    changed = [name for name, x in before.items() if not torch.equal(x, kept[name])]
+    changed = [name for name, x in before.items() if not unchanged(x, kept[name])]
     if changed and problem is None:
         problem = f"changed its inputs: {', '.join(changed)}"
     if problem is None:

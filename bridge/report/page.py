@@ -117,7 +117,9 @@ def theorem_sentences(path: Path) -> dict[str, str]:
 def command(outcome: Outcome, vector: str) -> str:
     """What runs this vector alone once more."""
     subject, result = outcome.subject, outcome.result
-    words = [".venv/bin/python", "-m", "bridge", "conform", subject.name]
+    in_checkout = (Path(__file__).resolve().parents[2] / "lakefile.lean").exists()
+    python = ".venv/bin/python" if in_checkout else "python"
+    words = [python, "-m", "bridge", "conform", subject.name]
     words += ["--dtype", result.dtype, "--vector", vector]
     if result.device != "cpu":
         words += ["--device", result.device]

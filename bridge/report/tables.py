@@ -69,10 +69,12 @@ def _claims(counts: dict[str, dict[str, int]]) -> str:
 
 def implementations(console: Console, section: Section) -> None:
     table = Table(title=f"Implementations on {section['device']}", title_justify="left")
-    for name in ("", "implementation", "dtype"):
-        table.add_column(name, no_wrap=True)
-    for name in ("passed", "failed", "not covered", "error/ allowance"):
-        table.add_column(name, justify="right")
+    table.add_column("", no_wrap=True)
+    # The path of somebody's file may be long; the numbers are not to be cut for it.
+    table.add_column("implementation", overflow="fold")
+    table.add_column("dtype", no_wrap=True)
+    for name in ("passed", "failed", "not covered", "error/\nallowance"):
+        table.add_column(name, justify="right", no_wrap=True)
     for r in section["results"]:
         states = [v["status"] for v in r["vectors"]]
         counts = [str(states.count(s)) for s in ("passed", "failed", "not covered")]

@@ -279,12 +279,12 @@ def write(folder: Path, families: Sequence[str] = (), source: Path | None = None
             raise VectorError(
                 f"there is no family {name!r}; {index.INDEX} lists those that there are."
             )
+    if (folder / index.INDEX).exists():
+        raise VectorError(f"{folder}: vectors themselves are in this folder.")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name in families or known:
         path = folder / f"{name}.json"
-        if path.resolve() == (source / f"{name}.json").resolve():
-            raise VectorError(f"{folder}: the vectors themselves are in this folder.")
         write_whole(path, text(source / f"{name}.json", known[name]))
         written.append(path)
     return written

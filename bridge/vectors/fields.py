@@ -81,7 +81,7 @@ class Fields:
         """A number that is exact in bfloat16."""
         number = self.number(text, field)
         if not _bf16_exact(number):
-            raise self.fail(field, f"{text} is not exact in bfloat16")
+            raise self.fail(field, f"{short(text, 40)} is not exact in bfloat16")
         return number
 
     def score(self, text: str | None, field: str) -> int | None:

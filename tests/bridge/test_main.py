@@ -111,7 +111,7 @@ def test_a_missing_dependency_is_one_sentence() -> None:
         timeout=60,
     )
     assert done.returncode == 2
-    assert "has no package click; run make verify first" in done.stderr
+    assert "has no package click; run make setup first" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -235,8 +235,12 @@ def test_conform_says_which_dtype_an_implementation_lacks(monkeypatch: pytest.Mo
     ("arguments", "sentence"),
     [
         (["--profile", "strict"], "--profile: 'strict' is not a profile; generous, flash"),
-        (["--family", "smal-random"], "--family: 'smal-random' is not a family; small-random"),
-        (["--vector", "one-key-0"], "--vector: 'one-key-0' is not the id of a vector; one-key"),
+        (
+            ["--family", "smal-random"],
+            "--family: 'smal-random' is not a family; the nearest is",
+        ),
+        (["--family", "x"], "--family: 'x' is not a family; docs/vectors.md lists the families"),
+        (["--vector", "one-key-0"], "--vector: 'one-key-0' is not the id of a vector; the nearest"),
         (["--without", "masks"], "--without: 'masks' is not an ability; scale, is-causal"),
         (["sdpa-math", "--without", "lse"], "--without: sdpa-math is built in; abilities are"),
         ([f"{FUNCTIONS}:Doubled", "--without", "lse"], "is an adapter, which says itself"),

@@ -206,6 +206,49 @@ def no_tensor(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> 
     return None
 
 
+def sparse(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    return sdpa(query, key, value, scale=scale).to_sparse()
+
+
+def lse_elsewhere(
+    query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0
+) -> tuple[Tensor, ...]:
+    out, lse = with_lse(query, key, value, scale)
+    return out, lse.to("meta")
+
+
+def sparse_lse(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> tuple[Tensor, ...]:
+    out, lse = with_lse(query, key, value, scale)
+    return out, lse.to_sparse()
+
+
+def exits(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    raise SystemExit(3)
+
+
+class Skipped(BaseException):
+    """No Exception, as that of `pytest.skip`."""
+
+
+def skips(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    raise Skipped("no such GPU")
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def wordless(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    raise Wordless
+
+
+def retypes_query(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
+    out = sdpa(query, key, value, scale=scale)
+    query.data = query.data.double()
+    return out
+
+
 def changes_key(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
     out = sdpa(query, key, value, scale=scale)
     key.zero_()

@@ -198,6 +198,14 @@ def test_nan_is_called_so(families: list[Family]) -> None:
     assert "output[0, 0] is NaN and should be" in describe_failure(result["vectors"][0])
 
 
+def test_where_no_error_is_allowed_no_multiple_of_it_is_said(families: list[Family]) -> None:
+    masked = next(f for f in families if f.name == "fully-masked")
+    result = run(Spoiled(spoil_first(7.0)), [masked], "float32").to_json()
+    said = [describe_failure(v) for v in result["vectors"] if v["status"] == "failed"]
+    assert any(sentence.endswith("is 7.0 and should be 0.0 exactly") for sentence in said)
+    assert not any("inf times" in sentence for sentence in said)
+
+
 def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[Family]) -> None:
     family = small(families)
     culprit = family.vectors[0]

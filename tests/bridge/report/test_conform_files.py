@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import bridge.__main__ as command_line
 from bridge.conformance.abilities import Abilities
@@ -21,6 +23,7 @@ from bridge.conformance.isolated import Description, Outcome, Subject
 from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.report import page as pages
+from bridge.report import tables
 from bridge.report.junit import junit
 from bridge.report.page import command, page, theorem_sentences
 from bridge.vectors import load as loader
@@ -136,6 +139,11 @@ def test_the_page_shows_inputs_rows_and_theorem() -> None:
     assert parser.seen.count("details") == failed
 
 
+def test_no_table_is_wider_than_a_small_screen() -> None:
+    text = page([spoiled(families("one-key"))], families("one-key"))
+    assert text.count("<table>") == text.count('<div class="wide"><table>') > 2
+
+
 def test_each_row_has_its_error_and_its_allowance() -> None:
     chosen = families("grouped-query")
     one = spoiled(chosen)
@@ -218,16 +226,32 @@ def test_the_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (["--html", "/no/such/folder/a.html"], "--html: there is no folder for"),
         (["--junit", "."], "--junit: '.' is a folder"),
         (["--html", "/proc/a.html"], "--html: '/proc/a.html' cannot be written"),
+        (["--html", "a" * 300], "cannot be written: File name too long"),
+        (["--junit", "/tmp/../tmp/a.x", "--html", "/tmp/a.x"], "is the file of --junit, too"),
     ],
 )
 def test_files_that_cannot_be_written_are_said(
     arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loader, "load", lambda: families("one-key"))
+    # Before anything runs.
+    monkeypatch.delattr(loader, "load")
     done = invoke("--dtype", "float32", *arguments)
     assert done.exit_code == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.output
+
+
+def test_a_long_name_leaves_the_numbers_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "load", lambda: families("one-key"))
+    one = outcome(
+        PyimplTiled(), families("one-key"), "a/long/path/to/a/kernel/of/mine.py:attention"
+    )
+    console = Console(width=80, record=True, file=io.StringIO())
+    tables.implementations(console, {"device": "cpu", "results": [one.to_json()]})
+    shown = console.export_text()
+    assert "…" not in shown
+    for heading in ("passed", "failed", "not covered", "error/", "allowance", "float32"):
+        assert heading in shown
 
 
 def test_the_table_by_family(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,5 +164,13 @@ def test_it_names_what_it_is_made_from_and_is_the_same_every_time(folder: Path) 
 
 
 def test_the_vectors_themselves_are_not_overwritten() -> None:
-    with pytest.raises(VectorError, match="the vectors themselves are in this folder"):
+    with pytest.raises(VectorError, match="vectors themselves are in this folder"):
         export.write(default_directory(), ["one-key"])
+
+
+def test_those_of_another_checkout_are_not_overwritten_either(tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text("{}")
+    (tmp_path / "one-key.json").write_text("kept")
+    with pytest.raises(VectorError, match="vectors themselves are in this folder"):
+        export.write(tmp_path, ["one-key"])
+    assert (tmp_path / "one-key.json").read_text() == "kept"

@@ -290,3 +290,10 @@ JSON = st.recursive(
 def test_any_json_is_refused(content: Any) -> None:
     refused(lambda: family_of(content, "merge.json"))
     refused(lambda: family_of(document("merge") | {"vectors": [content]}, "merge.json"))
+
+
+def test_a_long_number_is_cut_in_the_sentence() -> None:
+    wrong = document("window")
+    wrong["vectors"][0]["q"][0][0] = "1/" + "9" * 300
+    sentence = refused(lambda: family_of(wrong, "window.json"))
+    assert "is not exact in bfloat16" in sentence

@@ -11,9 +11,11 @@ public import Attention.Algebra.Vector
 public import Attention.Claims.DotProduct
 public import Attention.Claims.Equivalence
 public import Attention.Claims.Examples
+public import Attention.Claims.JoinedHeads
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
+public import Attention.Claims.MultiHead
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
 public import Attention.Claims.Projections

@@ -22,6 +22,7 @@ public import Attention.Claims.Projections
 public import Attention.Claims.Rotation
 public import Attention.Claims.Similarity
 public import Attention.Claims.Tensors
+public import Attention.Claims.Weights
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound

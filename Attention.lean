@@ -19,6 +19,7 @@ public import Attention.Claims.MultiHead
 public import Attention.Claims.MultiHeadDeletion
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
+public import Attention.Claims.PackedHeads
 public import Attention.Claims.Projections
 public import Attention.Claims.Reductions
 public import Attention.Claims.Rotation

@@ -8,6 +8,7 @@ public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
+public import Attention.Claims.Deletion
 public import Attention.Claims.DotProduct
 public import Attention.Claims.Equivalence
 public import Attention.Claims.Examples

@@ -8,9 +8,9 @@ public section
 /-! # Attention with a mask of numbers, and with weights
 
 The document of multi-head attention adds a mask B to the inner products and divides both by √d; and
-it makes the queries, keys and values from its inputs by affine maps. Here the first is compared with
-the mask that is added to the scaled scores, and the maps are held in one structure. An entry of a
-mask is a number, or `none` where the document lets one tend to −∞. -/
+it makes the queries, keys and values from its inputs by affine maps. Here the first is compared
+with the mask that is added to the scaled scores, and the maps are held in one structure. An entry
+of a mask is a number, or `none` where the document lets one tend to −∞. -/
 
 namespace Attention.Claims
 
@@ -166,16 +166,16 @@ theorem maskedAttention_const {scale : S} {B : Matrix (Option S) q_len kv_len} {
     (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) :
     maskedAttention scale B Q K V = attention scale Mask.full.toScoreMod Q K V := by
   refine Vector.ext fun i hi => ?_
-  have e := Proof.attention_bias_const (R := R) scale (Mask.full (kv_len := kv_len)).toScoreMod Q K V
-    (B := scaleMask scale B) (i := ⟨i, hi⟩) (b := scale * b ⟨i, hi⟩) fun k => by
+  have e := Proof.attention_bias_const (R := R) scale (Mask.full (kv_len := kv_len)).toScoreMod
+    Q K V (B := scaleMask scale B) (i := ⟨i, hi⟩) (b := scale * b ⟨i, hi⟩) fun k => by
       rw [getElem_scaleMask, h, Option.map_some]
   rw [maskedAttention_eq_bias]
   refine Eq.trans ?_ e
   refine congrArg (·[i]) (attention_congr_score (fun i j => ?_) V)
   rfl
 
-/-- Attention with weights, written out: with q̂, k̂ and v̂ the projected rows, component t of row i is
-Σⱼ wⱼ v̂ⱼₜ / Σⱼ wⱼ, where wⱼ is exp of scale · ⟨q̂ᵢ, k̂ⱼ⟩. -/
+/-- Attention with weights, written out: with q̂, k̂ and v̂ the projected rows, component t of row i
+is Σⱼ wⱼ v̂ⱼₜ / Σⱼ wⱼ, where wⱼ is exp of scale · ⟨q̂ᵢ, k̂ⱼ⟩. -/
 theorem weightedAttention_formula (scale : S) (W : Weights S R c_q c_k c_v d d_v)
     (Q : Matrix S q_len c_q) (K : Matrix S kv_len c_k) (V : Matrix R kv_len c_v) (i : Fin q_len)
     (t : Fin d_v) :

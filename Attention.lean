@@ -16,6 +16,7 @@ public import Attention.Claims.JoinedHeads
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
+public import Attention.Claims.MaskConventions
 public import Attention.Claims.MultiHead
 public import Attention.Claims.MultiHeadDeletion
 public import Attention.Claims.Order

@@ -158,14 +158,20 @@ theorem multiHeadSelfAttention_eq_masked (ι : S → R)
 
 /-! ## Those without weights -/
 
+/-- Weights that are identities without biases do nothing. -/
+theorem weightedAttention_identity (modify : ScoreMod S q_len kv_len) (Q : Matrix S q_len d)
+    (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) :
+    weightedAttention scale modify Weights.identity Q K V = attention scale modify Q K V := by
+  simp only [weightedAttention, Weights.queries, Weights.keys, Weights.values, Weights.identity]
+  rw [map_id _ affine_identity Q, map_id _ affine_identity K, map_id _ affine_identity V]
+
 /-- MAttn_B is MMHAttn of one head whose projections are identities without biases. -/
 theorem maskedAttention_eq_multiHead (B : Matrix (Option S) q_len kv_len) (Q : Matrix S q_len d)
     (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) :
     maskedAttention scale B Q K V
       = maskedMultiHeadAttention scale (fun _ => B) Weights.identity.oneHead Q K V := by
-  rw [← maskedWeightedAttention_eq_multiHead, maskedWeightedAttention]
-  simp only [Weights.queries, Weights.keys, Weights.values, Weights.identity]
-  rw [map_id _ affine_identity Q, map_id _ affine_identity K, map_id _ affine_identity V]
+  rw [← maskedWeightedAttention_eq_multiHead]
+  exact (weightedAttention_identity 1 (scaledBias scale B) Q K V).symm
 
 /-- Attention is MMHAttn of one head whose mask is zeros and whose projections are identities
 without biases. -/

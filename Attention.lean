@@ -19,6 +19,8 @@ public import Attention.Claims.Magnitude
 public import Attention.Claims.MaskConventions
 public import Attention.Claims.MultiHead
 public import Attention.Claims.MultiHeadDeletion
+public import Attention.Claims.MultiHeadLimit
+public import Attention.Claims.MultiHeadSuppression
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
 public import Attention.Claims.PackedHeads

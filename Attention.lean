@@ -28,6 +28,8 @@ public import Attention.Claims.Projections
 public import Attention.Claims.Reductions
 public import Attention.Claims.Rotation
 public import Attention.Claims.Similarity
+public import Attention.Claims.Suppression
+public import Attention.Claims.SuppressionLimit
 public import Attention.Claims.Tensors
 public import Attention.Claims.Weights
 public import Attention.Model.DyadicSound

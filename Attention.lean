@@ -9,9 +9,11 @@ public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
 public import Attention.Claims.Deletion
+public import Attention.Claims.DisagreeingMasks
 public import Attention.Claims.DotProduct
 public import Attention.Claims.Equivalence
 public import Attention.Claims.Examples
+public import Attention.Claims.Expectation
 public import Attention.Claims.JoinedHeads
 public import Attention.Claims.Linearity
 public import Attention.Claims.Lipschitz
@@ -24,9 +26,12 @@ public import Attention.Claims.MultiHeadSuppression
 public import Attention.Claims.Order
 public import Attention.Claims.OrthogonalHeads
 public import Attention.Claims.PackedHeads
+public import Attention.Claims.Permutation
+public import Attention.Claims.PositionAgnostic
 public import Attention.Claims.Projections
 public import Attention.Claims.Reductions
 public import Attention.Claims.Rotation
+public import Attention.Claims.Selection
 public import Attention.Claims.Similarity
 public import Attention.Claims.Suppression
 public import Attention.Claims.SuppressionLimit

@@ -1,7 +1,7 @@
 module
 
-public import Attention.Claims.Deletion
 public import Attention.Claims.MultiHead
+public import Attention.Claims.PositionAgnostic
 
 public section
 
@@ -113,35 +113,24 @@ theorem maskedMultiHeadSelfAttention_delete (ι : S → R) (scale : S)
 
 /-! ## Permutations -/
 
-private theorem IsPermutation.injective {σ : Fin n → Fin n} (hσ : IsPermutation σ) (a b : Fin n)
-    (e : σ a = σ b) : a = b := by
-  have nodup : (List.finRange n).Nodup := List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
-  have h := List.pairwise_iff_getElem.mp (hσ.nodup_iff.mpr nodup)
-  have apart : ∀ a b : Fin n, a < b → σ a ≠ σ b := fun a b hab => by
-    simpa using h a.val b.val (by simp) (by simp) hab
-  rcases Nat.lt_trichotomy a.val b.val with hab | hab | hab
-  · exact absurd e (apart a b hab)
-  · exact Fin.ext hab
-  · exact absurd e.symm (apart b a hab)
-
-private theorem IsPermutation.surjective {σ : Fin n → Fin n} (hσ : IsPermutation σ) (j : Fin n) :
-    ∃ t, σ t = j := by
-  have := hσ.mem_iff.mpr (List.mem_finRange j)
-  obtain ⟨t, -, ht⟩ := List.mem_map.mp this
-  exact ⟨t, ht⟩
-
 /-- Permutation equivariance: the output goes with the queries, in any order, and the order of the
-keys does not matter, if their values go with them. The projections may have biases. -/
+keys does not matter, if their values go with them. The projections may have biases. (τ may leave
+queries out or repeat them, too.) -/
 theorem multiHeadAttention_permute (scale : S) (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o)
-    (π : Fin q_len → Fin q_len) {σ : Fin kv_len → Fin kv_len} (hσ : IsPermutation σ)
+    (τ : Fin m → Fin q_len) {σ : Fin kv_len → Fin kv_len} (hσ : IsPermutation σ)
     (Q : Matrix S q_len c_q) (K : Matrix S kv_len c_k) (V : Matrix R kv_len c_v) :
-    multiHeadAttention scale (fun _ => Mask.full.toScoreMod) W (reindex π Q) (reindex σ K)
+    multiHeadAttention scale (fun _ => Mask.full.toScoreMod) W (reindex τ Q) (reindex σ K)
         (reindex σ V)
-      = reindex π (multiHeadAttention scale (fun _ => Mask.full.toScoreMod) W Q K V) :=
-  multiHeadAttention_reindex scale (fun _ => Mask.full.toScoreMod) W π hσ.injective Q K V
+      = reindex τ (multiHeadAttention scale (fun _ => Mask.full.toScoreMod) W Q K V) :=
+  multiHeadAttention_reindex scale (fun _ => Mask.full.toScoreMod) W τ hσ.injective Q K V
     fun _ _ j hj => absurd (hσ.surjective j) fun ⟨t, ht⟩ => hj t ht
+
+/-- The same weights apply to any numbers of queries and keys, and belong to no position. -/
+theorem multiHeadAttention_positionAgnostic (scale : S)
+    (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o) :
+    PositionAgnostic fun _ _ Q K V =>
+      multiHeadAttention scale (fun _ => Mask.full.toScoreMod) W Q K V :=
+  fun _ _ _ τ _ hσ Q K V => multiHeadAttention_permute scale W τ hσ Q K V
 
 /-- With masks too, if their rows go with the queries and their columns with the keys. -/
 theorem maskedMultiHeadAttention_permute (scale : S)

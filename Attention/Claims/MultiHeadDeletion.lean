@@ -61,10 +61,9 @@ theorem maskedMultiHeadAttention_delete_query (scale : S)
 
 /-! ## Queries and keys -/
 
-/-- **multi-head-reindex**: queries are taken by any numbers τ, keys and values by numbers σ none of
-which occurs twice. If for these queries every other key is masked in every head, the output has the
-rows τ of the whole output. So a key masked in all heads may be deleted, queries may be, and both
-may be permuted. -/
+/-- Queries are taken by any numbers τ, keys and values by numbers σ none of which occurs twice. If
+for these queries every other key is masked in every head, the output has the rows τ of the whole
+output. So a key masked in all heads may be deleted, queries may be, and both may be permuted. -/
 theorem maskedMultiHeadAttention_reindex (scale : S) (B : Fin h → Matrix (Option S) q_len kv_len)
     (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o) (τ : Fin m → Fin q_len)
     {σ : Fin n → Fin kv_len} (hσ : ∀ a b, σ a = σ b → a = b) (Q : Matrix S q_len c_q)
@@ -76,7 +75,7 @@ theorem maskedMultiHeadAttention_reindex (scale : S) (B : Fin h → Matrix (Opti
   output_reindex τ fun κ =>
     maskedWeightedAttention_reindex scale (B κ) (W.head κ) τ hσ Q K V (hB κ)
 
-/-- The same with any score transformations. -/
+/-- **multi-head-reindex**: the same with any score transformations. -/
 theorem multiHeadAttention_reindex (scale : S) (modify : Fin h → ScoreMod S q_len kv_len)
     (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o) (τ : Fin m → Fin q_len)
     {σ : Fin n → Fin kv_len} (hσ : ∀ a b, σ a = σ b → a = b) (Q : Matrix S q_len c_q)

@@ -136,8 +136,8 @@ theorem maskedMultiHeadAttention_delete_key_limit {scale : R} (hscale : 0 < scal
   obtain ⟨b, hb, hb'⟩ := hs κ
   exact (one κ).choose_spec (B κ) i (other κ) (same κ) ⟨b, hb, Std.le_trans hb' (hβ κ)⟩
 
-/-- In self-attention every head has that key, if each input may attend to itself: as entry (i, s) of
-every head's mask tends to −∞, for an i ≠ s, output i tends to that without the key and the value
+/-- In self-attention every head has that key, if each input may attend to itself: as entry (i, s)
+of every head's mask tends to −∞, for an i ≠ s, output i tends to that without the key and the value
 of input s. -/
 theorem maskedMultiHeadSelfAttention_suppressed_limit (ι : R → R) {scale : R} (hscale : 0 < scale)
     (B₀ : Fin h → Matrix (Option R) (n + 1) (n + 1))

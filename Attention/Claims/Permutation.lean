@@ -91,7 +91,7 @@ theorem attention_permute (scale : S) (τ : Fin m → Fin q_len) {σ : Fin kv_le
   attention_reindex scale Mask.full.toScoreMod τ hσ.injective Q K V fun _ j hj =>
     absurd (hσ.surjective j) fun ⟨t, ht⟩ => hj t ht
 
-/-- **mask-permuted**: with a mask whose rows are taken with the queries, and its columns with the
+/-- With a mask whose rows are taken with the queries, and its columns with the
 keys, the output is taken with the queries. -/
 theorem maskedAttention_permute (scale : S) (B : Matrix (Option S) q_len kv_len)
     (τ : Fin m → Fin q_len) {σ : Fin kv_len → Fin kv_len} (hσ : IsPermutation σ)
@@ -191,7 +191,7 @@ private theorem maskedAttention_indicator (scale : S) (B : Matrix (Option S) q_l
   · rw [if_pos h, if_pos h, Semiring.mul_one]
   · rw [if_neg h, if_neg h, Semiring.mul_zero]
 
-/-- **mask-breaks-order**: under a mask the order of the keys does not matter if and only if each
+/-- Under a mask the order of the keys does not matter if and only if each
 row of the mask is one number, or masks every key: that is, if the mask does nothing but leave out
 queries. -/
 theorem maskedAttention_order_iff {scale : S} (hscale : 0 < scale)

@@ -90,7 +90,7 @@ private theorem getElem_numbers (B : Matrix S q_len kv_len) (i : Fin q_len) (j :
     (numbers B)[i][j] = some B[i][j] := by
   simp [numbers]
 
-/-- **position-agnostic**: masked attention is position-agnostic if and only if each row of each
+/-- Masked attention is position-agnostic if and only if each row of each
 mask is one number, as when there is no mask. -/
 theorem maskedAttention_positionAgnostic_iff {scale : S} (hscale : 0 < scale)
     (B : (q_len kv_len : Nat) → Matrix S q_len kv_len) :

@@ -46,6 +46,17 @@ that differ at s alone come as close to each other as one likes once the entry o
     (∃ j, j ≠ s ∧ B[0][j] ≠ none) → (∀ j, j ≠ s → V[j] = V'[j]) → B[0][s] = some b →
       (maskedAttention scale B Q K V)[0] = (maskedAttention scale B Q K V')[0]
 
+/-- The claim of key-value deletion, of a row: the output comes as close as one likes to that
+without key s, its value and the column of the mask. -/
+@[expose] def KeyValueDeletion (scale : S) (R : Type v) [OrderedField R] [Exponential S R] : Prop :=
+  ∀ (n d d_v : Nat) (s : Fin (n + 1)) (Q : Matrix S 1 d) (K : Matrix S (n + 1) d)
+    (V : Matrix R (n + 1) d_v) (B₀ : Matrix (Option S) 1 (n + 1)) (ε : R), 0 < ε →
+    ∃ β : S, ∀ B : Matrix (Option S) 1 (n + 1),
+      (∀ j, j ≠ s → B[0][j] = B₀[0][j]) → (∃ b, B[0][s] = some b ∧ b ≤ β) → ∀ t : Fin d_v,
+        AtMost ε ((maskedAttention scale B Q K V)[0][t]
+          - (maskedAttention scale (Vec.map (deleteRow s) B₀) Q (deleteRow s K) (deleteRow s V)
+              : Matrix R 1 d_v)[0][t])
+
 /-- A row with one key gives its value, whatever number the mask has. -/
 theorem maskedAttention_one_key (scale b : S) (Q : Matrix S 1 d) (K : Matrix S 1 d)
     (V : Matrix R 1 d_v) : (maskedAttention scale #v[#v[some b]] Q K V)[0] = V[0] := by
@@ -70,6 +81,17 @@ theorem biasSuppresses_refuted (scale : S) : ¬ BiasSuppresses scale R := by
   have e := (h #v[#v[some β]] (fun j hj => absurd (Subsingleton.elim j 0) hj)
     ⟨β, rfl, Std.le_refl _⟩ 0).2
   rw [maskedAttention_one_key, maskedAttention_one_key] at e
+  have e : (2 : R) - 0 ≤ 1 := e
+  grind
+
+/-- Without its only key a row has output 0, which the output does not come close to. -/
+theorem keyValueDeletion_refuted (scale : S) : ¬ KeyValueDeletion scale R := by
+  intro h
+  have h₁ := OrderedRing.zero_lt_one (R := R)
+  obtain ⟨β, h⟩ := h 0 1 1 0 #v[#v[0]] #v[#v[0]] #v[#v[2]] #v[#v[none]] 1 h₁
+  have e := (h #v[#v[some β]] (fun j hj => absurd (Fin.ext (by omega)) hj)
+    ⟨β, rfl, Std.le_refl _⟩ 0).2
+  rw [maskedAttention_one_key] at e
   have e : (2 : R) - 0 ≤ 1 := e
   grind
 

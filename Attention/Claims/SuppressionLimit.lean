@@ -65,8 +65,26 @@ private theorem exp_mul_le {z D ε : R} (hD : 0 ≤ D) (hε : 0 < ε) (hz : z �
   have h₅ := OrderedRing.mul_le_mul_of_nonneg_left h₄ (Std.le_of_lt hε)
   grind
 
-/-- **suppression**: if value s and those of the other unmasked keys lie between lo and hi, and key
-j is one of these, the output differs from that with key s deleted by at most ε once
+/-- **suppression**: for the natural exponential, if value s and those of the other unmasked keys
+lie between lo and hi, and key j is one of these, the output differs from that with key s deleted by
+at most ε once s_s ≤ s_j − (hi − lo) / ε, with s_s and s_j the scores of s and j, mask included. -/
+theorem attention_suppressed {ε : R} (hε : 0 < ε) (scale : R) (modify : ScoreMod R q_len (n + 1))
+    (Q : Matrix R q_len d) (K : Matrix R (n + 1) d) (V : Matrix R (n + 1) d_v) {i : Fin q_len}
+    {s j : Fin (n + 1)} (hjs : j ≠ s) {x y : R} (hs : score scale modify Q K i s = some x)
+    (hj : score scale modify Q K i j = some y) {t : Fin d_v} {lo hi : R}
+    (hv : ∀ k, score scale modify Q K i k ≠ none → lo ≤ V[k][t] ∧ V[k][t] ≤ hi)
+    (h : x ≤ y - (hi - lo) / ε) :
+    AtMost ε ((attention scale modify Q K V)[i][t]
+      - (attention scale (fun i j => modify i (skip s j)) Q (deleteRow s K) (deleteRow s V)
+          : Matrix R q_len d_v)[i][t]) := by
+  refine (attention_key_suppressed (R := R) scale modify Q K V hjs hs hj hv).mono
+    (exp_mul_le ?_ hε (by grind))
+  have := hv s (by rw [hs]; exact Option.some_ne_none _)
+  have := Std.le_trans this.1 this.2
+  grind
+
+/-- The entry of a mask that is enough: with values between lo and hi, and j a key beside s that is
+not masked, the output of masked attention differs from that with key s deleted by at most ε once
 b_is ≤ ⟨q, k_j⟩ + b_ij − ⟨q, k_s⟩ − (hi − lo) / (ε · scale). -/
 theorem maskedAttention_suppressed {scale ε : R} (hscale : 0 < scale) (hε : 0 < ε)
     (B : Matrix (Option R) q_len (n + 1)) (Q : Matrix R q_len d) (K : Matrix R (n + 1) d)
@@ -84,24 +102,19 @@ theorem maskedAttention_suppressed {scale ε : R} (hscale : 0 < scale) (hε : 0 
     congr 1
     funext i j x
     simp only [scaledBias, deleteRow, Fin.getElem_fin, getElem_reindex, Vec.getElem_map]
-  have h := attention_key_suppressed (R := R) 1 (scaledBias scale B) Q K V (i := i) (t := t)
-    (lo := lo) (hi := hi) hjs (by rw [score_scaledBias, hs, Option.map_some])
-    (by rw [score_scaledBias, hj, Option.map_some]) fun k hk => hv k fun h => hk (by
-      rw [score_scaledBias, h, Option.map_none])
-  rw [e] at h
-  refine h.mono (exp_mul_le ?_ hε ?_)
-  · have := hv s (by rw [hs]; exact Option.some_ne_none _)
-    have := Std.le_trans this.1 this.2
+  rw [← e]
+  refine attention_suppressed hε 1 (scaledBias scale B) Q K V hjs
+    (by rw [score_scaledBias, hs, Option.map_some]) (by rw [score_scaledBias, hj, Option.map_some])
+    (fun k hk => hv k fun h => hk (by rw [score_scaledBias, h, Option.map_none])) ?_
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_left hb (Std.le_of_lt hscale)
+  have h₂ : scale * ((hi - lo) / (ε * scale)) = (hi - lo) / ε := by
+    have h₃ := OrderedField.mul_div_mul_left (c := scale) (by grind) ((hi - lo)) ε
+    rw [← h₃, CommSemiring.mul_comm ε scale]
+    simp only [Field.div_eq_mul_inv]
     grind
-  · have h₁ := OrderedRing.mul_le_mul_of_nonneg_left hb (Std.le_of_lt hscale)
-    have h₂ : scale * ((hi - lo) / (ε * scale)) = (hi - lo) / ε := by
-      have h₃ := OrderedField.mul_div_mul_left (c := scale) (by grind) ((hi - lo)) ε
-      rw [← h₃, CommSemiring.mul_comm ε scale]
-      simp only [Field.div_eq_mul_inv]
-      grind
-    rw [← h₂]
-    generalize (hi - lo) / (ε * scale) = x at *
-    grind
+  rw [← h₂]
+  generalize (hi - lo) / (ε * scale) = x at *
+  grind
 
 /-! ## For all rows and components at once -/
 
@@ -126,9 +139,9 @@ private theorem exists_le_two {m : Nat} (f : Fin m → Fin n → R) : ∃ a, ∀
   obtain ⟨a, ha⟩ := exists_le fun i => (exists_le (f i)).choose
   exact ⟨a, fun i j => Std.le_trans (ha i) ((exists_le (f i)).choose_spec j)⟩
 
-/-- **key-value-deletion**: as the entries of column s of the mask tend to −∞, masked attention
-tends to that without key s, its value and the column, in every row where a key beside s is not
-masked. -/
+/-- Key-value deletion in the limit: as the entries of column s of the mask tend to −∞, masked
+attention tends to that without key s, its value and the column, in every row where a key beside s
+is not masked. -/
 theorem maskedAttention_delete_key_limit {scale : R} (hscale : 0 < scale)
     (B₀ : Matrix (Option R) q_len (n + 1)) (s : Fin (n + 1)) (Q : Matrix R q_len d)
     (K : Matrix R (n + 1) d) (V : Matrix R (n + 1) d_v) {ε : R} (hε : 0 < ε) :
@@ -193,9 +206,9 @@ theorem maskedSelfAttention_suppressed_limit (ι : R → R) {scale : R} (hscale 
     (Vec.map (Vec.map ι) X) hε
   exact ⟨β, fun B i hi hb => h B i ⟨i, hi, hb⟩⟩
 
-/-- **input-deletion**: as the entries of the other inputs for s tend to −∞, masked self-attention
-without row s tends to that of the inputs without s, in every row where an input beside s is not
-masked, as when each input may attend to itself. -/
+/-- Input deletion in the limit: as the entries of the other inputs for s tend to −∞, masked
+self-attention without row s tends to that of the inputs without s, in every row where an input
+beside s is not masked, as when each input may attend to itself. -/
 theorem maskedSelfAttention_delete_limit (ι : R → R) {scale : R} (hscale : 0 < scale)
     (B₀ : Matrix (Option R) (n + 1) (n + 1)) (W : Weights R R c c c d d_v) (s : Fin (n + 1))
     (X : Matrix R (n + 1) c) {ε : R} (hε : 0 < ε) :

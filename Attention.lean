@@ -36,6 +36,7 @@ public import Attention.Claims.Similarity
 public import Attention.Claims.Suppression
 public import Attention.Claims.SuppressionLimit
 public import Attention.Claims.Tensors
+public import Attention.Claims.TorchHeads
 public import Attention.Claims.Weights
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact

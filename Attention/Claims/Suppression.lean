@@ -46,6 +46,12 @@ that differ at s alone come as close to each other as one likes once the entry o
     (∃ j, j ≠ s ∧ B[0][j] ≠ none) → (∀ j, j ≠ s → V[j] = V'[j]) → B[0][s] = some b →
       (maskedAttention scale B Q K V)[0] = (maskedAttention scale B Q K V')[0]
 
+/-- And of self-attention: with the number b for s ≠ i, output i does not depend on input s. -/
+@[expose] def FiniteBiasSuppressesInput (ι : S → R) (scale b : S) : Prop :=
+  ∀ (n c d d_v : Nat) (W : Weights S R c c c d d_v) (i s : Fin n) (B : Matrix (Option S) n n)
+    (X X' : Matrix S n c), i ≠ s → (∀ j, j ≠ s → X[j] = X'[j]) → B[i][s] = some b →
+      (maskedSelfAttention ι scale B W X)[i] = (maskedSelfAttention ι scale B W X')[i]
+
 /-- The claim of key-value deletion, of a row: the output comes as close as one likes to that
 without key s, its value and the column of the mask. -/
 @[expose] def KeyValueDeletion (scale : S) (R : Type v) [OrderedField R] [Exponential S R] : Prop :=
@@ -114,6 +120,41 @@ theorem finiteBiasSuppresses_refuted (scale b : S) : ¬ FiniteBiasSuppresses sca
     subst this
     rfl
   · grind
+
+/-- Nor does it suppress an input in self-attention: for every exponential, scale and number, and
+every reading ι of inputs as values that tells 1 from 0. -/
+theorem finiteBiasSuppressesInput_refuted {ι : S → R} (hι : ι 1 ≠ ι 0) (scale b : S) :
+    ¬ FiniteBiasSuppressesInput ι scale b := by
+  intro h
+  have e := h 2 1 1 1 ⟨#v[#v[0]], #v[0], #v[#v[0]], #v[0], #v[#v[1]], #v[0]⟩ 0 1
+    #v[#v[some b, some b], #v[some b, some b]] #v[#v[0], #v[1]] #v[#v[0], #v[0]] (by decide)
+    (fun j hj => by
+      have : j = 0 := by omega
+      subst this
+      rfl) rfl
+  have zero : ∀ x y : S, Vec.map (affine #v[#v[0]] #v[0]) #v[#v[x], #v[y]]
+      = (#v[#v[0], #v[0]] : Matrix S 2 1) := fun x y => by
+    have : Vec.map (affine #v[#v[0]] #v[0]) #v[#v[x], #v[y]]
+        = (#v[#v[x * 0 + 0 + 0], #v[y * 0 + 0 + 0]] : Matrix S 2 1) := rfl
+    rw [this]
+    simp only [Semiring.mul_zero, Semiring.add_zero]
+  have one : ∀ x y : R, Vec.map (affine #v[#v[1]] #v[0]) #v[#v[x], #v[y]]
+      = (#v[#v[x], #v[y]] : Matrix R 2 1) := fun x y => by
+    have : Vec.map (affine #v[#v[1]] #v[0]) #v[#v[x], #v[y]]
+        = (#v[#v[x * 1 + 0 + 0], #v[y * 1 + 0 + 0]] : Matrix R 2 1) := rfl
+    rw [this]
+    simp only [Semiring.mul_one, Semiring.add_zero]
+  have read : ∀ x y : S, Vec.map (Vec.map ι) #v[#v[x], #v[y]]
+      = (#v[#v[ι x], #v[ι y]] : Matrix R 2 1) := fun _ _ => rfl
+  simp only [maskedSelfAttention, maskedWeightedAttention, Weights.queries, Weights.keys,
+    Weights.values, zero, read, one] at e
+  refine attention_value_ne (R := R) 1 (scaledBias scale #v[#v[some b, some b], #v[some b, some b]])
+    #v[#v[0], #v[0]] #v[#v[0], #v[0]] (V := #v[#v[ι 0], #v[ι 1]]) (V' := #v[#v[ι 0], #v[ι 0]])
+    (j := 1) (i := 0) (c := 0) (fun j hj => ?_) (Option.some_ne_none _) hι
+    (congrArg (fun o : Vec R 1 => o[(0 : Fin 1)]) e)
+  have : j = 0 := by omega
+  subst this
+  rfl
 
 /-! ## True, for every exponential -/
 

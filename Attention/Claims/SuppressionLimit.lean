@@ -178,6 +178,41 @@ theorem maskedAttention_delete_key_limit {scale : R} (hscale : 0 < scale)
   have := hhi k t
   grind
 
+/-- So in the limit the output does not depend on key s and value s: the outputs with others in
+their place, under the same mask, come as close to each other as one likes. -/
+theorem maskedAttention_suppressed_limit {scale : R} (hscale : 0 < scale)
+    (B₀ : Matrix (Option R) q_len (n + 1)) (s : Fin (n + 1)) (Q : Matrix R q_len d)
+    {K K' : Matrix R (n + 1) d} {V V' : Matrix R (n + 1) d_v}
+    (hK : ∀ j, j ≠ s → K[j] = K'[j]) (hV : ∀ j, j ≠ s → V[j] = V'[j]) {ε : R} (hε : 0 < ε) :
+    ∃ β : R, ∀ B : Matrix (Option R) q_len (n + 1), ∀ i : Fin q_len,
+      (∃ j : Fin (n + 1), j ≠ s ∧ B₀[i][j] ≠ none) →
+      (∀ j : Fin (n + 1), j ≠ s → B[i][j] = B₀[i][j]) → (∃ b, B[i][s] = some b ∧ b ≤ β) →
+      ∀ t : Fin d_v, AtMost ε ((maskedAttention scale B Q K V)[i][t]
+        - (maskedAttention scale B Q K' V')[i][t]) := by
+  have without : ∀ {m : Nat} {X X' : Matrix R (n + 1) m}, (∀ j, j ≠ s → X[j] = X'[j]) →
+      deleteRow s X = deleteRow s X' := fun h => Vector.ext fun j hj => by
+    rw [deleteRow, deleteRow, getElem_reindex, getElem_reindex]
+    exact h _ ((skip_ne_iff s s).mpr rfl _)
+  have h₁ := OrderedRing.zero_lt_one (R := R)
+  have two : ε / 2 + ε / 2 = ε := by
+    have := OrderedField.mul_div_cancel (b := (2 : R)) (by grind) ε
+    grind
+  have half : 0 < ε / 2 := by grind
+  obtain ⟨β, h⟩ := maskedAttention_delete_key_limit hscale B₀ s Q K V half
+  obtain ⟨β', h'⟩ := maskedAttention_delete_key_limit hscale B₀ s Q K' V' half
+  rw [← without hK, ← without hV] at h'
+  refine ⟨if β ≤ β' then β else β', fun B i other hB ⟨b, hs, hb⟩ t => ?_⟩
+  have low : b ≤ β ∧ b ≤ β' := by
+    split at hb
+    · exact ⟨hb, by grind⟩
+    · exact ⟨by grind, hb⟩
+  have e := (h B i other hB ⟨b, hs, low.1⟩ t).sub (h' B i other hB ⟨b, hs, low.2⟩ t)
+  rw [two] at e
+  generalize (maskedAttention scale (Vec.map (deleteRow s) B₀) Q (deleteRow s K) (deleteRow s V)
+    : Matrix R q_len d_v)[i][t] = o' at e
+  have : ∀ x y : R, x - o' - (y - o') = x - y := fun x y => by grind
+  rwa [this] at e
+
 /-- Key-value deletion in the limit, with weights. -/
 theorem maskedWeightedAttention_delete_key_limit {scale : R} (hscale : 0 < scale)
     (B₀ : Matrix (Option R) q_len (n + 1)) (W : Weights R R c_q c_k c_v d d_v) (s : Fin (n + 1))

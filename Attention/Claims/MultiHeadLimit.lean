@@ -136,6 +136,42 @@ theorem maskedMultiHeadAttention_delete_key_limit {scale : R} (hscale : 0 < scal
   obtain ⟨b, hb, hb'⟩ := hs κ
   exact (one κ).choose_spec (B κ) i (other κ) (same κ) ⟨b, hb, Std.le_trans hb' (hβ κ)⟩
 
+/-- So it does not depend on key s and value s in the limit: as entry (i, s) of every head's mask
+tends to −∞, outputs of keys and values that differ at s alone come as close as one likes. -/
+theorem maskedMultiHeadAttention_suppressed_limit {scale : R} (hscale : 0 < scale)
+    (B₀ : Fin h → Matrix (Option R) q_len (n + 1))
+    (W : MultiHeadWeights R R h c_q c_k c_v d d_v d_o) (s : Fin (n + 1)) (Q : Matrix R q_len c_q)
+    {K K' : Matrix R (n + 1) c_k} {V V' : Matrix R (n + 1) c_v}
+    (hK : ∀ j, j ≠ s → K[j] = K'[j]) (hV : ∀ j, j ≠ s → V[j] = V'[j]) {ε : R} (hε : 0 < ε) :
+    ∃ β : R, ∀ B : Fin h → Matrix (Option R) q_len (n + 1), ∀ i : Fin q_len,
+      (∀ κ, ∃ j : Fin (n + 1), j ≠ s ∧ (B₀ κ)[i][j] ≠ none) →
+      (∀ κ, ∀ j : Fin (n + 1), j ≠ s → (B κ)[i][j] = (B₀ κ)[i][j]) →
+      (∀ κ, ∃ b, (B κ)[i][s] = some b ∧ b ≤ β) →
+      ∀ t : Fin d_o, AtMost ε ((maskedMultiHeadAttention scale B W Q K V)[i][t]
+        - (maskedMultiHeadAttention scale B W Q K' V')[i][t]) := by
+  have without : ∀ {m : Nat} {X X' : Matrix R (n + 1) m}, (∀ j, j ≠ s → X[j] = X'[j]) →
+      deleteRow s X = deleteRow s X' := fun h => Vector.ext fun j hj => by
+    rw [deleteRow, deleteRow, getElem_reindex, getElem_reindex]
+    exact h _ ((skip_ne_iff s s).mpr rfl _)
+  have half : 0 < ε / 2 ∧ ε / 2 + ε / 2 = ε := ⟨by grind, by grind⟩
+  obtain ⟨β, hβ⟩ := maskedMultiHeadAttention_delete_key_limit hscale B₀ W s Q K V half.1
+  obtain ⟨β', hβ'⟩ := maskedMultiHeadAttention_delete_key_limit hscale B₀ W s Q K' V' half.1
+  obtain ⟨a, ha, ha'⟩ : ∃ a, a ≤ β ∧ a ≤ β' := by
+    rcases Std.le_total (a := β) (b := β') with h | h
+    · exact ⟨β, Std.le_refl _, h⟩
+    · exact ⟨β', h, Std.le_refl _⟩
+  refine ⟨a, fun B i other same hs t => ?_⟩
+  have small : ∀ {γ : R}, a ≤ γ → ∀ κ, ∃ b, (B κ)[i][s] = some b ∧ b ≤ γ := fun h κ => by
+    obtain ⟨b, hb, hb'⟩ := hs κ
+    exact ⟨b, hb, Std.le_trans hb' h⟩
+  have e := hβ B i other same (small ha) t
+  have e' := hβ' B i other same (small ha') t
+  rw [without hK, without hV] at e
+  have difference := e.sub e'
+  rw [half.2] at difference
+  have common : ∀ x y z : R, x - z - (y - z) = x - y := fun x y z => by grind
+  rwa [common] at difference
+
 /-- In self-attention every head has that key, if each input may attend to itself: as entry (i, s)
 of every head's mask tends to −∞, for an i ≠ s, output i tends to that without the key and the value
 of input s. -/

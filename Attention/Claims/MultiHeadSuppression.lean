@@ -171,6 +171,26 @@ theorem agreeingMasksSuppress_refuted (scale : S) : ¬ AgreeingMasksSuppress sca
   have e := hβ (fun _ => B) (fun _ => hB) (fun _ => hs) t
   rwa [← maskedAttention_eq_multiHead, ← maskedAttention_eq_multiHead] at e
 
+/-- What it would say of the number b itself, of self-attention: with b at (i, s) in every mask output
+i does not depend on input s. -/
+@[expose] def FiniteMasksSuppressInput (ι : S → R) (scale b : S) : Prop :=
+  ∀ (n h c d d_v d_o : Nat) (W : MultiHeadWeights S R h c c c d d_v d_o) (i s : Fin n)
+    (B : Fin h → Matrix (Option S) n n) (X X' : Matrix S n c), i ≠ s →
+    (∀ j, j ≠ s → X[j] = X'[j]) → (∀ κ, (B κ)[i][s] = some b) →
+      (maskedMultiHeadSelfAttention ι scale B W X)[i]
+        = (maskedMultiHeadSelfAttention ι scale B W X')[i]
+
+/-- Masks whose entries are numbers suppress no input, however small they are: for every exponential,
+scale and number, and every reading ι of inputs as values that tells 1 from 0. -/
+theorem finiteMasksSuppressInput_refuted {ι : S → R} (hι : ι 1 ≠ ι 0) (scale b : S) :
+    ¬ FiniteMasksSuppressInput ι scale b := by
+  intro claim
+  refine finiteBiasSuppressesInput_refuted hι scale b
+    fun n c d d_v W i s B X X' his same hs => ?_
+  have e := claim n 1 c d d_v d_v W.oneHead i s (fun _ => B) X X' his same fun _ => hs
+  rw [maskedSelfAttention_eq_multiHead, maskedSelfAttention_eq_multiHead]
+  exact e
+
 end
 
 end Attention.Claims

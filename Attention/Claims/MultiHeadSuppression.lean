@@ -144,7 +144,7 @@ theorem maskedMultiHeadSelfAttention_suppressed (ι : S → R) (scale : S)
 
 /-! ## Claimed -/
 
-/-- The claim, of the row of a query: whatever else the masks are, outputs of keys and values that
+/-- The claim, of the row of one query: whatever else the masks are, outputs of keys and values that
 differ at s alone come as close to each other as one likes, once entry s of every mask is small
 enough. -/
 @[expose] def AgreeingMasksSuppress (scale : S) (R : Type v) [OrderedField R] [Exponential S R] :
@@ -171,8 +171,8 @@ theorem agreeingMasksSuppress_refuted (scale : S) : ¬ AgreeingMasksSuppress sca
   have e := hβ (fun _ => B) (fun _ => hB) (fun _ => hs) t
   rwa [← maskedAttention_eq_multiHead, ← maskedAttention_eq_multiHead] at e
 
-/-- What it would say of the number b itself, of self-attention: with b at (i, s) in every mask output
-i does not depend on input s. -/
+/-- What it would say of the number b itself, of self-attention: with b at (i, s) in every mask
+output i does not depend on input s. -/
 @[expose] def FiniteMasksSuppressInput (ι : S → R) (scale b : S) : Prop :=
   ∀ (n h c d d_v d_o : Nat) (W : MultiHeadWeights S R h c c c d d_v d_o) (i s : Fin n)
     (B : Fin h → Matrix (Option S) n n) (X X' : Matrix S n c), i ≠ s →
@@ -180,8 +180,8 @@ i does not depend on input s. -/
       (maskedMultiHeadSelfAttention ι scale B W X)[i]
         = (maskedMultiHeadSelfAttention ι scale B W X')[i]
 
-/-- Masks whose entries are numbers suppress no input, however small they are: for every exponential,
-scale and number, and every reading ι of inputs as values that tells 1 from 0. -/
+/-- Masks whose entries are numbers suppress no input, however small they are: for every
+exponential, scale and number, and every reading ι of inputs as values that tells 1 from 0. -/
 theorem finiteMasksSuppressInput_refuted {ι : S → R} (hι : ι 1 ≠ ι 0) (scale b : S) :
     ¬ FiniteMasksSuppressInput ι scale b := by
   intro claim

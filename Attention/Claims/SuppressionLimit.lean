@@ -173,7 +173,7 @@ theorem maskedAttention_delete_key_limit {scale : R} (hscale : 0 < scale)
     exact this.symm) rfl _ _
   rw [e]
   refine maskedAttention_suppressed hscale hε B Q K V hj (lo := lo) (hi := -hi)
-    (fun k _ => ⟨hlo k t, ?_⟩) hs ((hB _ hj).trans hj') 
+    (fun k _ => ⟨hlo k t, ?_⟩) hs ((hB _ hj).trans hj')
     (Std.le_trans hb (Std.le_trans (hβ i) ((row i).choose_spec j b' hj')))
   have := hhi k t
   grind

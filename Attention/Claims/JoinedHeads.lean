@@ -36,17 +36,20 @@ variable {α : Type u} {m n h d : Nat}
     rw [Nat.succ_mul] at h₁
     omega⟩
 
+/-- A column of head κ belongs to head κ. -/
 @[simp] theorem headOf_columnOf (κ : Fin h) (t : Fin d) : headOf (columnOf κ t) = κ := by
   have h₀ : 0 < d := Nat.lt_of_le_of_lt (Nat.zero_le _) t.isLt
   apply Fin.ext
   simp only [headOf, columnOf]
   rw [Nat.mul_comm, Nat.mul_add_div h₀, Nat.div_eq_of_lt t.isLt, Nat.add_zero]
 
+/-- The column of component t is that of component t. -/
 @[simp] theorem componentOf_columnOf (κ : Fin h) (t : Fin d) : componentOf (columnOf κ t) = t := by
   apply Fin.ext
   simp only [componentOf, columnOf, Nat.mul_add_mod_self_right]
   exact Nat.mod_eq_of_lt t.isLt
 
+/-- Head and component determine the column. -/
 @[simp] theorem columnOf_headOf (c : Fin (h * d)) : columnOf (headOf c) (componentOf c) = c := by
   apply Fin.ext
   simp only [headOf, columnOf, componentOf]
@@ -68,6 +71,7 @@ variable {α : Type u} {m n h d : Nat}
 @[expose] def splitHeads (X : Matrix α n (h * d)) : Vector (Matrix α n d) h :=
   Vec.ofFn fun κ => Vec.map (headPart κ) X
 
+/-- What stands in the column of component t of head κ. -/
 theorem getElem_joinRow (x : Fin h → Vec α d) (κ : Fin h) (t : Fin d) :
     (joinRow x)[columnOf κ t] = (x κ)[t] := by
   rw [joinRow, Fin.getElem_fin, Vec.getElem_ofFn]

@@ -43,6 +43,7 @@ variable {S : Type u} {R : Type v} {q_len kv_len n h c_q c_k c_v c d d_v d_o : N
 
 /-! ## What they do -/
 
+/-- Every entry of the mask of zeros is the number 0. -/
 theorem getElem_zeroMask [OfNat S 0] (i : Fin q_len) (j : Fin kv_len) :
     (zeroMask : Matrix (Option S) q_len kv_len)[i][j] = some 0 := by
   simp only [zeroMask, Fin.getElem_fin, Vec.getElem_ofFn]

@@ -56,7 +56,7 @@ theorem output_close {W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o} {ω δ :
   · rw [Fin.getElem_fin, Vec.getElem_ofFn]
     exact hω x t
 
-private theorem exists_atMost (f : Fin n → R) : ∃ ω : R, 0 ≤ ω ∧ ∀ i, AtMost ω (f i) := by
+private theorem exists_atMost_all (f : Fin n → R) : ∃ ω : R, 0 ≤ ω ∧ ∀ i, AtMost ω (f i) := by
   suffices h : ∀ xs : List (Fin n), ∃ ω : R, 0 ≤ ω ∧ ∀ i ∈ xs, AtMost ω (f i) by
     obtain ⟨ω, h₀, hω⟩ := h (List.finRange n)
     exact ⟨ω, h₀, fun i => hω i (List.mem_finRange i)⟩
@@ -83,8 +83,8 @@ theorem exists_output_close (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o) {
         AtMost ε ((W.output (Vec.ofFn heads))[i][t] - (W.output (Vec.ofFn heads'))[i'][t]) := by
   obtain ⟨ω, hω₀, hω⟩ : ∃ ω : R, 0 ≤ ω ∧
       ∀ x : Fin (h * d_v), ∀ t : Fin d_o, AtMost ω W.w_o[x][t] := by
-    have rows := fun x : Fin (h * d_v) => exists_atMost fun t : Fin d_o => W.w_o[x][t]
-    obtain ⟨ω, h₀, hω⟩ := exists_atMost fun x => (rows x).choose
+    have rows := fun x : Fin (h * d_v) => exists_atMost_all fun t : Fin d_o => W.w_o[x][t]
+    obtain ⟨ω, h₀, hω⟩ := exists_atMost_all fun x => (rows x).choose
     exact ⟨ω, h₀, fun x t => ((rows x).choose_spec.2 t).mono (hω x).2⟩
   have count : (0 : R) ≤ ((h * d_v : Nat) : R) := by
     have := sumOver_const (1 : R) (List.finRange (h * d_v))
@@ -108,7 +108,7 @@ theorem exists_output_close (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o) {
   grind
 
 private theorem exists_below (f : Fin n → R) : ∃ a, ∀ i, a ≤ f i := by
-  obtain ⟨ω, -, hω⟩ := exists_atMost f
+  obtain ⟨ω, -, hω⟩ := exists_atMost_all f
   exact ⟨-ω, fun i => (hω i).1⟩
 
 variable [NaturalExp R]

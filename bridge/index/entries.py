@@ -175,6 +175,8 @@ def _fields(own: Mapping[str, Stored]) -> dict[str, str]:
         of = types.get(constant.shown.rpartition(".")[0])
         if of is None or constant.kind not in ("definition", "theorem"):
             continue
+        if of.module != constant.module:
+            continue
         assert of.range is not None
         assert constant.range is not None
         if of.range[:2] <= constant.range[:2] and constant.range[2:] <= of.range[2:]:

@@ -11,6 +11,15 @@ from typing import TypeAlias
 from bridge.spec.attention import ScoredValue
 from bridge.spec.core import Arithmetic
 from bridge.spec.online import State, merge, of_block
+from bridge.spec.vector import vec_zero
+
+
+def state_well_formed(s: State, *, d: int, num: Arithmetic) -> bool:
+    """A state without a maximum holds nothing: l = 0 and o = 0.
+
+    Lean: `Attention.Spec.Online.State.WellFormed`.
+    """
+    return not s.m == None or (s.l == num.value(0) and s.o == vec_zero(d=d, zero=num.value(0)))
 
 
 @dataclass(frozen=True)

@@ -206,6 +206,9 @@ def _cons(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 def _joined(writer: Writer, t: Constant, before: Before) -> ast.expr:
     type_ = t.arguments[0].term
+    while isinstance(type_, Constant) and type_.name in writer.library.definitions:
+        # An abbreviation.
+        type_ = writer.library.definitions[type_.name].body
     if not (isinstance(type_, Constant) and type_.name == "List"):
         raise UntranslatableError(f"HAppend.hAppend of the type {type_}")
     pieces = [writer.expression(v, before) for v in t.values()]

@@ -85,8 +85,9 @@ def _comparison(sign: type[ast.cmpop]) -> Expression:
         left, right = t.values()
         if _is(right, "Bool.true"):
             return writer.expression(left, before)
+        same = ast.Is if sign is ast.Eq and _is(right, "Option.none") else sign
         return build.comparison(
-            writer.expression(left, before), sign(), writer.expression(right, before)
+            writer.expression(left, before), same(), writer.expression(right, before)
         )
 
     return written
@@ -107,7 +108,10 @@ def _junction(sign: type[ast.boolop]) -> Expression:
 def _not(writer: Writer, t: Constant, before: Before) -> ast.expr:
     given = t.arguments[0].term
     assert given is not None
-    return ast.UnaryOp(ast.Not(), writer.expression(given, before))
+    found = writer.expression(given, before)
+    if isinstance(found, ast.Compare) and isinstance(found.ops[0], ast.Is):
+        return build.comparison(found.left, ast.IsNot(), found.comparators[0])
+    return ast.UnaryOp(ast.Not(), found)
 
 
 def _truth(value: bool) -> Expression:

@@ -23,7 +23,16 @@ from transformer_checks import (
     normed,
 )
 
-from bridge.spec import embedding, feed_forward, layer_norm, linear, masks, multi_head, transformer
+from bridge.spec import (
+    embedding,
+    feed_forward,
+    layer_norm,
+    linear,
+    masks,
+    multi_head,
+    transformer,
+    transformer_cache,
+)
 from bridge.spec import transformer_layer as layers
 from bridge.spec.attention import Mask
 from bridge.spec.core import EXACT, Arithmetic
@@ -205,6 +214,12 @@ def test_the_decoder_layer(norm_first: bool, visible: Tensor) -> None:
         out, cache = layer.extend(X[i : i + 1], cache, memory_key_mask=visible)
         steps.append(out)
     check(torch.cat(steps), found, bounded)
+    if norm_first:
+        cached = transformer_cache.decode_cached(
+            Decimal.sqrt, EPS, scale(), visible.tolist().__getitem__, [of_decoder(layer)],
+            rows(CONTEXT), rows(X), s=MEMORY, num=NUM, **SIZES,
+        )  # fmt: skip
+        check(torch.cat(steps), cached, bounded)
 
 
 @pytest.mark.parametrize("tie_embeddings", [False, True])

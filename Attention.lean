@@ -90,6 +90,7 @@ public import Attention.Proof.Derivative
 public import Attention.Proof.Dropout
 public import Attention.Proof.DropoutAdjoint
 public import Attention.Proof.DropoutMean
+public import Attention.Proof.Embedding
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureBackward
 public import Attention.Proof.EnclosureCombine

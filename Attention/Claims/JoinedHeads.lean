@@ -1,6 +1,7 @@
 module
 
 public import Attention.Claims.Order
+public import Attention.Proof.MultiHead
 public import Attention.Spec.Heads
 
 public section
@@ -28,31 +29,23 @@ variable {α : Type u} {m n h d : Nat}
 @[expose] def componentOf (c : Fin (h * d)) : Fin d :=
   ⟨c.val % d, Nat.mod_lt _ (Nat.pos_of_ne_zero fun h₀ => by have := c.isLt; simp [h₀] at this)⟩
 
-/-- The column of component t of head κ: κ · d + t. -/
-@[expose] def columnOf (κ : Fin h) (t : Fin d) : Fin (h * d) :=
-  ⟨κ.val * d + t.val, by
-    have h₁ := Nat.mul_le_mul_right d (Nat.succ_le_of_lt κ.isLt)
-    have h₂ := t.isLt
-    rw [Nat.succ_mul] at h₁
-    omega⟩
-
 /-- A column of head κ belongs to head κ. -/
-@[simp] theorem headOf_columnOf (κ : Fin h) (t : Fin d) : headOf (columnOf κ t) = κ := by
+@[simp] theorem headOf_columnOf (κ : Fin h) (t : Fin d) : headOf (headColumn κ t) = κ := by
   have h₀ : 0 < d := Nat.lt_of_le_of_lt (Nat.zero_le _) t.isLt
   apply Fin.ext
-  simp only [headOf, columnOf]
+  simp only [headOf, headColumn]
   rw [Nat.mul_comm, Nat.mul_add_div h₀, Nat.div_eq_of_lt t.isLt, Nat.add_zero]
 
 /-- The column of component t is that of component t. -/
-@[simp] theorem componentOf_columnOf (κ : Fin h) (t : Fin d) : componentOf (columnOf κ t) = t := by
+@[simp] theorem componentOf_columnOf (κ : Fin h) (t : Fin d) : componentOf (headColumn κ t) = t := by
   apply Fin.ext
-  simp only [componentOf, columnOf, Nat.mul_add_mod_self_right]
+  simp only [componentOf, headColumn, Nat.mul_add_mod_self_right]
   exact Nat.mod_eq_of_lt t.isLt
 
 /-- Head and component determine the column. -/
-@[simp] theorem columnOf_headOf (c : Fin (h * d)) : columnOf (headOf c) (componentOf c) = c := by
+@[simp] theorem columnOf_headOf (c : Fin (h * d)) : headColumn (headOf c) (componentOf c) = c := by
   apply Fin.ext
-  simp only [headOf, columnOf, componentOf]
+  simp only [headOf, headColumn, componentOf]
   exact Nat.div_add_mod' _ _
 
 /-- The vectors of all heads, one after the other. -/
@@ -65,15 +58,11 @@ variable {α : Type u} {m n h d : Nat}
 
 /-- The part of a vector that belongs to head κ. -/
 @[expose] def headPart (κ : Fin h) (x : Vec α (h * d)) : Vec α d :=
-  Vec.ofFn fun t => x[columnOf κ t]
-
-/-- A matrix cut into heads, d columns for each. -/
-@[expose] def splitHeads (X : Matrix α n (h * d)) : Vector (Matrix α n d) h :=
-  Vec.ofFn fun κ => Vec.map (headPart κ) X
+  Vec.ofFn fun t => x[headColumn κ t]
 
 /-- What stands in the column of component t of head κ. -/
 theorem getElem_joinRow (x : Fin h → Vec α d) (κ : Fin h) (t : Fin d) :
-    (joinRow x)[columnOf κ t] = (x κ)[t] := by
+    (joinRow x)[headColumn κ t] = (x κ)[t] := by
   rw [joinRow, Fin.getElem_fin, Vec.getElem_ofFn]
   simp
 
@@ -92,8 +81,8 @@ theorem joinHeads_row {heads : Vector (Matrix α n d) h} {heads' : Vector (Matri
 
 /-- Row i of head κ is its part of row i. -/
 theorem getElem_splitHeads (X : Matrix α n (h * d)) (κ : Fin h) (i : Fin n) :
-    (splitHeads X)[κ][i] = headPart κ X[i] := by
-  simp only [splitHeads, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_map]
+    (splitHeads X)[κ][i] = headPart κ X[i] :=
+  Proof.getElem_splitHeads X κ i
 
 /-- A vector is its parts, one after the other. -/
 theorem joinRow_headPart (x : Vec α (h * d)) : (joinRow fun κ => headPart κ x) = x := by

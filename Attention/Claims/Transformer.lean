@@ -50,6 +50,14 @@ theorem transformer_isProb [OrderedField R] [Exponential R R]
     target i
   fun j => ⟨Std.le_of_lt (h.1 j), h.2⟩
 
+/-! ## Dropout -/
+
+/-- Dropout of the entries of a matrix: each is multiplied by 1 / (1 − p) if it is kept, else by
+0. -/
+@[expose] def applyDropout [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] {m n : Nat} (p : R)
+    (keep : Mask m n) (X : Matrix R m n) : Matrix R m n :=
+  Vec.ofFn fun i => Vec.ofFn fun j => X[i][j] * dropoutFactor p (keep i j)
+
 /-! ## Heads by a reshape -/
 
 /-- Entry (i, j) of a matrix in the order in which its rows are stored. -/

@@ -33,12 +33,6 @@ keeps. -/
     (keep : Mask q_len kv_len) : WeightFactor R q_len kv_len :=
   fun i j => dropoutFactor p (keep i j)
 
-/-- Dropout of the entries of a matrix: each is multiplied by 1 / (1 − p) if it is kept, else by
-0. -/
-@[expose] def applyDropout [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] {m n : Nat} (p : R)
-    (keep : Mask m n) (X : Matrix R m n) : Matrix R m n :=
-  Vec.ofFn fun i => Vec.ofFn fun j => X[i][j] * dropoutFactor p (keep i j)
-
 /-- A key whose weight is multiplied by `z` where it meets the value, and nowhere else: the same as
 the value multiplied by `z`. -/
 @[expose] def dropKey [Mul R] (z : R) (key : ScoredValue S R d_v) : ScoredValue S R d_v :=

@@ -36,17 +36,6 @@ def weight_factor_dropout(p: Value, keep: Mask, *, num: Arithmetic) -> WeightFac
     return lambda i, j: dropout_factor(p, keep(i, j), num=num)
 
 
-def apply_dropout(
-    p: Value, keep: Mask, X: list[list[Value]], *, m: int, n: int, num: Arithmetic
-) -> list[list[Value]]:
-    """Dropout of the entries of a matrix: each is multiplied by 1 / (1 − p) if it is kept, else by
-    0.
-
-    Lean: `Attention.Spec.applyDropout`.
-    """
-    return [[X[i][j] * dropout_factor(p, keep(i, j), num=num) for j in range(n)] for i in range(m)]
-
-
 def drop_key(z: Value, key: ScoredValue) -> ScoredValue:
     """A key whose weight is multiplied by `z` where it meets the value, and nowhere else: the same
     as the value multiplied by `z`.

@@ -19,7 +19,7 @@ def state_well_formed(s: State, *, d: int, num: Arithmetic) -> bool:
 
     Lean: `Attention.Spec.Online.State.WellFormed`.
     """
-    return not s.m is None or (s.l == num.value(0) and s.o == vec_zero(d=d, zero=num.value(0)))
+    return s.m is not None or (s.l == num.value(0) and s.o == vec_zero(d=d, zero=num.value(0)))
 
 
 @dataclass(frozen=True)

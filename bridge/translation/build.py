@@ -47,6 +47,14 @@ def comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> ast.Compare:
     return ast.Compare(left, [sign], [right])
 
 
+def negation(condition: ast.expr) -> ast.expr:
+    """That it is not so; of `x is None` that it is not."""
+    match condition:
+        case ast.Compare(left, [ast.Is()], [right]):
+            return comparison(left, ast.IsNot(), right)
+    return ast.UnaryOp(ast.Not(), condition)
+
+
 def both(conditions: Sequence[ast.expr]) -> ast.expr:
     """All of at least one condition."""
     flat: list[ast.expr] = []

@@ -108,10 +108,7 @@ def _junction(sign: type[ast.boolop]) -> Expression:
 def _not(writer: Writer, t: Constant, before: Before) -> ast.expr:
     given = t.arguments[0].term
     assert given is not None
-    found = writer.expression(given, before)
-    if isinstance(found, ast.Compare) and isinstance(found.ops[0], ast.Is):
-        return build.comparison(found.left, ast.IsNot(), found.comparators[0])
-    return ast.UnaryOp(ast.Not(), found)
+    return build.negation(writer.expression(given, before))
 
 
 def _truth(value: bool) -> Expression:

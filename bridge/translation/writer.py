@@ -187,7 +187,7 @@ class Writer(Scope):
             case Product(variable, body):
                 if variable.kind != "proof":
                     raise NotAProgramError("it is a statement about everything of a kind")
-                left = ast.UnaryOp(ast.Not(), self.expression(variable.type, None))
+                left = build.negation(self.expression(variable.type, None))
                 return ast.BoolOp(ast.Or(), [left, self.expression(body, None)])
             case Apply(function, given):
                 return self.applied(function, computed(given), before)

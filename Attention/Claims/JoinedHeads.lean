@@ -30,20 +30,22 @@ variable {α : Type u} {m n h d : Nat}
   ⟨c.val % d, Nat.mod_lt _ (Nat.pos_of_ne_zero fun h₀ => by have := c.isLt; simp [h₀] at this)⟩
 
 /-- A column of head κ belongs to head κ. -/
-@[simp] theorem headOf_columnOf (κ : Fin h) (t : Fin d) : headOf (headColumn κ t) = κ := by
+@[simp] theorem headOf_headColumn (κ : Fin h) (t : Fin d) : headOf (headColumn κ t) = κ := by
   have h₀ : 0 < d := Nat.lt_of_le_of_lt (Nat.zero_le _) t.isLt
   apply Fin.ext
   simp only [headOf, headColumn]
   rw [Nat.mul_comm, Nat.mul_add_div h₀, Nat.div_eq_of_lt t.isLt, Nat.add_zero]
 
 /-- The column of component t is that of component t. -/
-@[simp] theorem componentOf_columnOf (κ : Fin h) (t : Fin d) : componentOf (headColumn κ t) = t := by
+@[simp] theorem componentOf_headColumn (κ : Fin h) (t : Fin d) :
+    componentOf (headColumn κ t) = t := by
   apply Fin.ext
   simp only [componentOf, headColumn, Nat.mul_add_mod_self_right]
   exact Nat.mod_eq_of_lt t.isLt
 
 /-- Head and component determine the column. -/
-@[simp] theorem columnOf_headOf (c : Fin (h * d)) : headColumn (headOf c) (componentOf c) = c := by
+@[simp] theorem headColumn_headOf (c : Fin (h * d)) :
+    headColumn (headOf c) (componentOf c) = c := by
   apply Fin.ext
   simp only [headOf, headColumn, componentOf]
   exact Nat.div_add_mod' _ _
@@ -89,7 +91,7 @@ theorem joinRow_headPart (x : Vec α (h * d)) : (joinRow fun κ => headPart κ x
   have same : ∀ c c' : Fin (h * d), c = c' → x[c] = x[c'] := fun c c' e => by rw [e]
   refine Vector.ext fun c hc => ?_
   rw [joinRow, Vec.getElem_ofFn, headPart, Fin.getElem_fin, Vec.getElem_ofFn]
-  exact same _ ⟨c, hc⟩ (columnOf_headOf ⟨c, hc⟩)
+  exact same _ ⟨c, hc⟩ (headColumn_headOf ⟨c, hc⟩)
 
 /-- The part of a head of vectors put one after the other is the head's vector. -/
 theorem headPart_joinRow (x : Fin h → Vec α d) (κ : Fin h) : headPart κ (joinRow x) = x κ :=

@@ -85,9 +85,9 @@ private theorem affine_identityOutput [OrderedField R] (x : Fin 1 → Vec R d_v)
   refine Vector.ext fun t ht => ?_
   simp only [affine, identityOutput, Vec.getElem_ofFn, Vec.getElem_zero, Fin.getElem_fin]
   rw [sumOver_select (fun k : Fin (1 * d_v) => (joinRow x)[k.val]) (headColumn 0 ⟨t, ht⟩)
-    (componentOf · = ⟨t, ht⟩) fun k => ⟨fun hk => ?_, fun hk => hk ▸ componentOf_columnOf _ _⟩]
+    (componentOf · = ⟨t, ht⟩) fun k => ⟨fun hk => ?_, fun hk => hk ▸ componentOf_headColumn _ _⟩]
   · exact (Semiring.add_zero _).trans (getElem_joinRow x 0 ⟨t, ht⟩)
-  · rw [← columnOf_headOf k, hk, Subsingleton.elim (headOf k) 0]
+  · rw [← headColumn_headOf k, hk, Subsingleton.elim (headOf k) 0]
 
 private theorem map_id {α : Type u} (f : α → α) (hf : ∀ x, f x = x) (X : Vector α n) :
     Vec.map f X = X :=

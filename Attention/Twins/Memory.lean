@@ -34,7 +34,8 @@ theorem flashRun_evaluated :
 /-- Positive control: standard attention on the same numbers moves 4 · 9 elements more, and keeps
 2 · 9 more. -/
 theorem standardRun_evaluated :
-    (fourCounts (standardRun 1 Mask.full.toScoreMod threeRows threeRows threeValues 2).counts).take 3
+    (fourCounts
+      (standardRun 1 Mask.full.toScoreMod threeRows threeRows threeValues 2).counts).take 3
       = [33, 21, 30] := by
   decide +kernel
 

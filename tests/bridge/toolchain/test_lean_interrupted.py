@@ -34,6 +34,8 @@ def start(lean: EmbeddedLean, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell's background job has Ctrl-C ignored, and so has what the tests start there.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
     )
 

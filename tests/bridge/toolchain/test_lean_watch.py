@@ -30,6 +30,8 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # A shell's background job has Ctrl-C ignored, and so has what the tests start there.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     lines: queue.Queue[str] = queue.Queue()
     out = process.stdout

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from bridge.pages.render import render
 from bridge.pages.sources import Sources
-from bridge.pages.worked import Worked
+from bridge.pages.worked import Worked, visible_pairs
 from bridge.report.theorems import SourceError
 from bridge.vectors.model import Family
 
 # In the order in which they are read.
-CHAPTERS = ("softmax", "online", "backward")
+CHAPTERS = ("softmax", "online", "merge", "tiles", "masks", "log-sum-exp", "backward")
 
 
 def address(chapter: str) -> str:
@@ -28,8 +28,12 @@ def page(root: Path, families: Sequence[Family], chapter: str) -> str:
     def worked(family: str, vector: str, query: int) -> Worked:
         return Worked(sources.family(family), vector, query)
 
+    def pairs(family: str, vector: str) -> list[str]:
+        return visible_pairs(sources.family(family), vector)
+
+    given = {"sources": sources, "written_from": template, "worked": worked, "pairs": pairs}
     try:
-        return render(template, sources=sources, written_from=template, worked=worked)
+        return render(template, **given)
     except SourceError as error:
         raise SourceError(
             f"{address(chapter)}: {error}; mend bridge/pages/templates/{template}"

@@ -47,14 +47,70 @@ class Worked:
         rows = zip(self.scores, weights, shifted, safe, strict=True)
         return [[str(j), *(_shown(x) for x in row)] for j, row in enumerate(rows)]
 
-    def online(self, block_n: int) -> Cells:
-        """By block of keys: its scores, then the state after it: the new maximum m, the factor α of
-        what was there, l and o. Raises SourceError unless the last o / l is the vector's output."""
-        keys = [
+    @property
+    def keys(self) -> list[ScoredValue]:
+        """The keys as the query sees them."""
+        return [
             ScoredValue(score, [Fraction(x) for x in value])
             for score, value in zip(self.scores, self.vector.v, strict=True)
         ]
+
+    def merged(self, cut: int) -> Cells:
+        """The states of the keys before `cut` and of the others, each from scratch, and their
+        merge: scores, m, l, o. Raises SourceError unless the merge ends in the vector's output, and
+        is the same the other way round."""
         width = self.vector.value_dim
+        parts = (self.keys[:cut], self.keys[cut:])
+        a, b = (online.of_block(part, d=width, num=EXACT) for part in parts)
+        both = online.merge(a, b, num=EXACT)
+        if online.merge(b, a, num=EXACT) != both or self._finished(both) != self.output:
+            raise SourceError(f"{self.vector.id}: the merge does not end in its output")
+        names = ("a", "b", "merge a b")
+        seen = [_vector([key.score for key in part]) for part in parts] + [""]
+        return [
+            [name, scores, _shown(s.m), _shown(s.l), _vector(s.o)]
+            for name, scores, s in zip(names, seen, (a, b, both), strict=True)
+        ]
+
+    def splits(self, split_len: int) -> Cells:
+        """By split of keys: their log₂ Σ 2^s, the factor 2^(Lₖ − L) and the output of the split.
+        Raises SourceError where a log-sum-exp is no whole number, and unless the outputs, times
+        their factors, add up to the vector's output."""
+        parts = [self.keys[n : n + split_len] for n in range(0, len(self.keys), split_len)]
+        lses = [self._log_sum_exp([key.score for key in part]) for part in parts]
+        whole = self._log_sum_exp(self.scores)
+        factors = [rescale(lse, whole, num=EXACT) for lse in lses]
+        width = self.vector.value_dim
+        outs = [self._finished(online.of_block(part, d=width, num=EXACT)) for part in parts]
+        total = [
+            sum((f * out[c] for f, out in zip(factors, outs, strict=True)), Fraction(0))
+            for c in range(width)
+        ]
+        if total != self.output:
+            raise SourceError(f"{self.vector.id}: the splits do not add up to its output")
+        rows = zip(lses, factors, outs, strict=True)
+        return [
+            [str(n), _shown(lse), _shown(factor), _vector(out)]
+            for n, (lse, factor, out) in enumerate(rows)
+        ]
+
+    def _log_sum_exp(self, scores: Sequence[int | None]) -> int | None:
+        total: Fraction = softmax.denominator(list(scores), num=EXACT)
+        if total == 0:
+            return None
+        power = total.numerator.bit_length() - total.denominator.bit_length()
+        if Fraction(2) ** power != total:
+            raise SourceError(f"{self.vector.id}: the log-sum-exp of {scores} is no whole number")
+        return power
+
+    def _finished(self, state: online.State) -> list[Fraction]:
+        found: list[Fraction] = online.finish(state, d=self.vector.value_dim, num=EXACT)
+        return found
+
+    def online(self, block_n: int) -> Cells:
+        """By block of keys: its scores, then the state after it: the new maximum m, the factor α of
+        what was there, l and o. Raises SourceError unless the last o / l is the vector's output."""
+        keys, width = self.keys, self.vector.value_dim
         state = online.empty(d=width, num=EXACT)
         rows = [["", "", _shown(state.m), "", _shown(state.l), _vector(state.o)]]
         for n, start in enumerate(range(0, len(keys), block_n)):
@@ -66,8 +122,7 @@ class Worked:
             rows.append(
                 [str(n), seen, *(_shown(x) for x in (state.m, alpha, state.l)), _vector(state.o)]
             )
-        out = online.finish(state, d=width, num=EXACT)
-        if out != self.output:
+        if self._finished(state) != self.output:
             raise SourceError(f"{self.vector.id}: the states do not end in its output")
         return rows
 
@@ -82,6 +137,18 @@ class Worked:
     @property
     def shown_output(self) -> str:
         return _vector(self.output)
+
+
+def visible_pairs(family: Family, vector: str) -> list[str]:
+    """A mask as it looks: a line for each query, ■ for a key that it may attend to and · for
+    another. Raises SourceError if there is no such vector."""
+    found = next((v for v in family.vectors if v.id == vector), None)
+    if not isinstance(found, AttentionVector):
+        raise SourceError(f"{vector} is no vector of attention in {family.name}")
+    return [
+        " ".join("■" if found.visible(i, j) else "·" for j in range(found.kv_len))
+        for i in range(found.q_len)
+    ]
 
 
 def _shown(number: Fraction | int | None) -> str:

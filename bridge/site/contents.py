@@ -22,7 +22,12 @@ _PARTS = (
             "docs/softmax.md",
             "docs/online.md",
             "docs/stepper.md",
+            "docs/merge.md",
+            "docs/tiles.md",
+            "docs/masks.md",
+            "docs/log-sum-exp.md",
             "docs/backward.md",
+            "docs/approximation.md",
             "docs/claims.md",
         ),
     ),
@@ -42,7 +47,7 @@ _PARTS = (
 SCRIPTS = {"docs/stepper.md": ("online.js", "stepper.js")}
 
 # What no part names is here, so that no page is without a way to it.
-_REST = "About"
+_REST, _DECISIONS = "About", "Decisions"
 
 
 def parts(root: Path) -> list[Part]:
@@ -54,8 +59,10 @@ def parts(root: Path) -> list[Part]:
     absent = [page for page in named if page not in there]
     if absent:
         raise ValueError(f"bridge/site/contents.py names {', '.join(absent)}, not in the checkout")
-    rest = tuple(page for page in there if page not in named)
-    return [Part(*one) for one in _PARTS] + [Part(_REST, rest)]
+    rest = [page for page in there if page not in named]
+    decisions = [page for page in rest if page.startswith("docs/decisions/")]
+    about = [page for page in rest if page not in decisions]
+    return [Part(*one) for one in (*_PARTS, (_REST, tuple(about)), (_DECISIONS, tuple(decisions)))]
 
 
 def address(page: str) -> str:

@@ -1,21 +1,35 @@
-"""`docs/backward.md`: current, its lines where it says, and no page where a source is gone."""
+"""The chapters: current, their lines where they say, worked examples right, and no page where a
+source is gone."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import textwrap
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bridge.pages import chapters
 from bridge.pages.sources import Sources
+from bridge.pages.worked import Worked, visible_pairs
 from bridge.report.theorems import SourceError
 from bridge.vectors.load import load
+from bridge.vectors.model import Family
 
 ROOT = Path(__file__).resolve().parents[3]
-TEXT = (ROOT / chapters.address("backward")).read_text("utf-8")
+
+
+def text_of(chapter: str) -> str:
+    return (ROOT / chapters.address(chapter)).read_text("utf-8")
+
+
+TEXT = text_of("backward")
 # file:first, and first and last line of the link; then the block that stands below it.
 SHOWN = re.compile(
     r"\[([^\]\s]+):(\d+)\]\(\.\./([^)#]+)#L(\d+)-L(\d+)\)[^\n]*\n\n```(lean|python)\n(.*?)\n```",
@@ -23,20 +37,104 @@ SHOWN = re.compile(
 )
 
 
-def test_the_page_is_current() -> None:
-    page = chapters.page(ROOT, load(), "backward")
-    assert page == TEXT, "run .venv/bin/python -m bridge pages"
+@pytest.mark.parametrize("chapter", chapters.CHAPTERS)
+def test_the_page_is_current(chapter: str) -> None:
+    page = chapters.page(ROOT, load(), chapter)
+    assert page == text_of(chapter), "run .venv/bin/python -m bridge pages"
 
 
-def test_what_is_shown_stands_where_the_page_says() -> None:
-    shown = SHOWN.findall(TEXT)
-    assert len(shown) == TEXT.count("\n```lean\n") + TEXT.count("\n```python\n") > 50
+def test_chapters_are_not_formatted() -> None:
+    """What they show stands as it does in its file."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    shown = {chapters.address(chapter) for chapter in chapters.CHAPTERS}
+    assert set(project["tool"]["ruff"]["format"]["exclude"]) == {"docs/theorems.md", *shown}
+
+
+@pytest.mark.parametrize("chapter", chapters.CHAPTERS)
+def test_what_is_shown_stands_where_the_page_says(chapter: str) -> None:
+    page = text_of(chapter)
+    shown = SHOWN.findall(page)
+    assert len(shown) == page.count("\n```lean\n") + page.count("\n```python\n") > 5
     for file, line, linked, first, last, language, text in shown:
         assert (file, line) == (linked, first)
         lines = (ROOT / file).read_text("utf-8").splitlines()[int(first) - 1 : int(last)]
         there = textwrap.dedent("\n".join(lines))
         # A statement ends where its proof begins, in the midst of a line.
         assert there == text or (language == "lean" and there.startswith(f"{text} :="))
+
+
+@pytest.mark.parametrize("chapter", [c for c in chapters.CHAPTERS if c != "backward"])
+def test_a_chapter_has_all_that_a_reader_needs(chapter: str) -> None:
+    """A picture or pairs, the definition beside the code, a theorem, vectors, and what is not
+    proved."""
+    page = text_of(chapter)
+    assert re.search(r"^!\[.+\]\(images/.+\.svg\)$|^ +■", page, re.MULTILINE)
+    assert '<div class="beside">' in page
+    assert {language for *_, language, _ in SHOWN.findall(page)} == {"lean", "python"}
+    assert "Proved as [" in page
+    assert "\nVectors: [" in page
+    assert page.rpartition("\n## ")[2].startswith("What is not proved\n")
+
+
+def family(name: str) -> Family:
+    return next(one for one in load() if one.name == name)
+
+
+def test_worked_examples_are_recomputed_by_hand() -> None:
+    """Scores −, −1, −, −3, 0, −, −1; the states by the definition of each, not by updates."""
+    one = Worked(family("tile-loop"), "tile-loop-000", 2)
+    assert one.scores == [None, -1, None, -3, 0, None, -1]
+    values = [Fraction(v[0]) for v in one.vector.v]
+    rows = one.online(3)
+    for n, row in enumerate(rows[1:], 1):
+        pairs = list(zip(one.scores, values, strict=True))[: 3 * n]
+        seen = [(s, v) for s, v in pairs if s is not None]
+        m = max(s for s, _ in seen)
+        l = sum(Fraction(2) ** (s - m) for s, _ in seen)
+        o = sum(Fraction(2) ** (s - m) * v for s, v in seen)
+        found = [text.replace("−", "-") for text in row]
+        assert (int(found[2]), Fraction(found[4])) == (m, l)
+        assert Fraction(found[5][1:].split(",")[0]) == o
+    assert [row[3] for row in rows] == ["", "0", "1/2", "1"]
+    a, b, both = one.merged(3)
+    assert (a[2:4], b[2:4], both[2:4]) == (["−1", "1"], ["0", "13/8"], ["0", "17/8"])
+    found = Worked(family("softmax-weights"), "softmax-weights-001", 1).softmax()
+    # Scores −3, −1, −3, 0, 4: 2 to the power of them are 1/8, 1/2, 1/8, 1, 16, together 71/4.
+    assert [row[4] for row in found] == ["1/142", "2/71", "1/142", "4/71", "64/71"]
+    splits = Worked(family("log-sum-exp"), "log-sum-exp-003", 0).splits(4)
+    assert [row[1:3] for row in splits] == [["3", "1/4"]] * 4
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Worked(family("merge"), "merge-000", 0), "merge-000 is no vector of merge"),
+        (lambda: Worked(family("causal"), "causal-999", 0), "causal-999 is no vector of causal"),
+        (lambda: Worked(family("causal"), "causal-000", 1), "causal-000 has no query 1"),
+        (
+            lambda: Worked(family("tile-loop"), "tile-loop-000", 2).splits(3),
+            "the log-sum-exp of .* is no whole number",
+        ),
+        (lambda: visible_pairs(family("merge"), "merge-000"), "merge-000 is no vector"),
+    ],
+)
+def test_what_cannot_be_worked_is_said(make: Callable[[], Any], said: str) -> None:
+    with pytest.raises(SourceError, match=said):
+        make()
+
+
+def test_an_example_whose_output_is_not_leans_makes_no_page() -> None:
+    one = Worked(family("tile-loop"), "tile-loop-000", 2)
+    rows = list(one.vector.expected)
+    rows[2] = replace(rows[2], numerators=tuple(x + 1 for x in rows[2].numerators))
+    one.vector = replace(one.vector, expected=tuple(rows))
+    for work in (lambda: one.online(3), lambda: one.merged(3)):
+        with pytest.raises(SourceError, match=r"tile-loop-000: the .* not end in its output"):
+            work()
+
+
+def test_visible_pairs() -> None:
+    assert visible_pairs(family("causal"), "causal-002") == ["■ · ·", "■ ■ ·", "■ ■ ■"]
 
 
 def test_every_step_shows_the_reference_the_tile_loop_and_the_kernels() -> None:

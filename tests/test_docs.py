@@ -69,6 +69,14 @@ def test_the_readme_counts_the_vectors_right() -> None:
     assert said in (ROOT / "README.md").read_text("utf-8")
 
 
+def test_the_readme_counts_the_theorems_right() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    listed = tomllib.loads((ROOT / "docs" / "theorems.toml").read_text("utf-8"))["theorem"]
+    said = re.findall(r"(\d+) (?:headline )?theorems", text)
+    assert len(said) == 2
+    assert set(said) == {str(len(listed))}
+
+
 def test_the_packages_of_the_wheel_are_those_of_the_lock_input() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {*project["dependencies"], *project["optional-dependencies"]["dev"]}

@@ -12,7 +12,17 @@ from bridge.report.theorems import SourceError
 from bridge.vectors.model import Family
 
 # In the order in which they are read.
-CHAPTERS = ("softmax", "online", "merge", "tiles", "masks", "log-sum-exp", "backward")
+CHAPTERS = (
+    "softmax",
+    "online",
+    "merge",
+    "tiles",
+    "masks",
+    "log-sum-exp",
+    "heads",
+    "transformer",
+    "backward",
+)
 
 
 def address(chapter: str) -> str:

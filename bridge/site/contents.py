@@ -26,6 +26,8 @@ _PARTS = (
             "docs/tiles.md",
             "docs/masks.md",
             "docs/log-sum-exp.md",
+            "docs/heads.md",
+            "docs/transformer.md",
             "docs/backward.md",
             "docs/approximation.md",
             "docs/claims.md",

@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 from pygments.formatters import HtmlFormatter
 
-from bridge.site import contents, links
+from bridge.site import contents, links, reference
 from bridge.site.contents import Part
 from bridge.site.markdown import Converted, convert, highlighted
 
@@ -37,19 +37,24 @@ class _Site:
     root: Path
     out: Path
     parts: list[Part]
+    with_reference: bool
     titles: dict[str, str] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
     broken: list[str] = field(default_factory=list)
 
 
-def build(root: Path, out: Path) -> int:
+def build(root: Path, out: Path, *, with_reference: bool = True) -> int:
     """Write the site into `out`, in place of what was there; how many pages it has. Raises
-    SiteError, and leaves `out` as it was, if a link leads nowhere; OSError."""
+    SiteError, and leaves `out` as it was, if a link leads nowhere; OSError.
+
+    with_reference: with the pages of `bridge.site.reference`, which are those of the packages that
+    run, not of `root`.
+    """
     beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
     try:
-        number = _write(root, beside)
+        number = _write(root, beside, with_reference)
         if out.exists():
             shutil.rmtree(out)
         beside.rename(out)
@@ -65,9 +70,9 @@ def replaceable(out: Path) -> bool:
     return out.is_dir() and ((out / "assets" / "code.css").is_file() or not any(out.iterdir()))
 
 
-def _write(root: Path, out: Path) -> int:
+def _write(root: Path, out: Path, with_reference: bool) -> int:
     try:
-        site = _Site(root, out, contents.parts(root))
+        site = _Site(root, out, contents.parts(root), with_reference)
     except ValueError as error:
         raise SiteError(str(error)) from error
     shutil.copytree(ASSETS, out / "assets")
@@ -79,7 +84,10 @@ def _write(root: Path, out: Path) -> int:
         _page(site, page, one)
     for name in sorted(site.linked):
         _source(site, name)
-    found = site.broken + links.problems(out)
+    if with_reference:
+        reference.write(out)
+    # pdoc links to bases that are private, which it leaves out.
+    found = site.broken + links.problems(out, left_out=reference.FOLDER)
     if found:
         raise SiteError("; ".join(found))
     return len(pages)
@@ -148,14 +156,15 @@ def _source(site: _Site, name: str) -> None:
 def _around(site: _Site, address: str, page: str | None) -> dict[str, object]:
     """What every page has about it: contents and the way to the front."""
     up = "../" * address.count("/")
-    return {
-        "up": up,
-        "front": up + contents.address(contents.FRONT),
-        "parts": [
-            (part.name, [(up + contents.address(p), site.titles[p], p == page) for p in part.pages])
-            for part in site.parts
-        ],
-    }
+    parts = [
+        (part.name, [(up + contents.address(p), site.titles[p], p == page) for p in part.pages])
+        for part in site.parts
+    ]
+    if site.with_reference:
+        packages = reference.PACKAGES.items()
+        pages = [(f"{up}{reference.FOLDER}/{name}.html", said, False) for name, said in packages]
+        parts.insert(-1, ("Reference", pages))
+    return {"up": up, "front": up + contents.address(contents.FRONT), "parts": parts}
 
 
 def _put(path: Path, text: str) -> None:

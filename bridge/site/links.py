@@ -21,17 +21,21 @@ class _Page(HTMLParser):
                 self.links.append(value)
 
 
-def problems(site: Path) -> list[str]:
+def problems(site: Path, left_out: str) -> list[str]:
     """One sentence for each link of the site's pages that leads nowhere. Links to other sites are
-    not followed; an address that begins with a slash works under one path alone."""
-    pages = {path: _read(path) for path in sorted(site.rglob("*.html"))}
-    found = []
+    not followed; an address that begins with a slash works under one path alone.
+
+    left_out: a folder of pages whose own links are another program's affair.
+    """
+    found = sorted(site.rglob("*.html"))
+    pages = {p: _read(p) for p in found if not p.is_relative_to(site / left_out)}
+    said = []
     for path, page in pages.items():
         for link in page.links:
-            said = _problem(site, path, link, pages)
-            if said is not None:
-                found.append(f"{path.relative_to(site).as_posix()}: the link {link!r} {said}")
-    return found
+            problem = _problem(site, path, link, pages)
+            if problem is not None:
+                said.append(f"{path.relative_to(site).as_posix()}: the link {link!r} {problem}")
+    return said
 
 
 def _read(path: Path) -> _Page:

@@ -67,7 +67,9 @@ def said(browser: Any) -> list[str]:
 
 
 def pages(site: Path) -> list[Path]:
-    return sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] != "source")
+    """Those of the documentation; of sources and of pdoc's reference one is much as another."""
+    others = ("source", "api")
+    return sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] not in others)
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
@@ -85,6 +87,13 @@ def test_every_page(browser: Any, site: Path, size: tuple[int, int]) -> None:
         assert wider <= 0, f"{page.name}: {wider} px too wide"
         raw = browser.find_elements("css selector", ".math:not(:has(.katex))")
         assert [formula.text for formula in raw] == [], page.name
+
+
+def test_the_reference(browser: Any, site: Path) -> None:
+    screen(browser, WIDE)
+    for name in ("pyimpl", "pyimpl/modules", "bridge/vectors/model"):
+        browser.get((site / "api" / f"{name}.html").as_uri())
+        assert said(browser) == [], name
 
 
 def test_an_error_would_be_seen(browser: Any, site: Path, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ _PARTS = (
     (
         "Use",
         (
+            "docs/check-your-kernel.md",
             "docs/running.md",
             "docs/conform.md",
             "docs/vectors.md",

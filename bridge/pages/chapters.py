@@ -22,6 +22,7 @@ CHAPTERS = (
     "heads",
     "transformer",
     "backward",
+    "paper",
 )
 
 

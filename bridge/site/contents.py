@@ -29,6 +29,7 @@ _PARTS = (
             "docs/heads.md",
             "docs/transformer.md",
             "docs/backward.md",
+            "docs/paper.md",
             "docs/approximation.md",
             "docs/claims.md",
         ),

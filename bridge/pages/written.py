@@ -9,6 +9,7 @@ from bridge.findings import store
 from bridge.pages import (
     chapters,
     claims_page,
+    faults_page,
     findings_page,
     generated_tests,
     trackers,
@@ -25,6 +26,7 @@ def texts(root: Path) -> dict[str, str]:
     families = load(root / "tests" / "vectors")
     return {
         **chapters.pages(root, families),
+        faults_page.PAGE: faults_page.page(),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(
             store.read(root / store.FILE), generated_tests.sentences(root)

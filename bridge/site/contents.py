@@ -45,7 +45,16 @@ _PARTS = (
             "docs/performance.md",
         ),
     ),
-    ("Results", ("docs/theorems.md", "docs/trust.md", "docs/findings.md", "docs/allowances.md")),
+    (
+        "Results",
+        (
+            "docs/theorems.md",
+            "docs/trust.md",
+            "docs/faults.md",
+            "docs/findings.md",
+            "docs/allowances.md",
+        ),
+    ),
 )
 # What a page runs beside what every page does, of the folder `assets`, in order.
 SCRIPTS = {"docs/stepper.md": ("online.js", "stepper.js")}

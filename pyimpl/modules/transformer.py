@@ -109,26 +109,18 @@ class Transformer(nn.Module):
             positive("num_encoder_layers", num_encoder_layers),
             positive("num_decoder_layers", num_decoder_layers),
         )
-        self.encoder = Encoder(
-            [
-                EncoderLayer(
-                    width, heads, dim_feedforward, dropout, norm_first=norm_first,
-                    layer_norm_eps=layer_norm_eps, bias=bias, device=device, dtype=dtype,
-                )
-                for _ in range(counts[0])
-            ],
-            norm(),
-        )  # fmt: skip
-        self.decoder = Decoder(
-            [
-                DecoderLayer(
-                    width, heads, dim_feedforward, dropout, norm_first=norm_first,
-                    layer_norm_eps=layer_norm_eps, bias=bias, device=device, dtype=dtype,
-                )
-                for _ in range(counts[1])
-            ],
-            norm(),
-        )  # fmt: skip
+        sizes_of_layer = (width, heads, dim_feedforward, dropout)
+        options: dict[str, Any] = {
+            "norm_first": norm_first,
+            "layer_norm_eps": layer_norm_eps,
+            "bias": bias,
+            "device": device,
+            "dtype": dtype,
+        }
+        encoders = [EncoderLayer(*sizes_of_layer, **options) for _ in range(counts[0])]
+        self.encoder = Encoder(encoders, norm())
+        decoders = [DecoderLayer(*sizes_of_layer, **options) for _ in range(counts[1])]
+        self.decoder = Decoder(decoders, norm())
         self.output = nn.Linear(
             width, targets, bias=bias and not tie_embeddings, device=device, dtype=dtype
         )

@@ -63,7 +63,8 @@ def test_rows_add_up_to_the_whole() -> None:
     slack = SECOND_ORDER - 1
 
     def close(one: Tensor, other: Tensor) -> bool:
-        return torch.allclose(one, other, rtol=slack, atol=0)
+        # This is far below what a row left out, or counted twice, would make.
+        return bool(((one - other).abs() <= slack * other).all())
 
     for name in ("key", "value"):
         both, one = getattr(some, name) + getattr(others, name), getattr(whole, name)

@@ -63,6 +63,7 @@ def verify() -> None:
     path = root / "build" / "report.json"
     write_report(verification.report, ok, path)
     tables.show(console, verification.report)
+    tables.summary(console, verification.report)
     verdict = "[green]Everything holds.[/]" if ok else "[red]Not everything holds; see above.[/]"
     console.print(f"{verdict} The whole report: {path.relative_to(root)}")
     sys.exit(0 if ok else 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 def lacking(error: ModuleNotFoundError) -> NoReturn:
@@ -31,6 +31,18 @@ except ModuleNotFoundError as error:
     lacking(error)
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+class FolderPath(click.Path):
+    """The path of a folder. The empty one is refused: to the system it means the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("'' is given; accepted is the path of a folder, . for the current one.")
+        return super().convert(value, param, ctx)
 
 
 def checkout() -> Path:
@@ -152,7 +164,7 @@ def pages() -> None:
 @main.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FolderPath(),
     help="The folder; what is there is replaced. Default: build/site.",
 )
 def site(out: Path | None) -> None:
@@ -212,7 +224,7 @@ def findings(name: tuple[str, ...]) -> None:
 
 
 @main.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=FolderPath())
 @click.option("--family", multiple=True, help="Only this one; may be repeated.")
 def export(folder: Path, family: tuple[str, ...]) -> None:
     """Write the vectors into FOLDER as bits of floats, in hex.

@@ -94,9 +94,13 @@ public import Attention.Proof.Embedding
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureBackward
 public import Attention.Proof.EnclosureCombine
+public import Attention.Proof.EnclosureLayers
 public import Attention.Proof.EnclosureLogSumExp
 public import Attention.Proof.EnclosureMods
 public import Attention.Proof.EnclosureSink
+public import Attention.Proof.EnclosureTransformer
+public import Attention.Proof.EnclosureTransformerCache
+public import Attention.Proof.EnclosureVectors
 public import Attention.Proof.ExpDerivative
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads
@@ -192,6 +196,7 @@ public import Attention.Twins.Derivative
 public import Attention.Twins.Dropout
 public import Attention.Twins.Enclosure
 public import Attention.Twins.EnclosureMods
+public import Attention.Twins.EnclosureTransformer
 public import Attention.Twins.EnclosureWidth
 public import Attention.Twins.Flash
 public import Attention.Twins.Heads

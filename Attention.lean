@@ -24,6 +24,11 @@ public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
 public import Attention.Claims.MaskConventions
 public import Attention.Claims.Memorise
+public import Attention.Claims.MemoriseLayers
+public import Attention.Claims.MemoriseRows
+public import Attention.Claims.MemoriseTokens
+public import Attention.Claims.MemoriseTransformer
+public import Attention.Claims.MemoriseUnits
 public import Attention.Claims.Memory
 public import Attention.Claims.MemoryBounds
 public import Attention.Claims.MemoryFlash

@@ -38,6 +38,7 @@ _PARTS = (
         "Use",
         (
             "docs/check-your-kernel.md",
+            "docs/add-a-feature.md",
             "docs/running.md",
             "docs/conform.md",
             "docs/vectors.md",

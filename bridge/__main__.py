@@ -117,7 +117,8 @@ def watch() -> None:
 
 
 @main.command()
-def vectors() -> None:
+@click.option("--family", help="Only this one, and those that have no file yet.")
+def vectors(family: str | None) -> None:
     """Write tests/vectors anew by running the Lean definitions.
 
     Then its index and what else is made from it: docs/vectors.md and tests/generated.
@@ -135,7 +136,11 @@ def vectors() -> None:
         if not lean.build([generate.MODULE]).ok:
             raise Problem("the Lean library does not build; see .venv/bin/lake build")
         click.echo("running the definitions; this can take a minute …")
-        names = generate.replace(lean.run, root / "tests" / "vectors")
+        folder = root / "tests" / "vectors"
+        if family is None:
+            names = generate.replace(lean.run, folder)
+        else:
+            names = generate.replace_family(lean.run, folder, family)
         changed = [f"tests/vectors/{name}" for name in names] + written.write_all(root)
     except (ToolchainError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error

@@ -39,6 +39,7 @@ _PARTS = (
         (
             "docs/use.md",
             "docs/check-your-kernel.md",
+            "docs/add-a-feature.md",
             "docs/running.md",
             "docs/conform.md",
             "docs/vectors.md",

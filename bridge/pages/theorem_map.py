@@ -166,7 +166,10 @@ def drawn(graph: Graph, title: str) -> str:
     columns = None if graph.columns is None else [graph.columns[key] for key in graph.nodes]
     pairs = [(number[a], number[b]) for a, b in graph.arrows]
     placed = place(sizes, pairs, _SPACE, columns)
-    boxes = zip(graph.nodes.items(), placed.corners, sizes, strict=True)
+    # In the order in which they are seen, so that the focus goes from column to column.
+    boxes = sorted(
+        zip(graph.nodes.items(), placed.corners, sizes, strict=True), key=lambda one: one[1]
+    )
     lines = zip(graph.arrows.items(), placed.curves, strict=True)
     return render(
         "theorem-map.svg.jinja",

@@ -31,7 +31,6 @@ _PARTS = (
             "docs/backward.md",
             "docs/paper.md",
             "docs/approximation.md",
-            "docs/claims.md",
         ),
     ),
     (
@@ -48,19 +47,36 @@ _PARTS = (
         ),
     ),
     (
+        "Maps",
+        (
+            "docs/maps.md",
+            "docs/theorem-map.md",
+            "docs/coverage.md",
+            "docs/claims.md",
+            "docs/faults.md",
+            "docs/benchmarks.md",
+        ),
+    ),
+    (
         "Results",
         (
             "docs/what-is-proved.md",
             "docs/theorems.md",
             "docs/trust.md",
-            "docs/faults.md",
             "docs/findings.md",
             "docs/allowances.md",
         ),
     ),
 )
 # What a page runs beside what every page does, of the folder `assets`, in order.
-SCRIPTS = {"docs/stepper.md": ("online.js", "stepper.js")}
+SCRIPTS = {
+    "docs/stepper.md": ("online.js", "stepper.js"),
+    "docs/maps.md": ("map.js",),
+    "docs/theorem-map.md": ("map.js",),
+}
+# The drawings of this folder stand in the pages themselves, so that their links work and the text
+# in them keeps its size; others are images.
+DRAWINGS = "docs/maps/"
 
 # What no part names is here, so that no page is without a way to it.
 _REST, _DECISIONS = "About", "Decisions"

@@ -12,6 +12,7 @@ from bridge.pages import (
     faults_page,
     findings_page,
     generated_tests,
+    pictures,
     trackers,
     vectors_page,
 )
@@ -26,6 +27,7 @@ def texts(root: Path) -> dict[str, str]:
     families = load(root / "tests" / "vectors")
     return {
         **chapters.pages(root, families),
+        **pictures.pictures(families),
         faults_page.PAGE: faults_page.page(),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(

@@ -29,6 +29,7 @@ _PARTS = (
             "docs/heads.md",
             "docs/transformer.md",
             "docs/backward.md",
+            "docs/allowances.md",
             "docs/paper.md",
             "docs/approximation.md",
             "docs/claims.md",
@@ -52,7 +53,6 @@ _PARTS = (
             "docs/trust.md",
             "docs/faults.md",
             "docs/findings.md",
-            "docs/allowances.md",
         ),
     ),
 )

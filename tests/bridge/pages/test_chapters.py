@@ -74,6 +74,8 @@ def test_a_chapter_has_all_that_a_reader_needs(chapter: str) -> None:
     assert re.search(r"^## .* in (exact fractions|numbers)$", page, re.MULTILINE)
     assert '<div class="beside">' in page
     assert {language for *_, language, _ in SHOWN.findall(page)} == {"lean", "python"}
+    # Layers and bounds have no kernel of their own.
+    assert ("\nTriton" in page) == (chapter not in ("transformer", "allowances"))
     assert "Proved as [" in page
     assert "\nVectors: [" in page
     assert page.rpartition("\n## ")[2].startswith("What is not proved\n")

@@ -24,6 +24,11 @@ public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
 public import Attention.Claims.MaskConventions
 public import Attention.Claims.Memorise
+public import Attention.Claims.MemoriseLayers
+public import Attention.Claims.MemoriseRows
+public import Attention.Claims.MemoriseTokens
+public import Attention.Claims.MemoriseTransformer
+public import Attention.Claims.MemoriseUnits
 public import Attention.Claims.Memory
 public import Attention.Claims.MemoryBounds
 public import Attention.Claims.MemoryFlash
@@ -94,9 +99,13 @@ public import Attention.Proof.Embedding
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureBackward
 public import Attention.Proof.EnclosureCombine
+public import Attention.Proof.EnclosureLayers
 public import Attention.Proof.EnclosureLogSumExp
 public import Attention.Proof.EnclosureMods
 public import Attention.Proof.EnclosureSink
+public import Attention.Proof.EnclosureTransformer
+public import Attention.Proof.EnclosureTransformerCache
+public import Attention.Proof.EnclosureVectors
 public import Attention.Proof.ExpDerivative
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads
@@ -192,6 +201,7 @@ public import Attention.Twins.Derivative
 public import Attention.Twins.Dropout
 public import Attention.Twins.Enclosure
 public import Attention.Twins.EnclosureMods
+public import Attention.Twins.EnclosureTransformer
 public import Attention.Twins.EnclosureWidth
 public import Attention.Twins.Flash
 public import Attention.Twins.Heads

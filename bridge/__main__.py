@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 def lacking(error: ModuleNotFoundError) -> NoReturn:
@@ -31,6 +31,18 @@ except ModuleNotFoundError as error:
     lacking(error)
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+class FolderPath(click.Path):
+    """The path of a folder. The empty one is refused: to the system it means the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("'' is given; accepted is the path of a folder, . for the current one.")
+        return super().convert(value, param, ctx)
 
 
 def checkout() -> Path:
@@ -63,6 +75,7 @@ def verify() -> None:
     path = root / "build" / "report.json"
     write_report(verification.report, ok, path)
     tables.show(console, verification.report)
+    tables.summary(console, verification.report)
     verdict = "[green]Everything holds.[/]" if ok else "[red]Not everything holds; see above.[/]"
     console.print(f"{verdict} The whole report: {path.relative_to(root)}")
     sys.exit(0 if ok else 1)
@@ -151,7 +164,7 @@ def pages() -> None:
 @main.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FolderPath(),
     help="The folder; what is there is replaced. Default: build/site.",
 )
 def site(out: Path | None) -> None:
@@ -211,7 +224,7 @@ def findings(name: tuple[str, ...]) -> None:
 
 
 @main.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=FolderPath())
 @click.option("--family", multiple=True, help="Only this one; may be repeated.")
 def export(folder: Path, family: tuple[str, ...]) -> None:
     """Write the vectors into FOLDER as bits of floats, in hex.

@@ -38,6 +38,7 @@ _PARTS = (
     (
         "Use",
         (
+            "docs/use.md",
             "docs/check-your-kernel.md",
             "docs/running.md",
             "docs/conform.md",
@@ -49,6 +50,7 @@ _PARTS = (
     (
         "Results",
         (
+            "docs/what-is-proved.md",
             "docs/theorems.md",
             "docs/trust.md",
             "docs/faults.md",

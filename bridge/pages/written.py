@@ -16,6 +16,7 @@ from bridge.pages import (
     generated_tests,
     map_data,
     maps_page,
+    pictures,
     theorem_map,
     trackers,
     vectors_page,
@@ -32,6 +33,7 @@ def texts(root: Path) -> dict[str, str]:
     maps = map_data.read(root, families)
     return {
         **chapters.pages(root, families),
+        **pictures.pictures(families),
         faults_page.PAGE: faults_page.page(),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(

@@ -29,6 +29,7 @@ _PARTS = (
             "docs/heads.md",
             "docs/transformer.md",
             "docs/backward.md",
+            "docs/allowances.md",
             "docs/paper.md",
             "docs/approximation.md",
         ),
@@ -64,7 +65,6 @@ _PARTS = (
             "docs/theorems.md",
             "docs/trust.md",
             "docs/findings.md",
-            "docs/allowances.md",
         ),
     ),
 )

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -84,6 +85,7 @@ def convert(
     parser.add_render_rule("table_open", lambda *_: f"{_TABLE}\n")
     parser.add_render_rule("table_close", lambda *_: f"{_TABLE_END}\n")
     tokens = parser.parse(text)
+    _pictures(tokens)
     for token in (each for one in tokens for each in (one, *(one.children or ()))):
         if token.type == "image" and (drawn := drawing(str(token.attrGet("src")))) is not None:
             token.type, token.content = "html_inline", _drawing(token.content, drawn)
@@ -95,6 +97,15 @@ def convert(
             token.content = in_html(token.content, link)
     body: str = parser.renderer.render(tokens, parser.options, {})
     return Converted(body, tuple(_headings(tokens)))
+
+
+def _pictures(tokens: Sequence[Token]) -> None:
+    """Mark the paragraphs that are a picture: one that is wider than the screen scrolls."""
+    for before, token in pairwise(tokens):
+        inside = [child.type for child in token.children or ()]
+        if before.type == "paragraph_open" and inside == ["image"]:
+            before.attrSet("class", "picture")
+            before.attrSet("tabindex", "0")
 
 
 def _formula(content: str, _options: dict[str, Any]) -> str:

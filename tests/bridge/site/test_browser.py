@@ -90,6 +90,15 @@ def test_every_page(browser: Any, site: Path, size: tuple[int, int]) -> None:
         assert [formula.text for formula in raw] == [], page.name
 
 
+def test_a_picture_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
+    """It is wider than the screen, and scrolls."""
+    screen(browser, PHONE)
+    for page in ("online", "masks", "backward", "architecture"):
+        browser.get((site / f"{page}.html").as_uri())
+        picture = browser.find_element("css selector", ".picture img")
+        assert picture.size["width"] >= 500, page
+
+
 def test_the_reference(browser: Any, site: Path) -> None:
     screen(browser, WIDE)
     for name in ("pyimpl", "pyimpl/modules", "bridge/vectors/model"):

@@ -165,6 +165,13 @@ def test_markdown() -> None:
     assert "&lt;script&gt;" in convert("```nonsense\n<script>\n```\n", same).body
 
 
+def test_a_picture_by_itself_scrolls() -> None:
+    alone = convert("![Words.](images/one.svg)\n", same).body
+    assert alone.startswith('<p class="picture" tabindex="0"><img src="images/one.svg"')
+    within = convert("See ![Words.](images/one.svg) here.\n", same).body
+    assert within.startswith("<p>See <img")
+
+
 def test_links_of_pages_and_sources() -> None:
     page = convert('[a](x.md#y) <img src="p.svg"> ![b](q.svg)', lambda address: f"to/{address}")
     assert links_of(page.body) == ["to/x.md#y", "to/p.svg", "to/q.svg"]

@@ -66,6 +66,12 @@ public import Attention.Model.MemoryLoads
 public import Attention.Model.MemoryReads
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
+public import Attention.Model.Real.Cauchy
+public import Attention.Model.Real.Exponential
+public import Attention.Model.Real.Field
+public import Attention.Model.Real.Order
+public import Attention.Model.Real.Ring
+public import Attention.Model.Real.Squarings
 public import Attention.Model.RootSound
 public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention

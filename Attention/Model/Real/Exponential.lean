@@ -1,6 +1,6 @@
 module
 
-public import Attention.Algebra.Exponential
+public import Attention.Algebra.NaturalExp
 public import Attention.Model.Real.Field
 public import Attention.Model.Real.Squarings
 
@@ -181,6 +181,10 @@ noncomputable instance : NaturalExp Real where
   exp_pos := by exact expo_pos
   exp_lt := by exact expo_lt
   one_add_le_exp := by exact one_add_le_expo
+
+/-- **real-exponential-unique**: it is the only one. -/
+theorem exp_unique (e : NaturalExp Real) (x : Real) : e.exp x = exp x :=
+  naturalExp_unique e inferInstance archimedean x
 
 end Real
 

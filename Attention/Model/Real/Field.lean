@@ -13,6 +13,8 @@ namespace Attention.Model.Real
 
 open Lean.Grind
 
+attribute [local instance] Semiring.natCast
+
 /-- Inverses of two numbers above δ are as close as the numbers are, divided by δ². -/
 private theorem inv_sub_inv {δ ε a b : Rat} (hδ : 0 < δ) (hε : 0 < ε) (ha : δ ≤ a) (hb : δ ≤ b)
     (h : a - b ≤ δ * δ * ε) : b⁻¹ - a⁻¹ ≤ ε := by
@@ -114,7 +116,7 @@ noncomputable instance : OrderedField Real where
   decLE := fun _ _ => Classical.propDecidable _
 
 /-- **real-archimedean**: every real number is at most a multiple of a given positive one. -/
-theorem archimedean (x y : Real) (hy : 0 < y) : ∃ N : Nat, x ≤ Semiring.natCast.natCast N * y := by
+theorem archimedean (x y : Real) (hy : 0 < y) : ∃ N : Nat, x ≤ (N : Real) * y := by
   obtain ⟨N, hN⟩ := exists_natCast_le (x / y)
   refine ⟨N, ?_⟩
   have h := (OrderedField.div_le_iff hy).mp hN

@@ -195,7 +195,7 @@ theorem ofRat_sub (p q : Rat) : ofRat (p - q) = ofRat p - ofRat q := by
   rw [Rat.sub_eq_add_neg, ofRat_add, ofRat_neg, Ring.sub_eq_add_neg]
 
 /-- A natural number is the rational one. -/
-theorem natCast_eq (n : Nat) : (Semiring.natCast.natCast n : Real) = ofRat n := (rfl)
+theorem natCast_eq (n : Nat) : (n : Real) = ofRat n := (rfl)
 
 /-- The difference of two sequences. -/
 theorem mk_sub {f g : Nat → Rat} (hf : IsCauchy f) (hg : IsCauchy g) :

@@ -29,6 +29,9 @@ def expStep (k : Nat) (q : Rat) : Rat := squared k (1 + q / twoPow k)
 
 /-! ## Powers of two -/
 
+/-- 2^0 = 1. -/
+theorem twoPow_zero : twoPow 0 = 1 := (rfl)
+
 /-- The next power of two. -/
 theorem twoPow_succ (k : Nat) : twoPow (k + 1) = 2 * twoPow k := (rfl)
 

@@ -13,6 +13,7 @@ public import Attention.Claims.AllYouNeed
 public import Attention.Claims.Approximation
 public import Attention.Claims.Bounded
 public import Attention.Claims.Continuous
+public import Attention.Claims.ContinuousReal
 public import Attention.Claims.Deletion
 public import Attention.Claims.DisagreeingMasks
 public import Attention.Claims.DotProduct
@@ -68,6 +69,7 @@ public import Attention.Model.MemoryReads
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
 public import Attention.Model.Real.Cauchy
+public import Attention.Model.Real.Compact
 public import Attention.Model.Real.Exact
 public import Attention.Model.Real.Exponential
 public import Attention.Model.Real.Field

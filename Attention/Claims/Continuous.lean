@@ -1,7 +1,6 @@
 module
 
 public import Attention.Claims.Approximation
-public import Attention.Model.Real.Exponential
 
 public section
 
@@ -88,17 +87,5 @@ theorem universal_approximation [OrderedField R] [NaturalExp R] (hn : 0 < n)
   refine atMost_of_square (Std.le_of_lt hδ) (close hn₀ (Std.le_trans ?_ (hq' ▸ h)))
   exact le_sumOver (f := fun k : Fin n => (x[k] - y[k]) * (x[k] - y[k]))
     (fun k _ => mul_self_nonneg _) (List.mem_finRange k)
-
-/-- **universal-approximation-real**: on a box of real numbers, each uniformly continuous function is
-approximated by softmax attention over a net. -/
-theorem universal_approximation_real (hn : 0 < n) {a b ε : Model.Real} (hε : 0 < ε)
-    (f : Vec Model.Real n → Vec Model.Real m)
-    (hf : ∀ η, 0 < η → ∃ δ, 0 < δ ∧ ∀ x y, InBox a b x → InBox a b y →
-      (∀ k : Fin n, AtMost δ (x[k] - y[k])) → ∀ c : Fin m, AtMost η ((f x)[c] - (f y)[c])) :
-    ∃ (N : Nat) (β : Model.Real), ∀ (q_len : Nat) (X : Matrix Model.Real q_len n) (i : Fin q_len),
-      InBox a b X[i] → ∀ c : Fin m,
-      AtMost ε ((attention β Mask.full.toScoreMod (Vec.map pointQuery X)
-        (Vec.map pointKey (net a b N n)) (Vec.map f (net a b N n)))[i][c] - (f X[i])[c]) :=
-  universal_approximation hn Model.Real.archimedean hε f hf
 
 end Attention.Claims

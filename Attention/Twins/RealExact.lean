@@ -10,7 +10,8 @@ namespace Attention.Twins
 
 open Spec Model Lean.Grind Exponential
 
-/-- The claim of `attend_real`, made of any way to take a score of the exact model for a real one. -/
+/-- The claim of `attend_real`, made of any way to take a score of the exact model for a real
+one. -/
 abbrev TakesToReal (convert : Int → Real) : Prop :=
   ∀ row : List (ScoredValue Int Rat 1),
     attend (row.map fun k => (⟨k.score.map convert, Vec.map Real.ofRat k.value⟩ :

@@ -18,8 +18,10 @@ The real numbers are constructed in the files of this folder, one step each:
 - `Exponential`: exp x is their sequence, with x's k-th rational for q; `NaturalExp Real`.
   (1 + a/N)^N · (1 + b/N)^N = (1 + (a + b + ab/N)/N)^N, so sums become products because exp does
   not depend on the sequence that stands for a + b;
-- `Supremum`: a set with an upper bound has a least one; `Logarithm`, `Root`: so positive numbers
-  have logarithms, and numbers that are not negative roots.
+- `Supremum`: a set with an upper bound has a least one; `Logarithm`: so positive numbers have
+  logarithms, and numbers that are not negative roots; `Compact`: what holds near each number of an
+  interval holds of the interval;
+- `Exact`: the exact model within the real numbers.
 
 Nothing is run over this model: it shows that what is proved of every ordered field with a natural
 exponential is proved of something. -/

@@ -7,8 +7,8 @@ public section
 
 /-! # The exact model within the real numbers
 
-The numbers of the exact model are real ones, and 2^k = exp (k · log 2): the exact exponential is the
-natural one of a score that is multiplied by log 2. -/
+The numbers of the exact model are real ones, and 2^k = exp (k · log 2): the exact exponential is
+the natural one of a score that is multiplied by log 2. -/
 
 namespace Attention.Model.Real
 

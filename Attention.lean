@@ -126,6 +126,7 @@ public import Attention.Proof.Padding
 public import Attention.Proof.Paged
 public import Attention.Proof.Pages
 public import Attention.Proof.Philox
+public import Attention.Proof.RealBackward
 public import Attention.Proof.RealExact
 public import Attention.Proof.RealLogSumExp
 public import Attention.Proof.Ring

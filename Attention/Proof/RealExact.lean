@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.Real.Exact
+public import Attention.Proof.Attention
 public import Attention.Proof.Enclosure
 public import Attention.Spec.ScoreMods
 
@@ -76,16 +77,19 @@ private theorem weightOver_real (l : Rat) (s : Option Int) :
     simp only [weightOver, Option.map_some, Real.ofRat_div]
     exact congrArg (· / _) (Real.exp_mul_log_two s)
 
+private theorem denominator_real {α : Type} (f : α → Option Int) (keys : List α) :
+    (denominator (keys.map fun k => (f k).map realScore) : Real)
+      = Real.ofRat (denominator (keys.map f)) := by
+  rw [denominator, denominator, sumOver_map, sumOver_map, Real.ofRat_sumOver]
+  exact sumOver_congr fun k _ => weight_real _
+
 /-- The attention of a row of the exact model, as real numbers, is that of the row with its scores
 multiplied by ln 2. -/
 theorem attend_real {α : Type} {d : Nat} (f : α → ScoredValue Int Rat d) (keys : List α) :
     attend (keys.map fun k => (⟨(f k).score.map realScore, Vec.map Real.ofRat (f k).value⟩ :
         ScoredValue Real Real d))
       = Vec.map Real.ofRat (attend (keys.map f)) := by
-  have hl : (denominator (keys.map fun k => (f k).score.map realScore) : Real)
-      = Real.ofRat (denominator (keys.map fun k => (f k).score)) := by
-    rw [denominator, denominator, sumOver_map, sumOver_map, Real.ofRat_sumOver]
-    exact sumOver_congr fun k _ => weight_real _
+  have hl := denominator_real (fun k => (f k).score) keys
   refine Vector.ext fun j hj => ?_
   rw [Vec.getElem_map, getElem_attend_map, getElem_attend_map, Real.ofRat_sumOver]
   refine sumOver_congr fun k _ => ?_
@@ -97,11 +101,31 @@ private theorem dot_real {d : Nat} (x y : Vec Int d) :
   refine sumOver_congr fun i _ => ?_
   simp only [Fin.getElem_fin, Vec.getElem_map, Real.ofInt_mul]
 
+section
+variable {q_len kv_len d d_v : Nat} (scale : Int) {modify : ScoreMod Int q_len kv_len}
+variable {modify' : ScoreMod Real q_len kv_len} (hmodify : ModIsReal modify modify')
+variable (Q : Matrix Int q_len d) (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v)
+
+/-- The scale times ln 2, and the inner product of real numbers. -/
+theorem mul_dot_real (i : Fin q_len) (j : Fin kv_len) :
+    Real.ofInt scale * Real.log 2
+      * Vec.dot (Vec.map (Vec.map Real.ofInt) Q)[i] (Vec.map (Vec.map Real.ofInt) K)[j]
+    = realScore (scale * Vec.dot Q[i] K[j]) := by
+  simp only [Fin.getElem_fin, Vec.getElem_map, dot_real, realScore, Real.ofInt_mul]
+  grind
+
+include hmodify
+
+/-- A score with the scale times ln 2 is the score of the exact model times ln 2. -/
+theorem score_real (i : Fin q_len) (j : Fin kv_len) :
+    score (Real.ofInt scale * Real.log 2) modify' (Vec.map (Vec.map Real.ofInt) Q)
+        (Vec.map (Vec.map Real.ofInt) K) i j
+      = (score scale modify Q K i j).map realScore := by
+  rw [score, mul_dot_real, hmodify, score]
+
 /-- **exact-is-real**: attention over the exact model, taken for real numbers, is attention with the
 natural exponential and the scale multiplied by ln 2. -/
-theorem attention_real {q_len kv_len d d_v : Nat} (scale : Int) {modify : ScoreMod Int q_len kv_len}
-    {modify' : ScoreMod Real q_len kv_len} (hmodify : ModIsReal modify modify')
-    (Q : Matrix Int q_len d) (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) :
+theorem attention_real :
     attention (Real.ofInt scale * Real.log 2) modify' (Vec.map (Vec.map Real.ofInt) Q)
         (Vec.map (Vec.map Real.ofInt) K) (Vec.map (Vec.map Real.ofRat) V)
       = Vec.map (Vec.map Real.ofRat) (attention scale modify Q K V) := by
@@ -110,12 +134,29 @@ theorem attention_real {q_len kv_len d d_v : Nat} (scale : Int) {modify : ScoreM
     ← attend_real]
   congr 1
   refine List.map_congr_left fun k _ => ?_
-  have e : Real.ofInt scale * Real.log 2
-      * Vec.dot (Vec.map (Vec.map Real.ofInt) Q)[i] (Vec.map (Vec.map Real.ofInt) K)[k]
-      = realScore (scale * Vec.dot Q[i] K[k]) := by
-    simp only [Fin.getElem_fin, Vec.getElem_map, dot_real, realScore, Real.ofInt_mul]
-    grind
-  simp only [score, Fin.getElem_fin, Vec.getElem_map] at e ⊢
-  rw [e, hmodify]
+  rw [score_real scale hmodify, Fin.getElem_fin, Vec.getElem_map]
+  rfl
+
+/-- The weights of the exact model, taken for real numbers, are those with e^x and the scale
+multiplied by ln 2. -/
+theorem probabilities_real :
+    probabilities (Real.ofInt scale * Real.log 2) modify' (Vec.map (Vec.map Real.ofInt) Q)
+        (Vec.map (Vec.map Real.ofInt) K)
+      = Vec.map (Vec.map Real.ofRat) (probabilities scale modify Q K) := by
+  refine Vector.ext fun i hi => Vector.ext fun j hj => ?_
+  have h := getElem_probabilities (R := Real) (Real.ofInt scale * Real.log 2) modify'
+    (Vec.map (Vec.map Real.ofInt) Q) (Vec.map (Vec.map Real.ofInt) K) ⟨i, hi⟩ ⟨j, hj⟩
+  have h' := getElem_probabilities (R := Rat) scale modify Q K ⟨i, hi⟩ ⟨j, hj⟩
+  have hl : (denominator ((List.finRange kv_len).map fun j =>
+      (score scale modify Q K ⟨i, hi⟩ j).map realScore) : Real)
+      = Real.ofRat (denominator ((List.finRange kv_len).map (score scale modify Q K ⟨i, hi⟩))) :=
+    denominator_real _ _
+  simp only [Fin.getElem_fin] at h h'
+  rw [h, Vec.getElem_map, Vec.getElem_map, h', Real.ofRat_div, score_real scale hmodify,
+    weight_real, ← hl]
+  congr 3
+  exact funext fun j => score_real scale hmodify Q K _ j
+
+end
 
 end Attention.Proof

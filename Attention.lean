@@ -4,6 +4,7 @@ public import Attention.Algebra.Block
 public import Attention.Algebra.Dual
 public import Attention.Algebra.Exponential
 public import Attention.Algebra.Magnitude
+public import Attention.Algebra.NaturalExp
 public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
@@ -12,6 +13,7 @@ public import Attention.Claims.AllYouNeed
 public import Attention.Claims.Approximation
 public import Attention.Claims.Bounded
 public import Attention.Claims.Continuous
+public import Attention.Claims.ContinuousReal
 public import Attention.Claims.Deletion
 public import Attention.Claims.DisagreeingMasks
 public import Attention.Claims.DotProduct
@@ -71,6 +73,16 @@ public import Attention.Model.MemoryLoads
 public import Attention.Model.MemoryReads
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
+public import Attention.Model.Real.Cauchy
+public import Attention.Model.Real.Compact
+public import Attention.Model.Real.Exact
+public import Attention.Model.Real.Exponential
+public import Attention.Model.Real.Field
+public import Attention.Model.Real.Logarithm
+public import Attention.Model.Real.Order
+public import Attention.Model.Real.Ring
+public import Attention.Model.Real.Squarings
+public import Attention.Model.Real.Supremum
 public import Attention.Model.RootSound
 public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
@@ -123,6 +135,9 @@ public import Attention.Proof.Padding
 public import Attention.Proof.Paged
 public import Attention.Proof.Pages
 public import Attention.Proof.Philox
+public import Attention.Proof.RealBackward
+public import Attention.Proof.RealExact
+public import Attention.Proof.RealLogSumExp
 public import Attention.Proof.Ring
 public import Attention.Proof.Rows
 public import Attention.Proof.Schedule
@@ -213,6 +228,7 @@ public import Attention.Twins.Nearest
 public import Attention.Twins.Online
 public import Attention.Twins.Padding
 public import Attention.Twins.Paged
+public import Attention.Twins.RealExact
 public import Attention.Twins.Ring
 public import Attention.Twins.Schedule
 public import Attention.Twins.ScoreMods

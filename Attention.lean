@@ -26,8 +26,11 @@ public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
 public import Attention.Claims.MaskConventions
 public import Attention.Claims.Memorise
-public import Attention.Claims.MemoriseLayers
+public import Attention.Claims.MemoriseAttention
+public import Attention.Claims.MemoriseNorms
+public import Attention.Claims.MemoriseRecall
 public import Attention.Claims.MemoriseRows
+public import Attention.Claims.MemoriseSparse
 public import Attention.Claims.MemoriseTokens
 public import Attention.Claims.MemoriseTransformer
 public import Attention.Claims.MemoriseUnits
@@ -58,6 +61,7 @@ public import Attention.Claims.SuppressionLimit
 public import Attention.Claims.Tensors
 public import Attention.Claims.TorchHeads
 public import Attention.Claims.Transformer
+public import Attention.Claims.TransformerMemorises
 public import Attention.Claims.UniversalApproximation
 public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.Weights
@@ -238,6 +242,7 @@ public import Attention.Twins.SplitKV
 public import Attention.Twins.Stability
 public import Attention.Twins.TileBounds
 public import Attention.Twins.Transformer
+public import Attention.Twins.TransformerMemorises
 public import Attention.Twins.Varlen
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies

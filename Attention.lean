@@ -242,6 +242,13 @@ public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds
+public import Attention.Vectors.TransformerCase
+public import Attention.Vectors.TransformerFamilies
+public import Attention.Vectors.TransformerJson
+public import Attention.Vectors.TransformerLayer
+public import Attention.Vectors.TransformerLayerFamilies
+public import Attention.Vectors.TransformerParameters
+public import Attention.Vectors.TransformerStackFamilies
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
 public import Attention.Vectors.Width

@@ -94,9 +94,13 @@ public import Attention.Proof.Embedding
 public import Attention.Proof.Enclosure
 public import Attention.Proof.EnclosureBackward
 public import Attention.Proof.EnclosureCombine
+public import Attention.Proof.EnclosureLayers
 public import Attention.Proof.EnclosureLogSumExp
 public import Attention.Proof.EnclosureMods
 public import Attention.Proof.EnclosureSink
+public import Attention.Proof.EnclosureTransformer
+public import Attention.Proof.EnclosureTransformerCache
+public import Attention.Proof.EnclosureVectors
 public import Attention.Proof.ExpDerivative
 public import Attention.Proof.Flash
 public import Attention.Proof.Heads

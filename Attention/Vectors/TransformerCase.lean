@@ -75,22 +75,22 @@ def largest (row : List (Int × Int)) : Except String Nat := do
 
 namespace TransformerCase
 
-/-- Every number that is given. -/
-@[expose] def numbers (c : TransformerCase) : List Rat :=
-  c.ε :: c.scale.toList ++ transformerNumbers c.parameters ++ c.positions.flatMap (·.toList)
-
 /-- The parameters with the layer of the logits that they are run with. -/
 @[expose] def tie (c : TransformerCase) :
     Transformer Rat c.s_vocab c.t_vocab c.d_model c.num_heads c.d c.d_ff :=
   if c.tied then { c.parameters with output := tiedOutput c.parameters.target } else c.parameters
 
+/-- Every number that is given. -/
+@[expose] def numbers (c : TransformerCase) : List Rat :=
+  c.ε :: c.scale.toList ++ transformerNumbers c.tie ++ c.positions.flatMap (·.toList)
+
 section
 variable {R : Type u} [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [Max R] [Exp R R]
 variable (sqrt : R → R) (number : Rat → R) (factor : Option Rat → Nat → R)
 
-/-- The encoding of a place. -/
+/-- The encoding of a place; 0 beyond the last. -/
 @[expose] def position (c : TransformerCase) (p : Nat) : Vec R c.d_model :=
-  Vec.map number c.positions[p]!
+  Vec.map number (c.positions[p]?.getD Vec.zero)
 
 /-- What the Spec makes of the inputs, over any numbers: logits and probabilities. `number` and
 `factor`: as in `LayerInputs.value`. -/
@@ -105,19 +105,23 @@ variable (sqrt : R → R) (number : Rat → R) (factor : Option Rat → Nat → 
 
 end
 
-/-- Runs the Spec over intervals. -/
-@[expose] def run (c : TransformerCase) : Except String TransformerResult := do
-  checkExact c.numbers
+/-- An error unless the inputs fit together. -/
+@[expose] def check (c : TransformerCase) : Except String Unit := do
   if c.positions.length < max c.s c.t then throw "a place without an encoding"
   if (c.quarterTurns.getD []).any (2 * ·.length ≠ c.d_model) then
     throw "not two numbers of an encoding for each angle"
   if c.tied && (c.parameters.source.toList.map (·.toList) !=
       c.parameters.target.toList.map (·.toList)) then
     throw "tied embeddings that differ"
-  let (logits, probabilities) := c.value Interval.sqrt ofRat scaleOf
-  let logits ← narrowBounds logits
-  return { logits, probabilities := ← narrowBounds probabilities
-           tokens := ← logits.mapM largest }
+
+/-- Runs the Spec over intervals. -/
+@[expose] def run (c : TransformerCase) : Except String TransformerResult := do
+  checkExact c.numbers
+  c.check
+  let out := c.value Interval.sqrt ofRat scaleOf
+  let logits ← narrowBounds out.1
+  let probabilities ← narrowBounds out.2
+  return { logits, probabilities, tokens := ← logits.mapM largest }
 
 end TransformerCase
 

@@ -197,6 +197,7 @@ public import Attention.Twins.Derivative
 public import Attention.Twins.Dropout
 public import Attention.Twins.Enclosure
 public import Attention.Twins.EnclosureMods
+public import Attention.Twins.EnclosureTransformer
 public import Attention.Twins.EnclosureWidth
 public import Attention.Twins.Flash
 public import Attention.Twins.Heads

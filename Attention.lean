@@ -119,6 +119,7 @@ public import Attention.Proof.EnclosureLayers
 public import Attention.Proof.EnclosureLogSumExp
 public import Attention.Proof.EnclosureMods
 public import Attention.Proof.EnclosureSink
+public import Attention.Proof.EnclosureStacks
 public import Attention.Proof.EnclosureTransformer
 public import Attention.Proof.EnclosureTransformerCache
 public import Attention.Proof.EnclosureVectors
@@ -273,6 +274,15 @@ public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds
+public import Attention.Vectors.TransformerCase
+public import Attention.Vectors.TransformerContains
+public import Attention.Vectors.TransformerFamilies
+public import Attention.Vectors.TransformerJson
+public import Attention.Vectors.TransformerLayer
+public import Attention.Vectors.TransformerLayerFamilies
+public import Attention.Vectors.TransformerParameters
+public import Attention.Vectors.TransformerSound
+public import Attention.Vectors.TransformerStackFamilies
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
 public import Attention.Vectors.Width

@@ -99,6 +99,26 @@ def test_a_picture_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
         assert picture.size["width"] >= 500, page
 
 
+OVER_THE_EDGE = """
+const edge = document.documentElement.viewBox.baseVal;
+return [...document.querySelectorAll("text")].filter((text) => {
+  const box = text.getBBox();
+  const right = box.x + box.width, bottom = box.y + box.height;
+  return box.x < 0 || box.y < 0 || right > edge.width || bottom > edge.height;
+}).map((text) => text.textContent);
+"""
+
+
+@pytest.mark.parametrize(
+    "picture", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda p: p.name
+)
+def test_no_word_of_a_picture_is_cut_off(browser: Any, picture: Path) -> None:
+    screen(browser, WIDE)
+    browser.get(picture.as_uri())
+    assert browser.execute_script("return document.querySelectorAll('text').length") > 0
+    assert browser.execute_script(OVER_THE_EDGE) == []
+
+
 def test_the_reference(browser: Any, site: Path) -> None:
     screen(browser, WIDE)
     for name in ("pyimpl", "pyimpl/modules", "bridge/vectors/model"):

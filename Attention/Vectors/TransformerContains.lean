@@ -182,7 +182,7 @@ theorem contains_decoderValue (normFirst cached : Bool) (mask : Mask t t) (cross
   | true =>
     match norm', norm, hN, normFirst with
     | none, none, _, true =>
-      have h := decodeCached_enclosed hscale hroot hε
+      have h := decodeCached_enclosed hroot hε hscale
         (fun j => (List.finRange t).all fun i => crossMask i j) hL hC (rows' := X'.toList)
         (rows := X.toList) (.of_getElem (by simp) fun i hi _ => by
           rw [Vector.getElem_toList, Vector.getElem_toList]

@@ -94,8 +94,9 @@ def drawn(cases: Sequence[Case]) -> str:
     """The figure of one operation: a row for each case, a mark for each peer at our speed relative
     to its, on a logarithmic axis."""
     ratios = [x for case in cases for x in case.ratios.values()] or [1.0]
-    low = max((t for t in _TICKS if t <= min(*ratios, 0.5)), default=_TICKS[0])
-    high = min((t for t in _TICKS if t >= max(*ratios, 2)), default=_TICKS[-1])
+    # No mark on the edge, where the names of the cases stand.
+    low = max((t for t in _TICKS if t < 0.95 * min(*ratios, 1)), default=_TICKS[0])
+    high = min((t for t in _TICKS if t > 1.05 * max(*ratios, 1)), default=_TICKS[-1])
 
     def x(ratio: float) -> float:
         within = min(max(ratio, low), high)

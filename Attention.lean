@@ -4,6 +4,7 @@ public import Attention.Algebra.Block
 public import Attention.Algebra.Dual
 public import Attention.Algebra.Exponential
 public import Attention.Algebra.Magnitude
+public import Attention.Algebra.NaturalExp
 public import Attention.Algebra.Ordered
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
@@ -12,6 +13,7 @@ public import Attention.Claims.AllYouNeed
 public import Attention.Claims.Approximation
 public import Attention.Claims.Bounded
 public import Attention.Claims.Continuous
+public import Attention.Claims.ContinuousReal
 public import Attention.Claims.Deletion
 public import Attention.Claims.DisagreeingMasks
 public import Attention.Claims.DotProduct
@@ -24,8 +26,11 @@ public import Attention.Claims.Lipschitz
 public import Attention.Claims.Magnitude
 public import Attention.Claims.MaskConventions
 public import Attention.Claims.Memorise
-public import Attention.Claims.MemoriseLayers
+public import Attention.Claims.MemoriseAttention
+public import Attention.Claims.MemoriseNorms
+public import Attention.Claims.MemoriseRecall
 public import Attention.Claims.MemoriseRows
+public import Attention.Claims.MemoriseSparse
 public import Attention.Claims.MemoriseTokens
 public import Attention.Claims.MemoriseTransformer
 public import Attention.Claims.MemoriseUnits
@@ -56,6 +61,7 @@ public import Attention.Claims.SuppressionLimit
 public import Attention.Claims.Tensors
 public import Attention.Claims.TorchHeads
 public import Attention.Claims.Transformer
+public import Attention.Claims.TransformerMemorises
 public import Attention.Claims.UniversalApproximation
 public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.Weights
@@ -71,6 +77,16 @@ public import Attention.Model.MemoryLoads
 public import Attention.Model.MemoryReads
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
+public import Attention.Model.Real.Cauchy
+public import Attention.Model.Real.Compact
+public import Attention.Model.Real.Exact
+public import Attention.Model.Real.Exponential
+public import Attention.Model.Real.Field
+public import Attention.Model.Real.Logarithm
+public import Attention.Model.Real.Order
+public import Attention.Model.Real.Ring
+public import Attention.Model.Real.Squarings
+public import Attention.Model.Real.Supremum
 public import Attention.Model.RootSound
 public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
@@ -103,6 +119,7 @@ public import Attention.Proof.EnclosureLayers
 public import Attention.Proof.EnclosureLogSumExp
 public import Attention.Proof.EnclosureMods
 public import Attention.Proof.EnclosureSink
+public import Attention.Proof.EnclosureStacks
 public import Attention.Proof.EnclosureTransformer
 public import Attention.Proof.EnclosureTransformerCache
 public import Attention.Proof.EnclosureVectors
@@ -123,6 +140,9 @@ public import Attention.Proof.Padding
 public import Attention.Proof.Paged
 public import Attention.Proof.Pages
 public import Attention.Proof.Philox
+public import Attention.Proof.RealBackward
+public import Attention.Proof.RealExact
+public import Attention.Proof.RealLogSumExp
 public import Attention.Proof.Ring
 public import Attention.Proof.Rows
 public import Attention.Proof.Schedule
@@ -213,6 +233,7 @@ public import Attention.Twins.Nearest
 public import Attention.Twins.Online
 public import Attention.Twins.Padding
 public import Attention.Twins.Paged
+public import Attention.Twins.RealExact
 public import Attention.Twins.Ring
 public import Attention.Twins.Schedule
 public import Attention.Twins.ScoreMods
@@ -222,6 +243,7 @@ public import Attention.Twins.SplitKV
 public import Attention.Twins.Stability
 public import Attention.Twins.TileBounds
 public import Attention.Twins.Transformer
+public import Attention.Twins.TransformerMemorises
 public import Attention.Twins.Varlen
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
@@ -252,6 +274,15 @@ public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds
+public import Attention.Vectors.TransformerCase
+public import Attention.Vectors.TransformerContains
+public import Attention.Vectors.TransformerFamilies
+public import Attention.Vectors.TransformerJson
+public import Attention.Vectors.TransformerLayer
+public import Attention.Vectors.TransformerLayerFamilies
+public import Attention.Vectors.TransformerParameters
+public import Attention.Vectors.TransformerSound
+public import Attention.Vectors.TransformerStackFamilies
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
 public import Attention.Vectors.Width

@@ -117,7 +117,8 @@ def watch() -> None:
 
 
 @main.command()
-def vectors() -> None:
+@click.option("--family", help="Only this one, and those that have no file yet.")
+def vectors(family: str | None) -> None:
     """Write tests/vectors anew by running the Lean definitions.
 
     Then its index and what else is made from it: docs/vectors.md and tests/generated.
@@ -135,7 +136,11 @@ def vectors() -> None:
         if not lean.build([generate.MODULE]).ok:
             raise Problem("the Lean library does not build; see .venv/bin/lake build")
         click.echo("running the definitions; this can take a minute …")
-        names = generate.replace(lean.run, root / "tests" / "vectors")
+        folder = root / "tests" / "vectors"
+        if family is None:
+            names = generate.replace(lean.run, folder)
+        else:
+            names = generate.replace_family(lean.run, folder, family)
         changed = [f"tests/vectors/{name}" for name in names] + written.write_all(root)
     except (ToolchainError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error
@@ -247,23 +252,26 @@ def export(folder: Path, family: tuple[str, ...]) -> None:
 @click.argument("name", required=False)
 @click.option("--json", "as_json", type=click.Path(dir_okay=False), help="Write all of it as JSON.")
 @click.option("--graph", type=click.Path(dir_okay=False), help="Draw the Spec as an SVG.")
-def index(name: str | None, as_json: str | None, graph: str | None) -> None:
+@click.option("--maps", "with_maps", is_flag=True, help="Write docs/maps.json and the pages.")
+def index(name: str | None, as_json: str | None, graph: str | None, with_maps: bool) -> None:
     """Show what the library declares, and what it lacks.
 
     With the NAME of a declaration all that is known of it; with that of a module or namespace a
     line for each declaration in it. What Lean stores is compared with what the audit saw and with
     the text of the files. Exit status 1 if they differ, the audit finds something or, without a
-    NAME, an operation of the Spec lacks vectors, Python or a theorem; 2 for misuse.
+    NAME, an operation of the Spec lacks vectors, Python or a theorem, or docs/maps.json is not
+    current; 2 for misuse.
     """
-    from bridge.index import collect, show, traced
+    from bridge.index import collect, maps, show, traced
+    from bridge.pages import written
     from bridge.report.theorems import SourceError
     from bridge.report.verify import Verification
     from bridge.toolchain import ToolchainError
     from bridge.vectors.fields import VectorError
 
-    console = Console()
+    console, root = Console(), checkout()
     try:
-        found = collect.collect(Verification(checkout(), Console(stderr=True)))
+        found = collect.collect(Verification(root, Console(stderr=True)))
     except collect.IndexFailure as error:
         raise click.ClickException(f"the library cannot be indexed: {error.problems[0]}") from error
     except (ToolchainError, SourceError, VectorError) as error:
@@ -283,11 +291,23 @@ def index(name: str | None, as_json: str | None, graph: str | None) -> None:
         from bridge.index.graph import draw
 
         write(Path(graph), draw(found.index))
+    if with_maps:
+        try:
+            changed = [maps.FILE] if maps.write(root, found.index) else []
+            changed += written.write_all(root)
+        except (SourceError, VectorError) as error:
+            raise Problem(str(error)) from error
+        except OSError as error:
+            raise Problem(f"the maps cannot be written: {error.strerror or error}") from error
+        console.print("\n".join(f"wrote {one}" for one in changed) or "the maps are current")
+    problems = list(found.problems)
+    if name is None:
+        problems += maps.problems(root, found.index)
     if found.note is not None:
         console.print(f"Note: {found.note}.", markup=False, highlight=False)
-    for problem in found.problems:
+    for problem in problems:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(1 if found.problems or (name is None and found.gaps) else 0)
+    sys.exit(1 if problems or (name is None and found.gaps) else 0)
 
 
 @main.command()

@@ -30,6 +30,7 @@ def one_thread() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The chain tests take one worker for minutes: they begin first, so that none waits at the
-    end."""
-    items.sort(key=lambda item: "test_chain" not in item.nodeid)
+    """Tests in copies of the checkout take one worker for minutes: they begin first, so that none
+    waits at the end."""
+    long = ("test_chain", "test_add_a_feature")
+    items.sort(key=lambda item: not any(name in item.nodeid for name in long))

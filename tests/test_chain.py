@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
+from checkout_copy import ROOT, copy_of
 
 
 @dataclass(frozen=True)
@@ -69,20 +68,6 @@ MUTATIONS = {
         "implementations",
     ),
 }
-
-
-def copy_of(source: Path, target: Path) -> None:
-    """The files of the project and what has been built, without the environment."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout.splitlines()  # fmt: skip
-    for name in listed:
-        if (source / name).exists():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source / name, target / name)
-    if (source / "build").exists():
-        shutil.copytree(source / "build", target / "build")
 
 
 def verify(folder: Path) -> tuple[int, dict[str, Any], str]:

@@ -9,8 +9,8 @@ public section
 
 Claimed (`AttentionIsAllYouNeed`): for each transformer, some parameters make Forward return the
 most probable output, whatever the probabilities. With vectors of one component this is false: a
-layer normalisation of one component returns its bias, so Forward ignores its inputs. True of some
-architecture, and of finitely many inputs: `Memorise.lean`. -/
+layer normalisation of one component returns its bias, so Forward ignores its inputs. True of every
+architecture that is large enough: `TransformerMemorises.lean`. -/
 
 namespace Attention.Claims
 

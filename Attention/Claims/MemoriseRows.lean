@@ -1,14 +1,15 @@
 module
 
-public import Attention.Algebra.Magnitude
 public import Attention.Claims.JoinedHeads
+public import Attention.Claims.MemoriseSparse
 
 public section
 
-/-! # Vectors of few components, and codes of sequences
+/-! # The rows of a decoder that memorises
 
-The rows of a transformer that memorises are 0 but for a few components. Here: their sums and inner
-products, and the rows of its decoder, which tell the source, the target and the place apart. -/
+Each token at its place has a number of its own, and so has each place. A row of the decoder has
+weights at the numbers of its own token and place, of the target's tokens that it sees and of those
+of the source, and tells them. -/
 
 namespace Attention.Claims
 
@@ -18,74 +19,14 @@ universe v
 
 variable {R : Type v} [OrderedField R] {n s t s_vocab t_vocab : Nat}
 
-/-! ## Vectors of few components -/
-
-/-- The sum of the weights that a list of places and weights has for place i. -/
-@[expose] def weightAt (ps : List (Nat × R)) (i : Nat) : R :=
-  sumOver (fun p => if i = p.1 then p.2 else 0) ps
-
-/-- The vector with the components that a list of places and weights gives. -/
-@[expose] def sparse (n : Nat) (ps : List (Nat × R)) : Vec R n := Vec.ofFn fun i => weightAt ps i.val
-
-/-- The vector that is 1 at place k and 0 elsewhere. -/
-@[expose] def unit (n k : Nat) : Vec R n := sparse n [(k, 1)]
-
-theorem getElem_sparse (ps : List (Nat × R)) {i : Nat} (h : i < n) :
-    (sparse n ps)[i] = weightAt ps i := by
-  rw [sparse, Vec.getElem_ofFn]
-
-/-- Lists that are put together give the sum. -/
-theorem add_sparse (ps qs : List (Nat × R)) :
-    Vec.add (sparse n ps) (sparse n qs) = sparse n (ps ++ qs) :=
-  Vector.ext fun i hi => by
-    rw [Vec.getElem_add, getElem_sparse, getElem_sparse, getElem_sparse, weightAt, weightAt,
-      weightAt, sumOver_append]
-
-private theorem sumOver_weightAt (f : Nat → R) {ps : List (Nat × R)} (h : ∀ p ∈ ps, p.1 < n) :
-    sumOver (fun i : Fin n => weightAt ps i.val * f i.val) (List.finRange n)
-      = sumOver (fun p => p.2 * f p.1) ps := by
-  induction ps with
-  | nil => exact sumOver_eq_zero fun i _ => by simp only [weightAt, sumOver_nil]; grind
-  | cons p ps ih =>
-    have hp : p.1 < n := h p (by simp)
-    rw [sumOver_cons, ← ih fun q hq => h q (by simp [hq]),
-      ← sumOver_ite_eq (fun i : Fin n => p.2 * f i.val) ⟨p.1, hp⟩, ← sumOver_add]
-    refine sumOver_congr fun i _ => ?_
-    simp only [weightAt, sumOver_cons, Fin.ext_iff]
-    split <;> grind
-
-/-- The sum of the components is the sum of the weights. -/
-theorem sum_sparse {ps : List (Nat × R)} (h : ∀ p ∈ ps, p.1 < n) :
-    sumOver (fun i : Fin n => (sparse n ps)[i]) (List.finRange n) = sumOver (fun p => p.2) ps := by
-  have e := sumOver_weightAt (fun _ => (1 : R)) h
-  simp only [Semiring.mul_one] at e
-  rw [← e]
-  exact sumOver_congr fun i _ => getElem_sparse ps i.isLt
-
-/-- The inner product of two vectors of few components. -/
-theorem dot_sparse {ps : List (Nat × R)} (qs : List (Nat × R)) (h : ∀ p ∈ ps, p.1 < n) :
-    Vec.dot (sparse n ps) (sparse n qs) = sumOver (fun p => p.2 * weightAt qs p.1) ps := by
-  rw [← sumOver_weightAt (weightAt qs) h, Vec.dot]
-  refine sumOver_congr fun i _ => ?_
-  rw [Fin.getElem_fin, Fin.getElem_fin, getElem_sparse, getElem_sparse]
-
-/-- The inner product with a vector that is 1 at place k and 0 elsewhere is component k. -/
-theorem dot_unit {k : Nat} (h : k < n) (x : Vec R n) : Vec.dot (unit n k) x = x[k] := by
-  refine Eq.trans (sumOver_congr fun i _ => ?_)
-    (sumOver_ite_eq (fun i : Fin n => x[i]) ⟨k, h⟩)
-  rw [Fin.getElem_fin, unit, getElem_sparse]
-  simp only [weightAt, sumOver_cons, sumOver_nil, Fin.ext_iff]
-  split <;> grind
-
-/-- A vector that would be 1 beyond its end is 0. -/
-theorem dot_unit_beyond {k : Nat} (h : n ≤ k) (x : Vec R n) : Vec.dot (unit n k) x = 0 := by
-  refine sumOver_eq_zero fun i _ => ?_
-  have hi : i.val ≠ k := by have := i.isLt; omega
-  rw [Fin.getElem_fin, unit, getElem_sparse]
-  simp only [weightAt, sumOver_cons, sumOver_nil, if_neg hi]
-  grind
-
 /-! ## Codes of tokens and their places -/
+
+/-- How many numbers there are of tokens at their places. -/
+@[expose] def codes (s t s_vocab t_vocab : Nat) : Nat := t_vocab * t + s_vocab * s
+
+/-- The first number of a place: tokens come between. -/
+@[expose] def places (s t s_vocab t_vocab : Nat) : Nat :=
+  codes s t s_vocab t_vocab + (s_vocab + t_vocab)
 
 /-- The number of a target token and its place. -/
 @[expose] def targetCode (a : Fin t_vocab) (p : Fin t) : Nat := (headColumn a p).val
@@ -115,104 +56,155 @@ theorem sourceCode_inj {a b : Fin s_vocab} {p q : Fin s} :
     sourceCode t_vocab t a p = sourceCode t_vocab t b q ↔ a = b ∧ p = q :=
   Nat.add_left_cancel_iff.trans headColumn_inj
 
+/-- The numbers of the target come first. -/
 theorem targetCode_lt (a : Fin t_vocab) (p : Fin t) : targetCode a p < t_vocab * t :=
   (headColumn a p).isLt
 
+/-- The numbers of the source come after those of the target. -/
 theorem le_sourceCode (b : Fin s_vocab) (j : Fin s) : t_vocab * t ≤ sourceCode t_vocab t b j :=
   Nat.le_add_right _ _
 
+/-- And they end before `codes`. -/
 theorem sourceCode_lt (b : Fin s_vocab) (j : Fin s) :
     sourceCode t_vocab t b j < t_vocab * t + s_vocab * s :=
   Nat.add_lt_add_left (headColumn b j).isLt _
 
 /-! ## The rows of the decoder -/
 
-/-- Row p of the decoder, as a list of places and weights: 1 for the token at place p, c for each
-target token, c' for each source token. -/
-@[expose] def decoderWeights (c c' : R) (source : Vector (Fin s_vocab) s)
+/-- Row p of the decoder, as a list of numbers and weights: 1 for the token at place p and for the
+place, c for the target's tokens, c' for those of the source. -/
+@[expose] def decoderWeights (c : Fin t → R) (c' : Fin s → R) (source : Vector (Fin s_vocab) s)
     (target : Vector (Fin t_vocab) t) (p : Fin t) : List (Nat × R) :=
-  (targetCode target[p] p, 1) :: (((List.finRange t).map fun q => (targetCode target[q] q, c)) ++
-    (List.finRange s).map fun j => (sourceCode t_vocab t source[j] j, c'))
+  (targetCode target[p] p, 1) :: (places s t s_vocab t_vocab + p.val, 1) ::
+    (((List.finRange t).map fun q => (targetCode target[q] q, c q)) ++
+      (List.finRange s).map fun j => (sourceCode t_vocab t source[j] j, c' j))
 
-variable {c c' : R} {source source' : Vector (Fin s_vocab) s} {target target' : Vector (Fin t_vocab) t}
-variable {p p' : Fin t}
+variable {c : Fin t → R} {c' : Fin s → R} {source source' : Vector (Fin s_vocab) s}
+variable {target target' : Vector (Fin t_vocab) t} {p p' : Fin t}
 
+/-- All numbers are below the last one of a place. -/
 theorem decoderWeights_lt {x : Nat × R} (h : x ∈ decoderWeights c c' source target p) :
-    x.1 < t_vocab * t + s_vocab * s := by
+    x.1 < places s t s_vocab t_vocab + t := by
+  have ht := fun q : Fin t => targetCode_lt target[q] q
+  have hs := fun j : Fin s => sourceCode_lt (t_vocab := t_vocab) (t := t) source[j] j
+  simp only [places, codes]
   rcases List.mem_cons.mp h with rfl | h
-  · exact Nat.lt_of_lt_of_le (targetCode_lt _ _) (Nat.le_add_right _ _)
-  · rcases List.mem_append.mp h with h | h
-    · obtain ⟨q, -, rfl⟩ := List.mem_map.mp h
-      exact Nat.lt_of_lt_of_le (targetCode_lt _ _) (Nat.le_add_right _ _)
-    · obtain ⟨j, -, rfl⟩ := List.mem_map.mp h
-      exact sourceCode_lt _ _
+  · have := ht p
+    show targetCode _ _ < _
+    omega
+  rcases List.mem_cons.mp h with rfl | h
+  · have := p.isLt
+    show places s t s_vocab t_vocab + p.val < _
+    simp only [places, codes]
+    omega
+  rcases List.mem_append.mp h with h | h
+  · obtain ⟨q, -, rfl⟩ := List.mem_map.mp h
+    have := ht q
+    show targetCode _ _ < _
+    omega
+  · obtain ⟨j, -, rfl⟩ := List.mem_map.mp h
+    have := hs j
+    show sourceCode _ _ _ _ < _
+    omega
 
-private theorem sumOver_decoderWeights (f : Nat × R → R) :
+/-- A sum over the numbers and weights of a row. -/
+theorem sumOver_decoderWeights (f : Nat × R → R) :
     sumOver f (decoderWeights c c' source target p) = f (targetCode target[p] p, 1)
-      + (sumOver (fun q => f (targetCode target[q] q, c)) (List.finRange t)
-        + sumOver (fun j => f (sourceCode t_vocab t source[j] j, c')) (List.finRange s)) := by
-  rw [decoderWeights, sumOver_cons, sumOver_append, sumOver_map, sumOver_map]
+      + (f (places s t s_vocab t_vocab + p.val, 1)
+        + (sumOver (fun q => f (targetCode target[q] q, c q)) (List.finRange t)
+          + sumOver (fun j => f (sourceCode t_vocab t source[j] j, c' j)) (List.finRange s))) := by
+  rw [decoderWeights, sumOver_cons, sumOver_cons, sumOver_append, sumOver_map, sumOver_map]
+
+private theorem target_ne_place (a : Fin t_vocab) (r : Fin t) (k : Nat) :
+    targetCode a r ≠ places s t s_vocab t_vocab + k := by
+  have := targetCode_lt a r
+  simp only [places, codes]
+  omega
+
+private theorem source_ne_place (b : Fin s_vocab) (j : Fin s) (k : Nat) :
+    sourceCode t_vocab t b j ≠ places s t s_vocab t_vocab + k := by
+  have := sourceCode_lt (t_vocab := t_vocab) (t := t) b j
+  simp only [places, codes]
+  omega
+
+private theorem source_ne_target (b : Fin s_vocab) (j : Fin s) (a : Fin t_vocab) (r : Fin t) :
+    sourceCode t_vocab t b j ≠ targetCode a r := by
+  have := targetCode_lt a r
+  have := le_sourceCode (t_vocab := t_vocab) (t := t) b j
+  omega
+
+private theorem sumOver_zero (n : Nat) : sumOver (fun _ : Fin n => (0 : R)) (List.finRange n) = 0 :=
+  sumOver_eq_zero fun _ _ => rfl
 
 /-- A row's component at the number of a target token and a place. -/
 theorem weightAt_target (a : Fin t_vocab) (r : Fin t) :
     weightAt (decoderWeights c c' source target p) (targetCode a r)
-      = (if a = target[p] ∧ r = p then 1 else 0) + if a = target[r] then c else 0 := by
+      = (if a = target[p] ∧ r = p then 1 else 0) + if a = target[r] then c r else 0 := by
   rw [weightAt, sumOver_decoderWeights]
-  simp only [targetCode_inj]
-  have e₁ : sumOver (fun q : Fin t => if a = target[q] ∧ r = q then c else 0) (List.finRange t)
-      = if a = target[r] then c else 0 := by
-    rw [← sumOver_ite_eq (fun q : Fin t => if a = target[q] then c else 0) r]
+  simp only [targetCode_inj, target_ne_place, (source_ne_target _ _ _ _).symm, if_false,
+    sumOver_zero]
+  have e : sumOver (fun q : Fin t => if a = target[q] ∧ r = q then c q else 0) (List.finRange t)
+      = if a = target[r] then c r else 0 := by
+    rw [← sumOver_ite_eq (fun q : Fin t => if a = target[q] then c q else 0) r]
     exact sumOver_congr fun q _ => by grind
-  have e₂ : sumOver (fun j : Fin s =>
-      if targetCode a r = sourceCode t_vocab t source[j] j then c' else 0) (List.finRange s) = 0 :=
-    sumOver_eq_zero fun j _ => if_neg (Nat.ne_of_lt (Nat.lt_of_lt_of_le (targetCode_lt a r)
-      (le_sourceCode _ _)))
-  rw [e₁, e₂]
+  rw [e]
   grind
 
 /-- A row's component at the number of a source token and a place. -/
 theorem weightAt_source (b : Fin s_vocab) (j : Fin s) :
     weightAt (decoderWeights c c' source target p) (sourceCode t_vocab t b j)
-      = if b = source[j] then c' else 0 := by
-  have ne : ∀ (a : Fin t_vocab) (r : Fin t), sourceCode t_vocab t b j ≠ targetCode a r := fun a r =>
-    (Nat.ne_of_lt (Nat.lt_of_lt_of_le (targetCode_lt a r) (le_sourceCode _ _))).symm
+      = if b = source[j] then c' j else 0 := by
   rw [weightAt, sumOver_decoderWeights]
-  simp only [sourceCode_inj, ne, if_false]
-  have e₁ : sumOver (fun _ : Fin t => (0 : R)) (List.finRange t) = 0 :=
-    sumOver_eq_zero fun _ _ => rfl
-  have e₂ : sumOver (fun i : Fin s => if b = source[i] ∧ j = i then c' else 0) (List.finRange s)
-      = if b = source[j] then c' else 0 := by
-    rw [← sumOver_ite_eq (fun i : Fin s => if b = source[i] then c' else 0) j]
+  simp only [sourceCode_inj, source_ne_target, source_ne_place, if_false, sumOver_zero]
+  have e : sumOver (fun i : Fin s => if b = source[i] ∧ j = i then c' i else 0) (List.finRange s)
+      = if b = source[j] then c' j else 0 := by
+    rw [← sumOver_ite_eq (fun i : Fin s => if b = source[i] then c' i else 0) j]
     exact sumOver_congr fun q _ => by grind
-  rw [e₁, e₂]
+  rw [e]
   grind
 
-/-- The sum of the components of a row is the same for all sequences and places. -/
-@[expose] def decoderSum (s t : Nat) (c c' : R) : R :=
-  1 + (sumOver (fun _ => c) (List.finRange t) + sumOver (fun _ => c') (List.finRange s))
+/-- A row's component at the number of a place. -/
+theorem weightAt_place (k : Nat) :
+    weightAt (decoderWeights c c' source target p) (places s t s_vocab t_vocab + k)
+      = if k = p.val then 1 else 0 := by
+  rw [weightAt, sumOver_decoderWeights]
+  simp only [(target_ne_place _ _ _).symm, (source_ne_place _ _ _).symm, if_false, sumOver_zero,
+    Nat.add_left_cancel_iff]
+  grind
 
-/-- The sum of their squares is, too. -/
-@[expose] def decoderSquares (s t : Nat) (c c' : R) : R :=
-  1 + c + (c + sumOver (fun _ => c * c) (List.finRange t)
-    + sumOver (fun _ => c' * c') (List.finRange s))
+/-- The sum of the components of a row depends on its weights only. -/
+@[expose] def decoderSum (c : Fin t → R) (c' : Fin s → R) : R :=
+  1 + (1 + (sumOver c (List.finRange t) + sumOver c' (List.finRange s)))
 
-variable (h : t_vocab * t + s_vocab * s ≤ n)
+/-- The sum of their squares depends on these and on the place. -/
+@[expose] def decoderSquares (c : Fin t → R) (c' : Fin s → R) (p : Fin t) : R :=
+  1 + c p + (1 + (c p + sumOver (fun q => c q * c q) (List.finRange t)
+    + sumOver (fun j => c' j * c' j) (List.finRange s)))
+
+/-- The sum of the weights. -/
+theorem sum_decoderWeights :
+    sumOver (fun x => x.2) (decoderWeights c c' source target p) = decoderSum c c' := by
+  rw [sumOver_decoderWeights, decoderSum]
+
+variable (h : places s t s_vocab t_vocab + t ≤ n)
 include h
 
-theorem sum_decoderRow : sumOver (fun i : Fin n => (sparse n (decoderWeights c c' source target p))[i])
-    (List.finRange n) = decoderSum s t c c' := by
-  rw [sum_sparse fun x hx => Nat.lt_of_lt_of_le (decoderWeights_lt hx) h, sumOver_decoderWeights,
-    decoderSum]
+/-- The sum of the components of a row. -/
+theorem sum_sparse_decoderWeights : sumOver (fun i : Fin n =>
+    (sparse n (decoderWeights c c' source target p))[i]) (List.finRange n) = decoderSum c c' := by
+  rw [sum_sparse fun x hx => Nat.lt_of_lt_of_le (decoderWeights_lt hx) h, sum_decoderWeights]
 
-theorem dot_decoderRow : Vec.dot (sparse n (decoderWeights c c' source target p))
-    (sparse n (decoderWeights c c' source target p)) = decoderSquares s t c c' := by
+/-- The sum of their squares. -/
+theorem dot_sparse_decoderWeights : Vec.dot (sparse n (decoderWeights c c' source target p))
+    (sparse n (decoderWeights c c' source target p)) = decoderSquares c c' p := by
   rw [dot_sparse _ fun x hx => Nat.lt_of_lt_of_le (decoderWeights_lt hx) h, sumOver_decoderWeights,
     decoderSquares]
-  simp only [weightAt_target, weightAt_source, if_true, and_self]
-  have e : sumOver (fun q : Fin t => c * ((if target[q] = target[p] ∧ q = p then 1 else 0) + c))
-      (List.finRange t) = c + sumOver (fun _ => c * c) (List.finRange t) := by
-    have e : sumOver (fun q : Fin t => if q = p then c else 0) (List.finRange t) = c :=
-      sumOver_ite_eq (fun _ => c) p
+  simp only [weightAt_target, weightAt_source, weightAt_place, if_true, and_self]
+  have e : sumOver (fun q : Fin t =>
+      c q * ((if target[q] = target[p] ∧ q = p then 1 else 0) + c q)) (List.finRange t)
+      = c p + sumOver (fun q => c q * c q) (List.finRange t) := by
+    have e : sumOver (fun q : Fin t => if q = p then c q else 0) (List.finRange t) = c p :=
+      sumOver_ite_eq c p
     conv => rhs; arg 1; rw [← e]
     rw [← sumOver_add]
     refine sumOver_congr fun q _ => ?_
@@ -225,43 +217,42 @@ theorem dot_decoderRow : Vec.dot (sparse n (decoderWeights c c' source target p)
   rw [e]
   grind
 
-/-- Rows of different sequences or places differ. -/
-theorem decoderRow_inj (hc : 0 < c) (hc' : Fin s → 0 < c')
+/-- Rows that are equal are of the same place, of the same token there, and of the same tokens
+wherever the weight is positive. -/
+theorem sparse_decoderWeights_inj (hc : ∀ q, 0 ≤ c q)
     (e : sparse n (decoderWeights c c' source target p)
-      = sparse n (decoderWeights c c' source' target' p')) :
-    source = source' ∧ target = target' ∧ p = p' := by
+      = sparse n (decoderWeights c c' source' target' p)) :
+    target[p] = target'[p] ∧ (∀ q, 0 < c q → target[q] = target'[q]) ∧
+      ∀ j, 0 < c' j → source[j] = source'[j] := by
   have at_ : ∀ i, i < n → weightAt (decoderWeights c c' source target p) i
-      = weightAt (decoderWeights c c' source' target' p') i := fun i hi => by
+      = weightAt (decoderWeights c c' source' target' p) i := fun i hi => by
     have := congrArg (fun x : Vec R n => x[i]) e
     simpa only [getElem_sparse] using this
+  simp only [places, codes] at h
   have one := OrderedRing.zero_lt_one (R := R)
-  have ht : ∀ a r, (if a = target[p] ∧ r = p then 1 else 0) + (if a = target[r] then c else 0)
-      = (if a = target'[p'] ∧ r = p' then 1 else 0) + if a = target'[r] then c else 0 := fun a r => by
-    rw [← weightAt_target, ← weightAt_target]
-    exact at_ _ (by have := targetCode_lt a r; omega)
-  have hs : ∀ (b : Fin s_vocab) (j : Fin s), (if b = source[j] then c' else 0) = if b = source'[j] then c' else 0 :=
-    fun b j => by
-      rw [← weightAt_source (t_vocab := t_vocab) (t := t), ← weightAt_source]
-      exact at_ _ (by have := sourceCode_lt (t_vocab := t_vocab) (t := t) b j; omega)
-  have place : p = p' := by
-    have e := ht target[p] p
-    by_cases hp : p = p'
-    · exact hp
-    · simp only [and_self, if_true, hp, and_false, if_false] at e
-      split at e <;> grind
-  subst place
-  refine ⟨Vector.ext fun j hj => ?_, Vector.ext fun r hr => ?_, rfl⟩
-  · have e := hs source[j] ⟨j, hj⟩
-    have := hc' ⟨j, hj⟩
-    simp only [Fin.getElem_fin, if_true] at e
-    split at e <;> grind
-  · have e := ht target[r] ⟨r, hr⟩
-    by_cases hp : r = p.val
-    · subst hp
-      simp only [Fin.getElem_fin, and_self, if_true, and_true] at e
-      split at e <;> grind
-    · have hp' : (⟨r, hr⟩ : Fin t) ≠ p := fun h => hp (congrArg Fin.val h)
-      simp only [Fin.getElem_fin, hp', and_false, if_false, if_true] at e
-      split at e <;> grind
+  have ht : ∀ r, (if target[r] = target[p] ∧ r = p then 1 else 0) + c r
+      = (if target[r] = target'[p] ∧ r = p then 1 else 0)
+        + if target[r] = target'[r] then c r else 0 := fun r => by
+    have e := at_ (targetCode target[r] r) (by have := targetCode_lt target[r] r; omega)
+    rw [weightAt_target, weightAt_target, if_pos rfl] at e
+    exact e
+  have hs : ∀ j, c' j = if source[j] = source'[j] then c' j else 0 := fun j => by
+    have e := at_ (sourceCode t_vocab t source[j] j) (by
+      have := sourceCode_lt (t_vocab := t_vocab) (t := t) source[j] j; omega)
+    rw [weightAt_source, weightAt_source, if_pos rfl] at e
+    exact e
+  have hp : target[p] = target'[p] := Classical.byContradiction fun hne => by
+    have e := ht p
+    have := hc p
+    simp only [hne, and_self, if_true, false_and, if_false] at e
+    grind
+  refine ⟨hp, fun q hq => Classical.byContradiction fun hne => ?_,
+    fun j hj => Classical.byContradiction fun hne => ?_⟩
+  · have e := ht q
+    rw [if_neg hne, hp] at e
+    grind
+  · have e := hs j
+    rw [if_neg hne] at e
+    grind
 
 end Attention.Claims

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Claims.MemoriseRows
+public import Attention.Claims.MemoriseSparse
 
 public section
 
@@ -11,7 +11,7 @@ how many sequences there are. -/
 
 namespace Attention.Claims
 
-open Spec Lean.Grind
+open Lean.Grind
 
 universe u v w
 
@@ -38,12 +38,14 @@ private theorem embedded_lt {x : Nat × R} (hx : x ∈ [(a, 1), (o + p, 1)]) : x
     · exact hp
     · cases hx
 
+/-- The sum of the components is the same for all tokens and places. -/
 theorem sum_embedded :
     sumOver (fun i : Fin n => (embedded n o a p : Vec R n)[i]) (List.finRange n) = 2 := by
   rw [embedded, sum_sparse fun x hx => embedded_lt ha hp hx]
   simp only [sumOver_cons, sumOver_nil]
   grind
 
+/-- So is the sum of their squares. -/
 theorem dot_embedded : Vec.dot (embedded n o a p : Vec R n) (embedded n o a p) = 2 := by
   have h₁ : a ≠ o + p := by omega
   have h₂ : o + p ≠ a := by omega
@@ -73,26 +75,9 @@ theorem embedded_inj (ha' : a' < o)
 
 end
 
-/-! ## One component -/
-
-theorem sum_unit {k : Nat} (hk : k < n) :
-    sumOver (fun i : Fin n => (unit n k : Vec R n)[i]) (List.finRange n) = 1 := by
-  rw [unit, sum_sparse fun x hx => by rw [List.mem_singleton.mp hx]; exact hk]
-  simp only [sumOver_cons, sumOver_nil]
-  grind
-
-theorem getElem_unit {k i : Nat} (hi : i < n) :
-    (unit n k : Vec R n)[i] = if i = k then 1 else 0 := by
-  rw [unit, getElem_sparse]
-  simp only [weightAt, sumOver_cons, sumOver_nil]
-  split <;> grind
-
-theorem dot_unit_self {k : Nat} (hk : k < n) :
-    Vec.dot (unit n k : Vec R n) (unit n k) = 1 := by
-  rw [dot_unit hk, getElem_unit, if_pos rfl]
-
 /-! ## Lists of everything -/
 
+/-- A list of all pairs. -/
 theorem exists_pairs (xs : List α) (ys : List β) :
     ∃ zs : List (α × β), zs.length = xs.length * ys.length ∧ ∀ x ∈ xs, ∀ y ∈ ys, (x, y) ∈ zs := by
   refine ⟨xs.flatMap fun x => ys.map fun y => (x, y), ?_, fun x hx y hy => ?_⟩

@@ -5,11 +5,11 @@ public import Attention.Spec.FeedForward
 
 public section
 
-/-! # A feed-forward network through finitely many points of one length
+/-! # A feed-forward network through finitely many points
 
-Of finitely many vectors of the same length none is a mean of others, so a hidden unit can be
-positive at one of them and 0 at the others. One unit for each makes the network take any values at
-them. -/
+Where a linear function is larger at one of finitely many vectors than at all others, a hidden unit
+can be positive there and 0 at the others; of vectors of the same length the inner product with it
+is such a function for each. One unit for each vector makes the network take any values at them. -/
 
 namespace Attention.Claims
 
@@ -83,92 +83,123 @@ structure HiddenUnit (R : Type v) (n : Nat) where
   hidden := ⟨Vec.ofFn fun i => units[i].weight, Vec.ofFn fun i => units[i].bias⟩
   output := ⟨Vec.ofFn fun k => Vec.ofFn fun i => units[i].out[k], Vec.zero⟩
 
+private theorem unitsNetwork_hidden (units : List (HiddenUnit R n)) (x : Vec R n)
+    (i : Fin units.length) :
+    ((unitsNetwork units).hidden.row x)[i] = Vec.dot units[i].weight x + units[i].bias := by
+  rw [Linear.row, Fin.getElem_fin, Vec.getElem_ofFn, unitsNetwork]
+  rw [Fin.getElem_fin, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_ofFn]
+
 /-- It adds up what the units add. -/
 theorem unitsNetwork_row (units : List (HiddenUnit R n)) (x : Vec R n) :
     (unitsNetwork units).row x = Vec.sumOver (fun u => u.apply x) units := by
-  refine Vector.ext fun k hk => ?_
   have h : units = (List.finRange units.length).map fun i => units[i] :=
     List.ext_getElem (by simp) fun i _ _ => by simp
-  have e : sumOver (fun u : HiddenUnit R n => (u.apply x)[k]) units
-      = sumOver (fun i : Fin units.length => (units[i].apply x)[k]) (List.finRange units.length) := by
-    conv => lhs; rw [h]
-    rw [sumOver_map]
-  rw [Vec.getElem_sumOver, e]
-  simp only [FeedForward.row, Linear.row, unitsNetwork, Vec.getElem_ofFn, Vec.getElem_zero, Vec.dot,
-    Fin.getElem_fin, Vec.getElem_map, HiddenUnit.apply, Vec.getElem_smul]
-  rw [Semiring.add_zero]
-  exact sumOver_congr fun i _ => by grind
+  refine Vector.ext fun k hk => ?_
+  have e : (Vec.sumOver (fun u => u.apply x) units)[k]
+      = sumOver (fun i : Fin units.length => (units[i].apply x)[k])
+        (List.finRange units.length) := by
+    rw [Vec.getElem_sumOver]
+    exact (congrArg (sumOver _) h).trans (sumOver_map _ _ _)
+  have o : ∀ i : Fin units.length, (unitsNetwork units).output.weight[k][i] = units[i].out[k] :=
+    fun i => by rw [unitsNetwork, Vec.getElem_ofFn, Fin.getElem_fin, Vec.getElem_ofFn]; rfl
+  rw [e, FeedForward.row, Linear.row, Vec.getElem_ofFn]
+  refine Eq.trans (congrArg (_ + ·) (Vec.getElem_zero hk)) ((Semiring.add_zero _).trans ?_)
+  refine sumOver_congr fun i _ => ?_
+  have r : (Vec.map relu ((unitsNetwork units).hidden.row x))[i]
+      = relu (Vec.dot units[i].weight x + units[i].bias) := by
+    rw [Fin.getElem_fin, Vec.getElem_map]
+    exact congrArg relu (unitsNetwork_hidden units x i)
+  rw [HiddenUnit.apply, Vec.getElem_smul, r]
+  exact (congrArg (· * _) (o i)).trans (CommSemiring.mul_comm _ _)
 
-private theorem exists_units {Q : R} {xs : List α} {x y : α → Vec R n}
-    (length : ∀ a ∈ xs, Vec.dot (x a) (x a) = Q) (same : ∀ a b, x a = x b → y a = y b) :
+/-- A unit that does nothing. -/
+private theorem idle (units : List (HiddenUnit R n)) (x : Vec R n) :
+    Vec.sumOver (fun u => u.apply x) ((⟨Vec.zero, 0, Vec.zero⟩ : HiddenUnit R n) :: units)
+      = Vec.sumOver (fun u => u.apply x) units :=
+  Vector.ext fun k hk => by
+    rw [Vec.sumOver, Vec.getElem_add, HiddenUnit.apply, Vec.getElem_smul, Vec.getElem_zero,
+      Semiring.mul_zero]
+    grind
+
+private theorem active {w x : Vec R n} {θ : R} (hθ : θ < Vec.dot w x) (y : Vec R n)
+    (units : List (HiddenUnit R n)) :
+    Vec.sumOver (fun u => u.apply x) ((⟨w, -θ, Vec.ofFn fun k => (y[k]
+      - (Vec.sumOver (fun u => u.apply x) units)[k]) / (Vec.dot w x - θ)⟩ : HiddenUnit R n)
+        :: units) = y := by
+  refine Vector.ext fun k hk => ?_
+  have e : Vec.dot w x + -θ = Vec.dot w x - θ := by grind
+  have pos : 0 < Vec.dot w x - θ := by grind
+  rw [Vec.sumOver, Vec.getElem_add, HiddenUnit.apply, Vec.getElem_smul, Vec.getElem_ofFn, e,
+    relu_of_nonneg (Std.le_of_lt pos), OrderedField.mul_div_cancel (by grind)]
+  simp only [Fin.getElem_fin]
+  grind
+
+private theorem inactive {w x : Vec R n} {θ : R} (hθ : Vec.dot w x ≤ θ) (y : Vec R n)
+    (units : List (HiddenUnit R n)) :
+    Vec.sumOver (fun u => u.apply x) ((⟨w, -θ, y⟩ : HiddenUnit R n) :: units)
+      = Vec.sumOver (fun u => u.apply x) units := by
+  refine Vector.ext fun k hk => ?_
+  rw [Vec.sumOver, Vec.getElem_add, HiddenUnit.apply, Vec.getElem_smul,
+    relu_of_nonpos (by grind), Semiring.zero_mul]
+  grind
+
+private theorem exists_units {xs : List α} {x y : α → Vec R n}
+    (exposed : ∀ a ∈ xs, ∃ w, ∀ b ∈ xs, x a ≠ x b → Vec.dot w (x b) < Vec.dot w (x a))
+    (same : ∀ a b, x a = x b → y a = y b) :
     ∃ units : List (HiddenUnit R n), units.length = xs.length ∧
       ∀ a ∈ xs, Vec.sumOver (fun u => u.apply (x a)) units = y a := by
   induction xs with
   | nil => exact ⟨[], rfl, fun a ha => by cases ha⟩
   | cons a xs ih =>
-    obtain ⟨units, hlen, hunits⟩ := ih fun b hb => length b (by simp [hb])
+    obtain ⟨units, hlen, hunits⟩ := ih fun b hb =>
+      have ⟨w, hw⟩ := exposed b (by simp [hb])
+      ⟨w, fun c hc => hw c (by simp [hc])⟩
     by_cases known : ∃ b ∈ xs, x b = x a
     · refine ⟨⟨Vec.zero, 0, Vec.zero⟩ :: units, by simp [hlen], fun b hb => ?_⟩
-      have e : ∀ z : Vec R n, Vec.sumOver (fun u => u.apply z)
-          ((⟨Vec.zero, 0, Vec.zero⟩ : HiddenUnit R n) :: units)
-          = Vec.sumOver (fun u => u.apply z) units := fun z => Vector.ext fun k hk => by
-        rw [Vec.sumOver, Vec.getElem_add, HiddenUnit.apply, Vec.getElem_smul, Vec.getElem_zero]
-        grind
-      rw [e]
+      rw [idle]
       rcases List.mem_cons.mp hb with rfl | hb
       · obtain ⟨b', hb', hx⟩ := known
         rw [← hx, hunits b' hb', same _ _ hx]
       · exact hunits b hb
-    · have ha := length a (by simp)
-      obtain ⟨θ, hθ, bound⟩ := exists_bound (fun b => Vec.dot (x a) (x b)) Q (xs := xs)
-        fun b hb => dot_lt ha (length b (by simp [hb])) fun h => known ⟨b, hb, h.symm⟩
-      have pos : 0 < Q - θ := by grind
-      let old := Vec.sumOver (fun u => u.apply (x a)) units
-      let new : HiddenUnit R n :=
-        ⟨x a, -θ, Vec.ofFn fun k => ((y a)[k] - old[k]) / (Q - θ)⟩
-      refine ⟨new :: units, by simp [hlen], fun b hb => Vector.ext fun k hk => ?_⟩
-      rw [Vec.sumOver, Vec.getElem_add, HiddenUnit.apply, Vec.getElem_smul]
-      simp only [new, Vec.getElem_ofFn, Fin.getElem_fin]
+    · obtain ⟨w, hw⟩ := exposed a (by simp)
+      obtain ⟨θ, hθ, bound⟩ := exists_bound (fun b => Vec.dot w (x b)) (Vec.dot w (x a)) (xs := xs)
+        fun b hb => hw b (by simp [hb]) fun h => known ⟨b, hb, h.symm⟩
+      refine ⟨⟨w, -θ, Vec.ofFn fun k => ((y a)[k]
+        - (Vec.sumOver (fun u => u.apply (x a)) units)[k]) / (Vec.dot w (x a) - θ)⟩ :: units,
+        by simp [hlen], fun b hb => ?_⟩
       rcases List.mem_cons.mp hb with rfl | hb
-      · have e := OrderedField.mul_div_cancel (b := Q - θ) (by grind) ((y b)[k] - old[k])
-        have e' : Q + -θ = Q - θ := by grind
-        rw [ha, e', relu_of_nonneg (Std.le_of_lt pos), e]
-        simp only [old]
-        grind
-      · have := bound b hb
-        rw [relu_of_nonpos (by grind), hunits b hb]
-        grind
+      · exact active hθ _ _
+      · rw [inactive (bound b hb), hunits b hb]
 
-/-- For any finitely many vectors of the same length, and any values for them, there is a network
-with one hidden unit for each vector, or more, that takes these values there. -/
-theorem exists_feedForward {Q : R} {xs : List α} {x y : α → Vec R n} (enough : xs.length ≤ d_ff)
-    (length : ∀ a ∈ xs, Vec.dot (x a) (x a) = Q) (same : ∀ a b, x a = x b → y a = y b) :
+/-- For finitely many vectors, each of which is told from the others by a linear function that is
+largest at it, and any values for them, there is a network with one hidden unit for each vector, or
+more, that takes these values there. -/
+theorem exists_feedForward {xs : List α} {x y : α → Vec R n} (enough : xs.length ≤ d_ff)
+    (exposed : ∀ a ∈ xs, ∃ w, ∀ b ∈ xs, x a ≠ x b → Vec.dot w (x b) < Vec.dot w (x a))
+    (same : ∀ a b, x a = x b → y a = y b) :
     ∃ F : FeedForward R n d_ff, ∀ a ∈ xs, F.row (x a) = y a := by
-  cases xs with
-  | nil => exact ⟨⟨⟨Vec.ofFn fun _ => Vec.zero, Vec.zero⟩, ⟨Vec.ofFn fun _ => Vec.zero, Vec.zero⟩⟩,
-      fun a ha => by cases ha⟩
-  | cons a₀ xs =>
-    obtain ⟨units, hlen, hunits⟩ := exists_units
-      (xs := List.replicate (d_ff - (a₀ :: xs).length) a₀ ++ a₀ :: xs) (Q := Q) (x := x) (y := y)
-      (fun a ha => length a (by
-        rcases List.mem_append.mp ha with ha | ha
-        · rw [List.eq_of_mem_replicate ha]
-          simp
-        · exact ha)) same
-    have e : units.length = d_ff := by
-      rw [hlen, List.length_append, List.length_replicate]
-      omega
-    subst e
-    exact ⟨unitsNetwork units, fun a ha => by
-      rw [unitsNetwork_row]
-      exact hunits a (List.mem_append_right _ ha)⟩
+  obtain ⟨units, hlen, hunits⟩ := exists_units exposed same
+  have e : (List.replicate (d_ff - xs.length) (⟨Vec.zero, 0, Vec.zero⟩ : HiddenUnit R n)
+      ++ units).length = d_ff := by
+    rw [List.length_append, List.length_replicate, hlen]
+    omega
+  generalize hall : List.replicate (d_ff - xs.length) (⟨Vec.zero, 0, Vec.zero⟩ : HiddenUnit R n)
+    ++ units = all at e
+  subst e
+  refine ⟨unitsNetwork all, fun a ha => ?_⟩
+  rw [unitsNetwork_row, ← hall, ← hunits a ha]
+  generalize all.length - xs.length = k
+  induction k with
+  | zero => rfl
+  | succ k ih => rw [List.replicate_succ, List.cons_append, idle, ih]
 
 /-- With what is added to it, the network can make anything of each of the vectors. -/
-theorem exists_residual {Q : R} {xs : List α} {x z : α → Vec R n} (enough : xs.length ≤ d_ff)
-    (length : ∀ a ∈ xs, Vec.dot (x a) (x a) = Q) (same : ∀ a b, x a = x b → z a = z b) :
+theorem exists_residual {xs : List α} {x z : α → Vec R n} (enough : xs.length ≤ d_ff)
+    (exposed : ∀ a ∈ xs, ∃ w, ∀ b ∈ xs, x a ≠ x b → Vec.dot w (x b) < Vec.dot w (x a))
+    (same : ∀ a b, x a = x b → z a = z b) :
     ∃ F : FeedForward R n d_ff, ∀ a ∈ xs, Vec.add (x a) (F.row (x a)) = z a := by
   obtain ⟨F, h⟩ := exists_feedForward (y := fun a => Vec.ofFn fun k => (z a)[k] - (x a)[k]) enough
-    length fun a b e => by simp only [e, same a b e]
+    exposed fun a b e => by simp only [e, same a b e]
   refine ⟨F, fun a ha => Vector.ext fun k hk => ?_⟩
   rw [Vec.getElem_add, h a ha, Vec.getElem_ofFn, Fin.getElem_fin, Fin.getElem_fin]
   grind

@@ -86,14 +86,11 @@ theorem contains_variance {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContai
     (variance I).Contains (variance x) :=
   contains_mean (contains_map_vec (fun _ _ h => Interval.contains_mul h h) (contains_centred hx))
 
-section
-variable {root' : Interval p → Interval p} {root : R → R} (hroot : RootContains root' root)
-variable {ε' : Interval p} {ε : R} (hε : ε'.Contains ε)
-include hroot hε
-
 /-- Layer normalisation of an enclosed row. -/
-theorem LayerNormContains.row {N' : LayerNorm (Interval p) d} {N : LayerNorm R d}
-    (hN : LayerNormContains N' N) {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
+theorem LayerNormContains.row {root' : Interval p → Interval p} {root : R → R}
+    (hroot : RootContains root' root) {ε' : Interval p} {ε : R} (hε : ε'.Contains ε)
+    {N' : LayerNorm (Interval p) d} {N : LayerNorm R d} (hN : LayerNormContains N' N)
+    {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
     VecContains (N'.row root' ε' I) (N.row root ε x) :=
   contains_ofFn_vec fun i => Interval.contains_add
     (Interval.contains_mul (Interval.contains_div (contains_centred hx i.val i.isLt)
@@ -103,12 +100,12 @@ theorem LayerNormContains.row {N' : LayerNorm (Interval p) d} {N : LayerNorm R d
 /-- **layer-norm-enclosed**: layer normalisation computed with intervals, over rows and parameters
 that contain the true ones and with a root of intervals that contains the root, contains the true
 normalised rows. -/
-theorem layerNorm_enclosed {N' : LayerNorm (Interval p) d} {N : LayerNorm R d}
-    (hN : LayerNormContains N' N) {X' : Matrix (Interval p) m d} {X : Matrix R m d}
-    (hX : MatrixContains X' X) : MatrixContains (N'.rows root' ε' X') (N.rows root ε X) :=
+theorem layerNorm_enclosed {root' : Interval p → Interval p} {root : R → R}
+    (hroot : RootContains root' root) {ε' : Interval p} {ε : R} (hε : ε'.Contains ε)
+    {N' : LayerNorm (Interval p) d} {N : LayerNorm R d} (hN : LayerNormContains N' N)
+    {X' : Matrix (Interval p) m d} {X : Matrix R m d} (hX : MatrixContains X' X) :
+    MatrixContains (N'.rows root' ε' X') (N.rows root ε X) :=
   contains_map_rows (fun _ _ => hN.row hroot hε) hX
-
-end
 
 /-! ## Feed-forward networks -/
 
@@ -197,13 +194,12 @@ theorem contains_concatHeads {heads' : Vector (Matrix (Interval p) n d) num_head
   simp only [Vector.getElem_mk, List.getElem_toArray]
   exact lists.getElem _ _
 
-section
-variable [NaturalExp R] {scale' : Interval p} {scale : R} (hscale : scale'.Contains scale)
-include hscale
+variable [NaturalExp R]
 
 /-- Attention of all heads between enclosed projections. -/
-theorem MultiHeadContains.attend {W' : MultiHead (Interval p) d_model num_heads d}
-    {W : MultiHead R d_model num_heads d} (hW : MultiHeadContains W' W) (mask : Mask q_len kv_len)
+theorem MultiHeadContains.attend {scale' : Interval p} {scale : R} (hscale : scale'.Contains scale)
+    {W' : MultiHead (Interval p) d_model num_heads d} {W : MultiHead R d_model num_heads d}
+    (hW : MultiHeadContains W' W) (mask : Mask q_len kv_len)
     {Q' : Matrix (Interval p) q_len (num_heads * d)} {Q : Matrix R q_len (num_heads * d)}
     {K' V' : Matrix (Interval p) kv_len (num_heads * d)} {K V : Matrix R kv_len (num_heads * d)}
     (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K) (hV : MatrixContains V' V) :
@@ -216,14 +212,13 @@ theorem MultiHeadContains.attend {W' : MultiHead (Interval p) d_model num_heads 
 /-- **multi-head-enclosed**: multi-head attention with its projections, computed with intervals over
 rows, a scale and parameters that contain the true ones, contains the true attention, whatever
 natural exponential it is taken with. -/
-theorem multiHead_enclosed {W' : MultiHead (Interval p) d_model num_heads d}
-    {W : MultiHead R d_model num_heads d} (hW : MultiHeadContains W' W) (mask : Mask q_len kv_len)
+theorem multiHead_enclosed {scale' : Interval p} {scale : R} (hscale : scale'.Contains scale)
+    {W' : MultiHead (Interval p) d_model num_heads d} {W : MultiHead R d_model num_heads d}
+    (hW : MultiHeadContains W' W) (mask : Mask q_len kv_len)
     {Q' : Matrix (Interval p) q_len d_model} {Q : Matrix R q_len d_model}
     {K' V' : Matrix (Interval p) kv_len d_model} {K V : Matrix R kv_len d_model}
     (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K) (hV : MatrixContains V' V) :
     MatrixContains (W'.rows scale' mask Q' K' V') (W.rows scale mask Q K V) :=
   hW.attend hscale mask (hW.query.rows hQ) (hW.key.rows hK) (hW.value.rows hV)
-
-end
 
 end Attention.Proof

@@ -155,16 +155,14 @@ end
 
 /-! ## Encoders and decoders -/
 
-section
-variable {root : R → R} (hroot : Interval.IsSqrt root)
-variable {ε' scale' : Interval p} {ε scale : R}
-variable (hε : ε'.Contains ε) (hscale : scale'.Contains scale)
-include hroot hε hscale
+variable {root : R → R} {ε' scale' : Interval p} {ε scale : R}
 
 /-- **encoder-layer-enclosed**: an encoder layer computed with intervals, over rows, parameters, ε
 and a scale that contain the true ones, contains the true rows, whatever natural exponential and
 whatever square root they are taken with; normalised before and normalised after. -/
-theorem encoderLayer_enclosed {L' : EncoderLayer (Interval p) d_model num_heads d d_ff}
+theorem encoderLayer_enclosed (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    {L' : EncoderLayer (Interval p) d_model num_heads d d_ff}
     {L : EncoderLayer R d_model num_heads d d_ff} (hL : EncoderLayerContains L' L)
     (mask : Mask n n) {X' : Matrix (Interval p) n d_model} {X : Matrix R n d_model}
     (hX : MatrixContains X' X) :
@@ -176,7 +174,9 @@ theorem encoderLayer_enclosed {L' : EncoderLayer (Interval p) d_model num_heads 
 
 /-- **decoder-layer-enclosed**: so does a decoder layer, over an output of the encoder that contains
 the true one. -/
-theorem decoderLayer_enclosed {L' : DecoderLayer (Interval p) d_model num_heads d d_ff}
+theorem decoderLayer_enclosed (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    {L' : DecoderLayer (Interval p) d_model num_heads d d_ff}
     {L : DecoderLayer R d_model num_heads d d_ff} (hL : DecoderLayerContains L' L)
     (mask : Mask t t) (crossMask : Mask t s) {C' : Matrix (Interval p) s d_model}
     {C : Matrix R s d_model} (hC : MatrixContains C' C) {X' : Matrix (Interval p) t d_model}
@@ -189,7 +189,9 @@ theorem decoderLayer_enclosed {L' : DecoderLayer (Interval p) d_model num_heads 
     hL.postNorm (rootContains_sqrt hroot) hε hscale mask crossMask hC hX⟩
 
 /-- The encoder, its layers normalised before. -/
-theorem contains_encode (mask : Mask n n)
+theorem contains_encode (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    (mask : Mask n n)
     {layers' : List (EncoderLayer (Interval p) d_model num_heads d d_ff)}
     {layers : List (EncoderLayer R d_model num_heads d d_ff)}
     (hL : Pointwise EncoderLayerContains layers' layers)
@@ -200,7 +202,9 @@ theorem contains_encode (mask : Mask n n)
     (fun _ _ _ _ hX hL => hL.preNorm (rootContains_sqrt hroot) hε hscale mask hX) hX
 
 /-- The encoder, its layers normalised after. -/
-theorem contains_encodePostNorm (mask : Mask n n)
+theorem contains_encodePostNorm (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    (mask : Mask n n)
     {layers' : List (EncoderLayer (Interval p) d_model num_heads d d_ff)}
     {layers : List (EncoderLayer R d_model num_heads d d_ff)}
     (hL : Pointwise EncoderLayerContains layers' layers)
@@ -213,7 +217,9 @@ theorem contains_encodePostNorm (mask : Mask n n)
     (fun _ _ _ _ hX hL => hL.postNorm (rootContains_sqrt hroot) hε hscale mask hX) hX)
 
 /-- The decoder, its layers normalised before. -/
-theorem contains_decode (mask : Mask t t) (crossMask : Mask t s)
+theorem contains_decode (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    (mask : Mask t t) (crossMask : Mask t s)
     {layers' : List (DecoderLayer (Interval p) d_model num_heads d d_ff)}
     {layers : List (DecoderLayer R d_model num_heads d d_ff)}
     (hL : Pointwise DecoderLayerContains layers' layers)
@@ -225,7 +231,9 @@ theorem contains_decode (mask : Mask t t) (crossMask : Mask t s)
     (fun _ _ _ _ hX hL => hL.preNorm (rootContains_sqrt hroot) hε hscale mask crossMask hC hX) hX
 
 /-- The decoder, its layers normalised after. -/
-theorem contains_decodePostNorm (mask : Mask t t) (crossMask : Mask t s)
+theorem contains_decodePostNorm (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    (mask : Mask t t) (crossMask : Mask t s)
     {layers' : List (DecoderLayer (Interval p) d_model num_heads d d_ff)}
     {layers : List (DecoderLayer R d_model num_heads d d_ff)}
     (hL : Pointwise DecoderLayerContains layers' layers)
@@ -240,15 +248,14 @@ theorem contains_decodePostNorm (mask : Mask t t) (crossMask : Mask t s)
 
 /-! ## The transformer -/
 
-variable {position' : Nat → Vec (Interval p) d_model} {position : Nat → Vec R d_model}
-variable (hposition : ∀ i, VecContains (position' i) (position i))
-variable {T' : Transformer (Interval p) s_vocab t_vocab d_model num_heads d d_ff}
-variable {T : Transformer R s_vocab t_vocab d_model num_heads d d_ff}
-variable (hT : TransformerContains T' T)
-include hposition hT
-
 /-- The logits. -/
-theorem contains_logits (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
+theorem contains_logits (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    {position' : Nat → Vec (Interval p) d_model} {position : Nat → Vec R d_model}
+    (hposition : ∀ i, VecContains (position' i) (position i))
+    {T' : Transformer (Interval p) s_vocab t_vocab d_model num_heads d d_ff}
+    {T : Transformer R s_vocab t_vocab d_model num_heads d d_ff} (hT : TransformerContains T' T)
+    (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
     (source : Vector (Fin s_vocab) s) (target : Vector (Fin t_vocab) t) :
     MatrixContains
       (T'.logits Interval.sqrt ε' scale' position' sourceMask targetMask crossMask source target)
@@ -261,7 +268,13 @@ theorem contains_logits (sourceMask : Mask s s) (targetMask : Mask t t) (crossMa
 /-- **transformer-enclosed**: a transformer computed with intervals, with parameters, encodings of
 the places, ε and a scale that contain the true ones, contains the true logits and the true
 probabilities, whatever natural exponential and whatever square root they are taken with. -/
-theorem transformer_enclosed (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
+theorem transformer_enclosed (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    {position' : Nat → Vec (Interval p) d_model} {position : Nat → Vec R d_model}
+    (hposition : ∀ i, VecContains (position' i) (position i))
+    {T' : Transformer (Interval p) s_vocab t_vocab d_model num_heads d d_ff}
+    {T : Transformer R s_vocab t_vocab d_model num_heads d d_ff} (hT : TransformerContains T' T)
+    (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
     (source : Vector (Fin s_vocab) s) (target : Vector (Fin t_vocab) t) :
     MatrixContains
         (T'.logits Interval.sqrt ε' scale' position' sourceMask targetMask crossMask source target)
@@ -273,7 +286,5 @@ theorem transformer_enclosed (sourceMask : Mask s s) (targetMask : Mask t t) (cr
   have h := contains_logits hroot hε hscale hposition hT sourceMask targetMask crossMask source
     target
   exact ⟨h, contains_map_rows (fun _ _ => contains_softmaxVec) h⟩
-
-end
 
 end Attention.Proof

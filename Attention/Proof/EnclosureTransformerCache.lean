@@ -44,12 +44,12 @@ private theorem cachedRow_eq_attend {T : Type u} [Add T] [Mul T] [Div T] [OfNat 
   subst hm
   rfl
 
-variable [NaturalExp R] {scale' : Interval p} {scale : R} (hscale : scale'.Contains scale)
-include hscale
+variable [NaturalExp R] {root : R → R} {ε' scale' : Interval p} {ε scale : R}
 
 /-- Attention of an enclosed row to an enclosed cache. -/
-theorem MultiHeadContains.cachedRow {W' : MultiHead (Interval p) d_model num_heads d}
-    {W : MultiHead R d_model num_heads d} (hW : MultiHeadContains W' W)
+theorem MultiHeadContains.cachedRow (hscale : scale'.Contains scale)
+    {W' : MultiHead (Interval p) d_model num_heads d} {W : MultiHead R d_model num_heads d}
+    (hW : MultiHeadContains W' W)
     {cache' : LayerCache (Interval p) (num_heads * d)} {cache : LayerCache R (num_heads * d)}
     (hcache : CacheContains cache' cache) {I : Vec (Interval p) d_model} {x : Vec R d_model}
     (hx : VecContains I x) :
@@ -60,12 +60,10 @@ theorem MultiHeadContains.cachedRow {W' : MultiHead (Interval p) d_model num_hea
     (contains_ofList (hcache.map fun _ _ h => h.1) _ _)
     (contains_ofList (hcache.map fun _ _ h => h.2) _ _) 0 (Nat.succ_pos 0)
 
-variable {root : R → R} (hroot : Interval.IsSqrt root)
-variable {ε' : Interval p} {ε : R} (hε : ε'.Contains ε)
-include hroot hε
-
 /-- One more enclosed row through a decoder layer. -/
-theorem DecoderLayerContains.step {L' : DecoderLayer (Interval p) d_model num_heads d d_ff}
+theorem DecoderLayerContains.step (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    {L' : DecoderLayer (Interval p) d_model num_heads d d_ff}
     {L : DecoderLayer R d_model num_heads d d_ff} (hL : DecoderLayerContains L' L)
     (visible : Fin s → Bool) {C' : Matrix (Interval p) s d_model} {C : Matrix R s d_model}
     (hC : MatrixContains C' C) {cache' : LayerCache (Interval p) (num_heads * d)}
@@ -85,13 +83,16 @@ theorem DecoderLayerContains.step {L' : DecoderLayer (Interval p) d_model num_he
     (hL.feedForward.row (hL.feedForwardNorm.row hr hε hx))⟩
 
 /-- One more enclosed row through all layers of a decoder. -/
-theorem contains_decodeStep (visible : Fin s → Bool)
+theorem contains_decodeStep (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    (visible : Fin s → Bool)
     {layers' : List (DecoderLayer (Interval p) d_model num_heads d d_ff)}
     {layers : List (DecoderLayer R d_model num_heads d d_ff)}
     (hL : Pointwise DecoderLayerContains layers' layers)
     {C' : Matrix (Interval p) s d_model} {C : Matrix R s d_model} (hC : MatrixContains C' C)
     {caches' : List (LayerCache (Interval p) (num_heads * d))}
-    {caches : List (LayerCache R (num_heads * d))} (hcaches : Pointwise CacheContains caches' caches)
+    {caches : List (LayerCache R (num_heads * d))}
+    (hcaches : Pointwise CacheContains caches' caches)
     {I : Vec (Interval p) d_model} {x : Vec R d_model} (hx : VecContains I x) :
     let out' := decodeStep Interval.sqrt ε' scale' visible layers' C' caches' I
     let out := decodeStep root ε scale visible layers C caches x
@@ -101,13 +102,15 @@ theorem contains_decodeStep (visible : Fin s → Bool)
         (out : List (LayerCache R (num_heads * d)) × Vec R d_model) =>
       Pointwise CacheContains out'.1 out.1 ∧ VecContains out'.2 out.2) ?_ ⟨trivial, hx⟩
   rintro ⟨done', I⟩ ⟨done, x⟩ ⟨L', cache'⟩ ⟨L, cache⟩ ⟨hdone, hx⟩ ⟨hL, hcache⟩
-  have h := hL.step hscale hroot hε visible hC hcache hx
+  have h := hL.step hroot hε hscale visible hC hcache hx
   exact ⟨hdone.concat h.1, h.2⟩
 
 /-- **decode-cached-enclosed**: decoding row by row with a cache, computed with intervals over rows,
 parameters, ε and a scale that contain the true ones, contains the true rows, whatever natural
 exponential and whatever square root they are taken with. -/
-theorem decodeCached_enclosed (visible : Fin s → Bool)
+theorem decodeCached_enclosed (hroot : Interval.IsSqrt root) (hε : ε'.Contains ε)
+    (hscale : scale'.Contains scale)
+    (visible : Fin s → Bool)
     {layers' : List (DecoderLayer (Interval p) d_model num_heads d d_ff)}
     {layers : List (DecoderLayer R d_model num_heads d d_ff)}
     (hL : Pointwise DecoderLayerContains layers' layers)
@@ -126,7 +129,7 @@ theorem decodeCached_enclosed (visible : Fin s → Bool)
       Pointwise CacheContains out'.1 out.1 ∧ Pointwise VecContains out'.2 out.2)
     ?_ (c := (_, [])) (d := (_, [])) ⟨empty, trivial⟩).2
   rintro ⟨caches', done'⟩ ⟨caches, done⟩ I x ⟨hcaches, hdone⟩ hx
-  have h := contains_decodeStep hscale hroot hε visible hL hC hcaches hx
+  have h := contains_decodeStep hroot hε hscale visible hL hC hcaches hx
   exact ⟨h.1, hdone.concat h.2⟩
 
 end Attention.Proof

@@ -7,9 +7,9 @@ public section
 
 /-! # Wrong twins of the transformer, run over intervals
 
-No square root is at hand over the rational numbers; the constant 1 takes its place, of which nothing
-is asked but an interval that contains it. Layers have no heads where the exponential would have to
-be evaluated: what attention gives is then the bias of its last projection. -/
+No square root is at hand over the rational numbers; the constant 1 takes its place, of which
+nothing is asked but an interval that contains it. Layers have no heads where the exponential would
+have to be evaluated: what attention gives is then the bias of its last projection. -/
 
 namespace Attention.Twins
 

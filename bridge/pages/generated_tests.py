@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.pages.render import render
+from bridge.report.theorems import SourceError
 from bridge.vectors.model import Family
 
 FOLDER = "tests/generated"
@@ -74,6 +75,7 @@ DROPOUT = Call(
 VARLEN = Call(
     "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
 )
+MODULES = Call("module", "`pyimpl.modules`", ("judge_modules",), own=())
 # By Spec definition, without Attention.Spec.
 CALLS: Mapping[str, Call] = {
     "attention": PLAIN,
@@ -131,6 +133,20 @@ CALLS: Mapping[str, Call] = {
         ("import math",),
         ("from bridge.vectors.operations import MergeVector, Tree", *_STATE),
     ),
+    "Linear.rows": MODULES,
+    "LayerNorm.rows": MODULES,
+    "FeedForward.rows": MODULES,
+    "MultiHead.rows": MODULES,
+    "EncoderLayer.preNorm": MODULES,
+    "EncoderLayer.postNorm": MODULES,
+    "DecoderLayer.preNorm": MODULES,
+    "DecoderLayer.postNorm": MODULES,
+    "encode": MODULES,
+    "encodePostNorm": MODULES,
+    "decode": MODULES,
+    "decodePostNorm": MODULES,
+    "decodeCached": MODULES,
+    "Transformer.probabilities": MODULES,
     "visitedTiles": Call(
         "tile_bounds",
         "`pyimpl.tile_bounds`",
@@ -171,6 +187,12 @@ def _tested(family: Family, sentence: Mapping[str, str]) -> Tested:
     if ids != [f"{family.name}-{n:03}" for n in range(len(ids))]:
         raise ValueError(f"the vectors of {family.name} are not numbered from 000 on")
     theorems = list(dict.fromkeys(vector.theorem for vector in family.vectors))
+    for theorem in theorems:
+        if theorem not in sentence:
+            raise SourceError(
+                f"the vectors of {family.name} name the theorem {theorem}, which "
+                "docs/theorems.toml does not list"
+            )
     said = [_wrapped(sentence[theorem], "" if n else '"""') for n, theorem in enumerate(theorems)]
     shows = _wrapped(f"Theorem {', '.join(theorems)}. {family.about}")
     return Tested(family.name, len(ids), "\n\n    ".join([*said, shows]))
@@ -189,8 +211,8 @@ def _definition(family: Family) -> str:
 def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
     """By path from the root, the text of each module.
 
-    Raises KeyError for a definition that there is no call for, ValueError for a family of
-    definitions that are called differently.
+    Raises SourceError for a definition that there is no call for, and for a theorem that is not
+    listed; ValueError for a family of definitions that are called differently.
     """
     sentence = sentences(root)
     by_definition: dict[str, list[Family]] = {}
@@ -198,6 +220,11 @@ def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
         by_definition.setdefault(_definition(family), []).append(family)
     found = {}
     for definition, made in by_definition.items():
+        if definition not in CALLS:
+            raise SourceError(
+                f"bridge/pages/generated_tests.py has no call for {definition}, which made the "
+                f"vectors of {made[0].name}"
+            )
         call = CALLS[definition]
         found[f"{FOLDER}/test_{snake(definition)}.py"] = render(
             "test_module.py.jinja",

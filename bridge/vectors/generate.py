@@ -5,11 +5,13 @@ from __future__ import annotations
 import concurrent.futures
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from bridge.files import write_changed
+from bridge.vectors.fields import VectorError
 from bridge.vectors.load import load, write_index
 
 MODULE = "Attention.Vectors.Main"
@@ -73,3 +75,28 @@ def replace(run_main: RunMain, committed: Path) -> list[str]:
                 old.unlink()
                 changed.append(old.name)
     return changed
+
+
+def replace_family(run_main: RunMain, committed: Path, family: str) -> list[str]:
+    """Write the file of this family anew, those that are not there yet, and the index; the names of
+    those that changed.
+
+    Raises VectorError for a family that the definitions do not make.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="vectors-") as name,
+        tempfile.TemporaryDirectory(prefix="claims-") as claims,
+    ):
+        folder = Path(name)
+        for path in committed.glob("*.json"):
+            if path.stem != family:
+                shutil.copyfile(path, folder / path.name)
+                # What is claimed is not made.
+                Path(claims, path.stem).mkdir()
+        run_main(MODULE, [str(folder.resolve()), claims])
+        if not (folder / f"{family}.json").exists():
+            raise VectorError(f"{family}: the Lean definitions make no family of this name.")
+        write_index(folder)
+        load(folder)
+        fresh = sorted(folder.glob("*.json"))
+        return [p.name for p in fresh if write_changed(committed / p.name, p.read_bytes())]

@@ -146,6 +146,9 @@ def test_vectors_says_that_it_runs_the_definitions(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(written, "write_all", lambda _: [])
     said = invoke("vectors").stdout
     assert said.index("running the definitions") < said.index("nothing changed")
+    monkeypatch.setattr(generate, "replace_family", lambda _, __, family: [f"{family}.json"])
+    said = invoke("vectors", "--family", "one-key").stdout
+    assert said.endswith("\nwrote tests/vectors/one-key.json\n")
 
 
 def test_pages_says_what_it_wrote(monkeypatch: pytest.MonkeyPatch) -> None:

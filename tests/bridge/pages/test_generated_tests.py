@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 import pyimpl
 from bridge.conformance.planting import Fault, planted
 from bridge.pages import generated_tests, written
+from bridge.report.theorems import SourceError
 from bridge.vectors.load import load
 from pyimpl import state, tile_bounds
 
@@ -55,6 +57,18 @@ def test_a_family_of_definitions_called_differently_is_refused() -> None:
     mixed = type(families[0])("mixed", "", "attention", "exact", tuple(both))
     with pytest.raises(ValueError, match="mixed were made by definitions that are called diff"):
         generated_tests.modules(ROOT, [mixed])
+
+
+def test_what_the_table_of_calls_or_of_theorems_lacks_is_one_sentence() -> None:
+    family = load()[0]
+    vector, name = family.vectors[0], family.name
+    for changed, said in (
+        ({"lean": "Attention.Spec.new"}, f"has no call for new, which made the vectors of {name}"),
+        ({"theorem": "new"}, f"the vectors of {name} name the theorem new, which docs/theorems"),
+    ):
+        one = replace(family, vectors=(replace(vector, **changed),))
+        with pytest.raises(SourceError, match=said):
+            generated_tests.modules(ROOT, [one])
 
 
 def imported(name: str) -> ModuleType:

@@ -53,7 +53,9 @@ def test_a_folder_with_its_index_loads(folder: Path) -> None:
     assert [family.name for family in load(folder)] == list(NAMES)
 
 
-def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
+def program(made: list[str]) -> generate.RunMain:
+    """What stands for the Lean program: it makes the families that nothing claims."""
+
     def run_main(module: str, arguments: list[str]) -> None:
         assert module == generate.MODULE
         for name in NAMES:
@@ -66,7 +68,12 @@ def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
                 default_directory() / f"{name}.json", Path(arguments[0], f"{name}.json")
             )
 
+    return run_main
+
+
+def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
     made: list[str] = []
+    run_main = program(made)
     committed = tmp_path / "vectors"
     assert generate.replace(run_main, committed) == [
         "cache-window.json", "combine.json", "index.json", "one-key.json",
@@ -79,6 +86,28 @@ def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
     assert generate.differences(run_main, committed) == [
         "index.json differs from what the Lean definitions yield, first in line 1"
     ]
+
+
+def test_one_family_alone(folder: Path) -> None:
+    made: list[str] = []
+    whole = {path.name: path.read_bytes() for path in folder.iterdir()}
+    path = folder / "combine.json"
+    path.write_bytes(path.read_bytes().replace(b"vectors", b"vektors"))
+    assert generate.replace_family(program(made), folder, "combine") == ["combine.json"]
+    assert made == ["combine"]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+    assert generate.replace_family(program(made), folder, "combine") == []
+    # A family that has no file yet is made beside it.
+    (folder / "one-key.json").unlink()
+    assert generate.replace_family(program(made), folder, "combine") == ["one-key.json"]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+
+
+def test_a_family_that_is_not_made(folder: Path) -> None:
+    whole = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(VectorError, match=r"^new: the Lean definitions make no family of this"):
+        generate.replace_family(program([]), folder, "new")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
 
 
 def test_one_process_that_fails_is_enough(tmp_path: Path) -> None:

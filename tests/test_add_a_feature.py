@@ -1,0 +1,131 @@
+"""docs/add-a-feature.md, from its first line to its last: each file, patch and command of the page
+in a copy of the checkout, with the output that the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from checkout_copy import ROOT, copy_of
+
+PAGE = ROOT / "docs" / "add-a-feature.md"
+_FENCE, _COMMAND = "```", "    "
+# Commits and stashes need a name.
+_READER = {
+    f"GIT_{role}_{what}": given
+    for role in ("AUTHOR", "COMMITTER")
+    for what, given in (("NAME", "reader"), ("EMAIL", "reader@example.org"))
+}
+_FILE, _FAILS = re.compile(r"`([^`]+)`:$"), re.compile(r"\bfails\b")
+
+
+@dataclass(frozen=True)
+class Step:
+    """kind: `file` and `append`, with the path in `name`; `patch`; `command`, which `fails` if
+    the line before it says so; `output`, of the command before it."""
+
+    kind: str
+    text: str
+    name: str = ""
+    fails: bool = False
+
+
+def steps(page: str) -> list[Step]:
+    """What the page has a reader do, in order; and what it shows."""
+    found: list[Step] = []
+    said = ""
+    lines = iter(page.splitlines())
+    for line in lines:
+        if line.startswith(_FENCE):
+            text = "".join(f"{inside}\n" for inside in iter(lambda: next(lines), _FENCE))
+            found.append(_block(line.removeprefix(_FENCE), text, said))
+            said = ""
+        elif line.startswith(_COMMAND):
+            found.append(Step("command", line.strip(), fails=bool(_FAILS.search(said))))
+        elif line:
+            said = line
+    return found
+
+
+def _block(language: str, text: str, said: str) -> Step:
+    if language in ("", "diff"):
+        return Step("patch" if language else "output", text)
+    named = _FILE.search(said)
+    assert named, f"no file is named before a block of {language}: {said}"
+    return Step("append" if said.startswith("At the end of") else "file", text, named[1])
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def run(command: str, folder: Path, given: str = "") -> tuple[int, str]:
+    """Exit status and output, standard error included."""
+    done = subprocess.run(
+        command, shell=True, cwd=folder, input=given, text=True, timeout=1800,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, **_READER, "PYTHONPATH": str(folder), "COLUMNS": "120"},
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def follow(page: str, folder: Path) -> None:
+    """Do all of it there; what comes otherwise than the page says is an AssertionError."""
+    output = ""
+    for step in steps(page):
+        path = folder / step.name
+        match step.kind:
+            case "file":
+                assert not path.exists(), f"{step.name} is there already"
+                path.write_text(step.text, "utf-8")
+            case "append":
+                path.write_text(path.read_text("utf-8") + step.text, "utf-8")
+            case "patch":
+                status, output = run("git apply -", folder, step.text)
+                assert status == 0, f"{output}\n{step.text}"
+            case "command":
+                status, output = run(step.text, folder)
+                assert (status != 0) == step.fails, f"{step.text}: {status}\n{output}"
+            case "output":
+                # A line that is cut in the page ends with an ellipsis.
+                for shown in step.text.splitlines():
+                    part = squeezed(shown.removesuffix("…"))
+                    assert part in squeezed(output), f"{shown}\n\nis not in\n\n{output}"
+
+
+def test_every_step_does_what_the_page_says(tmp_path: Path) -> None:
+    copy_of(ROOT, tmp_path)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    status, said = run("git init -q && git add . && git commit -qm base", tmp_path)
+    assert status == 0, said
+    page = PAGE.read_text("utf-8")
+    kinds = {step.kind for step in steps(page)}
+    assert kinds == {"file", "append", "patch", "command", "output"}
+    follow(page, tmp_path)
+    # It ends with taking everything back.
+    assert run("git status --porcelain", tmp_path) == (0, "")
+
+
+WRONG = {
+    "other output": ("    echo one\n\n```\ntwo\n```\n", r"(?s)^two.*is not in.*one"),
+    "a command that fails": ("Do this:\n\n    false\n", "false: 1"),
+    "a command that does not fail": ("And this fails:\n\n    true\n", "true: 0"),
+    "a file that is there": ("Save as `there`:\n\n```python\nx\n```\n", "there is there already"),
+    "a patch of other lines": (
+        "```diff\n--- a/there\n+++ b/there\n@@ -1 +1 @@\n-other\n+new\n```\n",
+        "patch does not apply",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_not_as_the_page_says_is_seen(what: str, tmp_path: Path) -> None:
+    page, said = WRONG[what]
+    (tmp_path / "there").write_text("these\n", "utf-8")
+    with pytest.raises(AssertionError, match=said):
+        follow(page, tmp_path)

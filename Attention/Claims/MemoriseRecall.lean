@@ -73,16 +73,16 @@ target's and the source's tokens in it, α and β what normalisation has made of
 only. -/
 @[expose] def decoderRow (n : Nat) (c : Fin t → Fin t → R) (c' : Fin t → Fin s → R)
     (α β : Fin t → R) (y : Query s t s_vocab t_vocab) : Vec R n :=
-  affine (α y.2.2) (β y.2.2) (sparse n (decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2))
+  rescale (α y.2.2) (β y.2.2) (sparse n (decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2))
 
 section
-variable (hα : ∀ p, 0 < α p) (width : places s t s_vocab t_vocab + t < d_model)
+variable (hα : ∀ p, 0 < α p) (width : slots s t s_vocab t_vocab + t < d_model)
 include width
 
 /-- The inner product with a row, as much again added for its place. -/
 private theorem dot_exposing (M : R) (y z : Query s t s_vocab t_vocab) :
     Vec.dot (sparse d_model (decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2
-        ++ [(places s t s_vocab t_vocab + y.2.2.val, M), (d_model - 1, -M)]))
+        ++ [(slots s t s_vocab t_vocab + y.2.2.val, M), (d_model - 1, -M)]))
       (decoderRow d_model c c' α β z)
     = α z.2.2 * (Vec.dot
         (sparse d_model (decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2))
@@ -92,20 +92,20 @@ private theorem dot_exposing (M : R) (y z : Query s t s_vocab t_vocab) :
   have lt : ∀ x ∈ decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2, x.1 < d_model :=
     fun x hx => Nat.lt_trans (decoderWeights_lt hx) width
   have lt' : ∀ x ∈ decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2
-      ++ [(places s t s_vocab t_vocab + y.2.2.val, M), (d_model - 1, -M)], x.1 < d_model :=
+      ++ [(slots s t s_vocab t_vocab + y.2.2.val, M), (d_model - 1, -M)], x.1 < d_model :=
     fun x hx => by
       have := y.2.2.isLt
       rcases List.mem_append.mp hx with hx | hx
       · exact lt x hx
       rcases List.mem_cons.mp hx with rfl | hx
-      · show places s t s_vocab t_vocab + y.2.2.val < d_model
+      · show slots s t s_vocab t_vocab + y.2.2.val < d_model
         omega
       · rw [List.mem_singleton.mp hx]
         show d_model - 1 < d_model
         omega
   have spare : weightAt (decoderWeights (c z.2.2) (c' z.2.2) z.1 z.2.1 z.2.2) (d_model - 1) = 0 :=
     sumOver_eq_zero fun x hx => if_neg (by have := decoderWeights_lt hx; omega)
-  rw [decoderRow, dot_affine, dot_sparse _ lt', dot_sparse _ lt, sum_sparse lt', sumOver_append,
+  rw [decoderRow, dot_rescale, dot_sparse _ lt', dot_sparse _ lt, sum_sparse lt', sumOver_append,
     sumOver_append, sum_decoderWeights]
   simp only [sumOver_cons, sumOver_nil, weightAt_place, spare, Fin.ext_iff]
   split <;> grind
@@ -125,14 +125,14 @@ theorem decoderRow_inj (hc : ∀ p q, 0 ≤ c p q) {y z : Query s t s_vocab t_vo
         = α p' * weightAt (decoderWeights (c p') (c' p') source' target' p') i + β p' :=
     fun i hi => by
       have := congrArg (fun x : Vec R d_model => x[i]) e
-      simpa only [decoderRow, affine, Vec.getElem_map, getElem_sparse] using this
+      simpa only [decoderRow, rescale, Vec.getElem_map, getElem_sparse] using this
   have spare : ∀ (source : Vector (Fin s_vocab) s) (target : Vector (Fin t_vocab) t) (p : Fin t),
       weightAt (decoderWeights (c p) (c' p) source target p) (d_model - 1) = 0 :=
     fun source target p => sumOver_eq_zero fun x hx => if_neg (by
       have := decoderWeights_lt hx
       omega)
   have hp : p = p' := Classical.byContradiction fun hne => by
-    have h₁ := at_ (places s t s_vocab t_vocab + p.val) (by have := p.isLt; omega)
+    have h₁ := at_ (slots s t s_vocab t_vocab + p.val) (by have := p.isLt; omega)
     have h₂ := at_ (d_model - 1) (by omega)
     rw [weightAt_place, weightAt_place, if_pos rfl, if_neg fun h => hne (Fin.ext h)] at h₁
     rw [spare, spare] at h₂
@@ -140,7 +140,7 @@ theorem decoderRow_inj (hc : ∀ p q, 0 ≤ c p q) {y z : Query s t s_vocab t_vo
     grind
   subst hp
   exact ⟨rfl, sparse_decoderWeights_inj (Nat.le_of_lt width) (hc p)
-    (affine_inj (by have := hα p; grind) e)⟩
+    (rescale_inj (by have := hα p; grind) e)⟩
 
 /-- Each row is told from finitely many others by a linear function. -/
 private theorem exists_exposing (y : Query s t s_vocab t_vocab)
@@ -164,7 +164,7 @@ private theorem exists_exposing (y : Query s t s_vocab t_vocab)
       (θ + 1 - β y.2.2 * decoderSum (c y.2.2) (c' y.2.2))
     grind
   refine ⟨sparse d_model (decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2
-    ++ [(places s t s_vocab t_vocab + y.2.2.val, M), (d_model - 1, -M)]), fun z hz hne => ?_⟩
+    ++ [(slots s t s_vocab t_vocab + y.2.2.val, M), (d_model - 1, -M)]), fun z hz hne => ?_⟩
   rw [dot_exposing width, dot_exposing width, length y, if_pos rfl, hM]
   by_cases hp : y.2.2 = z.2.2
   · have lt := dot_lt (length y) (by rw [length z, ← hp]) fun h => hne (by

@@ -25,7 +25,7 @@ variable {R : Type v} [OrderedField R] {n s t s_vocab t_vocab : Nat}
 @[expose] def codes (s t s_vocab t_vocab : Nat) : Nat := t_vocab * t + s_vocab * s
 
 /-- The first number of a place: tokens come between. -/
-@[expose] def places (s t s_vocab t_vocab : Nat) : Nat :=
+@[expose] def slots (s t s_vocab t_vocab : Nat) : Nat :=
   codes s t s_vocab t_vocab + (s_vocab + t_vocab)
 
 /-- The number of a target token and its place. -/
@@ -75,7 +75,7 @@ theorem sourceCode_lt (b : Fin s_vocab) (j : Fin s) :
 place, c for the target's tokens, c' for those of the source. -/
 @[expose] def decoderWeights (c : Fin t → R) (c' : Fin s → R) (source : Vector (Fin s_vocab) s)
     (target : Vector (Fin t_vocab) t) (p : Fin t) : List (Nat × R) :=
-  (targetCode target[p] p, 1) :: (places s t s_vocab t_vocab + p.val, 1) ::
+  (targetCode target[p] p, 1) :: (slots s t s_vocab t_vocab + p.val, 1) ::
     (((List.finRange t).map fun q => (targetCode target[q] q, c q)) ++
       (List.finRange s).map fun j => (sourceCode t_vocab t source[j] j, c' j))
 
@@ -84,18 +84,18 @@ variable {target target' : Vector (Fin t_vocab) t} {p p' : Fin t}
 
 /-- All numbers are below the last one of a place. -/
 theorem decoderWeights_lt {x : Nat × R} (h : x ∈ decoderWeights c c' source target p) :
-    x.1 < places s t s_vocab t_vocab + t := by
+    x.1 < slots s t s_vocab t_vocab + t := by
   have ht := fun q : Fin t => targetCode_lt target[q] q
   have hs := fun j : Fin s => sourceCode_lt (t_vocab := t_vocab) (t := t) source[j] j
-  simp only [places, codes]
+  simp only [slots, codes]
   rcases List.mem_cons.mp h with rfl | h
   · have := ht p
     show targetCode _ _ < _
     omega
   rcases List.mem_cons.mp h with rfl | h
   · have := p.isLt
-    show places s t s_vocab t_vocab + p.val < _
-    simp only [places, codes]
+    show slots s t s_vocab t_vocab + p.val < _
+    simp only [slots, codes]
     omega
   rcases List.mem_append.mp h with h | h
   · obtain ⟨q, -, rfl⟩ := List.mem_map.mp h
@@ -110,21 +110,21 @@ theorem decoderWeights_lt {x : Nat × R} (h : x ∈ decoderWeights c c' source t
 /-- A sum over the numbers and weights of a row. -/
 theorem sumOver_decoderWeights (f : Nat × R → R) :
     sumOver f (decoderWeights c c' source target p) = f (targetCode target[p] p, 1)
-      + (f (places s t s_vocab t_vocab + p.val, 1)
+      + (f (slots s t s_vocab t_vocab + p.val, 1)
         + (sumOver (fun q => f (targetCode target[q] q, c q)) (List.finRange t)
           + sumOver (fun j => f (sourceCode t_vocab t source[j] j, c' j)) (List.finRange s))) := by
   rw [decoderWeights, sumOver_cons, sumOver_cons, sumOver_append, sumOver_map, sumOver_map]
 
 private theorem target_ne_place (a : Fin t_vocab) (r : Fin t) (k : Nat) :
-    targetCode a r ≠ places s t s_vocab t_vocab + k := by
+    targetCode a r ≠ slots s t s_vocab t_vocab + k := by
   have := targetCode_lt a r
-  simp only [places, codes]
+  simp only [slots, codes]
   omega
 
 private theorem source_ne_place (b : Fin s_vocab) (j : Fin s) (k : Nat) :
-    sourceCode t_vocab t b j ≠ places s t s_vocab t_vocab + k := by
+    sourceCode t_vocab t b j ≠ slots s t s_vocab t_vocab + k := by
   have := sourceCode_lt (t_vocab := t_vocab) (t := t) b j
-  simp only [places, codes]
+  simp only [slots, codes]
   omega
 
 private theorem source_ne_target (b : Fin s_vocab) (j : Fin s) (a : Fin t_vocab) (r : Fin t) :
@@ -165,7 +165,7 @@ theorem weightAt_source (b : Fin s_vocab) (j : Fin s) :
 
 /-- A row's component at the number of a place. -/
 theorem weightAt_place (k : Nat) :
-    weightAt (decoderWeights c c' source target p) (places s t s_vocab t_vocab + k)
+    weightAt (decoderWeights c c' source target p) (slots s t s_vocab t_vocab + k)
       = if k = p.val then 1 else 0 := by
   rw [weightAt, sumOver_decoderWeights]
   simp only [(target_ne_place _ _ _).symm, (source_ne_place _ _ _).symm, if_false, sumOver_zero,
@@ -186,7 +186,7 @@ theorem sum_decoderWeights :
     sumOver (fun x => x.2) (decoderWeights c c' source target p) = decoderSum c c' := by
   rw [sumOver_decoderWeights, decoderSum]
 
-variable (h : places s t s_vocab t_vocab + t ≤ n)
+variable (h : slots s t s_vocab t_vocab + t ≤ n)
 include h
 
 /-- The sum of the components of a row. -/
@@ -228,7 +228,7 @@ theorem sparse_decoderWeights_inj (hc : ∀ q, 0 ≤ c q)
       = weightAt (decoderWeights c c' source' target' p) i := fun i hi => by
     have := congrArg (fun x : Vec R n => x[i]) e
     simpa only [getElem_sparse] using this
-  simp only [places, codes] at h
+  simp only [slots, codes] at h
   have one := OrderedRing.zero_lt_one (R := R)
   have ht : ∀ r, (if target[r] = target[p] ∧ r = p then 1 else 0) + c r
       = (if target[r] = target'[p] ∧ r = p then 1 else 0)

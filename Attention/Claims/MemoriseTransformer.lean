@@ -73,7 +73,7 @@ private theorem embeddedNorm_row {o a p : Nat} (ha : a < o) (hp : o + p + 1 < d_
   simp only [weightAt, sumOver_cons, sumOver_nil, if_neg h₁, if_neg h₂]
   grind
 
-private theorem exists_decoderNorm (width : places s t s_vocab t_vocab + t < d_model)
+private theorem exists_decoderNorm (width : slots s t s_vocab t_vocab + t < d_model)
     {c : Fin t → Fin t → R} {c' : Fin t → Fin s → R} (hc : ∀ p q, 0 ≤ c p q)
     (hc' : ∀ p j, 0 ≤ c' p j) {α : Fin t → R} (hα : ∀ p, 0 < α p) (β : Fin t → R) :
     ∃ α' β' : Fin t → R, (∀ p, 0 < α' p) ∧ ∀ y : Query s t s_vocab t_vocab,
@@ -102,12 +102,12 @@ end
 
 private theorem add_target (c : Fin t → Fin t → R) (y : Query s t s_vocab t_vocab) :
     Vec.add
-        (embedded d_model (places s t s_vocab t_vocab) (targetCode y.2.1[y.2.2] y.2.2) y.2.2.val)
+        (embedded d_model (slots s t s_vocab t_vocab) (targetCode y.2.1[y.2.2] y.2.2) y.2.2.val)
         (sparse d_model ((List.finRange t).map fun q => (targetCode y.2.1[q] q, c y.2.2 q)))
       = decoderRow d_model c (fun _ _ => 0) (fun _ => 1) (fun _ => 0) y := by
   rw [embedded, add_sparse]
   refine Vector.ext fun i hi => ?_
-  rw [decoderRow, affine, Vec.getElem_map, getElem_sparse, getElem_sparse, weightAt, weightAt,
+  rw [decoderRow, rescale, Vec.getElem_map, getElem_sparse, getElem_sparse, weightAt, weightAt,
     sumOver_decoderWeights]
   simp only [sumOver_append, sumOver_cons, sumOver_nil, sumOver_map, ite_self]
   rw [sumOver_eq_zero (f := fun _ : Fin s => (0 : R)) fun _ _ => rfl]
@@ -127,7 +127,7 @@ private theorem add_source (c : Fin t → Fin t → R) (w : Fin t → Fin s → 
     refine sumOver_congr fun j _ => ?_
     have := OrderedField.mul_div_cancel (b := α y.2.2) (by have := hα y.2.2; grind) (w y.2.2 j)
     split <;> grind
-  rw [Vec.getElem_add, decoderRow, decoderRow, affine, affine, Vec.getElem_map, Vec.getElem_map,
+  rw [Vec.getElem_add, decoderRow, decoderRow, rescale, rescale, Vec.getElem_map, Vec.getElem_map,
     getElem_sparse, getElem_sparse, getElem_sparse, weightAt, weightAt, weightAt,
     sumOver_decoderWeights, sumOver_decoderWeights, sumOver_map]
   simp only [ite_self]
@@ -140,25 +140,25 @@ variable [Exp R R] {sqrt : R → R} (root : ∀ x, 0 < x → 0 < sqrt x) {ε : R
 include root hε
 
 /-- The encoder gives each source token at its place a component of its own. -/
-theorem exists_encoder (width : places s t s_vocab t_vocab + s < d_model)
+theorem exists_encoder (width : slots s t s_vocab t_vocab + s < d_model)
     (units : s_vocab * s ≤ d_ff) :
     ∃ L : EncoderLayer R d_model num_heads d d_ff, ∀ (scale : R) (mask : Mask s s)
       (source : Vector (Fin s_vocab) s),
       encodePostNorm sqrt ε scale mask [L] (unitNorm d_model sqrt ε)
-          (Vec.ofFn fun j => embedded d_model (places s t s_vocab t_vocab)
+          (Vec.ofFn fun j => embedded d_model (slots s t s_vocab t_vocab)
             (codes s t s_vocab t_vocab + source[j].val) j.val)
         = Vec.ofFn fun j => unit d_model (sourceCode t_vocab t source[j] j) := by
   obtain ⟨F, hF⟩ := exists_coding (R := R) (d_model := d_model) (codes s t s_vocab t_vocab)
     (fun (b : Fin s_vocab) (j : Fin s) => [(sourceCode t_vocab t b j, 1)]) units
-    (o := places s t s_vocab t_vocab) (by rw [places]; omega) (by omega)
+    (o := slots s t s_vocab t_vocab) (by rw [slots]; omega) (by omega)
   refine ⟨⟨noAttention _ _ _, embeddedNorm d_model sqrt ε, F, unitNorm d_model sqrt ε⟩,
     fun scale mask source => ?_⟩
   have h₁ : ∀ j : Fin s, (embeddedNorm d_model sqrt ε).row sqrt ε
-      (embedded d_model (places s t s_vocab t_vocab)
+      (embedded d_model (slots s t s_vocab t_vocab)
         (codes s t s_vocab t_vocab + source[j].val) j.val)
-      = embedded d_model (places s t s_vocab t_vocab)
+      = embedded d_model (slots s t s_vocab t_vocab)
         (codes s t s_vocab t_vocab + source[j].val) j.val := fun j =>
-    embeddedNorm_row root hε (by have := source[j].isLt; rw [places]; omega)
+    embeddedNorm_row root hε (by have := source[j].isLt; rw [slots]; omega)
       (by have := j.isLt; omega)
   have h₂ : ∀ j : Fin s, (unitNorm d_model sqrt ε).row sqrt ε
       (unit d_model (sourceCode t_vocab t source[j] j))
@@ -166,58 +166,58 @@ theorem exists_encoder (width : places s t s_vocab t_vocab + s < d_model)
     unitNorm_row root hε (by
       have := sourceCode_lt (t_vocab := t_vocab) (t := t) source[j] j
       have := j.isLt
-      rw [places, codes] at width
+      rw [slots, codes] at width
       omega)
   have h₃ : ∀ (b : Fin s_vocab) (j : Fin s), Vec.add
-      (embedded d_model (places s t s_vocab t_vocab) (codes s t s_vocab t_vocab + b.val) j.val)
-      (F.row (embedded d_model (places s t s_vocab t_vocab)
+      (embedded d_model (slots s t s_vocab t_vocab) (codes s t s_vocab t_vocab + b.val) j.val)
+      (F.row (embedded d_model (slots s t s_vocab t_vocab)
         (codes s t s_vocab t_vocab + b.val) j.val))
       = unit d_model (sourceCode t_vocab t b j) := hF
   simp only [encodePostNorm, List.foldl, EncoderLayer.postNorm, noAttention_rows, addRows_ofFn,
     layerNorm_ofFn, feedForward_ofFn, add_zero_right, h₁, h₃, h₂]
 
 /-- The first layer of the decoder gives each target token at its place a component of its own. -/
-theorem exists_firstLayer (width : places s t s_vocab t_vocab + t < d_model)
+theorem exists_firstLayer (width : slots s t s_vocab t_vocab + t < d_model)
     (units : t_vocab * t ≤ d_ff) :
     ∃ L : DecoderLayer R d_model num_heads d d_ff, ∀ (scale : R) (mask : Mask t t)
       (crossMask : Mask t s) (context : Matrix R s d_model) (target : Vector (Fin t_vocab) t),
       L.postNorm sqrt ε scale mask crossMask context
-          (Vec.ofFn fun p => embedded d_model (places s t s_vocab t_vocab)
+          (Vec.ofFn fun p => embedded d_model (slots s t s_vocab t_vocab)
             (codes s t s_vocab t_vocab + target[p].val) p.val)
-        = Vec.ofFn fun p => embedded d_model (places s t s_vocab t_vocab) (targetCode target[p] p)
+        = Vec.ofFn fun p => embedded d_model (slots s t s_vocab t_vocab) (targetCode target[p] p)
           p.val := by
   obtain ⟨F, hF⟩ := exists_coding (R := R) (d_model := d_model) (codes s t s_vocab t_vocab)
     (fun (a : Fin t_vocab) (p : Fin t) =>
-      [(targetCode a p, 1), (places s t s_vocab t_vocab + p.val, 1)]) units
-    (o := places s t s_vocab t_vocab) (by rw [places]; omega) (by omega)
+      [(targetCode a p, 1), (slots s t s_vocab t_vocab + p.val, 1)]) units
+    (o := slots s t s_vocab t_vocab) (by rw [slots]; omega) (by omega)
   refine ⟨⟨noAttention _ _ _, embeddedNorm d_model sqrt ε, noAttention _ _ _,
     embeddedNorm d_model sqrt ε, F, embeddedNorm d_model sqrt ε⟩,
     fun scale mask crossMask context target => ?_⟩
   have h₁ : ∀ p : Fin t, (embeddedNorm d_model sqrt ε).row sqrt ε
-      (embedded d_model (places s t s_vocab t_vocab)
+      (embedded d_model (slots s t s_vocab t_vocab)
         (codes s t s_vocab t_vocab + target[p].val) p.val)
-      = embedded d_model (places s t s_vocab t_vocab)
+      = embedded d_model (slots s t s_vocab t_vocab)
         (codes s t s_vocab t_vocab + target[p].val) p.val := fun p =>
-    embeddedNorm_row root hε (by have := target[p].isLt; rw [places]; omega)
+    embeddedNorm_row root hε (by have := target[p].isLt; rw [slots]; omega)
       (by have := p.isLt; omega)
   have h₂ : ∀ p : Fin t, (embeddedNorm d_model sqrt ε).row sqrt ε
-      (embedded d_model (places s t s_vocab t_vocab) (targetCode target[p] p) p.val)
-      = embedded d_model (places s t s_vocab t_vocab) (targetCode target[p] p) p.val := fun p =>
+      (embedded d_model (slots s t s_vocab t_vocab) (targetCode target[p] p) p.val)
+      = embedded d_model (slots s t s_vocab t_vocab) (targetCode target[p] p) p.val := fun p =>
     embeddedNorm_row root hε (by
       have := targetCode_lt target[p] p
-      rw [places, codes]
+      rw [slots, codes]
       omega) (by have := p.isLt; omega)
   have h₃ : ∀ (a : Fin t_vocab) (p : Fin t), Vec.add
-      (embedded d_model (places s t s_vocab t_vocab) (codes s t s_vocab t_vocab + a.val) p.val)
-      (F.row (embedded d_model (places s t s_vocab t_vocab)
+      (embedded d_model (slots s t s_vocab t_vocab) (codes s t s_vocab t_vocab + a.val) p.val)
+      (F.row (embedded d_model (slots s t s_vocab t_vocab)
         (codes s t s_vocab t_vocab + a.val) p.val))
-      = embedded d_model (places s t s_vocab t_vocab) (targetCode a p) p.val := hF
+      = embedded d_model (slots s t s_vocab t_vocab) (targetCode a p) p.val := hF
   simp only [DecoderLayer.postNorm, noAttention_rows, addRows_ofFn, layerNorm_ofFn,
     feedForward_ofFn, add_zero_right, h₁, h₃, h₂]
 
 /-- The second layer recalls what is asked for, if that depends on what is seen. -/
 theorem exists_secondLayer (positive : (0 : R) < exp (0 : R))
-    (width : places s t s_vocab t_vocab + t < d_model)
+    (width : slots s t s_vocab t_vocab + t < d_model)
     (heads : codes s t s_vocab t_vocab ≤ num_heads * d)
     (units : s_vocab ^ s * (t_vocab ^ t * t) ≤ d_ff) (mask : Mask t t) (crossMask : Mask t s)
     (best : Vector (Fin s_vocab) s → Vector (Fin t_vocab) t → Vector (Fin t_vocab) t)
@@ -229,7 +229,7 @@ theorem exists_secondLayer (positive : (0 : R) < exp (0 : R))
       (target : Vector (Fin t_vocab) t),
       L.postNorm sqrt ε scale mask crossMask
           (Vec.ofFn fun j => unit d_model (sourceCode t_vocab t source[j] j))
-          (Vec.ofFn fun p => embedded d_model (places s t s_vocab t_vocab) (targetCode target[p] p)
+          (Vec.ofFn fun p => embedded d_model (slots s t s_vocab t_vocab) (targetCode target[p] p)
             p.val)
         = Vec.ofFn fun p =>
           unit d_model (codes s t s_vocab t_vocab + (best source target)[p].val) := by
@@ -264,18 +264,18 @@ theorem exists_secondLayer (positive : (0 : R) < exp (0 : R))
     fun p => unitNorm_row root hε (by
       have := (best source target)[p].isLt
       have := p.isLt
-      rw [places] at width
+      rw [slots] at width
       omega)
   have self := fun (X : Matrix R t d_model) => meanAttention_rows scale mask X
-    (fun p => embedded d_model (places s t s_vocab t_vocab) (targetCode target[p] p) p.val)
+    (fun p => embedded d_model (slots s t s_vocab t_vocab) (targetCode target[p] p) p.val)
     (fun q => targetCode target[q] q) heads fun q => ⟨by
       have := targetCode_lt target[q] q
       show targetCode target[q] q < _
       rw [codes]
       omega, fun a ha hw => by
-      show (embedded d_model (places s t s_vocab t_vocab) (targetCode target[q] q) q.val)[a]
+      show (embedded d_model (slots s t s_vocab t_vocab) (targetCode target[q] q) q.val)[a]
         = if a = targetCode target[q] q then 1 else 0
-      have : a ≠ places s t s_vocab t_vocab + q.val := by rw [places]; omega
+      have : a ≠ slots s t s_vocab t_vocab + q.val := by rw [slots]; omega
       rw [embedded, getElem_sparse]
       simp only [weightAt, sumOver_cons, sumOver_nil, if_neg this]
       split <;> grind⟩

@@ -68,8 +68,8 @@ theorem transformer_memorises (visible : DependsOnVisible targetMask crossMask b
     Memorises sqrt ε d_model num_heads d d_ff targetMask crossMask best := by
   rw [memoryUnits] at units
   rw [memoryWidth] at width heads
-  have layer : places s t s_vocab t_vocab + (s + t) < d_model := by
-    rw [places, codes]
+  have layer : slots s t s_vocab t_vocab + (s + t) < d_model := by
+    rw [slots, codes]
     omega
   obtain ⟨E, hE⟩ := exists_encoder (s := s) (t := t) (s_vocab := s_vocab) (t_vocab := t_vocab)
     (d_model := d_model) (num_heads := num_heads) (d := d) (d_ff := d_ff) root hε (by omega)
@@ -81,7 +81,7 @@ theorem transformer_memorises (visible : DependsOnVisible targetMask crossMask b
     (d_ff := d_ff) root hε positive (by omega) (by rw [codes]; omega)
     (Nat.le_trans (by omega) units) targetMask crossMask best visible
   let token : Nat → Vec R d_model := fun a => unit d_model (codes s t s_vocab t_vocab + a)
-  let position : Nat → Vec R d_model := fun p => unit d_model (places s t s_vocab t_vocab + p)
+  let position : Nat → Vec R d_model := fun p => unit d_model (slots s t s_vocab t_vocab + p)
   have small : ∀ a : Fin t_vocab, codes s t s_vocab t_vocab + a.val + 1 < d_model := fun a => by
     have := a.isLt
     rw [codes]
@@ -91,7 +91,7 @@ theorem transformer_memorises (visible : DependsOnVisible targetMask crossMask b
       tiedOutput (Vec.ofFn fun a => token a.val)⟩, fun scale sourceMask source target => ?_⟩
   have rows : ∀ {v n : Nat} (tokens : Vector (Fin v) n),
       addPositions position (embed (Vec.ofFn fun a : Fin v => token a.val) tokens)
-      = Vec.ofFn fun p => (embedded d_model (places s t s_vocab t_vocab)
+      = Vec.ofFn fun p => (embedded d_model (slots s t s_vocab t_vocab)
         (codes s t s_vocab t_vocab + tokens[p].val) p.val : Vec R d_model) :=
     fun tokens => Vector.ext fun p hp => by
       simp only [addPositions, embed, token, position, Vec.getElem_ofFn, Vec.getElem_map,

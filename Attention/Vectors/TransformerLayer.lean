@@ -62,7 +62,8 @@ structure LayerCase where
 abbrev RowBounds := List (List (Int × Int))
 
 /-- Bounds of a matrix; an error if they are more than 2 ^ −90 apart. -/
-@[expose] def narrowBounds {m n : Nat} (A : Matrix (Interval working) m n) : Except String RowBounds := do
+@[expose] def narrowBounds {m n : Nat} (A : Matrix (Interval working) m n) :
+    Except String RowBounds := do
   let rows ← boundsOf A
   if rows.all fun row => row.all fun (lo, hi) => hi - lo ≤ 2 ^ (published - 90) then return rows
   throw "bounds that are more than 2^-90 apart"

@@ -75,8 +75,9 @@ def layerNorms : Family LayerCase where
       ("one row", 1, 8)]
       fun (reason, n, d) => do
         normCase reason (1 / 65536) d ((← drawRows n d).toList.map (·.toList))
-    let far ← each [("200: the mean of the squares less the square of the mean loses digits",
-        (200 : Rat), 1), ("-100, with deviations of at most 4", -100, 1), ("16, in steps of 1/8", 16, 8)]
+    let far ← each [
+      ("200: the mean of the squares less the square of the mean loses digits", (200 : Rat), 1),
+      ("-100, with deviations of at most 4", -100, 1), ("16, in steps of 1/8", 16, 8)]
       fun (mean, at_, per) => do
         normCase s!"all near {mean}" (1 / 65536) 6 (← rowsNear at_ per 3 6)
     let equal ← normCase "all components of a row are equal: only eps keeps 0 / 0 away, and each \

@@ -67,7 +67,8 @@ end
 @[expose] def rowNumbers (X : Matrix Rat m n) : List Rat := X.toList.flatMap (·.toList)
 
 /-- The numbers of a linear layer. -/
-@[expose] def linearNumbers (W : Linear Rat d_in d_out) : List Rat := rowNumbers W.weight ++ W.bias.toList
+@[expose] def linearNumbers (W : Linear Rat d_in d_out) : List Rat :=
+  rowNumbers W.weight ++ W.bias.toList
 
 /-- The numbers of a normalisation. -/
 @[expose] def layerNormNumbers (N : LayerNorm Rat d) : List Rat := N.gain.toList ++ N.bias.toList
@@ -92,7 +93,8 @@ end
     ++ layerNormNumbers L.feedForwardNorm
 
 /-- The numbers of a transformer. -/
-@[expose] def transformerNumbers (T : Transformer Rat s_vocab t_vocab d_model num_heads d d_ff) : List Rat :=
+@[expose] def transformerNumbers
+    (T : Transformer Rat s_vocab t_vocab d_model num_heads d d_ff) : List Rat :=
   rowNumbers T.source ++ rowNumbers T.target ++ T.encoder.flatMap encoderNumbers
     ++ T.decoder.flatMap decoderNumbers ++ linearNumbers T.output
 

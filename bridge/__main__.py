@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 def lacking(error: ModuleNotFoundError) -> NoReturn:
@@ -31,6 +31,18 @@ except ModuleNotFoundError as error:
     lacking(error)
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+class FolderPath(click.Path):
+    """The path of a folder. The empty one is refused: to the system it means the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("'' is given; accepted is the path of a folder, . for the current one.")
+        return super().convert(value, param, ctx)
 
 
 def checkout() -> Path:
@@ -63,6 +75,7 @@ def verify() -> None:
     path = root / "build" / "report.json"
     write_report(verification.report, ok, path)
     tables.show(console, verification.report)
+    tables.summary(console, verification.report)
     verdict = "[green]Everything holds.[/]" if ok else "[red]Not everything holds; see above.[/]"
     console.print(f"{verdict} The whole report: {path.relative_to(root)}")
     sys.exit(0 if ok else 1)
@@ -156,7 +169,7 @@ def pages() -> None:
 @main.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FolderPath(),
     help="The folder; what is there is replaced. Default: build/site.",
 )
 def site(out: Path | None) -> None:
@@ -216,7 +229,7 @@ def findings(name: tuple[str, ...]) -> None:
 
 
 @main.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=FolderPath())
 @click.option("--family", multiple=True, help="Only this one; may be repeated.")
 def export(folder: Path, family: tuple[str, ...]) -> None:
     """Write the vectors into FOLDER as bits of floats, in hex.
@@ -239,23 +252,26 @@ def export(folder: Path, family: tuple[str, ...]) -> None:
 @click.argument("name", required=False)
 @click.option("--json", "as_json", type=click.Path(dir_okay=False), help="Write all of it as JSON.")
 @click.option("--graph", type=click.Path(dir_okay=False), help="Draw the Spec as an SVG.")
-def index(name: str | None, as_json: str | None, graph: str | None) -> None:
+@click.option("--maps", "with_maps", is_flag=True, help="Write docs/maps.json and the pages.")
+def index(name: str | None, as_json: str | None, graph: str | None, with_maps: bool) -> None:
     """Show what the library declares, and what it lacks.
 
     With the NAME of a declaration all that is known of it; with that of a module or namespace a
     line for each declaration in it. What Lean stores is compared with what the audit saw and with
     the text of the files. Exit status 1 if they differ, the audit finds something or, without a
-    NAME, an operation of the Spec lacks vectors, Python or a theorem; 2 for misuse.
+    NAME, an operation of the Spec lacks vectors, Python or a theorem, or docs/maps.json is not
+    current; 2 for misuse.
     """
-    from bridge.index import collect, show, traced
+    from bridge.index import collect, maps, show, traced
+    from bridge.pages import written
     from bridge.report.theorems import SourceError
     from bridge.report.verify import Verification
     from bridge.toolchain import ToolchainError
     from bridge.vectors.fields import VectorError
 
-    console = Console()
+    console, root = Console(), checkout()
     try:
-        found = collect.collect(Verification(checkout(), Console(stderr=True)))
+        found = collect.collect(Verification(root, Console(stderr=True)))
     except collect.IndexFailure as error:
         raise click.ClickException(f"the library cannot be indexed: {error.problems[0]}") from error
     except (ToolchainError, SourceError, VectorError) as error:
@@ -275,11 +291,23 @@ def index(name: str | None, as_json: str | None, graph: str | None) -> None:
         from bridge.index.graph import draw
 
         write(Path(graph), draw(found.index))
+    if with_maps:
+        try:
+            changed = [maps.FILE] if maps.write(root, found.index) else []
+            changed += written.write_all(root)
+        except (SourceError, VectorError) as error:
+            raise Problem(str(error)) from error
+        except OSError as error:
+            raise Problem(f"the maps cannot be written: {error.strerror or error}") from error
+        console.print("\n".join(f"wrote {one}" for one in changed) or "the maps are current")
+    problems = list(found.problems)
+    if name is None:
+        problems += maps.problems(root, found.index)
     if found.note is not None:
         console.print(f"Note: {found.note}.", markup=False, highlight=False)
-    for problem in found.problems:
+    for problem in problems:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(1 if found.problems or (name is None and found.gaps) else 0)
+    sys.exit(1 if problems or (name is None and found.gaps) else 0)
 
 
 @main.command()

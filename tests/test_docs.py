@@ -17,7 +17,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 def anchors(text: str) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+    made = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+    return made | set(re.findall(r'<a id="([^"]+)">', text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
@@ -56,24 +57,30 @@ def test_the_architecture_names_every_folder() -> None:
         assert re.search(rf"^\|.*`{re.escape(folder)}/", table, re.MULTILINE), folder
 
 
-def test_the_example_of_the_readme_runs() -> None:
-    (example,) = re.findall(
-        r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
-    )
-    exec(compile(example, "README.md", "exec"), {})
+@pytest.mark.parametrize("page", ["README.md", "docs/use.md"])
+def test_the_example_runs(page: str) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    exec(compile(example, page, "exec"), {})
 
 
-def test_the_readme_counts_the_vectors_right() -> None:
+# The pages that say how many vectors and theorems there are.
+COUNTING = ["README.md", "docs/running.md", "docs/what-is-proved.md"]
+
+
+def test_the_pages_count_the_vectors_right() -> None:
     counts = [len(family.vectors) for family in load()]
-    said = f"{sum(counts)} vectors in {len(counts)} families"
-    assert said in (ROOT / "README.md").read_text("utf-8")
-
-
-def test_the_readme_counts_the_theorems_right() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    listed = tomllib.loads((ROOT / "docs" / "theorems.toml").read_text("utf-8"))["theorem"]
-    said = re.findall(r"(\d+) (?:headline )?theorems", text)
+    texts = "\n".join((ROOT / page).read_text("utf-8") for page in COUNTING)
+    said = re.findall(r"\d+ vectors in \d+ families", texts)
     assert len(said) == 2
+    assert set(said) == {f"{sum(counts)} vectors in {len(counts)} families"}
+    assert set(re.findall(r"… \((\d+) families\)", texts)) == {str(len(counts))}
+
+
+def test_the_pages_count_the_theorems_right() -> None:
+    texts = "\n".join((ROOT / page).read_text("utf-8") for page in COUNTING)
+    listed = tomllib.loads((ROOT / "docs" / "theorems.toml").read_text("utf-8"))["theorem"]
+    said = re.findall(r"(\d+) (?:headline )?theorems", texts)
+    assert len(said) == 5
     assert set(said) == {str(len(listed))}
 
 

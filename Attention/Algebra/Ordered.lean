@@ -35,6 +35,13 @@ instance (priority := low) OrderedField.toOrderedCommRing {R : Type u} [h : Orde
     OrderedCommRing R where
   decLE := h.decLE
 
+/-- The larger of two numbers, by their order. -/
+instance (priority := low) OrderedField.toMax {R : Type u} [OrderedField R] : Max R := maxOfLe
+
+/-- The larger of two numbers is the second, unless it is less than the first. -/
+theorem OrderedField.max_def {R : Type u} [OrderedField R] (a b : R) :
+    max a b = if a ≤ b then b else a := rfl
+
 /-- A non-negative number divided by a positive one is non-negative. -/
 theorem OrderedField.div_nonneg {R : Type u} [OrderedField R] {a b : R} (ha : 0 ≤ a) (hb : 0 < b) :
     0 ≤ a / b := by

@@ -9,8 +9,8 @@ public section
 
 Claimed (`AttentionIsAllYouNeed`): for each transformer, some parameters make Forward return the
 most probable output, whatever the probabilities. With vectors of one component this is false: a
-layer normalisation of one component returns its bias, so Forward ignores its inputs. True of some
-architecture, and of finitely many inputs: `Memorise.lean`. -/
+layer normalisation of one component returns its bias, so Forward ignores its inputs. True of every
+architecture that is large enough: `TransformerMemorises.lean`. -/
 
 namespace Attention.Claims
 
@@ -24,7 +24,7 @@ variable {R : Type v} {s t s_vocab t_vocab d_model num_heads d d_ff : Nat}
 are normalised after, a normalisation at the end of each, and for each place the token of the
 largest logit. -/
 @[expose] def forward [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [LE R] [DecidableLE R]
-    [Exp R R] (sqrt : R → R) (ε scale : R) (position : Nat → Vec R d_model)
+    [Max R] [Exp R R] (sqrt : R → R) (ε scale : R) (position : Nat → Vec R d_model)
     (encoderNorm decoderNorm : LayerNorm R d_model) (sourceMask : Mask s s) (targetMask : Mask t t)
     (crossMask : Mask t s) (T : Transformer R s_vocab t_vocab d_model num_heads d d_ff)
     (source : Vector (Fin s_vocab) s) (target : Vector (Fin t_vocab) t) :
@@ -109,8 +109,10 @@ theorem convergedIsOptimal_refuted {g : R → R} (h : g 1 < g 0) :
     ¬ ConvergedIsOptimal fun w => g (relu w) := by
   intro claim
   have h₁ := OrderedRing.zero_lt_one (R := R)
-  have dead : ∀ w : R, w < 0 → relu w = 0 := fun w hw => if_neg (Std.not_le.mpr hw)
-  have alive : relu (1 : R) = 1 := if_pos (Std.le_of_lt h₁)
+  have dead : ∀ w : R, w < 0 → relu w = 0 := fun w hw =>
+    (OrderedField.max_def 0 w).trans (if_neg (Std.not_le.mpr hw))
+  have alive : relu (1 : R) = 1 :=
+    (OrderedField.max_def 0 1).trans (if_pos (Std.le_of_lt h₁))
   have := claim (-2) 1 h₁ (fun w' hw => by
     obtain ⟨-, hw⟩ := hw
     show g (relu w') = g (relu (-2))

@@ -101,7 +101,7 @@ theorem linear (W : Linear R n p) (hF : Bounded A F) : Bounded A fun x => W.rows
   exact (AtMost.dot ha (hc x hx i)).add hb
 
 private theorem relu_atMost {c x : R} (h : AtMost c x) : AtMost c (relu x) := by
-  unfold relu
+  rw [relu, OrderedField.max_def]
   split
   · exact h
   · exact AtMost.zero h.nonneg

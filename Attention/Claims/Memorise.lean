@@ -8,7 +8,7 @@ public section
 
 /-! # Attention memorises
 
-What is true of `AttentionIsAllYouNeed`, for some architecture instead of each: whatever finite set
+One attention suffices for what `AttentionIsAllYouNeed` asks of a transformer: whatever finite set
 of inputs and targets, attention by distance over the inputs, with the targets for values, returns
 the target of each input exactly, once the inverse temperature is large enough. -/
 

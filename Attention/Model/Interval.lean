@@ -63,11 +63,17 @@ instance : IntCast (Interval p) := ⟨fun n => between (n * 2 ^ p) (n * 2 ^ p)�
     if 0 < c then between (divLower p a c d) (-divLower p (-b) c d) else all
   | _, _ => all
 
+/-- The larger of two numbers: the larger of the lower bounds, and of the upper ones. -/
+@[expose] protected def max : Interval p → Interval p → Interval p
+  | between a b, between c d => between (max a c) (max b d)
+  | _, _ => all
+
 instance : Add (Interval p) := ⟨add⟩
 instance : Neg (Interval p) := ⟨neg⟩
 instance : Sub (Interval p) := ⟨fun I J => I + -J⟩
 instance : Mul (Interval p) := ⟨mul⟩
 instance : Div (Interval p) := ⟨div⟩
+instance : Max (Interval p) := ⟨Interval.max⟩
 
 /-! ## The natural exponential
 
@@ -120,6 +126,20 @@ found. -/
   if 0 ≤ r ∧ r * r * d ≤ 2 ^ p * 2 ^ p ∧ 2 ^ p * 2 ^ p ≤ (r + 1) * (r + 1) * d then
     between r (r + 1)
   else all
+
+/-- The integer part of √n, for n ≥ 0: Newton's iteration from a power of 2 above it. -/
+@[expose] def sqrtFloor (n : Int) : Int :=
+  sqrtCandidate n (n.natAbs.log2 + 4) (2 ^ (n.natAbs.log2 / 2 + 1))
+
+/-- The square roots of an interval of numbers that are not negative: every r ≥ 0 with r² in it;
+`all` for any other. -/
+@[expose] def sqrt : Interval p → Interval p
+  | between a b =>
+    let lo := sqrtFloor (a * 2 ^ p)
+    let r := sqrtFloor (b * 2 ^ p)
+    let hi := if b * 2 ^ p ≤ r * r then r else r + 1
+    if 0 ≤ a ∧ 0 ≤ hi ∧ lo * lo ≤ a * 2 ^ p ∧ b * 2 ^ p ≤ hi * hi then between lo hi else all
+  | all => all
 
 /-- Newton's iteration L ← L + x / exp L − 1 for the logarithm of x. -/
 @[expose] def logCandidate (p : Nat) (x : Int) : Nat → Int → Int

@@ -4,7 +4,7 @@ public import Attention.Model.Interval
 
 public section
 
-/-! # What an interval contains; sums and differences
+/-! # What an interval contains; sums, differences and maxima
 
 Products, quotients, exponentials, inverse roots and logarithms follow in `ProductSound`,
 `QuotientSound`, `ExpSound`, `RootSound` and `LogSound`: for every ordered field, and for every
@@ -117,6 +117,38 @@ theorem contains_sub {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Co
     (I - J).Contains (x - y) := by
   rw [Ring.sub_eq_add_neg]
   exact contains_add hx (contains_neg hy)
+
+/-! ## Maxima -/
+
+/-- The larger of two integers as a number is at most what both are at most. -/
+theorem intCast_max_le {a b : Int} {x : R} (ha : (a : R) ≤ x) (hb : (b : R) ≤ x) :
+    ((max a b : Int) : R) ≤ x := by
+  rcases Int.le_total a b with h | h
+  · rwa [Int.max_eq_right h]
+  · rwa [Int.max_eq_left h]
+
+/-- **max-enclosed**: the larger of two numbers lies in the larger of their intervals. -/
+theorem contains_max {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Contains y) :
+    (max I J).Contains (max x y) := by
+  cases I with
+  | all => trivial
+  | between a b =>
+    cases J with
+    | all => trivial
+    | between c d =>
+      obtain ⟨h₁, h₂⟩ := hx
+      obtain ⟨h₃, h₄⟩ := hy
+      have hU := Std.le_of_lt (unit_pos (R := R) (p := p))
+      show ((max a c : Int) : R) ≤ _ ∧ _ ≤ ((max b d : Int) : R)
+      rw [OrderedField.max_def]
+      split
+      · next h =>
+        exact ⟨intCast_max_le (Std.le_trans h₁ (OrderedRing.mul_le_mul_of_nonneg_right h hU)) h₃,
+          Std.le_trans h₄ (intCast_le (Int.le_max_right _ _))⟩
+      · next h =>
+        have h := Std.le_of_lt (Std.not_le.mp h)
+        exact ⟨intCast_max_le h₁ (Std.le_trans h₃ (OrderedRing.mul_le_mul_of_nonneg_right h hU)),
+          Std.le_trans h₂ (intCast_le (Int.le_max_left _ _))⟩
 
 end Interval
 

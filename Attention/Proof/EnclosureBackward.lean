@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.EnclosureMods
+public import Attention.Proof.EnclosureVectors
 public import Attention.Spec.BackwardOptions
 
 public section
@@ -29,40 +30,6 @@ variable {R : Type u} [OrderedField R] {p q_len kv_len d d_v num_kv_heads group 
     (g : Gradients R q_len kv_len d d_v) : Prop :=
   MatrixContains g'.dQ g.dQ ∧ MatrixContains g'.dK g.dK ∧ MatrixContains g'.dV g.dV
     ∧ MatrixContains g'.dBias g.dBias
-
-/-! ## Vectors, matrices -/
-
-/-- Matrices that are made of enclosed entries. -/
-theorem contains_ofFn {m n : Nat} {f' : Fin m → Fin n → Interval p} {f : Fin m → Fin n → R}
-    (h : ∀ i j, (f' i j).Contains (f i j)) :
-    MatrixContains (Vec.ofFn fun i => Vec.ofFn fun j => f' i j)
-      (Vec.ofFn fun i => Vec.ofFn fun j => f i j) := by
-  intro i hi j hj
-  rw [Vec.getElem_ofFn, Vec.getElem_ofFn, Vec.getElem_ofFn, Vec.getElem_ofFn]
-  exact h _ _
-
-/-- Matrices whose rows are enclosed. -/
-theorem contains_ofFn_rows {m n : Nat} {f' : Fin m → Vec (Interval p) n} {f : Fin m → Vec R n}
-    (h : ∀ i, VecContains (f' i) (f i)) : MatrixContains (Vec.ofFn f') (Vec.ofFn f) := by
-  intro i hi
-  rw [Vec.getElem_ofFn, Vec.getElem_ofFn]
-  exact h _
-
-/-- Multiples of enclosed vectors. -/
-theorem contains_smul {n : Nat} {c' : Interval p} {c : R} {I : Vec (Interval p) n} {x : Vec R n}
-    (hc : c'.Contains c) (hx : VecContains I x) :
-    VecContains (Vec.smul c' I) (Vec.smul c x) := by
-  intro j hj
-  rw [Vec.getElem_smul, Vec.getElem_smul]
-  exact Interval.contains_mul hc (hx j hj)
-
-/-- Sums of enclosed vectors. -/
-theorem contains_sumOver_vec {α : Type} {n : Nat} {f' : α → Vec (Interval p) n} {f : α → Vec R n}
-    {xs : List α} (h : ∀ x ∈ xs, VecContains (f' x) (f x)) :
-    VecContains (Vec.sumOver f' xs) (Vec.sumOver f xs) := by
-  intro j hj
-  rw [Vec.getElem_sumOver, Vec.getElem_sumOver]
-  exact contains_sumOver fun x hx => h x hx j hj
 
 private theorem vec_map_id {T : Type u} {n : Nat} (a : Vec T n) : Vec.map (fun x => x) a = a := by
   apply Vector.ext

@@ -48,7 +48,7 @@ theorem getElem_layerNorm [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1
   rw [LayerNorm.rows, Fin.getElem_fin, Vec.getElem_map, Fin.getElem_fin]
 
 /-- A row of a feed-forward network's output is that of the row. -/
-theorem getElem_feedForward [Add R] [Mul R] [OfNat R 0] [LE R] [DecidableLE R]
+theorem getElem_feedForward [Add R] [Mul R] [OfNat R 0] [Max R]
     (F : FeedForward R d d_ff) (X : Matrix R n d) (i : Fin n) : (F.rows X)[i] = F.row X[i] := by
   rw [FeedForward.rows, Fin.getElem_fin, Vec.getElem_map, Fin.getElem_fin]
 

@@ -20,10 +20,10 @@ structure FeedForward (R : Type u) (d d_ff : Nat) where
   /-- W₂ and b₂. -/
   output : Linear R d_ff d
 
-variable {R : Type u} {m d d_ff : Nat} [OfNat R 0] [LE R] [DecidableLE R]
+variable {R : Type u} {m d d_ff : Nat} [OfNat R 0] [Max R]
 
 /-- The rectified linear unit: max(0, x). -/
-@[expose] def relu (x : R) : R := if 0 ≤ x then x else 0
+@[expose] def relu (x : R) : R := max 0 x
 
 variable [Add R] [Mul R]
 

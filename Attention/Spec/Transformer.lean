@@ -40,9 +40,9 @@ components. -/
     | none => some j
     | some b => if x[j] ≤ x[b] then some b else some j) none
 
-variable [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [LE R] [DecidableLE R] [Exp R R]
+variable [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [Max R] [Exp R R]
 
-omit [Sub R] [Mul R] [OfNat R 1] [LE R] [DecidableLE R] in
+omit [Sub R] [Mul R] [OfNat R 1] [Max R] in
 /-- The softmax of a vector, none of whose components is masked. -/
 @[expose] def softmaxVec (x : Vec R n) : Vec R n :=
   ⟨(softmax (x.toList.map some)).toArray, by simp [softmax]⟩

@@ -18,10 +18,10 @@ universe u
 abbrev LayerCache (R : Type u) (width : Nat) := List (Vec R width × Vec R width)
 
 variable {R : Type u} {s d_model num_heads d d_ff : Nat}
-variable [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [LE R] [DecidableLE R] [Exp R R]
+variable [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [Max R] [Exp R R]
 variable (sqrt : R → R) (ε scale : R)
 
-omit [Sub R] [OfNat R 1] [LE R] [DecidableLE R] in
+omit [Sub R] [OfNat R 1] [Max R] in
 /-- Multi-head attention of one row to all rows of a cache. -/
 @[expose] def MultiHead.cachedRow (W : MultiHead R d_model num_heads d)
     (cache : LayerCache R (num_heads * d)) (x : Vec R d_model) : Vec R d_model :=

@@ -46,7 +46,7 @@ structure DecoderLayer (R : Type u) (d_model num_heads d d_ff : Nat) where
   feedForwardNorm : LayerNorm R d_model
 
 variable {R : Type u} {n s t d_model num_heads d d_ff : Nat}
-variable [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [LE R] [DecidableLE R] [Exp R R]
+variable [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [Max R] [Exp R R]
 variable (sqrt : R → R) (ε scale : R)
 
 /-- An encoder layer, normalised before: LN, attention, sum; LN, feed-forward, sum. -/

@@ -91,6 +91,27 @@ theorem softmax_from_max_refuted : ¬ ∀ row : List (Option Int),
     softmax (R := Rat) row = row.map fun s => rescale s (rowMax row) :=
   fun h => absurd (h [some 0, some 0]) (by decide +kernel)
 
+/-! ## That there is one -/
+
+/-- Over the real numbers each row has a log-sum-exp; over the exact model three equal scores have
+none, since no power of 2 is 3. -/
+theorem exists_lse_refuted : ¬ ∀ row : List (Option Int), ∃ L, IsLogSumExp Rat L row := fun h => by
+  have e : (denominator [some 0, some 0, some (0 : Int)] : Rat) = 3 := by decide +kernel
+  obtain ⟨L, hL⟩ := h [some 0, some 0, some 0]
+  clear h
+  rw [IsLogSumExp, e] at hL
+  cases L with
+  | none => exact absurd hL (by decide +kernel)
+  | some L =>
+    replace hL : (exp L : Rat) = 3 := hL
+    have h₁ : (exp (1 : Int) : Rat) = 2 := by decide +kernel
+    have h₂ : (exp (2 : Int) : Rat) = 4 := by decide +kernel
+    by_cases h : L ≤ 1
+    · have := Exponential.exp_le (R := Rat) h
+      grind
+    · have := Exponential.exp_le (R := Rat) (show 2 ≤ L by omega)
+      grind
+
 /-! ## Bases -/
 
 /-- Powers of 4, beside the powers of 2 of the exact model: 4 ^ x = 2 ^ (2 · x). -/

@@ -54,7 +54,7 @@ def toMatrix {α : Type} [Inhabited α] (m n : Nat) (rows : List (List α)) :
     .error s!"expected {m} rows of {n} numbers"
 
 /-- A number is exact in bfloat16: a power of two times an integer of fewer than 9 bits. -/
-def exactInBf16 (x : Rat) : Bool := Id.run do
+@[expose] def exactInBf16 (x : Rat) : Bool := Id.run do
   let mut n := x.num.natAbs
   for _ in [0:64] do
     if n % 2 = 0 then n := n / 2
@@ -75,7 +75,7 @@ def RowResult.withLogSumExp (r : RowResult) (scores : List (Option Int)) :
   else .error "a denominator is no power of two"
 
 /-- An error unless every number is exact in bfloat16. -/
-def checkExact (numbers : List Rat) : Except String Unit :=
+@[expose] def checkExact (numbers : List Rat) : Except String Unit :=
   unless numbers.all exactInBf16 do throw "an input is not exact in bfloat16"
 
 /-- Integers as rationals. -/

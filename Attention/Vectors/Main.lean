@@ -9,6 +9,8 @@ public import Attention.Vectors.NaturalGradientFamilies
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.StateFamilies
+public import Attention.Vectors.TransformerFamilies
+public import Attention.Vectors.TransformerJson
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Width
 
@@ -108,6 +110,10 @@ def writeAll (folder : Folder) : IO Unit := do
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) 12000 [philoxes]
     write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run)) 13000
       [dropouts, dropoutsTiled, dropoutsDrawn]
+    write folder "layer" "natural" (fun id th c => return Json.layer id th c (← c.inputs.run)) 14000
+      layerFamilies
+    write folder "transformer" "natural"
+      (fun id th c => return Json.transformer id th c (← c.run)) 15000 transformerFamilies
 
 /-- Entry point: one existing folder, or two, the second for the claims. -/
 def main : List String → IO Unit

@@ -74,7 +74,7 @@ def enclosedRow {d : Nat} (scores : List (Option (Interval working)))
   return { logSumExp := lse, output := ← output.toList.mapM toBounds }
 
 /-- A scale; none: 1 / √head_dim. -/
-def scaleOf (scale : Option Rat) (head_dim : Nat) : Interval working :=
+@[expose] def scaleOf (scale : Option Rat) (head_dim : Nat) : Interval working :=
   scale.elim (Interval.invSqrt head_dim) ofRat
 
 /-- What becomes of a score: softcap, ALiBi, bias, mask, in this order. -/

@@ -72,7 +72,7 @@ structure EnclosedGradients where
   sinks : List (Int × Int)
 
 /-- The bounds of a matrix. -/
-def boundsOf {m n : Nat} (A : Matrix (Interval working) m n) :
+@[expose] def boundsOf {m n : Nat} (A : Matrix (Interval working) m n) :
     Except String (List (List (Int × Int))) :=
   A.toList.mapM fun row => row.toList.mapM toBounds
 

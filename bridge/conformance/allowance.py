@@ -304,12 +304,62 @@ def attention_allowance(
         rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=False)
         if changes.sink is not None:
             v_ = np.concatenate([v_, np.zeros_like(v_[..., :1, :])], axis=-2)
-        bound = _output_bound(rows, v_, profile, roundings) * _EVALUATION
+        bound = _output_terms(rows, v_, profile, roundings).total * _EVALUATION
     bound = np.where(rows.empty, 0.0, bound)
     return np.asarray(bound if factors is None else bound[..., 0, :], dtype=np.float64)
 
 
-def _output_bound(rows: _Rows, v: Array, profile: Profile, roundings: float) -> Array:
+@dataclass(frozen=True)
+class Terms:
+    """What the allowance of each element is the sum of, [..., q_len, value_dim]: errors of the
+    weights that numerator and denominator share; weights that underflow or are rounded; sums; the
+    output's format. The sections of `docs/allowances.md` have the same order."""
+
+    shared: Array
+    stored: Array
+    sums: Array
+    result: Array
+
+    @property
+    def total(self) -> Array:
+        return self.shared + self.stored + self.sums + self.result
+
+
+@dataclass(frozen=True)
+class Explained:
+    """An allowance with what it is made of; errors, share, rounding: the bounds ε, P and e of each
+    key, [..., q_len, kv_len]."""
+
+    terms: Terms
+    errors: Array
+    share: Array
+    rounding: Array
+
+
+def explained(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    scale: float,
+    mask: ArrayLike | None = None,
+    profile: Profile,
+) -> Explained:
+    """The parts of `attention_allowance`, of the same arguments: its result is their sum, but for
+    the factor that covers the rounding of computing it. For rows that see a key."""
+    q_, k_, v_, mask_ = _checked(q, k, v, mask)
+    rows = _rows(q_, k_, mask_, scale, profile, NO_CHANGES, absolute=False)
+    unit = 0.0 if profile.weights is None else profile.weights.unit
+    weights = np.where(rows.weights > 0.0, rows.weights, 1.0)
+    return Explained(
+        terms=_output_terms(rows, v_, profile, 0.0),
+        errors=np.log1p(rows.excess / weights),
+        share=rows.share,
+        rounding=_stored(rows, unit, _tiny_weight(rows, profile)),
+    )
+
+
+def _output_terms(rows: _Rows, v: Array, profile: Profile, roundings: float) -> Terms:
     acc = profile.accumulator
     flush = profile.flush_to_zero
     size = np.abs(v)
@@ -349,11 +399,10 @@ def _output_bound(rows: _Rows, v: Array, profile: Profile, roundings: float) -> 
     sums = sums + 2 * (additions + 1) * acc.smallest_normal * rows.unit_share
     # 4. The result is rounded to the output's format.
     error = shared + stored + sums
-    error = error + profile.output.unit * (np.abs(output) + error)
-    error = error + profile.output.underflow(flush)
+    result = profile.output.unit * (np.abs(output) + error) + profile.output.underflow(flush)
     # Weights below float64's own range count as 0 above.
-    below_range = FLOAT64.smallest_normal * size.sum(-2, keepdims=True)
-    return np.asarray(error + below_range, dtype=np.float64)
+    result = result + FLOAT64.smallest_normal * size.sum(-2, keepdims=True)
+    return Terms(shared, stored, sums, result)
 
 
 def _tiny_weight(rows: _Rows, profile: Profile) -> Array:

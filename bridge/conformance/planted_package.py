@@ -12,11 +12,46 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 from unittest import mock
 
 import pyimpl
 
+T = TypeVar("T")
+
 _numbers = itertools.count(1)
+
+
+def _implements_nothing(lean: str) -> Callable[[T], T]:
+    return lambda target: target
+
+
+@contextmanager
+def copied_modules(file: str, edit: Callable[[str], str]) -> Iterator[ModuleType]:
+    """The package `pyimpl.modules` from a copy in which the text of `file`, relative to `pyimpl`,
+    is edited, for as long as the context lasts. What it imports from elsewhere is the true one, and
+    the registry of implementations does not learn of it."""
+    name = f"faulty_modules_{next(_numbers)}"
+    source = Path(pyimpl.__file__).parent
+    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+        package = Path(folder) / name
+        shutil.copytree(
+            source / "modules", package, ignore=shutil.ignore_patterns("__pycache__")
+        )  # fmt: skip
+        edited = package / Path(file).relative_to("modules")
+        edited.write_text(edit(edited.read_text("utf-8")), "utf-8")
+        for path in package.rglob("*.py"):
+            text = path.read_text("utf-8")
+            path.write_text(re.sub(r"\bpyimpl\.modules\b", name, text), "utf-8")
+        with (
+            mock.patch.object(sys, "path", [folder, *sys.path]),
+            mock.patch("pyimpl._implements.implements", _implements_nothing),
+        ):
+            try:
+                yield importlib.import_module(name)
+            finally:
+                for loaded in [m for m in sys.modules if m.partition(".")[0] == name]:
+                    del sys.modules[loaded]
 
 
 @contextmanager

@@ -6,8 +6,7 @@ scores, masks, keys, tiles or positions is an input or a part of operations and 
 them; and what is over dual numbers (`Attention.Dual`), or moves inputs along rates, says what a
 derivative is, and is computed by nothing. An operation is covered by
 
-- vectors, if the program that makes them (`Attention.Vectors.Main`) runs it, directly or not; the
-  modules of `BY_DECIMALS` have none, and are run in Python over decimals of 50 digits instead;
+- vectors, if the program that makes them (`Attention.Vectors.Main`) runs it, directly or not;
 - Python, if a function says that it implements it, or implements a definition that uses it;
 - a theorem, if the statement of a headline theorem mentions it, or a definition that uses it.
 """
@@ -24,24 +23,6 @@ PROGRAM = "Attention.Vectors.Main"
 DUAL = "Attention.Dual"
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})
-
-# What a transformer has around attention takes an exponential and a root of one type of
-# numbers, for which there is neither an exact model nor, so far, an enclosure. Its translation to
-# Python is run on drawn inputs, and judges `pyimpl.modules`.
-BY_DECIMALS = frozenset(
-    f"{SPEC}{name}"
-    for name in (
-        "Embedding",
-        "FeedForward",
-        "LayerNorm",
-        "Linear",
-        "MultiHead",
-        "Transformer",
-        "TransformerCache",
-        "TransformerLayer",
-    )
-)
-TESTED_BY_DECIMALS = "tests/pyimpl/modules/test_transformer_by_spec.py"
 
 _HOLDS_VALUES = re.compile(
     r"(?:(?:List|Option|Vector)\s+\(*)*(?:R\b|(?:\w+\.)*(?:Vec|Matrix|State|Partial)\b)"
@@ -85,8 +66,7 @@ def gaps(index: Index) -> tuple[list[str], list[Gap]]:
     entries = index.entries.values()
     covered = {
         "vectors": index.reached(e.name for e in entries if e.module == PROGRAM)
-        | index.reached(e.name for e in entries if e.vectors and e.name.startswith(SPEC))
-        | {e.name for e in entries if e.module in BY_DECIMALS},
+        | index.reached(e.name for e in entries if e.vectors and e.name.startswith(SPEC)),
         "Python": index.reached(e.name for e in entries if e.python),
         "theorem": index.reached(u for e in entries if e.headline for u in e.uses_in_statement),
     }

@@ -4,28 +4,25 @@ A card for each file of the Spec: its definitions, and the headline theorems tha
 theorem stands where the last of the definitions that its statement mentions stands. An arrow leads
 from a card to those whose definitions or theorems use something of it, unless that follows from two
 other arrows. What each line uses and is used by is in its tooltip, and so is what an arrow stands
-for. igraph finds the layers of the cards and their order (Sugiyama's method); 200 lines with an
-arrow for each use could not be read.
+for. 200 lines with an arrow for each use could not be read.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import jinja2
 
 from bridge.index.entries import Entry, Index
 from bridge.index.gaps import SPEC
+from bridge.index.layers import Space, place
 
 _SHOWN = ("definition", "type", "structure", "inductive", "proposition", "class")
-# Pixels: of a letter, of a line, of a card's title, between cards, between columns, at the edge.
-_LETTER, _LINE, _TITLE, _BETWEEN, _COLUMN, _MARGIN = 6.65, 15.0, 22.0, 22.0, 80.0, 24.0
-# What an arrow needs where it passes a column.
-_PASSAGE = 10.0
+# Pixels: of a letter, of a line, of a card's title.
+_LETTER, _LINE, _TITLE = 6.65, 15.0, 22.0
+_SPACE = Space(between=22.0, column=80.0, margin=24.0)
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,14 @@ class Card:
     lines: list[Line] = field(default_factory=list)
     x: float = 0.0
     y: float = 0.0
-    width: float = 0.0
 
     @property
     def label(self) -> str:
         return self.module.rpartition(".")[2]
+
+    @property
+    def width(self) -> float:
+        return max(len(one.label) for one in self.lines) * _LETTER + 18
 
     @property
     def height(self) -> float:
@@ -146,13 +146,18 @@ def draw(index: Index) -> str:
     found, uses = cards(index)
     kept = reduced({module: set(used) for module, used in uses.items()})
     pairs = sorted((used, module) for module, direct in kept.items() for used in direct)
-    passages, height = _place(found, pairs)
-    curves = []
-    for (used, module), passed in zip(pairs, passages, strict=True):
-        start, end = found[used], found[module]
-        points = [(start.x + start.width, start.y + start.height / 2), *passed]
-        points.append((end.x, end.y + end.height / 2))
-        curves.append({"d": _curve(points), "title": "\n".join(uses[module][used])})
+    number = {module: n for n, module in enumerate(found)}
+    placed = place(
+        [(card.width, card.height) for card in found.values()],
+        [(number[used], number[module]) for used, module in pairs],
+        _SPACE,
+    )
+    for card, (x, y) in zip(found.values(), placed.corners, strict=True):
+        card.x, card.y = x, y
+    curves = [
+        {"d": d, "title": "\n".join(uses[module][used])}
+        for (used, module), d in zip(pairs, placed.curves, strict=True)
+    ]
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bridge.index"),
         undefined=jinja2.StrictUndefined,
@@ -163,55 +168,10 @@ def draw(index: Index) -> str:
     svg: str = environment.get_template("graph.svg.jinja").render(
         cards=list(found.values()),
         curves=curves,
-        width=round(max(c.x + c.width for c in found.values()) + _MARGIN),
-        height=round(height),
+        width=round(placed.width),
+        height=round(placed.height),
         line=_LINE,
         title=_TITLE,
         theorems=sum(one.kind == "theorem" for c in found.values() for one in c.lines),
     )
     return svg
-
-
-def _place(
-    found: dict[str, Card], pairs: list[tuple[str, str]]
-) -> tuple[list[list[tuple[float, float]]], float]:
-    """Give each card its place. For each arrow the points where it passes a column, and the height
-    of the whole."""
-    import igraph
-
-    number = {module: n for n, module in enumerate(found)}
-    graph: Any = igraph.Graph(
-        len(number), [(number[a], number[b]) for a, b in pairs], directed=True
-    )
-    layout = graph.layout_sugiyama(maxiter=1000)
-    # What stands in each layer: (order within it, a card or the number of an arrow, height).
-    layers: dict[int, list[tuple[float, Card | int, float]]] = defaultdict(list)
-    for card, (order, layer) in zip(found.values(), layout, strict=False):
-        card.width = max(len(one.label) for one in card.lines) * _LETTER + 18
-        layers[round(layer)].append((order, card, card.height + _BETWEEN))
-    for arrow, points in enumerate(layout.edge_routing):
-        for order, layer in points:
-            layers[round(layer)].append((order, arrow, _PASSAGE))
-    tallest = max(sum(height for _, _, height in layer) for layer in layers.values())
-    passages: list[list[tuple[float, float]]] = [[] for _ in pairs]
-    x = _MARGIN
-    for _, layer in sorted(layers.items()):
-        width = max((one.width for _, one, _ in layer if isinstance(one, Card)), default=0.0)
-        y = _MARGIN + (tallest - sum(height for _, _, height in layer)) / 2
-        for _, one, height in sorted(layer, key=lambda item: item[0]):
-            if isinstance(one, Card):
-                one.x, one.y = x, y
-            else:
-                passages[one] += [(x, y + height / 2), (x + width, y + height / 2)]
-            y += height
-        x += width + _COLUMN
-    return passages, tallest + 2 * _MARGIN
-
-
-def _curve(points: list[tuple[float, float]]) -> str:
-    """A path through the points, flat at each."""
-    out = f"M{points[0][0]:.0f} {points[0][1]:.1f}"
-    for (x0, y0), (x1, y1) in itertools.pairwise(points):
-        middle = (x0 + x1) / 2
-        out += f" C{middle:.0f} {y0:.1f} {middle:.0f} {y1:.1f} {x1:.0f} {y1:.1f}"
-    return out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bridge.pages.render import render
 from bridge.pages.sources import Sources
-from bridge.pages.worked import Worked, visible_pairs
+from bridge.pages.worked import allowance, gradients, heads, layer, masks, row, tiles
 from bridge.report.theorems import SourceError
 from bridge.vectors.model import Family
 
@@ -22,8 +23,21 @@ CHAPTERS = (
     "heads",
     "transformer",
     "backward",
+    "allowances",
     "paper",
 )
+# What is worked of a vector, by the name that templates know it by; each takes a family, a vector
+# of it, and which part.
+WORKED: dict[str, Callable[..., Any]] = {
+    "worked": row.Worked,
+    "worked_tiles": tiles.worked_tiles,
+    "tile_bounds": tiles.bounds,
+    "masked_rows": masks.masked_rows,
+    "flooded": masks.flooded,
+    "worked_heads": heads.worked_heads,
+    "worked_gradients": gradients.worked_gradients,
+    "worked_allowance": allowance.worked_allowance,
+}
 
 
 def address(chapter: str) -> str:
@@ -36,15 +50,14 @@ def page(root: Path, families: Sequence[Family], chapter: str) -> str:
     template = f"{chapter}.md.jinja"
     sources = Sources(root, families)
 
-    def worked(family: str, vector: str, query: int) -> Worked:
-        return Worked(sources.family(family), vector, query)
+    def of(work: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda family, *part: work(sources.family(family), *part)
 
-    def pairs(family: str, vector: str) -> list[str]:
-        return visible_pairs(sources.family(family), vector)
-
-    given = {"sources": sources, "written_from": template, "worked": worked, "pairs": pairs}
+    given = {name: of(work) for name, work in WORKED.items()}
     try:
-        return render(template, **given)
+        return render(
+            template, sources=sources, written_from=template, layer_steps=layer.steps, **given
+        )
     except SourceError as error:
         raise SourceError(
             f"{address(chapter)}: {error}; mend bridge/pages/templates/{template}"

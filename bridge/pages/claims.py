@@ -72,9 +72,24 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """A row that the page begins with, told in short. document, heading: of the row; says: in
+    words; wrong, right: full Lean names of what is false, its refutation included, and of what is
+    true in its place."""
+
+    title: str
+    document: str
+    heading: str
+    says: str
+    wrong: tuple[str, ...]
+    right: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Manifest:
     documents: tuple[Document, ...]
     claims: tuple[Claim, ...]
+    lessons: tuple[Lesson, ...] = ()
 
     def of(self, document: Document) -> list[Claim]:
         """The rows of a document, in its order."""
@@ -109,7 +124,11 @@ def read(root: Path) -> Manifest:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SourceError(f"{FILE}: cannot be read: {error}") from error
     documents = tuple(Document(**_strings(one, "document")) for one in data.get("document", []))
-    return Manifest(documents, tuple(_claim(one) for one in data.get("claim", [])))
+    return Manifest(
+        documents,
+        tuple(_claim(one) for one in data.get("claim", [])),
+        tuple(_lesson(one) for one in data.get("lesson", [])),
+    )
 
 
 def _strings(entry: Mapping[str, Any], kind: str) -> dict[str, str]:
@@ -134,6 +153,15 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
     values: dict[str, Any] = {name: entry[name].strip("\n") for name in _TEXTS}
     values |= {name: tuple(entry.get(name, ())) for name in _LISTS}
     return Claim(**values)
+
+
+def _lesson(entry: Mapping[str, Any]) -> Lesson:
+    texts, lists = ("title", "document", "heading", "says"), ("wrong", "right")
+    if set(entry) != {*texts, *lists} or not all(isinstance(entry[name], str) for name in texts):
+        raise SourceError(f"{FILE}: a lesson has {', '.join((*texts, *lists))}, and no more")
+    values: dict[str, Any] = {name: entry[name] for name in texts}
+    values |= {name: tuple(entry[name]) for name in lists}
+    return Lesson(**values)
 
 
 def essential(text: str) -> list[str]:
@@ -198,6 +226,8 @@ def problems(
     for claim in manifest.claims:
         label = f"{claim.document}, {claim.heading}"
         found += [f"{label}: {text}" for text in _of_row(claim, ids, lean, families)]
+    for lesson in manifest.lessons:
+        found += [f"lesson {lesson.title!r}: {text}" for text in _of_lesson(lesson, manifest, lean)]
     named = {name for claim in manifest.claims for name in claim.lean}
     found += [
         f"{name} refutes a claim, and no row names it"
@@ -205,6 +235,18 @@ def problems(
         if name.startswith(CLAIMS) and name.endswith("_refuted") and name not in named
     ]
     return found
+
+
+def _of_lesson(lesson: Lesson, manifest: Manifest, lean: Mapping[str, Declared]) -> Iterator[str]:
+    place = (lesson.document, lesson.heading)
+    row = next((c for c in manifest.claims if (c.document, c.heading) == place), None)
+    if row is None:
+        yield f"there is no row {lesson.document} {lesson.heading}"
+    elif not set(lesson.wrong) & set(row.refutes):
+        yield "it shows no refutation of its row"
+    for name in (*lesson.wrong, *lesson.right):
+        if name not in lean:
+            yield f"the library has no {name}"
 
 
 def _of_row(

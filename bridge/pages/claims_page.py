@@ -30,6 +30,7 @@ def page(root: Path, families: Iterable[str]) -> str:
         verdicts=list(claims.VERDICTS),
         counts={d.id: Counter(c.verdict for c in manifest.of(d)) for d in manifest.documents},
         shown=shown,
+        rows={(claim.document, claim.heading): claim for claim in manifest.claims},
         anchor=anchor,
         fenced=fenced,
     )

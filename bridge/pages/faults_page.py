@@ -1,4 +1,4 @@
-"""`docs/faults.md`: every fault that `make verify` plants, as an edit of the sources."""
+"""`docs/faults.md`: every fault that `make verify` or a test plants, as an edit of the sources."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from bridge.conformance.faults import FAULTS, TWINS
+from bridge.conformance.module_faults import MODULE_FAULTS
 from bridge.conformance.planting import Fault
 from bridge.pages.render import render
 
@@ -22,7 +23,12 @@ class Edit(NamedTuple):
 
 def page() -> str:
     """The text of the page."""
-    return render("faults.md.jinja", files=by_file(FAULTS), twins=[edit(t) for t in TWINS])
+    return render(
+        "faults.md.jinja",
+        files=by_file(FAULTS),
+        modules=by_file(MODULE_FAULTS),
+        twins=[edit(t) for t in TWINS],
+    )
 
 
 def by_file(faults: Sequence[Fault]) -> Mapping[str, list[Edit]]:

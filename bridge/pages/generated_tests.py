@@ -75,6 +75,7 @@ DROPOUT = Call(
 VARLEN = Call(
     "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
 )
+MODULES = Call("module", "`pyimpl.modules`", ("judge_modules",), own=())
 # By Spec definition, without Attention.Spec.
 CALLS: Mapping[str, Call] = {
     "attention": PLAIN,
@@ -132,6 +133,20 @@ CALLS: Mapping[str, Call] = {
         ("import math",),
         ("from bridge.vectors.operations import MergeVector, Tree", *_STATE),
     ),
+    "Linear.rows": MODULES,
+    "LayerNorm.rows": MODULES,
+    "FeedForward.rows": MODULES,
+    "MultiHead.rows": MODULES,
+    "EncoderLayer.preNorm": MODULES,
+    "EncoderLayer.postNorm": MODULES,
+    "DecoderLayer.preNorm": MODULES,
+    "DecoderLayer.postNorm": MODULES,
+    "encode": MODULES,
+    "encodePostNorm": MODULES,
+    "decode": MODULES,
+    "decodePostNorm": MODULES,
+    "decodeCached": MODULES,
+    "Transformer.probabilities": MODULES,
     "visitedTiles": Call(
         "tile_bounds",
         "`pyimpl.tile_bounds`",

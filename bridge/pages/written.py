@@ -1,4 +1,4 @@
-"""Everything that is written from vectors, claims and sources and committed, in one place."""
+"""Everything that is written without Lean, and committed, in one place."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from pathlib import Path
 
 from bridge.findings import store
 from bridge.pages import (
+    benchmarks_page,
     chapters,
     claims_page,
+    coverage_page,
     faults_page,
     findings_page,
     generated_tests,
+    map_data,
+    maps_page,
+    pictures,
+    theorem_map,
     trackers,
     vectors_page,
 )
@@ -24,21 +30,27 @@ def texts(root: Path) -> dict[str, str]:
     """By path from the root, what each file should be. Raises what the loader raises, and
     SourceError where a page shows what is not in the sources."""
     families = load(root / "tests" / "vectors")
+    maps = map_data.read(root, families)
     return {
         **chapters.pages(root, families),
+        **pictures.pictures(families),
         faults_page.PAGE: faults_page.page(),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(
             store.read(root / store.FILE), generated_tests.sentences(root)
         ),
         claims_page.PAGE: claims_page.page(root, (family.name for family in families)),
+        maps_page.PAGE: maps_page.page(root, maps),
+        coverage_page.PAGE: coverage_page.page(maps),
+        **theorem_map.texts(maps),
+        **benchmarks_page.texts(root),
         **generated_tests.modules(root, families),
     }
 
 
 def write_all(root: Path) -> list[str]:
-    """Write those that are not as they should be, and remove tests of what is no longer there;
-    their paths."""
+    """Write those that are not as they should be, and remove tests and drawings of what is no
+    longer there; their paths."""
     wanted = texts(root)
     changed = write(root, wanted)
     for name in stale(root, wanted):
@@ -48,6 +60,7 @@ def write_all(root: Path) -> list[str]:
 
 
 def stale(root: Path, wanted: Iterable[str]) -> list[str]:
-    """Generated tests that nothing makes any more."""
-    names = (path.relative_to(root).as_posix() for path in root.glob(f"{FOLDER}/test_*.py"))
+    """Generated tests and drawings that nothing makes any more."""
+    found = [*root.glob(f"{FOLDER}/test_*.py"), *root.glob(f"{theorem_map.FOLDER}/*.svg")]
+    names = (path.relative_to(root).as_posix() for path in found)
     return sorted(set(names) - set(wanted))

@@ -168,9 +168,10 @@ def families(console: Console, report: dict[str, Section]) -> None:
         title_justify="left",
     )
     table.add_column("family", no_wrap=True)
-    table.add_column("vectors", justify="right")
+    table.add_column("vectors", justify="right", no_wrap=True)
     for dtype in dtypes:
-        table.add_column(dtype, justify="right", no_wrap=True)
+        # In two lines, so that nothing is cut in a window of 80 columns.
+        table.add_column(f"{dtype[:-2]}\n{dtype[-2:]}", justify="right", no_wrap=True)
     table.add_column("faults", justify="right", no_wrap=True)
     for family, count in report["vectors"]["families"].items():
         cells = []
@@ -215,3 +216,22 @@ def show(console: Console, report: dict[str, Section]) -> None:
     if report.get("faults", {}).get("results"):
         faults(console, report["faults"])
         families(console, report)
+
+
+def summary(console: Console, report: dict[str, Section]) -> None:
+    """The counts that the whole comes to, a line for each part that was run."""
+    lines = []
+    if headlines := report.get("audit", {}).get("headlines"):
+        lines.append(f"{len(headlines)} theorems, each checked by Lean down to its axioms")
+    if results := report.get("implementations", {}).get("results"):
+        families = report["vectors"]["families"]
+        failed = sum(v["status"] == "failed" for r in results for v in r["vectors"])
+        lines.append(
+            f"{sum(families.values())} vectors in {len(families)} families, "
+            f"{len(results)} pairs of implementation and dtype: {failed} failures"
+        )
+    if planted := report.get("faults", {}).get("results"):
+        caught = sum(bool(r["caught"]) for r in planted)
+        lines.append(f"{len(planted)} planted faults: {caught} caught")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

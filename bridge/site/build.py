@@ -17,7 +17,7 @@ from pygments.formatters import HtmlFormatter
 
 from bridge.site import contents, links, reference
 from bridge.site.contents import Part
-from bridge.site.markdown import Converted, convert, highlighted
+from bridge.site.markdown import Converted, convert, highlighted, in_html
 
 ASSETS = Path(__file__).parent / "assets"
 # Shown line by line; other files that a page links to are copied.
@@ -94,21 +94,31 @@ def _write(root: Path, out: Path, with_reference: bool) -> int:
 
 
 def _converted(site: _Site, page: str) -> Converted:
-    return convert((site.root / page).read_text("utf-8"), _linking(site, page))
+    text = (site.root / page).read_text("utf-8")
+    return convert(text, _linking(site, page), lambda given: _drawing(site, page, given))
 
 
-def _linking(site: _Site, page: str) -> Callable[[str], str]:
+def _drawing(site: _Site, page: str, given: str) -> str | None:
+    """The text of an image that stands in the page itself, with its links; None for another."""
+    name = posixpath.normpath(posixpath.join(posixpath.dirname(page), given))
+    if not name.startswith(contents.DRAWINGS) or not (site.root / name).is_file():
+        return None
+    return in_html((site.root / name).read_text("utf-8"), _linking(site, page, name))
+
+
+def _linking(site: _Site, page: str, written_in: str | None = None) -> Callable[[str], str]:
     """What becomes of an address in a page: other pages by their names on the site, files of the
-    checkout as they are shown there."""
+    checkout as they are shown there. written_in: the file that has it, if it is not the page's."""
+    beside = posixpath.dirname(written_in or page)
 
     def link(given: str) -> str:
         path, _, anchor = given.partition("#")
         if not path or "://" in given:
             return given
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+        target = posixpath.normpath(posixpath.join(beside, path))
         file = site.root / target
         if target.startswith("..") or not file.exists():
-            site.broken.append(f"{page}: there is no file {given!r}")
+            site.broken.append(f"{written_in or page}: there is no file {given!r}")
             return given
         if file.is_dir():
             # A folder has no page: its name stands there without a link.

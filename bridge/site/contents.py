@@ -29,14 +29,15 @@ _PARTS = (
             "docs/heads.md",
             "docs/transformer.md",
             "docs/backward.md",
+            "docs/allowances.md",
             "docs/paper.md",
             "docs/approximation.md",
-            "docs/claims.md",
         ),
     ),
     (
         "Use",
         (
+            "docs/use.md",
             "docs/check-your-kernel.md",
             "docs/add-a-feature.md",
             "docs/running.md",
@@ -47,18 +48,35 @@ _PARTS = (
         ),
     ),
     (
+        "Maps",
+        (
+            "docs/maps.md",
+            "docs/theorem-map.md",
+            "docs/coverage.md",
+            "docs/claims.md",
+            "docs/faults.md",
+            "docs/benchmarks.md",
+        ),
+    ),
+    (
         "Results",
         (
+            "docs/what-is-proved.md",
             "docs/theorems.md",
             "docs/trust.md",
-            "docs/faults.md",
             "docs/findings.md",
-            "docs/allowances.md",
         ),
     ),
 )
 # What a page runs beside what every page does, of the folder `assets`, in order.
-SCRIPTS = {"docs/stepper.md": ("online.js", "stepper.js")}
+SCRIPTS = {
+    "docs/stepper.md": ("online.js", "stepper.js"),
+    "docs/maps.md": ("map.js",),
+    "docs/theorem-map.md": ("map.js",),
+}
+# The drawings of this folder stand in the pages themselves, so that their links work and the text
+# in them keeps its size; others are images.
+DRAWINGS = "docs/maps/"
 
 # What no part names is here, so that no page is without a way to it.
 _REST, _DECISIONS = "About", "Decisions"

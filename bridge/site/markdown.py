@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -66,8 +67,13 @@ def highlighted(text: str, language: str, *, numbered: bool = False) -> str:
     return shown.replace('<div class="code">', '<div class="code" tabindex="0">', 1)
 
 
-def convert(text: str, link: Callable[[str], str]) -> Converted:
-    """A page of Markdown as HTML. link: what each relative address becomes."""
+def convert(
+    text: str,
+    link: Callable[[str], str],
+    drawing: Callable[[str], str | None] = lambda address: None,
+) -> Converted:
+    """A page of Markdown as HTML. link: what each relative address becomes; drawing: the SVG that
+    stands in the page in place of an image, None for one that stays an image."""
     parser = (
         MarkdownIt("commonmark", {"html": True, "typographer": False})
         .enable(["table", "strikethrough"])
@@ -79,14 +85,27 @@ def convert(text: str, link: Callable[[str], str]) -> Converted:
     parser.add_render_rule("table_open", lambda *_: f"{_TABLE}\n")
     parser.add_render_rule("table_close", lambda *_: f"{_TABLE_END}\n")
     tokens = parser.parse(text)
+    _pictures(tokens)
     for token in (each for one in tokens for each in (one, *(one.children or ()))):
+        if token.type == "image" and (drawn := drawing(str(token.attrGet("src")))) is not None:
+            token.type, token.content = "html_inline", _drawing(token.content, drawn)
+            continue
         for name in ("href", "src"):
             if token.attrGet(name) is not None:
                 token.attrSet(name, link(str(token.attrGet(name))))
         if token.type in ("html_block", "html_inline"):
-            token.content = _in_html(token.content, link)
+            token.content = in_html(token.content, link)
     body: str = parser.renderer.render(tokens, parser.options, {})
     return Converted(body, tuple(_headings(tokens)))
+
+
+def _pictures(tokens: Sequence[Token]) -> None:
+    """Mark the paragraphs that are a picture: one that is wider than the screen scrolls."""
+    for before, token in pairwise(tokens):
+        inside = [child.type for child in token.children or ()]
+        if before.type == "paragraph_open" and inside == ["image"]:
+            before.attrSet("class", "picture")
+            before.attrSet("tabindex", "0")
 
 
 def _formula(content: str, _options: dict[str, Any]) -> str:
@@ -94,12 +113,20 @@ def _formula(content: str, _options: dict[str, Any]) -> str:
     return html.escape(content)
 
 
+def _drawing(alt: str, svg: str) -> str:
+    """A drawing with links, which an image cannot have; a wide one scrolls by itself."""
+    said = html.escape(alt)
+    return f'<span class="drawing" tabindex="0" role="group" aria-label="{said}">{svg}</span>'
+
+
 def _fence(_self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
     language = tokens[at].info.split()[0] if tokens[at].info else ""
     return highlighted(tokens[at].content, language)
 
 
-def _in_html(text: str, link: Callable[[str], str]) -> str:
+def in_html(text: str, link: Callable[[str], str]) -> str:
+    """HTML or SVG with its relative addresses as `link` has them, and tables that scroll."""
+
     def linked(found: re.Match[str]) -> str:
         address = html.unescape(found["address"])
         return f'{found["name"]}="{html.escape(link(address))}"'

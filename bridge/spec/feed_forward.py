@@ -31,7 +31,7 @@ def relu(x: Value, *, num: Arithmetic) -> Value:
 
     Lean: `Attention.Spec.relu`.
     """
-    return x if num.value(0) <= x else num.value(0)
+    return max(num.value(0), x)
 
 
 def feed_forward_row(

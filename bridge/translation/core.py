@@ -148,10 +148,6 @@ def _negated(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return ast.UnaryOp(ast.USub(), writer.expression(t.values()[-1], before))
 
 
-def _smallest(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    return build.call("min", *(writer.expression(v, before) for v in t.values()))
-
-
 def _to_nat(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.call("max", writer.expression(t.values()[0], before), build.number(0))
 
@@ -216,7 +212,8 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "HPow.hPow": _power,
     "HXor.hXor": _exclusive_or,
     "Neg.neg": _negated,
-    "Min.min": _smallest,
+    "Max.max": helper("max"),
+    "Min.min": helper("min"),
     "Nat.succ": _successor,
     "Fin.succ": _successor,
     "Nat.cast": _cast,

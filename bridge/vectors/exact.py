@@ -3,7 +3,8 @@ exp k = 2^k, and to 70 digits where it is the natural exponential.
 
 Nothing here knows of tiles, rescaling, merging or intervals, which is what the Lean definitions are
 about. With weight exp (score) for each unmasked key, the output is Σ weight·v / Σ weight; every
-operation comes to that, by the layout of its inputs alone.
+operation comes to that, by the layout of its inputs alone, or has a derivation of its own beside
+this one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.exact_dropout import wrong_masks, wrong_words
 from bridge.vectors.exact_gradients import gradients
+from bridge.vectors.exact_transformers import wrong_layer
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import (
     BOUNDS_UNIT,
@@ -33,6 +35,7 @@ from bridge.vectors.operations import (
     MergeVector,
     TileBoundsVector,
 )
+from bridge.vectors.transformers import LayerVector, TransformerVector
 
 # A weight 2^score has so many digits: a larger score is a mistake.
 _LARGEST_SCORE = 1 << 20
@@ -206,6 +209,8 @@ def disagreements(vector: Vector) -> list[str]:
             return _wrong(vector, [(f"expected[{n}]", *pair) for n, pair in enumerate(states)])
         case GradientVector():
             return wrong_masks(vector) + _wrong_gradients(vector)
+        case LayerVector() | TransformerVector():
+            return wrong_layer(vector)
         case TileBoundsVector():
             letters = zip(vector.expected, tile_letters(vector), strict=True)
             return _wrong(vector, [(f"expected[{t}]", *pair) for t, pair in enumerate(letters)])

@@ -32,13 +32,15 @@ from bridge.vectors.operations import (
     TileBoundsVector,
     VarlenVector,
 )
+from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
 
 HEX_FORMAT = "attention-vectors-hex-1"
 # The fields of an entry that hold numbers, at any depth; null in them is −∞.
 _NUMBERS = {
     "q", "k", "v", "prefix_k", "prefix_v", "suffix_k", "suffix_v", "bias", "softcap", "sink",
     "slope", "slopes", "sinks", "score", "value", "log_sum_exp", "output", "grad_output",
-    "grad_log_sum_exp",
+    "grad_log_sum_exp", "x", "context", "values", "weight", "gain", "eps", "positions", "source",
+    "target",
 }  # fmt: skip
 _DIGITS = 60
 
@@ -172,10 +174,20 @@ def _gradients(vector: GradientVector) -> dict[str, Any]:
             numbers = [factor * x.numerator / Decimal(x.denominator) for x in exact]
             found[name] = results(shape, numbers)
     if vector.bounds is not None:
-        # Rounded up, as that of rows; one number for all gradients.
-        largest = _float64(float(vector.uncertainty) * (1 + 2**-52))
-        found["uncertainty"] = {"shape": [], "float64": [largest]}
+        found["uncertainty"] = _uncertainty(vector.uncertainty)
     return found
+
+
+def _uncertainty(largest: Fraction) -> Array:
+    """One number for all results, rounded up, as that of rows."""
+    return {"shape": [], "float64": [_float64(float(largest) * (1 + 2**-52))]}
+
+
+def _enclosed(part: Enclosed) -> Array:
+    """A matrix, and by how much each number may be off."""
+    shape = [len(part.lower), len(part.lower[0])]
+    numbers = results(shape, [x for row in part.middle for x in row])
+    return {"result": numbers, "uncertainty": _uncertainty(part.uncertainty)}
 
 
 def _flat(part: Any) -> Iterator[Exact]:
@@ -210,6 +222,14 @@ def _expected(vector: Vector) -> Any:
             return list(vector.expected)
         case GradientVector():
             return _gradients(vector)
+        case LayerVector():
+            return _enclosed(vector.expected)
+        case TransformerVector():
+            return {
+                "logits": _enclosed(vector.expected_logits),
+                "probabilities": _enclosed(vector.expected_probabilities),
+                "tokens": list(vector.expected_tokens),
+            }
     raise TypeError(f"there is no export of a {type(vector).__name__}")
 
 
@@ -217,9 +237,10 @@ def _score_factor(vector: Vector) -> Decimal:
     """What a kernel with weights e^score multiplies its products, or the given scores, with."""
     with localcontext(prec=_DIGITS):
         factor = Decimal(2).ln() if vector.model == "exact" else Decimal(1)
-        if isinstance(vector, (AttentionVector, GradientVector)) and vector.scale is None:
-            return factor / Decimal(vector.head_dim).sqrt()
-        if isinstance(vector, (AttentionVector, LaidOutVector, GradientVector)):
+        own = (AttentionVector, GradientVector, LayerVector, TransformerVector)
+        if isinstance(vector, own) and vector.scale is None:
+            return factor / Decimal(vector.head_dim or 1).sqrt()
+        if isinstance(vector, (LaidOutVector, *own)):
             scale = Fraction(vector.scale or 0)
             return factor * Decimal(scale.numerator) / Decimal(scale.denominator)
         return factor
@@ -229,15 +250,21 @@ def _converted(data: Any) -> Any:
     if isinstance(data, list):
         return [_converted(x) for x in data]
     if isinstance(data, dict):
-        return {k: inputs(x) if k in _NUMBERS else _converted(x) for k, x in data.items()}
+        return {k: inputs(x) if _holds_numbers(k, x) else _converted(x) for k, x in data.items()}
     return data
+
+
+def _holds_numbers(field: str, data: Any) -> bool:
+    """Parameters have names that fields of numbers have."""
+    return field in _NUMBERS and not isinstance(data, dict)
 
 
 def converted(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
     """One vector: `entry` as it is in its file, and `vector` what was made of it."""
     given = [name for name in entry if not name.startswith("expected")]
     found = {name: _converted({name: entry[name]})[name] for name in given}
-    found["score_factor"] = results([], [_score_factor(vector)])
+    if not isinstance(vector, LayerVector) or vector.head_dim is not None:
+        found["score_factor"] = results([], [_score_factor(vector)])
     if isinstance(vector, AttentionVector):
         found["visible"] = [
             "".join("01"[vector.visible(i, j)] for j in range(vector.kv_len))

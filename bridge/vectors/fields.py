@@ -104,12 +104,14 @@ class Fields:
             raise self.fail(field, f"{short(text, 40)} is no sum of powers of 2")
         return number
 
-    def affordable(self, pairs: int, columns: int) -> None:
+    def affordable(
+        self, pairs: int, columns: int, what: str = "a query and a column of a key"
+    ) -> None:
         """Refuse what would take more than seconds to go through."""
         if pairs * columns > _LARGEST_WORK:
             raise VectorError(
                 f"{self.filename}: {self.entry['id']}: comes to more than {_LARGEST_WORK} products "
-                "of a query and a column of a key."
+                f"of {what}."
             )
 
     def scale(self) -> Exact | None:
@@ -171,20 +173,34 @@ class Fields:
             out.append(self.rows_of(matrix, place, self.entry[columns], columns))
         return tuple(out)
 
-    def booleans(self, data: list[str], field: str, rows: int, columns: int) -> Booleans:
-        """A matrix of q_len rows of kv_len characters, 1 for true."""
-        for i, row in enumerate(self.counted(data, field, rows, "q_len", "rows")):
-            self.counted(row, f"{field}[{i}]", columns, "kv_len", "characters")
+    def booleans(
+        self,
+        data: list[str],
+        field: str,
+        rows: int,
+        columns: int,
+        names: tuple[str, str] = ("q_len", "kv_len"),
+    ) -> Booleans:
+        """A matrix of q_len rows of kv_len characters, 1 for true; `names` are those of its
+        sizes."""
+        for i, row in enumerate(self.counted(data, field, rows, names[0], "rows")):
+            self.counted(row, f"{field}[{i}]", columns, names[1], "characters")
         return tuple(tuple(c == "1" for c in row) for row in data)
 
-    def mask(self, q_len: int, kv_len: int) -> Mask:
-        """The mask over so many queries and keys."""
-        data = self.entry["mask"]
+    def mask(
+        self,
+        q_len: int,
+        kv_len: int,
+        field: str = "mask",
+        names: tuple[str, str] = ("q_len", "kv_len"),
+    ) -> Mask:
+        """The mask over so many queries and keys, whose numbers have these names."""
+        data = self.entry[field]
 
         def counted(name: str, count: int, size: str, what: str) -> list[Any]:
             if len(data[name]) != count:
                 raise self.fail(
-                    f"mask.{name}", f"has {len(data[name])} {what}, but {size} is {count}"
+                    f"{field}.{name}", f"has {len(data[name])} {what}, but {size} is {count}"
                 )
             found: list[Any] = list(data[name])
             return found
@@ -197,15 +213,16 @@ class Fields:
             case "key-length":
                 return Mask("key-length", length=data["length"])
             case "key-padding":
-                valid = counted("valid", kv_len, "kv_len", "characters")
+                valid = counted("valid", kv_len, names[1], "characters")
                 return Mask("key-padding", valid=tuple(c == "1" for c in valid))
             case "document":
-                queries = counted("queries", q_len, "q_len", "numbers")
-                keys = counted("keys", kv_len, "kv_len", "numbers")
+                queries = counted("queries", q_len, names[0], "numbers")
+                keys = counted("keys", kv_len, names[1], "numbers")
                 return Mask("document", queries=tuple(queries), keys=tuple(keys))
             case "none" | "causal":
                 return Mask(data["kind"])
-        return Mask("boolean", self.booleans(data["rows"], "mask.rows", q_len, kv_len))
+        rows = self.booleans(data["rows"], f"{field}.rows", q_len, kv_len, names)
+        return Mask("boolean", rows)
 
     @staticmethod
     def shift(alignment: str, q_len: int, kv_len: int) -> int:

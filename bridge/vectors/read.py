@@ -26,6 +26,8 @@ from bridge.vectors.operations import (
 from bridge.vectors.read_dropout import dropout, philox
 from bridge.vectors.read_gradients import gradient
 from bridge.vectors.read_options import alibi, bias, header, laid_out, sink, softcap
+from bridge.vectors.read_transformers import layer, transformer
+from bridge.vectors.transformers import LayerVector, TransformerVector
 
 
 def attention(fields: Fields) -> AttentionVector:
@@ -327,4 +329,6 @@ READERS: dict[str, Callable[[Fields], Vector]] = {
     GradientVector.operation: gradient,
     DropoutVector.operation: dropout,
     PhiloxVector.operation: philox,
+    LayerVector.operation: layer,
+    TransformerVector.operation: transformer,
 }

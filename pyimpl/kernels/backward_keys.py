@@ -239,8 +239,9 @@ def launch_options(
         block_m, block_n, num_warps = 16, 16, 4 if few else 8
     elif dim > 128:
         block_m, block_n, num_warps = 16, 16, 8
-        # A window takes registers; with two stages queries wait in shared memory instead.
-        num_stages = 1 if options.left is None else 2
+        # A window takes registers; with two stages queries wait in shared memory instead. With the
+        # words of dropout beside them what a stage takes itself is more than that saves.
+        num_stages = 2 if options.left is not None and options.dropout is None else 1
     elif dim > 64 or capability < 90 or options.dropout is not None:
         # Before Hopper the operands of the products come from registers too; so do the words that
         # dropout goes by.

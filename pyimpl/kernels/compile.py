@@ -238,6 +238,8 @@ def cases(quick: bool = False) -> list[Case]:
             Case("forward", "bf16", 64, "causal+dropout"),
             Case("varlen", "fp32", 64, "window+dropout"),
             Case("keys", "bf16", 64, "packed+causal+dropout"),
+            Case("keys", "bf16", 256, "window+mask+bias+dropout"),
+            Case("varlen", "fp32", 250, "window+dropout"),
             Case("queries", "bf16", 64, "window+mask+bias+dropout"),
             Case("bias", "fp32", 64, "causal+bias+dropout"),
         ]

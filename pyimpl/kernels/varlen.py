@@ -156,7 +156,9 @@ def launch_options(
     chosen = forward.launch_options(dtype, head_dim, value_dim, options, capability)
     if dtype == torch.float32:
         if dim > 128:
-            return chosen | {"block_m": 16}
+            # So do the words that dropout goes by, and what a second stage loads ahead.
+            fewer = {} if options.dropout is None else {"num_stages": 1}
+            return chosen | {"block_m": 16} | fewer
         return chosen | ({"block_n": 16} if options.dropout is not None else {})
     if head_dim % 16 or value_dim % 16:
         smaller = {"block_m": 32} if dim <= 128 else {"block_m": 16, "block_n": 16}

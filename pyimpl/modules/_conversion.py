@@ -48,6 +48,11 @@ def to_torch(module: MultiHeadAttention) -> nn.MultiheadAttention:
                 f"{name} must be {meaning}, {wanted:g}, not {given}, for "
                 "torch.nn.MultiheadAttention to hold the module"
             )
+    if module.scale is not None:
+        raise ValueError(
+            f"scale must be None, not {module.scale:g}, for torch.nn.MultiheadAttention to hold "
+            "the module"
+        )
     weight = module.q_proj.weight
     theirs = nn.MultiheadAttention(
         module.query_dim, module.num_heads, module.dropout, bias=module.q_proj.bias is not None,

@@ -42,6 +42,7 @@ class MultiHeadAttention(nn.Module):
         value_head_dim: width of one head of projected values; head_dim if None.
         num_kv_heads: heads of the keys and values, a number that divides num_heads; num_heads if
             None. Query head h uses head h // (num_heads / num_kv_heads) of them.
+        scale: the factor of the scores where `forward` is given none; 1/√head_dim if None.
         bias: whether the four projections add a bias.
         add_bias_kv: one more key and value, learned (`bias_k`, `bias_v`), after those of every
             sequence; no mask hides them.
@@ -69,6 +70,7 @@ class MultiHeadAttention(nn.Module):
         head_dim: int | None = None,
         value_head_dim: int | None = None,
         num_kv_heads: int | None = None,
+        scale: float | None = None,
         bias: bool = True,
         add_bias_kv: bool = False,
         add_zero_attn: bool = False,
@@ -108,6 +110,8 @@ class MultiHeadAttention(nn.Module):
         self.add_zero_attn = add_zero_attn
         self.batch_first = batch_first
         check_dtype(dtype)
+        check.check_scale(scale, torch.get_default_dtype() if dtype is None else dtype)
+        self.scale = None if scale is None else float(scale)
 
         def linear(inside: int, outside: int) -> nn.Linear:
             return nn.Linear(inside, outside, bias=bias, device=device, dtype=dtype)
@@ -226,7 +230,8 @@ class MultiHeadAttention(nn.Module):
             _heads(v, self.num_kv_heads, self.value_head_dim),
             attn_mask=visible, bias=bias, is_causal=is_causal,
             causal_alignment=causal_alignment, window=window, softcap=softcap,
-            alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q), scale=scale,
+            alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q),
+            scale=self.scale if scale is None else scale,
             dropout_p=self.dropout if self.training else 0.0, dropout_seed=dropout_seed,
             enable_gqa=True, layout="bnhd", backend=backend,
         )  # fmt: skip
@@ -331,6 +336,8 @@ class MultiHeadAttention(nn.Module):
         said = f"num_heads={self.num_heads}"
         if self.num_kv_heads != self.num_heads:
             said += f", num_kv_heads={self.num_kv_heads}"
+        if self.scale is not None:
+            said += f", scale={self.scale:g}"
         for name in ("add_zero_attn", "dropout", "batch_first"):
             said += f", {name}={getattr(self, name)}"
         return f"{said}, add_bias_kv={self.bias_k is not None}"

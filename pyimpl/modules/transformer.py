@@ -19,6 +19,17 @@ from pyimpl.modules.encoder import Encoder, EncoderLayer
 from pyimpl.modules.positions import Arrangement, sinusoidal_encoding
 
 
+def _checked_table(given: Tensor, width: int) -> Tensor:
+    """A table of positions; raises TypeError or ValueError for what is none of this width."""
+    check.check_floating({"positions": given}, ("max_len", "d_model"))
+    if given.shape[1] != width:
+        raise ValueError(
+            f"positions must be [max_len, d_model] with d_model = {width}, not of shape "
+            f"{check.shape(given)}"
+        )
+    return given.detach()
+
+
 class Transformer(nn.Module):
     """Encoder and decoder over embedded tokens, and a linear map from the decoder's output to the
     logits of the next token: `Attention.Spec.Transformer.logits` with norm_first, without
@@ -30,7 +41,7 @@ class Transformer(nn.Module):
 
     Args:
         src_vocab_size, tgt_vocab_size: numbers of tokens, which are 0, …, size − 1.
-        d_model: width of every layer, even.
+        d_model: width of every layer, even unless positions is a table.
         num_heads: heads of attention, a number that divides d_model.
         num_encoder_layers, num_decoder_layers: how many, each at least 1.
         dim_feedforward: width inside the feed-forward networks.
@@ -42,7 +53,8 @@ class Transformer(nn.Module):
             without a bias; the vocabularies are one.
         scale_embeddings: multiply embeddings by √d_model before the positional encoding is added
             (Vaswani et al., section 3.4).
-        positions: the columns of the positional encoding, as for `sinusoidal_encoding`.
+        positions: the columns of the positional encoding, as for `sinusoidal_encoding`; or a table
+            `[max_len, d_model]` of what is added at each place, kept as a buffer and not trained.
         layer_norm_eps: what is added to the variance.
         bias: whether linear maps and normalisations add a bias.
         device, dtype: of the parameters.
@@ -50,6 +62,8 @@ class Transformer(nn.Module):
     Raises:
         TypeError, ValueError: an argument that is none of these.
     """
+
+    position_table: Tensor | None
 
     def __init__(
         self,
@@ -66,7 +80,7 @@ class Transformer(nn.Module):
         final_norm: bool = True,
         tie_embeddings: bool = False,
         scale_embeddings: bool = True,
-        positions: Arrangement = "interleaved",
+        positions: Arrangement | Tensor = "interleaved",
         layer_norm_eps: float = 1e-5,
         bias: bool = True,
         device: torch.device | str | None = None,
@@ -88,9 +102,15 @@ class Transformer(nn.Module):
                 f"tgt_vocab_size must be src_vocab_size, {sources}, with tie_embeddings, not "
                 f"{targets}"
             )
-        # Refuses what it does not take before the first tokens come.
-        sinusoidal_encoding(0, width, arrangement=positions)
-        self.d_model, self.positions = width, positions
+        table = None
+        if isinstance(positions, Tensor):
+            table = _checked_table(positions, width).to(device=device, dtype=dtype, copy=True)
+        else:
+            # Refuses what it does not take before the first tokens come.
+            sinusoidal_encoding(0, width, arrangement=positions)
+        self.d_model = width
+        self.positions: Arrangement | None = None if isinstance(positions, Tensor) else positions
+        self.register_buffer("position_table", table)
         self.embedding_scale = math.sqrt(width) if scale_embeddings else 1.0
         self.src_embedding = nn.Embedding(sources, width, device=device, dtype=dtype)
         self.tgt_embedding = (
@@ -284,17 +304,28 @@ class Transformer(nn.Module):
     def _embedded(self, tokens: Tensor, embedding: nn.Embedding, start: int = 0) -> Tensor:
         """The embeddings of tokens at the positions from `start` on, with their encodings."""
         x = embedding(tokens) * self.embedding_scale
-        x = x + sinusoidal_encoding(
-            tokens.shape[1], self.d_model, start=start, arrangement=self.positions,
-            device=x.device, dtype=x.dtype,
-        )  # fmt: skip
-        dropped: Tensor = self.dropout(x)
+        dropped: Tensor = self.dropout(x + self._places(start, tokens.shape[1], x))
         return dropped
+
+    def _places(self, start: int, length: int, like: Tensor) -> Tensor:
+        """The encodings of the positions from `start` on, `[length, d_model]`."""
+        if self.position_table is None:
+            return sinusoidal_encoding(
+                length, self.d_model, start=start, arrangement=self.positions or "interleaved",
+                device=like.device, dtype=like.dtype,
+            )  # fmt: skip
+        if start + length > len(self.position_table):
+            raise ValueError(
+                f"positions has {len(self.position_table)} places, fewer than the {start + length} "
+                "tokens"
+            )
+        return self.position_table[start : start + length].to(like.dtype)
 
     def extra_repr(self) -> str:
         """What the parts do not show."""
         tied = self.tgt_embedding is self.src_embedding
         return (
             f"d_model={self.d_model}, tie_embeddings={tied}, "
-            f"scale_embeddings={self.embedding_scale != 1.0}, positions={self.positions!r}"
+            f"scale_embeddings={self.embedding_scale != 1.0}, "
+            f"positions={self.positions or 'a table'!r}"
         )

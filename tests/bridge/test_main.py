@@ -175,7 +175,21 @@ def test_export_says_what_it_cannot_do(tmp_path: Path) -> None:
     assert "there is no family 'two-keys'; index.json lists those" in missing.stderr
     blocked = invoke("export", str(tmp_path / "one-key.json"), "--family", "one-key")
     assert blocked.exit_code == 2
-    assert "cannot be written: File exists" in blocked.stderr
+    assert "one-key.json' is a file" in blocked.stderr
+    inside = invoke("export", str(tmp_path / "one-key.json" / "x"), "--family", "one-key")
+    assert inside.exit_code == 2
+    assert "cannot be written: Not a directory" in inside.stderr
+
+
+@pytest.mark.parametrize("arguments", [("export", ""), ("site", "--out", "")])
+def test_an_empty_path_is_not_the_current_folder(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert "'' is given; accepted is the path of a folder" in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_make_help_lists_every_command() -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance import gradient_inputs
+from bridge.conformance import gradient_inputs, modules
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.gradients import expected, wrong_gradients
 from bridge.conformance.judge import describe_failure
@@ -28,6 +28,7 @@ from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
 from bridge.vectors.operations import CacheVector, ComesToAttention
 from bridge.vectors.read import READERS
+from bridge.vectors.transformers import LayerVector, TransformerVector
 from pyimpl.state import State
 
 # Every input is exact in both; coarser dtypes hide more.
@@ -146,3 +147,10 @@ def judge_gradients(
     profile = Profile.float64() if dtype == torch.float64 else Profile.float32()
     wrong = list(wrong_gradients(vector, computed, profile))
     assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"
+
+
+def judge_modules(vector: LayerVector | TransformerVector, dtype: torch.dtype) -> None:
+    """What `pyimpl.modules` gives for the vector, with a cache too where there is one: every number
+    as near to the enclosed one as it must be."""
+    found = list(modules.wrong(vector, dtype))
+    assert not found, f"{vector.id}: {found[0]}. It is there for: {vector.reason}"

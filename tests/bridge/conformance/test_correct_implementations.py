@@ -82,7 +82,7 @@ def test_the_vectors(name: str, dtype: str, families: list[Family]) -> None:
 def test_the_interpreted_kernel_on_the_vectors(dtype: str, families: list[Family]) -> None:
     result = run(PyimplTriton(), families, dtype)
     assert [v.id for v in result.failures] == []
-    left = {"merge", "cache", "tile-bounds", "philox"}
+    left = {"merge", "cache", "tile-bounds", "philox", "layer", "transformer"}
     taken = {v.id for f in families for v in f.vectors if v.operation not in left}
     assert {v.id for v in result.vectors if v.status == "passed"} == taken
     without = {v.id for f in families if f.operation == "gradient" for v in f.vectors}

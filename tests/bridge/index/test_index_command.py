@@ -10,12 +10,22 @@ import pytest
 from click.testing import CliRunner, Result
 from index_sample import Sample
 
+from bridge import __main__
 from bridge.__main__ import main
-from bridge.index import collect, gaps
+from bridge.index import collect, gaps, maps
+from bridge.pages import written
 
 
 @pytest.fixture
-def run(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Any:
+def root(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout whose maps are current."""
+    monkeypatch.setattr(__main__, "checkout", lambda: tmp_path)
+    maps.write(tmp_path, sample.index())
+    return tmp_path
+
+
+@pytest.fixture
+def run(sample: Sample, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def command(*arguments: str, problems: tuple[str, ...] = ()) -> Result:
         index = sample.index()
         found = collect.Collected(
@@ -39,6 +49,23 @@ def test_without_gaps_it_ends_well(run: Any, monkeypatch: pytest.MonkeyPatch) ->
     result = run()
     assert result.exit_code == 0
     assert "lacks vectors" not in result.output
+
+
+def test_maps_that_are_not_current_fail_and_are_written(
+    run: Any, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gaps, "gaps", lambda index: (["Attention.Spec.total"], []))
+    monkeypatch.setattr(written, "write_all", lambda _: ["docs/maps.md"])
+    (root / maps.FILE).write_text("{}", "utf-8")
+    result = run()
+    assert result.exit_code == 1
+    assert f"{maps.FILE} is not what the index says; run {maps.COMMAND}" in result.output
+    assert run("step").exit_code == 0
+    result = run("--maps")
+    assert result.exit_code == 0
+    assert "wrote docs/maps.json\nwrote docs/maps.md\n" in result.output
+    monkeypatch.setattr(written, "write_all", lambda _: [])
+    assert "the maps are current" in run("--maps").output
 
 
 def test_one_declaration_and_a_module(run: Any) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import io
-import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 from index_sample import Sample
@@ -13,10 +10,9 @@ from rich.console import Console
 
 from bridge.index import show
 from bridge.index.entries import assemble
-from bridge.index.gaps import BY_DECIMALS, TESTED_BY_DECIMALS, Gap, gaps, result_types
+from bridge.index.gaps import Gap, gaps, result_types
 from bridge.index.graph import arrows, draw, reduced
 
-ROOT = Path(__file__).resolve().parents[3]
 COUNT = "Attention.Proof.count_eq_length"
 
 
@@ -79,21 +75,6 @@ def test_operations_and_their_gaps(sample: Sample) -> None:
         Gap("Attention.Spec.step", ("vectors",)),
         Gap("Attention.Spec.total", ("vectors", "Python", "theorem")),
     ]
-
-
-def test_what_has_no_vectors_is_run_over_decimals() -> None:
-    """Every module that `gaps` excuses from vectors is one that this test runs in Python."""
-    text = (ROOT / TESTED_BY_DECIMALS).read_text("utf-8")
-    imported = {
-        alias.name
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.ImportFrom) and node.module == "bridge.spec"
-        for alias in node.names
-    }
-    for module in BY_DECIMALS:
-        name = re.sub(r"(?<!^)(?=[A-Z])", "_", module.rpartition(".")[2]).lower()
-        assert (ROOT / "Attention" / "Spec" / f"{module.rpartition('.')[2]}.lean").exists()
-        assert name in imported
 
 
 def test_what_a_definition_yields() -> None:

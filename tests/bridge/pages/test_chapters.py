@@ -17,7 +17,7 @@ import pytest
 
 from bridge.pages import chapters
 from bridge.pages.sources import Sources
-from bridge.pages.worked import Worked, visible_pairs
+from bridge.pages.worked.row import Worked
 from bridge.report.theorems import SourceError
 from bridge.vectors.load import load
 from bridge.vectors.model import Family
@@ -63,16 +63,19 @@ def test_what_is_shown_stands_where_the_page_says(chapter: str) -> None:
         assert there == text or (language == "lean" and there.startswith(f"{text} :="))
 
 
-@pytest.mark.parametrize(
-    "chapter", [c for c in chapters.CHAPTERS if c not in ("backward", "paper")]
-)
+@pytest.mark.parametrize("chapter", [c for c in chapters.CHAPTERS if c != "paper"])
 def test_a_chapter_has_all_that_a_reader_needs(chapter: str) -> None:
-    """A picture or pairs, the definition beside the code, a theorem, vectors, and what is not
-    proved."""
+    """A picture, a formula, the definition beside the code, a theorem, vectors, one worked, and
+    what is not proved."""
     page = text_of(chapter)
-    assert re.search(r"^!\[.+\]\(images/.+\.svg\)$|^ +■", page, re.MULTILINE)
+    (picture,) = re.findall(r"^!\[.+\]\(images/(.+\.svg)\)$", page, re.MULTILINE)
+    assert (ROOT / "docs" / "images" / picture).is_file()
+    assert "\n\n$$" in page
+    assert re.search(r"^## .* in (exact fractions|numbers)$", page, re.MULTILINE)
     assert '<div class="beside">' in page
     assert {language for *_, language, _ in SHOWN.findall(page)} == {"lean", "python"}
+    # Layers and bounds have no kernel of their own.
+    assert ("\nTriton" in page) == (chapter not in ("transformer", "allowances"))
     assert "Proved as [" in page
     assert "\nVectors: [" in page
     assert page.rpartition("\n## ")[2].startswith("What is not proved\n")
@@ -117,7 +120,6 @@ def test_worked_examples_are_recomputed_by_hand() -> None:
             lambda: Worked(family("tile-loop"), "tile-loop-000", 2).splits(3),
             "the log-sum-exp of .* is no whole number",
         ),
-        (lambda: visible_pairs(family("merge"), "merge-000"), "merge-000 is no vector"),
     ],
 )
 def test_what_cannot_be_worked_is_said(make: Callable[[], Any], said: str) -> None:
@@ -133,10 +135,6 @@ def test_an_example_whose_output_is_not_leans_makes_no_page() -> None:
     for work in (lambda: one.online(3), lambda: one.merged(3)):
         with pytest.raises(SourceError, match=r"tile-loop-000: the .* not end in its output"):
             work()
-
-
-def test_visible_pairs() -> None:
-    assert visible_pairs(family("causal"), "causal-002") == ["■ · ·", "■ ■ ·", "■ ■ ■"]
 
 
 def test_every_step_shows_the_reference_the_tile_loop_and_the_kernels() -> None:

@@ -200,6 +200,54 @@ def test_what_is_no_manifest_is_an_error(sample: Path, old: str, new: str, messa
         claims.read(sample)
 
 
+LESSON = """
+[[lesson]]
+title = "Not linear"
+document = "9"
+heading = "Linearity"
+says = "It moves."
+wrong = ["Attention.Claims.Linear", "Attention.Claims.linear_refuted"]
+right = ["Attention.Claims.linear"]
+"""
+
+
+def test_a_lesson_stands_before_the_rows(sample: Path) -> None:
+    assert "## What can be learnt" not in claims_page.page(sample, FAMILIES)
+    (sample / claims.FILE).write_text(MANIFEST + LESSON, "utf-8")
+    text = claims_page.page(sample, FAMILIES)
+    lesson, _, rows = text.partition("\n## 9 Sample\n")
+    told = lesson.partition("\n### Not linear\n")[2]
+    assert "It moves. The row: [9 Linearity](#9-linearity)." in told
+    wrong, right = told.split("\n<div>\n")[1:]
+    assert "def Linear : Prop" in wrong
+    assert "theorem linear_refuted : ¬ Linear\n" in wrong
+    assert "theorem linear : n + m = n + m\n" in right
+    assert "theorem linear_refuted : ¬ Linear\n" in rows
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('heading = "Linearity"\nsays', 'heading = "Lines"\nsays', "there is no row 9 Lines"),
+        ('", "Attention.Claims.linear_refuted"]', '"]', "it shows no refutation of its row"),
+        ('right = ["Attention.Claims.linear"]', 'right = ["x"]', "the library has no x"),
+        ('says = "It moves."\n', "", "a lesson has title, document, heading, says, wrong, right"),
+    ],
+)
+def test_a_wrong_lesson_is_a_problem(sample: Path, old: str, new: str, problem: str) -> None:
+    assert old in LESSON
+    (sample / claims.FILE).write_text(MANIFEST + LESSON.replace(old, new), "utf-8")
+    with pytest.raises(SourceError, match=problem):
+        claims_page.page(sample, FAMILIES)
+
+
+def test_the_project_has_lessons() -> None:
+    manifest = claims.read(ROOT)
+    text = claims_page.page(ROOT, families())
+    assert len(manifest.lessons) >= 5
+    assert all(f"\n### {lesson.title}\n" in text for lesson in manifest.lessons)
+
+
 # --- the page -------------------------------------------------------------------------------------
 
 

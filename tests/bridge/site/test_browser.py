@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 )
 WIDE, PHONE = (1400, 900), (360, 740)
 STEPPER = "stepper.html"
+MAPS = ("maps.html", "theorem-map.html", "coverage.html", "benchmarks.html")
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,35 @@ def test_every_page(browser: Any, site: Path, size: tuple[int, int]) -> None:
         assert wider <= 0, f"{page.name}: {wider} px too wide"
         raw = browser.find_elements("css selector", ".math:not(:has(.katex))")
         assert [formula.text for formula in raw] == [], page.name
+
+
+def test_a_picture_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
+    """It is wider than the screen, and scrolls."""
+    screen(browser, PHONE)
+    for page in ("online", "masks", "backward", "architecture"):
+        browser.get((site / f"{page}.html").as_uri())
+        picture = browser.find_element("css selector", ".picture img")
+        assert picture.size["width"] >= 500, page
+
+
+OVER_THE_EDGE = """
+const edge = document.documentElement.viewBox.baseVal;
+return [...document.querySelectorAll("text")].filter((text) => {
+  const box = text.getBBox();
+  const right = box.x + box.width, bottom = box.y + box.height;
+  return box.x < 0 || box.y < 0 || right > edge.width || bottom > edge.height;
+}).map((text) => text.textContent);
+"""
+
+
+@pytest.mark.parametrize(
+    "picture", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda p: p.name
+)
+def test_no_word_of_a_picture_is_cut_off(browser: Any, picture: Path) -> None:
+    screen(browser, WIDE)
+    browser.get(picture.as_uri())
+    assert browser.execute_script("return document.querySelectorAll('text').length") > 0
+    assert browser.execute_script(OVER_THE_EDGE) == []
 
 
 def test_the_reference(browser: Any, site: Path) -> None:
@@ -220,6 +250,111 @@ def test_the_stepper_by_keyboard(browser: Any, site: Path) -> None:
     )
 
 
+# Of what stands in a drawing, the lowest contrast between text and what is behind it (4.5), and
+# between lines or marks and the page (3).
+DRAWN = """
+const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+const luminance = (text) => {
+  const [x, y, z] = channels(text).map((c) => {
+    const s = c / 255;
+    return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+};
+const ratio = (a, b) => {
+  const pair = [luminance(a), luminance(b)];
+  return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+};
+const page = getComputedStyle(document.body).backgroundColor;
+const low = [];
+let seen = 0;
+for (const text of document.querySelectorAll(".drawing text")) {
+  const box = text.closest("a")?.querySelector("rect");
+  const found = ratio(getComputedStyle(text).fill, box ? getComputedStyle(box).fill : page);
+  seen++;
+  if (found < 4.5) low.push(`${text.textContent} ${found.toFixed(2)}`);
+}
+for (const part of document.querySelectorAll(".map rect, .map [data-from], .bench [class^=p]")) {
+  const look = getComputedStyle(part);
+  const found = ratio(look.stroke === "none" ? look.fill : look.stroke, page);
+  if (found < 3) low.push(`${part.getAttribute("class")} ${found.toFixed(2)}`);
+}
+return [seen, low];
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("page", ["maps.html", "theorem-map.html", "benchmarks.html"])
+def test_drawings_are_seen(
+    browser: Any, site: Path, page: str, size: tuple[int, int], scheme: str
+) -> None:
+    screen(browser, size, scheme)
+    browser.get((site / page).as_uri())
+    seen, low = browser.execute_script(DRAWN)
+    assert seen > 10
+    assert low == []
+    for drawing in browser.find_elements("css selector", ".drawing"):
+        svg = drawing.find_element("tag name", "svg")
+        # As large as it was drawn; on a phone it scrolls in its box.
+        assert svg.size["width"] == int(svg.get_attribute("width"))
+        assert drawing.size["width"] <= size[0]
+        # No text is wider than its box.
+        wide = browser.execute_script(
+            "return [...arguments[0].querySelectorAll('a')].filter((a) => "
+            "[...a.querySelectorAll('text')].some((t) => t.getBBox().width + 12 > "
+            "a.querySelector('rect').getBBox().width)).map((a) => a.textContent)",
+            svg,
+        )
+        assert wide == []
+
+
+def test_a_map_by_keyboard(browser: Any, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    screen(browser, PHONE)
+    browser.get((site / "theorem-map.html").as_uri())
+    drawing = browser.find_elements("css selector", ".drawing")[1]
+    browser.execute_script("arguments[0].focus()", drawing)
+    drawing.send_keys(Keys.TAB)
+    box = browser.switch_to.active_element
+    assert box.tag_name == "a"
+    width = "return getComputedStyle(arguments[0].querySelector('rect')).strokeWidth"
+    assert browser.execute_script(width, box) == "3px"
+    node = box.get_attribute("data-node")
+    near = browser.execute_script(
+        "return [...arguments[0].querySelectorAll('path.near')]"
+        ".map((p) => [p.dataset.from, p.dataset.to])",
+        drawing,
+    )
+    assert near
+    assert all(node in pair for pair in near)
+    others = drawing.find_elements("css selector", "a:not(.near)")
+    assert others
+    assert float(style(browser, "document.querySelector('.chosen a:not(.near)')", "opacity")) < 1
+    target = box.get_dom_attribute("href")
+    box.send_keys(Keys.ENTER)
+    assert (
+        browser.current_url == (site / target.split("#")[0]).as_uri() + "#" + target.split("#")[1]
+    )
+
+
+def test_coverage_on_a_phone_has_no_row_that_scrolls(browser: Any, site: Path) -> None:
+    screen(browser, PHONE)
+    browser.get((site / "coverage.html").as_uri())
+    wide = browser.execute_script(
+        "return [...document.querySelectorAll('.coverage .table')]"
+        ".filter((t) => t.scrollWidth > t.clientWidth).length"
+    )
+    assert wide == 0
+    cell = browser.find_element("css selector", ".coverage td:nth-child(3)")
+    content = "return getComputedStyle(arguments[0], '::before').content"
+    assert browser.execute_script(content, cell) == '"vectors: "'
+    folded = browser.find_element("css selector", ".coverage summary")
+    folded.click()
+    assert browser.find_element("css selector", ".coverage details[open] a").is_displayed()
+
+
 def style(browser: Any, element: str, name: str) -> str:
     found: str = browser.execute_script(f"return getComputedStyle({element}).{name}")
     return found
@@ -260,7 +395,7 @@ def test_text_stands_out(browser: Any, site: Path, scheme: str) -> None:
     """WCAG 2.2, level AA: a ratio of at least 4.5 between text and what is behind it."""
     screen(browser, WIDE, scheme)
     for page in ("index.html", "online.html", STEPPER, "source/Attention/Spec/Online.lean.html",
-                 "source/pyimpl/state.py.html", "theorems.html"):  # fmt: skip
+                 "source/pyimpl/state.py.html", "theorems.html", *MAPS):  # fmt: skip
         browser.get((site / page).as_uri())
         if page == STEPPER:
             button(browser, "next").click()

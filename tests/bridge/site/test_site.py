@@ -165,9 +165,51 @@ def test_markdown() -> None:
     assert "&lt;script&gt;" in convert("```nonsense\n<script>\n```\n", same).body
 
 
+def test_a_picture_by_itself_scrolls() -> None:
+    alone = convert("![Words.](images/one.svg)\n", same).body
+    assert alone.startswith('<p class="picture" tabindex="0"><img src="images/one.svg"')
+    within = convert("See ![Words.](images/one.svg) here.\n", same).body
+    assert within.startswith("<p>See <img")
+
+
 def test_links_of_pages_and_sources() -> None:
     page = convert('[a](x.md#y) <img src="p.svg"> ![b](q.svg)', lambda address: f"to/{address}")
     assert links_of(page.body) == ["to/x.md#y", "to/p.svg", "to/q.svg"]
+
+
+def test_a_drawing_stands_in_the_page_with_links_that_lead_where_its_file_says(
+    small: Path,
+) -> None:
+    svg = '<svg class="map"><a href="../online.md"><text>x</text></a></svg>'
+    (small / "docs" / "maps").mkdir()
+    (small / "docs" / "maps" / "a.svg").write_text(svg, "utf-8")
+    (small / "docs" / "a.svg").write_text(svg, "utf-8")
+    (small / "README.md").write_text(
+        '# F\n\n![A & "b"](docs/maps/a.svg) ![c](docs/a.svg)\n', "utf-8"
+    )
+    build(small, small / "site", with_reference=False)
+    text = (small / "site" / "index.html").read_text("utf-8")
+    assert (
+        '<span class="drawing" tabindex="0" role="group" aria-label="A &amp; &quot;b&quot;">'
+        '<svg class="map"><a href="online.html"><text>x</text></a></svg></span>'
+    ) in text
+    assert '<img src="source/docs/a.svg" alt="c" />' in text
+    (small / "docs" / "maps" / "a.svg").write_text(svg.replace("online.md", "gone.md"), "utf-8")
+    with pytest.raises(SiteError, match=r"docs/maps/a\.svg: there is no file '\.\./gone\.md'"):
+        build(small, small / "site", with_reference=False)
+
+
+def test_the_maps_are_on_the_site(site: Path) -> None:
+    """Every theorem's box leads to its entry; that the links lead somewhere, the build has seen."""
+    listed = (site / "theorems.html").read_text("utf-8")
+    drawn = (site / "theorem-map.html").read_text("utf-8")
+    ids = re.findall(r'<a class="theorem" data-node="\d+" href="theorems\.html#([^"]+)"', drawn)
+    assert len(ids) == len(set(ids)) > 100
+    assert all(f'id="{id}"' in listed for id in ids)
+    front = (site / "maps.html").read_text("utf-8")
+    for page in ("theorem-map", "coverage", "claims", "faults", "benchmarks"):
+        assert f'<td><a href="{page}.html">' in front
+    assert (site / "benchmarks.html").read_text("utf-8").count('<svg xmlns="http://www.w3.org') > 1
 
 
 def links_of(html: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bridge.pages.worked import Worked
+from bridge.pages.worked.row import Worked
 from bridge.spec import softmax
 from bridge.spec.core import EXACT
 from bridge.toolchain.node import find_node

@@ -12,6 +12,7 @@ import backward_calls
 import dropout_calls
 import pytest
 import spec_calls
+import transformer_calls
 
 from bridge.spec import online as states
 from bridge.spec.core import EXACT
@@ -20,9 +21,15 @@ from bridge.vectors import model, operations
 from bridge.vectors.dropout import PhiloxVector
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, load
+from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
 
 FAMILIES = load(default_directory())
-CALLS = {**spec_calls.CALLS, **backward_calls.CALLS, **dropout_calls.CALLS}
+CALLS = {
+    **spec_calls.CALLS,
+    **backward_calls.CALLS,
+    **dropout_calls.CALLS,
+    **transformer_calls.CALLS,
+}
 
 
 def flat(expected: Sequence[Any]) -> list[Any]:
@@ -30,7 +37,18 @@ def flat(expected: Sequence[Any]) -> list[Any]:
     return [row for part in expected for row in (part if isinstance(part, tuple) else (part,))]
 
 
+def enclosed(field: str, part: Enclosed) -> list[tuple[str, int, int]]:
+    return [(field + place, lower, upper) for place, lower, upper in part.places()]
+
+
 def expected_of(vector: Any) -> list[Any]:
+    if isinstance(vector, TransformerVector):
+        parts = (vector.expected_logits, vector.expected_probabilities)
+        named = zip(("expected_logits", "expected_probabilities"), parts, strict=True)
+        tokens = [(f"expected_tokens[{i}]", n) for i, n in enumerate(vector.expected_tokens)]
+        return [x for field, part in named for x in enclosed(field, part)] + tokens
+    if isinstance(vector, LayerVector):
+        return enclosed("expected", vector.expected)
     expected = vector.expected
     if isinstance(vector, PhiloxVector):
         return [list(words) for words in expected]
@@ -52,7 +70,7 @@ def numbers(nested: Any) -> Iterator[Any]:
 
 def check(vector: model.Vector, found: Sequence[Any]) -> None:
     expected = expected_of(vector)
-    if isinstance(vector, GradientVector):
+    if isinstance(vector, (GradientVector, LayerVector, TransformerVector)):
         found = list(numbers(found))
     unit = model.BOUNDS_UNIT if vector.model == "natural" else 1
     assert len(found) == len(expected)
@@ -69,6 +87,8 @@ def check(vector: model.Vector, found: Sequence[Any]) -> None:
                 assert got == row, f"tile, or words, {i}"
             case (str() as place, lower, upper):
                 assert lower <= got * unit <= upper, place
+            case (str() as place, token):
+                assert got == token, place
             case _:
                 raise TypeError(f"there is nothing to compare with {row}")
 

@@ -93,6 +93,17 @@ def test_natural_numbers_have_no_negatives() -> None:
     """)
 
 
+def test_the_larger_of_two_numbers() -> None:
+    """By whatever order they bring."""
+    generic = variable("R", {"sort": None}, binder="implicit", kind="type")
+    larger = term("Max.max", type_(use("R")), ("instance", None), use("x"), use("y"))
+    x, y = variable("x", use("R")), variable("y", use("R"))
+    assert written(definition(larger, generic, x, y, result=use("R"))) == lines("""
+        def f(x: Value, y: Value) -> Value:
+            return max(x, y)
+    """)
+
+
 def test_integers_are_not_divided() -> None:
     whole = {"constant": "Int", "arguments": []}
     body = arithmetic("HDiv.hDiv", use("a"), use("a"), whole)

@@ -23,12 +23,14 @@ NAMES = (
     "bias", "cache-edits", "cascade", "combine", "fully-masked", "grouped-query", "merge", "paged",
     "softcap", "tile-bounds", "varlen",
 )  # fmt: skip
+LAYERS = ("linear", "decoder-layer", "transformer")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hex") / "new"
-    assert [path.stem for path in export.write(folder, NAMES)] == list(NAMES)
+    names = [*NAMES, *LAYERS]
+    assert [path.stem for path in export.write(folder, names)] == names
     return folder
 
 
@@ -102,6 +104,49 @@ def test_results_are_sums_of_two(folder: Path, name: str) -> None:
             pairs = zip(numbers(uncertain, "float64"), rows, strict=True)
             assert all(x >= row.uncertainty for x, row in pairs)
         assert (uncertain is not None) == any(row.uncertainty for row in rows)
+
+
+def parameters(data: Any) -> Iterator[Any]:
+    """The fields of numbers in a vector's entry as it is in the file, with their places."""
+    if isinstance(data, dict):
+        for name, part in data.items():
+            for place, numbers_ in parameters(part):
+                yield (name, *place), numbers_
+    elif isinstance(data, list) and data and isinstance(data[0], dict):
+        for n, part in enumerate(data):
+            for place, numbers_ in parameters(part):
+                yield (n, *place), numbers_
+    else:
+        yield (), data
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_parameters_are_exact_and_their_results_sums_of_two(folder: Path, name: str) -> None:
+    family = load_file(default_directory() / f"{name}.json")
+    for given, vector, made in zip(
+        in_file(name), family.vectors, exported(folder, name), strict=True
+    ):
+        count = 0
+        for place, wanted in parameters({k: given[k] for k in ("x", "parameters") if k in given}):
+            found: Any = made
+            for key in place:
+                found = found[key]
+            assert numbers(found, "bfloat16") == [Fraction(x) for x in leaves(wanted)], place
+            count += 1
+        assert count > 2
+        parts: Any = {"": (made["expected"], getattr(vector, "expected", None))}
+        if name == "transformer":
+            named = ("logits", "probabilities")
+            parts = {n: (made["expected"][n], getattr(vector, f"expected_{n}")) for n in named}
+            assert made["expected"]["tokens"] == given["expected_tokens"]
+        for got, want in parts.values():
+            middle = [x for row in want.middle for x in row]
+            highs = numbers(got["result"], "float64")
+            assert highs == [float(x) for x in middle]
+            lows = [float(x - Fraction(h)) for x, h in zip(middle, highs, strict=True)]
+            assert numbers(got["result"], "float64_low") == lows
+            assert numbers(got["uncertainty"], "float64")[0] >= want.uncertainty
+        assert ("score_factor" in made) == (name != "linear")
 
 
 def attentions(vector: Any) -> Any:

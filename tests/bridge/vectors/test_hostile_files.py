@@ -22,8 +22,9 @@ from bridge.vectors.load import default_directory, family_of, load_file
 Document = dict[str, Any]
 # A small family of each operation, and of each model of attention.
 NAMES = (
-    "cache-edits", "cascade", "combine", "document", "grouped-query", "log-sum-exp", "merge",
-    "paged", "score-mods", "tile-bounds", "varlen", "window",
+    "cache-edits", "cascade", "combine", "decoder-stack", "document", "encoder-layer",
+    "grouped-query", "layer-norm", "log-sum-exp", "merge", "multi-head-layer", "paged",
+    "score-mods", "tile-bounds", "transformer-positions", "varlen", "window",
 )  # fmt: skip
 
 
@@ -138,6 +139,18 @@ def doubled(levels: int) -> Any:
     return [doubled(levels - 1)] * 2 if levels else 0
 
 
+ONE_BY_ONE = {"weight": [["0"]], "bias": ["0"]}
+LINEAR = {"weight": [["0"] * 64] * 64, "bias": ["0"] * 64}
+HEADS = dict.fromkeys(("query", "key", "value", "output"), ONE_BY_ONE)
+NORMS = {
+    f"{name}_norm": {"gain": ["1"], "bias": ["0"]}
+    for name in ("attention", "cross", "feed_forward")
+}
+DECODER = {
+    "attention": HEADS, "cross": HEADS, **NORMS,
+    "feed_forward": {"hidden": ONE_BY_ONE, "output": ONE_BY_ONE},
+}  # fmt: skip
+
 # Small files that come to much.
 BOMBS: dict[str, tuple[Document, str]] = {
     "a power with a long exponent": (
@@ -189,6 +202,21 @@ BOMBS: dict[str, tuple[Document, str]] = {
     "many tiles": (
         changed("tile-bounds", q_len=4096, kv_len=4096, block_m=1, block_n=1),
         "comes to more than 4194304 products",
+    ),
+    "many rows through a wide map": (
+        changed("linear", x=[["0"] * 64] * 2048, parameters=LINEAR),
+        "comes to more than 4194304 products of a number and a parameter",
+    ),
+    "many rows that attend to each other": (
+        changed("multi-head-layer", x=[["0"]] * 4096, num_heads=1, parameters=HEADS),
+        "comes to more than 4194304 products of a number and a parameter",
+    ),
+    "many targets": (
+        changed(
+            "decoder-layer", x=[["0"]] * 4096, context=[["0"]], num_heads=1,
+            parameters=[DECODER],
+        ),
+        "comes to more than 4194304 products of a number and a parameter",
     ),
     "a size that is a float": (changed("window", q_len=1.0), "has the number 1.0"),
     "a size that is true": (changed("window", q_len=True), "field q_len: True is not of type"),

@@ -2,50 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
+from vector_edits import Vector, document, drop, put
 
 from bridge.vectors.fields import VectorError
-from bridge.vectors.load import default_directory, family_of
-
-Vector = dict[str, Any]
-
-
-def document(name: str, n: int) -> dict[str, Any]:
-    """A committed family with its vector `n` alone."""
-    path = default_directory() / f"{name}.json"
-    loaded: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    loaded["vectors"] = loaded["vectors"][n : n + 1]
-    return loaded
-
-
-def put(*path: Any) -> Callable[[Vector], None]:
-    """An edit: keys, then the new value."""
-    *keys, last, value = path
-
-    def edit(vector: Vector) -> None:
-        target: Any = vector
-        for key in keys:
-            target = target[key]
-        target[last] = value
-
-    return edit
-
-
-def drop(*path: Any) -> Callable[[Vector], None]:
-    """An edit: the last entry of a list goes."""
-
-    def edit(vector: Vector) -> None:
-        target: Any = vector
-        for key in path:
-            target = target[key]
-        target.pop()
-
-    return edit
-
+from bridge.vectors.load import family_of
 
 MASKED = {"log_sum_exp": None, "output": {"lower": ["0", "0"], "upper": ["0", "0"]}}
 
@@ -167,6 +130,6 @@ def test_an_operation_of_another_model_is_refused() -> None:
 
 
 def test_an_unknown_operation_is_refused() -> None:
-    other = document("paged", 0) | {"operation": "transformer"}
-    with pytest.raises(VectorError, match=r"paged\.json: field operation: 'transformer'"):
+    other = document("paged", 0) | {"operation": "convolution"}
+    with pytest.raises(VectorError, match=r"paged\.json: field operation: 'convolution'"):
         family_of(other, "paged.json")

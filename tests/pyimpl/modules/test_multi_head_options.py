@@ -271,6 +271,7 @@ def test_to_torch_and_back(options, training: bool) -> None:
         ({"num_kv_heads": 2}, "num_kv_heads must be num_heads, 4, not 2, for torch"),
         ({"value_head_dim": 3}, "value_head_dim must be head_dim, 2, not 3, for torch"),
         ({"head_dim": 5}, "head_dim must be query_dim / num_heads, 2, not 5, for torch"),
+        ({"scale": 0.25}, "scale must be None, not 0.25, for torch"),
     ],
 )
 def test_what_torch_cannot_hold(options, words: str) -> None:
@@ -292,6 +293,8 @@ def test_what_from_torch_refuses() -> None:
         ({"key_dim": True}, TypeError, "key_dim must be a whole number, not True"),
         ({"value_head_dim": -1}, ValueError, "value_head_dim must be at least 1 and .* not -1"),
         ({"num_kv_heads": 3}, ValueError, "num_kv_heads must divide num_heads, 4, which 3 does"),
+        ({"scale": float("inf")}, ValueError, "scale must be finite in"),
+        ({"scale": "1"}, TypeError, "scale must be"),
         ({"bias": None}, TypeError, "bias must be True or False, not None"),
         ({"batch_first": 1}, TypeError, "batch_first must be True or False, not 1"),
         ({"dropout": 1.1}, ValueError, "dropout must be from 0 to 1, not 1.1"),
@@ -305,6 +308,17 @@ def test_what_from_torch_refuses() -> None:
 def test_constructions_that_are_refused(options, error, words: str) -> None:
     with pytest.raises(error, match=words):
         MultiHeadAttention(**{"query_dim": 8, "num_heads": 4, **options})
+
+
+def test_a_scale_of_the_module() -> None:
+    """It is the one that `forward` takes where it is given none."""
+    ours = module(scale=0.75)
+    plain = copy.deepcopy(ours)
+    plain.scale = None
+    assert torch.equal(ours(X), plain(X, scale=0.75))
+    assert torch.equal(ours(X, scale=0.5), plain(X, scale=0.5))
+    assert not torch.equal(ours(X), plain(X))
+    assert "scale=0.75" in repr(ours)
 
 
 def test_whole_numbers_of_numpy() -> None:

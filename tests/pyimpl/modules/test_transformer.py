@@ -7,11 +7,12 @@ import re
 
 import pytest
 import torch
-from module_checks import randomised
+from module_checks import judge, normal, randomised
 from torch import Tensor
-from transformer_checks import judge, logits
 
+from bridge.conformance.module_allowance import logits
 from pyimpl.modules import KeysValues, Transformer
+from pyimpl.modules import sinusoidal_encoding as encoding
 from pyimpl.modules import transformer as implementation
 from pyimpl.modules._generation import next_token
 
@@ -23,6 +24,7 @@ SHAPES = [
     {"norm_first": False},
     {"final_norm": False, "bias": False},
     {"tie_embeddings": True, "scale_embeddings": False, "positions": "halves"},
+    {"positions": normal(SRC_LEN, WIDTH, seed=3)},
 ]
 
 
@@ -129,6 +131,20 @@ def test_what_is_padding_changes_nothing() -> None:
     alone = ours(SRC[1:2, :4], TGT[1:2])
     judge(expected[1:2], alone, 2 * logits(ours, SRC[1:2, :4], TGT[1:2])[1])
     assert not torch.equal(ours(SRC, TGT), expected)
+
+
+def test_a_table_of_positions() -> None:
+    """It takes the place of the encoding, moves with the module, and has to be long enough."""
+    places = encoding(SRC_LEN, WIDTH, arrangement="halves", dtype=torch.float64)
+    given, made = model(positions=places), model(positions="halves")
+    assert torch.equal(given(SRC, TGT), made(SRC, TGT))
+    assert torch.equal(step_by_step(given, [2, 4]), step_by_step(made, [2, 4]))
+    assert "position_table" in given.state_dict()
+    odd = Transformer(VOCAB, VOCAB, 9, 3, 1, 1, 20, positions=torch.ones(SRC_LEN, 9))
+    assert odd(SRC, TGT).shape == (BATCH, TGT_LEN, VOCAB)
+    assert odd.position_table.requires_grad is False
+    with pytest.raises(ValueError, match="positions has 7 places, fewer than the 8 tokens"):
+        given(SRC, tokens(8, 2))
 
 
 def test_the_decoder_is_causal() -> None:
@@ -238,6 +254,11 @@ MADE: list[tuple[dict[str, object], str]] = [
     ({"d_model": 10}, "d_model must be a multiple of num_heads, 3, not 10"),
     ({"num_decoder_layers": 0}, "num_decoder_layers must be at least 1"),
     ({"positions": "learned"}, "arrangement must be one of 'interleaved', 'halves'"),
+    (
+        {"positions": torch.ones(4, 9)},
+        "positions must be [max_len, d_model] with d_model = 12",
+    ),
+    ({"positions": torch.ones(12)}, "positions must be"),
     ({"tie_embeddings": 1}, "tie_embeddings must be True or False, not 1"),
 ]
 

@@ -10,19 +10,20 @@ from typing import Any
 
 import pytest
 import torch
-from module_checks import attended, linear_error, normal, randomised
+from module_checks import judge, normal, randomised
 from torch import Tensor, nn
-from transformer_checks import (
+
+from bridge.conformance import module_allowance
+from bridge.conformance.module_allowance import (
     Bounded,
+    attended,
     decoder_layer,
     encoder_layer,
     exactly,
     forwarded,
-    judge,
     logits,
     normed,
 )
-
 from bridge.spec import (
     embedding,
     feed_forward,
@@ -286,4 +287,4 @@ def test_the_encoding_of_places() -> None:
 def test_the_projection_of_a_row() -> None:
     module = randomised(nn.Linear(WIDTH, HIDDEN, dtype=torch.float64))
     found = linear.linear_rows(of_linear(module), rows(X), d_in=WIDTH, d_out=HIDDEN, num=NUM)
-    check(module(X), found, linear_error(*exactly(X), module, torch.float64))
+    check(module(X), found, module_allowance.linear(exactly(X), module))

@@ -8,10 +8,10 @@ import re
 
 import pytest
 import torch
-from module_checks import normal, randomised
+from module_checks import judge, normal, randomised
 from torch import Tensor, nn
-from transformer_checks import decoder_layer, encoder_layer, exactly, judge
 
+from bridge.conformance.module_allowance import decoder_layer, encoder_layer, exactly
 from pyimpl.modules import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward
 from pyimpl.modules import decoder as implementation
 from pyimpl.modules import sinusoidal_encoding as encoding

@@ -1,10 +1,11 @@
-"""A vector worked step by step in exact fractions, by the Spec in Python (`bridge.spec`)."""
+"""One query of attention: its softmax, its states, merges and splits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 
+from bridge.pages.worked.shown import Cells, listed, shown
 from bridge.report.theorems import SourceError
 from bridge.spec import online, softmax
 from bridge.spec.attention import ScoredValue
@@ -12,8 +13,6 @@ from bridge.spec.core import EXACT
 from bridge.spec.maximum import max_score, rescale, row_max
 from bridge.vectors.exact import product
 from bridge.vectors.model import AttentionVector, Family, Row
-
-Cells = list[list[str]]
 
 
 class Worked:
@@ -45,7 +44,7 @@ class Worked:
         weights = [softmax.weight(s, num=EXACT) for s in self.scores]
         shifted = [rescale(s, m, num=EXACT) for s in self.scores]
         rows = zip(self.scores, weights, shifted, safe, strict=True)
-        return [[str(j), *(_shown(x) for x in row)] for j, row in enumerate(rows)]
+        return [[str(j), *(shown(x) for x in row)] for j, row in enumerate(rows)]
 
     @property
     def keys(self) -> list[ScoredValue]:
@@ -66,9 +65,9 @@ class Worked:
         if online.merge(b, a, num=EXACT) != both or self._finished(both) != self.output:
             raise SourceError(f"{self.vector.id}: the merge does not end in its output")
         names = ("a", "b", "merge a b")
-        seen = [_vector([key.score for key in part]) for part in parts] + [""]
+        seen = [listed([key.score for key in part]) for part in parts] + [""]
         return [
-            [name, scores, _shown(s.m), _shown(s.l), _vector(s.o)]
+            [name, scores, shown(s.m), shown(s.l), listed(s.o)]
             for name, scores, s in zip(names, seen, (a, b, both), strict=True)
         ]
 
@@ -90,7 +89,7 @@ class Worked:
             raise SourceError(f"{self.vector.id}: the splits do not add up to its output")
         rows = zip(lses, factors, outs, strict=True)
         return [
-            [str(n), _shown(lse), _shown(factor), _vector(out)]
+            [str(n), shown(lse), shown(factor), listed(out)]
             for n, (lse, factor, out) in enumerate(rows)
         ]
 
@@ -112,15 +111,15 @@ class Worked:
         what was there, l and o. Raises SourceError unless the last o / l is the vector's output."""
         keys, width = self.keys, self.vector.value_dim
         state = online.empty(d=width, num=EXACT)
-        rows = [["", "", _shown(state.m), "", _shown(state.l), _vector(state.o)]]
+        rows = [["", "", shown(state.m), "", shown(state.l), listed(state.o)]]
         for n, start in enumerate(range(0, len(keys), block_n)):
             block = keys[start : start + block_n]
             m = max_score(state.m, row_max([key.score for key in block]))
             alpha = rescale(state.m, m, num=EXACT)
             state = online.step_block(state, block, d=width, num=EXACT)
-            seen = _vector([key.score for key in block])
+            seen = listed([key.score for key in block])
             rows.append(
-                [str(n), seen, *(_shown(x) for x in (state.m, alpha, state.l)), _vector(state.o)]
+                [str(n), seen, *(shown(x) for x in (state.m, alpha, state.l)), listed(state.o)]
             )
         if self._finished(state) != self.output:
             raise SourceError(f"{self.vector.id}: the states do not end in its output")
@@ -136,24 +135,4 @@ class Worked:
 
     @property
     def shown_output(self) -> str:
-        return _vector(self.output)
-
-
-def visible_pairs(family: Family, vector: str) -> list[str]:
-    """A mask as it looks: a line for each query, ■ for a key that it may attend to and · for
-    another. Raises SourceError if there is no such vector."""
-    found = next((v for v in family.vectors if v.id == vector), None)
-    if not isinstance(found, AttentionVector):
-        raise SourceError(f"{vector} is no vector of attention in {family.name}")
-    return [
-        " ".join("■" if found.visible(i, j) else "·" for j in range(found.kv_len))
-        for i in range(found.q_len)
-    ]
-
-
-def _shown(number: Fraction | int | None) -> str:
-    return "−∞" if number is None else str(number).replace("-", "−")
-
-
-def _vector(numbers: Sequence[Fraction | int | None]) -> str:
-    return f"({', '.join(map(_shown, numbers))})"
+        return listed(self.output)

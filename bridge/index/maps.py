@@ -1,0 +1,85 @@
+"""`docs/maps.json`: what the maps of the documentation need and Lean alone knows.
+
+Of each definition of the Spec which others it uses, whether it is an operation, and whether the
+program that makes the vectors runs it; of each headline theorem which definitions its statement
+speaks of, and on which other headline theorems its proof rests: itself, or by way of theorems that
+are no headlines. All else on the maps is in the sources and the vectors.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bridge.files import write_changed
+from bridge.index.entries import Index
+from bridge.index.gaps import PROGRAM, is_operation
+from bridge.index.graph import arrows
+
+FILE = "docs/maps.json"
+FORMAT = "attention-maps-1"
+COMMAND = ".venv/bin/python -m bridge index --maps"
+
+
+def rests_on(index: Index, name: str) -> list[str]:
+    """The headline theorems that a proof uses, in the order of the library. Behind one of them it
+    does not look."""
+    found, seen = set(), {name}
+    waiting = list(index.entries[name].uses)
+    while waiting:
+        used = waiting.pop()
+        if used in seen or used not in index.entries:
+            continue
+        seen.add(used)
+        if index.entries[used].headline is not None:
+            found.add(used)
+        else:
+            waiting += index.entries[used].uses
+    return [one for one in index.entries if one in found]
+
+
+def data(index: Index) -> dict[str, Any]:
+    """The contents of the file, definitions and theorems in the order of the library."""
+    speaks_of = arrows(index)
+    order = {name: n for n, name in enumerate(index.entries)}
+    run = index.reached(e.name for e in index.entries.values() if e.module == PROGRAM)
+    definitions, theorems = {}, {}
+    for name in sorted(speaks_of, key=order.__getitem__):
+        entry = index.entries[name]
+        known: dict[str, Any] = {
+            "module": entry.module,
+            "uses": sorted(speaks_of[name], key=order.__getitem__),
+        }
+        if entry.headline is None:
+            known |= {"operation": is_operation(entry), "run": name in run}
+            definitions[name] = known
+        else:
+            resting = [str(index.entries[one].headline) for one in rests_on(index, name)]
+            theorems[entry.headline] = {"lean": name, **known, "rests_on": resting}
+    return {"definitions": definitions, "theorems": theorems}
+
+
+def text(index: Index) -> str:
+    """The file as it is written: a declaration a line."""
+    parts = []
+    for part, entries in data(index).items():
+        lines = [
+            f"{json.dumps(name)}: {json.dumps(one, ensure_ascii=False)}"
+            for name, one in entries.items()
+        ]
+        parts.append(f'"{part}": {{\n' + ",\n".join(lines) + "\n}")
+    return f'{{"format": "{FORMAT}",\n' + ",\n".join(parts) + "}\n"
+
+
+def problems(root: Path, index: Index) -> list[str]:
+    """One sentence if the file is not what the index says."""
+    path = root / FILE
+    if path.is_file() and path.read_text("utf-8") == text(index):
+        return []
+    return [f"{FILE} is not what the index says; run {COMMAND}"]
+
+
+def write(root: Path, index: Index) -> bool:
+    """Write the file; whether it changed."""
+    return write_changed(root / FILE, text(index))

@@ -1,0 +1,96 @@
+"""`docs/coverage.md`: each operation of the Spec with its theorems, vectors, Python and Triton."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from bridge.pages.map_data import Definition, Maps
+from bridge.pages.render import render
+from bridge.report.theorems import Excerpt
+
+PAGE = "docs/coverage.md"
+# What runs as a kernel stands in this folder, Triton's functions that kernels call included.
+_TRITON = "pyimpl/kernels/"
+# Cells of more links than this are folded.
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operation and what it has of its own: ids of headline theorems whose statement mentions
+    it, families whose vectors name it (with their number), and what says that it implements it. Of
+    what it lacks, `through_…` are the nearest operations that use it and have it."""
+
+    operation: Definition
+    theorems: tuple[str, ...]
+    vectors: Mapping[str, int]
+    python: tuple[Excerpt, ...]
+    triton: tuple[Excerpt, ...]
+    through_theorems: tuple[str, ...]
+    through_vectors: tuple[str, ...]
+    through_python: tuple[str, ...]
+
+
+def page(maps: Maps) -> str:
+    """The text of the page."""
+    found = rows(maps)
+    return render(
+        "coverage.md.jinja",
+        files={module: list(some) for module, some in groupby(found, lambda r: r.operation.module)},
+        rows=found,
+        implemented=maps.python.keys(),
+        run=sum(not r.vectors and not r.through_vectors and r.operation.run for r in found),
+        many=_SHOWN,
+        short=short,
+    )
+
+
+def short(one: Excerpt) -> str:
+    """The name of a function behind that of its module, without the packages around it."""
+    packages = one.file.count("/")
+    return one.name.split(".", packages)[-1]
+
+
+def rows(maps: Maps) -> list[Row]:
+    """The operations in the order of the library, and what else has vectors or Python."""
+    theorems: dict[str, list[str]] = {name: [] for name in maps.definitions}
+    for theorem in maps.theorems.values():
+        for name in theorem.speaks_of:
+            theorems[name].append(theorem.id)
+    users: dict[str, list[str]] = {name: [] for name in maps.definitions}
+    for one in maps.definitions.values():
+        for used in one.uses:
+            users[used].append(one.name)
+    shown = [one for one in maps.definitions.values() if maps.has_row(one.name)]
+    spoken_of = {name for name, some in theorems.items() if some}
+    rowed = {one.name for one in shown}
+    return [
+        Row(
+            one,
+            tuple(theorems[one.name]),
+            maps.vectors.get(one.name, {}),
+            tuple(p for p in maps.python.get(one.name, ()) if not p.file.startswith(_TRITON)),
+            tuple(p for p in maps.python.get(one.name, ()) if p.file.startswith(_TRITON)),
+            *(
+                () if one.name in have else _nearest(one.name, users, have & rowed)
+                for have in (spoken_of, maps.vectors.keys(), maps.python.keys())
+            ),
+        )
+        for one in shown
+    ]
+
+
+def _nearest(
+    name: str, users: Mapping[str, Sequence[str]], have: Collection[str]
+) -> tuple[str, ...]:
+    """The definitions that use this one, by way of as few as possible, and are among `have`."""
+    seen, near = {name}, [name]
+    while near:
+        near = list(dict.fromkeys(u for one in near for u in users[one] if u not in seen))
+        seen.update(near)
+        found = tuple(one for one in near if one in have)
+        if found:
+            return found
+    return ()

@@ -1,0 +1,33 @@
+"""`docs/maps.md`: the way to the five maps, with what each has in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from bridge.conformance.faults import FAULTS
+from bridge.pages import benchmarks, claims
+from bridge.pages.coverage_page import rows
+from bridge.pages.map_data import Maps
+from bridge.pages.render import render
+
+PAGE = "docs/maps.md"
+
+
+def page(root: Path, maps: Maps) -> str:
+    """The text of the page."""
+    manifest = claims.read(root)
+    verdicts = Counter(claim.verdict for claim in manifest.claims)
+    runs = [run for one in benchmarks.read(root) for run in one.runs]
+    return render(
+        "maps.md.jinja",
+        maps=maps,
+        uses=sum(len(one.rests_on) for one in maps.theorems.values()),
+        rows=rows(maps),
+        verdicts={name: verdicts[name] for name in claims.VERDICTS if verdicts[name]},
+        documents=manifest.documents,
+        faults=FAULTS,
+        files=len({fault.file for fault in FAULTS}),
+        runs=runs,
+        gpu=any(run.gpu for run in runs),
+    )

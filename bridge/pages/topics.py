@@ -1,0 +1,79 @@
+"""Which headline theorems stand together on the map."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bridge.pages.map_data import Theorem
+
+
+@dataclass(frozen=True)
+class Topic:
+    """files: what the names of its Lean files begin with; the longest beginning decides. chapter:
+    the page of `docs` that explains it, if there is one."""
+
+    title: str
+    files: tuple[str, ...]
+    chapter: str | None = None
+
+    @property
+    def slug(self) -> str:
+        """The anchor of its heading, and the name of its drawing."""
+        return re.sub(r"[^\w\- ]", "", self.title.lower()).replace(" ", "-")
+
+
+TOPICS = (
+    Topic("Softmax and attention", ("Softmax", "Attention", "Rows", "Stability"), "softmax"),
+    Topic("Online softmax and merging", ("Online", "Merge", "Ring"), "online"),
+    Topic("The tile loop", ("Flash", "Schedule", "TileBounds", "Padding", "Memory"), "tiles"),
+    Topic(
+        "Masks and changes of the scores",
+        ("Mask", "Visible", "Segments", "Causal", "ScoreMods", "Softcap", "Sink"),
+        "masks",
+    ),
+    Topic("Log-sum-exp and split keys", ("LogSumExp", "Combine", "SplitKV"), "log-sum-exp"),
+    Topic(
+        "Heads, packed sequences, pages",
+        ("Heads", "MultiHead", "PackedHeads", "Varlen", "Page", "Cascade"),
+        "heads",
+    ),
+    Topic("A state that follows its keys", ("Cache",)),
+    Topic("Dropout", ("Dropout", "KeepMask", "Philox")),
+    Topic(
+        "The backward pass",
+        ("Backward", "Derivative", "SoftcapDerivative", "DropoutAdjoint", "Slopes"),
+        "backward",
+    ),
+    Topic(
+        "The transformer",
+        ("Transformer", "Embedding", "LayerNorm", "FeedForward", "Linear", "Bounded"),
+        "transformer",
+    ),
+    Topic("Bounds on real numbers", ("Enclosure", "Sound")),
+    Topic(
+        "What attention can and cannot do",
+        (
+            *("Approximation", "Continuous", "Deletion", "Expectation", "Linearity", "Lipschitz"),
+            *("Memorise", "Order", "Rotation", "Similarity", "Suppression"),
+        ),
+        "claims",
+    ),
+)
+OTHERS = Topic("Other theorems", ())
+
+
+def topic_of(module: str) -> Topic:
+    """Where the theorems of a Lean module stand."""
+    file = module.rpartition(".")[2]
+    found = [(len(f), topic) for topic in TOPICS for f in topic.files if file.startswith(f)]
+    return max(found, key=lambda one: one[0])[1] if found else OTHERS
+
+
+def by_topic(theorems: Iterable[Theorem]) -> Mapping[Topic, list[Theorem]]:
+    """The topics that have theorems, in their order."""
+    found: dict[Topic, list[Theorem]] = {topic: [] for topic in (*TOPICS, OTHERS)}
+    for theorem in theorems:
+        found[topic_of(theorem.module)].append(theorem)
+    return {topic: some for topic, some in found.items() if some}

@@ -1,0 +1,61 @@
+"""Masks as they look, and what becomes of the rows behind one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from bridge.pages.worked import inputs as given
+from bridge.pages.worked.shown import Cells, listed, shown
+from bridge.report.theorems import SourceError
+from bridge.spec.attention import ScoredValue, attend, scored
+from bridge.spec.core import EXACT
+from bridge.spec.softmax import denominator, softmax
+from bridge.vectors.model import AttentionVector, Family
+
+# What a kernel may put in the place of a masked score, and what it must not be taken for.
+LARGE_NEGATIVE = -10000
+
+
+def visible(family: Family, vector: str) -> list[list[bool]]:
+    """By query and key, whether it may be attended to. Raises SourceError if there is no such
+    vector."""
+    found = next((v for v in family.vectors if v.id == vector), None)
+    if not isinstance(found, AttentionVector):
+        raise SourceError(f"{vector} is no vector of attention in {family.name}")
+    return [[found.visible(i, j) for j in range(found.kv_len)] for i in range(found.q_len)]
+
+
+def masked_rows(family: Family, vector: str) -> Cells:
+    """By query: its scores, the weights, their sum Σ 2^s and the output. Raises SourceError unless
+    the outputs are those of the vector."""
+    v = given.find_attention(family, vector)
+    cells = []
+    for i in range(v.q_len):
+        row = _row(v, i)
+        scores = [key.score for key in row]
+        found = attend(row, d_v=v.value_dim, num=EXACT)
+        given.same(found, given.output(v, i), f"{v.id}, query {i},")
+        weights = softmax(scores, num=EXACT)
+        total = shown(denominator(scores, num=EXACT))
+        cells.append([str(i), listed(scores), total, listed(weights), listed(found)])
+    return cells
+
+
+def flooded(family: Family, vector: str, query: int) -> str:
+    """What a row without a visible key becomes if a large negative number stands for masked: the
+    mean of values that it must not see. Raises SourceError unless it is that mean, and for a row
+    that sees a key."""
+    v = given.find_attention(family, vector)
+    row = _row(v, query)
+    if any(key.score is not None for key in row):
+        raise SourceError(f"{v.id}: query {query} sees a key")
+    wrong = [ScoredValue(LARGE_NEGATIVE, key.value) for key in row]
+    found = attend(wrong, d_v=v.value_dim, num=EXACT)
+    mean = [sum(column, Fraction(0)) / v.kv_len for column in zip(*given.values(v.v), strict=True)]
+    given.same(found, mean, f"{v.id}: the mean of all values")
+    return listed(found)
+
+
+def _row(v: AttentionVector, query: int) -> list[ScoredValue]:
+    cols = list(range(v.kv_len))
+    return scored(*(*given.inputs(v), query, cols), d=v.head_dim, num=EXACT)

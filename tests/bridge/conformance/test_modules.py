@@ -1,0 +1,157 @@
+"""The vectors of layers and of a transformer through `pyimpl.modules`, in the dtypes that
+`tests/generated` does not run; faults planted in the modules; and the bound that judges both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from bridge.conformance import modules
+from bridge.conformance.first_order import allowance
+from bridge.conformance.module_allowance import NoBound
+from bridge.conformance.module_faults import MODULE_FAULTS, catch
+from bridge.conformance.planted_package import copied_modules
+from bridge.conformance.planting import Fault, FaultError
+from bridge.vectors.model import Family
+from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
+from pyimpl._implements import implementations
+
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+
+
+def layered(families: list[Family]) -> list[LayerVector | TransformerVector]:
+    kinds = (LayerVector, TransformerVector)
+    return [v for f in families for v in f.vectors if isinstance(v, kinds)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES[2:], ids=str)
+def test_modules_of_few_bits(dtype: torch.dtype, families: list[Family]) -> None:
+    vectors, without = layered(families), []
+    for vector in vectors:
+        try:
+            assert list(modules.wrong(vector, dtype)) == [], vector.id
+        except NoBound:
+            without.append(vector.id)
+    assert len(without) <= len(vectors) // 50
+
+
+def test_float32_and_float64_have_a_bound_that_shows_a_thousandth(families: list[Family]) -> None:
+    """Relative to the largest number of the result: the bound of each is as small as that, but for
+    sums that cancel."""
+    for dtype, most in ((torch.float64, 1e-11), (torch.float32, 1e-3)):
+        loose = set()
+        for vector in layered(families):
+            for part in modules.parts(vector, dtype):
+                largest = max(abs(float(x)) for row in part.expected.middle for x in row)
+                if float(part.allowed.max()) > most * max(largest, 1.0):
+                    loose.add(vector.id)
+        assert len(loose) <= 6, loose
+
+
+@dtypes
+@pytest.mark.parametrize("fault", MODULE_FAULTS, ids=lambda f: f.name)
+def test_every_fault_is_caught_in_every_dtype(
+    fault: Fault, dtype: torch.dtype, families: list[Family]
+) -> None:
+    caught = catch(fault, families, dtype)
+    assert caught is not None
+    vector_id, clause = caught
+    assert vector_id.rpartition("-")[0] in fault.promising
+    assert "times the allowance away" in clause or "should be" in clause
+
+
+def test_the_unedited_copy_passes(families: list[Family]) -> None:
+    before = implementations()
+    with copied_modules("modules/residual.py", lambda text: text) as package:
+        assert package.Transformer is not modules.pyimpl.modules.Transformer
+        for family in {f.promising[0] for f in MODULE_FAULTS}:
+            vectors = next(f for f in families if f.name == family).vectors
+            for vector in vectors[:4]:
+                assert list(modules.wrong(vector, torch.float32, package)) == []  # type: ignore[arg-type]
+    assert implementations() == before
+
+
+def test_the_faults_have_names_of_their_own_and_apply() -> None:
+    names = [f.name for f in MODULE_FAULTS]
+    assert len(set(names)) == len(names) >= 12
+    gone = replace(MODULE_FAULTS[0], old="no such text")
+    with pytest.raises(FaultError, match="no longer applies"):
+        catch(gone, [], torch.float64)
+
+
+def moved(vector: Any, by: int) -> Any:
+    """The vector with a first number that is off by so many units of its bounds."""
+
+    def off(part: Enclosed) -> Enclosed:
+        sides = []
+        for rows in (part.lower, part.upper):
+            first = (rows[0][0] + by, *rows[0][1:])
+            sides.append((first, *rows[1:]))
+        return Enclosed(*sides)
+
+    if isinstance(vector, LayerVector):
+        return replace(vector, expected=off(vector.expected))
+    return replace(vector, expected_probabilities=off(vector.expected_probabilities))
+
+
+@pytest.mark.parametrize("name", ["linear", "encoder-layer", "transformer"])
+def test_another_result_is_noticed(name: str, families: list[Family]) -> None:
+    vector: Any = next(f for f in families if f.name == name).vectors[2]
+    assert list(modules.wrong(vector, torch.float32)) == []
+    (clause,) = list(modules.wrong(moved(vector, 1 << 120), torch.float32))[:1]
+    assert "times the allowance away" in clause
+
+
+def test_another_token_is_noticed(families: list[Family]) -> None:
+    vector: Any = next(f for f in families if f.name == "transformer").vectors[0]
+    other = tuple((t + 1) % len(vector.parameters.target) for t in vector.expected_tokens)
+    found = list(modules.wrong(replace(vector, expected_tokens=other), torch.float64))
+    assert len(found) == 2 * len(other)
+    assert all(clause.startswith("the token after target") for clause in found)
+
+
+def test_the_bound_of_a_linear_map_by_hand() -> None:
+    """One product and a bias: γ(3) and two roundings of |w x| + |b|, twice."""
+    module = nn.Linear(1, 1, dtype=torch.float32).requires_grad_(False)
+    module.weight.fill_(3.0)
+    module.bias.fill_(-5.0)
+    x = torch.tensor([[2.0]], dtype=torch.float64)
+    out, allowed = allowance(lambda r: r.linear(x, module), torch.float32)
+    u = 2.0**-24
+    assert out.item() == 1.0
+    assert allowed.item() == pytest.approx(2 * 11 * (3 * u / (1 - 3 * u) + 2 * u), rel=1e-9)
+
+
+def test_what_a_normalisation_takes_away_does_not_count() -> None:
+    """An error that all components share is taken away with the mean; only their own count."""
+    norm = nn.LayerNorm(4, dtype=torch.float32).requires_grad_(False)
+    x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], dtype=torch.float64)
+    shared = torch.full((1, 1), 0.01, dtype=torch.float64)
+    _, bare = allowance(lambda r: r.normed(x, norm), torch.float32)
+    _, moved = allowance(
+        lambda r: r.normed(x + r.rounded(torch.zeros_like(shared), shared), norm), torch.float32
+    )
+    assert torch.allclose(moved, bare, rtol=1e-6, atol=0)
+    _, own = allowance(lambda r: r.normed(r.rounded(x, shared), norm), torch.float32)
+    assert bool((own > 100 * bare).all())
+
+
+def test_errors_beyond_first_order_have_no_bound() -> None:
+    """A share of e^-8, whose logarithm may be off by 5, may come out more than tenfold."""
+    x = torch.tensor([[0.0, -8.0]], dtype=torch.float64)
+    five = torch.full_like(x, 5.0)
+    with pytest.raises(NoBound, match="more than to first order"):
+        allowance(lambda r: r.rounded(x, five).softmax(-1), torch.float32)
+    allowance(lambda r: r.rounded(x, five / 1000).softmax(-1), torch.float32)
+
+
+def test_numbers_that_a_dtype_cannot_hold_are_refused(families: list[Family]) -> None:
+    vector: Any = next(f for f in families if f.name == "linear").vectors[0]
+    large = replace(vector, x=((1 << 20, *vector.x[0][1:]), *vector.x[1:]))
+    with pytest.raises(ValueError, match=r"not exact in torch\.float16"):
+        list(modules.wrong(large, torch.float16))

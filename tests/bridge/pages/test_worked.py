@@ -1,0 +1,338 @@
+"""What the chapters work out: by other means here, and refused where it is not Lean's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bridge.conformance.allowance import attention_allowance, explained
+from bridge.conformance.profile import Profile
+from bridge.pages.worked import allowance, gradients, heads, layer, masks, tiles
+from bridge.pages.worked.shown import listed, shown
+from bridge.report.theorems import SourceError
+from bridge.vectors.gradients import GradientVector
+from bridge.vectors.load import load
+from bridge.vectors.model import AttentionVector, Family, Row
+from bridge.vectors.operations import GroupedQueryVector, TileBoundsVector
+from pyimpl.modules import EncoderLayer
+
+FAMILIES = {family.name: family for family in load()}
+GROUPED = FAMILIES["gradient-grouped"]
+
+
+def numbers(text: str) -> list[Fraction | None]:
+    """What a page shows as a list of numbers."""
+    parts = text.strip("()").split(", ")
+    return [None if part == "−∞" else Fraction(part.replace("−", "-")) for part in parts]
+
+
+def changed(family: str, vector: str, **fields: Any) -> Family:
+    """The family with a vector changed."""
+    found = FAMILIES[family]
+    vectors = [replace(v, **fields) if v.id == vector else v for v in found.vectors]
+    return replace(found, vectors=tuple(vectors))
+
+
+def spoilt(rows: tuple[Row, ...], query: int) -> tuple[Row, ...]:
+    """Expected rows of which one is wrong."""
+    found = list(rows)
+    first, *rest = found[query].numerators
+    found[query] = replace(found[query], numerators=(first + 1, *rest))
+    return tuple(found)
+
+
+def vector(family: str, name: str) -> Any:
+    return next(v for v in FAMILIES[family].vectors if v.id == name)
+
+
+def test_numbers_are_shown_as_a_reader_writes_them() -> None:
+    assert listed([Fraction(-1, 2), None, 3]) == "(−1/2, −∞, 3)"
+    assert shown(Fraction(4, 2)) == "2"
+    assert [allowance.number(x) for x in (0.0, -3.6765, 0.0422, 1.92e-5)] == [
+        "0", "−3.68", "0.0422", "1.92·10⁻⁵",
+    ]  # fmt: skip
+
+
+# --- tiles ----------------------------------------------------------------------------------------
+
+
+def test_the_states_of_a_tile_are_those_of_the_keys_seen() -> None:
+    """By the definition of m, l and o over all keys up to there, not by updates."""
+    v: AttentionVector = vector("tile-loop", "tile-loop-000")
+    cells = tiles.worked_tiles(FAMILIES["tile-loop"], v.id, 2, 3).states(1)
+    seen: dict[str, list[Fraction | None]] = {"2": [], "3": []}
+    for tile, query, scores, m, l, o in cells[:-2]:
+        seen[query] += numbers(scores)
+        pairs = [
+            (s, Fraction(value[0]))
+            for s, value in zip(seen[query], v.v, strict=False)
+            if s is not None
+        ]
+        top = max(s for s, _ in pairs)
+        weights = [Fraction(2) ** int(s - top) for s, _ in pairs]
+        assert (numbers(m), numbers(l)) == ([top], [sum(weights)])
+        assert numbers(o)[0] == sum(w * x for w, (_, x) in zip(weights, pairs, strict=True))
+        assert int(tile) == (len(seen[query]) - 1) // 3
+    assert [len(each) for each in seen.values()] == [7, 7]
+    assert [row[1] for row in cells[-2:]] == ["2", "3"]
+
+
+def test_letters_of_tiles_follow_from_the_pairs() -> None:
+    """Of each row of the page, by looking at every pair of the window."""
+    v: TileBoundsVector = vector("tile-bounds", "tile-bounds-007")
+    for t, row in enumerate(tiles.bounds(FAMILIES["tile-bounds"], v.id)):
+        rows = range(t * v.block_m, min((t + 1) * v.block_m, v.q_len))
+        assert row[1] == (f"{rows[0]} … {rows[-1]}" if len(rows) > 1 else f"{rows[0]}")
+        letters = ""
+        for u in range(-(-v.kv_len // v.block_n)):
+            cols = range(u * v.block_n, min((u + 1) * v.block_n, v.kv_len))
+            pairs = [v.mask.visible(i, j) for i in rows for j in cols]
+            letters += "u" if all(pairs) else "m" if any(pairs) else "-"
+        assert row[-1] == f"`{letters}`"
+
+
+# --- masks and heads ------------------------------------------------------------------------------
+
+
+def test_visible() -> None:
+    found = masks.visible(FAMILIES["causal"], "causal-002")
+    assert found == [[True, False, False], [True, True, False], [True, True, True]]
+
+
+def test_masked_rows() -> None:
+    rows = masks.masked_rows(FAMILIES["causal-bottom-right"], "causal-bottom-right-006")
+    dead, first, second, *_ = rows
+    assert dead == ["0", "(−∞, −∞, −∞, −∞, −∞)", "0", "(0, 0, 0, 0, 0)", "(0, 0)"]
+    # One key has all the weight; then 2^0 and 2^2.
+    assert (first[2:4], second[2:4]) == (
+        ["2", "(1, 0, 0, 0, 0)"],
+        ["5", "(1/5, 4/5, 0, 0, 0)"],
+    )
+
+
+def test_heads_by_another_way() -> None:
+    v: GroupedQueryVector = vector("grouped-query", "grouped-query-003")
+    one = heads.worked_heads(FAMILIES["grouped-query"], v.id)
+    for row, a in zip(one.by_head(0), v.attentions(), strict=True):
+        scores = [sum(x * y for x, y in zip(a.q[0], k, strict=True)) for k in a.k]
+        weights = [Fraction(2) ** int(s) for s in scores]
+        total = sum(weights)
+        assert numbers(row[2]) == scores
+        assert numbers(row[3]) == [w / total for w in weights]
+        assert numbers(row[4]) == list(a.expected[0].output)
+    assert [row[1] for row in one.by_head(0)] == ["0", "0", "1", "1"]
+    # The remainder is right for the first and the last head alone.
+    assert [row[4] == row[6] for row in one.by_head(0)] == [True, False, False, True]
+    (row, *_) = one.side_by_side()
+    assert numbers(row[1]) == [x for a in v.attentions() for x in a.expected[0].output]
+
+
+# --- backwards ------------------------------------------------------------------------------------
+
+
+def test_a_gradient_is_a_difference_quotient() -> None:
+    """dS of the page, by moving a score: over floats, with e^(s ln 2) for 2^s."""
+    v: GradientVector = vector("gradient", "gradient-003")
+    one = gradients.worked_gradients(FAMILIES["gradient"], v.id)
+    cells = one.by_key(0)
+    s0 = np.array([float(numbers(row[2])[0] or 0) for row in cells]) * math.log(2)
+    values = np.array(v.v[0], dtype=float)
+    d_o, d_l = np.array(v.grad_output[0][0], dtype=float), float(v.grad_log_sum_exp[0][0])
+
+    def loss(s: Any) -> float:
+        weights = np.exp(s)
+        return float(d_o @ (weights @ values) / weights.sum() + d_l * np.log(weights.sum()))
+
+    for j, row in enumerate(cells):
+        step = np.zeros_like(s0)
+        step[j] = 1e-6
+        moved = (loss(s0 + step) - loss(s0 - step)) / 2e-6
+        assert math.isclose(moved, float(numbers(row[6])[0] or 0), rel_tol=1e-6)
+    assert one.sum_of_scores(0) == one.grad_lse(0) == "−27/8"
+    assert numbers(one.delta(0))[0] == numbers(one.plain_delta(0))[0] - v.grad_log_sum_exp[0][0]  # type: ignore[operator]
+    *parts, last = one.shares(0)
+    for column in (3, 4):
+        rows = [numbers(row[column]) for row in parts]
+        assert [sum(x) for x in zip(*rows, strict=True)] == numbers(last[column])  # type: ignore[arg-type]
+
+
+# --- a layer --------------------------------------------------------------------------------------
+
+
+def test_the_layer_is_that_of_the_module() -> None:
+    """In float64, with e^(s ln 2) for 2^s: the query's projection is multiplied by ln 2 · √d."""
+    base = math.log(2) * math.sqrt(layer.HEAD_DIM)
+    module = EncoderLayer(
+        layer.D_MODEL, layer.NUM_HEADS, layer.D_FF, 0.0, layer_norm_eps=0.0, dtype=torch.float64
+    )
+    attention, forward = layer.LAYER.attention, layer.LAYER.feed_forward
+    with torch.no_grad():
+        for linear, of, factor in (
+            (module.self_attn.q_proj, attention.query, base),
+            (module.self_attn.k_proj, attention.key, 1.0),
+            (module.self_attn.v_proj, attention.value, 1.0),
+            (module.self_attn.out_proj, attention.output, 1.0),
+            (module.feed_forward.linear1, forward.hidden, 1.0),
+            (module.feed_forward.linear2, forward.output, 1.0),
+        ):
+            linear.weight.copy_(factor * tensor(of.weight))
+            linear.bias.copy_(factor * tensor([of.bias])[0])
+        causal = torch.ones(layer.TOKENS, layer.TOKENS, dtype=torch.bool).tril()
+        found = module(tensor(layer.INPUT)[None], attn_mask=causal)[0]
+    assert torch.allclose(found, tensor(layer.output()), rtol=1e-12, atol=1e-12)
+    assert layer.steps()[-1] == ["y + feed-forward", *map(listed, layer.output())]
+
+
+def tensor(rows: Any) -> torch.Tensor:
+    return torch.tensor([[float(x) for x in row] for row in rows], dtype=torch.float64)
+
+
+def test_a_later_token_does_not_change_an_earlier_row() -> None:
+    other = [layer.INPUT[0], *layer.rows("7 9 7 9")]
+    assert layer.output(other)[0] == layer.output()[0]
+    assert layer.output(other)[1] != layer.output()[1]
+
+
+def test_what_is_not_exact_is_refused() -> None:
+    with pytest.raises(SourceError, match="the variance 2 of the worked layer is no square"):
+        layer.root(Fraction(2))
+    with pytest.raises(SourceError, match="the score 1/2 of the worked layer is no whole number"):
+        layer.power(Fraction(1, 2))
+
+
+# --- allowances -----------------------------------------------------------------------------------
+
+
+def test_the_parts_of_an_allowance() -> None:
+    one = allowance.worked_allowance(FAMILIES["tile-loop"], "tile-loop-000", 2, 0, 3)
+    assert (one.num_keys, one.blocks) == (4, 3)
+    for dtype in allowance.DTYPES:
+        assert math.isclose(sum(one.parts(dtype)), one.allowance(dtype), rel_tol=2e-6)
+    shared, stored, sums, result = one.parts("bfloat16")
+    # The output is rounded to 8 bits: 2⁻⁸ of its size, and of the other errors.
+    size = float(abs(one.vector.expected[2].output[0]))
+    assert math.isclose(result, 2.0**-8 * (size + shared + stored + sums), rel_tol=1e-9)
+    # Each weight is off by 2⁻⁸ of its share.
+    keys = one.by_key("bfloat16")
+    assert [row[0] for row in keys] == ["1", "3", "4", "6"]
+    assert one.shown_output == "−125/34 ≈ −3.68"
+
+
+def test_what_explains_an_allowance_adds_up_everywhere() -> None:
+    rng = np.random.default_rng(5)
+    q, k, v = (rng.normal(size=(7, 4)) for _ in range(3))
+    mask = rng.random((7, 7)) < 0.7
+    mask[:, 0] = True
+    for profile in (Profile.flash("bfloat16", block_n=2), Profile.float32()):
+        given: dict[str, Any] = {"scale": 0.5, "mask": mask, "profile": profile}
+        found = explained(q, k, v, **given)
+        whole = attention_allowance(q, k, v, **given)
+        assert np.allclose(found.terms.total * (1 + 2.0**-20), whole, rtol=1e-12)
+        assert (found.share[~mask] == 0).all()
+        assert (found.errors[mask] > 0).all()
+        assert (found.rounding <= found.share).all()
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_numbers_that_are_not_leans_make_no_page() -> None:
+    tile = vector("tile-loop", "tile-loop-000")
+    masked = vector("causal-bottom-right", "causal-bottom-right-006")
+    grouped: GroupedQueryVector = vector("grouped-query", "grouped-query-003")
+    gradient: GradientVector = vector("gradient", "gradient-003")
+    (first, *rest) = grouped.expected
+    wrong_heads = (spoilt(first, 0), *rest)
+    (row, *others) = gradient.expected.v[0]
+    wrong = replace(gradient.expected, v=(((row[0] + 1, *row[1:]), *others),))
+    bounds = vector("tile-bounds", "tile-bounds-007")
+    for work, said in (
+        (
+            lambda: tiles.worked_tiles(
+                changed("tile-loop", tile.id, expected=spoilt(tile.expected, 0)), tile.id, 2, 3
+            ).states(1),
+            "tile-loop-000, query 0, in tiles does not end in Lean's numbers",
+        ),
+        (
+            lambda: tiles.bounds(
+                changed("tile-bounds", bounds.id, expected=("u" * 9, *bounds.expected[1:])),
+                bounds.id,
+            ),
+            "tile-bounds-007, tile 0, does not end",
+        ),
+        (
+            lambda: masks.masked_rows(
+                changed(masked.family, masked.id, expected=spoilt(masked.expected, 0)), masked.id
+            ),
+            "causal-bottom-right-006, query 0, does not end",
+        ),
+        (
+            lambda: heads.worked_heads(
+                changed("grouped-query", grouped.id, expected=wrong_heads), grouped.id
+            ).outputs(),
+            "grouped-query-003, head 0, does not end",
+        ),
+        (
+            lambda: gradients.worked_gradients(
+                changed("gradient", gradient.id, expected=wrong), gradient.id
+            ),
+            "gradient-003: dV does not end",
+        ),
+    ):
+        with pytest.raises(SourceError, match=said):
+            work()
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (
+            lambda: tiles.worked_tiles(FAMILIES["merge"], "merge-000", 2, 3),
+            "merge-000 is no vector of attention in merge",
+        ),
+        (
+            lambda: tiles.worked_tiles(FAMILIES["natural-scores"], "natural-scores-000", 2, 3),
+            "natural-scores-000 is no vector of natural-scores in exact numbers",
+        ),
+        (lambda: tiles.bounds(FAMILIES["causal"], "causal-000"), "no vector of tile bounds"),
+        (lambda: masks.visible(FAMILIES["merge"], "merge-000"), "no vector of attention"),
+        (
+            lambda: masks.flooded(FAMILIES["causal"], "causal-002", 0),
+            "causal-002: query 0 sees a key",
+        ),
+        (
+            lambda: heads.worked_heads(FAMILIES["grouped-query-drawn"], "grouped-query-drawn-005"),
+            "is no vector of heads without a mask",
+        ),
+        (
+            lambda: heads.worked_heads(FAMILIES["multi-head"], "multi-head-000").cut(0),
+            "multi-head-000: a reshape does no harm to head 0",
+        ),
+        (
+            lambda: gradients.worked_gradients(FAMILIES["gradient-bias"], "gradient-bias-000"),
+            "gradient-bias-000 is no vector of gradient-bias in exact numbers",
+        ),
+        (
+            lambda: gradients.worked_gradients(FAMILIES["gradient"], "gradient-none"),
+            "gradient-none is no vector of gradient in exact numbers",
+        ),
+        (
+            lambda: gradients.worked_gradients(GROUPED, "gradient-grouped-000"),
+            "no vector of gradients of one head without options",
+        ),
+        (
+            lambda: allowance.worked_allowance(FAMILIES["tile-loop"], "tile-loop-000", 9, 0, 3),
+            "tile-loop-000 has no query 9",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_worked_is_said(work: Callable[[], Any], said: str) -> None:
+    with pytest.raises(SourceError, match=said):
+        work()

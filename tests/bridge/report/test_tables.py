@@ -1,0 +1,63 @@
+"""The report on the terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+from rich.console import Console
+
+from bridge.report import tables
+from bridge.vectors.load import load
+
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+FAMILIES = {family.name: len(family.vectors) for family in load()}
+
+
+def report() -> dict[str, Any]:
+    """One implementation in four dtypes, of whose vectors one fails, and two faults, one caught."""
+    parts = {"ratio": 0.123, "lse_ratio": None}
+    result = {"adapter": "pyimpl-tiled", "families": dict.fromkeys(FAMILIES, parts)}
+    vectors = [{"status": "passed"}, {"status": "passed"}]
+    results = [{**result, "dtype": dtype, "vectors": vectors} for dtype in DTYPES]
+    results[2]["vectors"] = [{"status": "passed"}, {"status": "failed"}]
+    fault = {
+        "name": "a", "description": "", "file": "tiled.py", "adapter": "pyimpl-tiled",
+        "caught_by": None, "theorem": None, "dtype": None, "worst": None,
+        "families": {"float32": dict.fromkeys(FAMILIES, True)},
+    }  # fmt: skip
+    return {
+        "audit": {"headlines": [{}, {}, {}]},
+        "vectors": {"families": FAMILIES},
+        "implementations": {"results": results},
+        "faults": {"results": [{**fault, "caught": True}, {**fault, "caught": False}]},
+    }
+
+
+def shown(show: Any) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    show(console, report())
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_the_table_of_families_fits_into_80_columns() -> None:
+    text = shown(tables.families)
+    assert "…" not in text
+    for name, count in FAMILIES.items():
+        assert re.search(rf" {name} .* {count} ", text)
+
+
+def test_the_summary_counts_what_the_report_has() -> None:
+    assert shown(tables.summary).splitlines() == [
+        "3 theorems, each checked by Lean down to its axioms",
+        f"{sum(FAMILIES.values())} vectors in {len(FAMILIES)} families, "
+        "4 pairs of implementation and dtype: 1 failures",
+        "2 planted faults: 1 caught",
+    ]
+
+
+def test_the_summary_is_silent_about_what_was_not_run() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    tables.summary(console, {"toolchain": {"ok": False}})
+    assert console.file.getvalue() == ""  # type: ignore[attr-defined]

@@ -234,6 +234,7 @@ public import Attention.Twins.Online
 public import Attention.Twins.Padding
 public import Attention.Twins.Paged
 public import Attention.Twins.RealExact
+public import Attention.Twins.RealExponential
 public import Attention.Twins.Ring
 public import Attention.Twins.Schedule
 public import Attention.Twins.ScoreMods

@@ -182,9 +182,10 @@ noncomputable instance : NaturalExp Real where
   exp_lt := by exact expo_lt
   one_add_le_exp := by exact one_add_le_expo
 
-/-- **real-exponential-unique**: it is the only one. -/
-theorem exp_unique (e : NaturalExp Real) (x : Real) : e.exp x = exp x :=
-  naturalExp_unique e inferInstance archimedean x
+/-- **real-exponential-unique**: it is the only one. The right side names the function, since `exp`
+would be that of `e`, an instance as well. -/
+theorem exp_unique (e : NaturalExp Real) (x : Real) : e.exp x = expo x :=
+  naturalExp_unique e instNaturalExp archimedean x
 
 end Real
 

@@ -31,8 +31,8 @@ theorem isNumber_real : IsNumber Real.ofRat := fun q => by
   rw [Rat.divInt_eq_div] at h
   grind
 
-/-- **layer-vectors-real**: if the program yields bounds of a layer, the Spec's outcome over the real
-numbers lies between them. -/
+/-- **layer-vectors-real**: if the program yields bounds of a layer, the Spec's outcome over the
+real numbers lies between them. -/
 theorem layer_vectors_real {inputs : LayerInputs} {B : RowBounds} (h : inputs.run = .ok B) :
     ∃ X, inputs.value Real.sqrt Real.ofRat (factorOf Real.sqrt Real.ofRat) = some X
       ∧ BoundsContain B X :=

@@ -190,6 +190,21 @@ theorem forward_causal {scale : R} {position : Nat → Vec R d_model}
   simp only [forward, Linear.rows, Fin.getElem_fin, Vec.getElem_map] at e ⊢
   rw [e]
 
+/-- Under the causal mask no transformer, of whatever size, swaps two tokens. -/
+theorem forward_swap_refuted (scale : R) (position : Nat → Vec R d_model)
+    (encoderNorm decoderNorm : LayerNorm R d_model) (sourceMask : Mask s s) (crossMask : Mask 2 s)
+    (T : Transformer R s_vocab 2 d_model num_heads d d_ff) (source : Vector (Fin s_vocab) s) :
+    ¬ ∀ target : Vector (Fin 2) 2, forward sqrt ε scale position encoderNorm decoderNorm sourceMask
+        (Mask.causal .topLeft) crossMask T source target
+      = Vec.map some #v[target[1], target[0]] := by
+  intro h
+  have e := forward_causal (sqrt := sqrt) (ε := ε) (scale := scale) (position := position)
+    (encoderNorm := encoderNorm) (decoderNorm := decoderNorm) (sourceMask := sourceMask)
+    (crossMask := crossMask) (target := #v[0, 0]) (target' := #v[0, 1]) (p := 0)
+    Proof.causal_seesNoLater T source (by decide)
+  rw [h, h] at e
+  exact absurd e (by decide)
+
 /-- **transformer-causal-functions**: under the causal mask the functions that Forward can return
 are exactly those that depend, at each place, on the source and on the target's tokens up to there,
 once the architecture is large enough. -/

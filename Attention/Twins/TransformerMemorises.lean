@@ -29,25 +29,15 @@ theorem memorisesAll_full {sqrt : R → R} (root : ∀ x, 0 < x → 0 < sqrt x) 
     MemorisesAll Mask.full sqrt ε := fun _ _ _ _ width heads units best =>
   transformer_memorises_full root hε (Exponential.exp_pos 0) width heads units best
 
-/-- Under the causal mask no architecture, of whatever size, swaps the two tokens of a target. -/
-theorem memorises_causal_swap (sqrt : R → R) (ε : R) (d_model num_heads d d_ff : Nat) :
-    ¬ Memorises sqrt ε d_model num_heads d d_ff (Mask.causal .topLeft : Mask 2 2)
-      (Mask.full : Mask 2 1)
-      fun (_ : Vector (Fin 2) 1) (target : Vector (Fin 2) 2) => #v[target[1], target[0]] := by
-  rintro ⟨position, encoderNorm, decoderNorm, T, h⟩
-  have e := forward_causal (sqrt := sqrt) (ε := ε) (scale := 0) (position := position)
-    (encoderNorm := encoderNorm) (decoderNorm := decoderNorm) (sourceMask := Mask.full)
-    (crossMask := Mask.full) (target := #v[0, 0]) (target' := #v[0, 1]) (p := 0)
-    Proof.causal_seesNoLater T #v[0] (by decide)
-  rw [h, h] at e
-  exact absurd e (by decide)
-
-/-- So the masks have to let a place see what is asked for. -/
+/-- The causal mask: two tokens are not swapped, so the masks have to let a place see what is asked
+for. -/
 theorem memorisesAll_causal_refuted (sqrt : R → R) (ε : R) :
-    ¬ MemorisesAll (Mask.causal .topLeft) sqrt ε := fun h =>
-  memorises_causal_swap sqrt ε _ (memoryWidth 1 2 2 2) 1 _
-    (h _ (memoryWidth 1 2 2 2) 1 _ (Nat.le_refl _) (Nat.le_of_eq (Nat.mul_one _).symm)
-      (Nat.le_refl _) _)
+    ¬ MemorisesAll (Mask.causal .topLeft) sqrt ε := fun h => by
+  obtain ⟨position, encoderNorm, decoderNorm, T, h⟩ := h _ (memoryWidth 1 2 2 2) 1 _
+    (Nat.le_refl _) (Nat.le_of_eq (Nat.mul_one _).symm) (Nat.le_refl _)
+    fun _ target => #v[target[1], target[0]]
+  exact forward_swap_refuted 0 position encoderNorm decoderNorm Mask.full Mask.full T #v[0]
+    fun target => h 0 Mask.full #v[0] target
 
 /-- With vectors of one component no number of heads and of hidden units makes up for it: a source
 of one token is not copied. -/

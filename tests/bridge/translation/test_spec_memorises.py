@@ -154,7 +154,7 @@ def test_any_masks() -> None:
 
 
 def test_what_the_mask_hides_is_not_memorised() -> None:
-    """`memorises_causal_swap`: two of the four targets differ in what place 0 cannot see."""
+    """`forward_swap_refuted`: two of the four targets differ in what place 0 cannot see."""
     made = construction(1, 2, 2)
 
     def swap(source: Tokens, target: Tokens) -> Tokens:

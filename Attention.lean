@@ -271,6 +271,7 @@ public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
 public import Attention.Vectors.Random
+public import Attention.Vectors.RealSound
 public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States

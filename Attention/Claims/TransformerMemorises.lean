@@ -39,13 +39,15 @@ target and of the source that the masks let this place see. -/
     (∀ j, crossMask p j = true → source[j] = source'[j]) →
     (best source target)[p] = (best source' target')[p]
 
-/-- Some parameters of the architecture make Forward return `best` for all sequences, whatever the
-scale and the mask of the source. -/
+/-- Some parameters of the architecture, so many layers of the encoder and of the decoder, make
+Forward return `best` for all sequences, whatever the scale and the mask of the source. -/
 @[expose] def Memorises [OrderedField R] [Exp R R] (sqrt : R → R) (ε : R)
-    (d_model num_heads d d_ff : Nat) (targetMask : Mask t t) (crossMask : Mask t s)
+    (encoders decoders d_model num_heads d d_ff : Nat) (targetMask : Mask t t)
+    (crossMask : Mask t s)
     (best : Vector (Fin s_vocab) s → Vector (Fin t_vocab) t → Vector (Fin t_vocab) t) : Prop :=
   ∃ (position : Nat → Vec R d_model) (encoderNorm decoderNorm : LayerNorm R d_model)
     (T : Transformer R s_vocab t_vocab d_model num_heads d d_ff),
+    T.encoder.length = encoders ∧ T.decoder.length = decoders ∧
     ∀ (scale : R) (sourceMask : Mask s s) source target,
       forward sqrt ε scale position encoderNorm decoderNorm sourceMask targetMask crossMask T source
         target = Vec.map some (best source target)
@@ -62,10 +64,10 @@ include root hε positive width heads units
 
 /-- **transformer-memorises**: every architecture that is large enough has, for each function `best`
 of both sequences that depends on what the masks let a place see, parameters with which Forward
-returns it for all sequences: one layer of the encoder and two of the decoder, with any root that is
-positive, ε ≥ 0, scale and mask of the source. -/
+returns it for all sequences of the two lengths: one layer of the encoder and two of the decoder,
+for any root that is positive and ε ≥ 0, whatever the scale and the mask of the source. -/
 theorem transformer_memorises (visible : DependsOnVisible targetMask crossMask best) :
-    Memorises sqrt ε d_model num_heads d d_ff targetMask crossMask best := by
+    Memorises sqrt ε 1 2 d_model num_heads d d_ff targetMask crossMask best := by
   rw [memoryUnits] at units
   rw [memoryWidth] at width heads
   have layer : slots s t s_vocab t_vocab + (s + t) < d_model := by
@@ -88,7 +90,8 @@ theorem transformer_memorises (visible : DependsOnVisible targetMask crossMask b
     omega
   refine ⟨position, unitNorm d_model sqrt ε, unitNorm d_model sqrt ε,
     ⟨Vec.ofFn fun b => token b.val, Vec.ofFn fun a => token a.val, [E], [D₁, D₂],
-      tiedOutput (Vec.ofFn fun a => token a.val)⟩, fun scale sourceMask source target => ?_⟩
+      tiedOutput (Vec.ofFn fun a => token a.val)⟩, rfl, rfl,
+    fun scale sourceMask source target => ?_⟩
   have rows : ∀ {v n : Nat} (tokens : Vector (Fin v) n),
       addPositions position (embed (Vec.ofFn fun a : Fin v => token a.val) tokens)
       = Vec.ofFn fun p => (embedded d_model (slots s t s_vocab t_vocab)
@@ -120,7 +123,7 @@ theorem transformer_memorises (visible : DependsOnVisible targetMask crossMask b
 architecture that is large enough. -/
 theorem transformer_memorises_full
     (best : Vector (Fin s_vocab) s → Vector (Fin t_vocab) t → Vector (Fin t_vocab) t) :
-    Memorises sqrt ε d_model num_heads d d_ff Mask.full Mask.full best :=
+    Memorises sqrt ε 1 2 d_model num_heads d d_ff Mask.full Mask.full best :=
   transformer_memorises root hε positive width heads units
     fun source source' target target' p _ ht hs => by
       have e₁ : source = source' := Vector.ext fun j hj => hs ⟨j, hj⟩ rfl
@@ -151,7 +154,7 @@ theorem transformer_memorises_examples
       simp only [decide_eq_true_eq] at h₁
       simp only [e, Option.map_some, Option.getD_some]
       exact consistent y (List.mem_of_find?_eq_some e) x hx h₁.1 h₁.2
-  obtain ⟨position, encoderNorm, decoderNorm, T, hT⟩ :=
+  obtain ⟨position, encoderNorm, decoderNorm, T, -, -, hT⟩ :=
     transformer_memorises_full root hε positive width heads units best
   exact ⟨position, encoderNorm, decoderNorm, T, fun scale sourceMask x hx => by
     rw [hT, h x hx]⟩
@@ -205,19 +208,19 @@ theorem forward_swap_refuted (scale : R) (position : Nat → Vec R d_model)
   rw [h, h] at e
   exact absurd e (by decide)
 
-/-- **transformer-causal-functions**: under the causal mask the functions that Forward can return
-are exactly those that depend, at each place, on the source and on the target's tokens up to there,
-once the architecture is large enough. -/
+/-- **transformer-causal-functions**: under the causal mask the functions that Forward can return,
+with one layer of the encoder and two of the decoder, are exactly those that depend, at each place,
+on the source and on the target's tokens up to there, once the architecture is large enough. -/
 theorem memorises_causal_iff (root : ∀ x, 0 < x → 0 < sqrt x) (hε : 0 ≤ ε)
     (width : memoryWidth s t s_vocab t_vocab ≤ d_model)
     (heads : memoryWidth s t s_vocab t_vocab ≤ num_heads * d)
     (units : memoryUnits s t s_vocab t_vocab ≤ d_ff)
     (best : Vector (Fin s_vocab) s → Vector (Fin t_vocab) t → Vector (Fin t_vocab) t) :
-    Memorises sqrt ε d_model num_heads d d_ff (Mask.causal .topLeft) Mask.full best ↔
+    Memorises sqrt ε 1 2 d_model num_heads d d_ff (Mask.causal .topLeft) Mask.full best ↔
       ∀ source target target' (p : Fin t), (∀ q, q ≤ p → target[q] = target'[q]) →
         (best source target)[p] = (best source target')[p] := by
   constructor
-  · rintro ⟨position, encoderNorm, decoderNorm, T, h⟩ source target target' p same
+  · rintro ⟨position, encoderNorm, decoderNorm, T, -, -, h⟩ source target target' p same
     have e := forward_causal (sqrt := sqrt) (ε := ε) (scale := 0) (position := position)
       (encoderNorm := encoderNorm) (decoderNorm := decoderNorm) (sourceMask := Mask.full)
       (crossMask := Mask.full) Proof.causal_seesNoLater T source same

@@ -43,7 +43,8 @@ def linears : Family LayerCase where
       { reason := "W is 0: each row is b, whatever the input"
         inputs := .linear ⟨Vec.ofFn fun _ => Vec.zero, bias⟩ X }
     let cancelling : LayerCase :=
-      { reason := "products of up to 2^14 that cancel, all but the smallest: sums in few bits show"
+      { reason := "products of up to 2^14 that cancel in two of the four sums, all but the \
+          smallest: sums in few bits show"
         inputs := .linear
           ⟨givenRows 2 4 [[128, -128, 1, 1 / 8], [64, 1, -64, -1 / 4]], Vec.ofFn fun _ => 0⟩
           (givenRows 2 4 [[128, 128, 1 / 2, 1], [127, 3, 127, 1 / 2]]) }
@@ -128,7 +129,8 @@ def feedForwards : Family LayerCase where
       shows" 3 4 5 (some 40)
     let F ← drawFeedForward 2 4
     let kink : LayerCase :=
-      { reason := "sums that cancel: every unit is at exactly 0, where a smooth activation is not"
+      { reason := "sums that cancel: every unit is at exactly 0 and each row is the bias of the \
+          output, so that softplus, or hidden biases left out, show"
         inputs := .feedForward
           { F with hidden := ⟨givenRows 4 2 [[1, 2], [-2, 1], [3, -1], [1 / 2, 1 / 4]],
                               givenRows 1 4 [[-4, 3, -5, -5 / 4]] |>.head⟩ }

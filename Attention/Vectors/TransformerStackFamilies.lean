@@ -164,8 +164,9 @@ def decoderStacks : Family LayerCase where
 def cachedDecoding : Family LayerCase where
   name := "cached-decoding"
   about := "Decoding row by row with a cache of keys and values in each layer: a row that is not \
-    appended, or appended before it is normalised, a cache that two layers share, or keys and \
-    values of the context that are taken from the rows shows from the second row on."
+    appended, or appended before it is normalised, a cache that two layers share, keys and values \
+    of the context that are taken from the rows, or, from the second row on, a row before that is \
+    forgotten, show."
   theoremId := "decode-cached-enclosed"
   cases := each [
       ("one row: the cache has its own key alone", 1, 2, (1, 2, 2, 3), .none),

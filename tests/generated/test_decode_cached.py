@@ -18,13 +18,13 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @vectors("cached-decoding", 9)
 @dtypes
 def test_cached_decoding(vector_id: str, dtype: torch.dtype) -> None:
-    """Decoding row by row with a cache, computed with intervals over rows, parameters, ε and a
-    scale that contain the true ones, contains the true rows, whatever natural exponential and
-    whatever square root they are taken with.
+    """Decoding row by row with a cache, computed with intervals over rows, rows of the encoder,
+    parameters, ε and a scale that contain the true ones, contains the true rows, whatever natural
+    exponential and whatever square root they are taken with.
 
     Theorem decode-cached-enclosed. Decoding row by row with a cache of keys and values in each
     layer: a row that is not appended, or appended before it is normalised, a cache that two layers
-    share, or keys and values of the context that are taken from the rows shows from the second row
-    on.
+    share, keys and values of the context that are taken from the rows, or, from the second row on,
+    a row before that is forgotten, show.
     """
     check(vector_id, dtype)

@@ -217,6 +217,7 @@ public import Attention.Twins.BackwardTilesDropout
 public import Attention.Twins.Cache
 public import Attention.Twins.Cascade
 public import Attention.Twins.Combine
+public import Attention.Twins.ContinuousReal
 public import Attention.Twins.Derivative
 public import Attention.Twins.Dropout
 public import Attention.Twins.Enclosure

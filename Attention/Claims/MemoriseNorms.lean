@@ -19,22 +19,22 @@ universe v
 variable {R : Type v} [OrderedField R] {n : Nat}
 
 /-- The components multiplied by α, with β added. -/
-@[expose] def rescale (α β : R) (x : Vec R n) : Vec R n := Vec.map (fun c => α * c + β) x
+@[expose] def stretch (α β : R) (x : Vec R n) : Vec R n := Vec.map (fun c => α * c + β) x
 
 /-- An inner product with the components multiplied by α, with β added. -/
-theorem dot_rescale (α β : R) (w x : Vec R n) : Vec.dot w (rescale α β x)
+theorem dot_stretch (α β : R) (w x : Vec R n) : Vec.dot w (stretch α β x)
     = α * Vec.dot w x + β * sumOver (fun i : Fin n => w[i]) (List.finRange n) := by
   rw [Vec.dot, Vec.dot, ← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_add]
   refine sumOver_congr fun i _ => ?_
-  rw [Fin.getElem_fin, Fin.getElem_fin, rescale, Vec.getElem_map]
+  rw [Fin.getElem_fin, Fin.getElem_fin, stretch, Vec.getElem_map]
   grind
 
 /-- If α is not 0, nothing is lost. -/
-theorem rescale_inj {α β : R} (hα : α ≠ 0) {x y : Vec R n} (e : rescale α β x = rescale α β y) :
+theorem stretch_inj {α β : R} (hα : α ≠ 0) {x y : Vec R n} (e : stretch α β x = stretch α β y) :
     x = y := by
   refine Vector.ext fun i hi => ?_
   have e := congrArg (fun x : Vec R n => x[i]) e
-  simp only [rescale, Vec.getElem_map] at e
+  simp only [stretch, Vec.getElem_map] at e
   have : α * (x[i] - y[i]) = 0 := by grind
   rcases Field.of_mul_eq_zero this with h | h <;> grind
 
@@ -50,23 +50,23 @@ private theorem count_pos : 0 < sumOver (fun _ : Fin n => (1 : R)) (List.finRang
     (List.mem_finRange o)
   exact Std.lt_of_lt_of_le one this
 
-private theorem mean_rescale (α β : R) : mean (rescale α β x)
+private theorem mean_stretch (α β : R) : mean (stretch α β x)
     = α * (A / sumOver (fun _ : Fin n => (1 : R)) (List.finRange n)) + β := by
   have pos := count_pos (R := R) o
-  have e : sumOver (fun i : Fin n => (rescale α β x)[i]) (List.finRange n)
+  have e : sumOver (fun i : Fin n => (stretch α β x)[i]) (List.finRange n)
       = α * A + β * sumOver (fun _ : Fin n => (1 : R)) (List.finRange n) := by
     rw [← sum, ← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_add]
     refine sumOver_congr fun i _ => ?_
-    rw [Fin.getElem_fin, rescale, Vec.getElem_map]
+    rw [Fin.getElem_fin, stretch, Vec.getElem_map]
     grind
   rw [mean, e]
   generalize sumOver (fun _ : Fin n => (1 : R)) (List.finRange n) = count at pos
   grind
 
-private theorem centred_rescale (α β : R) (i : Fin n) : (centred (rescale α β x))[i]
+private theorem centred_stretch (α β : R) (i : Fin n) : (centred (stretch α β x))[i]
     = α * (x[i] - A / sumOver (fun _ : Fin n => (1 : R)) (List.finRange n)) := by
-  have m := mean_rescale sum o α β
-  have a : (rescale α β x)[i.val] = α * x[i.val] + β := by rw [rescale, Vec.getElem_map]
+  have m := mean_stretch sum o α β
+  have a : (stretch α β x)[i.val] = α * x[i.val] + β := by rw [stretch, Vec.getElem_map]
   simp only [centred, Fin.getElem_fin, Vec.getElem_map, m, a]
   grind
 
@@ -87,14 +87,14 @@ private theorem spread : let μ := A / sumOver (fun _ : Fin n => (1 : R)) (List.
   rw [e, squares, sum]
   grind
 
-private theorem variance_rescale (α β : R) :
+private theorem variance_stretch (α β : R) :
     let count := sumOver (fun _ : Fin n => (1 : R)) (List.finRange n)
-    variance (rescale α β x) = α * α * (Q - A * (A / count)) / count := by
+    variance (stretch α β x) = α * α * (Q - A * (A / count)) / count := by
   intro count
   rw [variance, mean, ← spread sum o squares, ← sumOver_mul_left]
   congr 1
   refine sumOver_congr fun i _ => ?_
-  have e := centred_rescale sum o α β i
+  have e := centred_stretch sum o α β i
   rw [Fin.getElem_fin] at e ⊢
   rw [Vec.getElem_map, e]
   simp only [Fin.getElem_fin]
@@ -139,11 +139,11 @@ theorem undoingNorm_row {x : Vec R n}
     (sum : sumOver (fun i : Fin n => x[i]) (List.finRange n) = A) (squares : Vec.dot x x = Q)
     (o : Fin n) (zero : x[o] = 0) : (undoingNorm n sqrt ε A Q).row sqrt ε x = x := by
   have one := OrderedRing.zero_lt_one (R := R)
-  have e : x = rescale 1 0 x := Vector.ext fun i hi => by rw [rescale, Vec.getElem_map]; grind
+  have e : x = stretch 1 0 x := Vector.ext fun i hi => by rw [stretch, Vec.getElem_map]; grind
   let count := sumOver (fun _ : Fin n => (1 : R)) (List.finRange n)
   have v : variance x = 1 * 1 * (Q - A * (A / count)) / count := by
     conv => lhs; rw [e]
-    exact variance_rescale sum o squares 1 0
+    exact variance_stretch sum o squares 1 0
   have pos : 0 < sqrt (1 * 1 * (Q - A * (A / count)) / count + ε) := root _ (by
     have : 0 < 1 * 1 * (Q - A * (A / count)) / count :=
       variance_pos sum o squares zero hA (α := 1) (by grind)
@@ -151,7 +151,7 @@ theorem undoingNorm_row {x : Vec R n}
   refine Vector.ext fun i hi => ?_
   have c : (centred x)[i] = 1 * (x[i] - A / count) := by
     conv => lhs; rw [e]
-    exact centred_rescale sum o 1 0 ⟨i, hi⟩
+    exact centred_stretch sum o 1 0 ⟨i, hi⟩
   rw [LayerNorm.row, Vec.getElem_ofFn]
   simp only [undoingNorm, Vec.getElem_ofFn, Fin.getElem_fin, v, c]
   generalize sqrt (1 * 1 * (Q - A * (A / count)) / count + ε) = r at pos
@@ -161,22 +161,22 @@ theorem undoingNorm_row {x : Vec R n}
 and adds one number. -/
 theorem exists_plainNorm (n : Nat) {α : R} (hα : 0 < α) (β : R) : ∃ α' β' : R, 0 < α' ∧
     ∀ x : Vec R n, sumOver (fun i : Fin n => x[i]) (List.finRange n) = A → Vec.dot x x = Q →
-      ∀ o : Fin n, x[o] = 0 → (plainNorm n).row sqrt ε (rescale α β x) = rescale α' β' x := by
+      ∀ o : Fin n, x[o] = 0 → (plainNorm n).row sqrt ε (stretch α β x) = stretch α' β' x := by
   let count := sumOver (fun _ : Fin n => (1 : R)) (List.finRange n)
   let r := sqrt (α * α * (Q - A * (A / count)) / count + ε)
   by_cases hr : 0 < r
   · refine ⟨α / r, -(α / r * (A / count)), ?_, fun x sum squares o zero => ?_⟩
     · rw [Field.div_eq_mul_inv]
       exact OrderedRing.mul_pos hα (Field.IsOrdered.inv_pos_iff.mpr hr)
-    · have v : variance (rescale α β x) = α * α * (Q - A * (A / count)) / count :=
-        variance_rescale sum o squares α β
+    · have v : variance (stretch α β x) = α * α * (Q - A * (A / count)) / count :=
+        variance_stretch sum o squares α β
       refine Vector.ext fun i hi => ?_
-      have c : (centred (rescale α β x))[i] = α * (x[i] - A / count) :=
-        centred_rescale sum o α β ⟨i, hi⟩
-      have e : sqrt (variance (rescale α β x) + ε) = r := by rw [v]
+      have c : (centred (stretch α β x))[i] = α * (x[i] - A / count) :=
+        centred_stretch sum o α β ⟨i, hi⟩
+      have e : sqrt (variance (stretch α β x) + ε) = r := by rw [v]
       rw [LayerNorm.row, Vec.getElem_ofFn]
       simp only [e, plainNorm, Vec.getElem_ofFn, Fin.getElem_fin, c]
-      rw [rescale, Vec.getElem_map, Field.div_eq_mul_inv, Field.div_eq_mul_inv α r]
+      rw [stretch, Vec.getElem_map, Field.div_eq_mul_inv, Field.div_eq_mul_inv α r]
       grind
   · refine ⟨1, 0, OrderedRing.zero_lt_one, fun x sum squares o zero => absurd (root _ ?_) hr⟩
     have : 0 < α * α * (Q - A * (A / count)) / count :=

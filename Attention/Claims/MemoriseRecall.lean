@@ -73,7 +73,7 @@ target's and the source's tokens in it, α and β what normalisation has made of
 only. -/
 @[expose] def decoderRow (n : Nat) (c : Fin t → Fin t → R) (c' : Fin t → Fin s → R)
     (α β : Fin t → R) (y : Query s t s_vocab t_vocab) : Vec R n :=
-  rescale (α y.2.2) (β y.2.2) (sparse n (decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2))
+  stretch (α y.2.2) (β y.2.2) (sparse n (decoderWeights (c y.2.2) (c' y.2.2) y.1 y.2.1 y.2.2))
 
 section
 variable (hα : ∀ p, 0 < α p) (width : slots s t s_vocab t_vocab + t < d_model)
@@ -105,7 +105,7 @@ private theorem dot_exposing (M : R) (y z : Query s t s_vocab t_vocab) :
         omega
   have spare : weightAt (decoderWeights (c z.2.2) (c' z.2.2) z.1 z.2.1 z.2.2) (d_model - 1) = 0 :=
     sumOver_eq_zero fun x hx => if_neg (by have := decoderWeights_lt hx; omega)
-  rw [decoderRow, dot_rescale, dot_sparse _ lt', dot_sparse _ lt, sum_sparse lt', sumOver_append,
+  rw [decoderRow, dot_stretch, dot_sparse _ lt', dot_sparse _ lt, sum_sparse lt', sumOver_append,
     sumOver_append, sum_decoderWeights]
   simp only [sumOver_cons, sumOver_nil, weightAt_place, spare, Fin.ext_iff]
   split <;> grind
@@ -125,7 +125,7 @@ theorem decoderRow_inj (hc : ∀ p q, 0 ≤ c p q) {y z : Query s t s_vocab t_vo
         = α p' * weightAt (decoderWeights (c p') (c' p') source' target' p') i + β p' :=
     fun i hi => by
       have := congrArg (fun x : Vec R d_model => x[i]) e
-      simpa only [decoderRow, rescale, Vec.getElem_map, getElem_sparse] using this
+      simpa only [decoderRow, stretch, Vec.getElem_map, getElem_sparse] using this
   have spare : ∀ (source : Vector (Fin s_vocab) s) (target : Vector (Fin t_vocab) t) (p : Fin t),
       weightAt (decoderWeights (c p) (c' p) source target p) (d_model - 1) = 0 :=
     fun source target p => sumOver_eq_zero fun x hx => if_neg (by
@@ -140,7 +140,7 @@ theorem decoderRow_inj (hc : ∀ p q, 0 ≤ c p q) {y z : Query s t s_vocab t_vo
     grind
   subst hp
   exact ⟨rfl, sparse_decoderWeights_inj (Nat.le_of_lt width) (hc p)
-    (rescale_inj (by have := hα p; grind) e)⟩
+    (stretch_inj (by have := hα p; grind) e)⟩
 
 /-- Each row is told from finitely many others by a linear function. -/
 private theorem exists_exposing (y : Query s t s_vocab t_vocab)

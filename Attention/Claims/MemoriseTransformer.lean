@@ -107,7 +107,7 @@ private theorem add_target (c : Fin t → Fin t → R) (y : Query s t s_vocab t_
       = decoderRow d_model c (fun _ _ => 0) (fun _ => 1) (fun _ => 0) y := by
   rw [embedded, add_sparse]
   refine Vector.ext fun i hi => ?_
-  rw [decoderRow, rescale, Vec.getElem_map, getElem_sparse, getElem_sparse, weightAt, weightAt,
+  rw [decoderRow, stretch, Vec.getElem_map, getElem_sparse, getElem_sparse, weightAt, weightAt,
     sumOver_decoderWeights]
   simp only [sumOver_append, sumOver_cons, sumOver_nil, sumOver_map, ite_self]
   rw [sumOver_eq_zero (f := fun _ : Fin s => (0 : R)) fun _ _ => rfl]
@@ -127,7 +127,7 @@ private theorem add_source (c : Fin t → Fin t → R) (w : Fin t → Fin s → 
     refine sumOver_congr fun j _ => ?_
     have := OrderedField.mul_div_cancel (b := α y.2.2) (by have := hα y.2.2; grind) (w y.2.2 j)
     split <;> grind
-  rw [Vec.getElem_add, decoderRow, decoderRow, rescale, rescale, Vec.getElem_map, Vec.getElem_map,
+  rw [Vec.getElem_add, decoderRow, decoderRow, stretch, stretch, Vec.getElem_map, Vec.getElem_map,
     getElem_sparse, getElem_sparse, getElem_sparse, weightAt, weightAt, weightAt,
     sumOver_decoderWeights, sumOver_decoderWeights, sumOver_map]
   simp only [ite_self]

@@ -64,7 +64,7 @@ instance : IntCast (Interval p) := ⟨fun n => between (n * 2 ^ p) (n * 2 ^ p)�
   | _, _ => all
 
 /-- The larger of two numbers: the larger of the lower bounds, and of the upper ones. -/
-@[expose] protected def max : Interval p → Interval p → Interval p
+@[expose] def larger : Interval p → Interval p → Interval p
   | between a b, between c d => between (max a c) (max b d)
   | _, _ => all
 
@@ -73,7 +73,7 @@ instance : Neg (Interval p) := ⟨neg⟩
 instance : Sub (Interval p) := ⟨fun I J => I + -J⟩
 instance : Mul (Interval p) := ⟨mul⟩
 instance : Div (Interval p) := ⟨div⟩
-instance : Max (Interval p) := ⟨Interval.max⟩
+instance : Max (Interval p) := ⟨larger⟩
 
 /-! ## The natural exponential
 

@@ -246,6 +246,7 @@ public import Attention.Twins.Stability
 public import Attention.Twins.TileBounds
 public import Attention.Twins.Transformer
 public import Attention.Twins.TransformerMemorises
+public import Attention.Twins.TransformerTokens
 public import Attention.Twins.Varlen
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
@@ -286,6 +287,7 @@ public import Attention.Vectors.TransformerLayerFamilies
 public import Attention.Vectors.TransformerParameters
 public import Attention.Vectors.TransformerSound
 public import Attention.Vectors.TransformerStackFamilies
+public import Attention.Vectors.TransformerTokens
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
 public import Attention.Vectors.Width

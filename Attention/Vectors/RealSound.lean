@@ -1,14 +1,14 @@
 module
 
 public import Attention.Model.Real.Exact
-public import Attention.Vectors.TransformerSound
+public import Attention.Vectors.TransformerTokens
 
 public section
 
 /-! # The bounds in the transformer's vectors are bounds of real numbers
 
-What `TransformerSound` asks of a field, a square root and a number for each fraction, the real
-numbers have: its theorems speak of something. -/
+What `TransformerSound` and `TransformerTokens` ask of a field, a square root and a number for each fraction, the real
+numbers have: their theorems speak of something. -/
 
 namespace Attention.Vectors
 
@@ -49,5 +49,15 @@ theorem transformer_vectors_real {c : TransformerCase} {out : TransformerResult}
         (Real.ofRat c.ε) (factorOf Real.sqrt Real.ofRat c.scale c.d) (c.position Real.ofRat)
         c.sourceMask.toMask c.mask.toMask c.contextMask.toMask c.sourceTokens c.targetTokens) :=
   transformer_vectors_sound isSqrt_real isNumber_real h
+
+/-- **transformer-tokens-real**: if the program yields tokens, they are at each place that of the
+largest logit over the real numbers. -/
+theorem transformer_tokens_real {c : TransformerCase} {out : TransformerResult}
+    (h : c.run = .ok out) :
+    Proof.Pointwise (fun token x => ∃ j : Fin c.t_vocab, argmax x = some j ∧ j.val = token)
+      out.tokens ((mapTransformer Real.ofRat c.tie).logits Real.sqrt (Real.ofRat c.ε)
+        (factorOf Real.sqrt Real.ofRat c.scale c.d) (c.position Real.ofRat) c.sourceMask.toMask
+        c.mask.toMask c.contextMask.toMask c.sourceTokens c.targetTokens).toList :=
+  transformer_tokens_sound isSqrt_real isNumber_real h
 
 end Attention.Vectors

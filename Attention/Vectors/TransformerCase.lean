@@ -66,7 +66,7 @@ structure TransformerResult where
 
 /-- The place of the largest of some numbers, from bounds of them; an error unless the bounds tell
 which it is. -/
-def largest (row : List (Int × Int)) : Except String Nat := do
+@[expose] def largest (row : List (Int × Int)) : Except String Nat := do
   let lower : Vec Int row.length := Vec.ofFn fun j => row[j].1
   let some best := argmax lower | throw "no logits"
   if (List.finRange row.length).all fun j => j == best || row[j].2 < row[best].1 then

@@ -101,7 +101,8 @@ theorem contains_factor {root : R → R} (hroot : Interval.IsSqrt root) {number 
   Pointwise (fun row (x : Vec R n) => Pointwise
     (fun b x => (Interval.between b.1 b.2 : Interval published).Contains x) row x.toList) B X.toList
 
-private theorem pointwise_of_mapM {α β : Type} {f : α → Except String β} :
+/-- What a function that may fail makes of each element, if it fails of none. -/
+theorem pointwise_of_mapM {α β : Type} {f : α → Except String β} :
     ∀ {xs : List α} {ys : List β}, xs.mapM f = .ok ys → Pointwise (fun y x => f x = .ok y) ys xs
   | [], ys, h => by
     simp only [List.mapM_nil, pure, Except.pure, Except.ok.injEq] at h

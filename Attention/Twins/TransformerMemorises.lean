@@ -43,7 +43,8 @@ theorem memorisesAll_causal_refuted (sqrt : R → R) (ε : R) :
 a source of one token is not copied. -/
 theorem memorises_narrow_refuted (sqrt : R → R) (ε : R)
     (encoders decoders num_heads d d_ff : Nat) :
-    ¬ Memorises sqrt ε encoders decoders 1 num_heads d d_ff (Mask.full : Mask 1 1) (Mask.full : Mask 1 1)
+    ¬ Memorises sqrt ε encoders decoders 1 num_heads d d_ff (Mask.full : Mask 1 1)
+      (Mask.full : Mask 1 1)
       fun (source _ : Vector (Fin 2) 1) => source := by
   rintro ⟨position, encoderNorm, decoderNorm, T, -, -, h⟩
   have e := forward_one sqrt ε 0 position encoderNorm decoderNorm Mask.full Mask.full Mask.full T

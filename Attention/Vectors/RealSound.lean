@@ -7,8 +7,8 @@ public section
 
 /-! # The bounds in the transformer's vectors are bounds of real numbers
 
-What `TransformerSound` and `TransformerTokens` ask of a field, a square root and a number for each fraction, the real
-numbers have: their theorems speak of something. -/
+What `TransformerSound` and `TransformerTokens` ask of a field, a square root and a number for each
+fraction, the real numbers have: their theorems speak of something. -/
 
 namespace Attention.Vectors
 

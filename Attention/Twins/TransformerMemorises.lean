@@ -22,7 +22,7 @@ abbrev MemorisesAll (targetMask : Mask 2 2) (sqrt : R → R) (ε : R) : Prop :=
   ∀ (d_model num_heads d d_ff : Nat), memoryWidth 1 2 2 2 ≤ d_model →
     memoryWidth 1 2 2 2 ≤ num_heads * d → memoryUnits 1 2 2 2 ≤ d_ff →
     ∀ best : Vector (Fin 2) 1 → Vector (Fin 2) 2 → Vector (Fin 2) 2,
-      Memorises sqrt ε 1 2 d_model num_heads d d_ff targetMask Mask.full best
+      Claims.Memorises sqrt ε 1 2 d_model num_heads d d_ff targetMask Mask.full best
 
 /-- Positive control: no mask. -/
 theorem memorisesAll_full {sqrt : R → R} (root : ∀ x, 0 < x → 0 < sqrt x) {ε : R} (hε : 0 ≤ ε) :
@@ -43,7 +43,7 @@ theorem memorisesAll_causal_refuted (sqrt : R → R) (ε : R) :
 a source of one token is not copied. -/
 theorem memorises_narrow_refuted (sqrt : R → R) (ε : R)
     (encoders decoders num_heads d d_ff : Nat) :
-    ¬ Memorises sqrt ε encoders decoders 1 num_heads d d_ff (Mask.full : Mask 1 1)
+    ¬ Claims.Memorises sqrt ε encoders decoders 1 num_heads d d_ff (Mask.full : Mask 1 1)
       (Mask.full : Mask 1 1)
       fun (source _ : Vector (Fin 2) 1) => source := by
   rintro ⟨position, encoderNorm, decoderNorm, T, -, -, h⟩

@@ -51,7 +51,7 @@ TOPICS = (
         ("Transformer", "Embedding", "LayerNorm", "FeedForward", "Linear", "Bounded"),
         "transformer",
     ),
-    Topic("Bounds on real numbers", ("Enclosure", "Sound")),
+    Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "Sound")),
     Topic(
         "What attention can and cannot do",
         (

@@ -31,6 +31,11 @@ _CORNERS = 4
 _NEAR_ZERO = 256
 
 
+def _bias_of(module: nn.Linear | nn.LayerNorm) -> Tensor:
+    """The bias, 0 where there is none."""
+    return torch.zeros(()).double() if module.bias is None else module.bias.double()
+
+
 class Rounded:
     """One computation: the numbers that are rounded in it, and by how much at most.
 
@@ -65,7 +70,7 @@ class Rounded:
         """Products summed in float32 or wider (Higham's γ); the sum and that with the bias are
         stored."""
         weight = module.weight.double()
-        bias = torch.zeros(()).double() if module.bias is None else module.bias.double()
+        bias = _bias_of(module)
         count = (x.shape[-1] + 2) * self.unit
         size = x.abs() @ weight.abs().mT + bias.abs()
         error = count / (1 - count) * size + self._stored(size, 2)
@@ -81,7 +86,7 @@ class Rounded:
         s = (c.square().mean(-1, keepdim=True) + norm.eps).sqrt()
         s = self.rounded(s, 4 * self.unit * s + share * x.square().mean(-1, keepdim=True).sqrt())
         gain = norm.weight.double()
-        bias = torch.zeros(()).double() if norm.bias is None else norm.bias.double()
+        bias = _bias_of(norm)
         out = c / s * gain + bias
         size = (c / s * gain).abs() + bias.abs()
         return self.rounded(out, 6 * self.unit * size + self._stored(size))
@@ -89,7 +94,8 @@ class Rounded:
     def forwarded(self, x: Tensor, module: FeedForward) -> Tensor:
         """A hidden number near 0 counts as if it were above."""
         hidden = self.linear(x, module.linear1)
-        size = x.abs() @ module.linear1.weight.double().abs().mT + 1.0
+        first = module.linear1
+        size = x.abs() @ first.weight.double().abs().mT + _bias_of(first).abs()
         near = (hidden < 0) & (hidden > -_NEAR_ZERO * len(x[0]) * self.form.unit * size)
         slope = torch.where(near, hidden, 0.0)
         return self.linear(hidden.clamp(min=0) + (slope - slope.detach()), module.linear2)

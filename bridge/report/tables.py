@@ -225,10 +225,12 @@ def summary(console: Console, report: dict[str, Section]) -> None:
         lines.append(f"{len(headlines)} theorems, each checked by Lean down to its axioms")
     if results := report.get("implementations", {}).get("results"):
         families = report["vectors"]["families"]
-        failed = sum(v["status"] == "failed" for r in results for v in r["vectors"])
+        states = [(v["id"], v["status"]) for r in results for v in r["vectors"]]
+        judged = {name for name, status in states if status != "not covered"}
+        failed = sum(status == "failed" for _, status in states)
         lines.append(
-            f"{sum(families.values())} vectors in {len(families)} families, "
-            f"{len(results)} pairs of implementation and dtype: {failed} failures"
+            f"{sum(families.values())} vectors in {len(families)} families; {len(judged)} of them "
+            f"on {len(results)} pairs of implementation and dtype: {failed} failures"
         )
     if planted := report.get("faults", {}).get("results"):
         caught = sum(bool(r["caught"]) for r in planted)

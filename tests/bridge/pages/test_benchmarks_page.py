@@ -141,6 +141,24 @@ def test_the_figure_has_a_mark_for_each_ratio_in_order() -> None:
     assert ticks["10"] < many < ticks["20"]
 
 
+def test_a_peer_has_one_colour_in_all_figures() -> None:
+    """Whoever else was timed: the colour of a mark goes by the peer, not by its place."""
+
+    def colours(cases: list[benchmarks.Case]) -> dict[str, str]:
+        svg = ElementTree.fromstring(benchmarks_page.drawn(cases))
+        return {
+            str(title.text).rpartition(" ")[2]: path.get("class", "")
+            for path in svg.iter(f"{SVG}path")
+            if (title := path.find(f"{SVG}title")) is not None
+        }
+
+    (run,) = benchmarks.parsed(printed([measured("full", 0.5, 2.0)]), "results.txt").runs
+    both = colours(run.cases)
+    assert len(set(both.values())) == 2
+    del run.cases[0].ratios["sdpa-flash"]
+    assert colours(run.cases) == {"flex": both["flex"]}
+
+
 def test_a_ratio_beyond_the_axis_stands_at_its_end() -> None:
     (run,) = benchmarks.parsed(printed([measured("full", 0.001, 1000.0)]), "results.txt").runs
     assert "times as fast as flex" in benchmarks_page.drawn(run.cases)

@@ -19,7 +19,7 @@ from bridge.conformance.profile import FLOAT64, Profile
 Array = NDArray[np.float64]
 
 # The bounds are themselves evaluated in float64: this factor covers the rounding of doing so.
-_EVALUATION = 1.0 + 2.0**-20
+EVALUATION = 1.0 + 2.0**-20
 # Roundings of the scale (its own, log2 e, their product, a square root) act on every score alike.
 _SCALE_ROUNDINGS = 3
 # Roundings of one score alone: the product with the scale, and a later change of base.
@@ -304,7 +304,7 @@ def attention_allowance(
         rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=False)
         if changes.sink is not None:
             v_ = np.concatenate([v_, np.zeros_like(v_[..., :1, :])], axis=-2)
-        bound = _output_terms(rows, v_, profile, roundings).total * _EVALUATION
+        bound = _output_terms(rows, v_, profile, roundings).total * EVALUATION
     bound = np.where(rows.empty, 0.0, bound)
     return np.asarray(bound if factors is None else bound[..., 0, :], dtype=np.float64)
 
@@ -447,5 +447,5 @@ def lse_allowance(
         log_total = np.log(rows.total)
         anchor = np.where(rows.empty, 0.0, np.abs(rows.maximum))
         error = error + unit * (4 * (log_total + 1) + 4 * anchor + 2 * error)
-    error = np.where(rows.empty, 0.0, error * _EVALUATION)
+    error = np.where(rows.empty, 0.0, error * EVALUATION)
     return np.asarray(error[..., 0], dtype=np.float64)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.process import LeanProcess
 
 # The embedded Lean has 2 GiB at most; a driver near that is replaced by a fresh one.
@@ -15,7 +16,8 @@ MEMORY_LIMIT = 1_700_000_000
 class Drivers:
     """As many drivers as requests at the same time, each kept for later requests.
 
-    Requests may come from several threads. `start` starts a driver.
+    Requests may come from several threads. `start` starts a driver. stops: how often they have all
+    been ended.
     """
 
     def __init__(self, start: Callable[[], LeanProcess]) -> None:
@@ -23,6 +25,7 @@ class Drivers:
         self._idle: list[LeanProcess] = []
         self._busy: set[LeanProcess] = set()
         self._lock = threading.Lock()
+        self.stops = 0
 
     def warm(self) -> None:
         """See to it that a driver waits for the next request."""
@@ -30,12 +33,16 @@ class Drivers:
             if not self._idle:
                 self._idle.append(self._start())
 
-    def ask(self, request: str) -> list[dict[str, Any]]:
+    def ask(self, request: str, stops: int | None = None) -> list[dict[str, Any]]:
         """The answers to a request, up to the one that is "done".
 
-        Raises ToolchainError if the driver ends before that, by `stop` too.
+        stops: what it was when the work began that this is a part of; None: of no matter. Raises
+        ToolchainError if the driver ends before that, by `stop` too, and without asking one if all
+        have been ended since the work began.
         """
         with self._lock:
+            if stops is not None and stops != self.stops:
+                raise ToolchainError("Lean was ended before it was asked")
             driver = self._idle.pop() if self._idle else None
             if driver is not None and driver.process.poll() is not None:
                 driver.__exit__(None, None, None)
@@ -63,6 +70,7 @@ class Drivers:
     def stop(self) -> None:
         """End them all. Those that are at work are cleared away by the threads that asked them."""
         with self._lock:
+            self.stops += 1
             for driver in self._busy:
                 driver.process.kill()
             idle, self._idle = self._idle, []

@@ -134,6 +134,7 @@ class EmbeddedLean:
                 on_module(module.name, result)
 
         at_once = self._at_once(graph, state)
+        stops = self._drivers.stops
         with ThreadPoolExecutor(at_once) as threads:
             try:
                 while waiting or building:
@@ -154,7 +155,7 @@ class EmbeddedLean:
                             if on_module is not None:
                                 on_module(module.name, None)
                             self.store.forget(module.name, state)
-                            building[threads.submit(self._elaborate, module)] = module
+                            building[threads.submit(self._elaborate, module, stops)] = module
                         else:
                             continue
                         waiting.remove(module)
@@ -187,12 +188,13 @@ class EmbeddedLean:
     def _key(self, module: Module, interfaces: dict[str, str]) -> str:
         return modules.build_key(module, f"{self.prepared.home.name} {self._options}", interfaces)
 
-    def _elaborate(self, module: Module) -> tuple[list[dict[str, Any]], float]:
-        """A driver's answers, and the seconds that it took."""
+    def _elaborate(self, module: Module, stops: int) -> tuple[list[dict[str, Any]], float]:
+        """A driver's answers, and the seconds that it took; `stops` is that of the drivers when the
+        build began."""
         start = time.monotonic()
         stock, runnable = self.stock(module.name), self.runnable(module.name)
         answers = self._drivers.ask(
-            f"{module.name}\t{module.file}\t{stock}\t{runnable}\t{self._options}\n"
+            f"{module.name}\t{module.file}\t{stock}\t{runnable}\t{self._options}\n", stops
         )
         return answers, time.monotonic() - start
 

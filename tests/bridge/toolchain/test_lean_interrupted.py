@@ -171,9 +171,9 @@ def test_a_source_saved_during_its_build_is_built_again(
     source = lean.root / "Small" / "A.lean"
     ask = lean._drivers.ask
 
-    def save_and_ask(request: str) -> list[dict[str, Any]]:
+    def save_and_ask(request: str, stops: int) -> list[dict[str, Any]]:
         source.write_text("module\ndef a := 2\n", "utf-8")
-        return ask(request)
+        return ask(request, stops)
 
     with lean.resident():
         with monkeypatch.context() as patch:
@@ -181,3 +181,24 @@ def test_a_source_saved_during_its_build_is_built_again(
             assert lean.build(["Small.A"]).built == ("Small.A",)
         assert lean.build(["Small.A"]).built == ("Small.A",)
         assert lean.build(["Small.A"]).built == ()
+
+
+def test_what_is_handed_to_lean_after_the_end_starts_none(
+    make_project: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interruption ends all drivers, and may come before a module has asked for one: that one
+    would be started and waited for."""
+    lean = make_project({"A": "def a := 1\n"})
+    ask = lean._drivers.ask
+
+    def end_and_ask(request: str, stops: int) -> list[dict[str, Any]]:
+        lean._drivers.stop()
+        monkeypatch.setattr(lean._drivers, "_start", lambda: pytest.fail("Lean was started"))
+        return ask(request, stops)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lean._drivers, "ask", end_and_ask)
+        with pytest.raises(ToolchainError, match="Lean was ended before it was asked"):
+            lean.build(["Small.A"])
+    monkeypatch.undo()
+    assert lean.build(["Small.A"]).built == ("Small.A",)

@@ -13,15 +13,14 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
+from bridge.vectors.decimals import between, decimal_of
 from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.exact_dropout import wrong_masks, wrong_words
 from bridge.vectors.exact_gradients import gradients
 from bridge.vectors.exact_transformers import wrong_layer
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import (
-    BOUNDS_UNIT,
     AttentionVector,
     EnclosedRow,
     Row,
@@ -42,8 +41,6 @@ _LARGEST_SCORE = 1 << 20
 # The place of a sink among the scores: no key's.
 _SINK = -1
 _DIGITS = 70
-# What rounding to 70 digits can have done to a result of moderate size.
-_ROUNDED = Decimal("1e-60")
 
 
 def visible_keys(vector: AttentionVector, i: int) -> list[int]:
@@ -112,16 +109,16 @@ def natural_score(vector: AttentionVector, i: int, j: int) -> Decimal:
     if vector.scale is None:
         scale = 1 / Decimal(vector.head_dim).sqrt()
     else:
-        scale = _decimal(Fraction(vector.scale))
-    score = scale * _decimal(product(vector, i, j))
+        scale = decimal_of(vector.scale)
+    score = scale * decimal_of(product(vector, i, j))
     if vector.softcap is not None:
-        cap = _decimal(Fraction(vector.softcap))
+        cap = decimal_of(vector.softcap)
         e = (2 * score / cap).exp()
         score = cap * (e - 1) / (e + 1)
     if vector.alibi is not None:
-        score -= _decimal(Fraction(vector.alibi.slope)) * abs(i + vector.alibi.shift - j)
+        score -= decimal_of(vector.alibi.slope) * abs(i + vector.alibi.shift - j)
     if vector.bias is not None:
-        score += _decimal(Fraction(vector.bias[i][j] or 0))
+        score += decimal_of(vector.bias[i][j] or 0)
     return score
 
 
@@ -134,9 +131,9 @@ def natural_row(vector: AttentionVector, i: int) -> tuple[list[Decimal], Decimal
         weights = {j: natural_score(vector, i, j).exp() for j in keys}
         total = sum(weights.values(), Decimal(0))
         if vector.sink is not None:
-            total += _decimal(Fraction(vector.sink)).exp()
+            total += decimal_of(vector.sink).exp()
         outputs = [
-            sum((weights[j] * _decimal(Fraction(vector.v[j][c])) for j in keys), Decimal(0)) / total
+            sum((weights[j] * decimal_of(vector.v[j][c]) for j in keys), Decimal(0)) / total
             for c in range(vector.value_dim)
         ]
         return outputs, total.ln()
@@ -184,10 +181,6 @@ def tile_letters(vector: TileBoundsVector) -> list[str]:
     return ["".join(letter(t, u) for u in kv_tiles) for t in q_tiles]
 
 
-def _decimal(x: Fraction) -> Decimal:
-    return Decimal(x.numerator) / Decimal(x.denominator)
-
-
 def disagreements(vector: Vector) -> list[str]:
     """One sentence for every number of the vector that is not what the definition gives."""
     match vector:
@@ -225,18 +218,12 @@ def _wrong_gradients(vector: GradientVector) -> list[str]:
     wrong = []
     with localcontext(prec=_DIGITS):
         for (place, lower), (_, upper) in zip(*(x.numbers() for x in vector.bounds), strict=True):
-            if not _between(int(lower), right[place], int(upper)):
+            if not between(int(lower), right[place], int(upper)):
                 wrong.append(
                     f"{vector.id}: expected_{place} is not between its bounds: it is "
                     f"{right[place]:.30f}."
                 )
     return wrong
-
-
-def _between(lower: int, x: Any, upper: int) -> bool:
-    """Whether a result that was rounded to 70 digits lies between bounds, integers over 2^128."""
-    slack = BOUNDS_UNIT * _ROUNDED
-    return bool(lower - slack <= x * BOUNDS_UNIT <= upper + slack)
 
 
 def _wrong(vector: Vector, pairs: Iterable[tuple[str, object, object]]) -> list[str]:
@@ -281,6 +268,6 @@ def _outside(vector: AttentionVector, i: int, row: EnclosedRow) -> list[str]:
         found.append(f"log_sum_exp is {row.lse_bounds}, should enclose {log_sum_exp}")
     with localcontext(prec=_DIGITS):
         for name, x, lo, hi in named:
-            if not _between(lo, x, hi):
+            if not between(lo, x, hi):
                 found.append(f"{name} is not between its bounds: it is {x:.30f}")
     return found

@@ -13,6 +13,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from bridge.vectors.decimals import decimal_of
 from bridge.vectors.gradients import Gradients, GradientVector
 from bridge.vectors.model import Exact
 
@@ -118,7 +119,7 @@ def _add_row(vector: GradientVector, h: int, i: int, found: _Found) -> None:
 def _number(vector: GradientVector, x: Exact) -> Any:
     if vector.model == "exact":
         return Fraction(x)
-    return Decimal(x.numerator) / Decimal(x.denominator)
+    return decimal_of(x)
 
 
 def _scale(vector: GradientVector) -> Any:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from itertools import zip_longest
 
-from bridge.vectors.model import BOUNDS_UNIT, Exact, Mask
+from bridge.vectors.decimals import between, decimal_of
+from bridge.vectors.model import Exact, Mask
 from bridge.vectors.transformers import (
     DecoderLayer,
     Enclosed,
@@ -25,19 +26,13 @@ from bridge.vectors.transformers import (
 )
 
 _DIGITS = 80
-# What rounding to 80 digits can have done, with what layers make of it.
-_ROUNDED = Decimal("1e-60")
 
 Row = list[Decimal]
 Rows = list[Row]
 
 
-def _number(x: Exact) -> Decimal:
-    return Decimal(x.numerator) / Decimal(x.denominator)
-
-
 def _rows(matrix: Sequence[Sequence[Exact]]) -> Rows:
-    return [[_number(x) for x in row] for row in matrix]
+    return [[decimal_of(x) for x in row] for row in matrix]
 
 
 def _dot(a: Sequence[Decimal], b: Sequence[Decimal]) -> Decimal:
@@ -45,7 +40,7 @@ def _dot(a: Sequence[Decimal], b: Sequence[Decimal]) -> Decimal:
 
 
 def linear(part: Linear, x: Rows) -> Rows:
-    weight, bias = _rows(part.weight), [_number(b) for b in part.bias]
+    weight, bias = _rows(part.weight), [decimal_of(b) for b in part.bias]
     return [[_dot(w, row) + b for w, b in zip(weight, bias, strict=True)] for row in x]
 
 
@@ -54,10 +49,10 @@ def layer_norm(part: LayerNorm, eps: Exact, x: Rows) -> Rows:
     for row in x:
         mean = sum(row) / Decimal(len(row))
         variance = _dot(row, row) / len(row) - mean * mean
-        deviation = (variance + _number(eps)).sqrt()
+        deviation = (variance + decimal_of(eps)).sqrt()
         scaled = [(a - mean) / deviation for a in row]
         terms = zip(scaled, part.gain, part.bias, strict=True)
-        found.append([a * _number(gain) + _number(bias) for a, gain, bias in terms])
+        found.append([a * decimal_of(gain) + decimal_of(bias) for a, gain, bias in terms])
     return found
 
 
@@ -77,12 +72,12 @@ def multi_head(
 ) -> Rows:
     """Where a query sees no key it gets the bias of the output."""
     width = len(part.query.bias) // num_heads
-    factor = 1 / Decimal(width).sqrt() if scale is None else _number(scale)
+    factor = 1 / Decimal(width).sqrt() if scale is None else decimal_of(scale)
     q, k, v = linear(part.query, x), linear(part.key, keys), linear(part.value, values)
     output = _rows(part.output.weight)
     found = []
     for i, query in enumerate(q):
-        out = [_number(b) for b in part.output.bias]
+        out = [decimal_of(b) for b in part.output.bias]
         seen = [j for j in range(len(k)) if mask.visible(i, j)]
         for h in range(num_heads if seen else 0):
             own = slice(h * width, (h + 1) * width)
@@ -198,12 +193,11 @@ def probabilities(of: Rows) -> Rows:
 def outside(name: str, enclosed: Enclosed, right: Rows) -> list[str]:
     """A clause for each number that is not between its bounds; `name` is that of the field."""
     with localcontext(prec=_DIGITS):
-        slack = BOUNDS_UNIT * _ROUNDED
-        numbers = (x * BOUNDS_UNIT for row in right for x in row)
+        numbers = (x for row in right for x in row)
         return [
-            f"{name}{place} is not between its bounds: it is {x / BOUNDS_UNIT:.30f}"
+            f"{name}{place} is not between its bounds: it is {x:.30f}"
             for (place, lower, upper), x in zip(enclosed.places(), numbers, strict=True)
-            if not lower - slack <= x <= upper + slack
+            if not between(lower, x, upper)
         ]
 
 

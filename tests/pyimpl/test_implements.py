@@ -11,7 +11,14 @@ import triton
 
 import pyimpl.kernels.forward
 import pyimpl.state
+from pyimpl import _implements
 from pyimpl._implements import implementations, implements
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What these tests record is forgotten after each, or the pages would show it as code."""
+    monkeypatch.setattr(_implements, "_registry", dict(_implements._registry))
 
 
 def recorded(lean: str):

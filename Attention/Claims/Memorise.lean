@@ -2,7 +2,7 @@ module
 
 public import Attention.Claims.Nearest
 public import Attention.Model.Exact
-public import Attention.Spec.Transformer
+public import Attention.Proof.Transformer
 
 public section
 
@@ -40,42 +40,6 @@ component. -/
     Vector (Option (Fin t_vocab)) t :=
   Vec.ofFn fun p => argmax (attendPoints β (#v[tokenPoint input] : Matrix S 1 s)
     (Vec.map tokenPoint inputs) (Vec.map (fun y => oneHot y[p]) targets) : Matrix R 1 t_vocab)[0]
-
-/-- The largest component is found, if there is one that exceeds all others. -/
-theorem argmax_eq [OrderedField R] {x : Vec R n} {k : Fin n} (h : ∀ j, j ≠ k → x[j] < x[k]) :
-    argmax x = some k := by
-  let step : Option (Fin n) → Fin n → Option (Fin n) := fun best j =>
-    match best with
-    | none => some j
-    | some b => if x[j] ≤ x[b] then some b else some j
-  have stays : ∀ xs : List (Fin n), xs.foldl step (some k) = some k := fun xs => by
-    induction xs with
-    | nil => rfl
-    | cons j xs ih =>
-      have e : step (some k) j = some k := by
-        by_cases hj : j = k
-        · subst hj
-          exact if_pos (Std.le_refl _)
-        · exact if_pos (Std.le_of_lt (h j hj))
-      rw [List.foldl_cons, e, ih]
-  have found : ∀ xs : List (Fin n), k ∈ xs → ∀ best, xs.foldl step best = some k := fun xs => by
-    induction xs with
-    | nil => intro hk; cases hk
-    | cons j xs ih =>
-      intro hk best
-      rw [List.foldl_cons]
-      rcases List.mem_cons.mp hk with rfl | hk
-      · have e : step best k = some k := by
-          cases best with
-          | none => rfl
-          | some b =>
-            by_cases hb : b = k
-            · subst hb
-              exact if_pos (Std.le_refl _)
-            · exact if_neg (Std.not_le.mpr (h b hb))
-        rw [e, stays]
-      · exact ih hk _
-  exact found _ (List.mem_finRange k) none
 
 section
 variable [OrderedCommRing S]
@@ -194,7 +158,7 @@ theorem recall_eq [OrderedCommRing S] [OrderedField R] [Exponential S R] {β : S
       rw [sqDist_self]
       grind
   simp only [recall, Vec.getElem_ofFn, Vec.getElem_map]
-  refine argmax_eq fun c hc => ?_
+  refine Proof.argmax_eq fun c hc => ?_
   have zero : ∀ x : R, 0 + x = x := by grind
   have a := near targets[i][p]
   have b := near c

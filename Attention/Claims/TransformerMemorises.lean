@@ -114,7 +114,7 @@ theorem transformer_memorises (visible : DependsOnVisible targetMask crossMask b
   refine Vector.ext fun p hp => ?_
   rw [Vec.getElem_map, Vec.getElem_map, Linear.rows, Vec.getElem_map, LayerNorm.rows,
     Vec.getElem_map, Vec.getElem_ofFn, unitNorm_row root hε (small _)]
-  refine argmax_eq (k := (best source target)[(⟨p, hp⟩ : Fin t)]) fun a ha => ?_
+  refine Proof.argmax_eq (k := (best source target)[(⟨p, hp⟩ : Fin t)]) fun a ha => ?_
   have one := OrderedRing.zero_lt_one (R := R)
   rw [logit, logit, if_neg ha, if_pos rfl]
   exact one

@@ -106,4 +106,41 @@ theorem transformer_is_prob (sqrt : R → R) (ε scale : R) (position : Nat → 
   rw [e]
   exact ⟨h.1, h.2 (Nat.lt_of_le_of_lt (Nat.zero_le _) target[i].isLt)⟩
 
+omit [Exponential R R] in
+/-- The largest component is found, if there is one that exceeds all others. -/
+theorem argmax_eq {x : Vec R n} {k : Fin n} (h : ∀ j, j ≠ k → x[j] < x[k]) :
+    argmax x = some k := by
+  let step : Option (Fin n) → Fin n → Option (Fin n) := fun best j =>
+    match best with
+    | none => some j
+    | some b => if x[j] ≤ x[b] then some b else some j
+  have stays : ∀ xs : List (Fin n), xs.foldl step (some k) = some k := fun xs => by
+    induction xs with
+    | nil => rfl
+    | cons j xs ih =>
+      have e : step (some k) j = some k := by
+        by_cases hj : j = k
+        · subst hj
+          exact if_pos (Std.le_refl _)
+        · exact if_pos (Std.le_of_lt (h j hj))
+      rw [List.foldl_cons, e, ih]
+  have found : ∀ xs : List (Fin n), k ∈ xs → ∀ best, xs.foldl step best = some k := fun xs => by
+    induction xs with
+    | nil => intro hk; cases hk
+    | cons j xs ih =>
+      intro hk best
+      rw [List.foldl_cons]
+      rcases List.mem_cons.mp hk with rfl | hk
+      · have e : step best k = some k := by
+          cases best with
+          | none => rfl
+          | some b =>
+            by_cases hb : b = k
+            · subst hb
+              exact if_pos (Std.le_refl _)
+            · exact if_neg (Std.not_le.mpr (h b hb))
+        rw [e, stays]
+      · exact ih hk _
+  exact found _ (List.mem_finRange k) none
+
 end Attention.Proof

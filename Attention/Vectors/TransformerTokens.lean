@@ -1,6 +1,6 @@
 module
 
-public import Attention.Claims.Memorise
+public import Attention.Proof.Transformer
 public import Attention.Vectors.TransformerSound
 
 public section
@@ -30,7 +30,7 @@ theorem argmax_of_largest {row : List (Int × Int)} {k n : Nat} {x : Vec R n}
     split at h
     · next hall =>
       cases h
-      refine ⟨best, Claims.argmax_eq fun j hj => ?_, rfl⟩
+      refine ⟨best, Proof.argmax_eq fun j hj => ?_, rfl⟩
       have hlt := List.all_eq_true.mp hall j (List.mem_finRange j)
       simp only [beq_iff_eq, hj, Bool.or_eq_true, decide_eq_true_eq, false_or] at hlt
       have h₁ := (hrow.getElem j.isLt (by simp)).2

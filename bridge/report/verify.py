@@ -26,7 +26,7 @@ from bridge.conformance.judge import describe_failure
 from bridge.conformance.pyimpl_adapters import interpret_without_gpu
 from bridge.files import write_changed, write_whole
 from bridge.pages import claims
-from bridge.report import theorems
+from bridge.report import statements, theorems
 from bridge.report.cache import Cache, digest, imported_files
 from bridge.report.theorems import Headline, SourceError
 from bridge.toolchain import Lean, ToolchainError, find
@@ -155,9 +155,11 @@ class Verification:
                 problems.append(f"{python} implements {lean_name}, which the library does not have")
         verdicts, wrong = self.claims(listing)
         problems += wrong
+        empty, kept_too = self.empty_statements(headlines, listing)
+        problems += empty
         return {
             "ok": audit["ok"] and not problems,
-            "kept": kept,
+            "kept": kept and kept_too,
             "problems": [*audit["problems"], *problems],
             "declarations": len(listing),
             "theorems": sum(d["kind"] == "theorem" for d in listing.values()),
@@ -208,6 +210,31 @@ class Verification:
         tested = {v.theorem for family in load() for v in family.vectors}
         problems += [f"vectors name {id}, which is not listed" for id in sorted(tested - set(ids))]
         return found, problems
+
+    def empty_statements(
+        self, headlines: list[Section], listing: dict[str, Any]
+    ) -> tuple[list[str], bool]:
+        """A sentence on each theorem of docs/theorems.toml or docs/claims.toml whose statement says
+        nothing; and whether that is kept."""
+        lean = self.lean
+        assert lean is not None
+        named = [(headline["id"], headline["lean"]) for headline in headlines]
+        for claim in claims.read(self.root).claims:
+            label = f"{claim.document}, {claim.heading}"
+            named += [(label, name) for name in (*claim.refutes, *claim.proves)]
+        # What Lean has not, or has as something else, is named elsewhere.
+        proved = {name for name, d in listing.items() if d["kind"] == "theorem"}
+        wanted = sorted({name for _, name in named} & proved)
+        found, kept = self.cache.get(
+            "statements",
+            digest(self.root, ["bridge/report/statements.lean"], self.lean_key(), *wanted),
+            lambda: statements.findings(lean, wanted),
+            lambda found: not found,
+        )
+        sentences = [
+            f"{label}: {name} says nothing: {found[name]}" for label, name in named if name in found
+        ]
+        return sentences, kept
 
     # --- vectors ----------------------------------------------------------------------------------
 

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from bridge.pages import claims
+from bridge.pages.claims import Claim, Manifest
+from bridge.report import verify
 from bridge.report.cache import imported_files
 from bridge.report.theorems import SourceError
 from bridge.report.verify import (
@@ -15,6 +18,7 @@ from bridge.report.verify import (
     listed_theorems,
     module_behind,
 )
+from bridge.toolchain import ToolchainError
 
 ENTRY = '[[theorem]]\nid = "{id}"\nlean = "{lean}"\nsentence = "Says."\n'
 
@@ -27,8 +31,9 @@ def declaration(kind: str = "theorem", mentions: tuple[str, ...] = ("Attention.S
 
 def listing(**changes: Any) -> dict[str, Any]:
     """A library with two classes, and a theorem that speaks of one of two definitions."""
-    classes = {name: {"is_class": True} for name in ("A.Ring", "A.Field")}
-    definitions = {name: {"is_class": False} for name in ("Attention.Spec.f", "A.f")}
+    kind = {"kind": "definition"}
+    classes = {name: {**kind, "is_class": True} for name in ("A.Ring", "A.Field")}
+    definitions = {name: {**kind, "is_class": False} for name in ("Attention.Spec.f", "A.f")}
     return {**classes, **definitions, "A.t": declaration(**changes)}
 
 
@@ -69,6 +74,97 @@ def test_a_headline_has_the_last_of_the_classes_that_it_mentions(
     library = listing(mentions=("Attention.Spec.f", *mentions))
     (found,) = Verification(tmp_path, Console(quiet=True)).headlines(library)[0]
     assert found["over"] == over
+
+
+class OneAnswer:
+    """A Lean that has one answer to whatever is asked, and counts how often it is."""
+
+    def __init__(self, *answers: dict[str, Any]) -> None:
+        self.answers = answers
+        self.asked: list[list[str]] = []
+
+    def read_stored(self, script: Path, until: str, wanted: list[str]) -> list[dict[str, Any]]:
+        self.asked.append(wanted)
+        return [*self.answers, {until: len(wanted)}]
+
+
+def empty_statements(folder: Path, lean: Any, patch: pytest.MonkeyPatch) -> list[str]:
+    """What is said of one headline and of one claim, which name the same theorem, and of a claim
+    that names a definition."""
+    (folder / "bridge" / "report").mkdir(parents=True, exist_ok=True)
+    (folder / "bridge" / "report" / "statements.lean").write_text("module\n")
+    verification = Verification(folder, Console(quiet=True))
+    verification.lean = lean
+    patch.setattr(verification, "lean_key", lambda: "key")
+    claim = Claim("9", "Sum", "", "proved", "", (), ("A.t", "A.f"), ("A.g",), (), ())
+    patch.setattr(claims, "read", lambda root: Manifest((), (claim,)))
+    return verification.empty_statements([{"id": "a", "lean": "A.t"}], listing())[0]
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (
+            {"what": "sides", "part": False, "shown": ["e.exp x =\n  e.exp x"]},
+            "its conclusion `e.exp x = e.exp x` has the same term on both sides",
+        ),
+        (
+            {"what": "true", "part": True, "shown": ["True"]},
+            "the part `True` of its conclusion holds of anything",
+        ),
+        (
+            {"what": "contradiction", "part": False, "shown": ["p", "¬p"]},
+            "its hypotheses `p` and `¬p` contradict each other",
+        ),
+    ],
+)
+def test_a_statement_that_says_nothing_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], why: str
+) -> None:
+    lean = OneAnswer({"theorem": "A.t", "found": found})
+    for _ in range(2):  # What fails is looked at again.
+        assert empty_statements(tmp_path, lean, monkeypatch) == [
+            f"a: A.t says nothing: {why}",
+            f"9, Sum: A.t says nothing: {why}",
+        ]
+    assert lean.asked == [["A.t"]] * 2
+
+
+@pytest.mark.parametrize(
+    "found", [[], ["a: A.t says nothing: its conclusion `True` holds of anything"]]
+)
+def test_the_audit_passes_only_if_all_statements_say_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: list[str]
+) -> None:
+    verification = Verification(tmp_path, Console(quiet=True))
+    audited = {"ok": True, "declarations": [], "problems": [], "classes": {}}
+    audited |= {"replayed": 0, "trusted": ""}
+    monkeypatch.setattr(verification, "lean", OneAnswer())
+    monkeypatch.setattr(verification, "lean_key", lambda: "key")
+    monkeypatch.setattr(verification.cache, "get", lambda *_: (audited, False))
+    monkeypatch.setattr(verification, "headlines", lambda _: ([], []))
+    monkeypatch.setattr(verification, "claims", lambda _: ({}, []))
+    monkeypatch.setattr(verification, "empty_statements", lambda *_: (found, False))
+    monkeypatch.setattr(verify, "implemented_names", dict)
+    section = verification.audit()
+    assert section["problems"] == found
+    assert section["ok"] is not bool(found)
+
+
+def test_statements_that_say_something_are_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lean = OneAnswer({"theorem": "A.t", "found": None})
+    for _ in range(2):
+        assert empty_statements(tmp_path, lean, monkeypatch) == []
+    assert lean.asked == [["A.t"]]
+
+
+def test_a_statement_that_was_not_looked_at_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ToolchainError, match="0 of 1 statements were looked at"):
+        empty_statements(tmp_path, OneAnswer(), monkeypatch)
 
 
 def test_an_id_is_listed_once(tmp_path: Path) -> None:

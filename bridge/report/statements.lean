@@ -1,0 +1,137 @@
+module
+
+public import Lean.PrettyPrinter
+
+public section
+
+/-! # Looks for theorems whose statement says nothing
+
+Standard input: a line for each module of the library, its name and its stored output, separated by a
+tab; then a line for each theorem that is asked for, its name. Prints lines that begin with `@@` and hold
+JSON: one for each theorem, and a last one with how many there were. Run as it stands by
+`bridge/report/statements.py`.
+
+Two terms count as the same if they are one up to the names of bound variables, abbreviations, and what
+the fields of instances are. Other definitions stay closed: that two of them are equal says something. -/
+
+namespace Bridge.Statements
+
+open Lean Meta
+
+/-- What is wrong with a statement, and the propositions that it is wrong with. Of its conclusion, or of
+one `part` of that: `sides`, `unfolded`, `true`, `hypothesis`; of its hypotheses: `absurd`, `contradiction`. -/
+structure Finding where
+  what : String
+  part : Bool := false
+  shown : List String
+
+def same (a b : Expr) : MetaM Bool := withTransparency .instances (isDefEq a b)
+
+/-- Whether the two sides of an equality or an equivalence are one by this comparison. -/
+def equatesOne (same : Expr → Expr → MetaM Bool) (e : Expr) : MetaM Bool :=
+  match_expr e with
+  | Eq _ a b => same a b
+  | Iff a b => same a b
+  | HEq α a β b => same α β <&&> same a b
+  | _ => return false
+
+/-- The same, of an inequality `≤` too. -/
+def relatesOne (same : Expr → Expr → MetaM Bool) (e : Expr) : MetaM Bool :=
+  match_expr e with
+  | LE.le _ _ a b => same a b
+  | _ => equatesOne same e
+
+/-- The parts of a conjunction, however deep; of anything else, itself. -/
+partial def parts (e : Expr) : MetaM (List Expr) := do
+  let opened ← whnfR e
+  match_expr opened with
+  | And a b => return (← parts a) ++ (← parts b)
+  | _ => return [e]
+
+/-- What is denied, by `¬`, `≠` or `→ False`. -/
+def denied? (e : Expr) : MetaM (Option Expr) := do
+  let opened ← whnfR e
+  match_expr opened with
+  | Not p => return some p
+  | _ =>
+    let .forallE _ p body _ := opened | return none
+    return if body.isConstOf ``False then some p else none
+
+def print (e : Expr) : MetaM String := return (← ppExpr e).pretty
+
+/-- Why one hypothesis cannot hold, others given; none if nothing is seen against it. -/
+def impossible? (others : List Expr) (e : Expr) : MetaM (Option Finding) := do
+  if (← whnfR e).isConstOf ``False then
+    return some { what := "absurd", shown := [← print e] }
+  if let some p ← denied? e then
+    let opened ← whnfR p
+    if opened.isConstOf ``True || (← equatesOne same opened) then
+      return some { what := "absurd", shown := [← print e] }
+    if let some other ← others.findM? (same p) then
+      return some { what := "contradiction", shown := [← print other, ← print e] }
+  for other in others do
+    if let some p ← denied? other then
+      if ← same p e then
+        return some { what := "contradiction", shown := [← print e, ← print other] }
+  return none
+
+/-- The first thing that is wrong with a statement under hypotheses; `part`: it is one part of a
+conclusion. -/
+partial def find (hypotheses : List Expr) (part : Bool) (e : Expr) : MetaM (Option Finding) := do
+  let opened ← whnfR e
+  if ← hypotheses.anyM (same opened) then
+    return some { what := "hypothesis", part, shown := [← print e] }
+  if let .forallE name type body info := opened then
+    let new ← if ← isProp type then parts type else pure []
+    let hypotheses' := new ++ hypotheses
+    for one in new do
+      if let some finding ← impossible? hypotheses' one then return some finding
+    return ← withLocalDecl name info type fun x => find hypotheses' part (body.instantiate1 x)
+  match_expr opened with
+  | And a b =>
+    if let some finding ← find hypotheses true a then return some finding
+    find hypotheses true b
+  | True => return some { what := "true", part, shown := [← print e] }
+  | _ =>
+    unless ← relatesOne same opened do return none
+    let asWritten ← relatesOne (fun a b => return a == b) opened
+    return some { what := if asWritten then "sides" else "unfolded", part, shown := [← print e] }
+
+def answer (name : Name) : MetaM Unit := do
+  let found : Json ← match ← find [] false (← getConstInfo name).type with
+    | none => pure Json.null
+    | some finding => pure (Json.mkObj [
+      ("what", toJson finding.what), ("part", toJson finding.part),
+      ("shown", toJson finding.shown)])
+  IO.println ("@@ " ++ (Json.mkObj [
+    ("theorem", toJson name.toString), ("found", found)]).compress)
+
+def answerAll (env : Environment) (names : List Name) : IO Unit := do
+  let context : Core.Context := { fileName := "<statements>", fileMap := default }
+  let _ ← ((names.forM answer).run').toIO context { env }
+
+/-- The modules of the library, and the names that are asked for. -/
+partial def readAll (stdin : IO.FS.Stream) (modules names : List Name) :
+    IO (List Name × List Name) := do
+  let line := (← stdin.getLine).trimAscii.toString
+  if line.isEmpty then return (modules.reverse, names.reverse)
+  match line.splitOn "\t" with
+  | [module, _] => readAll stdin (module.toName :: modules) names
+  | _ => readAll stdin modules (line.toName :: names)
+
+end Bridge.Statements
+
+open Lean Bridge.Statements in
+def main (_ : List String) : IO Unit := do
+  let (modules, names) ← readAll (← IO.getStdin) [] []
+  let imports := modules.foldl (fun all module => all.push { module : Import })
+    #[({ module := `Init } : Import)]
+  let (_, state) ← (importModulesCore imports (globalLevel := .exported)
+    (isExported := true)).run default
+  let env ← finalizeImport state imports {} 0 false true (level := .exported) (isModule := true)
+  -- A thread of its own has the stack that deep recursion in interpreted code needs.
+  let task ← IO.asTask (prio := .dedicated) (answerAll env names)
+  IO.ofExcept task.get
+  IO.println ("@@ " ++ (Json.mkObj [("looked_at", toJson names.length)]).compress)
+  (← IO.getStdout).flush
+  IO.Process.exit 0

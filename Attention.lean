@@ -6,6 +6,7 @@ public import Attention.Algebra.Exponential
 public import Attention.Algebra.Magnitude
 public import Attention.Algebra.NaturalExp
 public import Attention.Algebra.Ordered
+public import Attention.Algebra.Power
 public import Attention.Algebra.Sum
 public import Attention.Algebra.SumExchange
 public import Attention.Algebra.Vector
@@ -68,6 +69,7 @@ public import Attention.Claims.Weights
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound
+public import Attention.Model.FloatingPoint
 public import Attention.Model.Interval
 public import Attention.Model.IntervalSound
 public import Attention.Model.LogSound
@@ -88,6 +90,8 @@ public import Attention.Model.Real.Ring
 public import Attention.Model.Real.Squarings
 public import Attention.Model.Real.Supremum
 public import Attention.Model.RootSound
+public import Attention.Model.RoundedScores
+public import Attention.Model.Rounding
 public import Attention.Proof.Adjoint
 public import Attention.Proof.Attention
 public import Attention.Proof.AttentionDerivative
@@ -125,6 +129,7 @@ public import Attention.Proof.EnclosureTransformerCache
 public import Attention.Proof.EnclosureVectors
 public import Attention.Proof.ExpDerivative
 public import Attention.Proof.Flash
+public import Attention.Proof.Gamma
 public import Attention.Proof.Heads
 public import Attention.Proof.Intervals
 public import Attention.Proof.KeepMask
@@ -144,6 +149,18 @@ public import Attention.Proof.RealBackward
 public import Attention.Proof.RealExact
 public import Attention.Proof.RealLogSumExp
 public import Attention.Proof.Ring
+public import Attention.Proof.RoundedAttention
+public import Attention.Proof.RoundedFlash
+public import Attention.Proof.RoundedMasked
+public import Attention.Proof.RoundedMatrices
+public import Attention.Proof.RoundedOnline
+public import Attention.Proof.RoundedRows
+public import Attention.Proof.RoundedRun
+public import Attention.Proof.RoundedScores
+public import Attention.Proof.RoundedSum
+public import Attention.Proof.Rounding
+public import Attention.Proof.RoundingExact
+public import Attention.Proof.RoundingShares
 public import Attention.Proof.Rows
 public import Attention.Proof.Schedule
 public import Attention.Proof.ScheduleLoop
@@ -167,6 +184,7 @@ public import Attention.Proof.TransformerCache
 public import Attention.Proof.TransformerCausal
 public import Attention.Proof.Varlen
 public import Attention.Proof.Visible
+public import Attention.Spec.Allowance
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
 public import Attention.Spec.BackwardDropout
@@ -197,6 +215,7 @@ public import Attention.Spec.Philox
 public import Attention.Spec.Ring
 public import Attention.Spec.Rows
 public import Attention.Spec.Schedule
+public import Attention.Spec.ScoreAllowance
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.Sink
 public import Attention.Spec.Slopes
@@ -237,6 +256,9 @@ public import Attention.Twins.Paged
 public import Attention.Twins.RealExact
 public import Attention.Twins.RealExponential
 public import Attention.Twins.Ring
+public import Attention.Twins.Rounding
+public import Attention.Twins.RoundingCounts
+public import Attention.Twins.RoundingRules
 public import Attention.Twins.Schedule
 public import Attention.Twins.ScoreMods
 public import Attention.Twins.SoftcapDerivative

@@ -40,10 +40,10 @@ theorem tiles_flatten {α : Type u} {b : Nat} (hb : 0 < b) (xs : List α) :
     rw [List.range'_succ, List.map_cons, List.flatten_cons, h₂, h₁, ← List.drop_drop]
     exact List.take_append_drop b _
 
-variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
-variable {q_len kv_len d d_v : Nat}
-variable (scale : S) (modify : ScoreMod S q_len kv_len)
-variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
+
+section
+variable [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0] [Exp S R]
 
 /-- The states of a query tile after some key tiles: each row by itself has taken the tiles as
 blocks. -/
@@ -69,6 +69,12 @@ theorem tileLoop_eq (start : State S R d_v)
       ((tiles block_n (List.finRange kv_len)).map (seen i)).foldl stepBlock start := by
   simp only [tileLoop, foldl_stepTile]
   rw [← List.map_flatMap, List.flatMap_id', tiles_flatten hm]
+
+end
+
+variable [OrderedCommRing S] [OrderedField R] [Exponential S R]
+variable (scale : S) (modify : ScoreMod S q_len kv_len)
+variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
 
 omit [OrderedField R] [Exponential S R] in
 /-- The keys of some tiles, put together, are the keys of the tiles put together. -/

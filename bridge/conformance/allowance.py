@@ -2,7 +2,9 @@
 
 Outputs and log-sum-exps; gradients have `gradient_allowance`. Each bound is computed per element,
 in float64, from the inputs of one vector and a declared precision profile. The derivation of every
-term is in `docs/allowances.md`: derived, not yet proved.
+term is in `docs/allowances.md`, with what of it is proved. That part is defined once more in Lean,
+`Attention/Spec/Allowance.lean`; functions that say they implement it compute it with the terms
+added that it lacks, for numbers below the normal ones and for the output's format.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bridge.conformance.profile import FLOAT64, Profile
+from pyimpl._implements import implements
 
 Array = NDArray[np.float64]
 
@@ -60,6 +63,7 @@ class ScoreChanges:
 NO_CHANGES = ScoreChanges()
 
 
+@implements("Attention.Spec.gamma")
 def _gamma(operations: Array, unit: float) -> Array:
     """Higham's γ: the relative error of that many roundings in a row; ∞ where it has no bound."""
     product = operations * unit
@@ -92,6 +96,9 @@ class _Rows:
     """
 
     mask: NDArray[np.bool_]
+    # The exact scores, and the bounds of their errors but for a constant of the row.
+    scores: Array
+    score_errors: Array
     maximum: Array
     weights: Array
     total: Array
@@ -129,6 +136,8 @@ def _checked(
     return q_, k_, v_, np.broadcast_to(mask_, shape)
 
 
+@implements("Attention.Spec.magnitude")
+@implements("Attention.Spec.scoreError")
 def _score_errors(
     q: Array, k: Array, scores: Array, below_max: Array, scale: float, profile: Profile
 ) -> Array:
@@ -155,6 +164,7 @@ def _score_errors(
     return np.asarray(errors, dtype=np.float64)
 
 
+@implements("Attention.Spec.boundedWeights")
 def _rows(
     q: Array,
     k: Array,
@@ -191,15 +201,16 @@ def _rows(
     below_max = np.abs(products) if in_full else gap
     errors = _score_errors(q, k, products, below_max, scale, profile) + change_errors
     errors = np.concatenate([errors, sink_errors], axis=-1)
-    errors = np.where(mask, errors, 0.0)
+    score_errors = np.where(mask, errors, 0.0)
     # Differences of scores and maxima are rounded; along the rescalings they add up to the gap.
-    errors = errors + unit * (gap + errors + errors.max(-1, keepdims=True, initial=0.0))
+    largest_error = score_errors.max(-1, keepdims=True, initial=0.0)
+    errors = score_errors + unit * (gap + score_errors + largest_error)
     # One exponential for the weight and one for each rescaling; numerator and denominator share
     # them.
     errors = errors - (1.0 + blocks) * math.log1p(-profile.exp_error * unit)
     weights = np.where(mask, np.exp(-gap), 0.0)
     total = np.where(num_keys > 0, weights.sum(-1, keepdims=True), 1.0)
-    high = np.where(mask, np.exp(np.minimum(errors - gap, 700.0)), 0.0)
+    high = np.where(mask, np.exp(errors - gap), 0.0)
     high = np.maximum(high, np.where(mask, FLOAT64.smallest_normal, 0.0))
     small = weights * np.expm1(np.minimum(errors, 1.0))
     excess = np.where(errors < 1.0, small, high - weights)
@@ -217,6 +228,8 @@ def _rows(
     )
     return _Rows(
         mask=mask,
+        scores=scores,
+        score_errors=score_errors,
         maximum=maximum,
         weights=weights,
         total=total,
@@ -240,8 +253,44 @@ def _stored(rows: _Rows, unit: float, absolute: float | Array) -> Array:
     return np.asarray(stored, dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class _Average:
+    """The exact output o of each row, as what it lies beyond the value of the key that has the
+    largest weight; [..., q_len, value_dim].
+
+    Where that key has nearly all of the weight its v − o is a difference of nearly equal numbers,
+    and what float64 would lose of it counts up to e^(2ε) times in the allowance. lost: a bound of
+    what is lost still.
+    """
+
+    largest: Array
+    beyond: Array
+    lost: Array
+
+
+def _average(rows: _Rows, v: Array) -> _Average:
+    batch = np.broadcast_shapes(rows.weights.shape[:-2], v.shape[:-2])
+    if v.shape[-2] == 0:
+        zeros = np.zeros((*batch, rows.weights.shape[-2], v.shape[-1]))
+        return _Average(zeros, zeros, zeros)
+    top = rows.weights.argmax(-1)[..., None]
+    largest = np.take_along_axis(
+        np.broadcast_to(v, (*batch, *v.shape[-2:])),
+        np.broadcast_to(top, (*batch, *top.shape[-2:])),
+        -2,
+    )
+    others = rows.mask.copy()
+    np.put_along_axis(others, top, False, -1)
+    weights = np.where(others, rows.weights, 0.0)
+    beyond = (weights @ v - weights.sum(-1, keepdims=True) * largest) / rows.total
+    # A weight below the normal numbers is off by up to the smallest of them.
+    weights = np.where(others, np.maximum(weights, FLOAT64.smallest_normal / FLOAT64.unit), 0.0)
+    sizes = weights @ np.abs(v) + weights.sum(-1, keepdims=True) * np.abs(largest)
+    return _Average(largest, beyond, (rows.num_keys + 5) * FLOAT64.unit * sizes / rows.total)
+
+
 def _over_keys(
-    reduce: Callable[[Array, Array], Array], weights: Array, v: Array, output: Array
+    reduce: Callable[[Array, Array], Array], weights: Array, v: Array, average: _Average
 ) -> Array:
     """`reduce(weights[..., None], |vⱼ − o|)` over the keys, in bounded memory: [..., q, d]."""
     result = np.empty((*weights.shape[:-1], v.shape[-1]))
@@ -249,24 +298,28 @@ def _over_keys(
     q_len = weights.shape[-2]
     step = max(1, _CHUNK * q_len // max(1, weights.size * v.shape[-1]))
     for start in range(0, q_len, step):
-        part = slice(start, start + step)
-        distances = np.abs(keys - output[..., part, None, :])
-        result[..., part, :] = reduce(weights[..., part, :, None], distances)
+        part = (..., slice(start, start + step), None, slice(None))
+        distances = np.abs(keys - average.largest[part] - average.beyond[part])
+        distances += average.lost[part]
+        result[..., start : start + step, :] = reduce(
+            weights[..., start : start + step, :, None], distances
+        )
     return result
 
 
-def _spread(weights: Array, v: Array, output: Array) -> Array:
+def _spread(weights: Array, v: Array, average: _Average) -> Array:
     """Σⱼ weightⱼ·|vⱼ − o|."""
-    return _over_keys(lambda w, far: np.asarray((w * far).sum(-2)), weights, v, output)
+    return _over_keys(lambda w, far: np.asarray((w * far).sum(-2)), weights, v, average)
 
 
-def _farthest(near: NDArray[np.bool_], v: Array, output: Array) -> Array:
+def _farthest(near: NDArray[np.bool_], v: Array, average: _Average) -> Array:
     """The largest |vⱼ − o| over the keys marked as near; 0 if there is none."""
     return _over_keys(
-        lambda w, far: np.asarray((w * far).max(-2, initial=0.0)), near.astype(float), v, output
+        lambda w, far: np.asarray((w * far).max(-2, initial=0.0)), near.astype(float), v, average
     )
 
 
+@implements("Attention.Spec.allowance")
 def attention_allowance(
     q: ArrayLike,
     k: ArrayLike,
@@ -309,6 +362,7 @@ def attention_allowance(
     return np.asarray(bound if factors is None else bound[..., 0, :], dtype=np.float64)
 
 
+@implements("Attention.Spec.AllowanceTerms")
 @dataclass(frozen=True)
 class Terms:
     """What the allowance of each element is the sum of, [..., q_len, value_dim]: errors of the
@@ -327,10 +381,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class Explained:
-    """An allowance with what it is made of; errors, share, rounding: the bounds ε, P and e of each
-    key, [..., q_len, kv_len]."""
+    """An allowance with what it is made of. Of each key, [..., q_len, kv_len]: its exact score and
+    the bound δ of that one's error, of no meaning where it is masked; errors, share, rounding: the
+    bounds ε, P and e."""
 
     terms: Terms
+    scores: Array
+    score_errors: Array
     errors: Array
     share: Array
     rounding: Array
@@ -348,27 +405,32 @@ def explained(
     """The parts of `attention_allowance`, of the same arguments: its result is their sum, but for
     the factor that covers the rounding of computing it. For rows that see a key."""
     q_, k_, v_, mask_ = _checked(q, k, v, mask)
-    rows = _rows(q_, k_, mask_, scale, profile, NO_CHANGES, absolute=False)
     unit = 0.0 if profile.weights is None else profile.weights.unit
-    weights = np.where(rows.weights > 0.0, rows.weights, 1.0)
-    return Explained(
-        terms=_output_terms(rows, v_, profile, 0.0),
-        errors=np.log1p(rows.excess / weights),
-        share=rows.share,
-        rounding=_stored(rows, unit, _tiny_weight(rows, profile)),
-    )
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        rows = _rows(q_, k_, mask_, scale, profile, NO_CHANGES, absolute=False)
+        weights = np.where(rows.weights > 0.0, rows.weights, 1.0)
+        return Explained(
+            terms=_output_terms(rows, v_, profile, 0.0),
+            scores=rows.scores,
+            score_errors=rows.score_errors,
+            errors=np.log1p(rows.excess / weights),
+            share=rows.share,
+            rounding=_stored(rows, unit, _tiny_weight(rows, profile)),
+        )
 
 
+@implements("Attention.Spec.allowanceTerms")
 def _output_terms(rows: _Rows, v: Array, profile: Profile, roundings: float) -> Terms:
     acc = profile.accumulator
     flush = profile.flush_to_zero
     size = np.abs(v)
     output = (rows.weights @ v) / rows.total
+    average = _average(rows, v)
     # 1. Weights off by factors that numerator and denominator share: still an average of values.
     # Keys of next to no weight are not counted as values that the average could reach.
     near = rows.share > _NO_WEIGHT
-    farthest = _farthest(near, v, output) + _spread(rows.share * ~near, v, output)
-    shared = np.fmin(_spread(rows.excess, v, output) / rows.low_total, farthest)
+    farthest = _farthest(near, v, average) + _spread(rows.share * ~near, v, average)
+    shared = np.fmin(_spread(rows.excess, v, average) / rows.low_total, farthest)
     largest = farthest + np.abs(output)
     mean_size = np.minimum(rows.share @ size, largest)
     mean_output = np.abs(output) + shared
@@ -381,7 +443,7 @@ def _output_terms(rows: _Rows, v: Array, profile: Profile, roundings: float) -> 
         # The weights' shares add up to 1, whatever the bounds on each are.
         underflow = np.minimum(rows.share, tiny)
         numerator_only = np.minimum(error @ size, unit * mean_size + underflow @ size)
-        moved = _spread(error, v, output) + error.sum(-1, keepdims=True) * shared
+        moved = _spread(error, v, average) + error.sum(-1, keepdims=True) * shared
         both = moved / np.maximum(1.0 - error.sum(-1, keepdims=True), 0.0)
         rounding = {
             "unrounded": numerator_only,
@@ -393,7 +455,7 @@ def _output_terms(rows: _Rows, v: Array, profile: Profile, roundings: float) -> 
     # addition per tile.
     additions = rows.num_keys + 2 * rows.blocks
     numerator = _gamma(additions + _OUTPUT_ROUNDINGS + roundings, profile.accumulation_unit)
-    denominator = _gamma(additions + 1, acc.unit)
+    denominator = _gamma(additions, acc.unit)
     sums = numerator * (mean_size + stored) + denominator * (mean_output + stored)
     sums = sums / np.maximum(1.0 - denominator, 0.0)
     sums = sums + 2 * (additions + 1) * acc.smallest_normal * rows.unit_share

@@ -51,6 +51,7 @@ TOPICS = (
         ("Transformer", "Embedding", "LayerNorm", "FeedForward", "Linear", "Bounded"),
         "transformer",
     ),
+    Topic("Rounding", ("Rounded", "Rounding"), "allowances"),
     Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "Sound")),
     Topic(
         "What attention can and cannot do",

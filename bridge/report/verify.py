@@ -398,16 +398,21 @@ def module_behind(adapter: str) -> str | None:
     return "pyimpl.__init__" if isinstance(found, LayoutsAdapter) else found.source
 
 
+# Modules outside of pyimpl with functions that implement a Lean declaration.
+IMPLEMENTING = ("bridge.conformance.allowance",)
+
+
 def known_implementations() -> list[Any]:
     """Every recorded implementation; importing the modules records them. Raises SourceError for a
     module that cannot be imported."""
     interpret_without_gpu()
-    for module in pkgutil.walk_packages(pyimpl.__path__, "pyimpl."):
+    own = [module.name for module in pkgutil.walk_packages(pyimpl.__path__, "pyimpl.")]
+    for name in [*own, *IMPLEMENTING]:
         try:
-            importlib.import_module(module.name)
+            importlib.import_module(name)
         except Exception as error:
             raise SourceError(
-                f"{module.name} cannot be imported: {type(error).__name__}: {error}"
+                f"{name} cannot be imported: {type(error).__name__}: {error}"
             ) from error
     return implementations()
 

@@ -238,10 +238,18 @@ def _about(path: Path) -> str:
     return f"{found.group(1).strip().rstrip('.') if found else path.stem}."
 
 
+def _free(item: str) -> set[str]:
+    """The names that an item reads and does not bind. A variable may have the name of a function of
+    another file; the writer gives it that of none that the item calls."""
+    nodes = list(ast.walk(ast.parse(item)))
+    variables = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {v.id for v in variables if isinstance(v.ctx, ast.Store)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return {v.id for v in variables if isinstance(v.ctx, ast.Load)} - bound
+
+
 def _imports(items: list[str], module: str, homes: Mapping[str, str]) -> str:
-    nodes = (node for item in items for node in ast.walk(ast.parse(item)))
-    read = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    used = {name.id for name in read}
+    used = set().union(*map(_free, items))
     lines = [line for name, line in _STANDARD.items() if name in used]
     lines += [f"from bridge.spec.core import {name}" for name in _CORE if name in used]
     lines += [

@@ -56,7 +56,8 @@ class Writer(Scope):
         t = self.resolved(t)
         if not isinstance(t, Let) and not core.is_loop(t):
             short = self._short(t)
-            if short is not None:
+            # A function that is given a name is written as one that has it.
+            if short is not None and not (target and isinstance(short, ast.Lambda)):
                 return [self._to(target, short)]
         match t:
             case Let(variable, value, body):

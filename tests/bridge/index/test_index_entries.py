@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from index_sample import Sample
 from rich.console import Console
 
 from bridge.index import show
 from bridge.index.entries import assemble
-from bridge.index.gaps import Gap, gaps, result_types
+from bridge.index.gaps import WITHOUT_VECTORS, Gap, gaps, result_types
 from bridge.index.graph import arrows, draw, reduced
 
 COUNT = "Attention.Proof.count_eq_length"
@@ -75,6 +77,22 @@ def test_operations_and_their_gaps(sample: Sample) -> None:
         Gap("Attention.Spec.step", ("vectors",)),
         Gap("Attention.Spec.total", ("vectors", "Python", "theorem")),
     ]
+
+
+def test_bounds_need_no_vectors(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python and a theorem they need like the others."""
+    monkeypatch.setitem(WITHOUT_VECTORS, "Attention.Spec.Fold", "a bound")
+    assert gaps(sample.index())[1] == [
+        Gap("Attention.Spec.empty", ("Python",)),
+        Gap("Attention.Spec.total", ("Python", "theorem")),
+    ]
+
+
+def test_what_needs_no_vectors_is_there_and_says_why() -> None:
+    root = Path(__file__).resolve().parents[3]
+    for module, reason in WITHOUT_VECTORS.items():
+        assert (root / f"{module.replace('.', '/')}.lean").is_file()
+        assert len(reason) > 20
 
 
 def test_what_a_definition_yields() -> None:

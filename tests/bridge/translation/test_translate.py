@@ -226,6 +226,31 @@ def product(v: dict[str, Any], body: Any) -> dict[str, Any]:
     return {"product": v, "body": body}
 
 
+def test_a_function_that_is_given_a_name() -> None:
+    """Not a lambda that is assigned."""
+    of_nat = {"product": variable("_", NAT, named=False), "body": NAT}
+    more = function(variable("n"), arithmetic("HAdd.hAdd", use("n"), use("a")))
+
+    def once_more(t: Any) -> dict[str, Any]:
+        return {"apply": use("more"), "arguments": [{"kind": "term", "term": t}]}
+
+    body = {"let": variable("more", of_nat), "value": more}
+    body["body"] = once_more(once_more(use("a")))
+    assert written(definition(body, variable("a"))) == lines("""
+        def f(a: int) -> int:
+            def more(n: int) -> Any:
+                return n + a
+            return more(more(a))
+    """)
+
+
+def test_a_variable_may_have_the_name_of_a_function_elsewhere() -> None:
+    """That is not imported then."""
+    item = "def f(xs: list[int]) -> int:\n    total = sum_over(xs)\n    return total + len(xs)"
+    homes = {"total": "totals", "sum_over": "sum"}
+    assert package._imports([item], "here", homes) == "from bridge.spec.sum import sum_over"
+
+
 def test_a_function_with_too_few_arguments() -> None:
     """Functions of several arguments are called with all of them at once."""
     binary = product(variable("p"), product(variable("q"), NAT))
@@ -300,8 +325,8 @@ def test_terms_of_an_unknown_shape() -> None:
 
 @pytest.mark.parametrize(
     ("lean", "python"),
-    [("α", "alpha"), ("pⱼ", "p_j"), ("s'", "s_"), ("colTiles", "col_tiles"), ("len", "len_"),
-     ("K", "K"), ("dQ", "dQ"), ("lambda", "lambda_")],
+    [("α", "alpha"), ("Δ", "delta"), ("pⱼ", "p_j"), ("s'", "s_"), ("colTiles", "col_tiles"),
+     ("len", "len_"), ("K", "K"), ("dQ", "dQ"), ("lambda", "lambda_")],
 )  # fmt: skip
 def test_names(lean: str, python: str) -> None:
     assert names.identifier(lean) == python

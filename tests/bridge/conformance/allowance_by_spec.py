@@ -1,0 +1,184 @@
+"""Allowances as the Spec defines them, with 50 digits, beside those of the code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridge.conformance import allowance
+from bridge.conformance.allowance import Array, Explained
+from bridge.conformance.profile import FLOAT64, Format, Profile
+from bridge.spec.allowance import BoundedKey, Precision, allowance_terms, bounded_weights
+from bridge.spec.core import Arithmetic
+from bridge.spec.score_allowance import magnitude, score_error
+from bridge.vectors.model import AttentionVector
+
+NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
+TERMS = ("shared", "stored", "sums")
+# The code does not count keys with a smaller share of the weights among the values reached.
+NEGLIGIBLE = 2.0**-200
+# What evaluating a formula in float64 may cost, as a share of the whole.
+CLOSE = 2.0**-40
+
+
+def digits(more: float = 0.0) -> Context:
+    return Context(prec=50 + int(more), Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One attention problem. q: [q_len, head_dim]; k: [kv_len, head_dim]; v: [kv_len, value_dim];
+    mask: [q_len, kv_len]."""
+
+    q: Array
+    k: Array
+    v: Array
+    scale: float
+    mask: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, vector: AttentionVector) -> Inputs:
+        q, k, v = (np.array(x, dtype=np.float64) for x in (vector.q, vector.k, vector.v))
+        seen = [[vector.visible(i, j) for j in range(len(k))] for i in range(len(q))]
+        return cls(q, k, v, vector.natural_scale, np.array(seen))
+
+    def elements(self) -> list[tuple[int, int]]:
+        """Query and column: the first and the last element of the rows that see a key."""
+        seen = np.flatnonzero(self.mask.any(-1)).tolist()
+        return sorted({(seen[0], 0), (seen[-1], self.v.shape[1] - 1)}) if seen else []
+
+    def seen(self, i: int) -> list[int]:
+        """The keys that query i sees."""
+        return [int(j) for j in np.flatnonzero(self.mask[i])]
+
+    def explained(
+        self, profile: Profile, explain: Callable[..., Explained] = allowance.explained
+    ) -> Explained:
+        options = {"scale": self.scale, "mask": self.mask, "profile": profile}
+        return explain(self.q, self.k, self.v, **options)
+
+    def allowance(self, profile: Profile) -> Array:
+        options = {"scale": self.scale, "mask": self.mask, "profile": profile}
+        return allowance.attention_allowance(self.q, self.k, self.v, **options)
+
+
+def endless(profile: Profile) -> Profile:
+    """The profile with formats that have the same digits and no smallest number: what the
+    allowance has for numbers below the normal ones is 0 then."""
+
+    def wide(form: Format | None) -> Format | None:
+        return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
+
+    names = ("accumulator", "operands", "scores", "weights", "output")
+    return replace(profile, **{name: wide(getattr(profile, name)) for name in names})
+
+
+def precision(profile: Profile) -> Precision:
+    """What the profile rounds, as the Spec says it."""
+    unit = Decimal(profile.accumulator.unit)
+    return Precision(
+        unit=unit,
+        accumulation=Decimal(profile.accumulation_unit),
+        exponential=Decimal(profile.exp_error) * unit,
+        stored=Decimal(0 if profile.weights is None else profile.weights.unit),
+    )
+
+
+@dataclass(frozen=True)
+class BySpec:
+    """The terms of one element by the Spec, their sum, and ε of each key that is seen."""
+
+    terms: dict[str, Decimal]
+    total: Decimal
+    errors: dict[int, Decimal]
+
+
+def by_spec(inputs: Inputs, profile: Profile, found: Explained, i: int, c: int) -> BySpec:
+    """Element c of row i, of the same scores and bounds δ as in `found`."""
+    kv_len = inputs.k.shape[0]
+    row = [
+        BoundedKey(
+            score=Decimal(float(found.scores[i, j])) if inputs.mask[i, j] else None,
+            error=Decimal(float(found.score_errors[i, j])),
+            value=Decimal(float(inputs.v[j, c])),
+        )
+        for j in range(kv_len)
+    ]
+    rescalings = math.ceil(kv_len / (profile.block_n or 1))
+    roundings = len(inputs.seen(i)) + 2 * rescalings
+    p = precision(profile)
+    # |v − o|, perhaps a difference of nearly equal numbers, counts up to e^(2 ε) times.
+    with localcontext(digits(min(max_error(inputs, found, i), 1e3))):
+        weights = bounded_weights(p, rescalings, row, num=NATURAL)
+        exact = allowance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
+        return BySpec(
+            terms={name: getattr(exact, name) for name in TERMS},
+            total=exact.shared + exact.stored + exact.sums,
+            errors={j: weights[j].factor.ln() for j in inputs.seen(i)},
+        )
+
+
+def max_error(inputs: Inputs, found: Explained, i: int) -> float:
+    """The largest ε of a row."""
+    return float(found.errors[i][inputs.mask[i]].max())
+
+
+def lost(inputs: Inputs, found: Explained, i: int, c: int) -> float:
+    """At most what float64 makes of a row's |v − o|, with what that counts in the whole."""
+    amplified = math.exp(2 * min(max_error(inputs, found, i), 300.0))
+    n = len(inputs.seen(i))
+    size = n * float(found.share[i] @ np.abs(inputs.v[:, c]))
+    return amplified * (n + 5) * 4 * FLOAT64.unit * size
+
+
+def disagreements(
+    inputs: Inputs, profile: Profile, explain: Callable[..., Explained] = allowance.explained
+) -> Iterator[str]:
+    """What of some elements is not as the Spec has it, a sentence each, for a function of this
+    profile whose numbers are never too small. The terms of `found` may be larger by what float64
+    loses of |v − o|, for which they allow, and smaller by nothing."""
+    profile = endless(profile)
+    found = inputs.explained(profile, explain)
+    for i, c in inputs.elements():
+        spec = by_spec(inputs, profile, found, i, c)
+        close = CLOSE * float(spec.total)
+        for name, exact in spec.terms.items():
+            one = float(getattr(found.terms, name)[i, c])
+            if not -close <= difference(one, exact) <= close + lost(inputs, found, i, c):
+                yield f"{name} of row {i}, column {c}: {one} for {float(exact)}"
+        for j, exact in spec.errors.items():
+            one = float(found.errors[i, j])
+            # Where the weight is no normal number of float64, its ε is not known from it.
+            if found.share[i, j] > 1e-250 and abs(difference(one, exact)) > CLOSE * one:
+                yield f"ε of key {j} for row {i}: {one} for {float(exact)}"
+
+
+def difference(found: float, exact: Decimal) -> float:
+    """The found number less the exact one; ∞ for no number."""
+    if not math.isfinite(found):
+        return math.inf
+    with localcontext(digits()):
+        return float(Decimal(found) - exact)
+
+
+def score_errors(inputs: Inputs, profile: Profile, found: Explained, i: int) -> dict[int, Decimal]:
+    """δ of each key that query i sees, by the Spec, for scores that are rounded in the accumulator
+    alone."""
+    seen = inputs.seen(i)
+    largest = max(Decimal(float(found.scores[i, j])) for j in seen)
+    d = inputs.q.shape[1]
+    q = [Decimal(float(x)) for x in inputs.q[i]]
+    errors = {}
+    with localcontext(digits()):
+        for j in seen:
+            s = Decimal(float(found.scores[i, j]))
+            size = magnitude(q, [Decimal(float(x)) for x in inputs.k[j]], d=d, num=NATURAL)
+            errors[j] = score_error(
+                precision(profile), d - 1, Decimal(inputs.scale), size, s, largest - s, num=NATURAL
+            )
+    return errors

@@ -1,0 +1,249 @@
+"""The code's allowance is the one that is proved: the Spec's definition, computed with 50 digits.
+
+The code has terms besides, for numbers below the normal ones and for the output's format. So it is
+compared term by term for formats without a smallest number, and from below for those that there
+are.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from allowance_by_spec import (
+    Inputs,
+    by_spec,
+    difference,
+    disagreements,
+    endless,
+    max_error,
+    score_errors,
+)
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bridge.conformance import allowance
+from bridge.conformance.profile import Profile, generous
+from bridge.vectors.model import AttentionVector, Family
+
+# What the definition is of: weights that are not stored anew, or a denominator of unrounded ones.
+PROFILES = {
+    "float64": Profile.float64(4),
+    "float32": Profile.float32(),
+    "float32 in tiles": Profile.float32(16),
+    "widened bfloat16": Profile.widened("bfloat16", block_n=8),
+    "flash": Profile.flash("bfloat16", block_n=16, denominator="unrounded", truncating=True),
+    "sdpa-flash": Profile.sdpa_flash("float16"),
+    "sdpa-math-reduced": Profile.sdpa_math("float16", reduced=True),
+}
+# What the definition is below.
+WIDER = {
+    **PROFILES,
+    "generous": generous("bfloat16"),
+    "flushing": replace(PROFILES["flash"], flush_to_zero=True, denominator="either"),
+}
+FAMILIES = (
+    *("natural-scores", "drawn-natural", "default-scale", "large-spread", "tile-loop"),
+    *("causal", "causal-bottom-right", "window", "document", "key-padding", "masked-holes"),
+    *("grouped-query", "grouped-query-drawn", "equal-scores", "maximum-moves", "one-key"),
+)
+# Vectors of each family.
+SOME = 4
+
+
+def problems(family: Family) -> list[Inputs]:
+    found = [
+        one
+        for v in family.vectors
+        for one in ([v] if isinstance(v, AttentionVector) else v.attentions())
+    ]
+    return [Inputs.of(one) for one in found[:: max(1, len(found) // SOME)]]
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Inputs:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    q_len, kv_len, head_dim = (draw(st.integers(1, n)) for n in (3, 24, 6))
+    spread = draw(st.sampled_from([0.0, 1e-4, 1.0, 30.0, 1e3, 1e4]))
+    size = draw(st.sampled_from([1e-6, 1.0, 6e4]))
+    return Inputs(
+        rng.normal(size=(q_len, head_dim)) * spread,
+        rng.normal(size=(kv_len, head_dim)),
+        draw(st.sampled_from([0.0, 1.0, 1e3])) + rng.normal(size=(kv_len, 2)) * size,
+        draw(st.sampled_from([1.0, math.log(2), 0.125, -3.0])),
+        rng.random((q_len, kv_len)) < draw(st.sampled_from([0.2, 0.7, 1.0])),
+    )
+
+
+VAST = 1e257
+
+
+def far_below() -> Inputs:
+    """A key of next to no weight and a very large value, and scores that are known badly."""
+    q, k = np.array([[1.0]]), np.array([[1000.0], [999.0], [400.0]])
+    return Inputs(q, k, np.array([[1.0], [2.0], [VAST]]), 1.0, np.ones((1, 3), bool))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_vectors(name: str, families: list[Family]) -> None:
+    (family,) = (f for f in families if f.name == name)
+    found = [
+        f"{profile}: {one}"
+        for inputs in problems(family)
+        for profile in PROFILES
+        for one in disagreements(inputs, PROFILES[profile])
+    ]
+    assert found == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn(), st.sampled_from(sorted(PROFILES)))
+def test_drawn_rows(inputs: Inputs, profile: str) -> None:
+    found = inputs.explained(endless(PROFILES[profile]))
+    assume(all(max_error(inputs, found, i) < 8 for i, _ in inputs.elements()))
+    assert list(disagreements(inputs, PROFILES[profile])) == []
+
+
+def test_a_key_of_next_to_no_weight() -> None:
+    profile = PROFILES["sdpa-math-reduced"]
+    assert list(disagreements(far_below(), profile)) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn(), st.sampled_from(sorted(WIDER)))
+def test_no_allowance_is_below_the_proved_one(inputs: Inputs, name: str) -> None:
+    """Whatever else a profile rounds, and however badly it knows its scores."""
+    profile = WIDER[name]
+    found, allowed = inputs.explained(profile), inputs.allowance(profile)
+    for i, c in inputs.elements():
+        if max_error(inputs, found, i) < 150:
+            spec = by_spec(inputs, profile, found, i, c)
+            assert difference(float(allowed[i, c]), spec.total) >= 0
+
+
+def test_values_next_to_the_average_count_with_their_true_distance() -> None:
+    """Where one key has all but 10⁻²⁰ of the weight, o is its value in float64; the difference, and
+    not 0, is multiplied by e^(2 ε), ε = 20."""
+    q, k = np.array([[1.0]]), np.array([[1700.0], [1653.0], [450.0]])
+    inputs = Inputs(q, k, np.array([[1.0], [-1.0], [0.0]]), 1.0, np.ones((1, 3), bool))
+    profile = generous("bfloat16")
+    found = inputs.explained(profile)
+    assert 15 < max_error(inputs, found, 0) < 25
+    spec = by_spec(inputs, profile, found, 0, 0)
+    assert 0.99 < found.terms.shared[0, 0] / float(spec.terms["shared"]) < 1.01
+    assert spec.terms["shared"] > 1e-4
+
+
+@settings(max_examples=60, deadline=None)
+@given(drawn(), st.sampled_from([1.0, 2.0]), st.sampled_from(["float32", "float64"]))
+def test_errors_of_scores(inputs: Inputs, coarser: float, dtype: str) -> None:
+    """δ without formats for operands and scores; the code has 2·2⁻⁵³ more for the caller's own
+    rounding of the scale."""
+    profile = Profile.float64() if dtype == "float64" else Profile.float32()
+    profile = replace(profile, operands=None, operand_roundings=0)
+    profile = replace(profile, accumulation_unit=coarser * profile.accumulation_unit)
+    found = inputs.explained(profile)
+    for i, _ in inputs.elements():
+        exact = score_errors(inputs, profile, found, i)
+        largest = max(found.scores[i, j] for j in exact)
+        for j, one in exact.items():
+            close = 2.0**-40 * float(one)
+            of_caller = 2.0**-52 * (largest - found.scores[i, j])
+            more = difference(float(found.score_errors[i, j]), one)
+            assert -close <= more <= close + of_caller * (1 + 2.0**-40)
+
+
+# A line of the code, and what a mistake would make of it.
+FAULTS = {
+    "no roundings of denominators": (
+        "denominator = _gamma(additions, acc.unit)",
+        "denominator = _gamma(0.0 * additions, acc.unit)",
+    ),
+    "one rounding less of numerators": ("_OUTPUT_ROUNDINGS = 6", "_OUTPUT_ROUNDINGS = 5"),
+    "no roundings of rescalings": (
+        "additions = rows.num_keys + 2 * rows.blocks",
+        "additions = rows.num_keys",
+    ),
+    "no exponentials of rescalings": (
+        "errors = errors - (1.0 + blocks) * math.log1p(",
+        "errors = errors - math.log1p(",
+    ),
+    "no roundings of differences": (
+        "unit * (gap + score_errors + largest_error)",
+        "unit * (gap + score_errors)",
+    ),
+    "a sum of weights that is not too small": (
+        "_spread(rows.excess, v, average) / rows.low_total, farthest)",
+        "_spread(rows.excess, v, average) / rows.total, farthest)",
+    ),
+    "an average beyond all values": (
+        "shared = np.fmin(_spread(rows.excess, v, average) / rows.low_total, farthest)",
+        "shared = _spread(rows.excess, v, average) / rows.low_total",
+    ),
+    "values of next to no weight left out": (
+        "farthest = _farthest(near, v, average) + _spread(rows.share * ~near, v, average)",
+        "farthest = _farthest(near, v, average)",
+    ),
+    "the size of values for their distance": (
+        "np.abs(keys - average.largest[part] - average.beyond[part])",
+        "np.abs(keys + 0.0 * average.beyond[part])",
+    ),
+    "sums of exact weights": ("numerator * (mean_size + stored)", "numerator * mean_size"),
+    "a denominator's error of the exact average": (
+        "mean_output = np.abs(output) + shared",
+        "mean_output = np.abs(output)",
+    ),
+    "errors of a denominator not divided by": (
+        "sums = sums / np.maximum(1.0 - denominator, 0.0)",
+        "pass",
+    ),
+    "weights stored exactly": (
+        "stored = stored + np.fmin(rounding, 2 * largest)",
+        "pass",
+    ),
+    "shares above 1": ("np.fmin(high / low_total, 1.0)", "(high / low_total)"),
+}
+
+
+def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The code of the allowances with one place changed."""
+    path = Path(str(allowance.__file__))
+    text = path.read_text("utf-8")
+    assert text.count(old) == 1
+    # It implements nothing.
+    text = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
+    spec = importlib.util.spec_from_loader("faulty_allowance", loader=None)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(text, str(path), "exec"), module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_wrong_allowance_disagrees(
+    name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty = changed(*FAULTS[name], monkeypatch)
+    chosen = ("natural-scores", "drawn-natural", "default-scale")
+    inputs = [one for f in families if f.name in chosen for one in problems(f)] + [far_below()]
+    pairs = itertools.product(inputs, PROFILES.values())
+    assert any(any(disagreements(one, p, faulty.explained)) for one, p in pairs)
+
+
+def test_a_format_with_smaller_numbers_is_allowed_no_more() -> None:
+    """What is left out of the comparison is what a format's smallest numbers cost, alone."""
+    inputs = far_below()
+    profile = Profile.float32(4)
+    real, ideal = inputs.explained(profile), inputs.explained(endless(profile))
+    np.testing.assert_array_equal(real.terms.shared, ideal.terms.shared)
+    # The key of next to no weight is lost, with its value.
+    extra = real.terms.stored[0, 0] - ideal.terms.stored[0, 0]
+    assert 1 <= extra / (real.share[0, 2] * VAST) < 1.01

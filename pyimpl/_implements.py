@@ -67,6 +67,13 @@ def implementations() -> list[Implementation]:
     return [_describe(key, _registry[key]) for key in sorted(_registry)]
 
 
+def forget(module: str) -> None:
+    """Take out what the module `module`, or a module of the package `module`, recorded: for copies
+    that are not to count."""
+    for key in [k for k in _registry if f"{k[1]}.".startswith(f"{module}.")]:
+        del _registry[key]
+
+
 def _plain(target: Any) -> Any:
     """The function behind a `triton.jit` kernel, which Triton keeps as `fn`; anything else is
     itself."""

@@ -12,18 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
 from unittest import mock
 
 import pyimpl
-
-T = TypeVar("T")
+from pyimpl._implements import forget
 
 _numbers = itertools.count(1)
-
-
-def _implements_nothing(lean: str) -> Callable[[T], T]:
-    return lambda target: target
 
 
 @contextmanager
@@ -43,13 +37,13 @@ def copied_modules(file: str, edit: Callable[[str], str]) -> Iterator[ModuleType
         for path in package.rglob("*.py"):
             text = path.read_text("utf-8")
             path.write_text(re.sub(r"\bpyimpl\.modules\b", name, text), "utf-8")
-        with (
-            mock.patch.object(sys, "path", [folder, *sys.path]),
-            mock.patch("pyimpl._implements.implements", _implements_nothing),
-        ):
+        with mock.patch.object(sys, "path", [folder, *sys.path]):
             try:
-                yield importlib.import_module(name)
+                package_module = importlib.import_module(name)
+                forget(name)
+                yield package_module
             finally:
+                forget(name)
                 for loaded in [m for m in sys.modules if m.partition(".")[0] == name]:
                     del sys.modules[loaded]
 

@@ -16,8 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
-from unittest import mock
+from typing import Any
 
 from bridge.conformance.adapter import Adapter, OutputOnly
 from bridge.conformance.judge import Element, VectorResult, plain
@@ -31,8 +30,7 @@ from bridge.conformance.pyimpl_adapters import (
 from bridge.conformance.run import run
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family
-
-T = TypeVar("T")
+from pyimpl._implements import forget
 
 _numbers = itertools.count(1)
 
@@ -138,10 +136,6 @@ def source_of(file: str) -> str:
     return (Path(spec.origin).parent / file).read_text("utf-8")
 
 
-def _implements_nothing(lean: str) -> Callable[[T], T]:
-    return lambda target: target
-
-
 def _name(file: str) -> str:
     return "pyimpl." + file.removesuffix(".py").replace("/", ".")
 
@@ -159,8 +153,10 @@ def _imported(text: str, file: str, folder: str) -> Iterator[ModuleType]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with mock.patch("pyimpl._implements.implements", _implements_nothing):
+        try:
             spec.loader.exec_module(module)
+        finally:
+            forget(name)
         yield module
     finally:
         del sys.modules[name]

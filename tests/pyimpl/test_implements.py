@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +12,14 @@ import triton
 
 import pyimpl.kernels.forward
 import pyimpl.state
-from pyimpl import _implements
-from pyimpl._implements import implementations, implements
+from pyimpl._implements import forget, implementations, implements
 
 
 @pytest.fixture(autouse=True)
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def forgotten() -> Iterator[None]:
     """What these tests record is forgotten after each, or the pages would show it as code."""
-    monkeypatch.setattr(_implements, "_registry", dict(_implements._registry))
+    yield
+    forget(__name__)
 
 
 def recorded(lean: str):
@@ -66,6 +67,20 @@ def test_the_same_definition_again_replaces_its_entry() -> None:
         def again() -> None: ...
 
     assert len(recorded("Test.again")) == 1
+
+
+def test_what_a_module_or_a_package_recorded_is_forgotten_and_nothing_else() -> None:
+    before = implementations()
+    for module in ("copy", "copy.part", "copying"):
+
+        def function() -> None: ...
+
+        function.__module__ = module
+        implements("Test.copied")(function)
+    forget("copy")
+    assert [record.module for record in recorded("Test.copied")] == ["copying"]
+    forget("copying")
+    assert implementations() == before
 
 
 @pytest.mark.parametrize("name", ["", "Attention.", "a b", "Attention..x", "3.x"])

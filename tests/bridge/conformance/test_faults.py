@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,8 @@ from bridge.conformance.planting import (
 from bridge.conformance.pyimpl_adapters import PyimplState, interpret_without_gpu
 from bridge.vectors.model import AttentionVector, Family
 from pyimpl._implements import implementations
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
@@ -104,6 +108,23 @@ def test_planting_leaves_no_trace(families: list[Family]) -> None:
         before[0],
         set(),
     )
+
+
+def test_what_a_planted_module_is_the_first_to_import_is_recorded() -> None:
+    # The kernels' common loop, by a process that has imported no kernel before.
+    program = """
+from bridge.conformance.faults import FAULTS
+from bridge.conformance.planting import planted
+from pyimpl._implements import implementations
+
+fault = next(f for f in FAULTS if f.file == "kernels/forward.py")
+with planted(fault):
+    print({one.module for one in implementations() if one.lean == "Attention.Spec.ScoreMod.bias"})
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "{'pyimpl.kernels._loop'}\n"
 
 
 def test_the_shares_by_family(families: list[Family]) -> None:

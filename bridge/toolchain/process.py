@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import subprocess
+import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,9 +25,8 @@ THREAD_STACK = 200_000
 # in a build, where most functions run for a moment only.
 PATIENCE = "--wasm-tiering-budget=100000000"
 
-
-# Bytes that may wait to be read. Node writes a line once: what does not fit is lost.
-PIPE = 1 << 20
+# How long to wait for more output, in seconds: at first, and at most.
+SHORT, LONG = 0.001, 0.02
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,9 @@ class Runtime:
 class LeanProcess:
     """A running Lean. A context manager: it is ended with the context.
 
+    Its output goes to a file that has no name any more, and is read from there: of what does not
+    fit into a pipe at the moment when it is written, Node loses the rest.
+
     Lean prints other things besides answers (`[DEBUG…]` lines, an echo of its input); the last of
     them are kept, for the message when it ends unexpectedly.
     """
@@ -53,19 +57,24 @@ class LeanProcess:
     ) -> None:
         self.noise: deque[str] = deque(maxlen=12)
         self.overdue: str | None = None
+        self._unread: deque[bytes] = deque()
+        self._rest = b""
         command = runtime.command(*arguments)
-        try:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pipesize=PIPE,
-                cwd=cwd,
-                env={**os.environ, "LEAN_PATH": os.pathsep.join(map(str, lean_path))},
-            )
-        except OSError as error:
-            raise ToolchainError(f"{command[0]} does not start: {error.strerror}") from error
+        with tempfile.NamedTemporaryFile(prefix="lean-output-") as output:
+            # Opened anew: this end has a position of its own.
+            self._output = open(output.name, "rb", buffering=0)  # noqa: SIM115
+            try:
+                self.process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    cwd=cwd,
+                    env={**os.environ, "LEAN_PATH": os.pathsep.join(map(str, lean_path))},
+                )
+            except OSError as error:
+                self._output.close()
+                raise ToolchainError(f"{command[0]} does not start: {error.strerror}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -78,11 +87,11 @@ class LeanProcess:
     ) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                # What was still to be written has no reader any more.
-                with contextlib.suppress(OSError):
-                    stream.close()
+        assert self.process.stdin is not None
+        # What was still to be written has no reader any more.
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        self._output.close()
         self.process.wait()
 
     @contextlib.contextmanager
@@ -118,9 +127,24 @@ class LeanProcess:
 
     def lines(self) -> Iterator[str]:
         """Its output, line by line, until it ends."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            yield line.decode("utf-8", "replace").rstrip("\n")
+        wait = SHORT
+        while True:
+            while self._unread:
+                yield self._unread.popleft().decode("utf-8", "replace")
+            # Asked first: after the end there is nothing more to come.
+            ended = self.process.poll() is not None
+            if chunk := self._output.read(1 << 20):
+                *lines, self._rest = (self._rest + chunk).split(b"\n")
+                self._unread.extend(lines)
+                wait = SHORT
+            elif not ended:
+                time.sleep(wait)
+                wait = min(2 * wait, LONG)
+            elif self._rest:
+                self._unread.append(self._rest)
+                self._rest = b""
+            else:
+                return
 
     def answers(self) -> Iterator[dict[str, Any]]:
         """Its answers, one after the other. Raises ToolchainError if it ends before the reader

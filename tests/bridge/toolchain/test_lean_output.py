@@ -9,7 +9,7 @@ from pathlib import Path
 from bridge.toolchain.prepare import Embedded
 from bridge.toolchain.process import LeanProcess
 
-# 100 answers of 4 kB, and one of 120 kB: more than a pipe holds if nothing is asked for.
+# 1,000 answers of 4 kB, and one of 120 kB: more than a pipe holds, however large it may be made.
 SCRIPT = """module
 
 def answer (n size : Nat) : String :=
@@ -23,7 +23,7 @@ def printAll : Nat → IO Unit
     printAll n
 
 public def main (_ : List String) : IO Unit := do
-  printAll 100
+  printAll 1000
   IO.println (answer 1000 120000)
   (← IO.getStdout).flush
   IO.Process.exit 0
@@ -42,5 +42,5 @@ def test_what_is_printed_faster_than_it_is_read(prepared: Embedded, tmp_path: Pa
         # Nothing is read for a while, as when a reader has other work.
         time.sleep(5)
         found = [json.loads(line[3:]) for line in (first, *lines) if line.startswith("@@")]
-    assert [a["n"] for a in found] == [*range(99, -1, -1), 1000]
-    assert [len(a["text"]) for a in found] == [4000] * 100 + [120000]
+    assert [a["n"] for a in found] == [*range(999, -1, -1), 1000]
+    assert [len(a["text"]) for a in found] == [4000] * 1000 + [120000]

@@ -116,21 +116,15 @@ private theorem rowError_close (hF : F.exponential < 1)
 
 /-! ## The algorithms -/
 
-section
-variable (hF : F.exponential < 1) (hσ : RoundedTimes F.unit 3 scale σ.val)
-variable (unmasked : ∃ k, mask i k = true) (hd : 10 * (numeral (d + 4) * F.unit) ≤ 1)
-variable (hN : numeral (roundings + 6) * F.unit < 1) (hD : 2 * numeral roundings * F.unit < 1)
-variable {block_m block_n split_len : Nat} (hm : 0 < block_m) (hs : 0 < split_len)
-variable (hn : 0 < block_n) (negligible : R)
-include hF hσ unmasked hd hN hD hn
-
-include hm in
 /-- **flash-within-allowance**: the Spec's tile loop, run over numbers that round from the scores to
 the division, is within the allowance of exact attention of the same matrices, for all sizes, tile
 sizes of at least 1 and Boolean masks, in each row with an unmasked key. The scale may be rounded up
 to three times. With `T` tiles of keys it suffices that `roundings` is at least block_n + 2T − 1 and
 `rescalings` at least T − 1. -/
-theorem flash_within_allowance
+theorem flash_within_allowance (hF : F.exponential < 1) (hσ : RoundedTimes F.unit 3 scale σ.val)
+    (unmasked : ∃ k, mask i k = true) (hd : 10 * (numeral (d + 4) * F.unit) ≤ 1)
+    (hN : numeral (roundings + 6) * F.unit < 1) (hD : 2 * numeral roundings * F.unit < 1)
+    {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) (negligible : R)
     (ha : block_n + numTiles kv_len block_n + (numTiles kv_len block_n - 1) ≤ roundings)
     (hr : numTiles kv_len block_n - 1 ≤ rescalings) :
     ∃ o, (flash σ mask.toScoreMod Q K V block_m block_n)[i.val]? = some o ∧ ∀ t : Fin d_v,
@@ -146,12 +140,14 @@ theorem flash_within_allowance
     negligible ha hr
   exact ⟨o, ho, fun t => map_rowError F.precision scale mask (vals Q) (vals K) (vals V) i t ▸ h t⟩
 
-include hs in
 /-- **split-kv-within-allowance**: decoding with the keys split, over numbers that round, is within
 the allowance of exact attention of the same matrices, as the tile loop is. With `T` tiles in a
 split and `S` splits it suffices that `roundings` is at least block_n + 2T − 1 + 2S and `rescalings`
 at least T − 1 + S. -/
-theorem splitKV_within_allowance
+theorem splitKV_within_allowance (hF : F.exponential < 1) (hσ : RoundedTimes F.unit 3 scale σ.val)
+    (unmasked : ∃ k, mask i k = true) (hd : 10 * (numeral (d + 4) * F.unit) ≤ 1)
+    (hN : numeral (roundings + 6) * F.unit < 1) (hD : 2 * numeral roundings * F.unit < 1)
+    {split_len block_n : Nat} (hs : 0 < split_len) (hn : 0 < block_n) (negligible : R)
     (ha : block_n + numTiles split_len block_n + numTiles kv_len split_len
       + (numTiles split_len block_n - 1 + numTiles kv_len split_len) ≤ roundings)
     (hr : numTiles split_len block_n - 1 + numTiles kv_len split_len ≤ rescalings) :
@@ -168,10 +164,7 @@ theorem splitKV_within_allowance
     negligible ha hr
   exact ⟨o, ho, fun t => map_rowError F.precision scale mask (vals Q) (vals K) (vals V) i t ▸ h t⟩
 
-end
-
-/-- A query that may attend to no key gets exactly 0 from the tile loop
-over numbers that round. -/
+/-- A query that may attend to no key gets exactly 0 from the tile loop over numbers that round. -/
 theorem flash_masked_exactly {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n)
     (masked : ∀ k, mask i k = false) :
     ∃ o, (flash σ mask.toScoreMod Q K V block_m block_n)[i.val]? = some o ∧

@@ -53,7 +53,7 @@ GRADIENT_FAULTS = (
     ),
     _fault(
         "kernel-delta-missing", "D is not subtracted from dP", _TILE, _KERNEL,
-        "grad_s = p * (grad_p - pairs.delta)", "grad_s = p * grad_p",
+        "grad_s = of.p * (grad_p - pairs.delta)", "grad_s = of.p * grad_p",
     ),
     _fault(
         "kernel-masked-kept", "the weight of a masked pair is not 0", _TILE, _KERNEL,
@@ -81,7 +81,7 @@ GRADIENT_FAULTS = (
     _fault(
         "kernel-dk-of-scores-times-values", "dK is summed with P in the place of dS",
         "kernels/backward_keys.py", _KERNEL,
-        "grad_k += dot(round_to(found.grad_x, q.dtype), q)",
+        "grad_k += dot(round_to(grad_x, q.dtype), q)",
         "grad_k += dot(round_to(found.p, q.dtype), q)",
     ),
     _fault(
@@ -131,12 +131,13 @@ GRADIENT_FAULTS = (
     ),
     _fault(
         "kernel-softcap-derivative-missing", "dQ and dK lack 1 − tanh²", _TILE, _KERNEL,
-        "grad_x = grad_s * (1.0 - x * x)", "grad_x = grad_s", ("gradient-softcap",),
+        "grad_x = grad_s * (1.0 - of.x * of.x)", "grad_x = grad_s", ("gradient-softcap",),
     ),
     _fault(
         "kernel-softcap-derivative-of-the-score", "1 − tanh² is taken of the capped score",
         _TILE, _KERNEL,
-        "grad_x = grad_s * (1.0 - x * x)", "grad_x = grad_s * (1.0 - s * s)",
+        "grad_x = grad_s * (1.0 - of.x * of.x)",
+        "grad_x = grad_s * (1.0 - (scores.cap * of.x) * (scores.cap * of.x))",
         ("gradient-softcap",),
     ),
     _fault(
@@ -148,13 +149,13 @@ GRADIENT_FAULTS = (
     _fault(
         "kernel-slopes-signed-distance", "the distance in the gradient of the slopes is signed",
         "kernels/backward_queries.py", _KERNEL,
-        "tl.sum(found.grad_s * distances(pairs), 1)",
-        "tl.sum(found.grad_s * (pairs.positions - pairs.keys), 1)", ("gradient-alibi",),
+        "tl.sum(grad_s * distances(pairs), 1)",
+        "tl.sum(grad_s * (pairs.positions - pairs.keys), 1)", ("gradient-alibi",),
     ),
     _fault(
         "kernel-bias-not-summed", "the heads and tiles that share a bias do not add up",
         "kernels/backward_bias.py", _KERNEL,
-        "grad += found.grad_s", "grad = found.grad_s", ("gradient-bias",),
+        "grad += grad_s", "grad = grad_s", ("gradient-bias",),
     ),
     _fault(
         "kernel-bias-rows-not-summed", "of the queries that share a bias the largest term counts",

@@ -18,6 +18,7 @@ from pyimpl.kernels._launch import (
     check_tensor,
     group_of,
     head_arguments,
+    is_far,
     padded,
     pair_arguments,
     score_arguments,
@@ -43,7 +44,7 @@ class Sequences(NamedTuple):
 class Given(NamedTuple):
     """What the kernels of keys, queries and bias read: query `[batch, heads, q_len, head_dim]`, key
     and value `[batch, kv_heads, kv_len, …]`, grad_out `[batch, heads, q_len, value_dim]`, of one
-    dtype; lse and delta (`row_gradient`) `[batch, heads, q_len]`, float32."""
+    dtype; lse and delta `[batch, heads, q_len]`, float32, as `_gradient.row_numbers` says."""
 
     query: Tensor
     key: Tensor
@@ -79,7 +80,7 @@ def shared_arguments(given: Given) -> Arguments:
     query, key, value, grad_out, lse, delta, options, sequences = given
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len, value_dim = value.shape[1:]
-    query, key, value, grad_out, lse = (x.resolve_neg() for x in (query, key, value, grad_out, lse))
+    query, key, value, grad_out = (x.resolve_neg() for x in (query, key, value, grad_out))
     found: Arguments = {
         "query_ptr": query, "key_ptr": key, "value_ptr": value, "grad_out_ptr": grad_out,
         "lse_ptr": lse, "delta_ptr": delta,
@@ -125,14 +126,21 @@ def sequence_arguments(given: Given) -> Arguments:
 def tile_constants(given: Given, chosen: dict[str, int]) -> dict[str, int | bool | None]:
     """The compile-time arguments that the kernels of keys, queries and bias have in common."""
     head_dim, value_dim = given.query.shape[-1], given.value.shape[-1]
-    pairs = given.options.mask is not None or given.options.bias is not None
+    arrays = [x for x in (given.options.mask, given.options.bias) if x is not None]
+    pairs = (*given.query.shape[:3], given.key.shape[2])
     check_block("block_m", chosen["block_m"])
     check_block("block_n", chosen["block_n"])
     return {
         "BLOCK_M": chosen["block_m"], "BLOCK_N": chosen["block_n"],
         "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
         "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
-        "WHOLE": not pairs,
+        "FAR": is_far(
+            max(chosen["block_m"], chosen["block_n"]),
+            *(x.stride()[2:] for x in (given.query, given.key, given.value, given.grad_out)),
+            *((x.stride(2), 0) for x in (given.lse, given.delta)),
+            *(x.expand(pairs).stride()[2:] for x in arrays),
+        ),
+        "WHOLE": not arrays,
     }  # fmt: skip
 
 

@@ -38,14 +38,13 @@ class Pairs(NamedTuple):
     kept: Any
 
 
-class Tile(NamedTuple):
-    """What the kernels need of a tile: the weights P, with dropout 0 where they are not kept, the
-    gradient of the scores dS, that before softcap dX (else dS), and which pairs are visible
+class Weights(NamedTuple):
+    """The weights P of a tile, 0 where masked if CHECKED; before dropout. x: the scores before
+    softcap's factor, tanh of the scaled products, else those. visible: which pairs are not masked
     (meaningless if not CHECKED)."""
 
     p: Any
-    grad_s: Any
-    grad_x: Any
+    x: Any
     visible: Any
 
 
@@ -54,7 +53,8 @@ class Side(NamedTuple):
     of queries the keys.
 
     a, b: pointers to the first element of query and grad_out, or of key and value; lse, delta,
-    mask, bias: pointers to what belongs to the first, None: there is none (of keys lse and delta).
+    mask, bias: pointers to what belongs to the first, for a tile of keys to the pair with its first
+    key; None: there is none (of keys lse and delta).
     stride_…n from one to the next, …d along a vector; mask_m, bias_m from query to query, mask_n,
     bias_n from key to key. first, stop: which some of the tile may see.
     """
@@ -96,10 +96,10 @@ def distances(pairs):
     return tl.abs(pairs.positions - pairs.keys).to(tl.float32)
 
 
-@implements("Attention.Spec.rawGradient")
+@implements("Attention.Spec.probabilityAgain")
 @device_function
-def tile_gradient(products, grad_p, pairs, scores, CHECKED: tl.constexpr):
-    """The `Tile` of the products ⟨q, k⟩ and of dP = dO Vᵀ.
+def weights(products, pairs, scores, CHECKED: tl.constexpr):
+    """The `Weights` of the products ⟨q, k⟩.
 
     CHECKED: a pair may be masked or padding. Without it none is, and there is neither mask nor
     bias.
@@ -123,18 +123,33 @@ def tile_gradient(products, grad_p, pairs, scores, CHECKED: tl.constexpr):
     p = tl.exp2(s - pairs.lse)
     if CHECKED:
         p = tl.where(visible, p, 0.0)
-    if pairs.kept is not None:
-        grad_p = tl.where(pairs.kept, grad_p * scores.drop.scale, 0.0)
-    grad_s = p * (grad_p - pairs.delta)
-    if CHECKED:
-        # A weight 0 would not silence a NaN.
-        grad_s = tl.where(visible, grad_s, 0.0)
+    return Weights(p, x, visible)
+
+
+@implements("Attention.Spec.droppedAgain")
+@device_function
+def dropped(p, pairs):
+    """The weights as they meet the values, but for dropout's factor 1 / (1 − p)."""
     if pairs.kept is not None:
         p = tl.where(pairs.kept, p, 0.0)
+    return p
+
+
+@implements("Attention.Spec.rawGradient")
+@device_function
+def raw_gradient(of, grad_p, pairs, scores, CHECKED: tl.constexpr):
+    """(the gradient of the scores dS; that before softcap dX, else dS) of the `Weights` and of
+    dP = dO Vᵀ. CHECKED as in `weights`."""
+    if pairs.kept is not None:
+        grad_p = tl.where(pairs.kept, grad_p * scores.drop.scale, 0.0)
+    grad_s = of.p * (grad_p - pairs.delta)
+    if CHECKED:
+        # A weight 0 would not silence a NaN.
+        grad_s = tl.where(of.p == 0.0, 0.0, grad_s)
     grad_x = grad_s
     if scores.cap is not None:
-        grad_x = grad_s * (1.0 - x * x)
-    return Tile(p, grad_s, grad_x, visible)
+        grad_x = grad_s * (1.0 - of.x * of.x)
+    return grad_s, grad_x
 
 
 @device_function
@@ -149,13 +164,21 @@ def load_rows(base, rows, dims, stride_n, stride_d, inside, size, MASKED: tl.con
 
 
 @device_function
-def row_numbers(lse_ptrs, delta_ptrs, inside):
-    """(log-sum-exp times log₂e, ∞ for a query without a key or that is none, so that its weights
-    are 0; delta, 0 for such a one; which queries are not such)."""
-    lse = tl.load(lse_ptrs, mask=inside, other=float("-inf"))
+def row_numbers(lse, delta):
+    """What the kernels read of each query: its log-sum-exp times log₂e, ∞ for one without a key, so
+    that its weights are 0; D − dL, 0 for such a one."""
     some = lse != float("-inf")
-    delta = tl.where(some, tl.load(delta_ptrs, mask=inside, other=0.0), 0.0)
-    return tl.where(some, lse * LOG2E, float("inf")), delta, some
+    return tl.where(some, lse * LOG2E, float("inf")), tl.where(some, delta, 0.0)
+
+
+@device_function
+def load_numbers(base, rows, stride_n, inside, other, MASKED: tl.constexpr):
+    """One number of each of `rows`, `other` outside."""
+    if MASKED:
+        x = tl.load(base + rows * stride_n, mask=inside, other=other)
+    else:
+        x = tl.load(base + rows * stride_n)
+    return x
 
 
 @device_function

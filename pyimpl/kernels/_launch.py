@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -80,6 +80,22 @@ def capability(device: torch.device) -> int:
     return 10 * major + minor
 
 
+def has_warpgroups(capability: int) -> bool:
+    """Whether products take their operands from shared memory, of which a block may use 227 KiB:
+    Hopper (90) and Blackwell's data centre devices (100 to 119). The others have down to 99 KiB."""
+    return 90 <= capability < 120
+
+
+Tile = tuple[int, int, int, int]
+
+
+def by_size(dim: int, small: Tile, middle: Tile, large: Tile) -> dict[str, int]:
+    """Launch options by the padded head size: up to 64, up to 128, above; of each `block_m`,
+    `block_n`, `num_warps` and `num_stages`."""
+    tile = small if dim <= 64 else middle if dim <= 128 else large
+    return dict(zip(("block_m", "block_n", "num_warps", "num_stages"), tile, strict=True))
+
+
 def processors(device: torch.device) -> int:
     """The device's multiprocessors; 1 in the interpreter, which runs one program at a time."""
     if device.type != "cuda":
@@ -91,6 +107,12 @@ def padded(size: int) -> int:
     """The power of two ≥ 16 that a tile of vectors of this size is computed in: `tl.dot` takes no
     other."""
     return max(16, 1 << (size - 1).bit_length())
+
+
+def is_far(block: int, *vectors: tuple[int, ...]) -> bool:
+    """Whether an offset inside of a tile of `block` vectors can pass 2³¹; of each tensor the stride
+    from one vector to the next and that along a vector."""
+    return any(block * along + MAX_HEAD_DIM * within > 2**31 for along, within in vectors)
 
 
 def check_kind(query: Tensor, value: Tensor) -> None:
@@ -157,6 +179,15 @@ def check_length(name: str, length: int) -> None:
     """Raise ValueError if a length is not below `MAX_LENGTH`."""
     if length >= MAX_LENGTH:
         raise ValueError(f"{name} must be below 2²⁹ for the Triton kernels, not {length}")
+
+
+def turned(query: Tensor, options: ScoreOptions) -> tuple[Tensor, ScoreOptions]:
+    """Queries and options that mean the same scores, with scale ≥ 0: then a row's largest product
+    makes its largest score (`_loop.step_block`). The queries are copied where scale is below 0."""
+    query = query.resolve_neg()
+    if options.scale < 0.0:
+        return -query, replace(options, scale=-options.scale)
+    return query, options
 
 
 def score_arguments(options: ScoreOptions) -> Arguments:

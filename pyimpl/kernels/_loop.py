@@ -15,7 +15,16 @@ import triton.language as tl
 
 from pyimpl._implements import implements
 from pyimpl.kernels._dropout import kept_pairs
-from pyimpl.kernels._numerics import LN2, LOG2E, device_function, dot, round_to, tanh, to_float32
+from pyimpl.kernels._numerics import (
+    LN2,
+    LOG2E,
+    device_function,
+    dot,
+    indices,
+    round_to,
+    tanh,
+    to_float32,
+)
 
 
 class Rows(NamedTuple):
@@ -63,8 +72,9 @@ class Keys(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What becomes of ⟨q, k⟩, in base 2: cap None: times `scale`; else cap · tanh(scale · ⟨q, k⟩).
-    left, right: of the window, as in `_bounds`. drop: `_dropout.Drop`; None: no dropout."""
+    """What becomes of ⟨q, k⟩, in base 2: cap None: times `scale`; else cap · tanh(scale · ⟨q, k⟩);
+    scale ≥ 0 in the forward kernels (`_launch.turned`). left, right: of the window, as in
+    `_bounds`. drop: `_dropout.Drop`; None: no dropout."""
 
     scale: Any
     cap: Any
@@ -116,19 +126,20 @@ def in_window(keys, rows, at, scores):
 @implements("Attention.Spec.ScoreMod.bias")
 @implements("Attention.Spec.Mask.toScoreMod")
 @device_function
-def add_bias_and_mask(s, v, keys, rows, at, scores):
-    """(scores, −∞ where masked; values, 0 where no row sees the key) of a tile of keys."""
+def add_bias_and_mask(s, v, keys, begin, rows, at, scores, BLOCK_N: tl.constexpr):
+    """(scores, −∞ where masked; values, 0 where no row sees the key) of the tile of keys that
+    begins at `begin`, 64-bit."""
     visible = in_window(keys, rows, at, scores)
     if rows.mask is not None or rows.bias is not None:
         inside = rows.inside[:, None] & (keys < at.stop)[None, :]
-        keys64 = keys.to(tl.int64)[None, :]
+        offsets = indices(BLOCK_N, True)[None, :]
         if rows.bias is not None:
-            bias_ptrs = rows.bias[:, None] + keys64 * at.bias_n
+            bias_ptrs = (rows.bias + begin * at.bias_n)[:, None] + offsets * at.bias_n
             bias = to_float32(tl.load(bias_ptrs, mask=inside, other=float("-inf")))
             visible = visible & (bias != float("-inf"))
             s = s + bias * LOG2E
         if rows.mask is not None:
-            mask_ptrs = rows.mask[:, None] + keys64 * at.mask_n
+            mask_ptrs = (rows.mask + begin * at.mask_n)[:, None] + offsets * at.mask_n
             visible = visible & (tl.load(mask_ptrs, mask=inside, other=0) != 0)
         # A weight 0 would not silence a NaN: the values of keys that no row sees go.
         seen = tl.max(visible.to(tl.int32), 0) > 0
@@ -138,10 +149,18 @@ def add_bias_and_mask(s, v, keys, rows, at, scores):
 
 @implements("Attention.Spec.Online.stepBlock")
 @device_function
-def step_block(m, l, o, s, v, kept):
-    """The state (m, l, o) after a block with scores s (−∞: masked; base 2) and values v; with
-    dropout o takes the weights `kept` alone."""
-    m_new = tl.maximum(m, tl.max(s, 1))
+def step_block(m, l, o, s, factor, v, kept):
+    """The state (m, l, o) after a block with scores s · factor (−∞: masked; base 2) and values v;
+    with dropout o takes the weights `kept` alone.
+
+    factor ≥ 0, or None for 1: a row's largest score is its largest s times the factor, so the
+    scores themselves are never needed, and s · factor − m is one operation.
+    """
+    largest = tl.max(s, 1)
+    if factor is not None:
+        largest = largest * factor
+        s = s * factor
+    m_new = tl.maximum(m, largest)
     # exp2(s − m_new) has to be 0, not NaN, where both are −∞: no unmasked key so far.
     m_finite = tl.where(m_new == float("-inf"), 0.0, m_new)
     alpha = tl.exp2(m - m_finite)
@@ -177,32 +196,36 @@ def log_sum_exp(m, l):
 def over_key_tiles(
     m, l, o, first, stop, rows, at, scores, head_dim, value_dim,
     BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr,
-    EVEN_V: tl.constexpr, PAGE_SIZE: tl.constexpr, CHECKED: tl.constexpr,
+    EVEN_V: tl.constexpr, PAGE_SIZE: tl.constexpr, FAR: tl.constexpr, CHECKED: tl.constexpr,
 ):  # fmt: skip
     """The state (m, l, o) after the tiles of keys first, first + 1, …, stop − 1.
 
-    CHECKED: a key of these tiles may lie outside `at.first` … `at.stop` − 1 or be masked. Without
-    it every row sees every key of them, and there is neither mask nor bias.
+    FAR as in `_numerics.indices`. CHECKED: a key of these tiles may lie outside `at.first` …
+    `at.stop` − 1 or be masked. Without it every row sees every key of them, and there is neither
+    mask nor bias.
     """
-    dims = tl.arange(0, BLOCK_D).to(tl.int64)
-    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    dims = indices(BLOCK_D, FAR)
+    value_dims = indices(BLOCK_V, FAR)
     for tile in range(first, stop):
         keys = tile * BLOCK_N + tl.arange(0, BLOCK_N)
         inside = (keys >= at.first) & (keys < at.stop)
-        # 64-bit offsets: an index times a stride can pass 2³¹.
-        slots = keys.to(tl.int64)
-        key_base = at.key
-        value_base = at.value
-        if PAGE_SIZE is not None:
+        begin = tl.cast(tile * BLOCK_N, tl.int64)
+        if PAGE_SIZE is None:
+            key_base = at.key + begin * at.stride_kn
+            value_base = at.value + begin * at.stride_vn
+            slots = indices(BLOCK_N, FAR)
+        else:
             entries = at.table + (keys // PAGE_SIZE).to(tl.int64) * at.table_n
             pages = tl.load(entries, mask=inside, other=0).to(tl.int64)
-            slots = (keys % PAGE_SIZE).to(tl.int64)
             key_base = (at.key + pages * at.stride_kp)[None, :]
             value_base = (at.value + pages * at.stride_vp)[:, None]
+            slots = (keys % PAGE_SIZE).to(tl.int64)
             exists = (pages >= 0) & (pages < at.num_pages)
             inside = inside & exists
-        key_ptrs = key_base + dims[:, None] * at.stride_kd + slots[None, :] * at.stride_kn
-        value_ptrs = value_base + slots[:, None] * at.stride_vn + value_dims[None, :] * at.stride_vd
+        key_offsets = dims[:, None] * at.stride_kd + slots[None, :] * at.stride_kn
+        value_offsets = slots[:, None] * at.stride_vn + value_dims[None, :] * at.stride_vd
+        key_ptrs = key_base + key_offsets
+        value_ptrs = value_base + value_offsets
         k_inside = dims[:, None] < head_dim
         v_inside = value_dims[None, :] < value_dim
         if CHECKED or PAGE_SIZE is not None:
@@ -212,7 +235,11 @@ def over_key_tiles(
             k = tl.load(key_ptrs, mask=k_inside, other=0.0)
         else:
             k = tl.load(key_ptrs)
-        s = score(dot(rows.q, k), keys, rows, scores)
+        s = dot(rows.q, k)
+        factor = scores.scale
+        if CHECKED or PAGE_SIZE is not None or scores.cap is not None or rows.slopes is not None:
+            s = score(s, keys, rows, scores)
+            factor = None
         if CHECKED or PAGE_SIZE is not None or not EVEN_V:
             v = tl.load(value_ptrs, mask=v_inside, other=0.0)
         else:
@@ -221,11 +248,11 @@ def over_key_tiles(
             # A page number that the pool does not have: NaN says so.
             s = tl.where(exists[None, :], s, float("nan"))
         if CHECKED:
-            s, v = add_bias_and_mask(s, v, keys, rows, at, scores)
+            s, v = add_bias_and_mask(s, v, keys, begin, rows, at, scores, BLOCK_N)
         kept = None
         if scores.drop is not None:
             kept = kept_pairs(scores.drop, rows.positions, tile * BLOCK_N, BLOCK_N)
-        m, l, o = step_block(m, l, o, s, v, kept)
+        m, l, o = step_block(m, l, o, s, factor, v, kept)
     return m, l, o
 
 
@@ -234,7 +261,7 @@ def over_key_tiles(
 def over_tiles(
     m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, at, scores, head_dim, value_dim,
     BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr,
-    EVEN_V: tl.constexpr, PAGE_SIZE: tl.constexpr,
+    EVEN_V: tl.constexpr, PAGE_SIZE: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """The state (m, l, o) after the tiles of keys first, …, stop − 1, of which those from
     `whole_first` to `whole_stop` − 1 have nothing masked by the window and are taken without mask
@@ -242,7 +269,7 @@ def over_tiles(
     if rows.mask is not None or rows.bias is not None:
         m, l, o = over_key_tiles(
             m, l, o, first, stop, rows, at, scores, head_dim, value_dim,
-            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, True,
+            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR, True,
         )  # fmt: skip
     else:
         # A ragged last tile of keys needs the check of where they end.
@@ -252,14 +279,14 @@ def over_tiles(
         if scores.left is not None:
             m, l, o = over_key_tiles(
                 m, l, o, first, whole_first, rows, at, scores, head_dim, value_dim,
-                BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, True,
+                BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR, True,
             )  # fmt: skip
         m, l, o = over_key_tiles(
             m, l, o, whole_first, whole_stop, rows, at, scores, head_dim, value_dim,
-            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, False,
+            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR, False,
         )  # fmt: skip
         m, l, o = over_key_tiles(
             m, l, o, whole_stop, stop, rows, at, scores, head_dim, value_dim,
-            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, True,
+            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR, True,
         )  # fmt: skip
     return m, l, o

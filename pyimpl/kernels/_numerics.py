@@ -1,4 +1,4 @@
-"""Products, dtype conversions and tanh that mean the same on a GPU and in Triton's interpreter.
+"""Products, conversions, indices and tanh that mean the same on a GPU and in the interpreter.
 
 The interpreter (Triton 3.6 to 3.9) keeps bfloat16 as its 16 bits in a uint16 array. `tl.dot` there
 multiplies these bits as integers, and conversions to and from float32 truncate and get subnormals
@@ -67,6 +67,16 @@ def dot(a, b):
     else:
         y = tl.dot(a, b, input_precision="ieee")
     return y
+
+
+@device_function
+def indices(size: tl.constexpr, FAR: tl.constexpr):
+    """0, 1, …, size − 1, to be multiplied by a stride: 64-bit if FAR, that is if an offset inside
+    of a tile can pass 2³¹ (`_launch.is_far`). Where it cannot, 32 bits take half the registers."""
+    i = tl.arange(0, size)
+    if FAR:
+        i = i.to(tl.int64)
+    return i
 
 
 @device_function

@@ -1,16 +1,20 @@
-"""Attention's backward pass in Triton: D − dL of every query (`_delta_kernel`), dK and dV by tiles
-of keys (`backward_keys`), dQ by tiles of queries (`backward_queries`), and the gradient of a bias
-by its own tiles (`backward_bias`).
+"""Attention's backward pass in Triton: L and D − dL of each query (`_row_numbers_kernel`), dK and
+dV by tiles of keys (`backward_keys`), dQ by tiles of queries (`backward_queries`), and the gradient
+of a bias by its own tiles (`backward_bias`).
 
-Every sum is added up by one program in a fixed order, without atomic operations: the same inputs
-give the same bits. Tiles that the window hides are skipped; those that it shows in full need no
-mask code. Source: Dao 2023, "FlashAttention-2", algorithm 2.
+Every sum is added up by one program in a fixed order, so that the same inputs give the same bits,
+but for dQ where `atomics` of `backward` asks for another way. Tiles that the window hides are
+skipped; those that it shows in full need no mask code. Source: Dao 2023, "FlashAttention-2",
+algorithm 2.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 # (a kernel's parameters are Triton's own values, which have no Python types to write down)
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import triton
@@ -24,6 +28,7 @@ from pyimpl._scores import ScoreOptions
 from pyimpl.kernels import _tuning, backward_bias, backward_keys, backward_queries
 from pyimpl.kernels._backward_launch import Chosen, Given, Sequences
 from pyimpl.kernels._bounds import num_tiles
+from pyimpl.kernels._gradient import row_numbers
 from pyimpl.kernels._launch import (
     Launch,
     capability,
@@ -38,10 +43,11 @@ from pyimpl.kernels._numerics import to_float32
 
 
 @triton.jit(do_not_specialize=["q_len"])
-def _delta_kernel(
-    out_ptr, grad_out_ptr, grad_lse_ptr, delta_ptr,
+def _row_numbers_kernel(
+    out_ptr, grad_out_ptr, lse_ptr, grad_lse_ptr, row_lse_ptr, delta_ptr,
     stride_ob, stride_oh, stride_om, stride_od, stride_gb, stride_gh, stride_gm, stride_gd,
-    stride_eb, stride_eh, stride_em, stride_tb, stride_th, stride_tm,
+    stride_lb, stride_lh, stride_lm, stride_eb, stride_eh, stride_em,
+    stride_rb, stride_rh, stride_rm, stride_tb, stride_th, stride_tm,
     num_heads, q_len, value_dim, BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr,
 ):  # fmt: skip
     query_tiles = num_tiles(q_len, BLOCK_M)
@@ -62,33 +68,49 @@ def _delta_kernel(
     grad_out = to_float32(tl.load(grad_ptrs, mask=both, other=0.0))
     delta = tl.sum(out * grad_out, 1)
     if grad_lse_ptr is not None:
-        lse_ptrs = grad_lse_ptr + batch * stride_eb + head * stride_eh + queries64 * stride_em
-        delta = delta - tl.load(lse_ptrs, mask=inside, other=0.0)
+        grad_lse_ptrs = grad_lse_ptr + batch * stride_eb + head * stride_eh + queries64 * stride_em
+        delta = delta - tl.load(grad_lse_ptrs, mask=inside, other=0.0)
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + queries64 * stride_lm
+    lse, delta = row_numbers(tl.load(lse_ptrs, mask=inside, other=0.0), delta)
+    row_lse_ptrs = row_lse_ptr + batch * stride_rb + head * stride_rh + queries64 * stride_rm
+    tl.store(row_lse_ptrs, lse, mask=inside)
     delta_ptrs = delta_ptr + batch * stride_tb + head * stride_th + queries64 * stride_tm
     tl.store(delta_ptrs, delta, mask=inside)
 
 
-def delta_launch(out: Tensor, grad_out: Tensor, grad_lse: Tensor | None, delta: Tensor) -> Launch:
-    """The launch that writes `row_gradient` into `delta` `[batch, heads, q_len]`, float32, of any
-    strides; raises ValueError for tensors that do not fit."""
+def row_numbers_launch(
+    out: Tensor,
+    grad_out: Tensor,
+    lse: Tensor,
+    grad_lse: Tensor | None,
+    row_lse: Tensor,
+    delta: Tensor,
+) -> Launch:
+    """The launch that writes what `_gradient.row_numbers` says into `row_lse` and `delta`
+    `[batch, heads, q_len]`, float32, of any strides; raises ValueError for tensors that do not
+    fit."""
     batch, num_heads, q_len, value_dim = out.shape
     check_tensor("grad_out", grad_out, out, out.shape)
-    check_outputs(out, delta, out.shape)
+    for rows in (lse, row_lse, delta):
+        check_outputs(out, rows, out.shape)
     if grad_lse is not None:
         check_outputs(out, grad_lse, out.shape)
         grad_lse = grad_lse.resolve_neg()
-    out, grad_out = out.resolve_neg(), grad_out.resolve_neg()
+    out, grad_out, lse = out.resolve_neg(), grad_out.resolve_neg(), lse.resolve_neg()
     block_m = max(16, 4096 // padded(value_dim))
     programs = triton.cdiv(q_len, block_m) * batch * num_heads
     check_programs("batch × heads × query tiles", programs)
     return Launch(
-        _delta_kernel,
+        _row_numbers_kernel,
         programs,
         {
-            "out_ptr": out, "grad_out_ptr": grad_out, "grad_lse_ptr": grad_lse, "delta_ptr": delta,
+            "out_ptr": out, "grad_out_ptr": grad_out, "lse_ptr": lse, "grad_lse_ptr": grad_lse,
+            "row_lse_ptr": row_lse, "delta_ptr": delta,
             **strides_of("o", "bhmd", out.stride()),
             **strides_of("g", "bhmd", grad_out.stride()),
+            **strides_of("l", "bhm", lse.stride()),
             **strides_of("e", "bhm", (0, 0, 0) if grad_lse is None else grad_lse.stride()),
+            **strides_of("r", "bhm", row_lse.stride()),
             **strides_of("t", "bhm", delta.stride()),
             "num_heads": num_heads, "q_len": q_len, "value_dim": value_dim,
         },
@@ -112,6 +134,7 @@ def backward(
     *,
     sequences: Sequences | None = None,
     blocks: Chosen = None,
+    atomics: bool | None = None,
 ) -> Gradients:
     """dQ, dK and dV in the dtype of `query`, the others in float32; all newly allocated.
 
@@ -121,6 +144,11 @@ def backward(
     sequence have gradient 0. `blocks`: `block_m` and `block_n` (powers of two ≥ 16) instead of
     those of the `launch_options`, or of what is fastest if ATTENTION_TUNE=1 asks
     for it (`_tuning`).
+
+    atomics: False: dQ is summed by a loop of its own. True: the loop for dK and dV adds to it with
+    atomic operations, in no fixed order, so that two calls may differ in the last bits; not with
+    the gradient of slopes. None: False, or what is faster if ATTENTION_TUNE=1 asks for it, unless
+    `torch.use_deterministic_algorithms` forbids it.
 
     A key masked for every query, and a query whose log-sum-exp is −∞, have no influence, whatever
     they hold, NaN included; all else must be finite.
@@ -132,13 +160,13 @@ def backward(
     """
     check_kind(query, value)
     found = capability(query.device)
-    delta = query.new_empty(query.shape[:-1], dtype=torch.float32)
-    delta_launch(out, grad_out, grad_lse, delta).run(query.device)
+    row_lse, delta = query.new_empty((2, *query.shape[:-1]), dtype=torch.float32)
+    row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta).run(query.device)
     sizes = (query.dtype, query.shape[-1], value.shape[-1], options, found)
     head_dim, value_dim = query.shape[-1], value.shape[-1]
     # Vectors that have to be loaded element by element take more registers than there are.
     query, key, value, grad_out = (_filled_up(x) for x in (query, key, value, grad_out))
-    given = Given(query, key, value, grad_out, lse, delta, options, sequences)
+    given = Given(query, key, value, grad_out, row_lse, delta, options, sequences)
     grad_q, grad_k, grad_v = (empty_output(x, x.shape[-1]) for x in (query, key, value))
     if sequences is not None:
         for gradient in (grad_q, grad_k, grad_v):
@@ -147,20 +175,41 @@ def backward(
     if wanted.slopes and options.alibi_slopes is not None:
         slopes = torch.zeros_like(delta)
 
-    def keys(chosen: dict[str, int]) -> Launch:
-        return backward_keys.launch(given, grad_k, grad_v, capability=found, chosen=chosen)
+    tuned = blocks is None and _tuning.wanted(query.device)
+    keys_default = backward_keys.launch_options(*sizes)
+
+    def launch_of(make: Callable[[dict[str, int]], Launch], default: dict[str, int]) -> Launch:
+        if tuned:
+            return _tuning.fastest(make, default, query.device)
+        return make(default | (blocks or {}))
+
+    def keys(chosen: dict[str, int], sums: Tensor | None = None) -> Launch:
+        return backward_keys.launch(given, grad_k, grad_v, sums, capability=found, chosen=chosen)
 
     def queries(chosen: dict[str, int]) -> Launch:
         return backward_queries.launch(given, grad_q, slopes, capability=found, chosen=chosen)
 
-    for make, default in (
-        (keys, backward_keys.launch_options(*sizes)),
-        (queries, backward_queries.launch_options(*sizes)),
-    ):
-        if blocks is None and _tuning.wanted(query.device):
-            _tuning.fastest(make, default, query.device).run(query.device)
-        else:
-            make(default | (blocks or {})).run(query.device)
+    def in_two_loops() -> None:
+        launch_of(keys, keys_default).run(query.device)
+        launch_of(queries, backward_queries.launch_options(*sizes)).run(query.device)
+
+    def with_atomics() -> None:
+        sums = query.new_empty(query.shape, dtype=torch.float32)
+        launch = launch_of(partial(keys, sums=sums), keys_default)
+        # Now: measuring adds to them too.
+        sums.zero_()
+        launch.run(query.device)
+        torch.mul(sums, options.scale, out=grad_q)
+
+    ways = {"two loops": in_two_loops, "atomics": with_atomics}
+    if atomics is None:
+        # Two loops add up in one order, and alone find what the gradient of the slopes needs.
+        may = slopes is None and not torch.are_deterministic_algorithms_enabled()
+        if tuned and may:
+            atomics = _tuning.fastest_way(ways, keys(keys_default), query.device) == "atomics"
+    elif atomics and slopes is not None:
+        raise ValueError("atomics must be False where the gradient of alibi_slopes is wanted")
+    ways["atomics" if atomics else "two loops"]()
     if slopes is not None and options.alibi_slopes is not None and sequences is None:
         slopes = slopes.sum(dim=-1)
         slopes = slopes if len(options.alibi_slopes) == len(slopes) else slopes.sum(0, keepdim=True)

@@ -33,9 +33,10 @@ from pyimpl.kernels._bounds import (
     visited_tiles,
 )
 from pyimpl.kernels._dropout import drop_of, kept_pairs
-from pyimpl.kernels._gradient import Pairs, load_rows, row_numbers, tile_gradient
+from pyimpl.kernels._gradient import Pairs, load_numbers, load_rows, raw_gradient, weights
 from pyimpl.kernels._launch import (
     Launch,
+    by_size,
     check_programs,
     padded,
     strides_of,
@@ -102,11 +103,14 @@ def bias_kernel(
                     grad_out_ptr + batch * stride_gb + head * stride_gh,
                     rows, value_dims, stride_gm, stride_gd, inside_m, value_dim, True,
                 )  # fmt: skip
-                lse, delta, _ = row_numbers(
-                    lse_ptr + batch * stride_lb + head * stride_lh + rows * stride_lm,
-                    delta_ptr + batch * stride_tb + head * stride_th + rows * stride_tm,
-                    inside_m,
-                )
+                lse = load_numbers(
+                    lse_ptr + batch * stride_lb + head * stride_lh,
+                    rows, stride_lm, inside_m, float("inf"), True,
+                )  # fmt: skip
+                delta = load_numbers(
+                    delta_ptr + batch * stride_tb + head * stride_th,
+                    rows, stride_tm, inside_m, 0.0, True,
+                )  # fmt: skip
                 first, stop = visited_tiles(
                     first_key(row_first, shift, left),
                     stop_key(row_last, shift, right, kv_len),
@@ -138,10 +142,10 @@ def bias_kernel(
                         inside_m[:, None] & inside_n[None, :], lse[:, None], delta[:, None],
                         slope, mask, bias, kept,
                     )  # fmt: skip
-                    found = tile_gradient(
-                        dot(q, tl.trans(k)), dot(grad_o, tl.trans(v)), pairs, scores, True
-                    )
-                    grad += found.grad_s
+                    found = weights(dot(q, tl.trans(k)), pairs, scores, True)
+                    grad_p = dot(grad_o, tl.trans(v))
+                    grad_s, _ = raw_gradient(found, grad_p, pairs, scores, True)
+                    grad += grad_s
 
     rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M).to(tl.int64)
     keys = tile_n * BLOCK_N + tl.arange(0, BLOCK_N).to(tl.int64)
@@ -161,15 +165,11 @@ def launch_options(
     dtype: torch.dtype, head_dim: int, value_dim: int, options: ScoreOptions, capability: int
 ) -> dict[str, int]:
     """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
-    `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
+    `pyimpl.kernels.forward.launch_options` says."""
     dim = padded(max(head_dim, value_dim))
     if dtype == torch.float32:
-        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
-    elif dim <= 128:
-        block_m, block_n, num_warps = 32, 32, 8
-    else:
-        block_m, block_n, num_warps = 16, 32, 8
-    return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
+        return by_size(dim, (16, 16, 4, 1), (16, 16, 8, 1), (16, 16, 8, 1))
+    return by_size(dim, (32, 32, 8, 1), (32, 32, 8, 1), (16, 32, 8, 1))
 
 
 def launch(given: Given, grad_bias: Tensor, *, capability: int, chosen: Chosen = None) -> Launch:
@@ -188,7 +188,8 @@ def launch(given: Given, grad_bias: Tensor, *, capability: int, chosen: Chosen =
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)
     constants = tile_constants(given, chosen)
-    del constants["EVEN_D"], constants["EVEN_V"], constants["WHOLE"]
+    for name in ("EVEN_D", "EVEN_V", "FAR", "WHOLE"):
+        del constants[name]
     batch, num_heads, q_len, _ = given.query.shape
     # A length of 1 is its own: there is nothing to sum.
     has = [size == full for size, full in zip(grad_bias.shape, given.query.shape[:3], strict=False)]

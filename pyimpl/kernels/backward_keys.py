@@ -1,13 +1,16 @@
 """dK and dV by tiles of keys: one program for each tile of each head of keys, over the tiles of
-queries that see some of it, of all the heads that share it.
+queries that see some of it, of all the heads that share it; and, if asked for, what each tile adds
+to dQ, by atomic additions, in no fixed order.
 
-Source: Dao 2023, "FlashAttention-2", algorithm 2, without line 15.
+Source: Dao 2023, "FlashAttention-2", algorithm 2; line 15 is that of dQ.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 # (a kernel's parameters are Triton's own values, which have no Python types to write down)
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -37,62 +40,80 @@ from pyimpl.kernels._dropout import drop_of, kept_pairs
 from pyimpl.kernels._gradient import (
     Pairs,
     Side,
+    dropped,
+    load_numbers,
     load_rows,
-    row_numbers,
+    raw_gradient,
     sequence_slice,
-    tile_gradient,
+    weights,
 )
 from pyimpl.kernels._launch import (
     Launch,
+    by_size,
     check_programs,
     check_tensor,
+    has_warpgroups,
     padded,
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, device_function, dot, round_to, to_float32
+from pyimpl.kernels._numerics import LOG2E, device_function, dot, indices, round_to, to_float32
+
+
+class Sums(NamedTuple):
+    """Where dQ / scale of the queries of one head is added up, float32: a pointer to the first
+    element, and its strides."""
+
+    base: Any
+    stride_m: Any
+    stride_d: Any
 
 
 @implements("Attention.Spec.stepKeys")
+@implements("Attention.Spec.stepWritten")
 @device_function
 def _over_query_tiles(
-    grad_k, grad_v, first, stop, k, v, key_first, keys, keys_inside, slope, shift, at, scores,
+    grad_k, grad_v, sums, first, stop, k, v, key_first, keys, keys_inside, slope, shift, at, scores,
     head_dim, value_dim, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, CHECKED: tl.constexpr,
+    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr,
+    CHECKED: tl.constexpr,
 ):  # fmt: skip
-    """(dK / scale, dV) with what the tiles of queries first, …, stop − 1 of one head add.
+    """(dK / scale, dV) with what the tiles of queries first, …, stop − 1 of one head add; to `sums`
+    (None: to nothing) they add their dQ / scale.
 
-    CHECKED as in `tile_gradient`; a query of these tiles may then be outside `at.first` …
+    CHECKED as in `weights`; a query of these tiles may then be outside `at.first` …
     `at.stop` − 1 too.
     """
-    dims = tl.arange(0, BLOCK_D).to(tl.int64)
-    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    dims = indices(BLOCK_D, FAR)
+    value_dims = indices(BLOCK_V, FAR)
+    rows = indices(BLOCK_M, FAR)
+    own = indices(BLOCK_N, FAR)
     for tile in range(first, stop):
         queries = tile * BLOCK_M + tl.arange(0, BLOCK_M)
         inside = (queries >= at.first) & (queries < at.stop)
-        # 64-bit offsets: an index times a stride can pass 2³¹.
-        rows = queries.to(tl.int64)
-        q = load_rows(
-            at.a, rows, dims, at.stride_an, at.stride_ad, inside, head_dim, CHECKED or not EVEN_D
-        )
-        grad_o = load_rows(
-            at.b, rows, value_dims, at.stride_bn, at.stride_bd, inside, value_dim,
-            CHECKED or not EVEN_V,
-        )  # fmt: skip
-        lse, delta, some = row_numbers(
-            at.lse + rows * at.lse_n, at.delta + rows * at.delta_n, inside
-        )
+        begin = tl.cast(tile * BLOCK_M, tl.int64)
+        lse = load_numbers(at.lse + begin * at.lse_n, rows, at.lse_n, inside, float("inf"), CHECKED)
+        delta = load_numbers(at.delta + begin * at.delta_n, rows, at.delta_n, inside, 0.0, CHECKED)
+        some = inside
         if CHECKED:
-            # A weight 0 would not silence a NaN: queries that see no key go.
-            q = tl.where(some[:, None], q, 0.0)
-            grad_o = tl.where(some[:, None], grad_o, 0.0)
+            # A weight 0 would not silence a NaN: queries that see no key are not read.
+            some = inside & (lse != float("inf"))
+        q = load_rows(
+            at.a + begin * at.stride_an, rows, dims, at.stride_an, at.stride_ad, some, head_dim,
+            CHECKED or not EVEN_D,
+        )  # fmt: skip
+        grad_o = load_rows(
+            at.b + begin * at.stride_bn, rows, value_dims, at.stride_bn, at.stride_bd, some,
+            value_dim, CHECKED or not EVEN_V,
+        )  # fmt: skip
         mask = None
         bias = None
-        keys64 = keys.to(tl.int64)[:, None]
         if at.mask is not None:
-            mask = at.mask + keys64 * at.mask_n + rows[None, :] * at.mask_m
+            offsets = own[:, None] * at.mask_n + rows[None, :] * at.mask_m
+            mask = at.mask + begin * at.mask_m + offsets
         if at.bias is not None:
-            bias = at.bias + keys64 * at.bias_n + rows[None, :] * at.bias_m
+            offsets = own[:, None] * at.bias_n + rows[None, :] * at.bias_m
+            bias = at.bias + begin * at.bias_m + offsets
         kept = None
         if scores.drop is not None:
             kept = tl.trans(kept_pairs(scores.drop, queries + shift, key_first, BLOCK_N))
@@ -100,9 +121,23 @@ def _over_query_tiles(
             (queries + shift)[None, :], keys[:, None], keys_inside[:, None] & inside[None, :],
             lse[None, :], delta[None, :], slope, mask, bias, kept,
         )  # fmt: skip
-        found = tile_gradient(dot(k, tl.trans(q)), dot(v, tl.trans(grad_o)), pairs, scores, CHECKED)
-        grad_v += dot(round_to(found.p, grad_o.dtype), grad_o)
-        grad_k += dot(round_to(found.grad_x, q.dtype), q)
+        # One product after the other: both at once would take twice the registers.
+        found = weights(dot(k, tl.trans(q)), pairs, scores, CHECKED)
+        grad_v += dot(round_to(dropped(found.p, pairs), grad_o.dtype), grad_o)
+        grad_p = dot(v, tl.trans(grad_o))
+        _, grad_x = raw_gradient(found, grad_p, pairs, scores, CHECKED)
+        grad_x = round_to(grad_x, q.dtype)
+        grad_k += dot(grad_x, q)
+        if sums is not None:
+            of_k = k
+            if CHECKED:
+                # A gradient 0 would not silence a NaN: keys that no query sees go.
+                seen = tl.max(found.visible.to(tl.int32), 1) > 0
+                of_k = tl.where(seen[:, None], k, 0.0)
+            sum_ptrs = sums.base + begin * sums.stride_m
+            sum_ptrs = sum_ptrs + rows[:, None] * sums.stride_m + dims[None, :] * sums.stride_d
+            added = inside[:, None] & (dims < head_dim)[None, :]
+            tl.atomic_add(sum_ptrs, dot(tl.trans(grad_x), of_k), mask=added, sem="relaxed")
     return grad_k, grad_v
 
 
@@ -113,17 +148,18 @@ def _over_query_tiles(
 )  # fmt: skip
 def keys_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
-    slopes_ptr, seed_ptr, cu_q_ptr, cu_k_ptr, grad_key_ptr, grad_value_ptr,
+    slopes_ptr, seed_ptr, cu_q_ptr, cu_k_ptr, grad_key_ptr, grad_value_ptr, sums_ptr,
     stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd, stride_gb, stride_gh, stride_gm, stride_gd,
     stride_lb, stride_lh, stride_lm, stride_tb, stride_th, stride_tm,
     stride_mb, stride_mh, stride_mm, stride_mn, stride_bb, stride_bh, stride_bm, stride_bn,
     stride_sb, stride_sh, stride_xb, stride_yb,
     stride_cb, stride_ch, stride_cn, stride_cd, stride_eb, stride_eh, stride_en, stride_ed,
+    stride_ub, stride_uh, stride_um, stride_ud,
     num_kv_heads, group, q_len, kv_len, key_tiles, head_dim, value_dim, scale, cap, grad_scale,
     left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
     WHOLE: tl.constexpr,
 ):  # fmt: skip
     # Under causality the first tiles of keys have the most queries.
@@ -187,8 +223,10 @@ def keys_kernel(
             slope = to_float32(slope) * LOG2E
         if mask_ptr is not None:
             mask = mask_ptr + batch * stride_mb + q_head * stride_mh
+            mask = mask + tl.cast(key_first, tl.int64) * stride_mn
         if bias_ptr is not None:
             bias = bias_ptr + batch * stride_bb + q_head * stride_bh
+            bias = bias + tl.cast(key_first, tl.int64) * stride_bn
         at = Side(
             query_ptr + batch * stride_qb + q_head * stride_qh + q_first * stride_qm,
             grad_out_ptr + batch * stride_gb + q_head * stride_gh + q_first * stride_gm,
@@ -197,20 +235,26 @@ def keys_kernel(
             mask, bias, stride_qm, stride_qd, stride_gm, stride_gd, stride_lm, stride_tm,
             stride_mm, stride_mn, stride_bm, stride_bn, query_first, query_stop,
         )  # fmt: skip
-        grad_k, grad_v = _over_query_tiles(
-            grad_k, grad_v, first, whole_first, k, v, key_first, keys, inside, slope, shift, at,
-            scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, True,
-        )  # fmt: skip
+        sums = None
+        if sums_ptr is not None:
+            sums_base = sums_ptr + batch * stride_ub + q_head * stride_uh + q_first * stride_um
+            sums = Sums(sums_base, stride_um, stride_ud)
+        if not WHOLE or right is not None:
+            grad_k, grad_v = _over_query_tiles(
+                grad_k, grad_v, sums, first, whole_first, k, v, key_first, keys, inside, slope,
+                shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
+                EVEN_D, EVEN_V, FAR, True,
+            )  # fmt: skip
         if WHOLE:
             grad_k, grad_v = _over_query_tiles(
-                grad_k, grad_v, whole_first, whole_stop, k, v, key_first, keys, inside, slope,
+                grad_k, grad_v, sums, whole_first, whole_stop, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, False,
+                EVEN_D, EVEN_V, FAR, False,
             )  # fmt: skip
             grad_k, grad_v = _over_query_tiles(
-                grad_k, grad_v, whole_stop, stop, k, v, key_first, keys, inside, slope, shift, at,
-                scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
-                True,
+                grad_k, grad_v, sums, whole_stop, stop, k, v, key_first, keys, inside, slope,
+                shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
+                EVEN_D, EVEN_V, FAR, True,
             )  # fmt: skip
 
     grad_k = grad_k * grad_scale
@@ -230,42 +274,52 @@ def launch_options(
     dtype: torch.dtype, head_dim: int, value_dim: int, options: ScoreOptions, capability: int
 ) -> dict[str, int]:
     """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
-    `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
+    `pyimpl.kernels.forward.launch_options` says."""
     dim = padded(max(head_dim, value_dim))
-    num_stages = 1
+    wide = has_warpgroups(capability)
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
-        few = dim <= 64 and options.dropout is None
-        block_m, block_n, num_warps = 16, 16, 4 if few else 8
-    elif dim > 128:
-        block_m, block_n, num_warps = 16, 16, 8
-        # A window takes registers; with two stages queries wait in shared memory instead. With the
-        # words of dropout beside them what a stage takes itself is more than that saves.
-        num_stages = 2 if options.left is not None and options.dropout is None else 1
-    elif dim > 64 or capability < 90 or options.dropout is not None:
-        # Before Hopper the operands of the products come from registers too; so do the words that
-        # dropout goes by.
-        block_m, block_n, num_warps = 32, 32, 4 if dim <= 64 else 8
-    else:
-        block_m, block_n, num_warps = 32, 64, 8
-    return {
-        "block_m": block_m,
-        "block_n": block_n,
-        "num_warps": num_warps,
-        "num_stages": num_stages,
-    }
+        warps = 4 if options.dropout is None else 8
+        return by_size(dim, (16, 16, warps, 1), (16, 16, 8, 1), (16, 16, 8, 1))
+    # The words that dropout goes by take registers, and so do the addresses of a mask's or a bias's
+    # elements.
+    pairs = options.mask is not None or options.bias is not None
+    if options.dropout is not None or (pairs and not wide):
+        return by_size(dim, (32, 32, 4, 1), (32, 32, 8, 1), (16, 16, 8, 1))
+    if pairs:
+        return by_size(dim, (32, 64, 4, 1), (32, 32, 4, 1), (16, 16, 8, 1))
+    more = options.softcap is not None or options.alibi_slopes is not None
+    if wide and capability < 100:
+        # With 64 queries at 128 Triton 3.6 spills in the loop.
+        return by_size(dim, (64, 128, 8, 3), (32, 128, 8, 3), (32, 64, 8, 2))
+    if wide:
+        # More keys at 256 would take more tensor memory than there is.
+        middle = (32, 128, 8, 2) if more else (64, 128, 8, 2)
+        return by_size(dim, (64, 128, 8, 3), middle, (32, 32, 4, 2))
+    return by_size(dim, (32, 128, 8, 2), (16 if more else 32, 128, 8, 2), (32, 32, 4, 2))
 
 
 def launch(
-    given: Given, grad_key: Tensor, grad_value: Tensor, *, capability: int, chosen: Chosen = None
+    given: Given,
+    grad_key: Tensor,
+    grad_value: Tensor,
+    sums: Tensor | None = None,
+    *,
+    capability: int,
+    chosen: Chosen = None,
 ) -> Launch:
-    """The launch that writes dK and dV, of the shapes and dtype of key and value, of any strides.
+    """The launch that writes dK and dV, of the shapes and dtype of key and value, of any strides,
+    and adds dQ / scale to `sums`, of the shape of query, float32, of any strides; None: to nothing.
 
     chosen: None for `launch_options`. Raises ValueError as `backward` does.
     """
     check_given(given)
     check_tensor("grad_key", grad_key, given.query, tuple(given.key.shape))
     check_tensor("grad_value", grad_value, given.query, tuple(given.value.shape))
+    sum_strides: tuple[int, ...] = (0, 0, 0, 0)
+    if sums is not None:
+        check_tensor("sums", sums, given.lse, tuple(given.query.shape))
+        sum_strides = strides_in_sequences(sums, given)
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)
     constants = tile_constants(given, chosen)
@@ -282,9 +336,10 @@ def launch(
         {
             **shared_arguments(given),
             **sequence_arguments(given),
-            "grad_key_ptr": grad_key, "grad_value_ptr": grad_value,
+            "grad_key_ptr": grad_key, "grad_value_ptr": grad_value, "sums_ptr": sums,
             **strides_of("c", "bhnd", strides_in_sequences(grad_key, given)),
             **strides_of("e", "bhnd", strides_in_sequences(grad_value, given)),
+            **strides_of("u", "bhmd", sum_strides),
             "num_kv_heads": num_kv_heads, "key_tiles": key_tiles,
         },
         constants | {"BOTTOM_RIGHT": given.sequences is not None and given.sequences.bottom_right},

@@ -38,21 +38,24 @@ from pyimpl.kernels._gradient import (
     Pairs,
     Side,
     distances,
+    load_numbers,
     load_rows,
-    row_numbers,
+    raw_gradient,
     sequence_slice,
-    tile_gradient,
+    weights,
 )
 from pyimpl.kernels._launch import (
     Launch,
+    by_size,
     check_outputs,
     check_programs,
     check_tensor,
+    has_warpgroups,
     padded,
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, device_function, dot, round_to, to_float32
+from pyimpl.kernels._numerics import LOG2E, device_function, dot, indices, round_to, to_float32
 from pyimpl.kernels.forward import kv_head_of
 
 
@@ -61,30 +64,32 @@ from pyimpl.kernels.forward import kv_head_of
 def _over_key_tiles(
     grad_q, grad_slope, first, stop, q, grad_o, lse, delta, queries, rows_inside, slope, shift, at,
     scores, head_dim, value_dim, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, SLOPES: tl.constexpr,
-    CHECKED: tl.constexpr,
+    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr,
+    SLOPES: tl.constexpr, CHECKED: tl.constexpr,
 ):  # fmt: skip
     """(dQ / scale, −the gradient of the slope by each query) with what the tiles of keys first, …,
     stop − 1 add. CHECKED as in `_over_query_tiles`."""
-    dims = tl.arange(0, BLOCK_D).to(tl.int64)
-    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    dims = indices(BLOCK_D, FAR)
+    value_dims = indices(BLOCK_V, FAR)
+    rows = indices(BLOCK_N, FAR)
     for tile in range(first, stop):
         keys = tile * BLOCK_N + tl.arange(0, BLOCK_N)
         inside = (keys >= at.first) & (keys < at.stop)
-        keys64 = keys.to(tl.int64)
+        begin = tl.cast(tile * BLOCK_N, tl.int64)
         k = load_rows(
-            at.a, keys64, dims, at.stride_an, at.stride_ad, inside, head_dim, CHECKED or not EVEN_D
-        )
+            at.a + begin * at.stride_an, rows, dims, at.stride_an, at.stride_ad, inside, head_dim,
+            CHECKED or not EVEN_D,
+        )  # fmt: skip
         v = load_rows(
-            at.b, keys64, value_dims, at.stride_bn, at.stride_bd, inside, value_dim,
-            CHECKED or not EVEN_V,
+            at.b + begin * at.stride_bn, rows, value_dims, at.stride_bn, at.stride_bd, inside,
+            value_dim, CHECKED or not EVEN_V,
         )  # fmt: skip
         mask = None
         bias = None
         if at.mask is not None:
-            mask = at.mask[:, None] + keys64[None, :] * at.mask_n
+            mask = (at.mask + begin * at.mask_n)[:, None] + rows[None, :] * at.mask_n
         if at.bias is not None:
-            bias = at.bias[:, None] + keys64[None, :] * at.bias_n
+            bias = (at.bias + begin * at.bias_n)[:, None] + rows[None, :] * at.bias_n
         kept = None
         if scores.drop is not None:
             kept = kept_pairs(scores.drop, queries + shift, tile * BLOCK_N, BLOCK_N)
@@ -92,14 +97,16 @@ def _over_key_tiles(
             (queries + shift)[:, None], keys[None, :], rows_inside[:, None] & inside[None, :],
             lse[:, None], delta[:, None], slope, mask, bias, kept,
         )  # fmt: skip
-        found = tile_gradient(dot(q, tl.trans(k)), dot(grad_o, tl.trans(v)), pairs, scores, CHECKED)
+        found = weights(dot(q, tl.trans(k)), pairs, scores, CHECKED)
+        grad_p = dot(grad_o, tl.trans(v))
+        grad_s, grad_x = raw_gradient(found, grad_p, pairs, scores, CHECKED)
         if at.mask is not None or at.bias is not None:
             # A gradient 0 would not silence a NaN: keys that no query sees go.
             seen = tl.max(found.visible.to(tl.int32), 0) > 0
             k = tl.where(seen[:, None], k, 0.0)
         if SLOPES:
-            grad_slope += tl.sum(found.grad_s * distances(pairs), 1)
-        grad_q += dot(round_to(found.grad_x, k.dtype), k)
+            grad_slope += tl.sum(grad_s * distances(pairs), 1)
+        grad_q += dot(round_to(grad_x, k.dtype), k)
     return grad_q, grad_slope
 
 
@@ -120,7 +127,7 @@ def queries_kernel(
     num_heads, group, q_len, kv_len, query_tiles, head_dim, value_dim, scale, cap, grad_scale,
     left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
     WHOLE: tl.constexpr,
     SLOPES: tl.constexpr,
 ):  # fmt: skip
@@ -152,9 +159,10 @@ def queries_kernel(
     g_base = grad_out_ptr + batch * stride_gb + head * stride_gh
     q = load_rows(q_base, rows, dims, stride_qm, stride_qd, inside, head_dim, True)
     grad_o = load_rows(g_base, rows, value_dims, stride_gm, stride_gd, inside, value_dim, True)
-    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + rows * stride_lm
-    delta_ptrs = delta_ptr + batch * stride_tb + head * stride_th + rows * stride_tm
-    lse, delta, _ = row_numbers(lse_ptrs, delta_ptrs, inside)
+    lse_base = lse_ptr + batch * stride_lb + head * stride_lh
+    delta_base = delta_ptr + batch * stride_tb + head * stride_th
+    lse = load_numbers(lse_base, rows, stride_lm, inside, float("inf"), True)
+    delta = load_numbers(delta_base, rows, stride_tm, inside, 0.0, True)
     slope = None
     mask = None
     bias = None
@@ -188,21 +196,22 @@ def queries_kernel(
         seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift, q_first, k_first
     )
     scores = Scores(scale, cap, left, right, drop)
-    grad_q, grad_slope = _over_key_tiles(
-        grad_q, grad_slope, first, whole_first, q, grad_o, lse, delta, queries, inside, slope,
-        shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
-        SLOPES, True,
-    )  # fmt: skip
+    if not WHOLE or left is not None:
+        grad_q, grad_slope = _over_key_tiles(
+            grad_q, grad_slope, first, whole_first, q, grad_o, lse, delta, queries, inside, slope,
+            shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, FAR,
+            SLOPES, True,
+        )  # fmt: skip
     if WHOLE:
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, whole_first, whole_stop, q, grad_o, lse, delta, queries, inside,
             slope, shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D,
-            EVEN_V, SLOPES, False,
+            EVEN_V, FAR, SLOPES, False,
         )  # fmt: skip
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, whole_stop, stop, q, grad_o, lse, delta, queries, inside, slope,
             shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
-            SLOPES, True,
+            FAR, SLOPES, True,
         )  # fmt: skip
 
     grad_q = grad_q * grad_scale
@@ -219,16 +228,21 @@ def launch_options(
     dtype: torch.dtype, head_dim: int, value_dim: int, options: ScoreOptions, capability: int
 ) -> dict[str, int]:
     """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
-    `pyimpl.kernels.forward.launch_options` says, not tuned for speed."""
+    `pyimpl.kernels.forward.launch_options` says."""
     dim = padded(max(head_dim, value_dim))
+    wide = has_warpgroups(capability)
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
-        block_m, block_n, num_warps = 16, 16, 4 if dim <= 64 else 8
-    elif dim <= 128:
-        block_m, block_n, num_warps = 64, 32, 4 if dim <= 64 else 8
-    else:
-        block_m, block_n, num_warps = 32, 32, 8
-    return {"block_m": block_m, "block_n": block_n, "num_warps": num_warps, "num_stages": 1}
+        return by_size(dim, (16, 16, 4, 1), (16, 16, 8, 1), (16, 16, 8, 1))
+    # As in `backward_keys`.
+    pairs = options.mask is not None or options.bias is not None
+    if options.dropout is not None or (pairs and not wide):
+        return by_size(dim, (64, 32, 4, 1), (64, 32, 8, 1), (32, 32, 8, 1))
+    if pairs:
+        return by_size(dim, (128, 32, 8, 1), (128, 32, 8, 1), (32, 32, 8, 1))
+    if wide:
+        return by_size(dim, (128, 64, 8, 3), (128, 64, 8, 3), (128, 32, 8, 2))
+    return by_size(dim, (64, 64, 4, 2), (64, 64, 4, 2), (32, 32, 4, 2))
 
 
 def launch(

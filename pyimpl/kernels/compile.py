@@ -6,7 +6,8 @@
 The exit status is 1 if a case spills too much or does not fit into shared memory.
 
 Triton compiles to PTX and calls the `ptxas` that comes with it; no driver and no device are needed.
-Registers and spilled bytes are read from the finished binary with the `cuobjdump` beside it.
+Registers and spilled bytes are read from the finished binary with the `cuobjdump` beside it, what
+the loop over tiles issues with `nvdisasm` (`_sass`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from triton.compiler import ASTSource
 from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
 from pyimpl.kernels import (
+    _sass,
     backward,
     backward_bias,
     backward_keys,
@@ -51,8 +53,14 @@ from pyimpl.kernels._numerics import INTERPRETED
 ARCHITECTURES = (80, 90, 100)
 # Shared memory that one block may use, in bytes (CUDA C++ Programming Guide, compute capabilities).
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
-# What a launch may spill, in bytes per thread: 8 registers.
+# Columns of Blackwell's tensor memory; what needs more Triton compiles to nothing, and refuses to
+# launch.
+TENSOR_MEMORY = 512
+# What may be spilled, in bytes per thread, by a kernel without a loop over tiles of scores: 8
+# registers.
 SPILL_LIMIT = 32
+# In such a loop: the share of its instructions that move spilled registers.
+SPILL_SHARE = 0.05
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 _TYPES = {
     torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.uint8: "u8",
@@ -78,7 +86,12 @@ class Case:
 @dataclass(frozen=True)
 class Record:
     """What one compiled case uses: `registers` per thread, `spilled` bytes of local memory per
-    thread, `shared` bytes of shared memory per block. Block sizes that a kernel lacks are 0."""
+    thread, `shared` bytes of shared memory per block, `tensor_memory` columns of Blackwell's tensor
+    memory. Block sizes that a kernel lacks are 0.
+
+    Of the loop over tiles that most tiles take, the one without masks if there is one:
+    instructions, and how many of them move spilled registers; 0 of a kernel without such a loop.
+    """
 
     arch: int
     case: Case
@@ -89,6 +102,16 @@ class Record:
     registers: int
     spilled: int
     shared: int
+    tensor_memory: int
+    loop_instructions: int
+    loop_spills: int
+
+    @property
+    def issued(self) -> float:
+        """Instructions for each score: what a warp issues in an iteration, over the scores that one
+        of its threads has."""
+        scores = self.block_m * self.block_n / (32 * self.num_warps)
+        return self.loop_instructions / scores if self.loop_instructions else 0.0
 
 
 def _empty(*size: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -171,9 +194,10 @@ def _given(case: Case) -> Given:
     return Given(query, key, key, query, rows, rows, options, sequences)
 
 
-def _backward_delta(case: Case, arch: int) -> Launch:
+def _backward_rows(case: Case, arch: int) -> Launch:
     given = _given(case)
-    return backward.delta_launch(given.query, given.query, given.lse, given.delta)
+    rows = given.lse
+    return backward.row_numbers_launch(given.query, given.query, rows, rows, rows, given.delta)
 
 
 def _backward_keys(case: Case, arch: int) -> Launch:
@@ -205,7 +229,7 @@ KERNELS: dict[str, Callable[[Case, int], Launch]] = {
     "decode": _decode,
     "paged": _decode,
     "varlen": _varlen,
-    "delta": _backward_delta,
+    "rows": _backward_rows,
     "keys": _backward_keys,
     "queries": _backward_queries,
     "bias": _backward_bias,
@@ -229,7 +253,7 @@ def cases(quick: bool = False) -> list[Case]:
             Case("paged", "fp16", 64, "window+softcap+alibi+sink"),
             Case("varlen", "bf16", 64, "causal+sink"),
             Case("combine", "bf16", 64),
-            Case("delta", "bf16", 80),
+            Case("rows", "bf16", 80),
             Case("keys", "fp16", 80, "window+mask+bias"),
             Case("keys", "fp32", 64, "softcap+alibi", single=True),
             Case("keys", "bf16", 256, "window"),
@@ -267,7 +291,7 @@ def cases(quick: bool = False) -> list[Case]:
             )
         ),
         *(Case("combine", "bf16", head_dim) for head_dim in (64, 256)),
-        *(Case("delta", dtype, 64) for dtype in _DTYPES),
+        *(Case("rows", dtype, 64) for dtype in _DTYPES),
         *(
             Case(kernel, *rest)
             for kernel in ("keys", "queries")
@@ -317,9 +341,14 @@ def _compile(arch: int, case: Case) -> Record:
     )
     registers, spilled = _resources(compiled.asm["cubin"])
     block_m, block_n = (int(launch.constants.get(name) or 0) for name in ("BLOCK_M", "BLOCK_N"))
+    # Without masks an iteration is shortest. Without tiles of keys there are no scores.
+    loops = _sass.loops(compiled.asm["cubin"]) if block_n else []
+    main = min(loops, key=lambda loop: loop.instructions, default=_sass.Loop(0, 0))
     return Record(
         arch, case, block_m, block_n, **options,
         registers=registers, spilled=spilled, shared=compiled.metadata.shared,
+        tensor_memory=compiled.metadata.tmem_size,
+        loop_instructions=main.instructions, loop_spills=main.spills,
     )  # fmt: skip
 
 
@@ -369,14 +398,25 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 
 
 def misfits(records: Iterable[Record]) -> list[str]:
-    """One sentence for each record over `SPILL_LIMIT` or over its `SHARED_MEMORY`."""
+    """One sentence for each way in which a record spills too much or is over its `SHARED_MEMORY` or
+    `TENSOR_MEMORY`."""
     found = []
     for r in records:
-        if r.spilled > SPILL_LIMIT:
+        if not r.loop_instructions and r.spilled > SPILL_LIMIT:
             found.append(f"sm_{r.arch}, {r.case}: {r.spilled} bytes spilled, over {SPILL_LIMIT}")
+        if r.loop_spills > SPILL_SHARE * r.loop_instructions:
+            found.append(
+                f"sm_{r.arch}, {r.case}: {r.loop_spills} of {r.loop_instructions} instructions in "
+                f"the loop move spilled registers, over {SPILL_SHARE:.0%}"
+            )
         if r.shared > SHARED_MEMORY[r.arch]:
             limit = SHARED_MEMORY[r.arch]
             found.append(f"sm_{r.arch}, {r.case}: {r.shared} bytes of shared memory, over {limit}")
+        if r.tensor_memory > TENSOR_MEMORY:
+            found.append(
+                f"sm_{r.arch}, {r.case}: {r.tensor_memory} columns of tensor memory, over "
+                f"{TENSOR_MEMORY}"
+            )
     return found
 
 
@@ -384,14 +424,15 @@ def table(records: Iterable[Record]) -> str:
     """The records as text, one line each."""
     lines = [
         "arch    kernel   dtype  head_dim  features                   block_m  block_n  warps"
-        "  stages  registers  spilled B  shared B"
+        "  stages  registers  spilled B  shared B  loop  its spills  per score"
     ]
     for r in records:
         lines.append(
             f"sm_{r.arch:<4} {r.case.kernel:<8} {r.case.dtype:<6} {r.case.head_dim:>8}"
             f"  {r.case.features or '-':<25}"
             f"  {r.block_m:>8} {r.block_n:>8} {r.num_warps:>6} {r.num_stages:>7} {r.registers:>10}"
-            f" {r.spilled:>10} {r.shared:>9}"
+            f" {r.spilled:>10} {r.shared:>9} {r.loop_instructions:>5} {r.loop_spills:>11}"
+            f" {r.issued:>10.1f}"
         )
     return "\n".join(lines)
 

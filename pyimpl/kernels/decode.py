@@ -39,11 +39,13 @@ from pyimpl.kernels._launch import (
     check_tensor,
     group_of,
     head_arguments,
+    is_far,
     padded,
     pair_arguments,
     processors,
     score_arguments,
     strides_of,
+    turned,
     window_arguments,
 )
 from pyimpl.kernels._loop import Keys, Rows, Scores, finish, log_sum_exp, over_tiles, start
@@ -87,7 +89,7 @@ def _decode_kernel(
     stride_lm, num_kv_heads, group, q_len, kv_len, num_splits, row_tiles, num_pages, head_dim,
     value_dim, scale, cap, left, right, shift,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, PAGE_SIZE: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, PAGE_SIZE: tl.constexpr,
     BOTTOM_RIGHT: tl.constexpr,
 ):  # fmt: skip
     # In pages, stride_kb and stride_vb lead from page to page.
@@ -159,7 +161,7 @@ def _decode_kernel(
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
         Scores(scale, cap, left, right, None), head_dim, value_dim,
-        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE,
+        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR,
     )  # fmt: skip
 
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
@@ -263,7 +265,8 @@ def launch(
     check_programs("batch × heads × splits", programs)
     shift = options.shift
     shifts = (shift - q_len, shift + kv_len - q_len) if bottom_right else (shift, shift)
-    query, key, value = query.resolve_neg(), key.resolve_neg(), value.resolve_neg()
+    key, value = key.resolve_neg(), value.resolve_neg()
+    query, options = turned(query, options)
     table_strides = (0, 0) if page_table is None else page_table.stride()
     return Launch(
         _decode_kernel,
@@ -290,6 +293,7 @@ def launch(
             "BLOCK_M": chosen["block_m"], "BLOCK_N": block_n,
             "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
             "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+            "FAR": is_far(block_n, key.stride()[2:], value.stride()[2:]),
             "PAGE_SIZE": page_size, "BOTTOM_RIGHT": bottom_right,
         },
         chosen["num_warps"],

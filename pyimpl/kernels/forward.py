@@ -31,6 +31,7 @@ from pyimpl.kernels._bounds import (
 from pyimpl.kernels._dropout import drop_of, dropout_arguments
 from pyimpl.kernels._launch import (
     Launch,
+    by_size,
     capability,
     check_block,
     check_kind,
@@ -39,11 +40,14 @@ from pyimpl.kernels._launch import (
     check_programs,
     check_tensor,
     group_of,
+    has_warpgroups,
     head_arguments,
+    is_far,
     padded,
     pair_arguments,
     score_arguments,
     strides_of,
+    turned,
     why_not,
     window_arguments,
 )
@@ -76,7 +80,7 @@ def _forward_kernel(
     num_heads, group, q_len, kv_len, head_dim, value_dim, scale, cap, left, right, shift,
     keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     # One grid dimension: the second and third end at 65,535. Under causality the last tiles have
     # the most keys; started first, they do not finish last.
@@ -130,7 +134,7 @@ def _forward_kernel(
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
         Scores(scale, cap, left, right, drop), head_dim, value_dim,
-        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None,
+        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None, FAR,
     )  # fmt: skip
 
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
@@ -148,41 +152,35 @@ def launch_options(
     """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch.
 
     `capability` is 10 × major + minor of the device's compute capability. Chosen from the offline
-    compilation (`python -m pyimpl.kernels.compile`) as large tiles that spill at most 32 bytes a
-    thread and fit into the shared memory of sm_80, sm_90 and sm_100; not tuned for speed.
+    compilation (`python -m pyimpl.kernels.compile`): few instructions for each score, next to no
+    spilled registers in the loop over keys, and what fits into the shared memory of the devices;
+    not from measured times.
     """
     dim = padded(max(head_dim, value_dim))
+    wide, before_hopper = has_warpgroups(capability), capability < 90
     # The addresses of a mask's or a bias's elements take registers.
     pairs = options.mask is not None or options.bias is not None
-    tight = pairs and options.dropout is not None and capability < 90
-    num_stages = 2
+    tight = pairs and options.dropout is not None and before_hopper
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.
-        block_m, block_n, num_warps = (32, 32, 4) if dim <= 64 else (32, 16, 8)
-        num_stages = 1 if pairs and dim > 128 else 2
-    elif head_dim % 16 or value_dim % 16:
+        return by_size(dim, (32, 32, 4, 2), (32, 16, 8, 2), (32, 16, 8, 1 if pairs else 2))
+    if head_dim % 16 or value_dim % 16:
         # Such rows are loaded element by element, and the addresses of all take registers.
-        block_m, num_warps = 32 if dim > 128 or tight else 64, 4 if dim <= 64 else 8
-        block_n = 16 if dim > 128 or (pairs and dim > 64 and capability < 90) else 32
-    elif dim <= 128:
-        block_m, block_n, num_warps = 128, 64, 4 if dim <= 64 else 8
-        more = (options.softcap, options.alibi_slopes, options.dropout)
-        if any(option is not None for option in more):
-            num_warps = 8
-        if options.dropout is not None and capability < 90:
-            block_n = 32
-        if pairs:
-            # Before Hopper the operands of the products come from registers too.
-            block_m, block_n, num_warps = 64 if dim > 64 and capability < 90 else 128, 32, 8
-    else:
-        block_m, block_n, num_warps = 32 if tight else 64, 32, 8
-        num_stages = 1 if capability < 90 else 2
-    return {
-        "block_m": block_m,
-        "block_n": block_n,
-        "num_warps": num_warps,
-        "num_stages": num_stages,
-    }
+        rows = 32 if tight else 64
+        middle = (rows, 16 if pairs and before_hopper else 32, 8, 2)
+        return by_size(dim, (rows, 32, 4, 2), middle, (32, 16, 8, 2))
+    large = (32 if tight else 64, 32, 8, 1 if before_hopper else 2)
+    if pairs:
+        # Before Hopper the operands of the products come from registers too.
+        return by_size(dim, (128, 32, 8, 2), (64 if before_hopper else 128, 32, 8, 2), large)
+    more = (options.softcap, options.alibi_slopes, options.dropout)
+    if any(option is not None for option in more):
+        tile = (128, 32 if options.dropout is not None and before_hopper else 64, 8, 2)
+        return by_size(dim, tile, tile, large)
+    if wide:
+        keys = 128 if capability < 100 else 64
+        return by_size(dim, (128, keys, 4, 3), (128, 128, 8, 2), (128, 64, 8, 2))
+    return by_size(dim, (128, 64, 4, 3), (128, 64, 8, 3), (64, 32, 4, 2))
 
 
 def launch(
@@ -220,7 +218,8 @@ def launch(
     programs = triton.cdiv(q_len, block_m) * batch * num_heads
     check_programs("batch × heads × query tiles", programs)
     # The kernel reads memory as it lies, where a negation may still be due (`z.conj().imag`).
-    query, key, value = query.resolve_neg(), key.resolve_neg(), value.resolve_neg()
+    key, value = key.resolve_neg(), value.resolve_neg()
+    query, options = turned(query, options)
     return Launch(
         _forward_kernel,
         programs,
@@ -243,6 +242,7 @@ def launch(
             "BLOCK_M": block_m, "BLOCK_N": block_n,
             "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
             "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+            "FAR": is_far(block_n, key.stride()[2:], value.stride()[2:]),
         },
         chosen["num_warps"],
         chosen["num_stages"],

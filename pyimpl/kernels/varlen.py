@@ -37,9 +37,11 @@ from pyimpl.kernels._launch import (
     check_tensor,
     group_of,
     head_arguments,
+    is_far,
     padded,
     score_arguments,
     strides_of,
+    turned,
     window_arguments,
 )
 from pyimpl.kernels._loop import Keys, Rows, Scores, finish, log_sum_exp, over_tiles, start
@@ -72,7 +74,7 @@ def _varlen_kernel(
     stride_od, stride_lm, stride_lh, num_heads, group, total_q, total_k, query_tiles, head_dim,
     value_dim, scale, cap, left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
 ):  # fmt: skip
     # As in the forward kernel, the last tiles first.
     tile = query_tiles - 1 - tl.program_id(0) % query_tiles
@@ -135,7 +137,7 @@ def _varlen_kernel(
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
         Scores(scale, cap, left, right, drop), head_dim, value_dim,
-        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None,
+        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None, FAR,
     )  # fmt: skip
 
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
@@ -207,7 +209,8 @@ def launch(
     check_programs("sequences × heads × query tiles", programs)
     shift = options.shift
     shifts = (shift - total_q, shift + total_k) if bottom_right else (shift, shift)
-    query, key, value = query.resolve_neg(), key.resolve_neg(), value.resolve_neg()
+    key, value = key.resolve_neg(), value.resolve_neg()
+    query, options = turned(query, options)
     return Launch(
         _varlen_kernel,
         programs,
@@ -233,6 +236,7 @@ def launch(
             "BLOCK_M": block_m, "BLOCK_N": block_n,
             "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
             "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+            "FAR": is_far(block_n, key.stride()[::2], value.stride()[::2]),
             "BOTTOM_RIGHT": bottom_right,
         },
         chosen["num_warps"],

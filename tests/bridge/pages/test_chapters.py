@@ -181,8 +181,8 @@ def changed(root: Path, file: str, old: str, new: str) -> str:
     ("file", "old", "new", "said"),
     [
         (
-            "pyimpl/kernels/_gradient.py", "grad_s = p *", "d_s = p *",
-            "pyimpl/kernels/_gradient.py, tile_gradient: no line with 'grad_s = p *', "
+            "pyimpl/kernels/_gradient.py", "grad_s = of.p *", "d_s = of.p *",
+            "pyimpl/kernels/_gradient.py, raw_gradient: no line with 'grad_s = of.p *', "
             "where the page shows one",
         ),
         (

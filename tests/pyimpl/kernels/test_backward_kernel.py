@@ -18,6 +18,7 @@ from torch import Tensor
 from pyimpl import attention, reference
 from pyimpl._gradients import Gradients, Wanted
 from pyimpl._scores import ScoreOptions
+from pyimpl.kernels import _tuning
 from pyimpl.kernels.backward import backward
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -31,13 +32,15 @@ def run(
     options: ScoreOptions,
     grad_out: Tensor,
     grad_lse: Tensor | None = None,
+    atomics: bool = False,
     **blocks: int,
 ) -> Gradients:
     """The gradients, from the outputs of the reference in the dtypes of the forward kernel."""
     out, lse = reference.attention(query, key, value, options)
     return backward(
         query, key, value, out.to(query.dtype), lse.float(), grad_out, grad_lse, options,
-        EVERYTHING, blocks={"block_m": 16, "block_n": 16} | blocks,
+        EVERYTHING._replace(slopes=not atomics), blocks={"block_m": 16, "block_n": 16} | blocks,
+        atomics=atomics,
     )  # fmt: skip
 
 
@@ -47,11 +50,16 @@ def normal(like: Tensor, *size: int, seed: int = 1, dtype: torch.dtype | None = 
 
 
 def judged(
-    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, seed: int = 1, **blocks: int
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    options: ScoreOptions,
+    seed: int = 1,
+    **changes: int,
 ) -> None:
     grad_out = normal(query, *query.shape[:3], value.shape[3], seed=seed)
     grad_lse = normal(query, *query.shape[:3], seed=seed + 1, dtype=torch.float32)
-    found = run(query, key, value, options, grad_out, grad_lse, **blocks)
+    found = run(query, key, value, options, grad_out, grad_lse, **changes)
     named = found.rounded(query, key, value, options)._asdict()
     named["alibi_slopes"] = named.pop("slopes")
     named = {name: x for name, x in named.items() if x is not None}
@@ -61,10 +69,11 @@ def judged(
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("atomics", [False, True])
 @pytest.mark.parametrize("name", OPTIONS)
-def test_every_option(name: str) -> None:
+def test_every_option(name: str, atomics: bool) -> None:
     query, key, value, _ = inputs((2, 1, 21, 37, 20, 12), torch.float32, group=2)
-    judged(query, key, value, options_of(name, query, key))
+    judged(query, key, value, options_of(name, query, key), atomics=atomics)
 
 
 @settings(max_examples=15, deadline=None)
@@ -75,12 +84,38 @@ def test_every_option(name: str) -> None:
     name=st.sampled_from(sorted(OPTIONS)),
     block_m=st.sampled_from([16, 32]),
     block_n=st.sampled_from([16, 32]),
+    atomics=st.booleans(),
     seed=st.integers(0, 2**31),
 )
-def test_any_shape(shape, group, dtype, name: str, block_m: int, block_n: int, seed: int) -> None:
+def test_any_shape(
+    shape, group, dtype, name: str, block_m: int, block_n: int, atomics: bool, seed: int
+) -> None:
     query, key, value, _ = inputs(shape, dtype, seed=seed, group=group)
     options = options_of(name, query, key, seed)
-    judged(query, key, value, options, block_m=block_m, block_n=block_n)
+    judged(query, key, value, options, block_m=block_m, block_n=block_n, atomics=atomics)
+
+
+@pytest.mark.parametrize("atomics", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_keys_and_queries_that_see_nothing_may_hold_anything(masked: bool, atomics: bool) -> None:
+    """The last keys, which no query sees, and the last queries, which see no key."""
+    query, key, value, _ = inputs((1, 1, 30, 40, 16, 16), torch.float32)
+    options = score_options(query, left=9, right=0, shift=12)
+    hidden = torch.zeros(40, dtype=torch.bool)
+    hidden[:3] = True
+    if masked:
+        hidden[20:25] = True
+        options = replace(options, mask=~hidden[None].expand(30, 40))
+    grad_out = normal(query, 1, 1, 30, 16)
+    clean = run(query, key, value, options, grad_out, atomics=atomics)
+    key, value = (x.masked_fill(hidden[:, None], math.nan) for x in (key, value))
+    outputs = reference.attention(query, key.nan_to_num(), value.nan_to_num(), options)
+    found = backward(
+        query, key, value, *(x.float() for x in outputs), grad_out, None, options, Wanted(),
+        blocks={"block_m": 16, "block_n": 16}, atomics=atomics,
+    )  # fmt: skip
+    for one, other in zip(found[:3], clean[:3], strict=True):
+        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize(("head_dim", "value_dim"), [(1, 256), (256, 16), (80, 96)])
@@ -143,6 +178,45 @@ def test_what_the_kernels_do_not_take_is_refused() -> None:
         else:
             with pytest.raises(ValueError, match=message):
                 run(options=options, **given)
+
+
+def test_atomics_and_slopes_are_refused() -> None:
+    query, key, value, _ = inputs((1, 2, 4, 4, 8, 8), torch.float32)
+    options = score_options(query, alibi_slopes=torch.ones(1, 2))
+    out, lse = reference.attention(query, key, value, options)
+    with pytest.raises(ValueError, match="atomics must be False where the gradient of alibi"):
+        backward(
+            query, key, value, out.float(), lse.float(), query, None, options, EVERYTHING,
+            atomics=True,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_measuring_may_choose_atomics(deterministic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless PyTorch is told to be deterministic; what measuring adds to the sums is cleared."""
+    query, key, value, _ = inputs((1, 1, 20, 20, 16, 16), torch.float32)
+    options = score_options(query, is_causal=True)
+    grad_out = normal(query, 1, 1, 20, 16)
+    asked: list[list[str]] = []
+
+    def fastest(make, default, device):
+        launch = make({"block_m": 16, "block_n": 16, "num_warps": 4, "num_stages": 1})
+        launch.run(device)
+        return launch
+
+    def fastest_way(ways, launch, device) -> str:
+        asked.append(list(ways))
+        return "atomics"
+
+    monkeypatch.setattr(_tuning, "wanted", lambda device: True)
+    monkeypatch.setattr(_tuning, "fastest", fastest)
+    monkeypatch.setattr(_tuning, "fastest_way", fastest_way)
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: deterministic)
+    out, lse = reference.attention(query, key, value, options)
+    found = backward(query, key, value, out.float(), lse.float(), grad_out, None, options, Wanted())
+    assert asked == ([] if deterministic else [["two loops", "atomics"]])
+    named = dict(zip(("query", "key", "value"), found[:3], strict=True))
+    judge_gradients(named, query, key, value, options, grad_out, computed=torch.float32)
 
 
 def test_the_public_function_uses_the_kernels() -> None:

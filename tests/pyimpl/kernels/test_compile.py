@@ -24,11 +24,18 @@ def test_quick_cases_fit_every_architecture(capsys: pytest.CaptureFixture[str]) 
     assert [r.arch for r in records] == [a for a in ARCHITECTURES for _ in cases(quick=True)]
     assert all(0 < r.registers <= 255 and r.shared > 0 for r in records)
     assert misfits(records) == []
-    spilling = replace(records[0], spilled=SPILL_LIMIT + 8)
+    with_loop = [r for r in records if r.case.kernel not in ("rows", "combine")]
+    assert all(r.loop_instructions > 0 and r.issued > 4 for r in with_loop)
+    assert all(r.loop_instructions == 0 for r in records if r not in with_loop)
+    spilling = replace(records[0], spilled=SPILL_LIMIT + 8, loop_instructions=0)
+    in_loop = replace(records[0], loop_instructions=200, loop_spills=11)
     too_large = replace(records[0], shared=SHARED_MEMORY[80] + 1)
-    messages = misfits([spilling, too_large])
+    too_deep = replace(records[0], tensor_memory=544)
+    messages = misfits([spilling, in_loop, too_large, too_deep])
     assert "40 bytes spilled, over 32" in messages[0]
-    assert "166913 bytes of shared memory, over 166912" in messages[1]
+    assert "11 of 200 instructions in the loop move spilled registers, over 5%" in messages[1]
+    assert "166913 bytes of shared memory, over 166912" in messages[2]
+    assert "544 columns of tensor memory, over 512" in messages[3]
 
 
 def test_an_error_of_the_compiler_is_reported() -> None:

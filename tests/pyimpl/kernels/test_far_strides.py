@@ -18,26 +18,35 @@ from pyimpl import reference
 from pyimpl._gradients import Wanted
 from pyimpl.kernels import backward_bias, backward_keys, backward_queries
 from pyimpl.kernels._backward_launch import Given, Sequences
-from pyimpl.kernels.backward import backward, delta_launch
+from pyimpl.kernels._launch import is_far
+from pyimpl.kernels.backward import backward, row_numbers_launch
 from pyimpl.kernels.decode import decode
 from pyimpl.kernels.forward import forward
 from pyimpl.kernels.paged import paged
 from pyimpl.kernels.varlen import varlen
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs MAP_NORESERVE")
-# Elements from one key to the next: the last of 40 keys lies 39 · 2²⁶ > 2³¹ after the first.
-FAR = 2**26
+
+
+@pytest.fixture(autouse=True, params=[2**26, 2**28])
+def step(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elements from one key to the next. The last of 40 keys lies 39 · 2²⁶ > 2³¹ after the first,
+    but only 15 · 2²⁶ < 2³¹ after the first of a tile of 16; with 2²⁸ that is past 2³¹ too."""
+    monkeypatch.setitem(STEP, "elements", request.param)
+
+
+STEP: dict[str, int] = {}
 
 
 @contextmanager
 def far_apart(tensor: Tensor, dim: int) -> Iterator[Tensor]:
-    """A copy with stride FAR in `dim`, and otherwise those of a contiguous one."""
+    """A copy with the stride of `step` in `dim`, and otherwise those of a contiguous one."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
-    elements = FAR * (tensor.shape[dim] - 1) + tensor.numel()
+    elements = STEP["elements"] * (tensor.shape[dim] - 1) + tensor.numel()
     memory = mmap.mmap(-1, tensor.itemsize * elements, flags=flags)
     whole = torch.frombuffer(memory, dtype=tensor.dtype)
     strides = list(tensor.contiguous().stride())
-    strides[dim] = FAR
+    strides[dim] = STEP["elements"]
     yield whole.as_strided(tensor.shape, strides).copy_(tensor)
 
 
@@ -140,7 +149,6 @@ def test_the_backward_pass_writes(packed: bool) -> None:
     """What is written lies far apart: gradients that are allocated are not."""
     data = gradient_inputs(40, 40)
     out, lse = data["out"], data["lse"]
-    delta = torch.zeros_like(lse)
     bias = torch.zeros(1, 1, 40, 40, dtype=torch.float16)
     options = score_options(data["query"], bias=None if packed else bias)
     sequences = None
@@ -148,26 +156,36 @@ def test_the_backward_pass_writes(packed: bool) -> None:
         cu_seqlens = torch.tensor([0, 1, 40]).int()
         sequences = Sequences(cu_seqlens, cu_seqlens, 40, 40, True)
     tensors = (data["query"], data["key"], data["value"], data["grad_out"])
-    given = Given(*tensors, lse, delta, options, sequences)
+    given = Given(*tensors, lse, lse, options, sequences)
     blocks = {"block_m": 16, "block_n": 16, "num_warps": 4, "num_stages": 1}
     cpu = torch.device("cpu")
 
-    def write(delta: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> None:
-        delta_launch(out, data["grad_out"], data["grad_lse"], delta).run(cpu)
-        here = given._replace(delta=delta)
+    def write(
+        row_lse: Tensor, delta: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor
+    ) -> None:
+        rows = (row_lse, delta)
+        row_numbers_launch(out, data["grad_out"], lse, data["grad_lse"], *rows).run(cpu)
+        here = given._replace(lse=row_lse, delta=delta)
         backward_keys.launch(here, key, value, capability=80, chosen=blocks).run(cpu)
         backward_queries.launch(here, query, None, capability=80, chosen=blocks).run(cpu)
         if not packed:
             backward_bias.launch(here, bias, capability=80, chosen=blocks).run(cpu)
 
-    like = (delta, *tensors[:3], bias.float())
+    like = (lse, lse, *tensors[:3], bias.float())
     near = [torch.zeros_like(x) for x in like]
     write(*near)
-    assert all(x.abs().max() > 0 for x in near[: 4 if packed else 5])
+    assert all(x.abs().max() > 0 for x in near[: 5 if packed else 6])
     with ExitStack() as stack:
         far = [stack.enter_context(far_apart(torch.zeros_like(x), 2)) for x in like]
         write(*far)
         assert_same(far, near)
+
+
+def test_far_is_what_can_pass_32_bits() -> None:
+    assert not is_far(16, (2**27 - 16, 1), (64, 1))
+    assert is_far(16, (64, 1), (2**27, 1))
+    assert is_far(16, (1, 2**24))
+    assert not is_far(256, (0, 0))
 
 
 def test_more_than_65535_heads_in_the_backward_pass(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,8 @@ def test_candidates() -> None:
     found = _tuning.candidates(DEFAULT)
     assert found[0] == DEFAULT
     assert {"block_m": 64, "block_n": 16, "num_warps": 4, "num_stages": 3} in found
-    assert len(found) == 8
+    assert {"block_m": 32, "block_n": 16, "num_warps": 2, "num_stages": 3} in found
+    assert len(found) == 10
     small = {"block_m": 16, "block_n": 16, "num_warps": 2, "num_stages": 1}
     assert all(min(x["block_m"], x["block_n"]) >= 16 for x in _tuning.candidates(small))
     assert all(x["num_warps"] >= 2 for x in _tuning.candidates(small))
@@ -76,6 +77,27 @@ def test_a_cache_that_cannot_be_used(cache: Path, text: str) -> None:
     cache.write_text(text)
     assert fastest(make(), narrow).constants["BLOCK_N"] == 16
     assert fastest(make(), never).constants["BLOCK_N"] == 16
+
+
+def test_the_fastest_way(cache: Path) -> None:
+    ran: list[str] = []
+    ways = {name: (lambda name=name: ran.append(name)) for name in ("first", "second")}
+
+    def way(seconds, launch: Launch) -> str:
+        return _tuning.fastest_way(ways, launch, CPU, seconds=seconds, device_name="GPU")
+
+    def second(run) -> float:
+        run()
+        return {"first": 2.0, "second": 1.0}[ran[-1]]
+
+    launch = make()(DEFAULT)
+    assert way(second, launch) == "second"
+    assert way(never, launch) == "second"
+    assert ran == ["first", "second"]
+    cache.write_text(cache.read_text().replace("second", "third"))
+    assert way(second, launch) == "second", "a way that is none any more"
+    assert fastest(make(), narrow).constants["BLOCK_N"] == 16, "the options have a key of their own"
+    assert way(never, make(q_len=0)(DEFAULT)) == "first"
 
 
 def test_options_that_are_no_candidates_any_more(cache: Path) -> None:

@@ -1,0 +1,71 @@
+"""What the loops of a finished GPU binary issue, read from NVIDIA's disassembler, which comes with
+Triton."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import triton
+
+_LABEL = re.compile(r"\s*(\.L_x_\d+):")
+_INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;")
+_PREDICATE = re.compile(r"^@!?U?P\w+\s+")
+_BRANCH = re.compile(r"BRA.*`\((\.L_x_\d+)\)")
+# Loads from and stores to local memory: the kernels have no arrays there, so it is what registers
+# spill to.
+_SPILLS = ("LDL", "STL")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One iteration of an innermost loop: how many instructions a warp issues, and how many of them
+    move registers that were spilled."""
+
+    instructions: int
+    spills: int
+
+
+def loops(cubin: bytes) -> list[Loop]:
+    """The innermost loops of the binary's one kernel that take exponentials, in their order: those
+    over tiles of scores."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        tool = triton.knobs.nvidia.nvdisasm.path
+        text = subprocess.run(
+            [tool, "--print-code", str(path)], capture_output=True, text=True, check=True
+        ).stdout
+    return loops_of(text)
+
+
+def loops_of(text: str) -> list[Loop]:
+    """`loops` of what the disassembler printed."""
+    instructions: list[str] = []
+    labels: dict[str, int] = {}
+    for line in text.splitlines():
+        if label := _LABEL.match(line):
+            labels[label[1]] = len(instructions)
+        elif found := _INSTRUCTION.match(line):
+            instructions.append(_PREDICATE.sub("", found[1]))
+    backward = []
+    for stop, instruction in enumerate(instructions):
+        branch = _BRANCH.match(instruction)
+        if branch and labels.get(branch[1], stop + 1) <= stop:
+            backward.append((labels[branch[1]], stop + 1))
+    with_exponentials = [
+        (first, stop)
+        for first, stop in backward
+        if any(x.startswith("MUFU.EX2") for x in instructions[first:stop])
+    ]
+    return [
+        Loop(stop - first, sum(x.startswith(_SPILLS) for x in instructions[first:stop]))
+        for first, stop in with_exponentials
+        if not any(
+            first <= other and end <= stop and (other, end) != (first, stop)
+            for other, end in with_exponentials
+        )
+    ]

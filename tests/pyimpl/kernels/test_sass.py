@@ -1,0 +1,39 @@
+"""Loops read from what the disassembler prints."""
+
+from __future__ import annotations
+
+from pyimpl.kernels._sass import Loop, loops_of
+
+PRINTED = """
+.L_x_0:
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+.L_x_1:
+        /*0010*/              @!P0 FADD R2, R2, R3 ;
+.L_x_2:
+        /*0020*/                   MUFU.EX2 R4, R4 ;
+        /*0030*/              @P1  LDL R5, [R1] ;
+        /*0040*/                   STL [R1+0x4], R5 ;
+        /*0050*/              @P2  BRA `(.L_x_2) ;
+        /*0060*/                   FADD R2, R2, R3 ;
+.L_x_3:
+        /*0070*/                   MUFU.EX2 R4, R4 ;
+        /*0080*/              @!P3 BRA `(.L_x_3) ;
+        /*0090*/              @P4  BRA `(.L_x_1) ;
+.L_x_4:
+        /*00a0*/                   IADD3 R6, R6, 0x1, RZ ;
+        /*00b0*/              @P4  BRA `(.L_x_4) ;
+        /*00c0*/              @P5  BRA `(.L_x_5) ;
+        /*00d0*/                   MUFU.EX2 R4, R4 ;
+.L_x_5:
+        /*00e0*/                   EXIT ;
+"""
+
+
+def test_innermost_loops_with_exponentials() -> None:
+    # Not the loop around two of them, nor the one without an exponential, nor what lies between
+    # a branch forward and its target.
+    assert loops_of(PRINTED) == [Loop(4, 2), Loop(2, 0)]
+
+
+def test_nothing_to_find() -> None:
+    assert loops_of("") == []

@@ -60,6 +60,7 @@ public import Attention.Claims.Similarity
 public import Attention.Claims.Suppression
 public import Attention.Claims.SuppressionLimit
 public import Attention.Claims.Tensors
+public import Attention.Claims.TiedOutput
 public import Attention.Claims.TorchHeads
 public import Attention.Claims.Transformer
 public import Attention.Claims.TransformerMemorises
@@ -265,6 +266,7 @@ public import Attention.Twins.SoftcapDerivative
 public import Attention.Twins.Softmax
 public import Attention.Twins.SplitKV
 public import Attention.Twins.Stability
+public import Attention.Twins.TiedOutput
 public import Attention.Twins.TileBounds
 public import Attention.Twins.Transformer
 public import Attention.Twins.TransformerMemorises

@@ -22,6 +22,10 @@ theorem mul_self_nonneg (x : R) : 0 ≤ x * x := by
   · have := OrderedRing.mul_nonneg (a := -x) (b := -x) (by grind) (by grind)
     grind
 
+/-- A square is positive, unless it is that of 0. -/
+theorem mul_self_pos {x : R} (h : x ≠ 0) : 0 < x * x :=
+  Std.lt_of_le_of_ne (mul_self_nonneg x) fun e => h (by grind)
+
 /-- |x| ≤ c. -/
 @[expose] def AtMost (c x : R) : Prop := -c ≤ x ∧ x ≤ c
 

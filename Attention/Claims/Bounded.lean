@@ -1,6 +1,7 @@
 module
 
 public import Attention.Claims.Net
+public import Attention.Proof.MultiHead
 public import Attention.Proof.Stability
 public import Attention.Spec.Transformer
 
@@ -199,14 +200,8 @@ omit [Exponential R R] in
 private theorem concatHeads_atMost {c : R} {heads : Vector (Matrix R n d) num_heads}
     (h : ∀ (k : Fin num_heads) (i : Fin n) (j : Fin d), AtMost c heads[k][i][j]) (i : Fin n)
     (j : Fin (num_heads * d)) : AtMost c (concatHeads heads)[i][j] := by
-  have hm : (concatHeads heads)[i][j] ∈ heads.toList.flatMap fun head => head[i].toList := by
-    simp [concatHeads]
-  obtain ⟨head, hh, hx⟩ := List.mem_flatMap.mp hm
-  obtain ⟨k, hk, rfl⟩ := List.getElem_of_mem hh
-  obtain ⟨t, ht, e⟩ := List.getElem_of_mem hx
-  rw [← e]
-  have := h ⟨k, by simpa using hk⟩ i ⟨t, by simpa using ht⟩
-  simpa using this
+  rw [Proof.getElem_concatHeads_headOf]
+  exact h _ _ _
 
 namespace Bounded
 

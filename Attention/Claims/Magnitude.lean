@@ -17,11 +17,6 @@ universe u
 
 variable {R : Type u} [OrderedField R] {d : Nat}
 
-private theorem mul_self_pos {b : R} (hb : b ≠ 0) : 0 < b * b := by
-  have h₀ := mul_self_nonneg b
-  have h₁ : b * b ≠ 0 := fun h => hb (by grind)
-  exact Std.lt_of_le_of_ne h₀ (Ne.symm h₁)
-
 /-- **cauchy-schwarz**: ⟨k, q⟩² ≤ ⟨k, k⟩ · ⟨q, q⟩. -/
 theorem dot_mul_dot_le (k q : Vec R d) :
     Vec.dot k q * Vec.dot k q ≤ Vec.dot k k * Vec.dot q q := by

@@ -95,14 +95,6 @@ theorem one_le_sqDist {x y : Vector (Fin s_vocab) s} (h : x ≠ y) :
 
 end
 
-private theorem sqDist_self [OrderedCommRing S] (x : Vec S n) : sqDist x x = 0 := by
-  have h : ∀ ks : List (Fin n), sumOver (fun k => (x[k] - x[k]) * (x[k] - x[k])) ks = 0 :=
-    fun ks => by
-      induction ks with
-      | nil => rfl
-      | cons k ks ih => rw [sumOver_cons, ih]; grind
-  exact h _
-
 private theorem separated [OrderedField R] {η a b : R} (hη : 2 * η < 1) (ha : AtMost η (a - 1))
     (hb : AtMost η (b - 0)) : b < a := by
   obtain ⟨h₁, -⟩ := ha

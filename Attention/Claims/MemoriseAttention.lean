@@ -1,8 +1,7 @@
 module
 
-public import Attention.Claims.JoinedHeads
 public import Attention.Claims.MemoriseSparse
-public import Attention.Spec.MultiHead
+public import Attention.Proof.MultiHead
 
 public section
 
@@ -77,48 +76,6 @@ theorem noAttention_rows (scale : R) (mask : Mask m k) (X : Matrix R m d_model)
     simp only [Fin.getElem_fin] at e
     rw [e, zeroLinear_row, Vec.getElem_ofFn]
 
-omit [OrderedField R] [Exp R R] in
-private theorem getElem_flatMap {heads : List (Vec R d)} {h c : Nat} (hh : h < heads.length)
-    (hc : c < d) (hl : h * d + c < (heads.flatMap Vector.toList).length) :
-    (heads.flatMap Vector.toList)[h * d + c] = heads[h][c] := by
-  induction heads generalizing h with
-  | nil => cases hh
-  | cons x heads ih =>
-    simp only [List.flatMap_cons]
-    cases h with
-    | zero =>
-      simp only [Nat.zero_mul, Nat.zero_add]
-      rw [List.getElem_append_left (by simpa using hc)]
-      simp
-    | succ h =>
-      have e : (h + 1) * d + c - x.toList.length = h * d + c := by
-        rw [Vector.length_toList, Nat.succ_mul]
-        omega
-      rw [List.getElem_append_right (by rw [Vector.length_toList, Nat.succ_mul]; omega)]
-      simp only [e, List.getElem_cons_succ]
-      exact ih (by simpa using hh) _
-
-omit [OrderedField R] [Exp R R] in
-/-- What stands in the column of component c of head h. -/
-theorem getElem_concatHeads (heads : Vector (Matrix R n d) num_heads) (i : Fin n)
-    (h : Fin num_heads) (c : Fin d) :
-    (concatHeads heads)[i][headColumn h c] = heads[h][i][c] := by
-  have hh : h.val < (heads.toList.map fun head => head[i]).length := by simp
-  have e : heads.toList.flatMap (fun head => head[i].toList)
-      = (heads.toList.map fun head => head[i]).flatMap Vector.toList := by
-    rw [List.flatMap_map]
-  have hl : h.val * d + c.val
-      < ((heads.toList.map fun head => head[i]).flatMap Vector.toList).length := by
-    rw [← e]
-    have := (headColumn h c).isLt
-    simp only [headColumn] at this
-    simpa [List.length_flatMap, List.map_const'] using this
-  have key := getElem_flatMap hh c.isLt hl
-  simp only [concatHeads, Fin.getElem_fin, Vec.getElem_ofFn, headColumn] at key e ⊢
-  simp only [Vector.getElem_mk, List.getElem_toArray, e]
-  rw [key]
-  simp
-
 /-- The weight of a key when all scores are 0: one share for each key that is seen. -/
 @[expose] def keyShare (see : Fin n → Bool) (j : Fin n) : R :=
   if see j then exp (0 : R) / sumOver (fun j => if see j then exp (0 : R) else 0) (List.finRange n)
@@ -171,7 +128,7 @@ private theorem meanHeads (scale : R) (mask : Mask m k) (X : Matrix R m d_model)
       (splitHeads ((zeroLinear d_model (num_heads * d)).rows X))
       (splitHeads ((zeroLinear d_model (num_heads * d)).rows Y)) (splitHeads V)))[i][col]
       = sumOver (fun j : Fin k => keyShare (mask i) j * V[j][col]) (List.finRange k) := by
-  obtain ⟨h, c, rfl⟩ : ∃ h c, col = headColumn h c := ⟨_, _, (headColumn_headOf col).symm⟩
+  obtain ⟨h, c, rfl⟩ : ∃ h c, col = headColumn h c := ⟨_, _, (Proof.headColumn_headOf col).symm⟩
   have zero : ∀ {p : Nat} (Z : Matrix R p d_model) (j : Fin p),
       (splitHeads ((zeroLinear d_model (num_heads * d)).rows Z))[h][j] = (Vec.zero : Vec R d) :=
     fun Z j => by
@@ -202,7 +159,7 @@ private theorem meanHeads (scale : R) (mask : Mask m k) (X : Matrix R m d_model)
       rw [attention, Fin.getElem_fin, Vec.getElem_ofFn]
     rw [head, row, ← attend_zero, scored]
     simp only [score]
-  rw [getElem_concatHeads, row, Fin.getElem_fin, Vec.getElem_sumOver]
+  rw [Proof.getElem_concatHeads, row, Fin.getElem_fin, Vec.getElem_sumOver]
   refine sumOver_congr fun j _ => ?_
   rw [Vec.getElem_smul, Proof.getElem_splitHeads, Vec.getElem_ofFn]
 

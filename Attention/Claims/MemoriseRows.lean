@@ -1,7 +1,7 @@
 module
 
-public import Attention.Claims.JoinedHeads
 public import Attention.Claims.MemoriseSparse
+public import Attention.Proof.MultiHead
 
 public section
 
@@ -40,8 +40,8 @@ private theorem headColumn_inj {a b : Fin t_vocab} {p q : Fin t} :
   constructor
   · intro h
     have h : headColumn a p = headColumn b q := Fin.ext h
-    have h₁ := congrArg headOf h
-    have h₂ := congrArg componentOf h
+    have h₁ := congrArg Proof.headOf h
+    have h₂ := congrArg Proof.componentOf h
     simpa using And.intro h₁ h₂
   · rintro ⟨rfl, rfl⟩
     rfl

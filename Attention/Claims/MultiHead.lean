@@ -1,6 +1,7 @@
 module
 
 public import Attention.Claims.JoinedHeads
+public import Attention.Claims.Order
 public import Attention.Claims.Weights
 
 public section
@@ -36,7 +37,7 @@ variable [Add R] [Mul R] [OfNat R 0]
 /-- (O₁ | … | Oₕ) W_o + 1 b_oᵀ. -/
 @[expose] def MultiHeadWeights.output (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o)
     (heads : Vector (Matrix R n d_v) h) : Matrix R n d_o :=
-  Vec.map (affine W.w_o W.b_o) (joinHeads heads)
+  Vec.map (affine W.w_o W.b_o) (concatHeads heads)
 
 variable [Add S] [Mul S] [OfNat S 0] [Div R] [Exp S R]
 
@@ -73,7 +74,7 @@ omit [Add S] [Mul S] [OfNat S 0] [Div R] [Exp S R] in
 theorem getElem_output (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o)
     (heads : Vector (Matrix R n d_v) h) (i : Fin n) :
     (W.output heads)[i] = affine W.w_o W.b_o (joinRow fun κ => heads[κ][i]) := by
-  rw [← getElem_joinHeads, MultiHeadWeights.output, Fin.getElem_fin, Fin.getElem_fin,
+  rw [← concatHeads_row, MultiHeadWeights.output, Fin.getElem_fin, Fin.getElem_fin,
     Vec.getElem_map]
 
 omit [Add S] [Mul S] [OfNat S 0] [Div R] [Exp S R] in

@@ -32,18 +32,19 @@ theorem output_close {W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o} {ω δ :
   have row : ∀ (p : Nat) (heads : Fin h → Matrix R p d_v) (i : Fin p),
       (W.output (Vec.ofFn heads))[i][t]
         = sumOver (fun x : Fin (h * d_v) =>
-            (heads (headOf x))[i][componentOf x] * W.w_o[x][t]) (List.finRange (h * d_v))
+            (heads (Proof.headOf x))[i][Proof.componentOf x] * W.w_o[x][t])
+            (List.finRange (h * d_v))
           + W.b_o[t] := fun p heads i => by
     rw [getElem_output]
     simp only [affine, joinRow, Fin.getElem_fin, Vec.getElem_ofFn]
   have e : (W.output (Vec.ofFn heads))[i][t] - (W.output (Vec.ofFn heads'))[i'][t]
-      = Vec.dot (Vec.ofFn fun x : Fin (h * d_v) => (heads (headOf x))[i][componentOf x]
-          - (heads' (headOf x))[i'][componentOf x])
+      = Vec.dot (Vec.ofFn fun x : Fin (h * d_v) => (heads (Proof.headOf x))[i][Proof.componentOf x]
+          - (heads' (Proof.headOf x))[i'][Proof.componentOf x])
         (Vec.ofFn fun x : Fin (h * d_v) => W.w_o[x][t]) := by
     rw [row, row, Vec.dot]
     have := sumOver_sub
-      (fun x : Fin (h * d_v) => (heads (headOf x))[i][componentOf x] * W.w_o[x][t])
-      (fun x : Fin (h * d_v) => (heads' (headOf x))[i'][componentOf x] * W.w_o[x][t])
+      (fun x : Fin (h * d_v) => (heads (Proof.headOf x))[i][Proof.componentOf x] * W.w_o[x][t])
+      (fun x : Fin (h * d_v) => (heads' (Proof.headOf x))[i'][Proof.componentOf x] * W.w_o[x][t])
       (List.finRange (h * d_v))
     refine Eq.trans ?_ (this.symm.trans (sumOver_congr fun x _ => ?_))
     · grind
@@ -52,7 +53,7 @@ theorem output_close {W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o} {ω δ :
   rw [e]
   refine AtMost.dot (fun x => ?_) fun x => ?_
   · rw [Fin.getElem_fin, Vec.getElem_ofFn]
-    exact hδ (headOf x) (componentOf x)
+    exact hδ (Proof.headOf x) (Proof.componentOf x)
   · rw [Fin.getElem_fin, Vec.getElem_ofFn]
     exact hω x t
 

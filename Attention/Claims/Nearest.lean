@@ -56,6 +56,21 @@ private theorem complete_square (f g : Fin n → S) (ks : List (Fin n)) :
   | nil => simp only [sumOver_nil]; grind
   | cons k ks ih => simp only [sumOver_cons]; grind
 
+/-- A point is at distance 0 from itself. -/
+theorem sqDist_self (x : Vec S n) : sqDist x x = 0 := by
+  rw [sqDist]
+  induction List.finRange n with
+  | nil => rfl
+  | cons k ks ih => rw [sumOver_cons, ih]; grind
+
+/-- |x − y|² = |x|² + |y|² − 2 ⟨y, x⟩. -/
+theorem sqDist_eq (x y : Vec S n) :
+    sqDist x y = Vec.dot x x + Vec.dot y y - 2 * Vec.dot y x := by
+  rw [sqDist, Vec.dot, Vec.dot, Vec.dot]
+  induction List.finRange n with
+  | nil => simp only [sumOver_nil]; grind
+  | cons k ks ih => simp only [sumOver_cons]; grind
+
 /-- ⟨(1, 2 x), (−|c|², c)⟩ = |x|² − |x − c|². -/
 theorem dot_pointQuery_pointKey (x c : Vec S n) :
     Vec.dot (pointQuery x) (pointKey c) = Vec.dot x x - sqDist x c := by

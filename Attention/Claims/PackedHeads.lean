@@ -55,11 +55,11 @@ structure PackedWeights (S : Type u) (R : Type v) (h c_q c_k c_v d d_v d_o : Nat
 /-- The weights of the heads side by side. -/
 @[expose] def MultiHeadWeights.pack (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o) :
     PackedWeights S R h c_q c_k c_v d d_v d_o where
-  w_q := joinHeads (Vec.ofFn fun κ => (W.head κ).w_q)
+  w_q := concatHeads (Vec.ofFn fun κ => (W.head κ).w_q)
   b_q := joinRow fun κ => (W.head κ).b_q
-  w_k := joinHeads (Vec.ofFn fun κ => (W.head κ).w_k)
+  w_k := concatHeads (Vec.ofFn fun κ => (W.head κ).w_k)
   b_k := joinRow fun κ => (W.head κ).b_k
-  w_v := joinHeads (Vec.ofFn fun κ => (W.head κ).w_v)
+  w_v := concatHeads (Vec.ofFn fun κ => (W.head κ).w_v)
   b_v := joinRow fun κ => (W.head κ).b_v
   w_o := W.w_o
   b_o := W.b_o
@@ -72,7 +72,7 @@ heads, each head attends, and the outputs side by side are projected. -/
     (K : Matrix S kv_len c_k) (V : Matrix R kv_len c_v) : Matrix R q_len d_o :=
   let heads := multiHead scale modify (splitHeads (Vec.map (affine P.w_q P.b_q) Q))
     (splitHeads (Vec.map (affine P.w_k P.b_k) K)) (splitHeads (Vec.map (affine P.w_v P.b_v) V))
-  Vec.map (affine P.w_o P.b_o) (joinHeads heads)
+  Vec.map (affine P.w_o P.b_o) (concatHeads heads)
 
 /-- A head's part of a projection is the projection by its columns. -/
 theorem headPart_affine [Add R] [Mul R] [OfNat R 0] (W : Matrix R n (h * d)) (b : Vec R (h * d))
@@ -86,7 +86,7 @@ private theorem getElem_splitHeads_affine [Add R] [Mul R] [OfNat R 0] (W : Matri
     (splitHeads (Vec.map (affine W b) X))[κ]
       = Vec.map (affine (Vec.map (headPart κ) W) (headPart κ b)) X := by
   refine Vector.ext fun i hi => ?_
-  refine (getElem_splitHeads _ κ ⟨i, hi⟩).trans ?_
+  refine (splitHeads_row _ κ ⟨i, hi⟩).trans ?_
   rw [Fin.getElem_fin, Vec.getElem_map, Vec.getElem_map, headPart_affine]
 
 /-- **packed-heads**: projecting once for all heads and cutting into heads is multi-head attention
@@ -100,16 +100,16 @@ theorem packedMultiHeadAttention_eq [Add S] [Mul S] [OfNat S 0] [Add R] [Mul R] 
   simp only [packedMultiHeadAttention, multiHead, getElem_splitHeads_affine]
   rfl
 
-private theorem map_headPart_joinHeads (heads : Fin h → Matrix R n d) (κ : Fin h) :
-    Vec.map (headPart κ) (joinHeads (Vec.ofFn heads)) = heads κ := by
+private theorem map_headPart_concatHeads (heads : Fin h → Matrix R n d) (κ : Fin h) :
+    Vec.map (headPart κ) (concatHeads (Vec.ofFn heads)) = heads κ := by
   refine Vector.ext fun i hi => ?_
-  have e := getElem_joinHeads (Vec.ofFn heads) ⟨i, hi⟩
+  have e := concatHeads_row (Vec.ofFn heads) ⟨i, hi⟩
   simp only [Fin.getElem_fin, Vec.getElem_ofFn] at e
   rw [Vec.getElem_map, e, headPart_joinRow]
 
 /-- Weights that are packed and cut again are what they were. -/
 theorem unpack_pack (W : MultiHeadWeights S R h c_q c_k c_v d d_v d_o) : W.pack.unpack = W := by
-  simp only [MultiHeadWeights.pack, PackedWeights.unpack, map_headPart_joinHeads,
+  simp only [MultiHeadWeights.pack, PackedWeights.unpack, map_headPart_concatHeads,
     headPart_joinRow]
 
 /-- So multi-head attention with any weights is computed with the packed ones. -/

@@ -29,7 +29,7 @@ variable {S : Type u} {R : Type v} {q_len kv_len n h c_q c_k c_v c d d_v d_o : N
 
 /-- The identity, as the output weights of one head: (1 · d_v) rows are d_v. -/
 @[expose] def identityOutput [OfNat R 0] [OfNat R 1] : Matrix R (1 * d_v) d_v :=
-  Vec.ofFn fun i => Vec.ofFn fun j => if componentOf i = j then 1 else 0
+  Vec.ofFn fun i => Vec.ofFn fun j => if Proof.componentOf i = j then 1 else 0
 
 /-- The weights that leave queries, keys and values as they are. -/
 @[expose] def Weights.identity [OfNat S 0] [OfNat S 1] [OfNat R 0] [OfNat R 1] :
@@ -85,9 +85,10 @@ private theorem affine_identityOutput [OrderedField R] (x : Fin 1 → Vec R d_v)
   refine Vector.ext fun t ht => ?_
   simp only [affine, identityOutput, Vec.getElem_ofFn, Vec.getElem_zero, Fin.getElem_fin]
   rw [sumOver_select (fun k : Fin (1 * d_v) => (joinRow x)[k.val]) (headColumn 0 ⟨t, ht⟩)
-    (componentOf · = ⟨t, ht⟩) fun k => ⟨fun hk => ?_, fun hk => hk ▸ componentOf_headColumn _ _⟩]
+    (Proof.componentOf · = ⟨t, ht⟩) fun k =>
+      ⟨fun hk => ?_, fun hk => hk ▸ Proof.componentOf_headColumn _ _⟩]
   · exact (Semiring.add_zero _).trans (getElem_joinRow x 0 ⟨t, ht⟩)
-  · rw [← headColumn_headOf k, hk, Subsingleton.elim (headOf k) 0]
+  · rw [← Proof.headColumn_headOf k, hk, Subsingleton.elim (Proof.headOf k) 0]
 
 private theorem map_id {α : Type u} (f : α → α) (hf : ∀ x, f x = x) (X : Vector α n) :
     Vec.map f X = X :=

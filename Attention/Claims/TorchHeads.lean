@@ -59,7 +59,7 @@ structure TorchParameters (R : Type u) (h d_h c_k c_v : Nat) where
   let heads := multiHead scale modify (splitHeads (Vec.map (linear P.q_proj_weight (b 0)) Q))
     (splitHeads (Vec.map (linear P.k_proj_weight (b 1)) K))
     (splitHeads (Vec.map (linear P.v_proj_weight (b 2)) V))
-  Vec.map (linear P.out_proj_weight P.out_proj_bias) (joinHeads heads)
+  Vec.map (linear P.out_proj_weight P.out_proj_bias) (concatHeads heads)
 
 /-- The document's weights: those of head κ are the rows κ · d_h, …, κ · d_h + d_h − 1, transposed,
 and these components of the biases. -/
@@ -96,7 +96,7 @@ private theorem getElem_splitHeads_linear (A : Matrix R (h * d_h) c) (b : Vec R 
     (κ : Fin h) (X : Matrix R n c) : (splitHeads (Vec.map (linear A b) X))[κ]
       = Vec.map (affine (transpose (headPart κ A)) (headPart κ b)) X := by
   refine Vector.ext fun i hi => ?_
-  refine (getElem_splitHeads _ κ ⟨i, hi⟩).trans ?_
+  refine (splitHeads_row _ κ ⟨i, hi⟩).trans ?_
   rw [Fin.getElem_fin, Vec.getElem_map, Vec.getElem_map, headPart_linear]
 
 /-- **torch-heads**: what PyTorch computes is the document's multi-head attention with its weights

@@ -3,6 +3,7 @@ module
 public import Attention.Model.RootSound
 public import Attention.Proof.EnclosureMods
 public import Attention.Proof.EnclosureVectors
+public import Attention.Proof.MultiHead
 public import Attention.Spec.Embedding
 public import Attention.Spec.FeedForward
 public import Attention.Spec.LayerNorm
@@ -183,16 +184,12 @@ theorem contains_concatHeads {heads' : Vector (Matrix (Interval p) n d) num_head
     {heads : Vector (Matrix R n d) num_heads}
     (h : ∀ (c : Nat) (hc : c < num_heads), MatrixContains heads'[c] heads[c]) :
     MatrixContains (concatHeads heads') (concatHeads heads) := by
-  refine contains_ofFn_rows fun i j hj => ?_
-  have lists : Pointwise Interval.Contains (heads'.toList.flatMap fun head => head[i].toList)
-      (heads.toList.flatMap fun head => head[i].toList) := by
-    refine Pointwise.flatMap (P := MatrixContains)
-      (fun H' H hH => VecContains.toList (hH i.val i.isLt)) (.of_getElem (by simp) ?_)
-    intro c hc _
-    rw [Vector.getElem_toList, Vector.getElem_toList]
-    exact h c (by simpa using hc)
-  simp only [Vector.getElem_mk, List.getElem_toArray]
-  exact lists.getElem _ _
+  intro i hi j hj
+  have e' := getElem_concatHeads_headOf heads' ⟨i, hi⟩ ⟨j, hj⟩
+  have e := getElem_concatHeads_headOf heads ⟨i, hi⟩ ⟨j, hj⟩
+  simp only [Fin.getElem_fin] at e' e
+  rw [e', e]
+  exact h _ _ i hi _ _
 
 variable [NaturalExp R]
 

@@ -150,20 +150,6 @@ theorem Pointwise.concat {as : List α} {bs : List β} (h : Pointwise P as bs) {
     (hab : P a b) : Pointwise P (as ++ [a]) (bs ++ [b]) :=
   h.append ⟨hab, trivial⟩
 
-/-- The lists that are made of each element, one after the other. -/
-theorem Pointwise.flatMap {γ : Type u} {δ : Type v} {Q : γ → δ → Prop} {f : α → List γ}
-    {g : β → List δ} (hf : ∀ a b, P a b → Pointwise Q (f a) (g b)) {as : List α} {bs : List β}
-    (h : Pointwise P as bs) : Pointwise Q (as.flatMap f) (bs.flatMap g) := by
-  induction as generalizing bs with
-  | nil => cases bs with
-    | nil => trivial
-    | cons => exact h.elim
-  | cons a as ih => cases bs with
-    | nil => exact h.elim
-    | cons b bs =>
-      rw [List.flatMap_cons, List.flatMap_cons]
-      exact (hf a b h.1).append (ih h.2)
-
 /-- What is made of each element. -/
 theorem Pointwise.map {γ : Type u} {δ : Type v} {Q : γ → δ → Prop} {f : α → γ} {g : β → δ}
     (hf : ∀ a b, P a b → Q (f a) (g b)) {as : List α} {bs : List β} (h : Pointwise P as bs) :

@@ -8,7 +8,8 @@ public section
 /-! # What a row of multi-head attention depends on
 
 Its own query, and the keys and values that its mask lets it see: not how many queries or keys there
-are beside. Splitting the columns to the heads moves nothing from one row to another. -/
+are beside. Splitting the columns to the heads, and putting heads side by side, moves nothing from
+one row to another; each undoes the other. -/
 
 namespace Attention.Proof
 
@@ -35,23 +36,110 @@ theorem getElem_splitHeads (X : Matrix R n (num_heads * d)) (h : Fin num_heads) 
     (splitHeads X)[h][i] = Vec.ofFn fun c => X[i][headColumn h c] := by
   simp only [splitHeads, Fin.getElem_fin, Vec.getElem_ofFn]
 
-private theorem flatMap_congr {α β γ : Type v} {xs : List α} {ys : List β} {f : α → List γ}
-    {g : β → List γ} (h : xs.map f = ys.map g) : xs.flatMap f = ys.flatMap g := by
-  rw [List.flatMap_def, List.flatMap_def, h]
+/-! ## Heads side by side -/
 
-/-- Row i of the heads side by side depends on their rows i only. -/
+/-- The head to which column c belongs, d columns for each: c / d, rounded down. -/
+@[expose] def headOf (c : Fin (num_heads * d)) : Fin num_heads :=
+  ⟨c.val / d, Nat.div_lt_of_lt_mul (Nat.lt_of_lt_of_eq c.isLt (Nat.mul_comm _ _))⟩
+
+/-- Which of its head's components column c is: c % d. -/
+@[expose] def componentOf (c : Fin (num_heads * d)) : Fin d :=
+  ⟨c.val % d, Nat.mod_lt _ (Nat.pos_of_ne_zero fun h₀ => by have := c.isLt; simp [h₀] at this)⟩
+
+/-- A column of head h belongs to head h. -/
+@[simp] theorem headOf_headColumn (h : Fin num_heads) (c : Fin d) :
+    headOf (headColumn h c) = h := by
+  have h₀ : 0 < d := Nat.lt_of_le_of_lt (Nat.zero_le _) c.isLt
+  apply Fin.ext
+  simp only [headOf, headColumn]
+  rw [Nat.mul_comm, Nat.mul_add_div h₀, Nat.div_eq_of_lt c.isLt, Nat.add_zero]
+
+/-- The column of component c is that of component c. -/
+@[simp] theorem componentOf_headColumn (h : Fin num_heads) (c : Fin d) :
+    componentOf (headColumn h c) = c := by
+  apply Fin.ext
+  simp only [componentOf, headColumn, Nat.mul_add_mod_self_right]
+  exact Nat.mod_eq_of_lt c.isLt
+
+/-- Head and component determine the column. -/
+@[simp] theorem headColumn_headOf (c : Fin (num_heads * d)) :
+    headColumn (headOf c) (componentOf c) = c := by
+  apply Fin.ext
+  simp only [headOf, headColumn, componentOf]
+  exact Nat.div_add_mod' _ _
+
+private theorem getElem_flatMap {heads : List (Vec R d)} {h c : Nat} (hh : h < heads.length)
+    (hc : c < d) (hl : h * d + c < (heads.flatMap Vector.toList).length) :
+    (heads.flatMap Vector.toList)[h * d + c] = heads[h][c] := by
+  induction heads generalizing h with
+  | nil => cases hh
+  | cons x heads ih =>
+    simp only [List.flatMap_cons]
+    cases h with
+    | zero =>
+      simp only [Nat.zero_mul, Nat.zero_add]
+      rw [List.getElem_append_left (by simpa using hc)]
+      simp
+    | succ h =>
+      have e : (h + 1) * d + c - x.toList.length = h * d + c := by
+        rw [Vector.length_toList, Nat.succ_mul]
+        omega
+      rw [List.getElem_append_right (by rw [Vector.length_toList, Nat.succ_mul]; omega)]
+      simp only [e, List.getElem_cons_succ]
+      exact ih (by simpa using hh) _
+
+/-- What stands in the column of component c of head h. -/
+theorem getElem_concatHeads (heads : Vector (Matrix R n d) num_heads) (i : Fin n)
+    (h : Fin num_heads) (c : Fin d) :
+    (concatHeads heads)[i][headColumn h c] = heads[h][i][c] := by
+  have hh : h.val < (heads.toList.map fun head => head[i]).length := by simp
+  have e : heads.toList.flatMap (fun head => head[i].toList)
+      = (heads.toList.map fun head => head[i]).flatMap Vector.toList := by
+    rw [List.flatMap_map]
+  have hl : h.val * d + c.val
+      < ((heads.toList.map fun head => head[i]).flatMap Vector.toList).length := by
+    rw [← e]
+    have := (headColumn h c).isLt
+    simp only [headColumn] at this
+    simpa [List.length_flatMap, List.map_const'] using this
+  have key := getElem_flatMap hh c.isLt hl
+  simp only [concatHeads, Fin.getElem_fin, Vec.getElem_ofFn, headColumn] at key e ⊢
+  simp only [Vector.getElem_mk, List.getElem_toArray, e]
+  rw [key]
+  simp
+
+/-- What stands in any column: a component of the head that the column belongs to. -/
+theorem getElem_concatHeads_headOf (heads : Vector (Matrix R n d) num_heads) (i : Fin n)
+    (c : Fin (num_heads * d)) :
+    (concatHeads heads)[i][c] = heads[headOf c][i][componentOf c] := by
+  rw [← getElem_concatHeads]
+  simp only [headColumn_headOf]
+
+/-- **Row by row**: row i of the heads side by side is made of their rows i, and of nothing else. -/
 theorem getElem_concatHeads_congr {heads : Vector (Matrix R n d) num_heads}
     {heads' : Vector (Matrix R n' d) num_heads} {i : Fin n} {i' : Fin n'}
     (h : ∀ c : Fin num_heads, heads[c][i] = heads'[c][i']) :
-    (concatHeads heads)[i] = (concatHeads heads')[i'] := by
-  have e : heads.toList.flatMap (fun head => head[i].toList)
-      = heads'.toList.flatMap (fun head => head[i'].toList) := by
-    refine flatMap_congr (List.ext_getElem (by simp) fun c hc _ => ?_)
-    have hc : c < num_heads := by simpa using hc
-    simpa using congrArg Vector.toList (h ⟨c, hc⟩)
-  simp only [concatHeads, Fin.getElem_fin, Vec.getElem_ofFn]
-  simp only [Fin.getElem_fin] at e
-  simp only [e]
+    (concatHeads heads)[i] = (concatHeads heads')[i'] :=
+  Vector.ext fun c hc => by
+    have e := getElem_concatHeads_headOf heads i ⟨c, hc⟩
+    rw [h, ← getElem_concatHeads_headOf] at e
+    exact e
+
+/-- What is split to the heads and put side by side again is what it was. -/
+theorem concatHeads_splitHeads (X : Matrix R n (num_heads * d)) :
+    concatHeads (splitHeads X) = X :=
+  Vector.ext fun i hi => Vector.ext fun c hc => by
+    have e := getElem_concatHeads_headOf (splitHeads X) ⟨i, hi⟩ ⟨c, hc⟩
+    rw [getElem_splitHeads, Fin.getElem_fin (Vec.ofFn _), Vec.getElem_ofFn] at e
+    simpa only [Fin.eta, headColumn_headOf] using e
+
+/-- Heads that are put side by side and split again are what they were. -/
+theorem splitHeads_concatHeads (heads : Vector (Matrix R n d) num_heads) :
+    splitHeads (concatHeads heads) = heads :=
+  Vector.ext fun h hh => Vector.ext fun i hi => Vector.ext fun c hc => by
+    have e := congrArg (·[c]) (getElem_splitHeads (concatHeads heads) ⟨h, hh⟩ ⟨i, hi⟩)
+    simp only [Vec.getElem_ofFn] at e
+    exact e.trans (getElem_concatHeads heads ⟨i, hi⟩ ⟨h, hh⟩ ⟨c, hc⟩)
 
 /-! ## Attention -/
 

@@ -48,7 +48,7 @@ TOPICS = (
     ),
     Topic(
         "The transformer",
-        ("Transformer", "Embedding", "LayerNorm", "FeedForward", "Linear", "Bounded"),
+        ("Transformer", "Embedding", "TiedOutput", "LayerNorm", "FeedForward", "Linear", "Bounded"),
         "transformer",
     ),
     Topic("Rounding", ("Rounded", "Rounding"), "allowances"),

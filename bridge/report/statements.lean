@@ -18,8 +18,9 @@ namespace Bridge.Statements
 
 open Lean Meta
 
-/-- What is wrong with a statement, and the propositions that it is wrong with. Of its conclusion, or of
-one `part` of that: `sides`, `unfolded`, `true`, `hypothesis`; of its hypotheses: `absurd`, `contradiction`. -/
+/-- What is wrong with a statement, and the propositions that it is wrong with. Of its conclusion,
+or of one `part` of that: `sides`, `unfolded`, `true`, `hypothesis`, `exists`; of its hypotheses:
+`absurd`, `contradiction`. -/
 structure Finding where
   what : String
   part : Bool := false
@@ -75,6 +76,50 @@ def impossible? (others : List Expr) (e : Expr) : MetaM (Option Finding) := do
         return some { what := "contradiction", shown := [← print e, ← print other] }
   return none
 
+/-- Whether a term is a metavariable, or one applied to something. Metavariables stand for what is
+said to exist. -/
+def isSought (e : Expr) : MetaM Bool := return (← instantiateMVars e).getAppFn.isMVar
+
+/-- Gives what is said to exist such that `e` is `term`, if `e` is that, or its value or component
+at what is bound: by unification, which sees to it that nothing is given by itself or by what is
+bound after it. -/
+partial def give (e term : Expr) : MetaM Bool := do
+  if ← isSought e then return ← same e term
+  match_expr ← instantiateMVars e with
+  | GetElem.getElem _ index _ _ _ x i _ =>
+    unless i.isFVar && (← whnfR index).isAppOf ``Fin do return false
+    give x (← mkAppM ``Vector.ofFn #[← mkLambdaFVars #[i] term])
+  | _ => return false
+
+/-- Whether each part of a proposition is an equation or an equivalence that gives something of what
+is said to exist, and of what no part before it has given. The state holds what is said to exist. -/
+partial def onlyGives (e : Expr) : StateT (List Expr) MetaM Bool := do
+  let opened ← whnfR e
+  if let .forallE name type body info := opened then
+    return ← withLocalDecl name info type fun x => onlyGives (body.instantiate1 x)
+  match_expr opened with
+  | Exists type p =>
+    let sought ← mkFreshExprMVar type
+    modify (sought :: ·)
+    onlyGives (p.beta #[sought])
+  | And a b => onlyGives a <&&> onlyGives b
+  | Eq _ a b => equates a b
+  | Iff a b => equates a b
+  | _ => return false
+where
+  equates (a b : Expr) : MetaM Bool := give a b <||> give b a
+
+/-- Whether a proposition says only that something equals a term: `∃ x, x = t`, where `t` does not
+mention `x`, or several such. What no equation gives must be of a type known not to be empty. -/
+def existsOnly (e : Expr) : MetaM Bool := withoutModifyingState do
+  let (all, sought) ← (onlyGives e).run []
+  unless all do return false
+  sought.allM fun one => do
+    ((← instantiateMVars one).collectMVars {}).result.allM fun left => left.withContext do
+      let type ← instantiateMVars (← inferType (mkMVar left))
+      if type.hasExprMVar then return false
+      return (← synthInstance? (← mkAppM ``Nonempty #[type])).isSome
+
 /-- The first thing that is wrong with a statement under hypotheses; `part`: it is one part of a
 conclusion. -/
 partial def find (hypotheses : List Expr) (part : Bool) (e : Expr) : MetaM (Option Finding) := do
@@ -92,6 +137,9 @@ partial def find (hypotheses : List Expr) (part : Bool) (e : Expr) : MetaM (Opti
     if let some finding ← find hypotheses true a then return some finding
     find hypotheses true b
   | True => return some { what := "true", part, shown := [← print e] }
+  | Exists _ _ =>
+    unless ← existsOnly opened do return none
+    return some { what := "exists", part, shown := [← print e] }
   | _ =>
     unless ← relatesOne same opened do return none
     let asWritten ← relatesOne (fun a b => return a == b) opened

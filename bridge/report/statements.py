@@ -17,6 +17,7 @@ _SAYS = {
     "sides": "{conclusion} has the same term on both sides",
     "unfolded": "{conclusion} has the same on both sides, abbreviations and instances unfolded",
     "true": "{conclusion} holds of anything",
+    "exists": "{conclusion} says only that something equals a term",
     "hypothesis": "{conclusion} is one of its hypotheses",
     "absurd": "its hypothesis {0} cannot hold",
     "contradiction": "its hypotheses {0} and {1} contradict each other",

@@ -78,6 +78,48 @@ EMPTY = {
     "nested_part (p q : Prop) (h : p) (k : q) : (True ∧ p) ∧ q := ⟨⟨trivial, h⟩, k⟩": (
         "the part `True` of its conclusion holds of anything"
     ),
+    "result (n : Nat) : ∃ r, r = double n := ⟨_, rfl⟩": (
+        "its conclusion `∃ r, r = double n` says only that something equals a term"
+    ),
+    "result_on_the_right : ∀ n : Nat, 0 < n → ∃ r, double n = r := fun _ _ => ⟨_, rfl⟩": (
+        "its conclusion `∃ r, double n = r` says only that something equals a term"
+    ),
+    "result_for_all (n : Nat) (standard : Fin n → Nat) : ∃ result : Fin n → Nat, "
+    "∀ i, result i = standard i := ⟨_, fun _ => rfl⟩": (
+        "its conclusion `∃ result, ∀ (i : Fin n), result i = standard i` "
+        "says only that something equals a term"
+    ),
+    "result_of_two : ∃ f : Nat → Nat → Nat, ∀ m n, 0 < m → f n m = m + double n := "
+    "⟨fun n m => m + double n, fun _ _ _ => rfl⟩": (
+        "its conclusion `∃ f, ∀ (m n : Nat), 0 < m → f n m = m + double n` "
+        "says only that something equals a term"
+    ),
+    "results (n : Nat) : ∃ r, r = double n ∧ ∃ s t, (s = r + t ∧ t = n) := "
+    "⟨_, rfl, _, _, rfl, rfl⟩": (
+        "its conclusion `∃ r, r = double n ∧ ∃ s t, s = r + t ∧ t = n` "
+        "says only that something equals a term"
+    ),
+    "result_vector (n : Nat) (standard : Fin n → Nat) : ∃ result : Vector Nat n, "
+    "∀ i : Fin n, result[i] = standard i := ⟨Vector.ofFn standard, by simp⟩": (
+        "its conclusion `∃ result, ∀ (i : Fin n), result[i] = standard i` "
+        "says only that something equals a term"
+    ),
+    "result_matrix (x : Vector Nat 3) : ∃ r : Vector (Vector Nat 2) 3, "
+    "∀ (j : Fin 2) (i : Fin 3), x[i] + j = r[i][j] := "
+    "⟨Vector.ofFn fun i => Vector.ofFn fun j => x[i] + j, by simp⟩": (
+        "its conclusion `∃ r, ∀ (j : Fin 2) (i : Fin 3), x[i] + ↑j = r[i][j]` "
+        "says only that something equals a term"
+    ),
+    "result_of_any : ∃ m r, r = double m := ⟨0, _, rfl⟩": (
+        "its conclusion `∃ m r, r = double m` says only that something equals a term"
+    ),
+    "result_part (n : Nat) : double n = twice n ∧ ∃ r, r = twice n := "
+    "⟨by simp only [double, twice]; omega, _, rfl⟩": (
+        "the part `∃ r, r = twice n` of its conclusion says only that something equals a term"
+    ),
+    "some_property (p : Nat → Prop) : ∃ q : Nat → Prop, ∀ n, p n ↔ q n := ⟨p, fun _ => Iff.rfl⟩": (
+        "its conclusion `∃ q, ∀ (n : Nat), p n ↔ q n` says only that something equals a term"
+    ),
     "contradicting (n : Nat) (h : n = 0) (k : n ≠ 0) : double n = 1 := absurd h k": (
         "its hypotheses `n = 0` and `n ≠ 0` contradict each other"
     ),
@@ -99,6 +141,26 @@ FULL = (
     "parts_of_it (n : Nat) (h : 0 < n) : double n = twice n ∧ 0 < double n := "
     "⟨by simp only [double, twice]; omega, by simp only [double]; omega⟩",
     "not_assumed (p : Nat → Prop) (h : p 0) (k : ∀ n, p n → p (n + 1)) : p 1 := k 0 h",
+    "positive_result (n : Nat) (h : 0 < n) : ∃ r, r = double n ∧ 0 < r := "
+    "⟨_, rfl, by simp only [double]; omega⟩",
+    "preimage : ∃ r, double r = 4 := ⟨2, by decide⟩",
+    "one_result_two_terms (n : Nat) : ∃ r, r = double n ∧ r = twice n := "
+    "⟨_, rfl, by simp only [double, twice]; omega⟩",
+    "fixed : ∃ r, r = double r := ⟨0, by decide⟩",
+    "fixed_together : ∃ r s, r = double s ∧ s = r := ⟨0, 0, by decide⟩",
+    "constant : ∃ r, ∀ n, r = double n - twice n := "
+    "⟨0, fun n => by simp only [double, twice]; omega⟩",
+    "of_one_argument : ∃ f : Nat → Nat, ∀ m n, f n = double n + (m - m) := "
+    "⟨double, fun m n => by omega⟩",
+    "constant_vector : ∃ r : Vector Nat 2, ∀ i j : Fin 2, r[i] = double j - twice j := "
+    "⟨#v[0, 0], by decide⟩",
+    "first_of_a_vector : ∃ r : Vector Nat 2, r[0] = 1 ∧ r[1] = double r[0] := "
+    "⟨#v[1, 2], by decide⟩",
+    "fixed_vector : ∃ r : Vector Nat 2, ∀ i : Fin 2, r[i] = double r[i] := ⟨#v[0, 0], by decide⟩",
+    "of_a_proof (n : Nat) (h : 0 < n) : ∃ (_ : 0 < double n) (r : Nat), r = n := "
+    "⟨by simp only [double]; omega, _, rfl⟩",
+    "an_element (n : Nat) (h : 0 < n) : ∃ (i : Fin n) (r : Nat), r = i := ⟨⟨0, h⟩, _, rfl⟩",
+    "one_of_two (n : Nat) : ∃ r, r = double n ∨ r = 0 := ⟨_, Or.inl rfl⟩",
     "denied (n : Nat) (h : n ≠ 0) (k : n ≠ 1) : 1 < n := by omega",
     "refuted : ¬ ∀ n, double n = n := fun h => absurd (h 1) (by decide)",
 )

@@ -91,6 +91,7 @@ public import Attention.Model.Real.Ring
 public import Attention.Model.Real.Squarings
 public import Attention.Model.Real.Supremum
 public import Attention.Model.RootSound
+public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedScores
 public import Attention.Model.Rounding
 public import Attention.Proof.Adjoint
@@ -151,7 +152,9 @@ public import Attention.Proof.RealExact
 public import Attention.Proof.RealLogSumExp
 public import Attention.Proof.Ring
 public import Attention.Proof.RoundedAttention
+public import Attention.Proof.RoundedDot
 public import Attention.Proof.RoundedFlash
+public import Attention.Proof.RoundedLogSumExp
 public import Attention.Proof.RoundedMasked
 public import Attention.Proof.RoundedMatrices
 public import Attention.Proof.RoundedOnline
@@ -205,6 +208,7 @@ public import Attention.Spec.KeepMask
 public import Attention.Spec.LayerNorm
 public import Attention.Spec.Linear
 public import Attention.Spec.LogSumExp
+public import Attention.Spec.LogSumExpAllowance
 public import Attention.Spec.Masks
 public import Attention.Spec.Maximum
 public import Attention.Spec.Merge
@@ -257,6 +261,9 @@ public import Attention.Twins.Paged
 public import Attention.Twins.RealExact
 public import Attention.Twins.RealExponential
 public import Attention.Twins.Ring
+public import Attention.Twins.RoundedLogSumExp
+public import Attention.Twins.RoundedOutput
+public import Attention.Twins.RoundedScores
 public import Attention.Twins.Rounding
 public import Attention.Twins.RoundingCounts
 public import Attention.Twins.RoundingRules

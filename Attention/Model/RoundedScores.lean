@@ -7,10 +7,12 @@ public section
 
 /-! # Scores that are rounded
 
-What an attention function may compute for the score scale · ⟨q, k⟩: products and additions in any
-order, each rounded, then the product with a scale that is itself rounded. The roundings of the
-scale are the same for all keys, so the rounded scale is given here. Not covered: a scale that is
-applied to q or k before the inner product, and scores that are stored in a smaller format. -/
+What an attention function may compute for the score scale · ⟨q, k⟩: q or k or both multiplied by
+the scale or a part of it, rounded and stored in a format of their own; products and additions in
+any order, each rounded; the product with what is left of the scale; and the score stored in a
+format of its own. The roundings of the scale are the same for all keys, so the rounded factors are
+given here. Relative errors are factors, so that it does not matter in which order a score is
+multiplied, stored and changed in base. -/
 
 namespace Attention.Model
 
@@ -20,22 +22,35 @@ universe u
 
 variable {R : Type u} [OrderedField R] {d : Nat}
 
-/-- `score` is what a function of precision `p` may compute for the score of `q` and `k`, where `σ`
-is the scale that it computed: d rounded products, added in a tree of depth at most `additions`,
-times `σ`, rounded, and once more where the base is changed later. -/
-@[expose] def ComputedScore (p : Precision R) (additions : Nat) (σ : R) (q k : Vec R d)
-    (score : R) : Prop :=
-  ∃ (products : Fin d → R) (sum : R),
-    (∀ i : Fin d, Rounded p.accumulation (q[i] * k[i]) (products i)) ∧
+/-- Nothing of the scores is stored in a format of its own, and no operand multiplied. -/
+@[expose] def inAccumulator : ScoreFormats R := ⟨0, 0, 0⟩
+
+/-- `y` is the number `x` of an operand, already multiplied by its part of the scale, with the
+roundings of `k` such products, each stored. None: as it is. -/
+@[expose] def StoredTimes (p : Precision R) (f : ScoreFormats R) : Nat → R → R → Prop
+  | 0, x, y => y = x
+  | k + 1, x, y => ∃ z w, StoredTimes p f k x z ∧ Rounded p.unit z w ∧ Rounded f.operands w y
+
+/-- `score` is what a function of precision `p` may compute for the score of `q` and `k`. It
+multiplies q by `σ₁`, k by `σ₂` and their inner product by `σ`: by 1 where it does not. At most
+`f.roundings` of the products with q and k are rounded; d products are rounded and added in a tree
+of depth at most `additions`; that with `σ` is rounded, and once more where the base is changed;
+and the score is stored. -/
+@[expose] def ComputedScore (p : Precision R) (f : ScoreFormats R) (additions : Nat) (σ₁ σ₂ σ : R)
+    (q k : Vec R d) (score : R) : Prop :=
+  ∃ (a b : Nat) (q' k' products : Fin d → R) (sum x : R), a + b ≤ f.roundings ∧
+    (∀ i : Fin d, StoredTimes p f a (σ₁ * q[i]) (q' i)) ∧
+    (∀ i : Fin d, StoredTimes p f b (σ₂ * k[i]) (k' i)) ∧
+    (∀ i : Fin d, Rounded p.accumulation (q' i * k' i) (products i)) ∧
     RoundedSum p.accumulation additions ((List.finRange d).map products) sum ∧
-    RoundedTimes p.unit 2 (σ * sum) score
+    RoundedTimes p.unit 2 (σ * sum) x ∧ Rounded f.scores x score
 
 /-- The keys `cols` as query `i` sees them, with the scores that the function computed. -/
-@[expose] def computedKeys {q_len kv_len d_v : Nat} (p : Precision R) (additions : Nat) (scale : R)
-    (mask : Mask q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
-    (V : Matrix R kv_len d_v) (i : Fin q_len) (t : Fin d_v) (cols : List (Fin kv_len))
-    (computed : Fin kv_len → R) : List (ComputedKey R) :=
+@[expose] def computedKeys {q_len kv_len d_v : Nat} (p : Precision R) (f : ScoreFormats R)
+    (additions : Nat) (scale : R) (mask : Mask q_len kv_len) (Q : Matrix R q_len d)
+    (K : Matrix R kv_len d) (V : Matrix R kv_len d_v) (i : Fin q_len) (t : Fin d_v)
+    (cols : List (Fin kv_len)) (computed : Fin kv_len → R) : List (ComputedKey R) :=
   let m := rowMax (cols.map (score scale mask.toScoreMod Q K i))
-  cols.map fun j => ⟨boundedKey p additions scale mask Q K V i t m j, computed j⟩
+  cols.map fun j => ⟨boundedKey p f additions scale mask Q K V i t m j, computed j⟩
 
 end Attention.Model

@@ -41,9 +41,15 @@ variable {R : Type u} [OrderedField R]
 `d` terms is added up from 0, so that each goes through at most `d` additions. -/
 theorem number_computedScore [Exp R R] {F : FloatingPoint R} {d : Nat} (scale : F.Number)
     (q k : Vec F.Number d) :
-    ComputedScore F.precision d scale.val (q.map (·.val)) (k.map (·.val))
+    ComputedScore F.precision inAccumulator d 1 1 scale.val (q.map (·.val)) (k.map (·.val))
       (scale * Vec.dot q k).val := by
-  refine ⟨fun i => (q[i] * k[i]).val, (Vec.dot q k).val, fun i => ?_, ?_, ?_⟩
+  refine ⟨0, 0, fun i => q[i].val, fun i => k[i].val, fun i => (q[i] * k[i]).val,
+    (Vec.dot q k).val, (scale * Vec.dot q k).val, Nat.le_refl _, fun i => ?_, fun i => ?_,
+    fun i => ?_, ?_, ?_, 0, .zero (Std.le_refl _), by grind⟩
+  · show q[i].val = 1 * (q.map (·.val))[i]
+    simp [Lean.Grind.Semiring.one_mul]
+  · show k[i].val = 1 * (k.map (·.val))[i]
+    simp [Lean.Grind.Semiring.one_mul]
   · simpa using Number.mul_rounded q[i] k[i]
   · simpa [Vec.dot] using sumOver_roundedSum (fun i : Fin d => q[i] * k[i]) (List.finRange d)
   · refine ⟨scale.val * (Vec.dot q k).val, ⟨_, rfl, 0, .zero F.unit_nonneg, by grind⟩, ?_⟩
@@ -59,7 +65,7 @@ private def rowError (p : Precision R) (scale : R) (mask : Mask q_len kv_len)
     (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len) (k : Fin kv_len) : R :=
   match score scale mask.toScoreMod Q K i k,
       rowMax ((List.finRange kv_len).map (score scale mask.toScoreMod Q K i)) with
-  | some s, some m => scoreError p d scale (magnitude Q[i] K[k]) s (m - s)
+  | some s, some m => scoreError p inAccumulator d scale (magnitude Q[i] K[k]) s (m - s)
   | _, _ => 0
 
 omit [Exponential R R] in
@@ -68,7 +74,7 @@ private theorem map_rowError (p : Precision R) (scale : R) (mask : Mask q_len kv
     (t : Fin d_v) :
     ((List.finRange kv_len).map fun k => (⟨score scale mask.toScoreMod Q K i k,
         rowError p scale mask Q K i k, V[k][t]⟩ : BoundedKey R))
-      = boundedKeys p d scale mask Q K V i t (List.finRange kv_len) := by
+      = boundedKeys p inAccumulator d scale mask Q K V i t (List.finRange kv_len) := by
   refine List.map_congr_left fun k hk => ?_
   have hle := le_rowMax (List.mem_map_of_mem (f := score scale mask.toScoreMod Q K i) hk)
   simp only [rowError, boundedKey]
@@ -92,7 +98,11 @@ private theorem rowError_close (hF : F.exponential < 1)
     ∃ c, ∀ k s s', score scale mask.toScoreMod (vals Q) (vals K) i k = some s →
       score σ mask.toScoreMod Q K i k = some s' →
       AtMost (rowError F.precision scale mask (vals Q) (vals K) i k) (s'.val - (s + c)) := by
-  have hscores := rounded_scores (F.precise hF) (Std.le_refl _) hd hσ
+  have hscores := rounded_scores (f := inAccumulator) (additions := d) (σ₁ := 1) (σ₂ := 1)
+    (σ := σ.val) (F.precise hF) (Std.le_refl _) (Std.le_refl _) (by
+      rw [show operandFactor F.precision inAccumulator = 1 from rfl]
+      exact (show (10 * (numeral (d + 4) * F.unit) + 4 * (1 - 1) : R) ≤ 1 by grind))
+    (by rwa [show 1 * 1 * σ.val = σ.val by grind])
   cases hm : rowMax ((List.finRange kv_len).map
       (score scale mask.toScoreMod (vals Q) (vals K) i)) with
   | none =>
@@ -129,7 +139,7 @@ theorem flash_within_allowance (hF : F.exponential < 1) (hσ : RoundedTimes F.un
     (hr : numTiles kv_len block_n - 1 ≤ rescalings) :
     ∃ o, (flash σ mask.toScoreMod Q K V block_m block_n)[i.val]? = some o ∧ ∀ t : Fin d_v,
       AtMost (allowance F.precision roundings rescalings negligible
-          (boundedKeys F.precision d scale mask (vals Q) (vals K) (vals V) i t
+          (boundedKeys F.precision inAccumulator d scale mask (vals Q) (vals K) (vals V) i t
             (List.finRange kv_len)))
         (o[t].val - (attention scale mask.toScoreMod (vals Q) (vals K) (vals V))[i][t]) := by
   obtain ⟨c, close⟩ := rowError_close (mask := mask) (Q := Q) (K := K) (i := i) hF hd hσ
@@ -153,7 +163,7 @@ theorem splitKV_within_allowance (hF : F.exponential < 1) (hσ : RoundedTimes F.
     (hr : numTiles split_len block_n - 1 + numTiles kv_len split_len ≤ rescalings) :
     ∃ o, (splitKV σ mask.toScoreMod Q K V split_len block_n)[i.val]? = some o ∧ ∀ t : Fin d_v,
       AtMost (allowance F.precision roundings rescalings negligible
-          (boundedKeys F.precision d scale mask (vals Q) (vals K) (vals V) i t
+          (boundedKeys F.precision inAccumulator d scale mask (vals Q) (vals K) (vals V) i t
             (List.finRange kv_len)))
         (o[t].val - (attention scale mask.toScoreMod (vals Q) (vals K) (vals V))[i][t]) := by
   obtain ⟨c, close⟩ := rowError_close (mask := mask) (Q := Q) (K := K) (i := i) hF hd hσ

@@ -26,7 +26,7 @@ variable {R : Type u} [OrderedField R]
 /-! ## The exact weights and their factors -/
 
 /-- No unmasked key has a larger error. -/
-private theorem error_le_largestError {row : List (BoundedKey R)} {key : BoundedKey R}
+theorem error_le_largestError {row : List (BoundedKey R)} {key : BoundedKey R}
     (hk : key ∈ row) (hs : key.score ≠ none) : key.error ≤ largestError row := by
   have e : largestError row
       = row.foldl (fun y k => if k.score.isNone = true then y else max y k.error) 0 := by
@@ -40,7 +40,8 @@ private theorem error_le_largestError {row : List (BoundedKey R)} {key : Bounded
 
 variable [Exponential R R]
 
-private theorem boundedWeights_eq {p : Precision R} {rescalings : Nat} {row : List (BoundedKey R)}
+/-- The exact weights are taken against the maximum of the row. -/
+theorem boundedWeights_eq {p : Precision R} {rescalings : Nat} {row : List (BoundedKey R)}
     {M : R} (hM : rowMax (row.map (·.score)) = some M) :
     boundedWeights p rescalings row
       = row.map (boundedWeight p rescalings (some M) (largestError row)) := by
@@ -51,7 +52,8 @@ private theorem boundedWeight_value (p : Precision R) (rescalings : Nat) (M Δ :
   unfold boundedWeight
   cases key.score <;> rfl
 
-private theorem exp_mul_boundedWeight (p : Precision R) (rescalings : Nat) (M Δ : R)
+/-- A weight is the exact one, against the maximum of the row. -/
+theorem exp_mul_boundedWeight (p : Precision R) (rescalings : Nat) (M Δ : R)
     (key : BoundedKey R) :
     exp M * (boundedWeight p rescalings (some M) Δ key).weight = weight key.score := by
   unfold boundedWeight
@@ -167,7 +169,7 @@ private theorem boundedWeight_weight_nonneg (p : Precision R) (rescalings : Nat)
   | some s => exact Std.le_of_lt (exp_pos _)
 
 /-- The weights of a part, against the exact ones. -/
-private theorem offByFactors {p : Precision R} (hp : Precise p) {r rescalings : Nat}
+theorem offByFactors {p : Precision R} (hp : Precise p) {r rescalings : Nat}
     (hr : r ≤ rescalings) {M Δ m c : R} {keys : List (ComputedKey R)}
     {ws : List (ComputedKey R × R)} (unmasked : ∃ key ∈ keys, key.score ≠ none)
     (hm : m ≤ M + c + Δ) (hM : ∀ key ∈ keys, ∀ s, key.score = some s → s ≤ M)
@@ -232,6 +234,21 @@ private theorem sums_eq_attend {d : Nat} {keys : List (ComputedKey R)}
     ← OrderedField.mul_div_mul_left (exp_ne_zero (R := R) M), ← sumOver_mul_left,
     ← sumOver_mul_left]
   simp only [← Semiring.mul_assoc, exp_mul_boundedWeight]
+
+/-- The allowance's exact output is that of attention. -/
+theorem exactOutput_eq_attend {d : Nat} {keys : List (BoundedKey R)}
+    {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
+    (same : keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
+    (unmasked : ∃ key ∈ keys, key.score ≠ none) (p : Precision R) (rescalings : Nat) :
+    exactOutput (boundedWeights p rescalings keys) = (attend row)[j] := by
+  obtain ⟨M, hM⟩ : ∃ M, rowMax (keys.map (·.score)) = some M := by
+    obtain ⟨key, hk, hs⟩ := unmasked
+    exact Option.ne_none_iff_exists'.mp fun h => hs (rowMax_eq_none.mp h _ (List.mem_map_of_mem hk))
+  have h := sums_eq_attend (keys := keys.map fun k => (⟨k, 0⟩ : ComputedKey R)) hj
+    (by rwa [List.map_map]) p rescalings M (largestError keys)
+  rw [sumOver_map, sumOver_map] at h
+  rw [← h, boundedWeights_eq hM, exactOutput, sumOver_map, sumOver_map]
+  simp only [boundedWeight_value]
 
 /-! ## The theorem -/
 
@@ -330,5 +347,29 @@ theorem rounded_attention {p : Precision R} (hp : Precise p) {m : R} {part : Par
   have h₁ := (close top htop s hs).2
   have h₂ := error_le_largestError (List.mem_map_of_mem (f := (·.toBoundedKey)) htop) hscore
   exact ⟨top, htop, s, hs, by grind⟩
+
+/-- `rounded_attention` of a result that is stored in a format of its own. -/
+theorem rounded_output {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
+    (run : Run p m part) {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
+    (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
+    (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
+    {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + c)))
+    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (ha : part.additions + part.rescalings ≤ roundings)
+    (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
+    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
+    (stored : Rounded u o o') (negligible : R) :
+    AtMost (storedAllowance p u roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+      (o' - (attend row)[j]) := by
+  have h := rounded_attention hp run hj same attained close hr ha hN hD result negligible
+  obtain ⟨top, htop, hscore, -⟩ := attained
+  rw [storedAllowance, exactOutput_eq_attend hj (by rwa [List.map_map])
+    ⟨_, List.mem_map_of_mem htop, hscore⟩ p rescalings]
+  obtain ⟨θ, hθ, rfl⟩ := stored
+  have h₁ := h.add (hθ.mul ((atMost_absolute (attend row)[j]).add h))
+  have e : o - (attend row)[j] + θ * ((attend row)[j] + (o - (attend row)[j]))
+      = o * (1 + θ) - (attend row)[j] := by grind
+  rwa [e] at h₁
 
 end Attention.Proof

@@ -9,7 +9,7 @@ public section
 How far the result of an attention function that rounds may be from the exact one, for one component
 of one row: a bound that is computed from the exact scores and values and from what the function
 rounds. `Proof/Rounding.lean` proves that no function of `Model/Rounding.lean` exceeds it.
-Source: docs/allowances.md, sections 2 to 4; γ is of Higham 2002, "Accuracy and Stability of
+Source: docs/allowances.md, sections 2 to 5; γ is of Higham 2002, "Accuracy and Stability of
 Numerical Algorithms", equation (3.1). -/
 
 namespace Attention.Spec
@@ -98,6 +98,10 @@ off it may be after at most `rescalings` changes of the reference point:
     (row : List (BoundedKey R)) : List (BoundedWeight R) :=
   row.map (boundedWeight p rescalings (rowMax (row.map (·.score))) (largestError row))
 
+/-- The exact output: the mean of the values by the exact weights. -/
+@[expose] def exactOutput (keys : List (BoundedWeight R)) : R :=
+  sumOver (fun k => k.weight * k.value) keys / sumOver (fun k => k.weight) keys
+
 /-- The terms of the allowance of one component of the output of one row with an unmasked key. A
 key's part of the numerator and of the denominator goes through at most `roundings` roundings of
 sums and rescalings, that of the numerator through `6` more: the product with the value, and the
@@ -106,7 +110,7 @@ values that the average may reach; the bound holds whatever that number is. -/
 @[expose] def allowanceTerms [Exp R R] (p : Precision R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : AllowanceTerms R :=
   let keys := boundedWeights p rescalings row
-  let output := sumOver (fun k => k.weight * k.value) keys / sumOver (fun k => k.weight) keys
+  let output := exactOutput keys
   let far := fun k : BoundedWeight R => absolute (k.value - output)
   let lowTotal := sumOver (fun k => k.weight / k.factor) keys
   let share := fun k : BoundedWeight R => smaller (k.weight * k.factor / lowTotal) 1
@@ -130,5 +134,12 @@ values that the average may reach; the bound holds whatever that number is. -/
     (row : List (BoundedKey R)) : R :=
   let terms := allowanceTerms p roundings rescalings negligible row
   terms.shared + terms.stored + terms.sums
+
+/-- The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
+whole, with what it is off by already. -/
+@[expose] def storedAllowance [Exp R R] (p : Precision R) (u : R) (roundings rescalings : Nat)
+    (negligible : R) (row : List (BoundedKey R)) : R :=
+  let error := allowance p roundings rescalings negligible row
+  error + u * (absolute (exactOutput (boundedWeights p rescalings row)) + error)
 
 end Attention.Spec

@@ -50,7 +50,7 @@ private theorem allowance_level {u : R} {k r : Nat} (h₀ : 0 ≤ gamma k u) (h�
     · exact Std.le_refl _
     · grind
   rw [allowance, allowanceTerms]
-  simp only [boundedWeights_level]
+  simp only [boundedWeights_level, exactOutput]
   simp only [unitOnly, gamma_zero, Semiring.zero_mul, sumOver_cons, sumOver_nil, Semiring.add_zero,
     e₁, e₂, e₃, e₄]
   generalize hS : smaller (0 : R) _ = S

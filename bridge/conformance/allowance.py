@@ -4,7 +4,7 @@ Outputs and log-sum-exps; gradients have `gradient_allowance`. Each bound is com
 in float64, from the inputs of one vector and a declared precision profile. The derivation of every
 term is in `docs/allowances.md`, with what of it is proved. That part is defined once more in Lean,
 `Attention/Spec/Allowance.lean`; functions that say they implement it compute it with the terms
-added that it lacks, for numbers below the normal ones and for the output's format.
+added that it lacks, for numbers below the normal ones.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _SOFTCAP_ROUNDINGS = 8
 # Product with the value, and a division: normalisation of a weight or of the output, which GPUs do
 # to 2 units in the last place (4 roundings) or as reciprocal and product.
 _OUTPUT_ROUNDINGS = 6
+# Roundings of maximum and logarithm each: the logarithm, changes of base, the sum of both.
+_LSE_ROUNDINGS = 4.0
 # A dropout factor z = 1 / (1 − p): the difference, a division as above, the product with the
 # weight; and p as it is given, whose rounding moves z by up to (z − 1) roundings of z.
 FACTOR_ROUNDINGS = 5
@@ -148,18 +150,24 @@ def _score_errors(
     relative = _gamma(np.array(head_dim + 1.0), profile.accumulation_unit)
     errors = np.zeros_like(scores)
     if profile.operands is not None:
-        rounded = (1.0 + profile.operands.unit) ** profile.operand_roundings
-        relative = (1.0 + relative) * rounded - 1.0
+        # The product with the scale is rounded, and once more to a format that is not its own.
+        once = math.log1p(unit)
+        if profile.operands != profile.accumulator:
+            once += math.log1p(profile.operands.unit)
+        relative = relative + (1.0 + relative) * math.expm1(profile.operand_roundings * once)
         tiny = profile.operands.underflow(profile.flush_to_zero)
         factor = max(1.0, math.sqrt(abs(scale)))
         sums = np.abs(q).sum(-1)[..., :, None] + np.abs(k).sum(-1)[..., None, :]
         errors = errors + 2.0 * tiny * (factor * sums + head_dim * tiny)
-    errors = errors + relative * magnitude + _SCORE_ROUNDINGS * unit * np.abs(scores)
+    own = errors + relative * magnitude + _SCORE_ROUNDINGS * unit * np.abs(scores)
     # A common relative error ε of all scores changes s − m by ε·(s − m). The two units of float64
     # are for the caller's own rounding of the scale.
-    errors = errors + (_SCALE_ROUNDINGS * unit + 2 * FLOAT64.unit) * below_max
+    of_scale = _SCALE_ROUNDINGS * unit + 2 * FLOAT64.unit
+    errors = own + of_scale * below_max
     if profile.scores is not None:
-        errors = errors + profile.scores.unit * (np.abs(scores) + errors)
+        # Nothing of a common error cancels from what is stored: the score as it was computed.
+        computed = np.abs(scores) + own + of_scale * np.abs(scores)
+        errors = errors + profile.scores.unit * computed
         errors = errors + profile.scores.underflow(profile.flush_to_zero)
     return np.asarray(errors, dtype=np.float64)
 
@@ -320,6 +328,7 @@ def _farthest(near: NDArray[np.bool_], v: Array, average: _Average) -> Array:
 
 
 @implements("Attention.Spec.allowance")
+@implements("Attention.Spec.storedAllowance")
 def attention_allowance(
     q: ArrayLike,
     k: ArrayLike,
@@ -477,6 +486,8 @@ def _tiny_weight(rows: _Rows, profile: Profile) -> Array:
     return tiny * rows.unit_share
 
 
+@implements("Attention.Spec.logSumExpFactor")
+@implements("Attention.Spec.logSumExpAllowance")
 def lse_allowance(
     q: ArrayLike,
     k: ArrayLike,
@@ -505,9 +516,11 @@ def lse_allowance(
             together = profile.weights.unit + rows.num_keys * _tiny_weight(rows, profile)
             relative = relative + np.minimum(each.sum(-1, keepdims=True), together)
         error = rows.log_error - np.log1p(-np.minimum(relative, 1.0))
-        # The logarithm, changes of base, and the sum of maximum and logarithm.
-        log_total = np.log(rows.total)
+        # The logarithm, changes of base, and the sum of maximum and logarithm: of the numbers that
+        # the function has for them, which are off themselves.
         anchor = np.where(rows.empty, 0.0, np.abs(rows.maximum))
-        error = error + unit * (4 * (log_total + 1) + 4 * anchor + 2 * error)
+        off = error + 2.0 * rows.score_errors.max(-1, keepdims=True, initial=0.0)
+        four = _gamma(np.array(_LSE_ROUNDINGS), unit)
+        error = error + four * (np.log(rows.total) + 1.0 + anchor + off)
     error = np.where(rows.empty, 0.0, error * EVALUATION)
     return np.asarray(error[..., 0], dtype=np.float64)

@@ -28,6 +28,8 @@ WITHOUT_VECTORS = {
     "Attention.Spec.Allowance": "how far an output may be from the exact one, by which functions "
     "are judged on the vectors; compared with the code that judges in "
     "tests/bridge/conformance/test_allowance_by_spec.py",
+    "Attention.Spec.LogSumExpAllowance": "how far a log-sum-exp may be from the exact one; as "
+    "above",
     "Attention.Spec.ScoreAllowance": "how far a score may be from the exact one; as above",
 }
 # Inputs that have moved for a time, of which only statements speak.

@@ -191,6 +191,16 @@ def bounded_weights(
     ]
 
 
+def exact_output(keys: list[BoundedWeight], *, num: Arithmetic) -> Value:
+    """The exact output: the mean of the values by the exact weights.
+
+    Lean: `Attention.Spec.exactOutput`.
+    """
+    return sum_over(lambda k: k.weight * k.value, keys, zero=num.value(0)) / sum_over(
+        lambda k: k.weight, keys, zero=num.value(0)
+    )
+
+
 def allowance_terms(
     p: Precision,
     roundings: int,
@@ -210,9 +220,7 @@ def allowance_terms(
     Lean: `Attention.Spec.allowanceTerms`.
     """
     keys = bounded_weights(p, rescalings, row, num=num)
-    output = sum_over(lambda k: k.weight * k.value, keys, zero=num.value(0)) / sum_over(
-        lambda k: k.weight, keys, zero=num.value(0)
-    )
+    output = exact_output(keys, num=num)
 
     def far(k: BoundedWeight) -> Any:
         return absolute(k.value - output, num=num)
@@ -267,3 +275,25 @@ def allowance(
     """
     terms = allowance_terms(p, roundings, rescalings, negligible, row, num=num)
     return terms.shared + terms.stored + terms.sums
+
+
+def stored_allowance(
+    p: Precision,
+    u: Value,
+    roundings: int,
+    rescalings: int,
+    negligible: Value,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
+    whole, with what it is off by already.
+
+    Lean: `Attention.Spec.storedAllowance`.
+    """
+    error = allowance(p, roundings, rescalings, negligible, row, num=num)
+    return error + u * (
+        absolute(exact_output(bounded_weights(p, rescalings, row, num=num), num=num), num=num)
+        + error
+    )

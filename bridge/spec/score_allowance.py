@@ -5,11 +5,32 @@ Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/ScoreAllo
 
 from __future__ import annotations
 
-from bridge.spec.allowance import BoundedKey, Precision, absolute, gamma, numeral
+from dataclasses import dataclass
+
+from bridge.spec.allowance import BoundedKey, Precision, absolute, gamma, numeral, power
 from bridge.spec.attention import Mask, mask_to_score_mod, score
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.maximum import row_max
 from bridge.spec.vector import vec_dot
+
+
+@dataclass(frozen=True)
+class ScoreFormats:
+    """In which formats of their own scaled operands and scores are stored: bounds of relative
+    errors, 0 for what stays in the accumulator.
+
+    operands: of a format in which q or k, multiplied by the scale or a part of it, is stored.
+
+    roundings: how many of the two operands are multiplied before the inner product: 0, 1 or 2.
+
+    scores: of a format in which scores are stored.
+
+    Lean: `Attention.Spec.ScoreFormats`.
+    """
+
+    operands: Value
+    roundings: int
+    scores: Value
 
 
 def magnitude(q: list[Value], k: list[Value], *, d: int, num: Arithmetic) -> Value:
@@ -22,8 +43,18 @@ def magnitude(q: list[Value], k: list[Value], *, d: int, num: Arithmetic) -> Val
     )
 
 
+def operand_factor(p: Precision, f: ScoreFormats, *, num: Arithmetic) -> Value:
+    """The relative error of the scaled operands of an inner product, each product with the scale
+    rounded and stored, is at most this less 1: ((1 + u) (1 + u_op))^r.
+
+    Lean: `Attention.Spec.operandFactor`.
+    """
+    return power((num.value(1) + p.unit) * (num.value(1) + f.operands), f.roundings, num=num)
+
+
 def score_error(
     p: Precision,
+    f: ScoreFormats,
     additions: int,
     scale: Value,
     magnitude: Value,
@@ -33,23 +64,33 @@ def score_error(
     num: Arithmetic,
 ) -> Value:
     """How far the computed score may be from `s` = scale · ⟨q, k⟩, but for a constant of the row,
-    where m is the largest score of the row and `belowMax` is m − s: γ(additions + 2) · |scale|
-    · |q|ᵀ|k| + 2 u |s| + 3 u (m − s). A product qᵢ kᵢ goes through at most `additions`
-    additions: head_dim − 1, in whatever order they are added. Each score is rounded twice: the
-    product with the scale, and a change of base. The scale is rounded up to 3 times, alike for
-    all keys.
+    where m is the largest score of the row and `belowMax` is m − s: ((1 + γ(additions + 2)) ·
+    ((1 + u) (1 + u_op))^r − 1) · |scale| · |q|ᵀ|k| + 2 u |s| + 3 u (m − s), and u_s times all
+    that the score may be. A product qᵢ kᵢ goes through at most `additions` additions: head_dim
+    − 1, in whatever order they are added. Each score is rounded twice: the product with the
+    scale, and a change of base. The scale is rounded up to 3 times, alike for all keys; the
+    rounding of a score that is stored is in proportion to the whole score, of which nothing
+    cancels.
 
     Lean: `Attention.Spec.scoreError`.
     """
+    relative = (num.value(1) + gamma(additions + 2, p.accumulation, num=num)) * operand_factor(
+        p, f, num=num
+    ) - num.value(1)
+    own = relative * (absolute(scale, num=num) * magnitude) + numeral(
+        2, num=num
+    ) * p.unit * absolute(s, num=num)
     return (
-        gamma(additions + 2, p.accumulation, num=num) * (absolute(scale, num=num) * magnitude)
-        + numeral(2, num=num) * p.unit * absolute(s, num=num)
+        own
         + numeral(3, num=num) * p.unit * below_max
+        + f.scores
+        * (absolute(s, num=num) + own + numeral(3, num=num) * p.unit * absolute(s, num=num))
     )
 
 
 def bounded_key(
     p: Precision,
+    f: ScoreFormats,
     additions: int,
     scale: Value,
     mask: Mask,
@@ -74,7 +115,7 @@ def bounded_key(
         return BoundedKey(
             score=s,
             error=score_error(
-                p, additions, scale, magnitude(Q[i], K[j], d=d, num=num), s, m - s, num=num
+                p, f, additions, scale, magnitude(Q[i], K[j], d=d, num=num), s, m - s, num=num
             ),
             value=V[j][t],
         )
@@ -83,6 +124,7 @@ def bounded_key(
 
 def bounded_keys(
     p: Precision,
+    f: ScoreFormats,
     additions: int,
     scale: Value,
     mask: Mask,
@@ -101,4 +143,6 @@ def bounded_keys(
     Lean: `Attention.Spec.boundedKeys`.
     """
     m = row_max([score(scale, mask_to_score_mod(mask), Q, K, i, j, d=d, num=num) for j in cols])
-    return [bounded_key(p, additions, scale, mask, Q, K, V, i, t, m, j, d=d, num=num) for j in cols]
+    return [
+        bounded_key(p, f, additions, scale, mask, Q, K, V, i, t, m, j, d=d, num=num) for j in cols
+    ]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +14,20 @@ from numpy.typing import NDArray
 from bridge.conformance import allowance
 from bridge.conformance.allowance import Array, Explained
 from bridge.conformance.profile import FLOAT64, Format, Profile
-from bridge.spec.allowance import BoundedKey, Precision, allowance_terms, bounded_weights
+from bridge.spec.allowance import (
+    BoundedKey,
+    Precision,
+    allowance_terms,
+    bounded_weights,
+    stored_allowance,
+)
 from bridge.spec.core import Arithmetic
-from bridge.spec.score_allowance import magnitude, score_error
+from bridge.spec.log_sum_exp_allowance import log_sum_exp_allowance, log_sum_exp_factor
+from bridge.spec.score_allowance import ScoreFormats, magnitude, score_error
 from bridge.vectors.model import AttentionVector
 
 NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
-TERMS = ("shared", "stored", "sums")
+TERMS = ("shared", "stored", "sums", "result")
 # The code does not count keys with a smaller share of the weights among the values reached.
 NEGLIGIBLE = 2.0**-200
 # What evaluating a formula in float64 may cost, as a share of the whole.
@@ -89,6 +97,17 @@ def precision(profile: Profile) -> Precision:
     )
 
 
+def score_formats(profile: Profile) -> ScoreFormats:
+    """In which formats of their own the profile stores scaled operands and scores."""
+    operands, scores = profile.operands, profile.scores
+    stored = operands is not None and operands != profile.accumulator
+    return ScoreFormats(
+        operands=Decimal(operands.unit if operands is not None and stored else 0),
+        roundings=0 if operands is None else profile.operand_roundings,
+        scores=Decimal(0 if scores is None else scores.unit),
+    )
+
+
 @dataclass(frozen=True)
 class BySpec:
     """The terms of one element by the Spec, their sum, and ε of each key that is seen."""
@@ -116,9 +135,14 @@ def by_spec(inputs: Inputs, profile: Profile, found: Explained, i: int, c: int) 
     with localcontext(digits(min(max_error(inputs, found, i), 1e3))):
         weights = bounded_weights(p, rescalings, row, num=NATURAL)
         exact = allowance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
+        error = exact.shared + exact.stored + exact.sums
+        unit = Decimal(profile.output.unit)
+        total = stored_allowance(
+            p, unit, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL
+        )
         return BySpec(
-            terms={name: getattr(exact, name) for name in TERMS},
-            total=exact.shared + exact.stored + exact.sums,
+            terms={name: getattr(exact, name) for name in TERMS[:3]} | {"result": total - error},
+            total=total,
             errors={j: weights[j].factor.ln() for j in inputs.seen(i)},
         )
 
@@ -167,18 +191,58 @@ def difference(found: float, exact: Decimal) -> float:
 
 
 def score_errors(inputs: Inputs, profile: Profile, found: Explained, i: int) -> dict[int, Decimal]:
-    """δ of each key that query i sees, by the Spec, for scores that are rounded in the accumulator
-    alone."""
+    """δ of each key that query i sees, by the Spec."""
     seen = inputs.seen(i)
     largest = max(Decimal(float(found.scores[i, j])) for j in seen)
     d = inputs.q.shape[1]
     q = [Decimal(float(x)) for x in inputs.q[i]]
+    p, formats = precision(profile), score_formats(profile)
+    scale = Decimal(inputs.scale)
     errors = {}
     with localcontext(digits()):
         for j in seen:
             s = Decimal(float(found.scores[i, j]))
             size = magnitude(q, [Decimal(float(x)) for x in inputs.k[j]], d=d, num=NATURAL)
-            errors[j] = score_error(
-                precision(profile), d - 1, Decimal(inputs.scale), size, s, largest - s, num=NATURAL
-            )
+            errors[j] = score_error(p, formats, d - 1, scale, size, s, largest - s, num=NATURAL)
     return errors
+
+
+def wrong_lse(inputs: Inputs, profile: Profile, code: ModuleType = allowance) -> Iterator[str]:
+    """Which log-sum-exps are not allowed what the Spec allows them, for formats without a smallest
+    number; of the same scores and bounds δ, and which of these are below those of the Spec."""
+    profile = endless(profile)
+    p, formats = precision(profile), score_formats(profile)
+    options = {"scale": inputs.scale, "mask": inputs.mask, "profile": profile}
+    found = code.lse_allowance(inputs.q, inputs.k, **options)
+    arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, profile, code.NO_CHANGES
+    with np.errstate(all="ignore"):
+        rows = code._rows(*arguments, absolute=True)
+    d, kv_len = inputs.q.shape[1], inputs.k.shape[0]
+    rescalings = math.ceil(kv_len / (profile.block_n or 1))
+    for i, _ in inputs.elements():
+        seen = inputs.seen(i)
+        scores = {j: Decimal(float(rows.scores[i, j])) for j in seen}
+        errors = {j: Decimal(float(rows.score_errors[i, j])) for j in seen}
+        row = [
+            BoundedKey(scores.get(j), errors.get(j, Decimal(0)), Decimal(0)) for j in range(kv_len)
+        ]
+        if max(errors.values()) > 100:
+            continue
+        with localcontext(digits(300)):
+            factor = log_sum_exp_factor(p, len(seen) + 2 * rescalings, rescalings, row, num=NATURAL)
+            most = max(scores.values())
+            total = sum(((s - most).exp() for s in scores.values()), Decimal(0))
+            exact = log_sum_exp_allowance(
+                p, factor.ln(), total.ln(), most, max(errors.values()), num=NATURAL
+            )
+            q = [Decimal(float(x)) for x in inputs.q[i]]
+            for j, s in scores.items():
+                size = magnitude(q, [Decimal(float(x)) for x in inputs.k[j]], d=d, num=NATURAL)
+                least = score_error(
+                    p, formats, d - 1, Decimal(inputs.scale), size, s, abs(s), num=NATURAL
+                )
+                if errors[j] < least * (1 - Decimal(CLOSE)):
+                    yield f"δ of key {j} for row {i}: {errors[j]} for {least}"
+        one = float(found[i]) / allowance.EVALUATION
+        if abs(difference(one, exact)) > CLOSE * float(exact):
+            yield f"row {i}: {one} for {float(exact)}"

@@ -102,13 +102,30 @@ def layerNorms : Family LayerCase where
 
 /-! ## Feed-forward networks -/
 
-/-- A random feed-forward network whose hidden units all have one bias, on random rows. -/
+/-- The network with other biases of the hidden units that are on in all of these rows, or off in
+all: such a unit is on in some and off in others then, if its sums are 1/4 apart. -/
+def inBothStates {n d d_ff : Nat} (F : FeedForward Rat d d_ff) (X : Matrix Rat n d) :
+    FeedForward Rat d d_ff :=
+  let bias := Vec.ofFn fun j =>
+    let sums := (F.hidden.rows X).toList.map fun row => row[j]
+    match sums.min?, sums.max? with
+    | some least, some most =>
+      if least ≤ 0 ∧ 0 < most then F.hidden.bias[j]
+      else F.hidden.bias[j] - mkRat ((least + most) * 4).floor 8
+    | _, _ => F.hidden.bias[j]
+  { F with hidden.bias := bias }
+
+/-- A random feed-forward network on random rows, where there are two with each hidden unit on and
+off; or with one bias for all of them. -/
 def feedForwardCase (reason : String) (n d d_ff : Nat) (hiddenBias : Option Rat := none) :
     Gen LayerCase := do
   let F ← drawFeedForward d d_ff
-  let bias := hiddenBias.elim F.hidden.bias fun b => Vec.ofFn fun _ => b
+  let X ← drawRows n d
+  let F := match hiddenBias with
+    | some b => { F with hidden.bias := Vec.ofFn fun _ => b }
+    | none => if n < 2 then F else inBothStates F X
   return { reason := s!"{reason}; {n} rows of {d} numbers, {d_ff} hidden units"
-           inputs := .feedForward { F with hidden.bias := bias } (← drawRows n d) }
+           inputs := .feedForward F X }
 
 /-- Feed-forward networks. -/
 def feedForwards : Family LayerCase where
@@ -136,10 +153,11 @@ def feedForwards : Family LayerCase where
                               givenRows 1 4 [[-4, 3, -5, -5 / 4]] |>.head⟩ }
           (givenRows 2 2 [[2, 1], [2, 1]]) }
     let near ← drawFeedForward 3 8
+    let near := { near with hidden.bias := ← drawVec (fraction 2 8) 8 }
+    let rows ← drawVec (drawVec (fraction 4 8) 3) 4
     let small : LayerCase :=
       { reason := "sums near 0, of both signs: GELU and the like show most"
-        inputs := .feedForward { near with hidden.bias := ← drawVec (fraction 2 8) 8 }
-          (← drawVec (drawVec (fraction 4 8) 3) 4) }
+        inputs := .feedForward (inBothStates near rows) rows }
     return drawn ++ [dead, alive, kink, small]
 
 /-! ## Multi-head attention -/

@@ -10,13 +10,13 @@ added that it lacks, for numbers below the normal ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bridge.conformance.profile import FLOAT64, Profile
+from bridge.conformance.row_average import row_average
 from pyimpl._implements import implements
 
 Array = NDArray[np.float64]
@@ -40,8 +40,6 @@ _LSE_ROUNDINGS = 4.0
 FACTOR_ROUNDINGS = 5
 # Shares of the weights below this are added up instead of bounding the average's reach.
 _NO_WEIGHT = 2.0**-200
-# One query row at a time beyond this many numbers in a [rows, keys, columns] intermediate.
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -261,72 +259,6 @@ def _stored(rows: _Rows, unit: float, absolute: float | Array) -> Array:
     return np.asarray(stored, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class _Average:
-    """The exact output o of each row, as what it lies beyond the value of the key that has the
-    largest weight; [..., q_len, value_dim].
-
-    Where that key has nearly all of the weight its v − o is a difference of nearly equal numbers,
-    and what float64 would lose of it counts up to e^(2ε) times in the allowance. lost: a bound of
-    what is lost still.
-    """
-
-    largest: Array
-    beyond: Array
-    lost: Array
-
-
-def _average(rows: _Rows, v: Array) -> _Average:
-    batch = np.broadcast_shapes(rows.weights.shape[:-2], v.shape[:-2])
-    if v.shape[-2] == 0:
-        zeros = np.zeros((*batch, rows.weights.shape[-2], v.shape[-1]))
-        return _Average(zeros, zeros, zeros)
-    top = rows.weights.argmax(-1)[..., None]
-    largest = np.take_along_axis(
-        np.broadcast_to(v, (*batch, *v.shape[-2:])),
-        np.broadcast_to(top, (*batch, *top.shape[-2:])),
-        -2,
-    )
-    others = rows.mask.copy()
-    np.put_along_axis(others, top, False, -1)
-    weights = np.where(others, rows.weights, 0.0)
-    beyond = (weights @ v - weights.sum(-1, keepdims=True) * largest) / rows.total
-    # A weight below the normal numbers is off by up to the smallest of them.
-    weights = np.where(others, np.maximum(weights, FLOAT64.smallest_normal / FLOAT64.unit), 0.0)
-    sizes = weights @ np.abs(v) + weights.sum(-1, keepdims=True) * np.abs(largest)
-    return _Average(largest, beyond, (rows.num_keys + 5) * FLOAT64.unit * sizes / rows.total)
-
-
-def _over_keys(
-    reduce: Callable[[Array, Array], Array], weights: Array, v: Array, average: _Average
-) -> Array:
-    """`reduce(weights[..., None], |vⱼ − o|)` over the keys, in bounded memory: [..., q, d]."""
-    result = np.empty((*weights.shape[:-1], v.shape[-1]))
-    keys = v[..., None, :, :]
-    q_len = weights.shape[-2]
-    step = max(1, _CHUNK * q_len // max(1, weights.size * v.shape[-1]))
-    for start in range(0, q_len, step):
-        part = (..., slice(start, start + step), None, slice(None))
-        distances = np.abs(keys - average.largest[part] - average.beyond[part])
-        distances += average.lost[part]
-        result[..., start : start + step, :] = reduce(
-            weights[..., start : start + step, :, None], distances
-        )
-    return result
-
-
-def _spread(weights: Array, v: Array, average: _Average) -> Array:
-    """Σⱼ weightⱼ·|vⱼ − o|."""
-    return _over_keys(lambda w, far: np.asarray((w * far).sum(-2)), weights, v, average)
-
-
-def _farthest(near: NDArray[np.bool_], v: Array, average: _Average) -> Array:
-    """The largest |vⱼ − o| over the keys marked as near; 0 if there is none."""
-    return _over_keys(
-        lambda w, far: np.asarray((w * far).max(-2, initial=0.0)), near.astype(float), v, average
-    )
-
-
 @implements("Attention.Spec.allowance")
 @implements("Attention.Spec.storedAllowance")
 def attention_allowance(
@@ -348,8 +280,8 @@ def attention_allowance(
     attend to key j; None: everywhere. changes: what becomes of the scores. factors: what dropout
     multiplies each weight by where it meets its value, [..., q_len, kv_len]; None: 1.
 
-    Returns a float64 array [..., q_len, value_dim], non-negative; 0 for a row with every key
-    masked, whose output is exactly 0. Raises ValueError for shapes that do not fit.
+    Returns a float64 array [..., q_len, value_dim], non-negative; 0 for a row that sees no key,
+    whose output is exactly 0, with a sink as without. Raises ValueError for shapes that do not fit.
     """
     q_, k_, v_, mask_ = _checked(q, k, v, mask)
     roundings = 0.0
@@ -365,9 +297,11 @@ def attention_allowance(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=False)
         if changes.sink is not None:
-            v_ = np.concatenate([v_, np.zeros_like(v_[..., :1, :])], axis=-2)
+            v_ = np.concatenate([v_, np.zeros((*v_.shape[:-2], 1, v_.shape[-1]))], axis=-2)
         bound = _output_terms(rows, v_, profile, roundings).total * EVALUATION
-    bound = np.where(rows.empty, 0.0, bound)
+    # A sink has no value: a row that sees nothing else has output 0 as well.
+    sinks = 0 if changes.sink is None else 1
+    bound = np.where(rows.num_keys > sinks, bound, 0.0)
     return np.asarray(bound if factors is None else bound[..., 0, :], dtype=np.float64)
 
 
@@ -434,12 +368,12 @@ def _output_terms(rows: _Rows, v: Array, profile: Profile, roundings: float) -> 
     flush = profile.flush_to_zero
     size = np.abs(v)
     output = (rows.weights @ v) / rows.total
-    average = _average(rows, v)
+    average = row_average(rows.weights, rows.mask, v)
     # 1. Weights off by factors that numerator and denominator share: still an average of values.
     # Keys of next to no weight are not counted as values that the average could reach.
     near = rows.share > _NO_WEIGHT
-    farthest = _farthest(near, v, average) + _spread(rows.share * ~near, v, average)
-    shared = np.fmin(_spread(rows.excess, v, average) / rows.low_total, farthest)
+    farthest = average.farthest(near) + average.spread(rows.share * ~near)
+    shared = np.fmin(average.spread(rows.excess) / rows.low_total, farthest)
     largest = farthest + np.abs(output)
     mean_size = np.minimum(rows.share @ size, largest)
     mean_output = np.abs(output) + shared
@@ -452,7 +386,7 @@ def _output_terms(rows: _Rows, v: Array, profile: Profile, roundings: float) -> 
         # The weights' shares add up to 1, whatever the bounds on each are.
         underflow = np.minimum(rows.share, tiny)
         numerator_only = np.minimum(error @ size, unit * mean_size + underflow @ size)
-        moved = _spread(error, v, average) + error.sum(-1, keepdims=True) * shared
+        moved = average.spread(error) + error.sum(-1, keepdims=True) * shared
         both = moved / np.maximum(1.0 - error.sum(-1, keepdims=True), 0.0)
         rounding = {
             "unrounded": numerator_only,
@@ -499,8 +433,8 @@ def lse_allowance(
 ) -> Array:
     """Largest error of the log-sum-exp (base e) of each row: [..., q_len].
 
-    Arguments as for `attention_allowance`. 0 for a row with every key masked, whose log-sum-exp is
-    exactly −∞. The log-sum-exp is taken to be returned in the accumulator's format.
+    Arguments as for `attention_allowance`. 0 for a row that sees neither a key nor a sink, whose
+    log-sum-exp is exactly −∞. The log-sum-exp is taken to be returned in the accumulator's format.
     """
     k_ = np.asarray(k, dtype=np.float64)
     q_, k_, _, mask_ = _checked(q, k_, k_, mask)

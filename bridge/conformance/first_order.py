@@ -6,7 +6,8 @@ those of the whole that follows, so what a later operation takes away (a normali
 softmax what all scores share) counts nothing, unlike in `module_allowance`, which carries bounds
 from operation to operation and says nothing of many layers in a row. The sum over all operations is
 taken twice, for the terms of second order. That they are no larger is looked at: the same
-computation with every error at its largest, signs drawn, may not leave the bound.
+computation with every error at its largest, signs drawn, may not leave the bound. The factor is the
+one number here that is chosen.
 
 `docs/allowances.md` lists what each operation rounds.
 """
@@ -27,8 +28,9 @@ from pyimpl.modules.residual import Residual
 
 # How often the whole is computed with errors of drawn signs.
 _CORNERS = 4
-# A hidden number this many of its own errors below 0 may come out above it.
-_NEAR_ZERO = 256
+# What terms of second order may add, as a factor of those of first order. It is chosen, not
+# derived: `docs/allowances.md`, "Modules", says why any factor of this order will do.
+SECOND_ORDER = 2
 
 
 def _bias_of(module: nn.Linear | nn.LayerNorm) -> Tensor:
@@ -57,6 +59,19 @@ class Rounded:
         mark = torch.zeros_like(x, requires_grad=True)
         self.errors.append((mark, error))
         return x + mark
+
+    def moved(self, x: Tensor) -> Tensor:
+        """By how much the errors so far may move x, to first order: Σ |∂x/∂mark|·error."""
+        marks = [mark for mark, _ in self.errors]
+        unit = torch.eye(x.numel(), dtype=torch.float64).reshape(-1, *x.shape)
+        slopes = torch.autograd.grad(
+            x, marks, unit, is_grads_batched=True, allow_unused=True, retain_graph=True
+        )
+        total = torch.zeros(x.numel(), dtype=torch.float64)
+        for slope, (_, error) in zip(slopes, self.errors, strict=True):
+            if slope is not None:
+                total = total + (slope.abs() * error).flatten(1).sum(1)
+        return total.reshape(x.shape).detach()
 
     def _stored(self, size: Tensor, times: int = 1) -> Tensor:
         """The largest error of storing numbers of at most this size so many times."""
@@ -92,13 +107,15 @@ class Rounded:
         return self.rounded(out, 6 * self.unit * size + self._stored(size))
 
     def forwarded(self, x: Tensor, module: FeedForward) -> Tensor:
-        """A hidden number near 0 counts as if it were above."""
+        """A hidden number h that may be off by E comes out of max(0, ·) as its error times the
+        slope there, 0 or 1, makes it, and where it may change its sign by E − |h| more at most."""
         hidden = self.linear(x, module.linear1)
-        first = module.linear1
-        size = x.abs() @ first.weight.double().abs().mT + _bias_of(first).abs()
-        near = (hidden < 0) & (hidden > -_NEAR_ZERO * len(x[0]) * self.form.unit * size)
-        slope = torch.where(near, hidden, 0.0)
-        return self.linear(hidden.clamp(min=0) + (slope - slope.detach()), module.linear2)
+        above = hidden.clamp(min=0)
+        if self.signs is None:
+            more = SECOND_ORDER * self.moved(hidden) - hidden.detach().abs()
+            # The sum over all errors is taken that many times.
+            above = self.rounded(above, more.clamp(min=0) / SECOND_ORDER)
+        return self.linear(above, module.linear2)
 
     def attended(
         self, module: MultiHeadAttention, x: Tensor, keys: Tensor, values: Tensor, visible: Tensor
@@ -174,15 +191,7 @@ def allowance(compute: Callable[[Rounded], Tensor], dtype: torch.dtype) -> tuple
     exact = Rounded(dtype)
     with torch.enable_grad():
         out = compute(exact)
-        marks = [mark for mark, _ in exact.errors]
-        unit = torch.eye(out.numel(), dtype=torch.float64).reshape(-1, *out.shape)
-        slopes = torch.autograd.grad(out, marks, unit, is_grads_batched=True, allow_unused=True)
-    total = torch.zeros_like(out).flatten()
-    for slope, (_, error) in zip(slopes, exact.errors, strict=True):
-        if slope is not None:
-            total = total + (slope.abs() * error).flatten(1).sum(1)
-    # Twice, for what is of second order.
-    allowed = 2 * total.reshape(out.shape).detach()
+        allowed = SECOND_ORDER * exact.moved(out)
     signs = torch.Generator().manual_seed(0)
     for _ in range(_CORNERS):
         with torch.no_grad():

@@ -13,11 +13,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import jinja2
-
 from bridge.index.entries import Entry, Index
 from bridge.index.gaps import SPEC
 from bridge.index.layers import Space, place
+from bridge.templates import template
 
 _SHOWN = ("definition", "type", "structure", "inductive", "proposition", "class")
 # Pixels: of a letter, of a line, of a card's title.
@@ -158,14 +157,7 @@ def draw(index: Index) -> str:
         {"d": d, "title": "\n".join(uses[module][used])}
         for (used, module), d in zip(pairs, placed.curves, strict=True)
     ]
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bridge.index"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-    )
-    svg: str = environment.get_template("graph.svg.jinja").render(
+    return template("bridge.index", "graph.svg.jinja").render(
         cards=list(found.values()),
         curves=curves,
         width=round(placed.width),
@@ -174,4 +166,3 @@ def draw(index: Index) -> str:
         title=_TITLE,
         theorems=sum(one.kind == "theorem" for c in found.values() for one in c.lines),
     )
-    return svg

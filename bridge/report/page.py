@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import jinja2
 import numpy as np
 
 from bridge.conformance import gradients
@@ -18,6 +17,7 @@ from bridge.conformance.batch import exactly, visible
 from bridge.conformance.isolated import Outcome
 from bridge.conformance.judge import VectorResult, describe_failure, gradient_parts, plain
 from bridge.report.tables import alignment_of_is_causal
+from bridge.templates import template
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Exact, Family, Vector
 from bridge.vectors.operations import ComesToAttention
@@ -69,15 +69,6 @@ def page(
 ) -> str:
     """The page. families: the vectors that were run; theorems: the list of headline theorems,
     default `theorem_list()`, whose sentences are left out where there is none."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bridge.report"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-    )
-    environment.filters["number"] = _number
-    environment.filters["alignment"] = alignment_of_is_causal
     sentences = theorem_sentences(theorems or theorem_list())
     vectors = {vector.id: vector for family in families for vector in family.vectors}
     sections = []
@@ -96,7 +87,9 @@ def page(
                 "others": [describe_failure(plain(asdict(r))) for r in failed[MOST_SHOWN:]],
             }
         )
-    return environment.get_template("conform.html.jinja").render(sections=sections)
+    return template("bridge.report", "conform.html.jinja").render(
+        sections=sections, number=_number, alignment=alignment_of_is_causal
+    )
 
 
 def reasons(outcome: Outcome) -> list[tuple[str, int]]:

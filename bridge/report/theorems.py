@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-
+from bridge.templates import template
 from bridge.vectors.model import Family
 from pyimpl._implements import Implementation
 
@@ -113,19 +112,10 @@ def render(
         ]
         for h in headlines
     }
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bridge.report"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    page: str = environment.get_template("theorems.md.jinja").render(
+    return template("bridge.report", "theorems.md.jinja").render(
         headlines=headlines,
         definitions={name: definitions[name] for name in shown},
         python=python,
         vectors=vectors,
         anchor=anchor,
     )
-    return page

@@ -8,16 +8,15 @@ import posixpath
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from pygments.formatters import HtmlFormatter
 
 from bridge.site import contents, links, reference
 from bridge.site.contents import Part
 from bridge.site.markdown import Converted, convert, highlighted, in_html
+from bridge.templates import template
 
 ASSETS = Path(__file__).parent / "assets"
 # Shown line by line; other files that a page links to are copied.
@@ -141,7 +140,7 @@ def _shown_at(name: str) -> str:
 
 
 def _page(site: _Site, page: str, one: Converted) -> None:
-    html = _template("page.html.jinja").render(
+    html = template("bridge.site", "page.html.jinja").render(
         title=one.title,
         body=one.body,
         headings=[h for h in one.headings if h.level == 2],
@@ -160,7 +159,9 @@ def _source(site: _Site, name: str) -> None:
         return
     whole = highlighted(file.read_text("utf-8").rstrip("\n"), _SOURCES[file.suffix], numbered=True)
     around = _around(site, _shown_at(name), None)
-    _put(place, _template("source.html.jinja").render(title=name, body=whole, **around))
+    _put(
+        place, template("bridge.site", "source.html.jinja").render(title=name, body=whole, **around)
+    )
 
 
 def _around(site: _Site, address: str, page: str | None) -> dict[str, object]:
@@ -180,21 +181,6 @@ def _around(site: _Site, address: str, page: str | None) -> dict[str, object]:
 def _put(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("bridge.site"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-    )
-
-
-def _template(name: str) -> jinja2.Template:
-    return _environment().get_template(name)
 
 
 def _code_css() -> str:

@@ -10,11 +10,9 @@ import tempfile
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-import jinja2
-
+from bridge.templates import template
 from bridge.translation import build, names, patterns, recursion
 from bridge.translation.errors import NotAProgramError, UntranslatableError
 from bridge.translation.hints import Hints, is_alias
@@ -77,16 +75,12 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
         module = module_of(file)
         if f"{FOLDER}/{module}.py" in found or module == "core":
             raise UntranslatableError(f"two files would become {module}.py")
-        found[f"{FOLDER}/{module}.py"] = (
-            _environment()
-            .get_template("module.py.jinja")
-            .render(
-                about=_about(root / file),
-                left_out=["\n".join(textwrap.wrap(_LEFT_OUT.format(n), _WIDTH)) for n in left_out],
-                file=file,
-                imports=_imports(items, module, homes),
-                items=items,
-            )
+        found[f"{FOLDER}/{module}.py"] = template("bridge.translation", "module.py.jinja").render(
+            about=_about(root / file),
+            left_out=["\n".join(textwrap.wrap(_LEFT_OUT.format(n), _WIDTH)) for n in left_out],
+            file=file,
+            imports=_imports(items, module, homes),
+            items=items,
         )
     return _formatted(found, root)
 
@@ -258,18 +252,6 @@ def _imports(items: list[str], module: str, homes: Mapping[str, str]) -> str:
         if title in used and home != module
     ]
     return "\n".join(lines)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("bridge.translation"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
 
 
 def _formatted(modules: Mapping[str, str], root: Path) -> dict[str, str]:

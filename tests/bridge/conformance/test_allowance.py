@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bridge.conformance.allowance import attention_allowance, lse_allowance
+import pyimpl
+from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.conformance.profile import FLOAT16, FLOAT32, WHOLE_ROW, Profile
 
 Array = NDArray[np.float64]
@@ -131,6 +133,52 @@ def test_equal_values_leave_the_roundings_of_sums_only() -> None:
     v = np.full((64, 1), 8.0)
     allowance = attention_allowance(q, k, v, scale=1.0, profile=Profile.float32(16))
     assert 8.0 * 64 * FLOAT32.unit < allowance[0, 0] < 8.0 * 200 * FLOAT32.unit
+
+
+SINK = 2.5
+
+
+@pytest.mark.parametrize("kv_len", [0, 3])
+@pytest.mark.parametrize(
+    ("dtype", "profile"),
+    [
+        (torch.float64, Profile.float64()),
+        (torch.float32, Profile.float32()),
+        (torch.bfloat16, Profile.widened("bfloat16")),
+    ],
+    ids=["float64", "float32", "bfloat16"],
+)
+def test_a_sink_alone(dtype: torch.dtype, profile: Profile, kv_len: int) -> None:
+    """Without a key, and with every key masked: the output is exactly 0, and the log-sum-exp is the
+    sink's score, which a function rounds."""
+    rng = np.random.default_rng(2)
+    q, k, v = rng.normal(size=(2, 4)), rng.normal(size=(kv_len, 4)), rng.normal(size=(kv_len, 3))
+    mask = np.zeros((2, kv_len), bool)
+    query, key, value = (torch.from_numpy(x).to(dtype)[None, None] for x in (q, k, v))
+    options = {"scale": 0.5, "mask": mask, "profile": profile, "changes": ScoreChanges(sink=SINK)}
+    allowed = attention_allowance(q, k, v, **options)
+    assert allowed.shape == (2, 3)
+    assert (allowed == 0).all()
+    dropped = attention_allowance(q, k, v, **options, factors=np.full(mask.shape, 2.0))
+    assert (dropped == 0).all()
+    of_lse = lse_allowance(q, k, **options)
+    assert ((of_lse > 0) & (of_lse < 1e-5)).all()
+    for backend in ("reference", "tiled"):
+        out, lse = pyimpl.attention(
+            *(query, key, value),
+            attn_mask=torch.from_numpy(mask),
+            sinks=torch.tensor([SINK], dtype=dtype),
+            return_lse=True,
+            backend=backend,
+        )
+        assert bool((out == 0).all())
+        assert (np.abs(lse[0, 0].double().numpy() - SINK) <= of_lse).all()
+
+
+def test_a_sink_beside_a_key_leaves_its_roundings() -> None:
+    q, k, v = np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 3))
+    options = {"scale": 1.0, "profile": Profile.float32(), "changes": ScoreChanges(sink=SINK)}
+    assert (attention_allowance(q, k, v, **options) > 1e-8).all()
 
 
 def test_shapes_that_do_not_fit() -> None:

@@ -31,7 +31,7 @@ from allowance_by_spec import (
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bridge.conformance import allowance
+from bridge.conformance import allowance, row_average
 from bridge.conformance.allowance import Explained
 from bridge.conformance.profile import FORMATS, Profile, generous
 from bridge.vectors.model import AttentionVector, Family
@@ -224,20 +224,24 @@ FAULTS = {
         "unit * (gap + score_errors)",
     ),
     "a sum of weights that is not too small": (
-        "_spread(rows.excess, v, average) / rows.low_total, farthest)",
-        "_spread(rows.excess, v, average) / rows.total, farthest)",
+        "average.spread(rows.excess) / rows.low_total, farthest)",
+        "average.spread(rows.excess) / rows.total, farthest)",
     ),
     "an average beyond all values": (
-        "shared = np.fmin(_spread(rows.excess, v, average) / rows.low_total, farthest)",
-        "shared = _spread(rows.excess, v, average) / rows.low_total",
+        "shared = np.fmin(average.spread(rows.excess) / rows.low_total, farthest)",
+        "shared = average.spread(rows.excess) / rows.low_total",
     ),
     "values of next to no weight left out": (
-        "farthest = _farthest(near, v, average) + _spread(rows.share * ~near, v, average)",
-        "farthest = _farthest(near, v, average)",
+        "farthest = average.farthest(near) + average.spread(rows.share * ~near)",
+        "farthest = average.farthest(near)",
     ),
     "the size of values for their distance": (
-        "np.abs(keys - average.largest[part] - average.beyond[part])",
-        "np.abs(keys + 0.0 * average.beyond[part])",
+        "np.abs(keys - self.largest[part] - self.beyond[part])",
+        "np.abs(keys + 0.0 * self.beyond[part])",
+    ),
+    "an average beyond another key's value": (
+        "return RowAverage(v, largest, beyond, ",
+        "return RowAverage(v, np.zeros_like(largest), beyond, ",
     ),
     "sums of exact weights": ("numerator * (mean_size + stored)", "numerator * mean_size"),
     "a denominator's error of the exact average": (
@@ -320,17 +324,18 @@ LSE_FAULTS = {
 
 
 def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The code of the allowances with one place changed."""
-    path = Path(str(allowance.__file__))
-    text = path.read_text("utf-8")
-    assert text.count(old) == 1
-    # It implements nothing.
-    text = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
-    spec = importlib.util.spec_from_loader("faulty_allowance", loader=None)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(text, str(path), "exec"), module.__dict__)
+    """The code of the allowances with one place changed, in the module or in the one below it."""
+    texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in (row_average, allowance)}
+    assert sum(text.count(old) for text in texts.values()) == 1
+    for one, text in texts.items():
+        spec = importlib.util.spec_from_loader(one.__name__, loader=None)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        # What imports the name, as allowances do averages, finds the changed one.
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        # It implements nothing.
+        code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
+        exec(compile(code, str(one.__file__), "exec"), module.__dict__)
     return module
 
 

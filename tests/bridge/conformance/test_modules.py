@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from bridge.conformance import modules
+from bridge.conformance import first_order, modules
 from bridge.conformance.first_order import allowance
 from bridge.conformance.module_allowance import NoBound
 from bridge.conformance.module_faults import MODULE_FAULTS, catch
@@ -19,6 +19,7 @@ from bridge.conformance.planting import Fault, FaultError
 from bridge.vectors.model import Family
 from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
 from pyimpl._implements import implementations
+from pyimpl.modules import FeedForward
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -63,6 +64,22 @@ def test_every_fault_is_caught_in_every_dtype(
     vector_id, clause = caught
     assert vector_id.rpartition("-")[0] in fault.promising
     assert "times the allowance away" in clause or "should be" in clause
+
+
+def test_the_factor_for_the_second_order_may_be_smaller(
+    families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_order, "SECOND_ORDER", 1.25)
+    for vector in layered(families)[::4]:
+        assert list(modules.wrong(vector, torch.float32)) == [], vector.id
+
+
+@pytest.mark.parametrize("fault", MODULE_FAULTS, ids=lambda f: f.name)
+def test_the_factor_for_the_second_order_may_be_larger(
+    fault: Fault, families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_order, "SECOND_ORDER", 16)
+    assert catch(fault, families, torch.float32) is not None
 
 
 def test_the_unedited_copy_passes(families: list[Family]) -> None:
@@ -143,6 +160,30 @@ def test_what_a_normalisation_takes_away_does_not_count() -> None:
     assert bool(((moved - bare).abs() <= rounding).all())
     _, own = allowance(lambda r: r.normed(r.rounded(x, shared), norm), torch.float32)
     assert bool((own > 100 * bare).all())
+
+
+@pytest.mark.parametrize(
+    ("hidden", "allowed"),
+    [
+        # The error of the one that is on, twice.
+        ((1.0, -1.0), 2 * 0.01),
+        # Twice 0.01 is 0.016 more than 0.004: either may change its sign.
+        ((0.004, -0.004), 2 * 0.01 + 0.016 + 0.016),
+        ((1.0, -0.015), 2 * 0.01 + 0.005),
+        ((-1.0, -1.0), 0.0),
+    ],
+)
+def test_hidden_numbers_near_0_by_hand(hidden: tuple[float, float], allowed: float) -> None:
+    """Two hidden numbers x + b, and their difference: one error of x would cancel from it, did both
+    stay on."""
+    module = FeedForward(1, 2, dtype=torch.float64).requires_grad_(False)
+    module.linear1.weight.fill_(1.0)
+    module.linear1.bias.copy_(torch.tensor(hidden))
+    module.linear2.weight.copy_(torch.tensor([[1.0, -1.0]]))
+    module.linear2.bias.fill_(0.0)
+    x, error = torch.zeros(1, 1).double(), torch.full((1, 1), 0.01).double()
+    _, found = allowance(lambda r: r.forwarded(r.rounded(x, error), module), torch.float64)
+    assert found.item() == pytest.approx(allowed, rel=1e-6, abs=1e-12)
 
 
 def test_errors_beyond_first_order_have_no_bound() -> None:

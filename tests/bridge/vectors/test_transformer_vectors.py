@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -356,3 +357,24 @@ def test_the_committed_vectors_are_of_every_kind() -> None:
     models = [v for v in vectors if isinstance(v, TransformerVector)]
     assert {v.tied for v in models} == {True, False}
     assert {v.quarter_turns is None for v in models} == {True, False}
+
+
+# Where by the reason of the vector all hidden units are on, or all off.
+IN_ONE_STATE = ("every unit is off", "every unit is on", "sums that cancel")
+
+
+def test_a_hidden_unit_is_on_in_a_row_and_off_in_another() -> None:
+    """Otherwise its weights, or the rectifier before them, are without influence; in a single row
+    there are units of either state."""
+    for vector in load_file(default_directory() / "feed-forward.json").vectors:
+        assert isinstance(vector, LayerVector)
+        if vector.reason.startswith(IN_ONE_STATE):
+            continue
+        part = vector.parameters
+        assert isinstance(part, FeedForward)
+        on = [
+            [sum(map(operator.mul, weights, x)) + bias > 0 for x in vector.x]
+            for weights, bias in zip(part.hidden.weight, part.hidden.bias, strict=True)
+        ]
+        columns = on if len(vector.x) > 1 else [[one for (one,) in on]]
+        assert all(set(states) == {False, True} for states in columns), vector.id

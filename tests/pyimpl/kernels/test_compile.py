@@ -24,7 +24,8 @@ def test_quick_cases_fit_every_architecture(capsys: pytest.CaptureFixture[str]) 
     assert [r.arch for r in records] == [a for a in ARCHITECTURES for _ in cases(quick=True)]
     assert all(0 < r.registers <= 255 and r.shared > 0 for r in records)
     assert misfits(records) == []
-    with_loop = [r for r in records if r.case.kernel not in ("rows", "combine")]
+    # A bias that is broadcast over nothing has one tile of scores for each of its own.
+    with_loop = [r for r in records if r.case.kernel not in ("rows", "combine", "bias")]
     assert all(r.loop_instructions > 0 and r.issued > 4 for r in with_loop)
     assert all(r.loop_instructions == 0 for r in records if r not in with_loop)
     spilling = replace(records[0], spilled=SPILL_LIMIT + 8, loop_instructions=0)

@@ -390,9 +390,17 @@ return [...low];
 """
 
 
+STYLED = """
+return document.readyState === "complete"
+    && [...document.querySelectorAll("link[rel=stylesheet]")].every(link => link.sheet);
+"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out(browser: Any, site: Path, scheme: str) -> None:
     """WCAG 2.2, level AA: a ratio of at least 4.5 between text and what is behind it."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
     screen(browser, WIDE, scheme)
     for page in ("index.html", "online.html", STEPPER, "source/Attention/Spec/Online.lean.html",
                  "source/pyimpl/state.py.html", "theorems.html", *MAPS):  # fmt: skip
@@ -401,6 +409,8 @@ def test_text_stands_out(browser: Any, site: Path, scheme: str) -> None:
             button(browser, "next").click()
         else:
             browser.get((site / page).as_uri())
+        # On a machine that is busy the style may come after the page.
+        WebDriverWait(browser, 30).until(lambda _: browser.execute_script(STYLED))
         background = browser.execute_script(
             "return getComputedStyle(document.body).backgroundColor"
         )

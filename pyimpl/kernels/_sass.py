@@ -29,17 +29,19 @@ class Loop:
     spills: int
 
 
-def loops(cubin: bytes) -> list[Loop]:
-    """The innermost loops of the binary's one kernel that take exponentials, in their order: those
-    over tiles of scores."""
+def printed(tool: str, option: str, cubin: bytes) -> str:
+    """What one of NVIDIA's tools prints of a binary, which it takes as a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        tool = triton.knobs.nvidia.nvdisasm.path
-        text = subprocess.run(
-            [tool, "--print-code", str(path)], capture_output=True, text=True, check=True
-        ).stdout
-    return loops_of(text)
+        command = [tool, option, str(path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def loops(cubin: bytes) -> list[Loop]:
+    """The innermost loops of the binary's one kernel that take exponentials, in their order: those
+    over tiles of scores."""
+    return loops_of(printed(triton.knobs.nvidia.nvdisasm.path, "--print-code", cubin))
 
 
 def loops_of(text: str) -> list[Loop]:

@@ -309,7 +309,7 @@ def launch(
     chosen: Chosen = None,
 ) -> Launch:
     """The launch that writes dK and dV, of the shapes and dtype of key and value, of any strides,
-    and adds dQ / scale to `sums`, of the shape of query, float32, of any strides; None: to nothing.
+    and adds dQ / scale to `sums`, of the shape of query, float32, contiguous; None: to nothing.
 
     chosen: None for `launch_options`. Raises ValueError as `backward` does.
     """
@@ -319,6 +319,8 @@ def launch(
     sum_strides: tuple[int, ...] = (0, 0, 0, 0)
     if sums is not None:
         check_tensor("sums", sums, given.lse, tuple(given.query.shape))
+        if not sums.is_contiguous():
+            raise ValueError(f"sums must be contiguous, not of strides {sums.stride()}")
         sum_strides = strides_in_sequences(sums, given)
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)

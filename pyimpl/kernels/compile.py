@@ -21,7 +21,6 @@ import platform
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -384,13 +383,7 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 
     The kernel has no arrays of its own in local memory: its stack is what registers spill to.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.cubin")
-        path.write_bytes(cubin)
-        tool = triton.knobs.nvidia.cuobjdump.path
-        text = subprocess.run(
-            [tool, "--dump-resource-usage", str(path)], capture_output=True, text=True, check=True
-        ).stdout
+    text = _sass.printed(triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", cubin)
     found = re.search(r"REG:(\d+) STACK:(\d+)", text)
     if found is None:
         raise RuntimeError(f"cuobjdump printed no resource usage:\n{text}")

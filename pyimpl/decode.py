@@ -273,4 +273,6 @@ class _Splits:
             out, lse = forward(query, k, v, part, backend)
             outs.append(out)
             lses.append(lse)
+        if len(outs) == 1:  # Combined with nothing it stays as it is.
+            return outs[0], lses[0]
         return combine(torch.stack(outs), torch.stack(lses))

@@ -126,11 +126,18 @@ def _blocks(
         if block is not None and block < 1:
             raise ValueError(f"{name} must be at least 1, not {block}")
     if block_m is None:
-        # Of the tiles that a bound cuts through, less is masked when they are short.
-        block_m = 512 >> sum(bound is not None for bound in (options.left, options.right))
+        block_m = 512 >> cuts(options)
     if block_n is None:
         block_n = max(512, TILE_SCORES // 16 // max(min(block_m, q_len), 1))
     return block_m, block_n
+
+
+def cuts(options: ScoreOptions) -> int:
+    """How many edges of what is seen cut through tiles, at most 2: of such tiles less is masked
+    when they are short. A mask may have edges anywhere."""
+    if options.mask is not None:
+        return 2
+    return sum(bound is not None for bound in (options.left, options.right))
 
 
 def portions(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slice]]:
@@ -228,6 +235,28 @@ def on_cpu(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu"
 
 
+def as_numbers(flags: Tensor) -> Tensor:
+    """A boolean tensor as 0 and 1 in the same memory: PyTorch takes the least and greatest of these
+    many times as fast as `all` and `any`."""
+    return flags.view(torch.uint8)
+
+
+def tanh_(x: Tensor, memory: Tensor) -> Tensor:
+    """tanh x in place, as e / (e + 2) with e = exp(2x) − 1, off by at most 4 roundings: PyTorch's
+    own takes several times as long on some processors. `memory` of the same shape is overwritten.
+    """
+    # tanh 32 is 1 in every format, and exp(64) is finite.
+    e = x.clamp_(max=32.0).mul_(2.0).expm1_()
+    return e.div_(torch.add(e, 2.0, out=memory))
+
+
+def without(rows: Tensor, unseen: Tensor) -> Tensor:
+    """`rows` `[..., keys, width]` with 0 in those of `unseen` `[..., keys, 1]`."""
+    if on_cpu(unseen) and not bool(as_numbers(unseen).any()):
+        return rows
+    return rows.masked_fill(unseen, 0.0)
+
+
 class Scratch(threading.local):
     """What a thread keeps from tile to tile: memory for the scores of one, of the kind of `like`,
     which the system would otherwise give, clear and take back each time; and what hides the pairs
@@ -280,8 +309,9 @@ class Heads:
         self.k, self.v = key.flatten(0, 1), value.flatten(0, 1)
         self.keys_t = self.k.transpose(-1, -2)
         self.out, self.lse = out, lse
+        changes = (options.softcap, options.alibi_slopes, options.bias)
+        self.modified = any(change is not None for change in changes)
         # softcap needs s / cap, everything else s·log₂e: either is one factor on the queries.
-        self.modified = options.softcap is not None or options.alibi_slopes is not None
         self.factor = options.scale * LOG2E
         if options.softcap is not None:
             self.factor = options.scale / options.softcap
@@ -305,14 +335,14 @@ class Heads:
                 first = max(u * bounds.block_n, first_key)
                 last = min((u + 1) * bounds.block_n, stop_key)
                 tile = Tile(start, stop, first, last, u not in unmasked)
-                hidden = self.hidden(tile)
-                if hidden is not None and on_cpu(hidden) and bool(hidden.all()):
+                tile, hidden = self.narrowed(tile, self.hidden(tile))
+                if tile.first == tile.last:
                     continue
-                scores = scratch.of(q.shape[0], q.shape[1], last - first)
-                torch.bmm(q, self.keys_t[:, :, first:last], out=scores)
+                scores = scratch.of(q.shape[0], q.shape[1], tile.last - tile.first)
+                torch.bmm(q, self.keys_t[:, :, tile.first : tile.last], out=scores)
                 if self.late != 1.0:
                     scores.mul_(self.late)
-                values = self.v[:, first:last]
+                values = self.v[:, tile.first : tile.last]
                 if tile.masked or hidden is not None or self.modified:
                     values = self.changed(scores, values, tile, hidden, scratch)
                 kept = self.kept(tile)
@@ -353,6 +383,19 @@ class Heads:
                 hidden = hidden | (distance < -self.options.right)
         return hidden
 
+    def narrowed(self, tile: Tile, hidden: Tensor | None) -> tuple[Tile, Tensor | None]:
+        """The tile without the keys before the first and after the last that some query sees, and
+        its `hidden`; None for that also where nothing is hidden. Looks at no other device."""
+        if hidden is None or not on_cpu(hidden):
+            return tile, hidden
+        seen = (as_numbers(hidden).amin(dim=(0, 1, 2)) == 0).nonzero()
+        if seen.numel() == 0:
+            return tile._replace(last=tile.first), None
+        first, stop = int(seen[0]), int(seen[-1]) + 1
+        tile = tile._replace(first=tile.first + first, last=tile.first + stop)
+        hidden = hidden[..., first:stop]
+        return tile, hidden if bool(as_numbers(hidden).any()) else None
+
     def changed(
         self,
         scores: Tensor,
@@ -366,15 +409,15 @@ class Heads:
         options = self.options
         by_head = scores.view(self.batch, self.heads, tile.stop - tile.start, scores.shape[-1])
         if options.softcap is not None:
-            by_head.tanh_().mul_(options.softcap * LOG2E)
+            tanh_(scores, scratch.of(*scores.shape, which=1)).mul_(options.softcap * LOG2E)
         self.add(by_head, tile)
         if hidden is None and tile.masked:
             self.hide_outside(by_head, tile, scratch)
-        if hidden is None or (on_cpu(hidden) and not bool(hidden.any())):
+        if hidden is None:
             return values
-        by_head.masked_fill_(hidden, -torch.inf)
+        self.hide(by_head, hidden)
         # A weight 0 would not silence a NaN: the values of keys that no query sees go.
-        return values.masked_fill(self.unseen(hidden), 0.0)
+        return without(values, self.unseen(hidden))
 
     def add(self, scores: Tensor, tile: Tile) -> None:
         """Add ALiBi and bias to the scores `[batch, heads, rows, keys]` of a tile, base 2."""
@@ -397,14 +440,28 @@ class Heads:
     def unseen(self, hidden: Tensor) -> Tensor:
         """The keys of a tile that all of its queries are hidden from, `[batch·kv_heads, keys, 1]`,
         from the pairs of `hidden`."""
-        unseen = hidden.all(dim=-2).expand(self.batch, self.heads, -1)
-        return unseen.reshape(self.k.shape[0], -1, hidden.shape[-1]).all(dim=1).unsqueeze(-1)
+        unseen = as_numbers(hidden).amin(dim=-2).expand(self.batch, self.heads, -1)
+        unseen = unseen.reshape(self.k.shape[0], -1, hidden.shape[-1]).amin(dim=1)
+        return unseen.unsqueeze(-1).bool()
 
     def distance(self, tile: Tile) -> Tensor:
         """i + shift − j for the queries and keys of a tile, `[rows, keys]`."""
         device = self.k.device
         places = torch.arange(tile.start, tile.stop, device=device) + self.options.shift
         return places.unsqueeze(-1) - torch.arange(tile.first, tile.last, device=device)
+
+    def hide(self, scores: Tensor, hidden: Tensor) -> None:
+        """−∞ for the scores `[batch, heads, rows, keys]` of the pairs of `hidden`.
+
+        On a CPU adding is many times faster than choosing where the mask is irregular, but a NaN
+        stays one; where there is any, the choice is made.
+        """
+        if on_cpu(scores):
+            # 1 − 1/1 is 0, 1 − 1/0 is −∞.
+            scores.add_((~hidden).to(scores.dtype).reciprocal_().neg_().add_(1.0))
+            if not bool(scores.sum().isnan()):
+                return
+        scores.masked_fill_(hidden, -torch.inf)
 
     def hide_outside(self, scores: Tensor, tile: Tile, scratch: Scratch) -> None:
         """−∞ for the pairs of a tile that the window hides.

@@ -26,14 +26,16 @@ from pyimpl.tiled import (
     Scratch,
     Tile,
     cut,
-    on_cpu,
+    cuts,
     part_of,
     portions,
+    tanh_,
+    without,
     without_autocast,
 )
 
 # Queries in one tile, those of the heads that share a key head together, and keys: chosen by
-# measurement. Of the tiles that a bound cuts through, less is masked when they are short.
+# measurement. Fewer where tiles are cut through (`cuts`).
 ROWS = 1024
 KEYS = 256
 
@@ -72,8 +74,7 @@ def flash_backward(
         if block is not None and block < 1:
             raise ValueError(f"{name} must be at least 1, not {block}")
     if block_m is None:
-        cuts = sum(bound is not None for bound in (options.left, options.right))
-        block_m = max(16, (ROWS >> cuts) // max(group, 1))
+        block_m = max(16, (ROWS >> cuts(options)) // max(group, 1))
     block_n = KEYS if block_n is None else block_n
     bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
     dtype = compute_dtype(query.dtype)
@@ -207,18 +208,15 @@ class _HeadsBackward(Heads):
     ) -> None:
         """Add what one tile gives. Base 2: `lse` is multiplied by log₂e; `scaled` is `q` times the
         factor of the scores."""
-        hidden = self.hidden(tile)
-        if hidden is not None and on_cpu(hidden):
-            if bool(hidden.all()):
-                return
-            hidden = hidden if bool(hidden.any()) else None
+        tile, hidden = self.narrowed(tile, self.hidden(tile))
+        if tile.first == tile.last:
+            return
         keys = slice(tile.first, tile.last)
         k, keys_t, values_t = self.k[:, keys], self.keys_t[:, :, keys], self.values_t[:, :, keys]
         if hidden is not None:
             # A weight 0 would not silence a NaN: keys that no query sees go.
             unseen = self.unseen(hidden)
-            k = k.masked_fill(unseen, 0.0)
-            values_t = values_t.masked_fill(unseen.mT, 0.0)
+            k, values_t = without(k, unseen), without(values_t.mT, unseen).mT
         shape = (q.shape[0], q.shape[1], tile.last - tile.first)
         by_head = (self.batch, self.heads, tile.stop - tile.start, tile.last - tile.first)
 
@@ -227,12 +225,14 @@ class _HeadsBackward(Heads):
             s.mul_(self.late)
         tanh = None
         if self.options.softcap is not None:
-            tanh = s.tanh_()
+            tanh = tanh_(s, scratch.of(*shape, which=2))
             cap = self.options.softcap * LOG2E
             s = torch.mul(tanh, cap, out=scratch.of(*shape, which=2))
         self.add(s.view(by_head), tile)
+        if hidden is not None:
+            self.hide(s.view(by_head), hidden)
         p = s.sub_(lse).exp2_()
-        self.hide(p.view(by_head), tile, hidden)
+        self.drop_outside(p.view(by_head), tile)
         factors = self.dropout_factors(tile, shape)
         dropped = p if factors is None else p * factors
         self.gradients.value[:, keys].baddbmm_(dropped.mT, grad_o)
@@ -255,10 +255,8 @@ class _HeadsBackward(Heads):
             return None
         return kept.view(shape).to(self.k.dtype).mul_(self.options.dropout.scale)
 
-    def hide(self, p: Tensor, tile: Tile, hidden: Tensor | None) -> None:
-        """0 for the weights `[batch, heads, rows, keys]` of the pairs that are masked."""
-        if hidden is not None:
-            p.masked_fill_(hidden, 0.0)
+    def drop_outside(self, p: Tensor, tile: Tile) -> None:
+        """0 for the weights `[batch, heads, rows, keys]` of the pairs that the window hides."""
         if not tile.masked:
             return
         left, right = self.options.left, self.options.right

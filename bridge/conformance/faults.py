@@ -288,11 +288,19 @@ TILED_FAULTS: tuple[Fault, ...] = (
         several_tiles=True,
     ),
     Fault(
-        "tiled-half-hidden-tile-skipped",
-        "a tile of keys that some queries may not attend to is skipped for all",
+        "tiled-half-hidden-keys-skipped",
+        "keys at the edge of a tile that some queries may not attend to are left out for all",
         "tiled.py",
-        "bool(hidden.all())",
-        "bool(hidden.any())",
+        "as_numbers(hidden).amin(dim=(0, 1, 2))",
+        "as_numbers(hidden).amax(dim=(0, 1, 2))",
+        promising=("masked-holes",),
+    ),
+    Fault(
+        "tiled-mask-not-narrowed",
+        "where a tile is taken from its first visible key on, its mask is not",
+        "tiled.py",
+        "hidden = hidden[..., first:stop]",
+        "hidden = hidden[..., : stop - first]",
         promising=("masked-holes",),
     ),
     Fault(

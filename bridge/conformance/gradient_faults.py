@@ -39,7 +39,7 @@ GRADIENT_FAULTS = (
     ),
     _fault(
         "tiled-masked-kept", "the weight of a masked pair is not 0", _TILED, None,
-        "        self.hide(p.view(by_head), tile, hidden)\n", "",
+        "            self.hide(s.view(by_head), hidden)\n", "            pass\n",
     ),
     _fault(
         "tiled-keys-and-values-exchanged", "dV gets the gradients of the scores", _TILED, None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from attention_checks import inputs, judge, judge_options, score_options, tiled_profile
@@ -16,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from pyimpl import attention, tiled
 from pyimpl._arguments import compute_dtype
-from pyimpl.tiled import flash
+from pyimpl.tiled import flash, tanh_
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
@@ -83,6 +84,39 @@ def test_a_bad_key_spoils_the_queries_that_see_it_and_no_others(given, number: f
     # A score of −∞ by overflow is a weight of 0.
     assert bool(out[0, 0, sees].isnan().all()) or number == math.inf
     assert torch.equal(out[0, 0, ~sees], expected[0, 0, ~sees])
+
+
+def test_of_a_masked_tile_only_the_keys_from_the_first_to_the_last_seen_are_multiplied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query, key, value, _ = inputs((1, 2, 48, 64, 8, 8), torch.float32)
+    mask = torch.zeros(48, 64, dtype=torch.bool)
+    mask[3, 5] = mask[9, 20] = mask[20, 40] = mask[21, 47] = True  # rows 32 to 47 see nothing
+    widths = []
+    product = torch.bmm
+
+    def recorded(a: torch.Tensor, b: torch.Tensor, **given: Any) -> torch.Tensor:
+        widths.append(b.shape[-1])
+        return product(a, b, **given)
+
+    monkeypatch.setattr(torch, "bmm", recorded)
+    options = score_options(query, mask=mask)
+    result = flash(query, key, value, options, block_m=16, block_n=32)
+    assert sorted(widths) == [8, 16]
+    monkeypatch.undo()
+    judge(result, query, key, value, profile=tiled_profile(torch.float32), mask=mask)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_tanh_is_off_by_at_most_four_roundings(dtype: torch.dtype) -> None:
+    x = torch.cat([torch.logspace(-36, 2, 100_000, dtype=torch.float64), torch.tensor([math.inf])])
+    x = torch.cat([x, -x]).to(dtype)
+    exact = np.tanh(x.numpy().astype(np.longdouble))
+    found = tanh_(x.clone(), torch.empty_like(x)).numpy().astype(np.longdouble)
+    u = np.longdouble(torch.finfo(dtype).eps) / 2
+    assert (abs(found - exact) <= 4 * u * abs(exact)).all()
+    nan = torch.tensor([math.nan], dtype=dtype)
+    assert bool(tanh_(nan, torch.empty_like(nan)).isnan())
 
 
 def test_broadcast_masks_and_inputs() -> None:

@@ -5,6 +5,8 @@ Skipped without CUDA, or where an earlier test has set Triton's interpreter for 
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -14,12 +16,16 @@ if not torch.cuda.is_available():
 from attention_checks import score_options
 from backward_checks import judge_gradients, public_gradients
 
+from pyimpl._gradients import Wanted
 from pyimpl.kernels._numerics import INTERPRETED
+from pyimpl.kernels.backward import backward
+from pyimpl.kernels.forward import forward
 
 if INTERPRETED.value:
     pytest.skip("TRITON_INTERPRET is set: run tests/gpu alone", allow_module_level=True)
 
 DEVICE, BACKEND = "cuda", "triton"
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 # Sizes of the tensors that are options.
 OPTIONS = {
     "plain": {},
@@ -36,27 +42,47 @@ def normal(*size: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> tor
     return torch.randn(*size, generator=generator, device=DEVICE).to(dtype)
 
 
-@pytest.mark.parametrize("head_dim", [18, 64, 128, 256])
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-def test_gradients_are_within_the_allowance(dtype, name: str, head_dim: int) -> None:
+def problem(dtype: torch.dtype, name: str, head_dim: int) -> tuple[Any, ...]:
+    """query, key, value, options, grad_out and grad_lse; heads are grouped, lengths ragged."""
     query = normal(2, 4, 257, head_dim, dtype=dtype)
     key, value = (normal(2, 2, 300, head_dim, dtype=dtype, seed=seed) for seed in (1, 2))
     given = {n: normal(*x) if isinstance(x, tuple) else x for n, x in OPTIONS[name].items()}
     if "mask" in given:
         given["mask"] = given["mask"] > -0.5
         given["mask"][:, :, ::4] = False
-    options = score_options(query, **given)
     grad_out = normal(*query.shape, dtype=dtype, seed=3)
     grad_lse = normal(*query.shape[:3], seed=4)
-    found = public_gradients(query, key, value, options, grad_out, grad_lse, BACKEND)
-    judge_gradients(
-        found, query, key, value, options, grad_out, grad_lse, computed=torch.float32,
-        weights=dtype, truncating=True,
-    )  # fmt: skip
-    again = public_gradients(query, key, value, options, grad_out, grad_lse, BACKEND)
+    return query, key, value, score_options(query, **given), grad_out, grad_lse
+
+
+@pytest.mark.parametrize("head_dim", [18, 64, 128, 256])
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_gradients_are_within_the_allowance(dtype, name: str, head_dim: int) -> None:
+    given = problem(dtype, name, head_dim)
+    found = public_gradients(*given, BACKEND)
+    judge_gradients(found, *given, computed=torch.float32, weights=dtype, truncating=True)
+    again = public_gradients(*given, BACKEND)
     for one in found:
         assert torch.equal(found[one], again[one])
+
+
+@pytest.mark.parametrize("head_dim", [18, 64, 128, 256])
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_gradients_by_atomic_additions_are_within_the_allowance(
+    dtype, name: str, head_dim: int
+) -> None:
+    query, key, value, options, *of_outputs = problem(dtype, name, head_dim)
+    found = backward(
+        query, key, value, *forward(query, key, value, options), *of_outputs, options, Wanted(),
+        atomics=True,
+    )  # fmt: skip
+    named = {"query": found.query, "key": found.key, "value": found.value}
+    judge_gradients(
+        {n: x.to(dtype) for n, x in named.items()}, query, key, value, options, *of_outputs,
+        computed=torch.float32, weights=dtype, truncating=True,
+    )  # fmt: skip
 
 
 def gradients(*given: torch.Tensor) -> list[torch.Tensor]:

@@ -118,6 +118,14 @@ def test_keys_and_queries_that_see_nothing_may_hold_anything(masked: bool, atomi
         assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize("atomics", [False, True])
+def test_padding_keys_outweigh_no_key(atomics: bool) -> None:
+    """Where all scores are far below 0, that of a padding key, 0, would have an infinite weight."""
+    query, key, value, _ = inputs((1, 1, 32, 20, 16, 16), torch.float32)
+    query, key = 30 + query, -30 + key
+    judged(query, key, value, score_options(query), atomics=atomics)
+
+
 @pytest.mark.parametrize(("head_dim", "value_dim"), [(1, 256), (256, 16), (80, 96)])
 def test_head_sizes(head_dim: int, value_dim: int) -> None:
     query, key, value, _ = inputs((1, 1, 17, 18, head_dim, value_dim), torch.bfloat16)

@@ -1,6 +1,6 @@
 """The compiled kernels of the backward pass on a GPU. Run alone: `python -m pytest tests/gpu`.
 
-Skipped without CUDA, or where an earlier test has set Triton's interpreter for the process.
+Skipped where `gpu_device` says.
 """
 
 from __future__ import annotations
@@ -9,31 +9,27 @@ from typing import Any
 
 import pytest
 import torch
-
-if not torch.cuda.is_available():
-    pytest.skip("needs a CUDA device", allow_module_level=True)
-
 from attention_checks import score_options
 from backward_checks import judge_gradients, public_gradients
+from gpu_device import DEVICE, length, needs_gpu, skip_elsewhere
 
 from pyimpl._gradients import Wanted
-from pyimpl.kernels._numerics import INTERPRETED
 from pyimpl.kernels.backward import backward
 from pyimpl.kernels.forward import forward
 
-if INTERPRETED.value:
-    pytest.skip("TRITON_INTERPRET is set: run tests/gpu alone", allow_module_level=True)
+skip_elsewhere()
 
-DEVICE, BACKEND = "cuda", "triton"
+BACKEND = "triton"
+Q_LEN, KV_LEN = length(257), length(300)
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 # Sizes of the tensors that are options.
 OPTIONS = {
     "plain": {},
     "causal": {"right": 0},
-    "window": {"left": 40, "right": 3, "shift": 43},
+    "window": {"left": length(40), "right": 3, "shift": KV_LEN - Q_LEN},
     "softcap and slopes": {"softcap": 2.0, "alibi_slopes": (1, 4), "sinks": (4,)},
-    "bias": {"bias": (4, 1, 300)},
-    "mask": {"mask": (1, 1, 257, 300)},
+    "bias": {"bias": (4, 1, KV_LEN)},
+    "mask": {"mask": (1, 1, Q_LEN, KV_LEN)},
 }
 
 
@@ -44,8 +40,8 @@ def normal(*size: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> tor
 
 def problem(dtype: torch.dtype, name: str, head_dim: int) -> tuple[Any, ...]:
     """query, key, value, options, grad_out and grad_lse; heads are grouped, lengths ragged."""
-    query = normal(2, 4, 257, head_dim, dtype=dtype)
-    key, value = (normal(2, 2, 300, head_dim, dtype=dtype, seed=seed) for seed in (1, 2))
+    query = normal(2, 4, Q_LEN, head_dim, dtype=dtype)
+    key, value = (normal(2, 2, KV_LEN, head_dim, dtype=dtype, seed=seed) for seed in (1, 2))
     given = {n: normal(*x) if isinstance(x, tuple) else x for n, x in OPTIONS[name].items()}
     if "mask" in given:
         given["mask"] = given["mask"] > -0.5
@@ -91,6 +87,7 @@ def gradients(*given: torch.Tensor) -> list[torch.Tensor]:
     return list(public_gradients(query, key, value, options, grad_out, None, BACKEND).values())
 
 
+@needs_gpu
 def test_more_heads_than_a_grid_has_in_y() -> None:
     given = [normal(70_000, 1, n, 16, seed=seed) for seed, n in enumerate((1, 3, 3, 1))]
     found = gradients(*given)
@@ -98,6 +95,7 @@ def test_more_heads_than_a_grid_has_in_y() -> None:
         assert torch.equal(one[-1:], other)
 
 
+@needs_gpu
 def test_offsets_past_32_bits() -> None:
     """The second batch element starts 2³¹ elements after the first."""
     if torch.cuda.mem_get_info()[0] < 6 * 2**30:

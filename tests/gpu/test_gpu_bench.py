@@ -1,7 +1,7 @@
 """The benchmark on a GPU: its clock, its inputs, and its peers. Run alone: `python -m pytest
 tests/gpu`.
 
-Skipped without CUDA, or where an earlier test has set Triton's interpreter for the process.
+Skipped where `gpu_device` says.
 """
 
 from __future__ import annotations
@@ -9,23 +9,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 import torch
-
-if not torch.cuda.is_available():
-    pytest.skip("needs a CUDA device", allow_module_level=True)
+from gpu_device import DEVICE, needs_gpu, skip_elsewhere
 
 from bench import __main__ as command
 from bench.timing import EventClock, Runner
-from pyimpl.kernels._numerics import INTERPRETED
 
-if INTERPRETED.value:
-    pytest.skip("TRITON_INTERPRET is set: run tests/gpu alone", allow_module_level=True)
+skip_elsewhere()
 
 
+@needs_gpu
 def test_the_clock_sees_the_work_and_not_only_its_issue() -> None:
-    clock = EventClock(torch.device("cuda"))
-    small, large = (torch.randn(n, n, device="cuda") for n in (64, 4096))
+    clock = EventClock(torch.device(DEVICE))
+    small, large = (torch.randn(n, n, device=DEVICE) for n in (64, 4096))
     for matrix in (small, large):
         clock(Runner(lambda matrix=matrix: matrix @ matrix))
     sample = clock(Runner(lambda: large @ large))
@@ -33,6 +29,7 @@ def test_the_clock_sees_the_work_and_not_only_its_issue() -> None:
     assert sample.issue < sample.seconds
 
 
+@needs_gpu
 def test_small_cases_run_against_every_peer(tmp_path: Path) -> None:
     """Each peer is timed or says why not; none is wrong, and ours runs everywhere."""
     found = tmp_path / "run.json"

@@ -1,7 +1,7 @@
 """The compiled decode, paged, varlen and combine kernels on a GPU. Run alone:
 `python -m pytest tests/gpu`.
 
-Skipped without CUDA, or where an earlier test has set Triton's interpreter for the process.
+Skipped where `gpu_device` says.
 """
 
 from __future__ import annotations
@@ -10,33 +10,29 @@ import math
 
 import pytest
 import torch
-
-if not torch.cuda.is_available():
-    pytest.skip("needs a CUDA device", allow_module_level=True)
-
+from gpu_device import DEVICE, length, skip_elsewhere
 from kernel_checks import judge, score_options
 
 from bridge.conformance.profile import Profile
-from pyimpl.kernels._numerics import INTERPRETED
 from pyimpl.kernels.decode import decode
 from pyimpl.kernels.forward import forward
 from pyimpl.kernels.paged import paged
 from pyimpl.kernels.varlen import varlen
 
-if INTERPRETED.value:
-    pytest.skip("TRITON_INTERPRET is set: run tests/gpu alone", allow_module_level=True)
+skip_elsewhere()
 
 DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
+KV_LEN = length(1000)
 OPTIONS = [
     {"right": 0},
-    {"left": 300, "right": 0, "softcap": 3.0},
+    {"left": length(300), "right": 0, "softcap": 3.0},
     {"alibi": True, "sinks": True, "right": 0},
 ]
 
 
 def normal(*size: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
-    generator = torch.Generator(device="cuda").manual_seed(seed)
-    return torch.randn(*size, generator=generator, device="cuda").to(dtype)
+    generator = torch.Generator(device=DEVICE).manual_seed(seed)
+    return torch.randn(*size, generator=generator, device=DEVICE).to(dtype)
 
 
 def check(result, query, key, value, options) -> None:
@@ -47,9 +43,9 @@ def check(result, query, key, value, options) -> None:
 def chosen(changes: dict[str, object], heads: int) -> dict[str, object]:
     found = {n: x for n, x in changes.items() if n not in ("alibi", "sinks")}
     if "alibi" in changes:
-        found["alibi_slopes"] = torch.linspace(0.01, 0.5, heads, device="cuda")[None]
+        found["alibi_slopes"] = torch.linspace(0.01, 0.5, heads, device=DEVICE)[None]
     if "sinks" in changes:
-        found["sinks"] = torch.linspace(-2.0, 3.0, heads, device="cuda")
+        found["sinks"] = torch.linspace(-2.0, 3.0, heads, device=DEVICE)
     return found
 
 
@@ -59,9 +55,9 @@ def chosen(changes: dict[str, object], heads: int) -> dict[str, object]:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_decode_kernel(dtype: torch.dtype, head_dim: int, changes, num_splits: int | None) -> None:
     query = normal(2, 12, 2, head_dim, dtype=dtype, seed=0)
-    key = normal(2, 2, 1000, head_dim, dtype=dtype, seed=1)
-    value = normal(2, 2, 1000, head_dim, dtype=dtype, seed=2)
-    options = score_options(query, shift=998, **chosen(changes, 12))
+    key = normal(2, 2, KV_LEN, head_dim, dtype=dtype, seed=1)
+    value = normal(2, 2, KV_LEN, head_dim, dtype=dtype, seed=2)
+    options = score_options(query, shift=KV_LEN - 2, **chosen(changes, 12))
     result = decode(query, key, value, options, num_splits=num_splits)
     check(result, query, key, value, options)
 
@@ -70,16 +66,16 @@ def test_decode_kernel(dtype: torch.dtype, head_dim: int, changes, num_splits: i
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_pages(dtype: torch.dtype, page_size: int) -> None:
     query = normal(3, 8, 1, 128, dtype=dtype, seed=0)
-    lens = torch.tensor([768, 300, 0], dtype=torch.int32, device="cuda")
+    lens = torch.tensor([768, 300, 0], dtype=torch.int32, device=DEVICE)
     max_pages = 768 // page_size
     pool = [normal(3 * max_pages, page_size, 2, 128, dtype=dtype, seed=s) for s in (1, 2)]
-    table = torch.randperm(3 * max_pages, device="cuda").reshape(3, max_pages).int()
+    table = torch.randperm(3 * max_pages, device=DEVICE).reshape(3, max_pages).int()
     options = score_options(query, right=0)
     out, lse = paged(query, *pool, table, lens, options, bottom_right=True)
-    for b, length in enumerate(lens.tolist()):
-        key, value = (x[table[b].long()].flatten(0, 1)[:length].transpose(0, 1)[None] for x in pool)
+    for b, kv_len in enumerate(lens.tolist()):
+        key, value = (x[table[b].long()].flatten(0, 1)[:kv_len].transpose(0, 1)[None] for x in pool)
         one = (out[b : b + 1], lse[b : b + 1])
-        check(one, query[b : b + 1], key, value, score_options(query, right=0, shift=length - 1))
+        check(one, query[b : b + 1], key, value, score_options(query, right=0, shift=kv_len - 1))
 
 
 @pytest.mark.parametrize("bottom_right", [False, True])
@@ -87,11 +83,11 @@ def test_pages(dtype: torch.dtype, page_size: int) -> None:
 @pytest.mark.parametrize("head_dim", [64, 100, 128, 256])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_varlen_kernel(dtype: torch.dtype, head_dim: int, changes, bottom_right: bool) -> None:
-    q_lens, k_lens = [100, 0, 257, 1], [300, 5, 200, 64]
+    q_lens, k_lens = [length(n) for n in (100, 0, 257, 1)], [length(n) for n in (300, 5, 200, 64)]
     query = normal(sum(q_lens), 4, head_dim, dtype=dtype, seed=0)
     key = normal(sum(k_lens), 2, head_dim, dtype=dtype, seed=1)
     value = normal(sum(k_lens), 2, head_dim, dtype=dtype, seed=2)
-    cu_q, cu_k = (torch.tensor([0, *x], device="cuda").cumsum(0).int() for x in (q_lens, k_lens))
+    cu_q, cu_k = (torch.tensor([0, *x], device=DEVICE).cumsum(0).int() for x in (q_lens, k_lens))
     found = chosen(changes, 4)
     options = score_options(query, **found)
     out, lse = varlen(query, key, value, cu_q, cu_k, options, bottom_right=bottom_right)
@@ -100,7 +96,7 @@ def test_varlen_kernel(dtype: torch.dtype, head_dim: int, changes, bottom_right:
         rows, keys = slice(first_q, first_q + q_len), slice(first_k, first_k + kv_len)
         one = [x.transpose(0, 1)[None] for x in (query[rows], key[keys], value[keys])]
         shift = kv_len - q_len if bottom_right else 0
-        result = (out[rows].transpose(0, 1)[None], lse[rows].T[None])
+        result = (out[rows].transpose(0, 1)[None], lse[:, rows][None])
         check(result, *one, score_options(query, shift=shift, **found))
 
 

@@ -1,90 +1,126 @@
 """Dropout in the compiled kernels on a GPU. Run alone: `python -m pytest tests/gpu`.
 
-Skipped without CUDA, or where an earlier test has set Triton's interpreter for the process.
+Skipped where `gpu_device` says.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
+from attention_checks import NAMES, judge_options, score_options
+from backward_checks import judge_gradients, public_gradients
+from gpu_device import DEVICE, length, skip_elsewhere
 
-if not torch.cuda.is_available():
-    pytest.skip("needs a CUDA device", allow_module_level=True)
-
+from bridge.conformance.profile import Profile
 from pyimpl import attention, attention_varlen
+from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
-from pyimpl.kernels._numerics import INTERPRETED
 
-if INTERPRETED.value:
-    pytest.skip("TRITON_INTERPRET is set: run tests/gpu alone", allow_module_level=True)
+skip_elsewhere()
 
 SEED = 0x1234567890ABCDEF
-# As in `test_gpu_backward`, for outputs too.
-TOLERANCE = {torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+# Lengths in all but the first test.
+Q_LEN, KV_LEN = length(130), length(150)
 
 
-def alike(found: list[torch.Tensor], expected: list[torch.Tensor], dtype: torch.dtype) -> None:
-    for one, other in zip(found, expected, strict=True):
-        error = (one.double() - other.double()).abs().max()
-        assert error <= TOLERANCE[dtype] * max(1.0, float(other.abs().max()))
+def dropout(p: float = 0.3, device: str = "cpu") -> Dropout:
+    return Dropout(p, torch.tensor(SEED, device=device))
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def judged(
+    outputs: list[torch.Tensor],
+    gradients: dict[str, torch.Tensor],
+    given: list[torch.Tensor],
+    options: ScoreOptions,
+    grad_out: torch.Tensor,
+) -> None:
+    """On the CPU: within the allowance of a kernel whose matrix unit truncates. `options` are those
+    of the CPU."""
+    out, lse, *inputs = (x.detach().cpu() for x in (*outputs, *given))
+    dtype = inputs[0].dtype
+    profile = Profile.flash(NAMES[dtype], denominator="unrounded", truncating=True)
+    judge_options((out, lse), *inputs, options, profile)
+    judge_gradients(
+        {name: x.cpu() for name, x in gradients.items()}, *inputs, options, grad_out.cpu(),
+        computed=torch.float32, weights=dtype, truncating=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("p", [0.1, 0.5])
 def test_the_kernels_keep_what_the_cpu_keeps(p: float, dtype: torch.dtype) -> None:
     """Of equal scores each weight is 1 / kv_len, and of the identity as values the output."""
-    query = torch.zeros(2, 3, 300, 64, device="cuda", dtype=dtype)
-    value = torch.eye(200, device="cuda", dtype=dtype).expand(2, 3, 200, 200)
-    key = torch.zeros(2, 3, 200, 64, device="cuda", dtype=dtype)
+    query = torch.zeros(2, 3, 300, 64, device=DEVICE, dtype=dtype)
+    value = torch.eye(200, device=DEVICE, dtype=dtype).expand(2, 3, 200, 200)
+    key = torch.zeros(2, 3, 200, 64, device=DEVICE, dtype=dtype)
     out = attention(query, key, value, dropout_p=p, dropout_seed=SEED, backend="triton")
     expected = Dropout(p, torch.tensor(SEED)).kept(2, 3, range(300), range(200))
     assert torch.equal((out != 0).cpu(), expected)
 
 
 @pytest.mark.parametrize("head_dim", [18, 64, 128, 256])
-@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"bias": (4, 1, 300)}], ids=str)
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-def test_outputs_and_gradients(dtype: torch.dtype, options: dict, head_dim: int) -> None:
-    generator = torch.Generator(device="cuda").manual_seed(0)
+@pytest.mark.parametrize("changed", ["nothing", "causal", "bias"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_outputs_and_gradients(dtype: torch.dtype, changed: str, head_dim: int) -> None:
+    generator = torch.Generator().manual_seed(0)
 
     def normal(*size: int, kind: torch.dtype = dtype) -> torch.Tensor:
-        numbers = torch.randn(*size, generator=generator, device="cuda")
-        return numbers.to(kind).requires_grad_()
+        return torch.randn(*size, generator=generator).to(kind)
 
-    given = {"query": normal(2, 4, 257, head_dim)}
-    given |= {n: normal(2, 2, 300, head_dim) for n in ("key", "value")}
-    if "bias" in options:
-        given["bias"] = normal(*options["bias"], kind=torch.float32)
-    found = []
-    for backend in ("triton", "reference"):
-        out = attention(
-            **(options | given), enable_gqa=True, dropout_p=0.3, dropout_seed=SEED, backend=backend
-        )
-        upstream = torch.cos(torch.arange(out.numel(), device="cuda")).view_as(out).to(dtype)
-        found.append([out, *torch.autograd.grad(out, list(given.values()), upstream)])
-    alike(*found, dtype)
+    query, grad_out = (normal(2, 4, Q_LEN, head_dim) for _ in range(2))
+    key, value = (normal(2, 2, KV_LEN, head_dim) for _ in range(2))
+    options = score_options(query, is_causal=changed == "causal", dropout=dropout())
+    if changed == "bias":
+        options = replace(options, bias=normal(4, 1, KV_LEN, kind=torch.float32))
+    there = replace(
+        options,
+        dropout=dropout(device=DEVICE),
+        bias=None if options.bias is None else options.bias.to(DEVICE),
+    )
+    given = [x.to(DEVICE) for x in (query, key, value)]
+    outputs = torch.ops.pyimpl.attention(*given, "triton", *there.flat())
+    gradients = public_gradients(*given, there, grad_out.to(DEVICE), None, "triton")
+    judged(outputs, gradients, given, options, grad_out)
 
 
 def test_packed_sequences() -> None:
-    """The sequences of keys begin at every remainder by 4."""
-    lens = ([100, 0, 157, 40], [131, 66, 97, 6])
-    sums = [torch.tensor([0, *n], device="cuda").cumsum(0) for n in lens]
-    generator = torch.Generator(device="cuda").manual_seed(0)
-    shapes = ((297, 4, 64), (300, 2, 64), (300, 2, 64))
-    leaves = [
-        torch.randn(*shape, generator=generator, device="cuda").requires_grad_() for shape in shapes
-    ]
-    found = []
-    for backend in ("triton", "reference"):
-        out = attention_varlen(
-            *leaves, *sums, enable_gqa=True, dropout_p=0.3, dropout_seed=SEED, backend=backend
-        )
-        found.append([out, *torch.autograd.grad(out.cos().sum(), leaves)])
-    alike(*found, torch.float32)
+    """As one sequence with a mask; the sequences of keys begin at every remainder by 4."""
+    lens = [[length(n) for n in (100, 0, 157, 40)], [131, 66, 97, 6]]
+    sums = [torch.tensor([0, *n], device=DEVICE).cumsum(0) for n in lens]
+    generator = torch.Generator(device=DEVICE).manual_seed(0)
+    q_len, kv_len = (sum(n) for n in lens)
+    query, key, value, grad_out = (
+        torch.randn(n, heads, 64, generator=generator, device=DEVICE)
+        for n, heads in ((q_len, 4), (kv_len, 2), (kv_len, 2), (q_len, 4))
+    )
+    leaves = [x.requires_grad_() for x in (query, key, value)]
+    out, lse = attention_varlen(
+        *leaves, *sums, enable_gqa=True, dropout_p=0.3, dropout_seed=SEED, backend="triton",
+        return_lse=True,
+    )  # fmt: skip
+    names = ("query", "key", "value")
+    gradients = dict(zip(names, torch.autograd.grad(out, leaves, grad_out), strict=True))
+
+    def by_head(x: torch.Tensor) -> torch.Tensor:
+        return x.transpose(0, 1).unsqueeze(0)
+
+    documents = (torch.arange(4).repeat_interleave(torch.tensor(n)) for n in lens)
+    of_query, of_key = documents
+    options = score_options(by_head(query), mask=of_query.unsqueeze(1) == of_key, dropout=dropout())
+    judged(
+        [by_head(out), lse.unsqueeze(0)],
+        {name: by_head(x) for name, x in gradients.items()},
+        [by_head(x) for x in leaves],
+        options,
+        by_head(grad_out),
+    )
 
 
 def test_a_seed_is_drawn_on_the_device() -> None:
-    x = torch.randn(1, 2, 100, 64, device="cuda", dtype=torch.bfloat16)
+    x = torch.randn(1, 2, 100, 64, device=DEVICE, dtype=torch.bfloat16)
 
     def seeded(function) -> list[torch.Tensor]:
         torch.manual_seed(7)

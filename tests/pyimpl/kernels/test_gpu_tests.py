@@ -1,0 +1,23 @@
+"""The tests for a GPU (`tests/gpu`) are right themselves: a part of them, in the interpreter."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_they_pass_in_the_interpreter() -> None:
+    chosen = {"ATTENTION_GPU_TESTS": "interpreter", "TRITON_INTERPRET": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/gpu"],
+        cwd=ROOT, env=os.environ | chosen, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout
+    passed = re.search(r"(\d+) passed", ended.stdout)
+    assert passed is not None
+    assert int(passed[1]) > 50

@@ -61,11 +61,18 @@ def page(document: Mapping[str, Any], sentences: Mapping[str, str]) -> str:
     """The text of the page. sentences: of theorems, by id."""
     entries = document["functions"]
     names = sorted({name for entry in entries for name in entry["families"]})
+    taken = {
+        name
+        for entry in entries
+        for name, counts in entry["families"].items()
+        if counts["passed"] or counts["failed"]
+    }
     return render(
         "findings.md.jinja",
         command=store.COMMAND,
         entries=[{**entry, "called": subjects.called(entry["name"])} for entry in entries],
         families=names,
+        untaken=[name for name in names if name not in taken],
         cell=cell,
         total=total,
         sentences=sentences,

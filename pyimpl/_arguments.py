@@ -158,9 +158,9 @@ def check_attended(
             f"{k_name} must have the heads of {q_name}, {heads}, not {kv_heads}, "
             "unless enable_gqa=True"
         )
-    if heads != kv_heads and (kv_heads == 0 or heads % kv_heads):
+    if heads != kv_heads and (0 in (heads, kv_heads) or heads % kv_heads):
         raise ValueError(
-            f"the heads of {q_name} must be a multiple of those of {k_name}, {kv_heads}, "
+            f"the heads of {q_name} must be a positive multiple of those of {k_name}, {kv_heads}, "
             f"not {heads}"
         )
     if key.shape[3] != query.shape[3]:

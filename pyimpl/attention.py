@@ -103,7 +103,9 @@ def attention(
     row of a key that some query may attend to must be finite, even where another query may not: on
     a tile they share, its product with the weight 0 is NaN if it is not. So must the sum of the
     values be, in float32 (float64 for float64 inputs): it is divided at the end. The scores, times
-    log₂e, must be finite likewise. Under `torch.autocast` query, key and value are first rounded to
+    log₂e, must be finite likewise, and what they are made of: ⟨q, k⟩, and queries times scale.
+    Scores of 10⁷ and more are off by 1 or more in float32 before their exponential is taken; beyond
+    10⁸ such a row may come out as 0 or NaN on a GPU. Under `torch.autocast` query, key and value are first rounded to
     its dtype, unless they are float64, as SDPA does. Floating masks, slopes and sinks are searched
     for NaN, for which a GPU is waited for. `torch.compile` takes the whole as one operator,
     `torch.ops.pyimpl.attention`.
@@ -111,7 +113,8 @@ def attention(
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes and
     sinks, on every backend, from the tensors and the two outputs alone (`pyimpl.backward`). A query
     and a key that may not attend to each other add nothing to each other's gradients; what a query
-    or key that does holds must be finite, as above.
+    or key that does holds must be finite, as above. In float16 and bfloat16 the kernels round dS to
+    the dtype of `query` before it is multiplied: in float16 it must stay below 65504.
 
     Raises:
         TypeError: an argument of the wrong type or dtype.

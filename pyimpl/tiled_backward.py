@@ -233,6 +233,10 @@ class _HeadsBackward(Heads):
             self.hide(s.view(by_head), hidden)
         p = s.sub_(lse).exp2_()
         self.drop_outside(p.view(by_head), tile)
+        if self.options.sinks is not None:
+            # With a sink a query that sees no key has a log-sum-exp all the same.
+            unseeing = p.amax(dim=-1, keepdim=True) == 0
+            q, grad_o, delta = (without(x, unseeing) for x in (q, grad_o, delta))
         factors = self.dropout_factors(tile, shape)
         dropped = p if factors is None else p * factors
         self.gradients.value[:, keys].baddbmm_(dropped.mT, grad_o)
@@ -243,7 +247,8 @@ class _HeadsBackward(Heads):
         grad_s = grad_p.sub_(delta).mul_(p)
         self.add_to_options(grad_s.view(by_head), tile)
         if tanh is not None:
-            grad_s.mul_(tanh.square_().neg_().add_(1.0))
+            # A gradient 0 would not silence the NaN of a key that is hidden.
+            grad_s.mul_(tanh.square_().neg_().add_(1.0).nan_to_num_(nan=0.0))
         self.gradients.key[:, keys].baddbmm_(grad_s.mT, q)
         grad_q.baddbmm_(grad_s, k)
 

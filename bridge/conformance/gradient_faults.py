@@ -91,7 +91,7 @@ GRADIENT_FAULTS = (
     ),
     _fault(
         "tiled-softcap-derivative-missing", "dQ and dK lack 1 − tanh²", _TILED, None,
-        "            grad_s.mul_(tanh.square_().neg_().add_(1.0))\n", "            pass\n",
+        "grad_s.mul_(tanh.square_().neg_().add_(1.0).nan_to_num_(nan=0.0))\n", "pass\n",
         ("gradient-softcap",),
     ),
     _fault(
@@ -99,9 +99,9 @@ GRADIENT_FAULTS = (
         _TILED, None,
         """        self.add_to_options(grad_s.view(by_head), tile)
         if tanh is not None:
-            grad_s.mul_(tanh.square_().neg_().add_(1.0))
+            grad_s.mul_(tanh.square_().neg_().add_(1.0).nan_to_num_(nan=0.0))
 """, """        if tanh is not None:
-            grad_s.mul_(tanh.square_().neg_().add_(1.0))
+            grad_s.mul_(tanh.square_().neg_().add_(1.0).nan_to_num_(nan=0.0))
         self.add_to_options(grad_s.view(by_head), tile)
 """,
         ("gradient-softcap",),

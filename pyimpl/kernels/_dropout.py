@@ -20,8 +20,7 @@ class Drop(NamedTuple):
     """Dropout of the weights of one head.
 
     seed: int64; head: its number h; last: the largest word whose weight is kept, as the int32 of
-    its bits; scale: 1 / (1 − p); shift: where query 0 stands on the axis of the keys. first_query,
-    first_key: the rows with which the sequence begins in the packed tensors; None: not packed.
+    its bits; scale: 1 / (1 − p); shift: where query 0 stands on the axis of the keys.
     """
 
     seed: Any
@@ -29,38 +28,34 @@ class Drop(NamedTuple):
     last: Any
     scale: Any
     shift: Any
-    first_query: Any
-    first_key: Any
 
 
 @device_function
-def drop_of(
-    seed_ptr, cu_ptr, batch, num_heads, head, last, scale, shift, first_query, first_key
-):  # fmt: skip
+def drop_of(seed_ptr, cu_ptr, batch, num_heads, head, last, scale, shift):
     """The `Drop` of a head of a batch, or, where there is a `cu_ptr`, of a packed sequence; None
     without a seed."""
     drop = None
     if seed_ptr is not None:
-        seed = tl.load(seed_ptr)
-        if cu_ptr is not None:
-            drop = Drop(seed, head, last, scale, shift, first_query, first_key)
-        else:
-            drop = Drop(seed, batch * num_heads + head, last, scale, shift, None, None)
+        number = head
+        if cu_ptr is None:
+            number = batch * num_heads + head
+        drop = Drop(tl.load(seed_ptr), number, last, scale, shift)
     return drop
 
 
 @device_function
-def kept_pairs(drop, positions, key_first, BLOCK_N: tl.constexpr):
+def kept_pairs(scores, positions, key_first, BLOCK_N: tl.constexpr):
     """Which weights are kept, `[BLOCK_M, BLOCK_N]`, of the queries at these `positions` on the
-    axis of the keys and of the keys from `key_first`, a multiple of 4, on."""
+    axis of the keys and of the keys from `key_first`, a multiple of 4, on; by `_loop.Scores`."""
+    drop = scores.drop
     rows = positions - drop.shift
     column = key_first
-    if drop.first_query is not None:
-        rows = rows + drop.first_query.to(tl.int32)
-        column = key_first + drop.first_key.to(tl.int32)
+    if scores.first_query is not None:
+        rows = rows + scores.first_query.to(tl.int32)
+        column = key_first + scores.first_key.to(tl.int32)
     calls = column // 4 + tl.arange(0, BLOCK_N // 4)
     k0, k1, k2, k3 = _four_kept(drop, rows, calls)
-    if drop.first_key is not None:
+    if scores.first_key is not None:
         # The sequence may begin inside of a call: words of the next one complete its columns.
         n0, n1, n2, _ = _four_kept(drop, rows, calls + 1)
         odd = column % 2 != 0

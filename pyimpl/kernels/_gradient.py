@@ -149,6 +149,8 @@ def raw_gradient(of, grad_p, pairs, scores, CHECKED: tl.constexpr):
     grad_x = grad_s
     if scores.cap is not None:
         grad_x = grad_s * (1.0 - of.x * of.x)
+        if CHECKED:
+            grad_x = tl.where(of.p == 0.0, 0.0, grad_x)
     return grad_s, grad_x
 
 

@@ -155,12 +155,12 @@ def group_of(num_heads: int, num_kv_heads: int) -> int:
     """How many query heads share a head of keys and values. Raises ValueError if they cannot."""
     if num_kv_heads == 0 and num_heads == 0:
         return 1
-    if num_kv_heads == 0 or num_heads % num_kv_heads:
+    if 0 in (num_heads, num_kv_heads) or num_heads % num_kv_heads:
         raise ValueError(
-            f"the heads of query must be a multiple of those of key, {num_kv_heads}, "
+            f"the heads of query must be a positive multiple of those of key, {num_kv_heads}, "
             f"not {num_heads}"
         )
-    return max(1, num_heads // num_kv_heads)
+    return num_heads // num_kv_heads
 
 
 def check_block(name: str, block: int) -> None:

@@ -74,13 +74,17 @@ class Keys(NamedTuple):
 class Scores(NamedTuple):
     """What becomes of ⟨q, k⟩, in base 2: cap None: times `scale`; else cap · tanh(scale · ⟨q, k⟩);
     scale ≥ 0 in the forward kernels (`_launch.turned`). left, right: of the window, as in
-    `_bounds`. drop: `_dropout.Drop`; None: no dropout."""
+    `_bounds`. drop: `_dropout.Drop`; None: no dropout. first_query, first_key: the rows with which
+    the sequence begins in packed tensors, which dropout counts from; None: not packed. (Triton 3.6
+    takes no None further inside, of `drop`.)"""
 
     scale: Any
     cap: Any
     left: Any
     right: Any
     drop: Any
+    first_query: Any
+    first_key: Any
 
 
 @implements("Attention.Spec.Online.empty")
@@ -251,7 +255,7 @@ def over_key_tiles(
             s, v = add_bias_and_mask(s, v, keys, begin, rows, at, scores, BLOCK_N)
         kept = None
         if scores.drop is not None:
-            kept = kept_pairs(scores.drop, rows.positions, tile * BLOCK_N, BLOCK_N)
+            kept = kept_pairs(scores, rows.positions, tile * BLOCK_N, BLOCK_N)
         m, l, o = step_block(m, l, o, s, factor, v, kept)
     return m, l, o
 

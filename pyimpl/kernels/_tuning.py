@@ -100,7 +100,7 @@ def fastest(
     known = _read().get(key)
     options = candidates(default)
     if known not in options:
-        measure = seconds or (lambda one: _seconds(lambda: one.run(device)))
+        measure = seconds or (lambda one: _seconds(lambda: one.run(device), device))
         known = min(options, key=lambda one: measure(make(one)))
         _write(key, known)
     return make(known)
@@ -125,15 +125,17 @@ def fastest_way(
     key = f"{kind(launch, device_name or torch.cuda.get_device_name(device))} ways"
     known = _read().get(key)
     if known not in ways:
-        measure = seconds or _seconds
+        measure = seconds or (lambda way: _seconds(way, device))
         known = min(ways, key=lambda name: measure(ways[name]))
         _write(key, known)
     return str(known)
 
 
-def _seconds(run: Callable[[], None]) -> float:
+def _seconds(run: Callable[[], None], device: torch.device) -> float:
     try:
-        return float(triton.testing.do_bench(run, warmup=5, rep=20))
+        # The clock is that of the current device.
+        with torch.cuda.device(device):
+            return float(triton.testing.do_bench(run, warmup=5, rep=20))
     except (OutOfResources, PTXASError):
         return float("inf")
 

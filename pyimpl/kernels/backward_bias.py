@@ -81,9 +81,8 @@ def bias_kernel(
             kv_head = kv_head_of(head, group)
             drop = drop_of(
                 seed_ptr, None, batch, own_heads * over_heads, head, keep_last, keep_scale, shift,
-                None, None,
             )  # fmt: skip
-            scores = Scores(scale, cap, left, right, drop)
+            scores = Scores(scale, cap, left, right, drop, None, None)
             slope = None
             if slopes_ptr is not None:
                 slope = tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)
@@ -136,7 +135,7 @@ def bias_kernel(
                         mask = mask + rows[:, None] * stride_mm + keys64[None, :] * stride_mn
                     kept = None
                     if scores.drop is not None:
-                        kept = kept_pairs(scores.drop, queries + shift, n * BLOCK_N, BLOCK_N)
+                        kept = kept_pairs(scores, queries + shift, n * BLOCK_N, BLOCK_N)
                     pairs = Pairs(
                         (queries + shift)[:, None], keys[None, :],
                         inside_m[:, None] & inside_n[None, :], lse[:, None], delta[:, None],

@@ -76,7 +76,7 @@ def _over_query_tiles(
     grad_k, grad_v, sums, first, stop, k, v, key_first, keys, keys_inside, slope, shift, at, scores,
     head_dim, value_dim, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr,
-    CHECKED: tl.constexpr,
+    SINKS: tl.constexpr, CHECKED: tl.constexpr,
 ):  # fmt: skip
     """(dK / scale, dV) with what the tiles of queries first, …, stop − 1 of one head add; to `sums`
     (None: to nothing) they add their dQ / scale.
@@ -116,13 +116,18 @@ def _over_query_tiles(
             bias = at.bias + begin * at.bias_m + offsets
         kept = None
         if scores.drop is not None:
-            kept = tl.trans(kept_pairs(scores.drop, queries + shift, key_first, BLOCK_N))
+            kept = tl.trans(kept_pairs(scores, queries + shift, key_first, BLOCK_N))
         pairs = Pairs(
             (queries + shift)[None, :], keys[:, None], keys_inside[:, None] & inside[None, :],
             lse[None, :], delta[None, :], slope, mask, bias, kept,
         )  # fmt: skip
         # One product after the other: both at once would take twice the registers.
         found = weights(dot(k, tl.trans(q)), pairs, scores, CHECKED)
+        if CHECKED and SINKS:
+            # With a sink a query that sees no key has a log-sum-exp all the same.
+            seeing = tl.max(found.visible.to(tl.int32), 0) > 0
+            q = tl.where(seeing[:, None], q, 0.0)
+            grad_o = tl.where(seeing[:, None], grad_o, 0.0)
         grad_v += dot(round_to(dropped(found.p, pairs), grad_o.dtype), grad_o)
         grad_p = dot(v, tl.trans(grad_o))
         _, grad_x = raw_gradient(found, grad_p, pairs, scores, CHECKED)
@@ -160,7 +165,7 @@ def keys_kernel(
     left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
-    WHOLE: tl.constexpr,
+    WHOLE: tl.constexpr, SINKS: tl.constexpr,
 ):  # fmt: skip
     # Under causality the first tiles of keys have the most queries.
     tile = tl.program_id(0) % key_tiles
@@ -216,9 +221,13 @@ def keys_kernel(
         q_head = kv_head * group + member
         drop = drop_of(
             seed_ptr, cu_q_ptr, batch, num_kv_heads * group, q_head, keep_last, keep_scale, shift,
-            q_first, k_first,
         )  # fmt: skip
-        scores = Scores(scale, cap, left, right, drop)
+        query_start = None
+        key_start = None
+        if cu_q_ptr is not None:
+            query_start = q_first
+            key_start = k_first
+        scores = Scores(scale, cap, left, right, drop, query_start, key_start)
         slope = None
         mask = None
         bias = None
@@ -247,18 +256,18 @@ def keys_kernel(
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, first, whole_first, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, True,
+                EVEN_D, EVEN_V, FAR, SINKS, True,
             )  # fmt: skip
         if WHOLE:
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, whole_first, whole_stop, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, False,
+                EVEN_D, EVEN_V, FAR, SINKS, False,
             )  # fmt: skip
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, whole_stop, stop, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, True,
+                EVEN_D, EVEN_V, FAR, SINKS, True,
             )  # fmt: skip
 
     grad_k = grad_k * grad_scale
@@ -300,6 +309,9 @@ def launch_options(
         # More keys at 256 would take more tensor memory than there is.
         middle = (32, 128, 8, 2) if more else (64, 128, 8, 2)
         return by_size(dim, (64, 128, 8, 3), middle, (32, 32, 4, 2))
+    if options.sinks is not None:
+        # Choosing the queries that see a key takes registers too.
+        return by_size(dim, (32, 128, 8, 2), (32, 64, 4, 2), (32, 32, 4, 1))
     return by_size(dim, (32, 128, 8, 2), (16 if more else 32, 128, 8, 2), (32, 32, 4, 2))
 
 
@@ -328,7 +340,10 @@ def launch(
         sum_strides = strides_in_sequences(sums, given)
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)
-    constants = tile_constants(given, chosen)
+    constants = tile_constants(given, chosen) | {
+        "BOTTOM_RIGHT": given.sequences is not None and given.sequences.bottom_right,
+        "SINKS": given.options.sinks is not None,
+    }
     batch, num_kv_heads, kv_len, _ = given.key.shape
     if given.sequences is not None:
         batch = given.sequences.cu_seqlens_k.numel() - 1
@@ -348,7 +363,7 @@ def launch(
             **strides_of("u", "bhmd", sum_strides),
             "num_kv_heads": num_kv_heads, "key_tiles": key_tiles,
         },
-        constants | {"BOTTOM_RIGHT": given.sequences is not None and given.sequences.bottom_right},
+        constants,
         chosen["num_warps"],
         chosen["num_stages"],
     )  # fmt: skip

@@ -92,7 +92,7 @@ def _over_key_tiles(
             bias = (at.bias + begin * at.bias_n)[:, None] + rows[None, :] * at.bias_n
         kept = None
         if scores.drop is not None:
-            kept = kept_pairs(scores.drop, queries + shift, tile * BLOCK_N, BLOCK_N)
+            kept = kept_pairs(scores, queries + shift, tile * BLOCK_N, BLOCK_N)
         pairs = Pairs(
             (queries + shift)[:, None], keys[None, :], rows_inside[:, None] & inside[None, :],
             lse[:, None], delta[:, None], slope, mask, bias, kept,
@@ -192,10 +192,13 @@ def queries_kernel(
 
     grad_q = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     grad_slope = tl.zeros([BLOCK_M], tl.float32)
-    drop = drop_of(
-        seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift, q_first, k_first
-    )
-    scores = Scores(scale, cap, left, right, drop)
+    drop = drop_of(seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift)
+    query_start = None
+    key_start = None
+    if cu_q_ptr is not None:
+        query_start = q_first
+        key_start = k_first
+    scores = Scores(scale, cap, left, right, drop, query_start, key_start)
     if not WHOLE or left is not None:
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, first, whole_first, q, grad_o, lse, delta, queries, inside, slope,

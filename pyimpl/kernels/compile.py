@@ -254,7 +254,7 @@ def cases(quick: bool = False) -> list[Case]:
             Case("combine", "bf16", 64),
             Case("rows", "bf16", 80),
             Case("keys", "fp16", 80, "window+mask+bias"),
-            Case("keys", "fp32", 64, "softcap+alibi", single=True),
+            Case("keys", "fp32", 64, "softcap+alibi+sink", single=True),
             Case("keys", "bf16", 256, "window"),
             Case("queries", "bf16", 64, "causal+packed"),
             Case("bias", "bf16", 64, "causal+bias"),
@@ -273,8 +273,7 @@ def cases(quick: bool = False) -> list[Case]:
     # The backward pass fills up the others with zeros.
     even = tuple(size for size in heads if size % 16 == 0)
     backward_features = (
-        "", "window", "packed+causal", few[0], "causal+softcap+alibi", "packed+causal+dropout",
-        dropping[1],
+        "", "window", "packed+causal", *few, "packed+causal+dropout", dropping[1],
     )  # fmt: skip
     return [
         *(

@@ -160,7 +160,7 @@ def _decode_kernel(
     m, l, o = start(sinks, BLOCK_M, BLOCK_V)
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
-        Scores(scale, cap, left, right, None), head_dim, value_dim,
+        Scores(scale, cap, left, right, None, None, None), head_dim, value_dim,
         BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR,
     )  # fmt: skip
 

@@ -129,11 +129,11 @@ def _forward_kernel(
         row_first, row_last, shift, left, right, kv_len, BLOCK_N
     )
 
-    drop = drop_of(seed_ptr, None, batch, num_heads, head, keep_last, keep_scale, shift, None, None)
+    drop = drop_of(seed_ptr, None, batch, num_heads, head, keep_last, keep_scale, shift)
     m, l, o = start(sinks, BLOCK_M, BLOCK_V)
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
-        Scores(scale, cap, left, right, drop), head_dim, value_dim,
+        Scores(scale, cap, left, right, drop, None, None), head_dim, value_dim,
         BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None, FAR,
     )  # fmt: skip
 

@@ -130,13 +130,11 @@ def _varlen_kernel(
         keep_last,
         keep_scale,
         shift,
-        q_first,
-        k_first,
     )
     m, l, o = start(sinks, BLOCK_M, BLOCK_V)
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
-        Scores(scale, cap, left, right, drop), head_dim, value_dim,
+        Scores(scale, cap, left, right, drop, q_first, k_first), head_dim, value_dim,
         BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None, FAR,
     )  # fmt: skip
 

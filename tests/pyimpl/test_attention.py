@@ -126,12 +126,17 @@ REFUSALS = [
     (
         {"key": K[:, :2], "value": V[:, :2], "enable_gqa": True},
         ValueError,
-        "the heads of query must be a multiple of those of key, 2, not 3",
+        "the heads of query must be a positive multiple of those of key, 2, not 3",
     ),
     (
         {"key": K[:, :0], "value": V[:, :0], "enable_gqa": True},
         ValueError,
-        "the heads of query must be a multiple of those of key, 0, not 3",
+        "the heads of query must be a positive multiple of those of key, 0, not 3",
+    ),
+    (
+        {"query": Q[:, :0], "enable_gqa": True},
+        ValueError,
+        "the heads of query must be a positive multiple of those of key, 3, not 0",
     ),
     ({"enable_gqa": None}, TypeError, "enable_gqa must be True or False, not None"),
     ({"key": K[..., :3]}, ValueError, "key must have the head_dim of query, 4, not 3"),

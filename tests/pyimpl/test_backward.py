@@ -241,28 +241,61 @@ def test_gradients_lie_in_memory_as_their_tensors(backend: str) -> None:
         assert found.stride() == like.stride()
 
 
+MASK = torch.ones(6, 9, dtype=torch.bool)
+MASK[2], MASK[:, 4] = False, False
+# q_len, kv_len, options, the queries that see no key and the keys that no query sees.
+UNSEEN: dict[str, tuple[int, int, dict[str, Any], list[int], list[int]]] = {
+    "mask and window": (6, 9, {"attn_mask": MASK, "window": (None, 2)}, [2], [4, 8]),
+    "late keys": (6, 9, {"is_causal": True}, [], [6, 7, 8]),
+    "early queries": (
+        9, 6, {"is_causal": True, "causal_alignment": "bottom-right"}, [0, 1, 2], [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{}, {"softcap": 1.5}, {"sinks": torch.tensor([0.5, -1.0])}],
+    ids=lambda changed: "".join(changed) or "plain",
+)
+@pytest.mark.parametrize("name", UNSEEN)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_no_query_sees_has_no_influence(backend: str) -> None:
+def test_what_no_query_sees_has_no_influence(
+    backend: str, name: str, changed: dict[str, Any]
+) -> None:
     """Of keys and queries, whatever they hold, and its own gradient is 0."""
-    query, key, value, _ = inputs((1, 2, 6, 9, 8, 8), torch.float32)
-    mask = torch.ones(6, 9, dtype=torch.bool)
-    mask[2], mask[:, 4] = False, False
-    grad = torch.randn(1, 2, 6, 8, generator=GENERATOR)
+    q_len, kv_len, options, queries, keys = UNSEEN[name]
+    query, key, value, _ = inputs((1, 2, q_len, kv_len, 8, 8), torch.float32)
+    grad = torch.randn(1, 2, q_len, 8, generator=GENERATOR)
 
     def run() -> tuple[Tensor, ...]:
         leaves = [x.clone().requires_grad_() for x in (query, key, value)]
-        out = attention(*leaves, attn_mask=mask, window=(None, 2), backend=backend)
+        out = attention(*leaves, **options, **changed, backend=backend)
         return torch.autograd.grad(out, leaves, grad)
 
     expected = run()
-    query[:, :, 2] = torch.nan
-    key[:, :, [4, 8]], value[:, :, [4, 8]] = torch.nan, torch.inf
+    query[:, :, queries] = torch.nan
+    key[:, :, keys], value[:, :, keys] = torch.nan, torch.inf
     found = run()
     for one, other in zip(found, expected, strict=True):
         assert torch.equal(one, other)
-    assert bool((found[0][:, :, 2] == 0).all())
+    assert bool((found[0][:, :, queries] == 0).all())
     for one in found[1:]:
-        assert bool((one[:, :, [4, 8]] == 0).all())
+        assert bool((one[:, :, keys] == 0).all())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_row_without_a_key_adds_nothing_to_the_sinks(backend: str) -> None:
+    """Where the sink is −∞ its log-sum-exp is too, and may have any gradient."""
+    query, key, value, _ = inputs((1, 1, 4, 3, 8, 8), torch.float32)
+    mask = torch.ones(4, 3, dtype=torch.bool)
+    mask[2] = False
+    sinks = torch.tensor([-torch.inf], requires_grad=True)
+    _, lse = attention(
+        query, key, value, attn_mask=mask, sinks=sinks, return_lse=True, backend=backend
+    )
+    (found,) = torch.autograd.grad(lse, sinks, 2 * lse.detach())
+    assert found.tolist() == [0.0]
 
 
 PACKED: dict[str, dict[str, Any]] = {

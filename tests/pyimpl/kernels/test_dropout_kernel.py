@@ -22,6 +22,7 @@ from pyimpl._gradients import Wanted
 from pyimpl.dropout import WORD, Dropout, philox4x32
 from pyimpl.kernels import backward, forward, varlen
 from pyimpl.kernels._dropout import Drop, kept_pairs
+from pyimpl.kernels._loop import Scores
 
 SEED = 0x1234567890ABCDEF
 DROPOUT = Dropout(0.4, torch.tensor(SEED))
@@ -63,8 +64,9 @@ def _kept_kernel(
     if PACKED:
         first_query = tl.load(first_ptr)
         first_key = tl.load(first_ptr + 1)
-    drop = Drop(tl.load(seed_ptr), head, last, 1.0, shift, first_query, first_key)
-    kept = kept_pairs(drop, rows + shift, key_first, 32)
+    drop = Drop(tl.load(seed_ptr), head, last, 1.0, shift)
+    scores = Scores(1.0, None, None, None, drop, first_query, first_key)
+    kept = kept_pairs(scores, rows + shift, key_first, 32)
     tl.store(out_ptr + rows[:, None] * 32 + keys[None, :], kept.to(tl.int8))
 
 
@@ -129,7 +131,7 @@ LOOP, DROP, TILE = "kernels/_loop.py", "kernels/_dropout.py", "kernels/_gradient
 KEYS, QUERIES = "kernels/backward_keys.py", "kernels/backward_queries.py"
 
 
-def fault(name: str, file: str, through: str, old: str, new: str) -> Fault:
+def fault(name: str, file: str, through: str | None, old: str, new: str) -> Fault:
     return Fault(name=name, description="", file=file, old=old, new=new, through=through)
 
 
@@ -149,16 +151,16 @@ FORWARD_FAULTS = [
         "batch * num_heads + head", "head",
     ),
     fault(
-        "rows counted from the sequence's first", DROP, "kernels/varlen.py",
-        "Drop(seed, head, last, scale, shift, first_query, first_key)",
-        "Drop(seed, head, last, scale, shift, None, None)",
+        "rows counted from the sequence's first", "kernels/varlen.py", None,
+        "Scores(scale, cap, left, right, drop, q_first, k_first)",
+        "Scores(scale, cap, left, right, drop, None, None)",
     ),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("one", FORWARD_FAULTS, ids=lambda f: f.name)
 def test_a_fault_of_the_forward_pass_shows(one: Fault) -> None:
-    check = check_packed if one.through == "kernels/varlen.py" else check_tiles
+    check = check_packed if one.entry == "kernels/varlen.py" else check_tiles
     with planting.planted(one) as module, pytest.raises(AssertionError, match="over the allowance"):
         check(module)
 

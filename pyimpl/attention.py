@@ -105,10 +105,10 @@ def attention(
     values be, in float32 (float64 for float64 inputs): it is divided at the end. The scores, times
     log₂e, must be finite likewise, and what they are made of: ⟨q, k⟩, and queries times scale.
     Scores of 10⁷ and more are off by 1 or more in float32 before their exponential is taken; beyond
-    10⁸ such a row may come out as 0 or NaN on a GPU. Under `torch.autocast` query, key and value are first rounded to
-    its dtype, unless they are float64, as SDPA does. Floating masks, slopes and sinks are searched
-    for NaN, for which a GPU is waited for. `torch.compile` takes the whole as one operator,
-    `torch.ops.pyimpl.attention`.
+    10⁸ such a row may come out as 0 or NaN on a GPU. Under `torch.autocast` query, key and value
+    are first rounded to its dtype, unless they are float64, as SDPA does. Floating masks, slopes
+    and sinks are searched for NaN, for which a GPU is waited for. `torch.compile` takes the whole
+    as one operator, `torch.ops.pyimpl.attention`.
 
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes and
     sinks, on every backend, from the tensors and the two outputs alone (`pyimpl.backward`). A query

@@ -14,8 +14,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from bridge.vectors.fields import VectorError, short
 from bridge.vectors.files import check_plain, read
 from bridge.vectors.model import Family
@@ -74,6 +72,8 @@ def entries_of(folder: Path) -> list[Entry]:
     check_plain(document, INDEX)
     check_format(document, "format", INDEX_FORMAT, INDEX)
     check_format(document, "vectors_format", VECTORS_FORMAT, INDEX)
+    import jsonschema  # Where vectors are only read (`load.trusted`) it need not be installed.
+
     error = next(jsonschema.Draft202012Validator(schema()).iter_errors(document), None)
     if error is not None:
         place = ".".join(map(str, error.absolute_path)) or "the whole"

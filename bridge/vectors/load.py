@@ -11,16 +11,17 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, cast
-
-import jsonschema
-from jsonschema.exceptions import ValidationError
+from typing import TYPE_CHECKING, Any, cast
 
 from bridge.files import write_whole
 from bridge.vectors import files, index
 from bridge.vectors.fields import Fields, VectorError, short
 from bridge.vectors.model import Family
 from bridge.vectors.read import READERS
+
+# Imported where it is needed: `trusted` does without.
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 
 def default_directory() -> Path:
@@ -64,6 +65,14 @@ def load_file(path: Path) -> Family:
     return _family(files.read_bytes(path), path.name)
 
 
+def trusted(path: Path) -> Family:
+    """The family in a file that `load` has accepted before, where jsonschema is not installed.
+
+    Raises VectorError where the file cannot be read; what else may be wrong with it does not show.
+    """
+    return _read(files.parse(files.read_bytes(path), path.name), path.name)
+
+
 def write_index(folder: Path) -> None:
     """Write the index of the vector files in a folder anew.
 
@@ -94,6 +103,12 @@ def family_of(document: Any, filename: str) -> Family:
     name = document["family"]
     if filename != f"{name}.json":
         raise VectorError(f"{filename}: field family: says {name}, but the file is {filename}.")
+    return _read(document, filename)
+
+
+def _read(document: Any, filename: str) -> Family:
+    """The family in a document that fits the schema."""
+    name = document["family"]
     read = READERS[document["operation"]]
     ids: set[str] = set()
     vectors = []
@@ -120,6 +135,9 @@ def _validator() -> Any:
     The plain one takes 20 µs for each number of a matrix, ten seconds for a few megabytes; the
     result is the same, since a string that fails here is handed to the plain check.
     """
+    import jsonschema
+    from jsonschema.exceptions import ValidationError
+
     plain = jsonschema.Draft202012Validator
     definitions = schema()["$defs"]
 

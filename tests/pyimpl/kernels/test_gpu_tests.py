@@ -11,6 +11,25 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 
+# Of what the project needs otherwise, what the tests for a GPU do without.
+WITHOUT = ("click", "jsonschema", "lean_dojo", "platformdirs", "rich")
+
+
+def test_they_are_collected_without_what_a_gpu_machine_may_lack() -> None:
+    program = f"""
+import sys
+sys.modules.update(dict.fromkeys({WITHOUT}))
+import pytest
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--collect-only", "tests/gpu"]))
+"""
+    chosen = {"ATTENTION_GPU_TESTS": "interpreter", "TRITON_INTERPRET": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT, env=os.environ | chosen, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
 def test_they_pass_in_the_interpreter() -> None:
     chosen = {"ATTENTION_GPU_TESTS": "interpreter", "TRITON_INTERPRET": "1"}
     ended = subprocess.run(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, get_args
 
 import torch
@@ -100,6 +101,13 @@ def under_autocast(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return tensor.to(torch.get_autocast_dtype(kind))
 
     return {name: cast(tensor) for name, tensor in named.items()}
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """A block in which `torch.autocast` does not lower the products from `compute_dtype`."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
 
 
 def check_floating(named: Mapping[str, Tensor], dims: tuple[str, ...]) -> None:

@@ -8,14 +8,13 @@ Source: Ye et al. 2025, "FlashInfer", section 3.1 (composable formats); Juravsky
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from pyimpl import _arguments as check
-from pyimpl._arguments import compute_dtype
+from pyimpl._arguments import compute_dtype, without_autocast
 from pyimpl._backends import Backend
 from pyimpl._implements import implements
 from pyimpl.attention import attention
@@ -87,7 +86,8 @@ def attention_cascade(
             f"prefix_value must have the length of prefix_key, {prefix_key.shape[1]}, "
             f"not {prefix_value.shape[1]}"
         )
-    check.check_no_gradients("attention_cascade", shared)
+    check.check_no_gradients("attention_cascade", named)
+    check.check_no_tangents(named)
     check.check_bool("is_causal", is_causal)
     check.check_bool("return_lse", return_lse)
     batch, heads, q_len, head_dim = query.shape
@@ -100,13 +100,7 @@ def attention_cascade(
         "enable_gqa": enable_gqa,
         "backend": backend,
     }
-    kind = query.device.type
-    no_casts = (
-        torch.autocast(kind, enabled=False)
-        if torch.amp.is_autocast_available(kind)
-        else nullcontext()
-    )
-    with no_casts:
+    with without_autocast(query.device):
         q = query.to(wide)
         # All queries as those of one request: the prefix is read once for all of them.
         together = q.transpose(0, 1).reshape(1, heads, batch * q_len, head_dim)

@@ -105,7 +105,7 @@ def checked_p(name: str, given: object) -> float:
     """A probability as a float; raises TypeError or ValueError for anything else."""
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
         raise TypeError(f"{name} must be a number, not {check.said(given)}")
-    p = float(given)
+    p = check._as_float(name, given)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"{name} must be from 0 to 1, not {check.said(given)}")
     return p

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from pyimpl import _arguments as check
-from pyimpl._arguments import compute_dtype, resolve_scale
+from pyimpl._arguments import compute_dtype, resolve_scale, without_autocast
 from pyimpl._implements import implements
 from pyimpl.state import State, empty, finish, log_sum_exp, step_block
 
@@ -60,6 +60,9 @@ def ring_attention(
         scale: factor on the scores; 1/√head_dim if None.
         return_lse: also return the natural log-sum-exps.
 
+    Under `torch.autocast` queries, keys and values are first rounded to its dtype, unless they are
+    float64, as by `pyimpl.attention`.
+
     Returns:
         For each device `[batch, heads, q_len_d, value_dim]` in the dtype of the queries, computed
         in float32 (float64 for float64 inputs); with `return_lse` also a list of `[batch, heads,
@@ -70,7 +73,7 @@ def ring_attention(
         ValueError: numbers of shards, shapes or devices that do not fit together.
         NotImplementedError: gradients or forward-mode derivatives are asked for.
     """
-    _check_shards(queries, keys, values)
+    queries, keys, values = _checked_shards(queries, keys, values)
     check.check_bool("is_causal", is_causal)
     check.check_bool("return_lse", return_lse)
     first = queries[0]
@@ -92,17 +95,19 @@ def ring_attention(
     value_dim = values[0].shape[-1]
     states = [empty(tuple(q.shape[:-1]), value_dim, dtype=wide, device=q.device) for q in queries]
     held = list(range(len(keys)))
-    for _ in held:
-        states = [taken(state, d, held[d]) for d, state in enumerate(states)]
-        held = _rotate(held)
+    with without_autocast(first.device):
+        for _ in held:
+            states = [taken(state, d, held[d]) for d, state in enumerate(states)]
+            held = _rotate(held)
     outs = [finish(state).to(first.dtype) for state in states]
     return (outs, [log_sum_exp(state) for state in states]) if return_lse else outs
 
 
-def _check_shards(
+def _checked_shards(
     queries: Sequence[Tensor], keys: Sequence[Tensor], values: Sequence[Tensor]
-) -> None:
-    """Raises unless there are as many shards of each, at least one, and they fit together."""
+) -> list[list[Tensor]]:
+    """The shards of each as `torch.autocast` wants them; raises unless there are as many of each,
+    at least one, and they fit together."""
     given = {"queries": queries, "keys": keys, "values": values}
     for name, shards in given.items():
         if not isinstance(shards, list | tuple):
@@ -112,9 +117,12 @@ def _check_shards(
         if not shards or len(shards) != len(queries):
             wanted = f"{len(queries)} shards, as queries" if queries else "at least 1 shard"
             raise ValueError(f"{name} must have {wanted}, not {len(shards)}")
-    named = {f"{name}[{d}]": x for name, shards in given.items() for d, x in enumerate(shards)}
+    named = check.under_autocast(
+        {f"{name}[{d}]": x for name, shards in given.items() for d, x in enumerate(shards)}
+    )
     check.check_floating(named, ("batch", "heads", "length", "head_dim"))
     check.check_no_gradients("ring_attention", named)
+    check.check_no_tangents(named)
     for d, (k, v) in enumerate(zip(keys, values, strict=True)):
         if v.shape[2] != k.shape[2]:
             raise ValueError(
@@ -131,6 +139,8 @@ def _check_shards(
                     f"{name} must have the {what} of {other}, {like.shape[dim]}, "
                     f"not {tensor.shape[dim]}"
                 )
+    shards, count = list(named.values()), len(queries)
+    return [shards[first : first + count] for first in range(0, 3 * count, count)]
 
 
 def _positions(name: str, given: Sequence[Tensor] | None, shards: Sequence[Tensor]) -> list[Tensor]:

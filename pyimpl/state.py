@@ -2,9 +2,9 @@
 
 A state holds, for each of n queries, what is known of the keys seen so far: m, the largest unmasked
 score; l = Σ exp(s − m); o = Σ exp(s − m)·v. Every function takes any leading batch dimensions
-(`...`), computes in the dtype of its tensors, and is free of NaN for finite values and scores that
-are finite or −∞ (masked). Source: Milakov & Gimelshein 2018, algorithm 3, and Dao 2023
-(FlashAttention-2), algorithm 1.
+(`...`), computes in the dtype of its tensors, under `torch.autocast` too, and is free of NaN for
+finite values and scores that are finite or −∞ (masked). Source: Milakov & Gimelshein 2018,
+algorithm 3, and Dao 2023 (FlashAttention-2), algorithm 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import said
+from pyimpl._arguments import said, without_autocast
 from pyimpl._implements import implements
 
 
@@ -58,7 +58,8 @@ def _finite(m: Tensor) -> Tensor:
 @implements("Attention.Spec.rescale")
 def rescale(s: Tensor, m: Tensor) -> Tensor:
     """exp(s − m) for s ≤ m, and 0 where s is −∞; `s` and `m` broadcast."""
-    return torch.exp(s - _finite(m))
+    with without_autocast(s.device):
+        return torch.exp(s - _finite(m))
 
 
 @implements("Attention.Spec.Online.step")
@@ -83,8 +84,9 @@ def step_block(state: State, scores: Tensor, values: Tensor) -> State:
     m = torch.maximum(state.m, scores.amax(dim=-1))
     alpha = rescale(state.m, m)
     p = rescale(scores, m.unsqueeze(-1))
-    l = alpha * state.l + p.sum(dim=-1)
-    o = alpha.unsqueeze(-1) * state.o + p @ values
+    with without_autocast(p.device):
+        l = alpha * state.l + p.sum(dim=-1)
+        o = alpha.unsqueeze(-1) * state.o + p @ values
     return State(m, l, o)
 
 
@@ -94,7 +96,8 @@ def of_block(scores: Tensor, values: Tensor) -> State:
     value_dim]`."""
     m = scores.amax(dim=-1)
     p = rescale(scores, m.unsqueeze(-1))
-    return State(m, p.sum(dim=-1), p @ values)
+    with without_autocast(p.device):
+        return State(m, p.sum(dim=-1), p @ values)
 
 
 @implements("Attention.Spec.Online.merge")
@@ -118,7 +121,8 @@ def finish(state: State) -> Tensor:
 def log_sum_exp(state: State) -> Tensor:
     """The natural log-sum-exp m + ln l, `[..., n]`; −∞ for a query without an unmasked key."""
     none = torch.isneginf(state.m)
-    return state.m + torch.log(torch.where(none, 1.0, state.l))
+    with without_autocast(state.l.device):
+        return state.m + torch.log(torch.where(none, 1.0, state.l))
 
 
 # A state, or two trees whose states are merged.

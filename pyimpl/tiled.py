@@ -18,14 +18,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import compute_dtype, empty_output, mask_as_4d
+from pyimpl._arguments import compute_dtype, empty_output, mask_as_4d, without_autocast
 from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
 from pyimpl._workers import for_each
@@ -39,13 +38,6 @@ LN2 = math.log(2.0)
 TILE_SCORES = 1 << 20
 # Scores, all together, from which on threads take tiles of their own.
 THREADS_FROM = 1 << 20
-
-
-def without_autocast(device: torch.device) -> AbstractContextManager[object]:
-    """A block in which `torch.autocast` does not lower the products from `compute_dtype`."""
-    if torch.amp.is_autocast_available(device.type):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()
 
 
 @implements("Attention.Spec.groupedQuery")

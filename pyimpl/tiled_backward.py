@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import compute_dtype, empty_output
+from pyimpl._arguments import compute_dtype, empty_output, without_autocast
 from pyimpl._gradients import Gradients, Wanted, row_gradient, sink_gradient, sum_to
 from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
@@ -31,7 +31,6 @@ from pyimpl.tiled import (
     portions,
     tanh_,
     without,
-    without_autocast,
 )
 
 # Queries in one tile, those of the heads that share a key head together, and keys: chosen by

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import TYPE_CHECKING
 
 import torch
@@ -41,12 +40,16 @@ def generate(
         if not check.is_whole(given):
             raise TypeError(f"{name} must be a whole number, not {check.said(given)}")
         if not 0 <= given < vocab_size:
-            raise ValueError(f"{name} must be a token from 0 to {vocab_size - 1}, not {given}")
+            raise ValueError(
+                f"{name} must be a token from 0 to {vocab_size - 1}, not {check.said(given)}"
+            )
     temperature = _checked_temperature(temperature)
     if top_k is not None:
         top_k = positive("top_k", top_k)
         if temperature is None:
             raise ValueError("top_k needs a temperature: without one the likeliest token is taken")
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise TypeError(f"generator must be a torch.Generator or None, not {check.said(generator)}")
     checked_tokens("src", src, model.src_embedding.num_embeddings)
     mask = checked_padding("src", src, src_lens, src_key_mask)
     memory = model.encode(src, src_key_mask=mask, backend=backend)
@@ -75,13 +78,15 @@ def next_token(
     `Transformer.generate`."""
     if temperature is None:
         return logits.argmax(-1)
-    # At least float32: the sum of many small probabilities.
-    logits = logits.to(check.compute_dtype(logits.dtype))
+    # It holds every temperature, and the sum of many small probabilities.
+    logits = logits.double()
     if top_k is not None and top_k < logits.shape[-1]:
         least = logits.topk(top_k, dim=-1).values[:, -1:]
         logits = logits.masked_fill(logits < least, -torch.inf)
-    # The largest is taken away first: a small temperature would make it infinite.
-    weights = ((logits - logits.amax(-1, keepdim=True)) / temperature).softmax(-1)
+    # The largest is taken away first: a small temperature would make it infinite. The 0 left of it
+    # stays where a device multiplies by 1 / temperature, which may be infinite too.
+    below = logits - logits.amax(-1, keepdim=True)
+    weights = torch.where(below == 0.0, 0.0, below / temperature).softmax(-1)
     return torch.multinomial(weights, 1, generator=generator)[:, 0]
 
 
@@ -89,9 +94,7 @@ def _checked_temperature(given: object) -> float | None:
     """A finite number above 0, or None; raises TypeError or ValueError for anything else."""
     if given is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, numbers.Real):
-        raise TypeError(f"temperature must be a number or None, not {check.said(given)}")
-    number = float(given)
+    number = check._as_float("temperature", given)
     if not 0.0 < number < math.inf:
         raise ValueError(
             f"temperature must be finite and above 0, not {check.said(given)}; None takes the "

@@ -1,10 +1,11 @@
-"""Checks of the sizes that modules are made with."""
+"""Checks of the sizes that modules are made with, and of the dtype and device of what they take."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from pyimpl import _arguments as check
 
@@ -33,4 +34,21 @@ def check_dtype(dtype: object) -> None:
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in check.DTYPES):
         raise TypeError(
             f"dtype must be float64, float32, float16 or bfloat16, not {check.said(dtype)}"
+        )
+
+
+def check_like_module(name: str, given: Tensor, weight: Tensor) -> None:
+    """Raises TypeError or ValueError unless `given`, floating, has the device and dtype of a
+    module, whose parameter `weight` is. Under autocast its linear maps take all dtypes but float64,
+    and give one."""
+    if given.device != weight.device:
+        raise ValueError(
+            f"{name} must be on the device of the module, {weight.device}, not on {given.device}"
+        )
+    kind = given.device.type
+    cast = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    cast = cast and torch.float64 not in (given.dtype, weight.dtype)
+    if given.dtype != weight.dtype and not cast:
+        raise TypeError(
+            f"{name} must have the dtype of the module, {weight.dtype}, not {given.dtype}"
         )

@@ -196,6 +196,7 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor, DecoderCache]:
         """The output at the positions `x`, which follow those of the cache, and the cache with
         them; `key_mask` is of all these positions."""
+        self.check_cache(cache)
         length, layers = cache.length + x.shape[-2], []
         for layer, own in zip(self._layers(), cache.layers, strict=True):
             x, own = layer.extend(
@@ -204,6 +205,16 @@ class Decoder(nn.Module):
             layers.append(own)
         x = x if self.norm is None else self.norm(x)
         return x, replace(cache, layers=tuple(layers), length=length)
+
+    def check_cache(self, cache: object) -> None:
+        """Raises TypeError or ValueError for what is no cache of so many layers."""
+        if not isinstance(cache, DecoderCache):
+            raise TypeError(f"cache must be a DecoderCache, not {type(cache).__name__}")
+        if len(cache.layers) != len(self.layers):
+            raise ValueError(
+                f"cache must be of as many layers as the decoder has, {len(self.layers)}, not "
+                f"{len(cache.layers)}"
+            )
 
     def _layers(self) -> list[DecoderLayer]:
         """The layers by their type, which `ModuleList` does not keep."""

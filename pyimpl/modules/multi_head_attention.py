@@ -18,7 +18,7 @@ from pyimpl._implements import implements
 from pyimpl.attention import attention
 from pyimpl.dropout import checked_p
 from pyimpl.modules import _conversion, _masks
-from pyimpl.modules._sizes import check_dtype, positive
+from pyimpl.modules._sizes import check_dtype, check_like_module, positive
 from pyimpl.modules.keys_values import KeysValues
 
 
@@ -288,7 +288,6 @@ class MultiHeadAttention(nn.Module):
         leading = next(iter(named.values()))
         if isinstance(leading, Tensor) and leading.dim() == 2:
             order = ("length",)
-        weight = self.q_proj.weight
         for name, given in named.items():
             width = getattr(self, f"{name}_dim")
             check.check_floating({name: given}, (*order, f"{name}_dim"))
@@ -297,19 +296,7 @@ class MultiHeadAttention(nn.Module):
                     f"the last dimension of {name} must be {name}_dim, {width}, not "
                     f"{given.shape[-1]}"
                 )
-            if given.device != weight.device:
-                raise ValueError(
-                    f"{name} must be on the device of the module, {weight.device}, not on "
-                    f"{given.device}"
-                )
-            # Under autocast the projections take all dtypes but float64, and give one.
-            kind = given.device.type
-            cast = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-            cast = cast and torch.float64 not in (given.dtype, weight.dtype)
-            if given.dtype != weight.dtype and not cast:
-                raise TypeError(
-                    f"{name} must have the dtype of the module, {weight.dtype}, not {given.dtype}"
-                )
+            check_like_module(name, given, self.q_proj.weight)
         # Before a key is added, after which the sentence would count it.
         for (first, other), (name, given) in pairwise(named.items()):
             for dim, what in enumerate(order):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pyimpl import _arguments as check
 from pyimpl._implements import implements
-from pyimpl.modules._sizes import positive
+from pyimpl.modules._sizes import check_dtype, positive
 
 Arrangement = Literal["interleaved", "halves"]
 
@@ -31,11 +31,25 @@ def sinusoidal_encoding(
     and cosine in column 2i + 1. With "halves" all sines come before all cosines, as document 001
     and `Attention.Spec.sinusoids` have it: the same columns in another order.
 
+    `length` is at least 0, `start` any whole number that float64 holds exactly, `dtype` float64,
+    float32, float16 or bfloat16, PyTorch's default if None.
+
     Raises:
         TypeError, ValueError: `d_model` is not even, or an argument is none of these.
     """
+    for name, given, least, limit, accepted in (
+        ("length", length, 0, 2**31, "at least 0 and below 2³¹"),
+        ("start", start, -(2**52), 2**52, "at least −2⁵² and below 2⁵²"),
+    ):
+        if not check.is_whole(given):
+            raise TypeError(f"{name} must be a whole number, not {check.said(given)}")
+        # `torch.export` would take a bound for one of its own.
+        if not torch.compiler.is_compiling() and not least <= given < limit:
+            raise ValueError(f"{name} must be {accepted}, not {check.said(given)}")
+    length, start = check.whole(length), check.whole(start)
     if positive("d_model", d_model) % 2:
         raise ValueError(f"d_model must be even, not {check.said(d_model)}")
+    check_dtype(dtype)
     check.check_one_of("arrangement", arrangement, Arrangement)
     positions = torch.arange(start, start + length, device=device, dtype=torch.float64)
     exponents = torch.arange(0, d_model, 2, device=device, dtype=torch.float64) / d_model

@@ -13,7 +13,7 @@ from pyimpl._backends import Backend
 from pyimpl._implements import implements
 from pyimpl.modules._generation import generate
 from pyimpl.modules._padding import checked_padding, checked_tokens
-from pyimpl.modules._sizes import heads_of_model, positive
+from pyimpl.modules._sizes import check_like_module, heads_of_model, positive
 from pyimpl.modules.decoder import Decoder, DecoderCache, DecoderLayer
 from pyimpl.modules.encoder import Encoder, EncoderLayer
 from pyimpl.modules.positions import Arrangement, sinusoidal_encoding
@@ -244,6 +244,14 @@ class Transformer(nn.Module):
     def start_decoding(self, memory: Tensor, memory_key_mask: Tensor | None = None) -> DecoderCache:
         """The decoder's cache before the first target: the keys and values of the memory, projected
         once."""
+        check.check_floating({"memory": memory}, ("batch", "src_len", "d_model"))
+        if memory.shape[2] != self.d_model:
+            raise ValueError(
+                f"the last dimension of memory must be d_model, {self.d_model}, not "
+                f"{memory.shape[2]}"
+            )
+        first: Any = self.decoder.layers[0]
+        check_like_module("memory", memory, first.cross_attn.q_proj.weight)
         return self.decoder.start(memory, memory_key_mask)
 
     def extend(
@@ -258,6 +266,10 @@ class Transformer(nn.Module):
         which follow those of the cache, and the cache with them. What was computed for earlier
         tokens is not computed again; `tgt_key_mask` is of all tokens so far."""
         checked_tokens("tgt", tgt, self.tgt_embedding.num_embeddings)
+        self.decoder.check_cache(cache)
+        batch = cache.layers[0].memory.keys.shape[0]
+        if tgt.shape[0] != batch:
+            raise ValueError(f"tgt must have the batch of memory, {batch}, not {tgt.shape[0]}")
         x = self._embedded(tgt, self.tgt_embedding, cache.length)
         x, cache = self.decoder.extend(x, cache, key_mask=tgt_key_mask, backend=backend)
         return self.output(x), cache

@@ -264,6 +264,8 @@ REFUSALS = [
     ({"dropout_p": 1.5}, ValueError, "dropout_p must be from 0 to 1, not 1.5"),
     ({"dropout_p": -0.1}, ValueError, "dropout_p must be from 0 to 1, not -0.1"),
     ({"dropout_p": math.nan}, ValueError, "dropout_p must be from 0 to 1, not nan"),
+    ({"dropout_p": 10**400}, ValueError, "dropout_p must be from 0 to 1, not 1000"),
+    ({"dropout_p": -(10**400)}, ValueError, "dropout_p must be from 0 to 1, not -1000"),
     ({"dropout_p": None}, TypeError, "dropout_p must be a number, not None"),
     ({"dropout_p": True}, TypeError, "dropout_p must be a number, not True"),
     ({"dropout_seed": 0.5}, TypeError, "dropout_seed must be a whole number, a .* not 0.5"),

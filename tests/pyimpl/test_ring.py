@@ -67,6 +67,30 @@ def test_the_output_is_rounded_once(dtype: torch.dtype) -> None:
     judge(result, query, key, value, profile=tiled_profile(dtype, 1))
 
 
+def test_autocast_rounds_the_inputs_alone() -> None:
+    some = [x.tensor_split(3, 2) for x in inputs((1, 2, 5, 33, 8, 4), torch.float32)[:3]]
+    wide = [[x.double() for x in shards] for shards in some]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outs, lses = ring_attention(*some, return_lse=True)
+        exact = ring_attention(*wide)
+    rounded = [[x.bfloat16() for x in shards] for shards in some]
+    for found, expected in zip(
+        (outs, lses), ring_attention(*rounded, return_lse=True), strict=True
+    ):
+        assert [x.dtype for x in found] == [x.dtype for x in expected]
+        assert all(map(torch.equal, found, expected))
+    assert all(map(torch.equal, exact, ring_attention(*wide)))
+
+
+@pytest.mark.parametrize("name", ["queries", "keys", "values"])
+def test_forward_mode_derivatives_are_refused(name: str) -> None:
+    with torch.autograd.forward_ad.dual_level():
+        first, second = GIVEN[name]
+        dual = torch.autograd.forward_ad.make_dual(second, torch.ones_like(second))
+        with pytest.raises(NotImplementedError, match=rf"{name}\[1\] carries a tangent"):
+            ring_attention(**{**GIVEN, name: [first, dual]})
+
+
 Q, K, V = ([x[:, :, :2], x[:, :, 2:]] for x in inputs((1, 2, 4, 6, 8, 3), torch.float32)[:3])
 GIVEN = {"queries": Q, "keys": K, "values": V}
 REFUSALS: list[tuple[dict[str, Any], type[Exception], str]] = [

@@ -208,3 +208,25 @@ def test_leading_dimensions(seed: int) -> None:
     stepped = step(start, scores[..., 0], values[..., 0, :])
     block = step_block(start, scores[..., :1], values[..., :1, :])
     assert same(stepped, block)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_autocast_changes_nothing(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(2, 4, 5, generator=generator, dtype=dtype)
+    values = torch.randn(2, 5, 6, generator=generator, dtype=dtype)
+    start = empty((2, 4), 6, dtype=dtype, device=scores.device)
+    for made in (
+        lambda: of_block(scores, values),
+        lambda: step(of_block(scores, values), scores[..., 0], values[..., 0, :]),
+        lambda: online(start, [(scores, values)] * 2),
+        lambda: step_block_divided(start, scores, values),
+        lambda: merge_tree((of_block(scores, values), step_block(start, scores, values))),
+    ):
+        expected = made()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = made()
+            ends = finish(found), log_sum_exp(found)
+        assert same(found, expected)
+        assert found.o.dtype == dtype
+        assert all(map(torch.equal, ends, (finish(expected), log_sum_exp(expected))))

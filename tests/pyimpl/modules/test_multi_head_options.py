@@ -298,6 +298,7 @@ def test_what_from_torch_refuses() -> None:
         ({"bias": None}, TypeError, "bias must be True or False, not None"),
         ({"batch_first": 1}, TypeError, "batch_first must be True or False, not 1"),
         ({"dropout": 1.1}, ValueError, "dropout must be from 0 to 1, not 1.1"),
+        ({"dropout": 10**400}, ValueError, "dropout must be from 0 to 1, not 1000"),
         ({"dropout": torch.zeros(2)}, TypeError, "dropout must be a number, not tensor"),
         ({"num_heads": 10**5000}, ValueError, "num_heads must be .* not so long a"),
         ({"head_dim": 2**40}, ValueError, "head_dim must be at least 1 and below 2³¹, not 1099"),

@@ -4,6 +4,7 @@ what `generate` returns."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -230,6 +231,19 @@ def test_sampling_follows_its_generator() -> None:
     assert torch.equal(drawn(0, temperature=1e-300), greedy)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+def test_any_temperature(dtype: torch.dtype) -> None:
+    """At the smallest the likeliest tokens are drawn alone, at the largest all that are kept."""
+    scores = torch.tensor([2.0, 0.0, 1.0, -1.0, 2.0], dtype=dtype).expand(200, -1)
+    generator = torch.Generator().manual_seed(0)
+    for temperature in (5e-324, 1e-50, 1e-40):
+        for top_k in (None, 3):
+            drawn = next_token(scores, temperature, top_k, generator)
+            assert set(drawn.tolist()) == {0, 4}
+    for top_k, kept in ((None, {0, 1, 2, 3, 4}), (3, {0, 2, 4})):
+        assert set(next_token(scores, 1.7e308, top_k, generator).tolist()) == kept
+
+
 def test_the_gradients_reach_every_parameter() -> None:
     ours = Transformer(VOCAB, VOCAB, WIDTH, 3, 2, 2, 20, dtype=torch.float64)
     ours(SRC, TGT, src_lens=LENS).square().sum().backward()
@@ -290,12 +304,57 @@ def test_calls_that_are_refused(given, sentence: str) -> None:
         model()(**{"src": SRC, "tgt": TGT, **given})
 
 
+def test_decodings_that_are_refused() -> None:
+    ours = model()
+    memory = ours.encode(SRC)
+    cache = ours.start_decoding(memory)
+    for call, sentence in (
+        (lambda: ours.decode(TGT, memory[0]), "memory must be [batch, src_len, d_model], not of"),
+        (lambda: ours.decode(TGT, None), "memory must be a torch.Tensor, not NoneType"),
+        (
+            lambda: ours.decode(TGT, memory[..., 1:]),
+            "the last dimension of memory must be d_model, 12, not 11",
+        ),
+        (
+            lambda: ours.decode(TGT, memory.float()),
+            "memory must have the dtype of the module, torch.float64, not torch.float32",
+        ),
+        (
+            lambda: ours.decode(TGT, memory.to("meta")),
+            "memory must be on the device of the module, cpu, not on meta",
+        ),
+        (lambda: ours.decode(TGT[:2], memory), "tgt must have the batch of memory, 3, not 2"),
+        (lambda: ours.extend(TGT, None), "cache must be a DecoderCache, not NoneType"),
+        (lambda: ours.decoder.extend(memory, 3), "cache must be a DecoderCache, not int"),
+        (
+            lambda: ours.extend(TGT, replace(cache, layers=cache.layers[:1])),
+            "cache must be of as many layers as the decoder has, 2, not 1",
+        ),
+    ):
+        with pytest.raises((TypeError, ValueError), match=f"^{re.escape(sentence)}"):
+            call()
+
+
+def test_exports_with_lengths_of_their_own() -> None:
+    length = torch.export.Dim
+    for strict in (False, True):
+        program = torch.export.export(
+            model(), (SRC, TGT), strict=strict,
+            dynamic_shapes={"src": {1: length("src_len")}, "tgt": {1: length("tgt_len")}},
+        )  # fmt: skip
+        src, tgt = tokens(SRC_LEN + 4, 2), tokens(TGT_LEN - 2, 3)
+        assert torch.equal(program.module()(src, tgt), model()(src, tgt))
+
+
 GENERATED: list[tuple[dict[str, object], str]] = [
     ({"max_len": 0}, "max_len must be at least 1"),
     ({"bos": 9}, "bos must be a token from 0 to 8, not 9"),
+    ({"bos": 10**5000}, "bos must be a token from 0 to 8, not so long a int"),
     ({"eos": 1.0}, "eos must be a whole number, not 1.0"),
     ({"temperature": 0}, "temperature must be finite and above 0, not 0; None takes"),
     ({"temperature": "1"}, "temperature must be a number or None, not '1'"),
+    ({"temperature": 10**400}, "temperature must be finite and above 0, not 1000"),
+    ({"generator": 3}, "generator must be a torch.Generator or None, not 3"),
     ({"top_k": 2}, "top_k needs a temperature"),
     ({"top_k": 0, "temperature": 1.0}, "top_k must be at least 1"),
     ({"src": SRC[0]}, "src must be [batch, length], not of shape [7]"),

@@ -256,6 +256,24 @@ def test_what_is_refused(kind, options, sentence: str) -> None:
         kind(**options)
 
 
+ENCODINGS: list[tuple[dict[str, object], str]] = [
+    ({"length": -1}, "length must be at least 0 and below 2³¹, not -1"),
+    ({"length": 10**400}, "length must be at least 0 and below 2³¹, not 1000"),
+    ({"length": "a"}, "length must be a whole number, not 'a'"),
+    ({"length": True}, "length must be a whole number, not True"),
+    ({"start": 1.5}, "start must be a whole number, not 1.5"),
+    ({"start": 2**52}, "start must be at least −2⁵² and below 2⁵², not 4503599627370496"),
+    ({"d_model": 3}, "d_model must be even, not 3"),
+    ({"dtype": torch.int64}, "dtype must be float64, float32, float16 or bfloat16, not torch.int"),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), ENCODINGS)
+def test_encodings_that_are_refused(given, sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(sentence)):
+        encoding(**{"length": 4, "d_model": 6, **given})
+
+
 def test_what_is_not_converted() -> None:
     gelu = nn.TransformerEncoderLayer(WIDTH, HEADS, activation="gelu")
     with pytest.raises(ValueError, match="activation of layer must be relu"):

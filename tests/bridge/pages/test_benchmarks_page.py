@@ -178,24 +178,20 @@ def test_the_page_says_machine_date_and_versions_of_every_run() -> None:
 
 
 def test_the_numbers_are_those_of_the_page_on_performance() -> None:
-    """Two of its columns are drawn here: a number for each of two runs in each cell."""
+    """Its table has one of each run: forward by two peers, backward by one."""
     text = (ROOT / "docs" / "performance.md").read_text("utf-8")
     drawn = {f"`{Path(one.file).name}`": one for one in benchmarks.read(ROOT)}
-    name = "`2026-11-21-cpu-peers.txt`"
+    name = "`2026-11-22-cpu.txt`"
     assert name in text
-    runs = drawn[name].runs
-    table = text.partition(f"{name} | FlexAttention")[2].partition("\n\n")[0].splitlines()[2:]
+    (run,) = drawn[name].runs
+    table = text.partition(name)[2].partition("| --- ")[2].partition("\n\n")[0]
+    rows = table.splitlines()[1:]
     masks = {"Boolean mask": "boolean (256, 256)"}
-    assert len(table) == 5
-    for row in table:
-        what, _, flash, flex = (cell.strip() for cell in row.split("|")[1:-1])
-        for said, peer in ((flash, "sdpa-flash"), (flex, "flex")):
-            numbers = [x.strip() for x in said.split(",")]
-            for run, number in zip(runs, numbers, strict=True):
-                (case,) = [
-                    case
-                    for case in run.operations()["forward"]
-                    if case.mask == masks.get(what, what)
-                ]
-                digits = len(number.partition(".")[2])
-                assert f"{case.ratios[peer]:.{digits}f}" == number, (row, peer)
+    assert len(rows) == 5
+    for row in rows:
+        what, flash, flex, backward = (cell.strip() for cell in row.split("|")[1:-1])
+        said = [("forward", "sdpa-flash", flash), ("forward", "flex", flex)]
+        for operation, peer, number in [*said, ("backward", "sdpa-flash", backward)]:
+            cases = run.operations()[operation]
+            (case,) = [case for case in cases if case.mask == masks.get(what, what)]
+            assert f"{case.ratios[peer]:.2f}" == number, (row, peer)

@@ -80,9 +80,10 @@ def sink_gradient(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
     `lse`, `delta` (`row_gradient`): `[batch, heads, q_len]`.
     """
     none = torch.isneginf(lse)
-    weights = torch.exp(sinks.to(lse.dtype)[None, :, None] - lse.masked_fill(none, torch.inf))
     # A weight 0 would not silence a NaN.
-    return -(weights * delta.masked_fill(none, 0.0)).sum(dim=(0, 2))
+    lse, delta = lse.masked_fill(none, torch.inf), delta.masked_fill(none, 0.0)
+    weights = torch.exp(sinks.to(lse.dtype)[None, :, None] - lse)
+    return -(weights * delta).sum(dim=(0, 2))
 
 
 @implements("Attention.Spec.sumRows")

@@ -245,8 +245,8 @@ class _HeadsBackward(Heads):
             grad_p.mul_(factors)
         grad_s = grad_p.sub_(delta).mul_(p)
         self.add_to_options(grad_s.view(by_head), tile)
+        # A gradient 0 would not silence the NaN of a key that is hidden.
         if tanh is not None:
-            # A gradient 0 would not silence the NaN of a key that is hidden.
             grad_s.mul_(tanh.square_().neg_().add_(1.0).nan_to_num_(nan=0.0))
         self.gradients.key[:, keys].baddbmm_(grad_s.mT, q)
         grad_q.baddbmm_(grad_s, k)

@@ -98,6 +98,7 @@ GRADIENT_FAULTS = (
         "tiled-softcap-derivative-in-bias", "the gradient by the bias has 1 − tanh² too",
         _TILED, None,
         """        self.add_to_options(grad_s.view(by_head), tile)
+        # A gradient 0 would not silence the NaN of a key that is hidden.
         if tanh is not None:
             grad_s.mul_(tanh.square_().neg_().add_(1.0).nan_to_num_(nan=0.0))
 """, """        if tanh is not None:

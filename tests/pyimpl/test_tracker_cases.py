@@ -239,7 +239,7 @@ def test_neighbouring_query_heads_share_a_key_head(function: str, backend: str) 
     assert torch.equal(out, torch.tensor([0, 0, 1, 1, 2, 2.0]).view(1, 6, 1, 1).expand(out.shape))
     with pytest.raises(ValueError, match="unless enable_gqa=True"):
         call(query, key, value, backend=backend)
-    with pytest.raises(ValueError, match="must be a multiple"):
+    with pytest.raises(ValueError, match="must be a positive multiple"):
         call(query[:, :5], key, value, enable_gqa=True, backend=backend)
 
 

@@ -322,8 +322,8 @@ def test_tensors_that_do_not_fit_are_refused() -> None:
         ({"value": value[:, :, :5]}, r"key must be .*\[1, 2, 5, 4\]"),
         ({"value": value[:, :1]}, r"value must be .*\[1, 2, 7, 6\] .* not .*\[1, 1, 7, 6\]"),
         ({"key": key.half()}, "key must be torch.float32 .* not torch.float16"),
-        ({"key": key[:, [0, 0, 0]]}, "the heads of query must be a multiple .* key, 3, not 2"),
-        ({"key": key[:, :0]}, "the heads of query must be a multiple .* key, 0, not 2"),
+        ({"key": key[:, [0, 0, 0]]}, "of query must be a positive multiple .* key, 3, not 2"),
+        ({"key": key[:, :0]}, "of query must be a positive multiple .* key, 0, not 2"),
     ):
         arguments = {"query": query, "key": key, "value": value, **change}
         with pytest.raises(ValueError, match=message):

@@ -244,7 +244,7 @@ def tanh_(x: Tensor, memory: Tensor) -> Tensor:
 
 def without(rows: Tensor, unseen: Tensor) -> Tensor:
     """`rows` `[..., keys, width]` with 0 in those of `unseen` `[..., keys, 1]`."""
-    if on_cpu(unseen) and not bool(as_numbers(unseen).any()):
+    if on_cpu(unseen) and not bool(as_numbers(unseen).amax()):
         return rows
     return rows.masked_fill(unseen, 0.0)
 
@@ -386,7 +386,7 @@ class Heads:
         first, stop = int(seen[0]), int(seen[-1]) + 1
         tile = tile._replace(first=tile.first + first, last=tile.first + stop)
         hidden = hidden[..., first:stop]
-        return tile, hidden if bool(as_numbers(hidden).any()) else None
+        return tile, hidden if bool(as_numbers(hidden).amax()) else None
 
     def changed(
         self,

@@ -46,7 +46,7 @@ def drop_of(seed_ptr, cu_ptr, batch, num_heads, head, last, scale, shift):
 @device_function
 def kept_pairs(scores, positions, key_first, BLOCK_N: tl.constexpr):
     """Which weights are kept, `[BLOCK_M, BLOCK_N]`, of the queries at these `positions` on the
-    axis of the keys and of the keys from `key_first`, a multiple of 4, on; by `_loop.Scores`."""
+    axis of the keys and of the keys from `key_first`, a multiple of 4, on, by `_loop.Scores`."""
     drop = scores.drop
     rows = positions - drop.shift
     column = key_first

@@ -222,6 +222,7 @@ def keys_kernel(
         drop = drop_of(
             seed_ptr, cu_q_ptr, batch, num_kv_heads * group, q_head, keep_last, keep_scale, shift,
         )  # fmt: skip
+        # Not by a function: Triton 3.6 takes no None in a tuple that one returns.
         query_start = None
         key_start = None
         if cu_q_ptr is not None:

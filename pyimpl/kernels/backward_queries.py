@@ -193,6 +193,7 @@ def queries_kernel(
     grad_q = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     grad_slope = tl.zeros([BLOCK_M], tl.float32)
     drop = drop_of(seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift)
+    # Not by a function: Triton 3.6 takes no None in a tuple that one returns.
     query_start = None
     key_start = None
     if cu_q_ptr is not None:

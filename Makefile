@@ -1,33 +1,36 @@
-# Two commands do everything: `make verify` and `make test`. Both set the environment up first.
+# Each command sets up what it needs first, in one .venv that the larger ones add to.
 PYTHON ?= python3
 BIN := .venv/bin
 BRIDGE := $(BIN)/python -m bridge
+SETUP := $(PYTHON) bridge/bootstrap.py
 
-.PHONY: verify test docs docs-serve setup vectors clean help
+.PHONY: try verify test test-all docs docs-serve setup vectors clean help
 
-verify: setup ## check every proof, run every implementation on the vectors, print the report
+try: ## a first result, without Lean: a few families of vectors, on a function with a mistake too
+	@$(SETUP) try
+	@$(BRIDGE) try
+
+verify: ## check every proof, run every implementation on the vectors, print the report
+	@$(SETUP) verify
 	@$(BRIDGE) verify
 
-# A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A
-# file's tests stay on one worker: what the chain tests start from is then made once.
-test: setup ## lint, types, Lean build and audit, offline compilation, and the test-suite
-	$(BIN)/python -m ruff check .
-	$(BIN)/python -m ruff format --check .
-	$(BIN)/python -m mypy
-	$(BIN)/lake build
-	$(BRIDGE) audit
-	$(BRIDGE) index
-	$(BRIDGE) translate --check
-	$(BIN)/python -m pyimpl.kernels.compile --quick
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+test: ## lint, types, Lean build and audit, offline compilation, and the test-suite; what is unchanged since it passed is kept
+	@$(SETUP) test
+	@$(BRIDGE) test $(ARGS)
 
-setup: ## make .venv with what is needed
-	@$(PYTHON) bridge/bootstrap.py
+test-all: ## the same with the thorough tests, and every kernel compiled offline
+	@$(SETUP) test
+	@$(BRIDGE) test --all $(ARGS)
 
-vectors: setup ## write tests/vectors anew from the Lean definitions
+setup: ## make .venv with all that these commands need
+	@$(SETUP) test
+
+vectors: ## write tests/vectors anew from the Lean definitions
+	@$(SETUP) verify
 	@$(BRIDGE) vectors
 
-docs: setup ## build the documentation as a site, build/site/index.html
+docs: ## build the documentation as a site, build/site/index.html
+	@$(SETUP) verify
 	@$(BRIDGE) site
 
 docs-serve: docs ## build it, and show it at http://localhost:8000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ try:
     import click
     from rich.console import Console
 
+    from bridge.checks import test
+    from bridge.command import Commands
     from bridge.conform import Problem, conform
     from bridge.files import write_whole
 except ModuleNotFoundError as error:
@@ -52,46 +55,110 @@ def checkout() -> Path:
     return ROOT
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """From the Lean definitions of attention to checked kernels."""
 
 
+@main.command(name="try")
+def try_it() -> None:
+    """Run a few families of vectors, on a wrong function too.
+
+    PyTorch's attention, pyimpl's, and a function with a mistake, whose finding is shown with the
+    theorem that it contradicts. No Lean is needed. Exit status 0 if the right ones pass and the
+    mistake is found.
+    """
+    from bridge.conformance import trial
+    from bridge.conformance.abilities import CallableError
+    from bridge.report.theorems import SourceError
+    from bridge.vectors.fields import VectorError
+
+    console, root = Console(), checkout()
+    try:
+        found = trial.trial(root, trial.read_families(), console)
+        trial.show(console, found, root)
+    except (CallableError, SourceError, VectorError) as error:
+        raise Problem(str(error)) from error
+    sys.exit(0 if found.ok else 1)
+
+
 @main.command()
-def verify() -> None:
+@click.option("--stage", multiple=True, help="Only this one, and those that it needs.")
+@click.option("--record", is_flag=True, help="Write how long each part took into docs.")
+def verify(stage: tuple[str, ...], record: bool) -> None:
     """Check all proofs and implementations, and print the report.
 
     Every proof is checked, every implementation runs on the vectors, and each planted fault must
     be caught. Exit status 0 only if every line of the report is good. Also writes
-    build/report.json and docs/theorems.md.
+    build/report.json. Changes no file that git tracks, but for --record. Stages: toolchain, build,
+    audit, vectors, implementations, faults.
     """
-    from bridge.report import tables
-    from bridge.report.verify import Verification, write_report
+    from bridge.report import tables, timings
+    from bridge.report.verify import STAGES, Verification, write_report
 
+    for name in stage:
+        if name not in STAGES:
+            raise Problem(f"--stage: {name!r} is not a stage; {', '.join(STAGES)} are")
+    if stage and record:
+        raise Problem("--record: takes the times of all stages, and --stage is given")
     root = checkout()
     console = Console()
     verification = Verification(root, console)
-    ok = verification.run()
+    ok = verification.run(stage)
     path = root / "build" / "report.json"
     write_report(verification.report, ok, path)
     tables.show(console, verification.report)
     tables.summary(console, verification.report)
-    verdict = "[green]Everything holds.[/]" if ok else "[red]Not everything holds; see above.[/]"
+    holds = f"{', '.join(stage)}: holds" if stage else "Everything holds"
+    verdict = f"[green]{holds}.[/]" if ok else "[red]Not everything holds; see above.[/]"
     console.print(f"{verdict} The whole report: {path.relative_to(root)}")
+    if record:
+        try:
+            timings.write(root, timings.recorded(verification.report))
+        except ValueError as error:
+            raise Problem(f"--record: {error}") from error
     sys.exit(0 if ok else 1)
 
 
 @main.command()
-def audit() -> None:
-    """Build the library and check every stored proof term.
+@click.option("--every-family", is_flag=True, help="Not only the first vector: takes long.")
+def faults(every_family: bool) -> None:
+    """Plant each fault, and see which vector catches it.
 
-    Exit status 0 if nothing is found: no axiom but Lean's three, no sorry, no trust in the
-    compiler, no unsafe code, no listed theorem whose statement says nothing.
+    With --every-family each fault of a forward pass goes through all families in float32, for the
+    share of the faults that each family catches. Exit status 0 if each fault is caught.
     """
     from bridge.report import tables
     from bridge.report.verify import Verification
 
     console = Console()
+    verification = Verification(checkout(), console)
+    try:
+        section = verification.stage("faults", lambda: verification.faults(every_family))
+    finally:
+        verification.end_workers()
+    if section.get("results"):
+        tables.faults(console, section)
+        if every_family:
+            tables.shares(console, section["results"])
+    sys.exit(0 if section["ok"] else 1)
+
+
+@main.command()
+@click.argument("module", nargs=-1)
+def audit(module: tuple[str, ...]) -> None:
+    """Build the library and check every stored proof term.
+
+    MODULE: only these, and what they need, are looked through; the kernel does not check them a
+    second time. Exit status 0 if nothing is found: no axiom but Lean's three, no sorry, no trust
+    in the compiler, no unsafe code; in the library, no listed theorem whose statement says nothing.
+    """
+    from bridge.report import tables
+    from bridge.report.verify import Verification
+
+    console = Console()
+    if module:
+        sys.exit(_audit_modules(module, console))
     verification = Verification(checkout(), console)
     verification.stage("toolchain", verification.find_lean)
     if verification.lean is not None and verification.stage("build", verification.build)["ok"]:
@@ -102,6 +169,29 @@ def audit() -> None:
     found = "finds nothing wrong" if ok else "does not pass; see above"
     console.print(f"[{'green' if ok else 'red'}]The audit {found}.[/]")
     sys.exit(0 if ok else 1)
+
+
+def _audit_modules(wanted: tuple[str, ...], console: Console) -> int:
+    """The exit status of `audit` for modules."""
+    from bridge.toolchain import ToolchainError, find
+
+    try:
+        lean = find(checkout(), announce=click.echo)
+        built = lean.build(wanted)
+        if not built.ok:
+            errors = [str(m) for m in built.messages if m.severity == "error"]
+            problems = errors or ["the modules do not build"]
+        else:
+            found = lean.audit(wanted, replay=False)
+            problems = list(found.problems)
+            console.print(f"{len(found.declarations)} declarations looked through")
+    except ToolchainError as error:
+        raise Problem(str(error)) from error
+    for problem in problems:
+        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+    verdict = "does not pass; see above" if problems else "finds nothing wrong"
+    console.print(f"[{'red' if problems else 'green'}]The audit {verdict}.[/]")
+    return 1 if problems else 0
 
 
 @main.command()
@@ -173,19 +263,24 @@ def pages() -> None:
     help="The folder; what is there is replaced. Default: build/site.",
 )
 def site(out: Path | None) -> None:
-    """Write the documentation as a static site.
+    """Write the documentation as a static site, without Lean.
 
-    Fails if a link leads nowhere; then what was there stays.
+    Theorems stand there as they are written, and as Lean has stored them where `verify` or `audit`
+    has seen these sources. Fails if a link leads nowhere; then what was there stays.
     """
+    from bridge.report import statements
+    from bridge.report.theorems import SourceError
+    from bridge.site import full
     from bridge.site.build import SiteError, build, replaceable
+    from bridge.vectors.fields import VectorError
 
     root = checkout()
     target = root / "build" / "site" if out is None else out
     if not replaceable(target):
         raise Problem(f"--out must be a new or empty folder or an older site, not {target}")
     try:
-        number = build(root, target)
-    except SiteError as error:
+        number = build(root, target, full.pages(root, statements.kept(root)))
+    except (SiteError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error
     except OSError as error:
         raise Problem(f"the site cannot be written: {error.strerror or error}") from error
@@ -271,9 +366,13 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
 
     console, root = Console(), checkout()
     try:
+        if name is not None:
+            collect.check_name(root, name)
         found = collect.collect(Verification(root, Console(stderr=True)))
     except collect.IndexFailure as error:
         raise click.ClickException(f"the library cannot be indexed: {error.problems[0]}") from error
+    except collect.NameUnknownError as error:
+        raise Problem(f"NAME: {error}") from error
     except (ToolchainError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error
     if name is None:
@@ -284,7 +383,7 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     elif entries or (entries := found.index.inside(name)):
         show.listing(console, entries)
     else:
-        raise Problem(f"NAME: the library declares nothing called {name!r}")
+        raise Problem(f"NAME: {collect.NameUnknownError(name)}")
     if as_json is not None:
         write(Path(as_json), json.dumps(collect.to_json(found), ensure_ascii=False, indent=1))
     if graph is not None:
@@ -327,6 +426,8 @@ def translate(check: bool) -> None:
     from bridge.vectors.fields import VectorError
 
     root = checkout()
+    if importlib.util.find_spec("ruff") is None:
+        raise Problem(f"{sys.executable} has no package ruff; run make setup first")
     try:
         wanted = make.texts(Verification(root, Console(stderr=True)))
         changed = (make.differing if check else make.replace)(root, wanted)
@@ -352,6 +453,7 @@ def write(path: Path, text: str) -> None:
 
 
 main.add_command(conform)
+main.add_command(test)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Make the project's environment: `.venv` with everything that `make verify` and `make test` need.
+"""Make the project's environment: `.venv` with what a command of the Makefile needs.
 
 Standard library only, since it runs before anything is installed:
 
-    python3 bridge/bootstrap.py
+    python3 bridge/bootstrap.py [try | verify | test]
 
+Each tier holds the one before it, and adds to the same `.venv`; without a name it is the largest.
 Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next;
 two runs at once wait for each other. An existing torch (one that the calling Python can import, or
 one already in `.venv`) is used if it is new enough; otherwise what will be downloaded is announced
@@ -27,7 +28,15 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "attention-spec.json"
-LOCK_FILE = ROOT / "requirements.lock"
+REQUIREMENTS = ROOT / "requirements"
+
+# What each tier downloads besides torch and Triton, from the smallest to the largest; the largest
+# with what the others do.
+TIERS = {
+    "try": "about 20 MB, most of it numpy",
+    "verify": "about 20 MB",
+    "test": "about 290 MB, most of it for lean-dojo and transformers",
+}
 
 TORCH = "torch==2.13.0"
 # The kernels need Triton 3.6, which goes with torch 2.11.
@@ -35,7 +44,7 @@ OLDEST = {"torch": (2, 11), "triton": (3, 6)}
 # The Triton that a torch release pins; a CPU build of torch does not bring it.
 TRITON_OF_TORCH = {"2.11": "triton==3.6.0", "2.13": "triton==3.7.1"}
 TRITON = "triton>=3.6,<3.10"
-# The interpreter of Triton 3.6 fails with numpy 2.4 or newer, which requirements.lock pins.
+# The interpreter of Triton 3.6 fails with numpy 2.4 or newer, which the lock files pin.
 NUMPY_OF_TRITON_3_6 = "numpy==2.3.5"
 
 
@@ -58,7 +67,9 @@ def run(*command: str | Path, quiet: bool = False) -> subprocess.CompletedProces
 
 def pip(*arguments: str | Path) -> None:
     """Run pip in the environment, or fail in one sentence."""
-    if run(PYTHON, "-m", "pip", "install", "--progress-bar", "on", *arguments).returncode != 0:
+    # Byte code is written for what is imported; that of all of torch takes longer than the rest.
+    options = ("--progress-bar", "on", "--no-compile")
+    if run(PYTHON, "-m", "pip", "install", *options, *arguments).returncode != 0:
         what = " ".join(str(a) for a in arguments)
         raise BootstrapError(
             f"pip could not install {what}: see its message above (no network? a full disk?); "
@@ -66,26 +77,49 @@ def pip(*arguments: str | Path) -> None:
         )
 
 
-def fingerprint() -> str:
-    """Changes whenever what is installed has to change."""
+def lock_file(tier: str) -> Path:
+    """The packages of a tier, pinned by version and hash."""
+    return REQUIREMENTS / f"{tier}.lock"
+
+
+def fingerprint(tier: str) -> str:
+    """Changes whenever what is installed for a tier has to change."""
+    # Here, so that a Python too old to have it gets its sentence.
+    import tomllib
+
     digest = hashlib.sha256(sys.version.encode())
-    for path in (LOCK_FILE, ROOT / "pyproject.toml", Path(__file__)):
+    for path in (lock_file(tier), Path(__file__)):
         digest.update(path.read_bytes())
+    # The settings of ruff, mypy and pytest stand in the same file and change nothing here.
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    installed = [settings.get("project"), settings.get("build-system")]
+    digest.update(json.dumps(installed, sort_keys=True).encode())
     digest.update(str(ROOT).encode())
     return digest.hexdigest()
 
 
-def is_current(wanted: str) -> bool:
+def installed_tiers() -> dict[str, str]:
+    """The fingerprints of the tiers that `.venv` holds, as the stamp says."""
     try:
         stamp = json.loads(STAMP.read_text())
     except (OSError, ValueError):
-        return False
-    return bool(stamp.get("fingerprint") == wanted) and PYTHON.exists()
+        return {}
+    return stamp if isinstance(stamp, dict) and PYTHON.exists() else {}
+
+
+# Triton is installed under several names, so it is imported where it is not found by its own.
+VERSION = """
+import importlib, importlib.metadata, sys
+try:
+    print(importlib.metadata.version(sys.argv[1]))
+except importlib.metadata.PackageNotFoundError:
+    print(importlib.import_module(sys.argv[1]).__version__)
+"""
 
 
 def version_of(package: str, python: str | Path) -> str | None:
     """The version of a package that a Python can import, or None."""
-    done = run(python, "-c", f"import {package}; print({package}.__version__)", quiet=True)
+    done = run(python, "-c", VERSION, package, quiet=True)
     return done.stdout.strip() if done.returncode == 0 else None
 
 
@@ -195,25 +229,33 @@ def install_numpy() -> None:
         pip(NUMPY_OF_TRITON_3_6)
 
 
-def install() -> None:
-    wanted = fingerprint()
-    if is_current(wanted):
+def install(tier: str) -> None:
+    before, wanted = installed_tiers(), fingerprint(tier)
+    if before.get(tier) == wanted:
         return
     make_venv()
     install_torch()
-    say("installing the packages of requirements.lock (about 275 MB, most of it for lean-dojo)")
-    pip("--require-hashes", "-r", LOCK_FILE)
+    say(f"installing the packages of requirements/{tier}.lock ({TIERS[tier]})")
+    pip("--require-hashes", "-r", lock_file(tier))
     install_numpy()
     pip("--no-deps", "--no-build-isolation", "--quiet", "-e", ROOT)
+    # A tier holds the smaller ones. Whether a larger one is current, its own lock file says.
+    names = list(TIERS)
+    smaller = {name: fingerprint(name) for name in names[: names.index(tier) + 1]}
     temporary = STAMP.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"fingerprint": wanted}))
+    temporary.write_text(json.dumps({**installed_tiers(), **smaller}))
     temporary.rename(STAMP)
     say("done")
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     if sys.hexversion < 0x030B0000:
         print(f"setup: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
+        return 2
+    tier = arguments[0] if arguments else "test"
+    if tier not in TIERS or len(arguments) > 1:
+        given = " ".join(arguments)
+        print(f"setup: there is no tier {given!r}; there are {', '.join(TIERS)}", file=sys.stderr)
         return 2
     try:
         with open(ROOT / ".setup.lock", "w") as lock:
@@ -222,7 +264,7 @@ def main() -> int:
             except BlockingIOError:
                 say("another setup is running; waiting for it")
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            install()
+            install(tier)
     except BootstrapError as error:
         print(f"setup: {error}.", file=sys.stderr)
         return 1
@@ -236,4 +278,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from bridge.command import Command
 from bridge.files import why_not_writable, write_whole
 
 if TYPE_CHECKING:
     # Imported where they are used: they import PyTorch, which `--help` does without.
-    from bridge.conformance.isolated import Outcome, Subject
+    from bridge.conformance.abilities import Aligned
+    from bridge.conformance.isolated import Outcome
+    from bridge.conformance.subject import Subject
     from bridge.vectors.model import Family
 
 
@@ -26,7 +30,7 @@ class Problem(click.ClickException):
     exit_code = 2
 
 
-class Conform(click.Command):
+class Conform(Command):
     """A command whose help lists the implementations; they are imported only for that."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -45,8 +49,20 @@ class Conform(click.Command):
 @click.option("--family", multiple=True, help="Only the vectors of this family.")
 @click.option("--vector", multiple=True, help="Only the vector with this id.")
 @click.option("--without", multiple=True, help="An ability that a function is not to be asked for.")
+@click.option(
+    "--causal-alignment",
+    type=click.Choice(["top-left", "bottom-right"]),
+    default="top-left",
+    show_default=True,
+    help="Alignment that is_causal is judged by, of a function without an argument for it.",
+)
 @click.option("--undeclared", is_flag=True, help="Run what adapters declare they get wrong, too.")
-@click.option("--time-limit", default=60.0, show_default=True, help="Seconds that a call may take.")
+@click.option(
+    "--time-limit",
+    default=60.0,
+    show_default=True,
+    help="Seconds of processor time a call may use, or wait without using any.",
+)
 @click.option(
     "--json",
     "json_to",
@@ -65,6 +81,7 @@ def conform(
     family: tuple[str, ...],
     vector: tuple[str, ...],
     without: tuple[str, ...],
+    causal_alignment: Aligned,
     undeclared: bool,
     time_limit: float,
     json_to: str | None,
@@ -80,16 +97,23 @@ def conform(
     from bridge.conformance import adapters, callables, libraries
     from bridge.conformance.abilities import NAMES
     from bridge.conformance.adapter import ALL_DTYPES
-    from bridge.conformance.isolated import Subject
     from bridge.conformance.profile import CHOICES
+    from bridge.conformance.subject import Subject
 
     names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
     for name in names:
-        if name not in libraries.names() and ":" not in name:
+        if name not in libraries.names() and not callables.is_callable_name(name):
             known = ", ".join(libraries.names())
+            hint = f"; to test a function of that file: {name}:FUNCTION"
             raise Problem(
-                f"IMPLEMENTATION: there is no {name!r}; there are {known}, and any "
-                "module:function or file.py:function"
+                f"IMPLEMENTATION: {name!r} is not an implementation"
+                f"{hint if name.endswith('.py') else ''}; built in are {known}; any "
+                "module:function or file.py:function is accepted"
+            )
+        if callables.is_callable_name(name) and not callables.is_well_formed(name):
+            raise Problem(
+                f"IMPLEMENTATION: {name!r} is given; module:function or file.py:function is "
+                "accepted, or the name of a built-in implementation"
             )
         absent = libraries.missing(name)
         if absent is not None:
@@ -99,8 +123,12 @@ def conform(
     _known("--profile", () if profile is None else (profile,), CHOICES, "a profile")
     _known("--without", without, NAMES, "an ability")
     for name in names:
-        if without and not callables.is_callable_name(name):
+        if callables.is_callable_name(name):
+            continue
+        if without:
             raise Problem(f"--without: {name} is built in; abilities are declared of functions")
+        if causal_alignment != "top-left":
+            raise Problem(f"--causal-alignment: {name} is built in and declares its own")
     if not 0 < time_limit < 1e6:
         raise Problem(f"--time-limit: {time_limit:g} is not a number of seconds above 0")
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
@@ -110,7 +138,11 @@ def conform(
     families = chosen(family, vector)
     run = Conformance(device, dtype, families, time_limit)
     for name in names:
-        run.add(Subject(name, profile, without, undeclared=undeclared))
+        run.add(
+            Subject(
+                name, profile, without, undeclared=undeclared, causal_alignment=causal_alignment
+            )
+        )
     if not run.results:
         raise Problem(f"--dtype: {'; '.join(run.skipped)}")
     run.write(json_to, junit, html)
@@ -139,7 +171,9 @@ class Conformance:
         from bridge.conformance import callables, isolated, libraries
         from bridge.conformance.abilities import CallableError
         from bridge.conformance.adapter import ALL_DTYPES
+        from bridge.conformance.declared import Description
         from bridge.conformance.run import run
+        from bridge.conformance.subject import adapter_of
 
         asked = self.dtypes or ALL_DTYPES
         function = callables.is_callable_name(subject.name)
@@ -153,7 +187,7 @@ class Conformance:
                 description = isolated.describe(subject, self.device, every, self.limit)
                 subject = replace(subject, abilities=description.abilities)
             else:
-                description = isolated.Description(libraries.find(subject.name).dtypes)
+                description = Description(libraries.find(subject.name).dtypes)
             lacking = [d for d in self.dtypes if d not in description.dtypes]
             if lacking:
                 takes = ", ".join(description.dtypes)
@@ -165,7 +199,7 @@ class Conformance:
                     continue
                 click.echo(f"{subject.name} {dtype} …", err=True)
                 if own:
-                    adapter = isolated.adapter_of(subject)
+                    adapter = adapter_of(subject)
                     result = run(adapter, self.families, dtype, self.device, details=True)
                 else:
                     result = isolated.run_isolated(
@@ -242,21 +276,24 @@ def _write(option: str, name: str, text: str) -> None:
 def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
     """The vectors that were asked for; all if none were. Raises Problem for a name that none has,
     and for damaged vectors."""
+    from bridge.vectors import index
     from bridge.vectors.fields import VectorError
-    from bridge.vectors.load import load
+    from bridge.vectors.load import default_directory, load
 
     try:
-        everything = load()
+        entries = index.entries_of(default_directory())
+        _known("--family", families, [e["family"] for e in entries], "a family")
+        ids_of = {e["family"]: index.ids(e) for e in entries}
+        _known("--vector", ids, itertools.chain(*ids_of.values()), "the id of a vector")
+        of_ids = [name for name, known in ids_of.items() if not set(ids).isdisjoint(known)]
+        loaded = load(names=[*families, *of_ids] if families or ids else None)
     except VectorError as error:
         raise Problem(str(error)) from error
-    _known("--family", families, [f.name for f in everything], "a family")
-    _known("--vector", ids, [v.id for f in everything for v in f.vectors], "the id of a vector")
     found = []
-    for family in everything:
+    for family in loaded:
         whole = family.name in families or not (families or ids)
         vectors = tuple(v for v in family.vectors if whole or v.id in ids)
-        if vectors:
-            found.append(replace(family, vectors=vectors))
+        found.append(replace(family, vectors=vectors))
     return found
 
 

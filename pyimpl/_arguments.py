@@ -175,18 +175,37 @@ def check_attended(
         raise ValueError(
             f"{k_name} must have the head_dim of {q_name}, {query.shape[3]}, not {key.shape[3]}"
         )
-    check_no_tangents(named)
+    check_reverse_mode(named)
     return query, key, value
 
 
-def check_no_tangents(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]) -> None:
-    """Raises NotImplementedError for a tensor that a forward-mode derivative is asked of."""
+def check_reverse_mode(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]) -> None:
+    """Raises NotImplementedError for a tensor that a forward-mode derivative, or a derivative by
+    `torch.func`, is asked of."""
     for name, tensor in named.items():
+        if tensor is None:
+            continue
         # PyTorch does not annotate unpack_dual.
-        if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
+        if forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
             raise NotImplementedError(
                 f"{name} carries a tangent, and there is no forward-mode derivative"
             )
+        if not torch.compiler.is_compiling() and _tracked_by_func(tensor):
+            raise NotImplementedError(
+                f"{name} is differentiated by torch.func, which takes no custom operator: use "
+                "backward() or torch.autograd.grad"
+            )
+
+
+def _tracked_by_func(tensor: Tensor) -> bool:
+    """Whether one of `torch.func`'s grad, vjp, jacrev or hessian follows the tensor, in a `vmap`
+    too. PyTorch has no public function that tells."""
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        if functorch.is_gradtrackingtensor(tensor):
+            return True
+        tensor = functorch.get_unwrapped(tensor)
+    return False
 
 
 def check_no_gradients(
@@ -230,7 +249,7 @@ def check_scores_like(
             f"{name} must be broadcastable to [batch, heads, q_len, kv_len] = {list(sizes)}, "
             f"not of shape {shape(given)}"
         )
-    check_no_tangents({name: given})
+    check_reverse_mode({name: given})
     return given
 
 
@@ -246,7 +265,7 @@ def check_per_head(name: str, given: Tensor, query: Tensor, shapes: Iterable[lis
     if shape(given) not in shapes:
         accepted = " or ".join(str(sizes) for sizes in shapes)
         raise ValueError(f"{name} must be of shape {accepted}, not {shape(given)}")
-    check_no_tangents({name: given})
+    check_reverse_mode({name: given})
     return given
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from pyimpl import reference, reference_backward, tiled, tiled_backward
@@ -57,8 +58,9 @@ def backward(
 ) -> Gradients:
     """dQ, dK, dV and what else is wanted, in any dtype.
 
-    `out` and `lse` are what `forward` returned, `grad_out` and `grad_lse` (None: 0) their
-    gradients, of any strides; the rest as for `forward`, which raises what this does.
+    `out` and `lse` are what `forward` returned, or those over more keys than these, as where keys
+    are split; `grad_out` and `grad_lse` (None: 0) are their gradients, of any strides; the rest as
+    for `forward`, which raises what this does.
     """
     backend = chosen(backend, query, value)
     if backend == "triton":
@@ -69,8 +71,12 @@ def backward(
         return tiled_backward.flash_backward(
             query, key, value, out, lse, grad_out, grad_lse, options, wanted
         )
-    # In float64 too what the forward pass returned was rounded: the reference computes it anew.
-    out, lse = reference.attention(query, key, value, options)
+    # Of rows that the forward pass returned, what it rounded away is computed anew; others, over
+    # more keys than these, count as they are given.
+    own_out, own_lse = reference.attention(query, key, value, options)
+    own = (lse == own_lse.to(lse.dtype)) & (out == own_out.to(out.dtype)).all(-1)
+    out = torch.where(own.unsqueeze(-1), own_out, out.double())
+    lse = torch.where(own, own_lse, lse.double())
     return reference_backward.attention_backward(
         query, key, value, out, lse, grad_out, grad_lse, options, wanted
     )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import check_no_gradients, check_no_tangents, is_whole, said, shape, whole
+from pyimpl._arguments import check_no_gradients, check_reverse_mode, is_whole, said, shape, whole
 from pyimpl._implements import implements
 from pyimpl.state import State, rescale, step
 
@@ -157,5 +157,5 @@ def _check_keys(state: State, scores: Tensor, values: Tensor) -> None:
     if shape(values) != wanted:
         raise ValueError(f"values must fit state and scores, {wanted}, not {shape(values)}")
     named = {"scores": scores, "values": values}
-    check_no_tangents(named)
+    check_reverse_mode(named)
     check_no_gradients("pyimpl.cache", named)

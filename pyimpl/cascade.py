@@ -87,7 +87,7 @@ def attention_cascade(
             f"not {prefix_value.shape[1]}"
         )
     check.check_no_gradients("attention_cascade", named)
-    check.check_no_tangents(named)
+    check.check_reverse_mode(named)
     check.check_bool("is_causal", is_causal)
     check.check_bool("return_lse", return_lse)
     batch, heads, q_len, head_dim = query.shape

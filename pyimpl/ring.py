@@ -122,7 +122,7 @@ def _checked_shards(
     )
     check.check_floating(named, ("batch", "heads", "length", "head_dim"))
     check.check_no_gradients("ring_attention", named)
-    check.check_no_tangents(named)
+    check.check_reverse_mode(named)
     for d, (k, v) in enumerate(zip(keys, values, strict=True)):
         if v.shape[2] != k.shape[2]:
             raise ValueError(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import os
+import signal
 from pathlib import Path
 
 import hypothesis
 import pytest
 import torch
 
-# How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile("project", deadline=None)
+from bridge import interpreting
+from bridge.conformance import interpreter
+
+# How long an example takes to make and to run depends on what else the machine does.
+hypothesis.settings.register_profile(
+    "project", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("project")
 
 
@@ -19,8 +24,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Triton settles this when a kernel is defined, so it is set before anything is imported.
     """
+    # A command that was put into the background ignores Ctrl-C, and so would all that tests start
+    # and mean to interrupt.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not all("gpu" in Path(argument.split("::")[0]).parts for argument in config.args):
-        os.environ["TRITON_INTERPRET"] = "1"
+        interpreting.settle(True)
+        interpreter.install()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,12 @@ from pathlib import Path
 import pytest
 from checkout_copy import ROOT, copy_of
 
+from bridge import limits
+from bridge.limits import Limit
+
 PAGE = ROOT / "docs" / "add-a-feature.md"
+# Of one command; the longest builds Lean and audits it.
+LIMIT = Limit(10_000, 1800)
 _FENCE, _COMMAND = "```", "    "
 # Commits and stashes need a name.
 _READER = {
@@ -76,11 +80,10 @@ def squeezed(text: str) -> str:
 
 def run(command: str, folder: Path, given: str = "") -> tuple[int, str]:
     """Exit status and output, standard error included."""
-    done = subprocess.run(
-        command, shell=True, cwd=folder, input=given, text=True, timeout=1800,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={**os.environ, **_READER, "PYTHONPATH": str(folder), "COLUMNS": "120"},
-    )  # fmt: skip
+    environment = {**os.environ, **_READER, "PYTHONPATH": str(folder), "COLUMNS": "120"}
+    done = limits.run(
+        command, LIMIT, input=given, merged=True, shell=True, cwd=folder, env=environment
+    )
     return done.returncode, done.stdout
 
 
@@ -113,6 +116,8 @@ def follow(page: str, folder: Path) -> None:
                     assert part in squeezed(output), f"{shown}\n\nis not in\n\n{output}"
 
 
+# It builds Lean three times over: five minutes.
+@pytest.mark.thorough
 def test_every_step_does_what_the_page_says(tmp_path: Path) -> None:
     copy_of(ROOT, tmp_path)
     (tmp_path / ".venv").symlink_to(sys.prefix)

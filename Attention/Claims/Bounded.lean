@@ -252,7 +252,8 @@ theorem decode (mask : Mask t t) (crossMask : Mask t s)
     exact ih (F := fun x => L.preNorm sqrt ε scale mask crossMask (G x) (F x))
       (h'.add ((h'.layerNorm h₀ hsqrt L.feedForwardNorm).feedForward L.feedForward))
 
-/-- Encoders are bounded, with layers that are normalised after. -/
+/-- **encoder-bounded**: encoders are bounded, with layers that are normalised after, if the root is
+at least some σ₀ > 0 of all numbers from ε on. -/
 theorem encodePostNorm (mask : Mask n n) (layers : List (EncoderLayer R d_model num_heads d d_ff))
     (norm : LayerNorm R d_model) {F : α → Matrix R n d_model} (hF : Bounded A F) :
     Bounded A fun x => Spec.encodePostNorm sqrt ε scale mask layers norm (F x) := by

@@ -5,7 +5,10 @@ public import Attention.Spec.LogSumExp
 
 public section
 
-/-! # The backward pass is the adjoint of the derivative -/
+/-! # The backward pass is the adjoint of attention over dual numbers
+
+That this rate of the output is its derivative, where the exponential is natural, is proved in
+`Derivative`; of the rate of the log-sum-exp it is not proved. -/
 
 namespace Attention.Proof
 
@@ -73,8 +76,8 @@ theorem adjoint_meanTangent (hlift : lifted.IsLift modify slope δB) :
 
 /-- **vjp-adjoint**: for all queries, keys, values and a bias, all rates at which they change, every
 score transformation with a slope, so every mask, and every gradient `dO` by the output: the
-backward pass gives the gradients whose inner product with the rates is that of `dO` with the
-derivative of attention. -/
+backward pass gives the gradients whose inner product with the rates is that of `dO` with the rate
+of attention's output, as dual numbers give it. -/
 theorem vjp_adjoint (hlift : lifted.IsLift modify slope δB) :
     let g := vjp scale modify slope Q K V (fun x => x) dO Vec.zero
     Matrix.inner dO (jvp scale lifted Q δQ K δK V δV)
@@ -107,8 +110,9 @@ theorem scoreTangent_logSumExp {L : Option (Dual R)} {row : List (Option (Dual R
     grind
 
 /-- **vjp-adjoint-lse**: where the log-sum-exp of each row is given out as well, `dLse` the gradient
-by it and `L` what it is and how it changes, the same holds of both together: it adds to dS alone,
-and a row that sees no key gets nothing from it. -/
+by it and `L` a log-sum-exp over dual numbers, what it is and at which rate they let it change, the
+same holds of both together: it adds to dS alone, and a row that sees no key gets nothing from it.
+-/
 theorem vjp_adjoint_lse (hlift : lifted.IsLift modify slope δB) {L : Fin q_len → Option (Dual R)}
     (hL : ∀ i, IsLogSumExp (Dual R) (L i) ((List.finRange kv_len).map
       (score (Dual.const scale) lifted (Q.dual δQ) (K.dual δK) i))) :

@@ -5,7 +5,7 @@ public import Attention.Spec.BackwardHeads
 
 public section
 
-/-! # The backward pass of grouped-query attention is the adjoint of its derivative -/
+/-! # The backward pass of grouped-query attention is the adjoint of it over dual numbers -/
 
 namespace Attention.Proof
 
@@ -61,7 +61,7 @@ theorem getElem_groupedQueryJvp (h : Fin (num_kv_heads * group)) :
 /-- **gqa-backward**: for all heads and group sizes, the gradients of grouped-query attention, those
 of a shared head of keys and values summed over the query heads of its group, have with the rates of
 the inputs the inner product that the gradients by the outputs and the log-sum-exps have with the
-rates of these. -/
+rates that dual numbers give these. -/
 theorem groupedQueryVjp_adjoint (hlift : ∀ h, (lifted h).IsLift (modify h) (slope h) δB[h])
     (dO : Vector (Matrix R q_len d_v) (num_kv_heads * group))
     (dLse : Vector (Vec R q_len) (num_kv_heads * group))

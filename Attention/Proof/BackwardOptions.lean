@@ -207,7 +207,7 @@ variable {δB : Vector (Matrix R q_len kv_len) (num_kv_heads * group)}
 /-- **sink-gradient**: for all heads and group sizes, score transformations and masks, and a sink in
 each query head, which changes too: the gradients by queries, keys, values, bias and sinks have with
 the rates of these the inner product that the gradients by the outputs and the log-sum-exps, of
-which the sink is a part, have with the rates of the outputs of attention with sinks. -/
+which the sink is a part, have with the rates that dual numbers give them. -/
 theorem sinkVjp_adjoint (hlift : ∀ h, (lifted h).IsLift (modify h) (slope h) δB[h])
     (dO : Vector (Matrix R q_len d_v) (num_kv_heads * group))
     (dLse : Vector (Vec R q_len) (num_kv_heads * group))

@@ -5,7 +5,7 @@ public import Attention.Proof.BackwardHeads
 
 public section
 
-/-! # The backward pass of attention with dropout is the adjoint of its derivative -/
+/-! # The backward pass of attention with dropout is the adjoint of it over dual numbers -/
 
 namespace Attention.Proof
 
@@ -98,8 +98,8 @@ theorem jvpDropout_row (hlift : lifted.IsLift modify slope δB) (i : Fin q_len) 
   grind
 
 /-- **dropout-adjoint**: for any factors Z, the gradients of `vjpDropout` have with the rates of the
-inputs the inner product that the gradients by the output and the log-sum-exp have with the rates of
-these. -/
+inputs the inner product that the gradients by the output and the log-sum-exp have with the rates
+that dual numbers give these. -/
 theorem vjpDropout_adjoint (hlift : lifted.IsLift modify slope δB)
     {L : Fin q_len → Option (Dual R)}
     (hL : ∀ i, IsLogSumExp (Dual R) (L i) ((List.finRange kv_len).map

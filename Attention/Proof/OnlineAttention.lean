@@ -59,7 +59,9 @@ private theorem smul_l_attend (row : List (ScoredValue S R d)) :
     simp only [finish, hm, Vec.getElem_map]
     exact OrderedField.mul_div_cancel (by grind) _
 
-/-- FlashAttention-1, which divides inside the loop and multiplies back, computes attention too. -/
+/-- **flash-1-divided**: an update that divides inside the loop and multiplies back, as
+FlashAttention-1's does, computes attention too. It is `stepBlockDivided`, which takes the weights
+of a block against the new maximum; the paper takes them against the block's own maximum first. -/
 theorem divided_any_blocks (blocks : List (List (ScoredValue S R d))) :
     (blocks.foldl stepBlockDivided empty).o = attend blocks.flatten := by
   suffices h : ∀ pre : List (ScoredValue S R d),

@@ -4,7 +4,7 @@ public import Attention.Proof.Flash
 
 public section
 
-/-! # Why nothing can overflow, and where outputs and weights lie -/
+/-! # What the output does not depend on, and where outputs and weights lie -/
 
 namespace Attention.Proof
 
@@ -12,7 +12,7 @@ open Spec Spec.Online Exponential Lean.Grind
 
 universe u v
 
-/-! ## Only exponentials of numbers ≤ 0 are taken -/
+/-! ## The output depends on exponentials of numbers ≤ 0 alone -/
 
 section
 variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
@@ -54,7 +54,8 @@ private theorem stepBlock_using {f : S → R} (hf : ∀ x : S, x ≤ 0 → f x =
     rw [sumOver_congr fun key hk => congrArg (· * _) (rescale_using hf (h₂ key hk))]
 
 /-- **nonpositive-exponents**: whatever function takes the place of the exponential, if it agrees
-with it on numbers ≤ 0, the tile loop gives the same output: nothing else is ever evaluated. -/
+with it on numbers ≤ 0, the tile loop gives the same output. This speaks of the output: a loop that
+evaluated exp of a positive number and multiplied it by 0 would satisfy it too. -/
 theorem flashUsing_eq_flash {f : S → R} (hf : ∀ x : S, x ≤ 0 → f x = exp x) (scale : S)
     (modify : ScoreMod S q_len kv_len) (Q : Matrix S q_len d) (K : Matrix S kv_len d)
     (V : Matrix R kv_len d_v) (block_m block_n : Nat) :

@@ -60,7 +60,7 @@ structure Rates where
 @[expose] def gradientRate (g : Gradients Rat 2 2 1 1) (r : Rates) : Rat :=
   Matrix.inner g.dQ r.dQ + Matrix.inner g.dK r.dK + Matrix.inner g.dV r.dV
 
-/-- The claim that a backward pass is the adjoint of the derivative. -/
+/-- The claim that a backward pass is the adjoint of attention over dual numbers. -/
 abbrev IsAdjoint (back : BackwardPass) : Prop :=
   ∀ (scale : Rat) (Q K V dO : Matrix Rat 2 1) (dLse : Vec Rat 2) (r : Rates),
     gradientRate (back scale Q K V dO dLse) r = lossRate scale Q K V dO dLse r

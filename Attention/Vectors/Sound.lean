@@ -8,14 +8,16 @@ public section
 /-! # What is run is what is proved
 
 The theorems speak of every lawful exponential; the vectors are made with the operations that `Int`
-and `Rat` bring. Here the theorem is stated of the latter, so that the two cannot drift apart. -/
+and `Rat` bring. Here the theorem is stated of the latter, so that the two cannot drift apart.
+Nothing is proved of the program that calls these definitions, `Algorithm.run`. -/
 
 namespace Attention.Vectors
 
 open Spec
 
 /-- **vectors-sound**: over the exact model, with the very operations that the vector program runs,
-the tile loop computes attention, for all tile sizes of at least 1. -/
+the tile loop computes attention, for all tile sizes of at least 1: an instance of
+`flash_eq_attention`. -/
 theorem flash_eq_attention_exact {q_len kv_len d d_v block_m block_n : Nat} (scale : Int)
     (mask : Mask q_len kv_len) (Q : Matrix Int q_len d) (K : Matrix Int kv_len d)
     (V : Matrix Rat kv_len d_v) (hm : 0 < block_m) (hn : 0 < block_n) :

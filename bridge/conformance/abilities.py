@@ -17,10 +17,10 @@ from torch import Tensor
 from bridge.conformance.batch import DTYPES, called, said
 
 Function = Callable[..., Any]
-# top-left, bottom-right: which keys `is_causal` hides where there are not as many queries as keys;
-# square: such calls are refused; not-found: a small call did not show it, and its vectors are given
-# as if it were SDPA's, top-left.
-Alignment = Literal["top-left", "bottom-right", "square", "not-found"]
+# Which keys `is_causal` hides where there are not as many queries as keys.
+Aligned = Literal["top-left", "bottom-right"]
+# What small calls showed of that; square: such calls are refused.
+Alignment = Literal[Aligned, "square", "not-found"]
 
 # Ability → the argument by which it is used.
 ARGUMENTS = {

@@ -70,15 +70,28 @@ class BuiltinAdapter(Adapter, Protocol):
     def source(self) -> str | None:
         """The module of this project that holds the function; None for another's function."""
 
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """The modules of `pyimpl` that it runs, with all that these import; none: `source`."""
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """Modules or packages of those that it does not run."""
+
 
 class Builtin:
-    """What the built-in adapters have in common: everything is covered. source: the module of this
-    project that holds the function. declared: known wrong answers and refusals of what the function
-    is to take are declared, and so not covered; otherwise they fail."""
+    """What the built-in adapters have in common: everything is covered.
+
+    source: the module of this project that holds the function; rests_on, without: as for
+    `BuiltinAdapter`. declared: known wrong answers and refusals of what the function is to take are
+    declared, and so not covered; otherwise they fail.
+    """
 
     declared = True
     name = ""
     source: str | None = None
+    rests_on: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ALL_DTYPES
     takes: frozenset[str] = frozenset()
 

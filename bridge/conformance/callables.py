@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeGuard, cast
 import torch
 from torch import Tensor
 
-from bridge.conformance.abilities import Abilities, CallableError, Function
+from bridge.conformance.abilities import Abilities, Aligned, CallableError, Function
 from bridge.conformance.adapter import Adapter, Part
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs, called, unchanged
 from bridge.conformance.differentiate import ByAutograd
@@ -40,6 +40,12 @@ def is_callable_name(name: str) -> bool:
     return ":" in name
 
 
+def is_well_formed(name: str) -> bool:
+    """Whether such a name has both parts."""
+    place, _, attribute = name.rpartition(":")
+    return bool(place and attribute)
+
+
 def is_adapter(found: object) -> TypeGuard[Adapter]:
     """Whether it has what `Adapter` asks for."""
     return all(hasattr(found, one) for one in _ADAPTER)
@@ -48,7 +54,7 @@ def is_adapter(found: object) -> TypeGuard[Adapter]:
 def find(name: str) -> Function | Adapter:
     """The function or adapter that is meant. Raises CallableError where there is none."""
     place, _, attribute = name.rpartition(":")
-    if not place or not attribute:
+    if not is_well_formed(name):
         raise CallableError("is not of the form module:function or file.py:function")
     found: Any = _file(place) if place.endswith(".py") or "/" in place else _module(place)
     for part in attribute.split("."):
@@ -109,7 +115,11 @@ class _Way:
 
 
 class CallableAdapter(ByAutograd):
-    """A function with the abilities that were found or declared."""
+    """A function with the abilities that were found or declared.
+
+    alignment: how `is_causal` and `window` have to be aligned where there is no argument
+    causal_alignment; by default as SDPA's, whatever small calls showed.
+    """
 
     def __init__(
         self,
@@ -117,8 +127,10 @@ class CallableAdapter(ByAutograd):
         function: Function,
         abilities: Abilities,
         profile: Callable[[str], Profile],
+        alignment: Aligned = "top-left",
     ) -> None:
         self.name, self.function, self.abilities = name, function, abilities
+        self.alignment = alignment
         # As for the built-in adapters.
         self.declared = True
         self.dtypes = abilities.dtypes
@@ -184,8 +196,9 @@ class CallableAdapter(ByAutograd):
         last = vector.kv_len - vector.q_len
         if "alignment" in self.abilities.takes:
             return "top-left" if shift == 0 else "bottom-right" if shift == last else None
-        own = {"top-left": 0, "not-found": 0, "bottom-right": last}.get(self.abilities.alignment)
-        return "" if shift == own or last == shift == 0 else None
+        own = 0 if self.alignment == "top-left" else last
+        takes_it = shift == own and self.abilities.alignment != "square"
+        return "" if takes_it or last == shift == 0 else None
 
     def run(self, batch: Batch) -> Outputs:
         way = self._way(batch.vectors[0])

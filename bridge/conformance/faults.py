@@ -25,7 +25,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         "l = alpha * l + tl.sum(p, 1)",
         "l = l + tl.sum(p, 1)",
         promising=_MOVES,
-        several_tiles=True,
+        needs="several tiles of keys",
         through=_KERNEL,
     ),
     Fault(
@@ -35,7 +35,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         "o = alpha[:, None] * o",
         "o = 1.0 * o",
         promising=_MOVES,
-        several_tiles=True,
+        needs="several tiles of keys",
         through=_KERNEL,
     ),
     Fault(
@@ -46,7 +46,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         "stale = tl.where(m == float('-inf'), m_finite, m)\n"
         "    l = alpha * l + tl.sum(tl.exp2(s - stale[:, None]), 1)",
         promising=_MOVES,
-        several_tiles=True,
+        needs="several tiles of keys",
         through=_KERNEL,
     ),
     Fault(
@@ -276,7 +276,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "torch.addcmul(p.sum(dim=-1, keepdim=True), alpha, self.l)",
         "p.sum(dim=-1, keepdim=True) + self.l",
         promising=_MOVES,
-        several_tiles=True,
+        needs="several tiles of keys",
     ),
     Fault(
         "tiled-o-not-rescaled",
@@ -285,7 +285,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "self.o.mul_(alpha).baddbmm_(",
         "self.o.baddbmm_(",
         promising=_MOVES,
-        several_tiles=True,
+        needs="several tiles of keys",
     ),
     Fault(
         "tiled-half-hidden-keys-skipped",

@@ -13,6 +13,7 @@ def _fault(
     old: str,
     new: str,
     promising: tuple[str, ...] = (),
+    needs: str | None = None,
 ) -> Fault:
     return Fault(
         name=name,
@@ -22,6 +23,7 @@ def _fault(
         old=old,
         new=new,
         promising=promising,
+        needs=needs,
     )
 
 
@@ -67,11 +69,13 @@ GRADIENT_FAULTS = (
         "kernel-dv-not-added", "dV is that of the last tile of queries",
         "kernels/backward_keys.py", _KERNEL,
         "grad_v += dot(", "grad_v = dot(",
+        ("gradient-tiles", "gradient"), "several tiles of queries",
     ),
     _fault(
         "kernel-group-sum-dropped", "only one query head of a group adds to dK and dV",
         "kernels/backward_keys.py", _KERNEL,
         "for member in range(group):", "for member in range(1):",
+        ("gradient-grouped",), "several heads of queries for one of keys",
     ),
     _fault(
         "kernel-scale-twice", "dK is multiplied by the scale twice",
@@ -88,6 +92,7 @@ GRADIENT_FAULTS = (
         "kernel-dq-not-added", "dQ is that of the last tile of keys",
         "kernels/backward_queries.py", _KERNEL,
         "grad_q += dot(", "grad_q = dot(",
+        ("gradient-tiles", "gradient"), "several tiles of keys",
     ),
     _fault(
         "tiled-softcap-derivative-missing", "dQ and dK lack 1 − tanh²", _TILED, None,
@@ -176,6 +181,6 @@ GRADIENT_FAULTS = (
         "_gradients.py", _KERNEL,
         "return -(weights * delta).sum(dim=(0, 2))",
         "return -(torch.where(weights < 1, weights, 0.0) * delta).sum(dim=(0, 2))",
-        ("gradient-sinks",),
+        ("gradient-sinks",), "queries that see no key",
     ),
 )  # fmt: skip

@@ -30,6 +30,11 @@ def expected(vector: GradientVector) -> dict[str, Floats]:
     }
 
 
+def shapes(vector: GradientVector) -> dict[str, tuple[int, ...]]:
+    """The shapes of `expected`."""
+    return {name: np.shape(part) for name, part in vector.expected.named().items()}
+
+
 def allowances(vector: GradientVector, profile: Profile) -> dict[str, Floats]:
     """By name of the input, how far each element may be off for a function of this profile; shapes
     as of `expected`."""

@@ -1,58 +1,49 @@
-"""Functions that may do anything, run in a process of their own with a time limit for each call.
+"""Functions that may do anything, run in a process of their own with a limit for each call.
 
-The process sends what it finds as it goes, and which vectors it is about to run. When it is silent
-for too long it is killed, and when it has ended by itself another goes on with what is left.
+The process (`judged`) says as it goes which vectors it is about to run and what came out of them;
+that is read as data (`wire`), nothing of it is run, and it is judged here. When the process passes
+a limit it is killed, and when it has ended by itself another goes on with what is left.
 """
 
 from __future__ import annotations
 
-import copy
+import math
 import multiprocessing
 import os
-import pickle
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
-from typing import Any, cast
+from multiprocessing.connection import wait
+from typing import Any, Literal
 
-import torch
-
-from bridge.conformance import abilities, callables, libraries
-from bridge.conformance.abilities import Abilities, CallableError
-from bridge.conformance.adapter import ALL_DTYPES, Adapter
-from bridge.conformance.batch import said
+from bridge import limits
+from bridge.conformance import callables, judged, wire
+from bridge.conformance.abilities import CallableError
+from bridge.conformance.declared import Description, description_of
+from bridge.conformance.hearing import Heard, SpoiledError
 from bridge.conformance.judge import VectorResult, result_of
-from bridge.conformance.profile import CHOICES
-from bridge.conformance.run import Result, gathered, plan, run_job
-from bridge.vectors.model import Family, Vector
+from bridge.conformance.profile import CHOICES, Profile
+from bridge.conformance.run import Result, gathered
+from bridge.conformance.subject import Subject, adapter_of
+from bridge.conformance.wire import Frame, WireError
+from bridge.interrupt import unseen_by_children
+from bridge.limits import Limit, LimitPassed, Watch
+from bridge.vectors.model import Family
 
 # Importing a function's module can mean to import a whole framework.
 _IMPORT_SECONDS = 180.0
-# After so many calls that did not return, or ended the process, the rest is not run.
-_MOST_HANGS, _MOST_DEATHS = 5, 20
+# A process that has said its last word and does not end.
+_END = Limit(30.0, 30.0)
+# The small calls by which abilities are found: about 30 for each dtype and head size.
+_MOST_CALLS = 10_000
 
-
-@dataclass(frozen=True)
-class Subject:
-    """What is run: a built-in adapter's name, or that of a function or adapter object
-    (`callables.find`). profile: of `CHOICES`, None: its own; without: abilities that it is declared
-    to lack; abilities: what was found of a function; undeclared: known wrong answers and refusals
-    are not declared, but fail."""
-
-    name: str
-    profile: str | None = None
-    without: tuple[str, ...] = ()
-    abilities: Abilities | None = None
-    undeclared: bool = False
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a subject says of itself: dtypes that it takes; abilities, of a function alone."""
-
-    dtypes: tuple[str, ...]
-    abilities: Abilities | None = None
+How = Literal["did not return", "ended the process", "sent what is no answer"]
+# After so many calls of that kind the rest is not run.
+_MOST: dict[How, int] = {
+    "did not return": 5,
+    "ended the process": 20,
+    "sent what is no answer": 5,
+}
 
 
 @dataclass(frozen=True)
@@ -67,231 +58,161 @@ class Outcome:
         """`Result.to_json`, with the abilities of a function."""
         able = self.description.abilities
         found = self.result.to_json()
-        return found if able is None else {**found, "abilities": able.to_json()}
-
-
-def adapter_of(subject: Subject) -> Adapter:
-    """The adapter of a subject whose abilities, if it is a function, are known. Raises
-    CallableError where there is none."""
-    found: Any
-    if not callables.is_callable_name(subject.name):
-        found = libraries.find(subject.name)
-    else:
-        found = callables.find(subject.name)
-        if subject.abilities is not None:
-            able = subject.abilities.without(subject.without)
-            make = CHOICES[subject.profile or "generous"]
-            function = callables.CallableAdapter(subject.name, found, able, make)
-            function.declared = not subject.undeclared
-            return function
-    if subject.undeclared and hasattr(found, "declared"):
-        found.declared = False
-    adapter: Adapter = found
-    return adapter if subject.profile is None else _with_profile(adapter, subject.profile)
-
-
-def _with_profile(adapter: Adapter, profile: str) -> Adapter:
-    """The adapter, judged by another profile."""
-    other: Any = copy.copy(adapter)
-    other.profile = lambda dtype, device: CHOICES[profile](dtype)
-    adapted: Adapter = other
-    return adapted
-
-
-# --- in the process -------------------------------------------------------------------------------
-
-
-def _child(connection: Connection, work: str, arguments: tuple[Any, ...]) -> None:
-    # What the function prints must not end up in what is printed for the user.
-    os.dup2(2, 1)
-
-    def send(*message: Any) -> None:
-        connection.send_bytes(pickle.dumps(message))
-
-    try:
-        (_describe if work == "describe" else _run)(send, *arguments)
-    except CallableError as error:
-        send("refused", str(error))
-    except KeyboardInterrupt:
-        # Of the user, who sees that the command ends, or raised by the function itself.
-        os._exit(130)
-    except (Exception, SystemExit) as error:
-        send("refused", f"its adapter raised {type(error).__name__}: {said(error)}")
-    send("end")
-
-
-def _describe(
-    send: Any, subject: Subject, device: str, asked: tuple[str, ...], try_it: bool
-) -> None:
-    if not callables.is_callable_name(subject.name):
-        send("described", Description(libraries.find(subject.name).dtypes))
-        return
-    found = callables.find(subject.name)
-    if callables.is_adapter(found):
-        if subject.without:
-            raise CallableError(
-                "is an adapter, which says itself what it lacks; --without is for functions"
-            )
-        unknown = [d for d in found.dtypes if d not in ALL_DTYPES]
-        if unknown:
-            known = ", ".join(ALL_DTYPES)
-            raise CallableError(f"its dtypes have {unknown[0]!r}; {known} are accepted")
-        send("described", Description(tuple(found.dtypes)))
-        return
-    send("imported")
-    function = cast(abilities.Function, found)
-    if try_it:
-        able = abilities.probe(function, device, asked, lambda: send("imported"))
-    else:
-        able = abilities.presume(function, asked, "it could not be tried")
-    send("described", Description(able.dtypes, able))
-
-
-def _run(
-    send: Any,
-    subject: Subject,
-    vectors: Sequence[Vector],
-    dtype: str,
-    device: str,
-    alone: frozenset[str],
-) -> None:
-    adapter = adapter_of(subject)
-    found, jobs = plan(adapter, vectors, dtype, device, alone=alone)
-    send("planned", found, adapter.profile(dtype, device).name)
-    for job in jobs:
-        send("start", [vector.id for vector in job])
-        results = run_job(adapter, job, dtype, device, details=True)
-        if not _usable(device):
-            send("spoiled")
-            os._exit(0)
-        send("done", results)
-
-
-def _usable(device: str) -> bool:
-    """Whether a GPU can go on: after an access to memory that is not there, it cannot."""
-    if not device.startswith("cuda"):
-        return True
-    try:
-        torch.cuda.synchronize()
-    except RuntimeError:
-        return False
-    return True
-
-
-# --- around it ------------------------------------------------------------------------------------
+        if able is None:
+            return found
+        judged = {"judged_alignment": self.subject.causal_alignment}
+        return {**found, "abilities": {**able.to_json(), **judged}}
 
 
 @dataclass(frozen=True)
 class _Ended:
-    """How a process ended before it had said all: a sentence; hung: it was killed."""
+    """How a process ended before it had said all: a sentence without its subject."""
 
     sentence: str
-    hung: bool = False
+    how: How = "ended the process"
 
 
-def _messages(
-    work: str, arguments: tuple[Any, ...], limit: float
-) -> Iterator[tuple[Any, ...] | _Ended]:
-    """What a process for this work sends, or how it ended."""
+def _converse(
+    work: str,
+    arguments: tuple[Any, ...],
+    limit: float,
+    heard: Callable[[Frame], bool],
+) -> _Ended | None:
+    """Have a process do this work. heard: is given all that it says, and returns whether that was
+    all; it may raise WireError for what should not come. Returns how the process ended before
+    that."""
     methods = multiprocessing.get_all_start_methods()
     method = "forkserver" if "forkserver" in methods else "spawn"
     context: Any = multiprocessing.get_context(method)
     if method == "forkserver":
         # The server has imported PyTorch and has run nothing: a copy of it starts at once.
-        context.set_forkserver_preload([__name__])
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_child, args=(theirs, work, arguments))
-    process.start()
+        context.set_forkserver_preload([judged.__name__])
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=judged.main, args=(theirs, work, arguments))
+    with unseen_by_children():
+        process.start()
     theirs.close()
-    allowed = max(limit, _IMPORT_SECONDS)
+    first = max(limit, _IMPORT_SECONDS)
+    watch = Watch(process.pid, Limit(first, first))
+    parser = wire.Parser()
     try:
         while True:
-            if not ours.poll(allowed):
-                yield _Ended(f"did not return within {allowed:g} s", hung=True)
-                return
-            message = pickle.loads(ours.recv_bytes())
-            if message[0] == "end":
-                return
-            allowed = limit
-            yield message
-    except (EOFError, OSError):
-        process.join(10)
-        yield _Ended(_how(process.exitcode))
+            frame = parser.next()
+            if frame is not None:
+                watch.restart(Limit(limit, limit))
+                if frame.kind == "end" or heard(frame):
+                    return None
+                continue
+            if wait([ours], min(watch.pause, 0.1)):
+                piece = os.read(ours.fileno(), 1 << 16)
+                if not piece:
+                    return _Ended(_how(process, parser.inside))
+                parser.add(piece)
+            if (passed := watch.look()) is not None:
+                return _Ended(f"did not return: {passed}", "did not return")
+    except WireError as error:
+        return _Ended(f"sent what is no answer: {error}", "sent what is no answer")
     finally:
         ours.close()
+        watch.end()
         process.kill()
         process.join()
 
 
-def _how(exitcode: int | None) -> str:
-    if exitcode is not None and exitcode < 0:
+def _how(process: Any, inside: bool) -> str:
+    """How a process ended that has closed its side."""
+    try:
+        limits.until(lambda: process.exitcode is not None, Watch(process.pid, _END), "its end")
+    except LimitPassed:
+        return "closed its side of the connection"
+    code = process.exitcode
+    within = " within an answer" if inside else ""
+    if code < 0:
         try:
-            return f"ended the process: {signal.Signals(-exitcode).name}"
+            return f"ended the process{within}: {signal.Signals(-code).name}"
         except ValueError:
-            return f"ended the process: signal {-exitcode}"
-    return f"ended the process with status {exitcode}"
+            return f"ended the process{within}: signal {-code}"
+    return f"ended the process{within} with status {code}"
 
 
 def describe(subject: Subject, device: str, asked: tuple[str, ...], limit: float) -> Description:
-    """What the subject takes, of the dtypes asked for. Raises CallableError for a function that is
-    not there or cannot be called as SDPA is. One that hangs, or ends the process, when it is tried
-    counts as taking all that its signature has: the vectors will show what it does."""
+    """What the subject takes, of the dtypes asked for. limit: as of `run_isolated`. Raises
+    CallableError for a function that is not there or cannot be called as SDPA is. One that hangs,
+    or ends the process, when it is tried counts as taking all that its signature has: the vectors
+    will show what it does."""
     why = None
     for try_it in (True, False):
-        imported = False
-        for message in _messages("describe", (subject, device, asked, try_it), limit):
-            if isinstance(message, _Ended):
-                why = message.sentence
-                if not imported:
-                    raise CallableError(f"importing it {why}")
-            elif message[0] == "refused":
-                raise CallableError(message[1])
-            elif message[0] == "described":
-                found: Description = message[1]
-                if why is not None and found.abilities is not None:
-                    able = replace(found.abilities, presumed=f"a small call {why}")
-                    found = replace(found, abilities=able)
-                return found
-            imported = True
+        found: list[Description] = []
+        calls = 0
+
+        def heard(frame: Frame, found: list[Description] = found) -> bool:
+            nonlocal calls
+            if frame.kind == "refused":
+                raise CallableError(wire.text(frame.field("sentence"), "a sentence"))
+            if frame.kind == "imported":
+                calls += 1
+                if calls > _MOST_CALLS:
+                    raise WireError(f"word of more than {_MOST_CALLS} small calls")
+                return False
+            if frame.kind != "described":
+                raise WireError(f"{wire.shown(frame.kind)} where a description was to come")
+            function = wire.flag(frame.field("function"), "function")
+            if function and not callables.is_callable_name(subject.name):
+                raise WireError("a function for a built-in adapter")
+            description = description_of(frame.field("description"), function)
+            found.append(description)
+            return True
+
+        ended = _converse("describe", (subject, device, asked, try_it), limit, heard)
+        if found:
+            (description,) = found
+            if why is not None and description.abilities is not None:
+                able = replace(description.abilities, presumed=f"a small call {why}")
+                description = replace(description, abilities=able)
+            return description
+        why = "ended without a description" if ended is None else ended.sentence
+        if not calls:
+            raise CallableError(f"importing it {why}")
     raise CallableError(str(why))
+
+
+def _profile(subject: Subject, dtype: str, device: str) -> Profile | None:
+    """By which it is judged; None: somebody's adapter object, which says that itself."""
+    if subject.profile is not None:
+        return CHOICES[subject.profile](dtype)
+    if not callables.is_callable_name(subject.name):
+        return adapter_of(subject).profile(dtype, device)
+    return None if subject.abilities is None else CHOICES["generous"](dtype)
 
 
 def run_isolated(
     subject: Subject, families: Iterable[Family], dtype: str, device: str, limit: float
 ) -> Result:
-    """`run`, in a process of its own. limit: seconds that a call, judging included, may take.
-    Raises CallableError where the adapter itself fails."""
+    """`run`, in a process of its own. limit: seconds of processor time that a call may take, and
+    seconds in which it may use none. Raises CallableError where the adapter itself fails."""
     vectors = [vector for family in families for vector in family.vectors]
     results: dict[str, VectorResult] = {}
     alone: set[str] = set()
-    profile = ""
-    hangs = deaths = 0
+    profile = _profile(subject, dtype, device)
+    counts = dict.fromkeys(_MOST, 0)
     while left := [vector for vector in vectors if vector.id not in results]:
-        running: list[str] = []
-        ended: _Ended | None = None
+        heard = Heard(left, dtype, frozenset(alone), profile)
         arguments = (subject, left, dtype, device, frozenset(alone))
-        for message in _messages("run", arguments, limit):
-            if isinstance(message, _Ended):
-                ended = message
-            elif message[0] == "refused":
-                raise CallableError(message[1])
-            elif message[0] == "planned":
-                results |= {result.id: result for result in message[1]}
-                profile = message[2]
-            elif message[0] == "start":
-                running = message[1]
-            elif message[0] == "spoiled":
-                ended = _Ended("left the GPU unusable")
-                break
-            elif message[0] == "done":
-                results |= {result.id: result for result in message[1]}
-                running = []
+        try:
+            ended = _converse("run", arguments, limit, heard)
+        except SpoiledError:
+            ended = _Ended("left the GPU unusable")
+        results |= heard.results
+        profile = heard.profile
         if ended is None:
-            break
+            if heard.results.keys() >= {vector.id for vector in left}:
+                break
+            ended = _Ended("ended before all vectors were run", "sent what is no answer")
+        running = [vector.id for vector in heard.running]
         if not running:
             raise CallableError(f"{ended.sentence} outside of a call")
-        hangs, deaths = hangs + ended.hung, deaths + (not ended.hung)
-        if len(running) > 1 and not ended.hung:
+        counts[ended.how] += 1
+        if len(running) > 1 and ended.how != "did not return":
             # Which of them was it?
             alone.update(running)
             running = []
@@ -299,14 +220,13 @@ def run_isolated(
         if len(running) > 1:
             sentence += f", for one of {len(running)} vectors that were given at once"
         blamed = dict.fromkeys(running, sentence)
-        if hangs >= _MOST_HANGS or deaths >= _MOST_DEATHS:
-            kind = "did not return" if hangs >= _MOST_HANGS else "ended the process"
-            count = hangs if hangs >= _MOST_HANGS else deaths
-            rest = f"was not run: {count} calls before it {kind}"
+        if counts[ended.how] >= _MOST[ended.how]:
+            rest = f"was not run: {counts[ended.how]} calls before it {ended.how}"
             blamed = {v.id: blamed.get(v.id, rest) for v in left if v.id not in results}
         results |= {
-            vector.id: result_of(vector, "failed", reason=blamed[vector.id], ratio=float("inf"))
+            vector.id: result_of(vector, "failed", reason=blamed[vector.id], ratio=math.inf)
             for vector in left
             if vector.id in blamed
         }
-    return gathered(subject.name, dtype, device, profile, vectors, results.values())
+    name = profile.name if profile is not None else ""
+    return gathered(subject.name, dtype, device, name, vectors, results.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bridge.conformance import gradients
-from bridge.conformance.adapter import Adapter
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.conformance.batch import Batch, Outputs, added, exactly, factors, visible
-from bridge.conformance.differentiate import Found
-from bridge.conformance.gradient_inputs import array
+from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Vector
 
@@ -167,15 +165,14 @@ def _ratios(error: Array, allowance: Array) -> Array:
 
 
 def judge(
-    adapter: Adapter,
+    profile: Profile,
     batch: Batch,
     outputs: Outputs,
-    dtype: str,
-    device: str,
+    lse_reasons: Sequence[str | None],
     details: bool = False,
 ) -> list[VectorResult]:
-    """The results of a batch whose outputs are well formed."""
-    profile = adapter.profile(dtype, device)
+    """The results of a batch whose outputs are well formed. lse_reasons: of each vector, why its
+    log-sum-exp is not judged although there is one."""
     q, k, v = (x.double().cpu().numpy() for x in (batch.query, batch.key, batch.value))
     mask = np.stack([visible(vector) for vector in batch.vectors])[:, None]
     numbers = [x for x in map(added, batch.vectors) if x is not None]
@@ -210,7 +207,7 @@ def judge(
         if lse_got is None or lse_allowances is None:
             lse_reason = "the function does not return it"
         else:
-            lse_reason = adapter.not_covered(vector, dtype, device, "lse")
+            lse_reason = lse_reasons[n]
         if lse_reason is None and lse_got is not None and lse_allowances is not None:
             with np.errstate(invalid="ignore"):
                 lse_error = np.abs((lse_got[n, 0] - exact.lse) - exact.lse_low)
@@ -244,23 +241,19 @@ def judge(
 
 
 def judge_gradients(
-    adapter: Adapter,
+    profile: Profile,
     vector: GradientVector,
-    found: Sequence[Found],
-    dtype: str,
-    device: str,
+    found: Sequence[Mapping[str, Array]],
     details: bool = False,
 ) -> VectorResult:
-    """The result of a vector from its gradients, in one or several calls. A name that a call does
-    not give is not judged there."""
+    """The result of a vector from its gradients, as `gradients.expected` has them, in one or
+    several calls. A name that a call does not give is not judged there."""
     right = gradients.expected(vector)
-    allowed = gradients.allowances(vector, adapter.profile(dtype, device))
+    allowed = gradients.allowances(vector, profile)
     each: list[tuple[Element, int, Detail]] = []
     for call in found:
-        for name, tensor in call.items():
-            for part, *rows in gradient_parts(
-                name, right[name], array(name, tensor), allowed[name]
-            ):
+        for name, numbers in call.items():
+            for part, *rows in gradient_parts(name, right[name], numbers, allowed[name]):
                 expected, got, allowance = rows
                 with np.errstate(invalid="ignore"):
                     ratios = _ratios(np.abs(got - expected), allowance)

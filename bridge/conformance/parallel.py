@@ -3,97 +3,164 @@
 from __future__ import annotations
 
 import concurrent.futures
-import functools
 import multiprocessing
 import os
 import pickle
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
 
 import torch
 
+from bridge import interpreting
 from bridge.conformance import adapters, faults, planting
 from bridge.conformance.run import run
+from bridge.interrupt import unseen_by_children
 from bridge.vectors.model import Family
 
 # Each process holds PyTorch and the vectors, about half a GB.
-_MOST_WORKERS = 8
-# The dtype in which each fault of a forward pass goes through every family: all implementations
-# take it.
-SHARES_IN = "float32"
-
-# Called with a sentence as each job is done, in the order of the jobs.
-Progress = Callable[[str], None]
+_MOST_WORKERS = 16
+_MEMORY = 1 << 30
 
 
-def run_each(
-    jobs: Sequence[tuple[str, ...]], progress: Progress, families: Sequence[Family]
-) -> list[dict[str, Any]]:
-    """Built-in adapters on these families. A job: adapter, dtype, device. `Result.to_json` of
-    each."""
-    return _each(_run, jobs, progress, families)
+class WorkerError(RuntimeError):
+    """A process that ended before it had done its job."""
 
 
-def plant_each(
-    jobs: Sequence[tuple[str, ...]], progress: Progress, families: Sequence[Family]
-) -> list[dict[str, Any]]:
-    """Planted faults in every dtype, on these families. A job: fault, device.
-    `FaultResult.to_json` of each."""
-    return _each(_plant, jobs, progress, families)
+@dataclass(frozen=True)
+class Job:
+    """kind "implementation": a built-in adapter on the vectors, the rest of `what` its dtype;
+    "fault": a planted fault in every dtype, the rest "every-family" if each family is to be tried
+    in float32. The result is `Result.to_json` or `FaultResult.to_json`."""
+
+    kind: Literal["implementation", "fault"]
+    what: tuple[str, ...]
+    device: str
+
+    def __str__(self) -> str:
+        return " ".join(self.what)
 
 
-def _each(
-    work: Callable[..., dict[str, Any]],
-    jobs: Sequence[tuple[str, ...]],
-    progress: Progress,
-    families: Sequence[Family],
-) -> list[dict[str, Any]]:
-    if not jobs:
-        return []
-    # A GPU serves one process at a time.
-    most = _MOST_WORKERS if all(device == "cpu" for *_, device in jobs) else 1
-    workers = min(most, os.cpu_count() or 1, len(jobs))
-    # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
-    context = multiprocessing.get_context("spawn")
-    results = []
-    # To take the families over is ten times as fast as to load and check them anew.
-    threads = max(1, (os.cpu_count() or 1) // workers)
-    given = (pickle.dumps(tuple(families)), threads)
-    with concurrent.futures.ProcessPoolExecutor(workers, context, _receive, given) as pool:
-        for job, (seconds, result) in zip(
-            jobs, pool.map(functools.partial(_timed, work), jobs), strict=True
-        ):
-            progress(f"{' '.join(job)}: {seconds:.1f} s")
-            results.append(result)
-    return results
+@dataclass(frozen=True)
+class Done:
+    """What came of a job, and the processor time that it took."""
+
+    job: Job
+    result: dict[str, Any]
+    processor_seconds: float
 
 
-def _timed(
-    work: Callable[..., dict[str, Any]], job: tuple[str, ...]
-) -> tuple[float, dict[str, Any]]:
-    start = time.monotonic()
-    result = work(*job)
-    return time.monotonic() - start, result
+class Workers:
+    """Processes that run jobs on these families. A context manager: they end with it, and at once
+    if an exception leaves it."""
+
+    def __init__(self, families: Iterable[Family], device: str, most: int = _MOST_WORKERS) -> None:
+        self.number = min(most, _room()) if device == "cpu" else 1
+        # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
+        context = multiprocessing.get_context("spawn")
+        # To take the families over is ten times as fast as to load and check them anew.
+        given = (pickle.dumps(tuple(families)), max(1, _processors() // self.number))
+        self._pool = concurrent.futures.ProcessPoolExecutor(self.number, context, _receive, given)
+        self._others = set(multiprocessing.active_children())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            for process in set(multiprocessing.active_children()) - self._others:
+                process.kill()
+        self._pool.shutdown(cancel_futures=True)
+
+    def pids(self) -> set[int]:
+        """Of the processes that run."""
+        mine = set(multiprocessing.active_children()) - self._others
+        return {process.pid for process in mine if process.pid is not None}
+
+    def each(self, jobs: Sequence[Job], done: Callable[[Done], None]) -> None:
+        """Run the jobs, begun in their order; `done` is called as each is done.
+
+        Raises WorkerError if a worker ends, and what a job raises, after the other jobs.
+        """
+        with unseen_by_children():
+            futures = {self._pool.submit(_work, job): job for job in jobs}
+        problem: Exception | None = None
+        for future in concurrent.futures.as_completed(list(futures)):
+            try:
+                result = future.result()
+            except BrokenProcessPool as error:
+                left = ", ".join(map(str, futures.values()))
+                raise WorkerError(
+                    f"a worker process ended before its job was done, one of these: {left}"
+                ) from error
+            except Exception as error:
+                problem = problem or error
+            else:
+                done(result)
+            del futures[future]
+        if problem is not None:
+            raise problem
 
 
-# Of a worker process: what it was given when it started.
+def run_each(jobs: Sequence[Job], families: Iterable[Family], done: Callable[[Done], None]) -> None:
+    """The jobs, which have one device, in as many processes as there is room for. As
+    `Workers.each`."""
+    if jobs:
+        with Workers(families, jobs[0].device, most=len(jobs)) as workers:
+            workers.each(jobs, done)
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _room() -> int:
+    """How many workers the processors and the memory of this machine have room for."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(_MOST_WORKERS, _processors(), memory // _MEMORY))
+
+
+# --- in a worker ----------------------------------------------------------------------------------
+
+# What it was given when it started.
 _families: tuple[Family, ...] = ()
 
 
 def _receive(families: bytes, threads: int) -> None:
     global _families
+    interpreting.settle()
     # As many in all processes as there are processors: more wait for each other.
     torch.set_num_threads(threads)
     _families = pickle.loads(families)
 
 
-def _run(name: str, dtype: str, device: str) -> dict[str, Any]:
-    return run(adapters.builtin(name), _families, dtype, device).to_json()
+def _work(job: Job) -> Done:
+    return work(job, _families)
 
 
-def _plant(name: str, device: str) -> dict[str, Any]:
+def work(job: Job, families: Sequence[Family]) -> Done:
+    """Do one job in this process."""
+    start = time.process_time()
+    result = _result(job, families)
+    return Done(job, result, time.process_time() - start)
+
+
+def _result(job: Job, families: Sequence[Family]) -> dict[str, Any]:
+    name, *rest = job.what
+    if job.kind == "implementation":
+        (dtype,) = rest
+        return run(adapters.builtin(name), families, dtype, job.device).to_json()
     (fault,) = (fault for fault in faults.FAULTS if fault.name == name)
-    # Two calls for each vector of gradients would take long in Triton's interpreter.
-    every = None if fault.backward else SHARES_IN
-    return planting.plant(fault, _families, device=device, every_family_in=every).to_json()
+    every = planting.SHARES_IN if rest == ["every-family"] else None
+    return planting.plant(fault, families, device=job.device, every_family_in=every).to_json()

@@ -6,6 +6,7 @@ edited copy is imported under a name of its own, so the real module stays as it 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import itertools
@@ -25,7 +26,6 @@ from bridge.conformance.pyimpl_adapters import (
     PyimplState,
     PyimplTiled,
     PyimplTriton,
-    interpret_without_gpu,
 )
 from bridge.conformance.run import run
 from bridge.vectors.gradients import GradientVector
@@ -33,6 +33,10 @@ from bridge.vectors.model import AttentionVector, Family
 from pyimpl._implements import forget
 
 _numbers = itertools.count(1)
+
+# The dtype in which a fault of a forward pass goes through every family, to see which share of the
+# faults each of them catches: all implementations take it.
+SHARES_IN = "float32"
 
 ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
     "state.py": PyimplState,
@@ -46,6 +50,27 @@ BACKWARD: dict[str, Callable[[ModuleType], Adapter]] = {
 }
 
 
+def _has_blind_queries(vector: AttentionVector | GradientVector) -> bool:
+    see = (
+        [functools.partial(vector.visible, h) for h in range(vector.num_heads)]
+        if isinstance(vector, GradientVector)
+        else [vector.visible]
+    )
+    keys = range(vector.kv_len)
+    return any(not any(one(i, j) for j in keys) for one in see for i in range(vector.q_len))
+
+
+# What a vector has to have for some faults to show. No implementation has larger tiles than 16.
+NEEDS: dict[str, Callable[[AttentionVector | GradientVector], bool]] = {
+    "several tiles of keys": lambda v: v.kv_len > 16,
+    "several tiles of queries": lambda v: v.q_len > 16,
+    "queries that see no key": _has_blind_queries,
+    "several heads of queries for one of keys": lambda v: (
+        isinstance(v, GradientVector) and v.num_heads > v.num_kv_heads
+    ),
+}
+
+
 class FaultError(RuntimeError):
     """A fault that cannot be planted or does not run: the sources have moved on."""
 
@@ -56,8 +81,8 @@ class Fault:
 
     file: relative to the package `pyimpl`. through: another file of it, which imports from `file`
     and is what then runs; None: `file` itself runs. old must occur exactly `count` times; each is
-    replaced by new. promising: families in which it should show first. several_tiles: it can show
-    only where there is more than one tile of keys.
+    replaced by new. promising: families in which it should show first. needs: it can show
+    only in vectors that have this, one of `NEEDS`.
     """
 
     name: str
@@ -67,7 +92,7 @@ class Fault:
     new: str
     count: int = 1
     promising: tuple[str, ...] = ()
-    several_tiles: bool = False
+    needs: str | None = None
     through: str | None = None
 
     @property
@@ -169,8 +194,6 @@ def planted(fault: Fault) -> Iterator[ModuleType]:
     The registry of implementations does not learn of it.
     """
     text = fault.apply(source_of(fault.file))
-    if fault.entry.startswith("kernels/"):
-        interpret_without_gpu()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fault-"))
         module = stack.enter_context(_imported(text, fault.file, folder))
@@ -194,8 +217,6 @@ def adapter_with(fault: Fault) -> Iterator[Adapter]:
         with planted(fault) as module:
             yield ADAPTERS[fault.entry](module)
         return
-    if fault.entry.startswith("kernels/"):
-        interpret_without_gpu()
     with copied(fault.file, fault.apply, fault.entry) as module:
         yield BACKWARD[fault.entry](module)
 
@@ -208,7 +229,7 @@ def _ordered(fault: Fault, families: Iterable[Family]) -> list[Family]:
 
     def key(vector: AttentionVector | GradientVector) -> tuple[bool, int]:
         cost = vector.q_len * vector.kv_len * (vector.head_dim + vector.value_dim)
-        return fault.several_tiles and vector.kv_len <= 16, cost
+        return fault.needs is not None and not NEEDS[fault.needs](vector), cost
 
     found = []
     for family in sorted(families, key=lambda f: rank.get(f.name, len(rank))):

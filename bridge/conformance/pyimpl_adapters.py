@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from bridge.conformance import layouts
+from bridge.conformance import interpreter, layouts
 from bridge.conformance.adapter import Builtin, Part
 from bridge.conformance.batch import DTYPES, Batch, Outputs, array
 from bridge.conformance.differentiate import Backward, OwnBackward
@@ -30,6 +29,7 @@ class _Public:
 
     backend: Backend
     operations = layouts.TAKEN
+    rests_on: tuple[str, ...] = ("pyimpl.__init__",)
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         return layouts.Layouts(self.backend, DTYPES[dtype], torch.device(device)).run(vector)
@@ -76,6 +76,7 @@ class PyimplReference(_Differentiable, Builtin):
     name = "pyimpl-reference"
     takes = _EVERY_OPTION
     source = "pyimpl.reference"
+    rests_on = ("pyimpl.reference", "pyimpl.reference_backward")
 
     def __init__(self, module: ModuleType | None = None) -> None:
         self.module = module or importlib.import_module(self.source)
@@ -165,6 +166,7 @@ class PyimplTiled(_Public, _Differentiable, Builtin):
     backend: Backend = "tiled"
     takes = _EVERY_OPTION
     source = "pyimpl.tiled"
+    without = ("pyimpl.kernels",)
 
     def __init__(
         self,
@@ -190,17 +192,11 @@ class PyimplTiled(_Public, _Differentiable, Builtin):
         return Outputs(*self.module.flash(query, key, value, options, **sizes))
 
 
-def interpret_without_gpu() -> None:
-    """Have Triton interpret its kernels where there is no GPU. Of use before Triton's import."""
-    if not torch.cuda.is_available():
-        os.environ.setdefault("TRITON_INTERPRET", "1")
-
-
 class PyimplTriton(_Public, _Differentiable, Builtin):
     """`pyimpl.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
 
-    On a CPU this sets TRITON_INTERPRET before the kernel is first imported; where Triton was
-    imported without it, every vector is reported as not covered.
+    Where Triton is not installed, or does not interpret and there is no GPU, no vector is covered.
+    `bridge.interpreting.settle` says which it is, where a process begins.
     """
 
     name = "pyimpl-triton"
@@ -216,12 +212,12 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
         block_n: int = 16,
         backward: Backward | None = None,
     ) -> None:
+        interpreter.install()
         self._module = module
         self.block_m, self.block_n = block_m, block_n
         self._backward = backward
 
     def backward(self, *args: Any) -> Gradients:
-        # Imported with the forward kernel, or by now with TRITON_INTERPRET set.
         backward = self._backward or importlib.import_module("pyimpl.kernels.backward").backward
         found: Gradients = backward(*args, blocks={"block_m": 16, "block_n": 16})
         return found
@@ -229,7 +225,6 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
     @property
     def module(self) -> ModuleType:
         if self._module is None:
-            interpret_without_gpu()
             self._module = importlib.import_module(self.source)
         return self._module
 

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
-import torch
-
-from bridge.conformance.adapter import Adapter, GradientsAdapter, LayoutsAdapter
-from bridge.conformance.batch import (
-    DTYPES,
-    Batch,
-    Misbehaviour,
-    array,
-    groups,
-    said,
-    stack,
-    unchanged,
-)
+from bridge.conformance.adapter import Adapter
+from bridge.conformance.answers import Answer, answers, jobs_of, not_covered
 from bridge.conformance.judge import (
     Detail,
     VectorResult,
     judge,
     judge_gradients,
-    malformed,
     plain,
     result_of,
 )
+from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
+from bridge.vectors.model import Family, Vector
 from bridge.vectors.operations import ComesToAttention
 
 
@@ -119,12 +107,22 @@ def run(
     if dtype not in adapter.dtypes:
         raise ValueError(f"{adapter.name} takes {', '.join(adapter.dtypes)}, not {dtype}")
     vectors = [vector for family in families for vector in family.vectors]
-    found, jobs = plan(adapter, vectors, dtype, device)
-    for job in jobs:
-        found += run_job(adapter, job, dtype, device, details=details)
-    return gathered(
-        adapter.name, dtype, device, adapter.profile(dtype, device).name, vectors, found
-    )
+    reasons = not_covered(adapter, vectors, dtype, device)
+    found = left_out(vectors, reasons)
+    profile = adapter.profile(dtype, device)
+    for job in jobs_of(vector for vector in vectors if vector.id not in reasons):
+        for answer in answers(adapter, job, dtype, device):
+            found += judged(profile, answer, details=details)
+    return gathered(adapter.name, dtype, device, profile.name, vectors, found)
+
+
+def left_out(vectors: Iterable[Vector], reasons: Mapping[str, str]) -> list[VectorResult]:
+    """The results of the vectors that are not covered."""
+    return [
+        result_of(vector, "not covered", reason=reasons[vector.id])
+        for vector in vectors
+        if vector.id in reasons
+    ]
 
 
 def gathered(
@@ -140,128 +138,22 @@ def gathered(
     return Result(name, dtype, device, profile, tuple(results[vector.id] for vector in vectors))
 
 
-Job = tuple[Vector, ...]
-
-
-def plan(
-    adapter: Adapter,
-    vectors: Iterable[Vector],
-    dtype: str,
-    device: str,
-    *,
-    alone: frozenset[str] = frozenset(),
-) -> tuple[list[VectorResult], list[Job]]:
-    """The results of the vectors that are not covered, and the others in groups that are run at
-    once: alike vectors of attention, and each vector of another operation, or with an id in
-    `alone`, for itself."""
-    results: list[VectorResult] = []
-    jobs: list[Job] = []
-    together: list[AttentionVector] = []
-    for vector in vectors:
-        reason = _not_covered(adapter, vector, dtype, device)
-        if reason is not None:
-            results.append(result_of(vector, "not covered", reason=reason))
-        elif isinstance(vector, AttentionVector) and vector.id not in alone:
-            together.append(vector)
-        else:
-            jobs.append((vector,))
-    return results, [*groups(together), *jobs]
-
-
-def run_job(
-    adapter: Adapter, job: Job, dtype: str, device: str, *, details: bool = False
-) -> list[VectorResult]:
-    """The results of one job of `plan`."""
-    (first, *_) = job
+def judged(profile: Profile, answer: Answer, *, details: bool = False) -> list[VectorResult]:
+    """The results of the vectors of an answer."""
+    (first, *_) = answer.vectors
+    if answer.problem is not None:
+        return [
+            result_of(vector, "failed", reason=answer.problem, ratio=math.inf)
+            for vector in answer.vectors
+        ]
     if isinstance(first, GradientVector):
-        return [_run_gradients(adapter, first, dtype, device, details)]
-    if isinstance(first, ComesToAttention):
-        return [_run_layout(adapter, first, dtype, device, details)]
-    alike = tuple(vector for vector in job if isinstance(vector, AttentionVector))
-    return _run_batch(adapter, stack(alike, dtype, device), dtype, device, details)
-
-
-def _not_covered(adapter: Adapter, vector: Vector, dtype: str, device: str) -> str | None:
-    if isinstance(vector, AttentionVector):
-        missing = sorted(vector.options - adapter.takes)
-        if missing:
-            return f"takes no {' and no '.join(missing)}"
-        problems: tuple[AttentionVector, ...] = (vector,)
-    elif isinstance(vector, GradientVector) and isinstance(adapter, GradientsAdapter):
-        reason = adapter.no_gradients(vector, device)
-        if reason is None and not _exact(vector.grad_output, dtype):
-            reason = f"its gradients by the output are not exact in {dtype}"
-        if reason is not None:
-            return reason
-        problems = vector.attentions()
-    elif (
-        not isinstance(adapter, LayoutsAdapter)
-        or not isinstance(vector, ComesToAttention)
-        or vector.operation not in adapter.operations
-    ):
-        return f"takes no vectors of {vector.operation}"
-    else:
-        problems = vector.attentions()
-    for problem in problems:
-        reason = adapter.not_covered(problem, dtype, device, "output") or _inexact(problem, dtype)
-        if reason is not None:
-            return reason
-    return None
-
-
-def _inexact(vector: AttentionVector, dtype: str) -> str | None:
-    bias = tuple(tuple(x or 0 for x in row) for row in vector.bias or ())
-    if not _exact((vector.q, vector.k, vector.v, bias), dtype):
-        return f"its inputs are not exact in {dtype}"
-    return None
-
-
-def _exact(matrices: Iterable[Matrix], dtype: str) -> bool:
-    return all(
-        torch.equal(numbers, numbers.to(DTYPES[dtype]).double())
-        for numbers in (torch.from_numpy(array(matrix)) for matrix in matrices)
-    )
-
-
-def _raised(error: BaseException) -> str:
-    if isinstance(error, Misbehaviour):
-        return str(error)
-    return f"raised {type(error).__name__}: {said(error)[:300]}".rstrip(": ")
-
-
-def _run_gradients(
-    adapter: Adapter, vector: GradientVector, dtype: str, device: str, details: bool
-) -> VectorResult:
-    try:
-        with np.errstate(all="ignore"):
-            # `plan` gives such vectors to adapters that take them, and to no others.
-            found = cast(GradientsAdapter, adapter).gradients(vector, dtype, device)
-    except (Exception, SystemExit) as error:
-        return result_of(vector, "failed", reason=_raised(error), ratio=math.inf)
-    return judge_gradients(adapter, vector, found, dtype, device, details)
-
-
-def _run_layout(
-    adapter: Adapter, vector: ComesToAttention, dtype: str, device: str, details: bool
-) -> VectorResult:
-    """A vector of another operation: judged by the plain problems that it comes to."""
-    batches = [stack((problem,), dtype, device) for problem in vector.attentions()]
-    wrong: str | None
-    try:
-        with np.errstate(all="ignore"):
-            # `plan` gives such vectors to adapters that take them, and to no others.
-            outputs = cast(LayoutsAdapter, adapter).run_vector(vector, dtype, device)
-        forms = [malformed(*pair) for pair in zip(batches, outputs, strict=True)]
-        wrong = next((x for x in forms if x is not None), None)
-    except (Exception, SystemExit) as error:
-        wrong = _raised(error)
-    if wrong is not None:
-        return result_of(vector, "failed", reason=wrong, ratio=math.inf)
+        return [judge_gradients(profile, first, answer.gradients, details)]
     parts: list[VectorResult] = []
-    for batch, output in zip(batches, outputs, strict=True):
-        if batch.query.shape[-2]:
-            parts += judge(adapter, batch, output, dtype, device, details)
-    return _together(vector, parts)
+    given = zip(answer.batches, answer.outputs, answer.lse_reasons, strict=True)
+    for batch, outputs, reasons in given:
+        if batch.query.shape[-2] or not isinstance(first, ComesToAttention):
+            parts += judge(profile, batch, outputs, reasons, details)
+    return [_together(first, parts)] if isinstance(first, ComesToAttention) else parts
 
 
 def _together(vector: Vector, parts: list[VectorResult]) -> VectorResult:
@@ -284,28 +176,3 @@ def _together(vector: Vector, parts: list[VectorResult]) -> VectorResult:
         lse_reason=next((part.lse_reason for part in parts if part.lse_reason), None),
         detail=Detail.joined([x for x in details if x is not None]) if failing else None,
     )
-
-
-def _run_batch(
-    adapter: Adapter, batch: Batch, dtype: str, device: str, details: bool
-) -> list[VectorResult]:
-    before = batch.inputs()
-    kept: dict[str, Any] = {name: x.clone() for name, x in before.items()}
-    problem: str | None
-    try:
-        # Triton's interpreter computes with NumPy, which warns of the NaN of a wrong kernel.
-        with np.errstate(all="ignore"):
-            outputs = adapter.run(batch)
-        problem = malformed(batch, outputs)
-    except (Exception, SystemExit) as error:
-        problem = _raised(error)
-    changed = [name for name, x in before.items() if not unchanged(x, kept[name])]
-    if changed and problem is None:
-        problem = f"changed its inputs: {', '.join(changed)}"
-    if problem is None:
-        return judge(adapter, batch, outputs, dtype, device, details)
-    if len(batch.vectors) == 1:
-        return [result_of(batch.vectors[0], "failed", reason=problem, ratio=math.inf)]
-    # Which of them was it?
-    whole = replace(batch, **kept)
-    return [r for one in whole.split() for r in _run_batch(adapter, one, dtype, device, details)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from bridge.conform import Conformance
 from bridge.conformance import libraries
-from bridge.conformance.isolated import Subject
+from bridge.conformance.subject import Subject
 from bridge.files import write_changed
 from bridge.findings import collect, subjects
 from bridge.findings.subjects import Called

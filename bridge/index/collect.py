@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,16 @@ from typing import Any
 from bridge.index import compare, extract, traced
 from bridge.index.entries import Index, assemble
 from bridge.index.gaps import Gap, gaps
+from bridge.index.source import declarations
 from bridge.report.cache import digest
-from bridge.report.verify import Verification, known_implementations
+from bridge.report.implemented import known_implementations
+from bridge.report.verify import Verification
 from bridge.toolchain import lakefile, modules
 from bridge.vectors.index import entries_of
 from bridge.vectors.load import default_directory
+
+# How names begin that Lean makes up: of instances, of what a structure extends, of constructors.
+_GENERATED = ("inst", "to", "mk")
 
 
 class IndexFailure(Exception):
@@ -23,6 +30,14 @@ class IndexFailure(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
         self.problems = problems
+
+
+class NameUnknownError(Exception):
+    """The library has nothing of this name; the message says so, with the nearest names."""
+
+    def __init__(self, wanted: str, near: Sequence[str] = ()) -> None:
+        hint = f"; the nearest: {', '.join(near)}" if near else ""
+        super().__init__(f"the library declares nothing called {wanted!r}{hint}")
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,21 @@ def texts_of(root: Path) -> dict[str, str]:
     """The text of each module of the library, imports first."""
     targets = lakefile.read(root / "lakefile.lean").defaults
     return {module.name: module.text for module in modules.closure(root, targets)}
+
+
+def check_name(root: Path, wanted: str) -> None:
+    """Raises NameUnknownError for a name that neither a declaration in the text of the library nor
+    a module or namespace has: what is misspelt needs no build to say so."""
+    if wanted.rpartition(".")[2].startswith(_GENERATED):
+        return
+    texts = texts_of(root)
+    declared = {w.name for text in texts.values() for w in declarations(text) if w.name is not None}
+    known = {*declared, *texts}
+    known |= {name[:at] for name in known for at, letter in enumerate(name) if letter == "."}
+    if not any(name == wanted or name.endswith(f".{wanted}") for name in known):
+        last = {name.rpartition(".")[2]: name for name in sorted(known)}
+        near = difflib.get_close_matches(wanted.rpartition(".")[2], last, 3)
+        raise NameUnknownError(wanted, [last[one] for one in near])
 
 
 def families() -> dict[str, list[tuple[str, str]]]:

@@ -18,7 +18,7 @@ from bridge.index.gaps import SPEC
 from bridge.index.layers import Space, place
 from bridge.templates import template
 
-_SHOWN = ("definition", "type", "structure", "inductive", "proposition", "class")
+SHOWN = ("definition", "type", "structure", "inductive", "proposition", "class")
 # Pixels: of a letter, of a line, of a card's title.
 _LETTER, _LINE, _TITLE = 6.65, 15.0, 22.0
 _SPACE = Space(between=22.0, column=80.0, margin=24.0)
@@ -62,17 +62,17 @@ def arrows(index: Index) -> dict[str, set[str]]:
     nodes = {
         e.name: e
         for e in index.entries.values()
-        if e.headline or (e.name.startswith(SPEC) and e.kind in _SHOWN and not e.private)
+        if e.headline or (e.name.startswith(SPEC) and e.kind in SHOWN and not e.private)
     }
     found = {}
     for name, entry in nodes.items():
         uses = entry.uses_in_statement if entry.headline else entry.uses
-        behind = {_behind(used, index) for used in uses}
-        found[name] = {n for n in behind if n in nodes and not nodes[n].headline} - {name}
+        mentioned = {behind(used, index) for used in uses}
+        found[name] = {n for n in mentioned if n in nodes and not nodes[n].headline} - {name}
     return found
 
 
-def _behind(name: str, index: Index) -> str:
+def behind(name: str, index: Index) -> str:
     """The declaration itself; of a field or a constructor the type that it belongs to."""
     entry = index.entries.get(name)
     part = entry is not None and entry.kind in ("field", "constructor")

@@ -1,9 +1,10 @@
 """`docs/maps.json`: what the maps of the documentation need and Lean alone knows.
 
 Of each definition of the Spec which others it uses, whether it is an operation, and whether the
-program that makes the vectors runs it; of each headline theorem which definitions its statement
-speaks of, and on which other headline theorems its proof rests: itself, or by way of theorems that
-are no headlines. All else on the maps is in the sources and the vectors.
+program that makes the vectors runs it; of each headline theorem which definitions of the Spec its
+statement speaks of, which others it takes to read it, and on which other headline theorems its
+proof rests: itself, or by way of theorems that are no headlines. All else on the maps is in the
+sources and the vectors.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any
 
 from bridge.files import write_changed
 from bridge.index.entries import Index
-from bridge.index.gaps import PROGRAM, is_operation
-from bridge.index.graph import arrows
+from bridge.index.gaps import PROGRAM, SPEC, is_operation
+from bridge.index.graph import SHOWN, arrows, behind
 
 FILE = "docs/maps.json"
-FORMAT = "attention-maps-1"
+FORMAT = "attention-maps-2"
 COMMAND = ".venv/bin/python -m bridge index --maps"
+_NUMBERS = "Attention.Algebra."
 
 
 def rests_on(index: Index, name: str) -> list[str]:
@@ -39,6 +41,20 @@ def rests_on(index: Index, name: str) -> list[str]:
     return [one for one in index.entries if one in found]
 
 
+def needed(index: Index, name: str) -> list[str]:
+    """The definitions outside of the Spec that a statement mentions, in the order of the library.
+    Numbers and vectors, which most statements mention, are left out."""
+    mentioned = {behind(used, index) for used in index.entries[name].uses_in_statement}
+    return [
+        one.name
+        for one in index.entries.values()
+        if one.name in mentioned
+        and one.kind in SHOWN
+        and not one.private
+        and not one.module.startswith((SPEC, _NUMBERS))
+    ]
+
+
 def data(index: Index) -> dict[str, Any]:
     """The contents of the file, definitions and theorems in the order of the library."""
     speaks_of = arrows(index)
@@ -56,7 +72,12 @@ def data(index: Index) -> dict[str, Any]:
             definitions[name] = known
         else:
             resting = [str(index.entries[one].headline) for one in rests_on(index, name)]
-            theorems[entry.headline] = {"lean": name, **known, "rests_on": resting}
+            theorems[entry.headline] = {
+                "lean": name,
+                **known,
+                "needs": needed(index, name),
+                "rests_on": resting,
+            }
     return {"definitions": definitions, "theorems": theorems}
 
 

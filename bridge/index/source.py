@@ -25,6 +25,8 @@ _DECLARATION = re.compile(
 _CONTINUES = re.compile(r"\s|\||\)|\]|\}|⟩|:=|(?:where|deriving|termination_by|decreasing_by)\b")
 # Commands that are put before another one, which then begins after them.
 _PREFIX = re.compile(r"(?:omit|include|open|set_option|variable)\b.*\sin\s*\Z", re.DOTALL)
+# A name, or a binder in its brackets.
+_LISTED = re.compile(rf"\[[^\]]*\]|{NAME.pattern}")
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _CHARACTER = re.compile(r"'(?:\\[^\n']+|[^\\'\n])'")
 _FIELD = re.compile(rf"^(\s+)((?:{_PART}[ ]+)+)(?:[\[({{⦃].*|\S*):(?!=)")
@@ -39,8 +41,10 @@ class Written:
     or `field`, `constructor`. Lines are 1-based and columns 0-based, as Lean counts them; the first
     position is that of the documentation or the modifiers. statement: the text from the name to the
     value, comments blanked; None for fields and constructors. opened: the namespaces in which its
-    names are looked up, inner ones first. variables: the `variable` commands before it. keyword_at
-    and value_at: where the keyword stands, and where the statement ends.
+    names are looked up, inner ones first. variables: the `variable` commands before it. included:
+    the variables that `include` adds to it; omitted: the binders that `omit` takes from it, each in
+    its brackets, or a name. keyword_at and value_at: where the keyword stands, and where the
+    statement ends.
     """
 
     name: str | None
@@ -55,6 +59,8 @@ class Written:
     variables: str = ""
     keyword_at: tuple[int, int] | None = None
     value_at: tuple[int, int] | None = None
+    included: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
 
 
 @dataclass
@@ -64,6 +70,24 @@ class _Scope:
     namespace: str
     opened: list[str]
     variables: list[str]
+    included: list[str]
+    omitted: list[str]
+
+    def inner(self, namespace: str) -> _Scope:
+        """One within it, which begins with what is declared here."""
+        kept = (self.opened, self.variables, self.included, self.omitted)
+        return _Scope(namespace, *(list(one) for one in kept))
+
+    def command(self, text: str) -> None:
+        """Take a command into account that declarations after it depend on; others do nothing."""
+        word, *words = text.split()
+        if word == "open":
+            self.opened += [one for one in words if NAME.fullmatch(one)]
+        elif word == "variable":
+            self.variables.append(text)
+        elif word in ("include", "omit"):
+            to = self.included if word == "include" else self.omitted
+            to += _LISTED.findall(" ".join(words))
 
 
 class _Text:
@@ -141,31 +165,35 @@ def _commands(blanked: str) -> Iterator[tuple[int, int]]:
 def declarations(source: str) -> list[Written]:
     """The declarations of a file, in its order."""
     text = _Text(source)
-    scopes = [_Scope("", [], [])]
+    scopes = [_Scope("", [], [], [], [])]
     found: list[Written] = []
+    # The scope of one declaration alone, which `include … in` and `omit … in` make.
+    alone: _Scope | None = None
     for start, end in _commands(text.blanked):
         piece = text.blanked[start:end].rstrip()
-        piece = piece if not _PREFIX.match(piece) else ""
+        if _PREFIX.match(piece):
+            alone = alone or scopes[-1].inner(scopes[-1].namespace)
+            alone.command(re.sub(r"\s+in\Z", "", piece))
+            continue
         words = piece.split()
         scope = scopes[-1]
         if not words:
             continue
         if words[0] == "namespace":
             inner = f"{scope.namespace}.{words[1]}" if scope.namespace else words[1]
-            scopes.append(_Scope(inner, list(scope.opened), list(scope.variables)))
+            scopes.append(scope.inner(inner))
         elif "section" in words[:2]:
             # `public section` at the head of a file is closed by the end of the file.
             if words[0] not in ("public", "@[expose]"):
-                scopes.append(_Scope(scope.namespace, list(scope.opened), list(scope.variables)))
+                scopes.append(scope.inner(scope.namespace))
         elif words[0] == "end":
             if len(scopes) > 1:
                 scopes.pop()
-        elif words[0] == "open":
-            scope.opened += [word for word in words[1:] if NAME.fullmatch(word)]
-        elif words[0] == "variable":
-            scope.variables.append(piece)
         elif (head := _DECLARATION.match(piece)) is not None:
-            found += _declared(text, start, piece, head, scope)
+            found += _declared(text, start, piece, head, alone or scope)
+            alone = None
+        else:
+            scope.command(piece)
     return found
 
 
@@ -202,6 +230,8 @@ def _declared(
         " ".join(scope.variables),
         text.place(start + head.start("keyword")),
         text.place(start + head.end() + len(statement)),
+        tuple(scope.included),
+        tuple(scope.omitted),
     )
     if name is not None and keyword in ("structure", "class"):
         yield from _fields(text, start, piece, name, private)

@@ -146,7 +146,9 @@ def _lean_dojo(cache: Path) -> Any:
     try:
         import lean_dojo
     except ImportError as error:
-        raise TraceError(f"lean-dojo cannot be imported, so there is no trace: {error}") from error
+        raise TraceError(
+            f"lean-dojo cannot be imported, so there is no trace: {error}; make setup installs it"
+        ) from error
     except (AssertionError, OSError, subprocess.CalledProcessError) as error:
         raise TraceError(
             "lean-dojo needs git 2.25 or newer on PATH, so there is no trace"

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bridge.index.source import declarations
+from bridge.index import binders
+from bridge.index.source import Written, declarations
 from bridge.report.theorems import SourceError
 
 FILE = "docs/claims.toml"
@@ -99,14 +100,14 @@ class Manifest:
 @dataclass(frozen=True)
 class Declared:
     """A declaration as it stands in its file. code: a theorem's statement, or a whole definition.
-    variables: what is declared before it for it and others, a command each. Lines are 1-based, both
-    included."""
+    shown: that with what commands before it declare for it: a theorem's binders in it, the
+    `variable` commands before a definition. Lines are 1-based, both included."""
 
     name: str
     keyword: str
     doc: str
     code: str
-    variables: tuple[str, ...]
+    shown: str
     file: str
     first_line: int
     last_line: int
@@ -191,16 +192,19 @@ def declared(root: Path) -> dict[str, Declared]:
             kept = [*lines[first - 1 : last - 1], lines[last - 1][:column]]
             code = "\n".join(kept).rstrip()
             doc = " ".join((one.doc or "").split())
-            variables = tuple(
-                textwrap.fill(" ".join(part.split()), 100, subsequent_indent="  ")
-                for part in re.split(r"\b(?=variable\b)", one.variables)
-                if part.strip()
-            )
+            shown = binders.whole(one, code) if theorem else _after_variables(one, code)
             last = first + code.count("\n")
-            found[one.name] = Declared(
-                one.name, one.keyword, doc, code, variables, file, first, last
-            )
+            found[one.name] = Declared(one.name, one.keyword, doc, code, shown, file, first, last)
     return found
+
+
+def _after_variables(definition: Written, code: str) -> str:
+    commands = (
+        textwrap.fill(" ".join(part.split()), 100, subsequent_indent="  ")
+        for part in re.split(r"\b(?=variable\b)", definition.variables)
+        if part.strip()
+    )
+    return "\n".join((*commands, code))
 
 
 def problems(

@@ -1,4 +1,5 @@
-"""`docs/claims.md`: each claim of the founding documents beside what Lean has of it."""
+"""`docs/claims.md`: each claim of the founding documents in a line, with the verdict on it. Quotes
+and statements stand on the site (`bridge.site.full`)."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from bridge.pages import claims
 from bridge.pages.render import render
@@ -15,25 +17,26 @@ PAGE = "docs/claims.md"
 
 
 def page(root: Path, families: Iterable[str]) -> str:
-    """The text of the page, with statements and docstrings as they stand in the library's files.
-    Raises SourceError if the manifest is wrong."""
+    """The text of the page. Raises SourceError if the manifest is wrong."""
+    return render(
+        "claims.md.jinja", verdicts=list(claims.VERDICTS), slug=slug, **given(root, families)
+    )
+
+
+def given(root: Path, families: Iterable[str]) -> dict[str, Any]:
+    """What pages of claims are made of. Raises SourceError if the manifest is wrong."""
     manifest = claims.read(root)
     lean = claims.declared(root)
     found = claims.problems(manifest, lean, frozenset(families))
     if found:
         raise SourceError(f"{claims.FILE}: {'; '.join(found)}")
-    shown = first_shown(manifest)
-    return render(
-        "claims.md.jinja",
-        manifest=manifest,
-        lean=lean,
-        verdicts=list(claims.VERDICTS),
-        counts={d.id: Counter(c.verdict for c in manifest.of(d)) for d in manifest.documents},
-        shown=shown,
-        rows={(claim.document, claim.heading): claim for claim in manifest.claims},
-        anchor=anchor,
-        fenced=fenced,
-    )
+    return {
+        "manifest": manifest,
+        "lean": lean,
+        "counts": {d.id: Counter(c.verdict for c in manifest.of(d)) for d in manifest.documents},
+        "rows": {(claim.document, claim.heading): claim for claim in manifest.claims},
+        "anchor": anchor,
+    }
 
 
 def first_shown(manifest: claims.Manifest) -> dict[str, claims.Claim]:
@@ -51,7 +54,12 @@ def anchor(one: claims.Claim | claims.Document) -> str:
         text = f"{one.document} {one.heading}"
     else:
         text = f"{one.id} {one.title}"
-    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+    return slug(text)
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def fenced(text: str, language: str = "") -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from bridge.index.maps import COMMAND, FILE, FORMAT
 from bridge.index.source import declarations
 from bridge.pages.sources import Sources
-from bridge.report.theorems import Excerpt, SourceError, python_excerpts
-from bridge.report.verify import known_implementations, listed_theorems
+from bridge.report.implemented import known_implementations
+from bridge.report.theorems import Excerpt, SourceError, listed_theorems, python_excerpts
 from bridge.vectors.model import Family
 
 SPEC = "Attention.Spec."
@@ -39,13 +39,16 @@ class Definition:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A headline theorem. speaks_of: the definitions of the Spec that its statement mentions;
-    rests_on: the headline theorems that its proof uses."""
+    """A headline theorem. lean: its full name; speaks_of: the definitions of the Spec that its
+    statement mentions; needs: others that one has to know to read it; rests_on: the headline
+    theorems that its proof uses."""
 
     id: str
+    lean: str
     sentence: str
     module: str
     speaks_of: tuple[str, ...]
+    needs: tuple[str, ...]
     rests_on: tuple[str, ...]
 
 
@@ -103,9 +106,11 @@ def read(root: Path, families: Sequence[Family]) -> Maps:
     theorems = {
         id: Theorem(
             id,
+            one["lean"],
             listed[id]["sentence"],
             one["module"],
             tuple(one["uses"]),
+            tuple(one["needs"]),
             tuple(one["rests_on"]),
         )
         for id, one in stored["theorems"].items()

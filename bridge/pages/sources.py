@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bridge.index import binders
 from bridge.index.source import Written, declarations
 from bridge.report.theorems import Excerpt, SourceError, excerpt, statement_only
 from bridge.vectors.model import Family
@@ -21,11 +22,14 @@ from bridge.vectors.model import Family
 @dataclass(frozen=True)
 class Theorem:
     """A theorem that a page shows. id, sentence: of docs/theorems.toml; None for one that is no
-    headline. statement: without its proof."""
+    headline. statement: as it stands in its file, without its proof; whole: with all the binders
+    that it has from commands before it; assumed: those of them that `include` adds."""
 
     id: str | None
     sentence: str | None
     statement: Excerpt
+    whole: str
+    assumed: tuple[str, ...]
 
 
 class Sources:
@@ -51,7 +55,18 @@ class Sources:
             raise SourceError(f"{lean} is no theorem but {found.keyword}, {file}:{found.first[0]}")
         whole = excerpt(self._root, lean, file, found.first[0], found.last[0])
         headline = known.get(lean, {})
-        return Theorem(headline.get("id"), headline.get("sentence"), statement_only(whole))
+        statement = statement_only(whole)
+        return Theorem(
+            headline.get("id"),
+            headline.get("sentence"),
+            statement,
+            binders.whole(found, statement.text),
+            tuple(
+                one.text
+                for one in binders.of_variables(found)
+                if set(one.names) & set(found.included)
+            ),
+        )
 
     def code(self, file: str, first: str, last: str | None = None, *, of: str = "") -> Excerpt:
         """The line of a file that holds `first`, to the next that holds `last`; `of` a function,
@@ -105,7 +120,7 @@ class Sources:
     @cached_property
     def _declared(self) -> dict[str, list[tuple[str, Written]]]:
         found: dict[str, list[tuple[str, Written]]] = {}
-        for part in ("Spec", "Proof", "Model", "Claims", "Twins"):
+        for part in ("Spec", "Proof", "Model", "Claims", "Twins", "Vectors"):
             for path in sorted((self._root / "Attention" / part).glob("**/*.lean")):
                 file = path.relative_to(self._root).as_posix()
                 for one in declarations(path.read_text("utf-8")):

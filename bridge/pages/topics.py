@@ -1,12 +1,15 @@
-"""Which headline theorems stand together on the map."""
+"""Which headline theorems stand together on the map, in their list and on the site."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
-from bridge.pages.map_data import Theorem
+from bridge.pages.map_data import Definition, Theorem
+
+_Placed = TypeVar("_Placed", Theorem, Definition)
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class Topic:
 
 
 TOPICS = (
-    Topic("Softmax and attention", ("Softmax", "Attention", "Rows", "Stability"), "softmax"),
+    Topic(
+        "Softmax and attention", ("Softmax", "Attention", "Rows", "Stability", "Maximum"), "softmax"
+    ),
     Topic("Online softmax and merging", ("Online", "Merge", "Ring"), "online"),
     Topic("The tile loop", ("Flash", "Schedule", "TileBounds", "Padding", "Memory"), "tiles"),
     Topic(
@@ -43,7 +48,7 @@ TOPICS = (
     Topic("Dropout", ("Dropout", "KeepMask", "Philox")),
     Topic(
         "The backward pass",
-        ("Backward", "Derivative", "SoftcapDerivative", "DropoutAdjoint", "Slopes"),
+        ("Backward", "Derivative", "SoftcapDerivative", "DropoutAdjoint", "Slopes", "Tangent"),
         "backward",
     ),
     Topic(
@@ -51,7 +56,11 @@ TOPICS = (
         ("Transformer", "Embedding", "TiedOutput", "LayerNorm", "FeedForward", "Linear", "Bounded"),
         "transformer",
     ),
-    Topic("Rounding", ("Rounded", "Rounding"), "allowances"),
+    Topic(
+        "Rounding",
+        ("Rounded", "Rounding", "Allowance", "ScoreAllowance", "LogSumExpAllowance"),
+        "allowances",
+    ),
     Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "Sound")),
     Topic(
         "What attention can and cannot do",
@@ -72,9 +81,9 @@ def topic_of(module: str) -> Topic:
     return max(found, key=lambda one: one[0])[1] if found else OTHERS
 
 
-def by_topic(theorems: Iterable[Theorem]) -> Mapping[Topic, list[Theorem]]:
-    """The topics that have theorems, in their order."""
-    found: dict[Topic, list[Theorem]] = {topic: [] for topic in (*TOPICS, OTHERS)}
-    for theorem in theorems:
-        found[topic_of(theorem.module)].append(theorem)
-    return {topic: some for topic, some in found.items() if some}
+def by_topic(some: Iterable[_Placed]) -> Mapping[Topic, list[_Placed]]:
+    """Theorems, or definitions, by topic; the topics that have any, in their order."""
+    found: dict[Topic, list[_Placed]] = {topic: [] for topic in (*TOPICS, OTHERS)}
+    for one in some:
+        found[topic_of(one.module)].append(one)
+    return {topic: placed for topic, placed in found.items() if placed}

@@ -14,16 +14,19 @@ from bridge.pages import (
     faults_page,
     findings_page,
     generated_tests,
+    hand_written,
     map_data,
     maps_page,
     pictures,
     theorem_map,
+    theorems_page,
     trackers,
     vectors_page,
 )
 from bridge.pages.generated_tests import FOLDER
 from bridge.pages.render import write
 from bridge.vectors.load import load
+from bridge.vectors.shape_check import schema_text, schemas
 
 
 def texts(root: Path) -> dict[str, str]:
@@ -31,7 +34,7 @@ def texts(root: Path) -> dict[str, str]:
     SourceError where a page shows what is not in the sources."""
     families = load(root / "tests" / "vectors")
     maps = map_data.read(root, families)
-    return {
+    made = {
         **chapters.pages(root, families),
         **pictures.pictures(families),
         faults_page.PAGE: faults_page.page(),
@@ -40,12 +43,15 @@ def texts(root: Path) -> dict[str, str]:
             store.read(root / store.FILE), generated_tests.sentences(root)
         ),
         claims_page.PAGE: claims_page.page(root, (family.name for family in families)),
+        theorems_page.PAGE: theorems_page.page(root, maps),
         maps_page.PAGE: maps_page.page(root, maps),
         coverage_page.PAGE: coverage_page.page(maps),
         **theorem_map.texts(maps),
         **benchmarks_page.texts(root),
+        **{f"bridge/vectors/{name}": schema_text(schema) for name, schema in schemas().items()},
         **generated_tests.modules(root, families),
     }
+    return {**made, **hand_written.texts(root, families, made)}
 
 
 def write_all(root: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterable
@@ -12,24 +13,40 @@ from typing import Any
 from bridge.files import write_whole
 
 
-def imported_files(root: Path, module: str) -> list[str]:
-    """The source of a module below `root` and of all that it imports from its own package."""
-    package = module.partition(".")[0]
-    found: dict[str, str] = {}
+def imported_files(
+    root: Path, module: str, *, also: Iterable[str] = (), without: Iterable[str] = ()
+) -> list[str]:
+    """The source of a module below `root` and of all that it imports from its own package, and from
+    the packages of `also`; `without` what these modules or packages hold. A package that is
+    imported as a whole counts if its name has a dot: `pyimpl` would be everything."""
+    inside = tuple(f"{package}." for package in (module.partition(".")[0], *also))
+    outside = tuple(f"{name}." for name in without)
+    found: set[str] = set()
+    seen: set[str] = set()
     wanted = [module]
     while wanted:
         name = wanted.pop()
-        path = root.joinpath(*name.split(".")).with_suffix(".py")
-        if name in found or not path.is_file():
+        if name in seen or not name.startswith(inside) or f"{name}.".startswith(outside):
             continue
-        found[name] = path.relative_to(root).as_posix()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Import):
-                wanted += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module is not None:
-                wanted += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        wanted = [name for name in wanted if name.startswith(f"{package}.")]
-    return sorted(found.values())
+        seen.add(name)
+        path = root.joinpath(*name.split("."))
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if file.is_file():
+            found.add(file.relative_to(root).as_posix())
+            wanted += _imports(file, file.stat().st_mtime_ns)
+    return sorted(found)
+
+
+@functools.cache
+def _imports(file: Path, _: int) -> list[str]:
+    """The names that a source imports, of modules or of what is in them."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
 
 
 def digest(root: Path, parts: Iterable[str], *facts: str) -> str:
@@ -44,10 +61,18 @@ def digest(root: Path, parts: Iterable[str], *facts: str) -> str:
     total = hashlib.sha256()
     for path in sorted(p for p in found if p.suffix != ".pyc"):
         name = path.relative_to(root).as_posix()
-        total.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        state = path.stat()
+        content = _hash(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
+        total.update(name.encode() + b"\0" + content)
     for fact in facts:
         total.update(fact.encode() + b"\0")
     return total.hexdigest()[:24]
+
+
+@functools.cache
+def _hash(path: Path, *_: int) -> bytes:
+    """Of a file's contents, once for each state of it."""
+    return hashlib.sha256(path.read_bytes()).digest()
 
 
 class Cache:

@@ -122,6 +122,8 @@ def command(outcome: Outcome, vector: str) -> str:
         words += ["--without", ability]
     if subject.undeclared:
         words.append("--undeclared")
+    if subject.causal_alignment != "top-left":
+        words += ["--causal-alignment", subject.causal_alignment]
     return shlex.join(words)
 
 

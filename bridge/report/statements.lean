@@ -7,7 +7,8 @@ public section
 /-! # Looks for theorems whose statement says nothing
 
 Standard input: a line for each module of the library, its name and its stored output, separated by a
-tab; then a line for each theorem that is asked for, its name. Prints lines that begin with `@@` and hold
+tab; then a line for each theorem that is asked for: its name and those of the namespaces that are open
+where it stands, separated by spaces. Prints lines that begin with `@@` and hold
 JSON: one for each theorem, and a last one with how many there were. Run as it stands by
 `bridge/report/statements.py`.
 
@@ -17,6 +18,15 @@ the fields of instances are. Other definitions stay closed: that two of them are
 namespace Bridge.Statements
 
 open Lean Meta
+
+/-- Characters in a line of a printed statement. -/
+def width : Nat := 100
+
+/-- What is asked of a theorem: its name, and the namespaces in which names are looked up where it
+stands, the innermost first. -/
+structure Wanted where
+  name : Name
+  opened : List Name
 
 /-- What is wrong with a statement, and the propositions that it is wrong with. Of its conclusion,
 or of one `part` of that: `sides`, `unfolded`, `true`, `hypothesis`, `exists`; of its hypotheses:
@@ -145,41 +155,54 @@ partial def find (hypotheses : List Expr) (part : Bool) (e : Expr) : MetaM (Opti
     let asWritten ← relatesOne (fun a b => return a == b) opened
     return some { what := if asWritten then "sides" else "unfolded", part, shown := [← print e] }
 
-def answer (name : Name) : MetaM Unit := do
+/-- The whole statement as it was elaborated: each variable, class and hypothesis, from `variable` and
+`include` too. Names are as short as the namespaces allow. -/
+def signature (wanted : Wanted) : MetaM String := do
+  let opened := wanted.opened.map fun space => OpenDecl.simple space []
+  withTheReader Core.Context (fun context => { context with openDecls := opened }) do
+  -- Nothing is left out for being long or deep.
+  withOptions (fun options => (pp.deepTerms.set options true) |> (pp.maxSteps.set · 1000000)) do
+    return (← PrettyPrinter.ppSignature wanted.name).fmt.pretty width
+
+def answer (wanted : Wanted) : MetaM Unit := do
+  let name := wanted.name
   let found : Json ← match ← find [] false (← getConstInfo name).type with
     | none => pure Json.null
     | some finding => pure (Json.mkObj [
       ("what", toJson finding.what), ("part", toJson finding.part),
       ("shown", toJson finding.shown)])
   IO.println ("@@ " ++ (Json.mkObj [
-    ("theorem", toJson name.toString), ("found", found)]).compress)
+    ("theorem", toJson name.toString), ("found", found),
+    ("statement", toJson (← signature wanted))]).compress)
 
-def answerAll (env : Environment) (names : List Name) : IO Unit := do
+def answerAll (env : Environment) (wanted : List Wanted) : IO Unit := do
   let context : Core.Context := { fileName := "<statements>", fileMap := default }
-  let _ ← ((names.forM answer).run').toIO context { env }
+  let _ ← ((wanted.forM answer).run').toIO context { env }
 
-/-- The modules of the library, and the names that are asked for. -/
-partial def readAll (stdin : IO.FS.Stream) (modules names : List Name) :
-    IO (List Name × List Name) := do
+/-- The modules of the library, and what is asked for. -/
+partial def readAll (stdin : IO.FS.Stream) (modules : List Name) (wanted : List Wanted) :
+    IO (List Name × List Wanted) := do
   let line := (← stdin.getLine).trimAscii.toString
-  if line.isEmpty then return (modules.reverse, names.reverse)
+  if line.isEmpty then return (modules.reverse, wanted.reverse)
   match line.splitOn "\t" with
-  | [module, _] => readAll stdin (module.toName :: modules) names
-  | _ => readAll stdin modules (line.toName :: names)
+  | [module, _] => readAll stdin (module.toName :: modules) wanted
+  | _ =>
+    let names := (line.splitOn " ").map String.toName
+    readAll stdin modules ({ name := names.head!, opened := names.tail } :: wanted)
 
 end Bridge.Statements
 
 open Lean Bridge.Statements in
 def main (_ : List String) : IO Unit := do
-  let (modules, names) ← readAll (← IO.getStdin) [] []
+  let (modules, wanted) ← readAll (← IO.getStdin) [] []
   let imports := modules.foldl (fun all module => all.push { module : Import })
     #[({ module := `Init } : Import)]
   let (_, state) ← (importModulesCore imports (globalLevel := .exported)
     (isExported := true)).run default
   let env ← finalizeImport state imports {} 0 false true (level := .exported) (isModule := true)
   -- A thread of its own has the stack that deep recursion in interpreted code needs.
-  let task ← IO.asTask (prio := .dedicated) (answerAll env names)
+  let task ← IO.asTask (prio := .dedicated) (answerAll env wanted)
   IO.ofExcept task.get
-  IO.println ("@@ " ++ (Json.mkObj [("looked_at", toJson names.length)]).compress)
+  IO.println ("@@ " ++ (Json.mkObj [("looked_at", toJson wanted.length)]).compress)
   (← IO.getStdout).flush
   IO.Process.exit 0

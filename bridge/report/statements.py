@@ -1,15 +1,27 @@
-"""Theorems whose statement says nothing: `statements.lean`, run on the library as it is built."""
+"""The statements of theorems as Lean has stored them: in full, and which of them say nothing.
+
+`statements.lean` is run on the library as it is built.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bridge.index.source import declarations
+from bridge.report.cache import Cache, digest
 from bridge.toolchain import Lean, ToolchainError
 
 SCRIPT = Path(__file__).with_name("statements.lean")
+# The files below `bridge` that decide, beside the library, what `read` gives.
+SOURCES = ("report/statements.py", "report/statements.lean", "index/source.py")
+
+# What a statement depends on, but for the version of Lean.
+_LIBRARY = ("Attention", "Attention.lean")
+_KEPT = "elaborated"
 
 # Characters of a proposition that a sentence quotes.
 _QUOTED = 200
@@ -24,17 +36,48 @@ _SAYS = {
 }
 
 
-def findings(lean: Lean, theorems: Sequence[str]) -> dict[str, str]:
-    """Those of the theorems (full names) whose statement says nothing, each with why: a clause.
+@dataclass(frozen=True)
+class Statement:
+    """text: the theorem's name and its whole statement as Lean elaborated it, with every variable,
+    class and hypothesis, those of `variable` and `include` too, in lines of at most 100 characters
+    where words allow it. empty: why it says nothing, a clause; None if it says something."""
 
-    Two terms count as the same up to the names of bound variables, abbreviations and what the
-    fields of instances are. The library has to be built. Raises ToolchainError if Lean has no such
-    theorem or the answers break off.
+    text: str
+    empty: str | None
+
+
+def read(lean: Lean, theorems: Mapping[str, str]) -> dict[str, Statement]:
+    """The statement of each theorem.
+
+    theorems: full name → file of the project that declares it. Names in a text are as short as they
+    can be there. Two terms count as the same up to the names of bound variables, abbreviations and
+    what the fields of instances are. The library has to be built. Raises ToolchainError if Lean has
+    no such theorem or the answers break off.
     """
-    *answers, last = lean.read_stored(SCRIPT, "looked_at", [*theorems])
+    opened = {
+        one.name: one.opened
+        for file in dict.fromkeys(theorems.values())
+        for one in declarations((lean.root / file).read_text("utf-8"))
+    }
+    wanted = [" ".join((name, *opened.get(name, ()))) for name in theorems]
+    *answers, last = lean.read_stored(SCRIPT, "looked_at", wanted)
     if last["looked_at"] != len(answers):
         raise ToolchainError(f"{len(answers)} of {last['looked_at']} statements were looked at")
-    return {a["theorem"]: _clause(a["found"]) for a in answers if a["found"] is not None}
+    return {
+        a["theorem"]: Statement(a["statement"], a["found"] and _clause(a["found"])) for a in answers
+    }
+
+
+def keep(root: Path, texts: Mapping[str, str]) -> None:
+    """Keep statements, by the theorems' full names, for what is made of these sources without
+    Lean."""
+    Cache(root / "build" / "cache").keep(_KEPT, digest(root, _LIBRARY), dict(texts))
+
+
+def kept(root: Path) -> dict[str, str]:
+    """The statements that were kept of the sources as they are now; none if they have changed."""
+    found = Cache(root / "build" / "cache").find(_KEPT, digest(root, _LIBRARY))
+    return dict(found or {})
 
 
 def _clause(found: dict[str, Any]) -> str:

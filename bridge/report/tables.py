@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bridge.conformance.judge import describe_failure
-from bridge.conformance.parallel import SHARES_IN
-from bridge.conformance.planting import FaultResult, shares
+from bridge.conformance.planting import SHARES_IN, FaultResult
+from bridge.conformance.planting import shares as shares_of
 from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]
@@ -118,7 +119,9 @@ def by_family(console: Console, results: list[Section]) -> None:
         if abilities["presumed"]:
             lines.append(f"Not tried, by its signature alone: {abilities['presumed']}.")
         if "is-causal" in abilities["takes"]:
-            lines.append(alignment_of_is_causal(abilities["alignment"]))
+            lines.append(
+                alignment_of_is_causal(abilities["alignment"], abilities["judged_alignment"])
+            )
         if abilities["padded_to"]:
             lines.append(f"Head sizes padded to multiples of {abilities['padded_to']}.")
     reasons = Counter(
@@ -131,17 +134,22 @@ def by_family(console: Console, results: list[Section]) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def alignment_of_is_causal(found: str) -> str:
-    """What trying showed, as a sentence."""
+def alignment_of_is_causal(found: str, judged: str) -> str:
+    """What small calls showed and how the vectors judge it, as a sentence."""
     match found:
+        case "square":
+            return "is_causal: only where there are as many queries as keys."
         case "not-found":
             return (
-                "Alignment of is_causal: not found, for small calls did not hide the keys that "
-                "either alignment does; its vectors are given as if top-left."
+                "is_causal: matches neither top-left nor bottom-right causal masking on small "
+                f"calls; judged as {judged}."
             )
-        case "square":
-            return "is_causal: for as many queries as keys alone."
-    return f"Alignment of is_causal: {found}."
+    if found == judged:
+        return f"is_causal: {found}."
+    return (
+        f"is_causal: {found} on small calls; judged as {judged}, so that vectors with another "
+        f"number of keys than of queries fail. If {found} is meant: --causal-alignment {found}."
+    )
 
 
 def _largest(*ratios: Any) -> Any:
@@ -151,28 +159,16 @@ def _largest(*ratios: Any) -> Any:
 
 
 def families(console: Console, report: dict[str, Section]) -> None:
-    """By family: the largest error/allowance of the project's own implementations in each dtype,
-    and the share of the planted faults that the family catches."""
+    """By family: the largest error/allowance of the project's own implementations in each dtype."""
     results = report["implementations"]["results"]
     own = [r for r in results if r["adapter"].startswith("pyimpl-")]
     dtypes = list(dict.fromkeys(r["dtype"] for r in own))
-    caught = shares(
-        (
-            FaultResult(**{k: v for k, v in r.items() if k != "caught"})
-            for r in report["faults"]["results"]
-        ),
-        SHARES_IN,
-    )
-    table = Table(
-        title="Largest error/allowance of pyimpl, and share of the planted faults caught",
-        title_justify="left",
-    )
+    table = Table(title="Largest error/allowance of pyimpl", title_justify="left")
     table.add_column("family", no_wrap=True)
     table.add_column("vectors", justify="right", no_wrap=True)
     for dtype in dtypes:
         # In two lines, so that nothing is cut in a window of 80 columns.
         table.add_column(f"{dtype[:-2]}\n{dtype[-2:]}", justify="right", no_wrap=True)
-    table.add_column("faults", justify="right", no_wrap=True)
     for family, count in report["vectors"]["families"].items():
         cells = []
         for dtype in dtypes:
@@ -184,8 +180,20 @@ def families(console: Console, report: dict[str, Section]) -> None:
             ]
             numbers = [x for x in ratios if isinstance(x, float)]
             cells.append(f"{max(numbers):.2f}" if numbers else "–")
-        hits, tried = caught.get(family, (0, 0))
-        table.add_row(family, str(count), *cells, f"{hits / tried:.0%}" if tried else "–")
+        table.add_row(family, str(count), *cells)
+    console.print(table)
+
+
+def shares(console: Console, results: list[Section]) -> None:
+    """By family: how many of the faults that were tried in every family it catches."""
+    names = [field.name for field in fields(FaultResult)]
+    found = shares_of((FaultResult(**{n: r[n] for n in names}) for r in results), SHARES_IN)
+    table = Table(title=f"Planted faults by family, {SHARES_IN}", title_justify="left")
+    table.add_column("family", no_wrap=True)
+    for heading in ("caught", "of", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for family, (hits, tried) in found.items():
+        table.add_row(family, str(hits), str(tried), f"{hits / tried:.0%}")
     console.print(table)
 
 
@@ -215,6 +223,7 @@ def show(console: Console, report: dict[str, Section]) -> None:
         implementations(console, report["implementations"])
     if report.get("faults", {}).get("results"):
         faults(console, report["faults"])
+    if report.get("implementations", {}).get("results") and "families" in report.get("vectors", {}):
         families(console, report)
 
 
@@ -224,12 +233,13 @@ def summary(console: Console, report: dict[str, Section]) -> None:
     if headlines := report.get("audit", {}).get("headlines"):
         lines.append(f"{len(headlines)} theorems, each checked by Lean down to its axioms")
     if results := report.get("implementations", {}).get("results"):
-        families = report["vectors"]["families"]
+        families = report.get("vectors", {}).get("families", {})
         states = [(v["id"], v["status"]) for r in results for v in r["vectors"]]
         judged = {name for name, status in states if status != "not covered"}
         failed = sum(status == "failed" for _, status in states)
+        counted = f"{sum(families.values())} vectors in {len(families)} families; "
         lines.append(
-            f"{sum(families.values())} vectors in {len(families)} families; {len(judged)} of them "
+            f"{counted if families else ''}{len(judged)} {'of them' if families else 'vectors'} "
             f"on {len(results)} pairs of implementation and dtype: {failed} failures"
         )
     if planted := report.get("faults", {}).get("results"):

@@ -1,15 +1,14 @@
-"""`docs/theorems.md`: each headline theorem beside the code that implements what it speaks of."""
+"""Lines of the sources that pages show: excerpts, statements without their proofs, Python."""
 
 from __future__ import annotations
 
 import re
 import textwrap
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridge.templates import template
-from bridge.vectors.model import Family
 from pyimpl._implements import Implementation
 
 
@@ -31,18 +30,6 @@ class Excerpt:
     def link(self) -> str:
         """A relative link from `docs/`, with the lines as GitHub understands them."""
         return f"../{self.file}#L{self.first_line}-L{self.last_line}"
-
-
-@dataclass(frozen=True)
-class Headline:
-    """A headline theorem: id and sentence of docs/theorems.toml, its statement, the Spec
-    definitions that it mentions, and the other definitions that one needs to read it."""
-
-    id: str
-    sentence: str
-    statement: Excerpt
-    mentions: tuple[str, ...]
-    needed: tuple[Excerpt, ...] = ()
 
 
 def excerpt(root: Path, name: str, file: str, first: int, last: int) -> Excerpt:
@@ -90,32 +77,15 @@ def python_excerpts(
     return found
 
 
-def anchor(heading: str) -> str:
-    """What GitHub calls a heading of one word in a link: letters, digits, - and _ are kept."""
-    return re.sub(r"[^\w-]", "", heading.lower())
-
-
-def render(
-    headlines: Sequence[Headline],
-    definitions: dict[str, Excerpt],
-    python: dict[str, list[Excerpt]],
-    families: Sequence[Family],
-) -> str:
-    """The page. definitions: the Lean source of each Spec definition, by name."""
-    used = [name for name in definitions if any(name in h.mentions for h in headlines)]
-    shown = [name for name in definitions if name in used or name in python]
-    vectors = {
-        h.id: [
-            (f.name, n)
-            for f in families
-            if (n := sum(v.theorem == h.id or v.lean in h.mentions for v in f.vectors))
-        ]
-        for h in headlines
-    }
-    return template("bridge.report", "theorems.md.jinja").render(
-        headlines=headlines,
-        definitions={name: definitions[name] for name in shown},
-        python=python,
-        vectors=vectors,
-        anchor=anchor,
-    )
+def listed_theorems(path: Path) -> list[dict[str, str]]:
+    """The entries of docs/theorems.toml. Raises SourceError for what is no list of theorems."""
+    try:
+        entries = tomllib.loads(path.read_text("utf-8"))["theorem"]
+        for entry in entries:
+            if set(entry) != {"id", "lean", "sentence"}:
+                raise SourceError(
+                    f"{path.name}: a theorem has id, lean and sentence, not {', '.join(entry)}"
+                )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise SourceError(f"{path.name}: is no list of theorems: {error}") from error
+    return list(entries)

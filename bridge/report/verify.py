@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-import importlib
+import contextlib
 import json
-import pkgutil
-import platform
+import os
 import sys
+import threading
 import time
-import tomllib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,16 +17,18 @@ from typing import Any
 import torch
 from rich.console import Console
 
-import pyimpl
-from bridge.conformance import adapters, faults, parallel, planting
-from bridge.conformance.adapter import LayoutsAdapter
+from bridge.conformance import adapters, faults, interpreter, parallel, planting
 from bridge.conformance.judge import describe_failure
-from bridge.conformance.pyimpl_adapters import interpret_without_gpu
-from bridge.files import write_changed, write_whole
+from bridge.files import write_whole
+from bridge.interrupt import end_children
 from bridge.pages import claims
-from bridge.report import statements, theorems
+from bridge.report import statements, timings
+from bridge.report.beside import Beside
 from bridge.report.cache import Cache, digest, imported_files
-from bridge.report.theorems import Headline, SourceError
+from bridge.report.implemented import implemented_names, known_implementations
+from bridge.report.progress import Bar, Progress
+from bridge.report.runs import Run, Runs
+from bridge.report.theorems import SourceError, listed_theorems
 from bridge.toolchain import Lean, ToolchainError, find
 from bridge.toolchain.messages import ModuleResult
 from bridge.vectors import exact, generate
@@ -36,7 +36,6 @@ from bridge.vectors.fields import VectorError
 from bridge.vectors.index import entries_of
 from bridge.vectors.load import default_directory, load
 from bridge.vectors.model import Family
-from pyimpl._implements import implementations
 
 Section = dict[str, Any]
 
@@ -48,7 +47,15 @@ STAGES = {
     "vectors": "Vectors",
     "implementations": "Implementations on the vectors",
     "faults": "Planted faults",
-    "docs": "docs/theorems.md",
+}
+
+# The stages that nothing runs beside.
+ALONE = ("toolchain", "build")
+# The stages that one cannot do without. Implementations and faults read the vectors as they are.
+NEEDS = {
+    "build": ("toolchain",),
+    "audit": ("toolchain", "build"),
+    "vectors": ("toolchain", "build"),
 }
 
 
@@ -58,61 +65,148 @@ class Verification:
     def __init__(self, root: Path, console: Console) -> None:
         self.root = root
         self.console = console
+        self.progress = Progress(console)
         self.cache = Cache(root / "build" / "cache")
+        self.runs = Runs(root, self.cache)
+        self.timings = timings.read(root)
         self.report: dict[str, Section] = {}
         self.lean: Lean | None = None
-        self.families: list[Family] = []
-        self.ahead: concurrent.futures.Future[tuple[list[str], bool]] | None = None
+        self.bars: dict[str, Bar] = {}
+        self._families: list[Family] | None = None
+        self._workers: parallel.Workers | None = None
+        self._lock = threading.RLock()
+        self._running: set[str] = set()
+        self._shown: set[str] = set()
+        self._ended = False
 
     def stage(self, name: str, work: Callable[[], Section]) -> Section:
         """Run one stage, say how it went, and keep its section."""
-        title = STAGES[name]
-        start = time.monotonic()
-        try:
-            with self.console.status(f"{title} …"):
-                if not self.console.is_terminal:
-                    self.console.print(f"  {title} …")
+        self._running.add(name)
+        start, used = time.monotonic(), processor_time()
+        with self.progress.bar(STAGES[name], self.timings.seconds(name)) as bar:
+            self.bars[name] = bar
+            try:
                 section = work()
-        except (ToolchainError, VectorError, SourceError, planting.FaultError) as error:
-            section = {"ok": False, "problems": [str(error)]}
-        seconds = time.monotonic() - start
+            except (
+                *(ToolchainError, VectorError, SourceError),
+                *(planting.FaultError, parallel.WorkerError),
+            ) as error:
+                section = {"ok": False, "problems": [str(error)]}
         section.setdefault("problems", [])
-        section["seconds"] = round(seconds, 2)
-        self.report[name] = section
-        mark = "[green]✔[/]" if section["ok"] else "[red]✘[/]"
-        kept = ", unchanged" if section.get("kept") else ""
-        self.console.print(f"{mark} {title} ({seconds:.1f} s{kept})")
-        for problem in section["problems"][:20]:
-            self.console.print(
-                f"    {problem}", style="red", markup=False, highlight=False, soft_wrap=True
-            )
+        section["seconds"] = round(time.monotonic() - start, 2)
+        # Of stages beside each other it is not known whose the time of this process was.
+        if name in ALONE:
+            section["processor_seconds"] = round(processor_time() - used, 2)
+        with self._lock:
+            # What fails since its process was ended shows nothing.
+            if not self._ended:
+                self.report[name] = section
+                self._running.discard(name)
+                self.show_done()
         return section
+
+    def show_done(self, *, waiting: bool = True) -> None:
+        """A line for each stage that is done, in their order. waiting: not for those that come
+        after one that still runs."""
+        for name, title in STAGES.items():
+            if name in self._running and waiting:
+                break
+            if name in self._shown or name not in self.report:
+                continue
+            self._shown.add(name)
+            section = self.report[name]
+            mark = "[green]✔[/]" if section["ok"] else "[red]✘[/]"
+            kept = ", unchanged" if section.get("kept") else ""
+            self.console.print(f"{mark} {title} ({section['seconds']:.1f} s{kept})")
+            for problem in section["problems"][:20]:
+                self.console.print(
+                    f"    {problem}", style="red", markup=False, highlight=False, soft_wrap=True
+                )
 
     def note(self, text: str) -> None:
         self.console.print(f"  {text}", markup=False, highlight=False)
 
-    def run(self) -> bool:
-        """All stages; True if every one of them is good."""
-        self.stage("toolchain", self.find_lean)
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            if self.lean is not None:
-                build = self.stage("build", self.build)
-                if build["ok"]:
-                    # The audit is one process of Lean: there is room beside it.
-                    self.ahead = pool.submit(self.vectors_made)
-                    self.stage("audit", self.audit)
-            vectors = self.stage("vectors", self.vectors)
-        if vectors["ok"]:
-            self.stage("implementations", self.implementations)
+    def run(self, only: Collection[str] = ()) -> bool:
+        """All stages, or `only` these and those that they need; True if every one of them is good.
+
+        The audit is one process of Lean, and what the vectors are compared with is another: the
+        rest goes on beside them. Ctrl-C ends everything that runs, says what was done, and is
+        raised again as KeyboardInterrupt.
+        """
+        wanted = {*only, *(need for one in only for need in NEEDS.get(one, ()))} or set(STAGES)
+        beside: list[Beside[Any]] = []
+        good = True
+        try:
+            if "toolchain" in wanted:
+                self.stage("toolchain", self.find_lean)
+            made = None
+            if (
+                self.lean is not None
+                and "build" in wanted
+                and self.stage("build", self.build)["ok"]
+            ):
+                if "audit" in wanted:
+                    # Where two threads import Triton, each sees modules that the other has half
+                    # made. What cannot be imported the audit says.
+                    with contextlib.suppress(SourceError):
+                        known_implementations()
+                    self._running.add("audit")
+                    beside.append(Beside(lambda: self.stage("audit", self.audit)))
+                if "vectors" in wanted:
+                    made = Beside(self.vectors_made)
+                    beside.append(made)
+            if "vectors" in wanted:
+                good = self.stage("vectors", lambda: self.vectors(made))["ok"]
+            if "implementations" in wanted and good:
+                good = self.stage("implementations", self.implementations)["ok"]
             # A fault planted in something that fails already shows nothing.
-            if all(section["ok"] for section in self.report.values()):
+            if "faults" in wanted and good:
                 self.stage("faults", self.faults)
-        if self.report.get("audit", {}).get("listing"):
-            self.stage("docs", self.docs)
+            for one in beside:
+                one.result()
+        except BaseException as error:
+            self.end(interrupted=isinstance(error, KeyboardInterrupt))
+            for one in beside:
+                one.wait(1.0)
+            raise
+        finally:
+            self.end_workers()
+        self.report = {name: self.report[name] for name in STAGES if name in self.report}
         for name, title in STAGES.items():
-            if name not in self.report:
+            if name in wanted and name not in self.report:
                 self.console.print(f"[red]–[/] {title}: not run, since a stage before it failed")
-        return all(self.report.get(name, {}).get("ok") for name in STAGES)
+        return all(self.report.get(name, {}).get("ok") for name in wanted)
+
+    def end(self, *, interrupted: bool) -> None:
+        """End what still runs, and say how far it was."""
+        self._ended = True
+        end_children()
+        self.progress.stop()
+        self.show_done(waiting=False)
+        for name in (name for name in STAGES if name in self._running and interrupted):
+            bar = self.bars.get(name)
+            far = f": {bar.done} of {bar.total} done" if bar is not None and bar.total else ""
+            self.console.print(f"[red]–[/] {STAGES[name]}: ended by Ctrl-C{far}")
+        if interrupted:
+            self.note("What was done is kept; the next run goes on from there.")
+
+    def families(self) -> list[Family]:
+        """All vectors, read once."""
+        with self._lock:
+            if self._families is None:
+                self._families = load()
+            return self._families
+
+    def workers(self) -> parallel.Workers:
+        """The processes that implementations and faults share."""
+        if self._workers is None:
+            self._workers = parallel.Workers(self.families(), device())
+        return self._workers
+
+    def end_workers(self) -> None:
+        if self._workers is not None:
+            self._workers.__exit__(*sys.exc_info())
+            self._workers = None
 
     # --- Lean -------------------------------------------------------------------------------------
 
@@ -138,8 +232,9 @@ class Verification:
         }
 
     def module_built(self, name: str, result: ModuleResult | None) -> None:
-        if result is not None and not result.reused and not result.skipped:
-            self.note(f"{name}: {result.seconds:.1f} s")
+        if result is not None:
+            bar = self.bars["build"]
+            bar.reached(bar.done + 1, result.total)
 
     def audit(self) -> Section:
         assert self.lean is not None
@@ -155,8 +250,12 @@ class Verification:
                 problems.append(f"{python} implements {lean_name}, which the library does not have")
         verdicts, wrong = self.claims(listing)
         problems += wrong
-        empty, kept_too = self.empty_statements(headlines, listing)
+        said, empty, kept_too = self.statements(headlines, listing)
+        # The site shows them, and has no Lean to ask.
+        statements.keep(self.root, said)
         problems += empty
+        for headline in headlines:
+            headline["statement"] = said[headline["lean"]]
         return {
             "ok": audit["ok"] and not problems,
             "kept": kept and kept_too,
@@ -165,6 +264,7 @@ class Verification:
             "theorems": sum(d["kind"] == "theorem" for d in listing.values()),
             "replayed": audit["replayed"],
             "trusted": audit["trusted"],
+            "trusted_names": audit["trusted_names"],
             "classes": audit["classes"],
             "headlines": headlines,
             "claims": verdicts,
@@ -207,15 +307,15 @@ class Verification:
             found.append({**entry, **declaration, "mentions": mentions, "over": over})
         ids = [entry["id"] for entry in entries]
         problems += [f"{id} is listed twice" for id in sorted({i for i in ids if ids.count(i) > 1})]
-        tested = {v.theorem for family in load() for v in family.vectors}
+        tested = {id for entry in entries_of(default_directory()) for id in entry["theorems"]}
         problems += [f"vectors name {id}, which is not listed" for id in sorted(tested - set(ids))]
         return found, problems
 
-    def empty_statements(
+    def statements(
         self, headlines: list[Section], listing: dict[str, Any]
-    ) -> tuple[list[str], bool]:
-        """A sentence on each theorem of docs/theorems.toml or docs/claims.toml whose statement says
-        nothing; and whether that is kept."""
+    ) -> tuple[dict[str, str], list[str], bool]:
+        """The whole statement of each theorem of docs/theorems.toml and docs/claims.toml, by its
+        Lean name; a sentence on each that says nothing; and whether that is kept."""
         lean = self.lean
         assert lean is not None
         named = [(headline["id"], headline["lean"]) for headline in headlines]
@@ -224,17 +324,24 @@ class Verification:
             named += [(label, name) for name in (*claim.refutes, *claim.proves)]
         # What Lean has not, or has as something else, is named elsewhere.
         proved = {name for name, d in listing.items() if d["kind"] == "theorem"}
-        wanted = sorted({name for _, name in named} & proved)
+        wanted = {name: listing[name]["file"] for name in sorted({n for _, n in named} & proved)}
         found, kept = self.cache.get(
             "statements",
-            digest(self.root, ["bridge/report/statements.lean"], self.lean_key(), *wanted),
-            lambda: statements.findings(lean, wanted),
-            lambda found: not found,
+            digest(
+                self.root,
+                [f"bridge/{part}" for part in statements.SOURCES],
+                self.lean_key(),
+                *wanted,
+            ),
+            lambda: {name: asdict(one) for name, one in statements.read(lean, wanted).items()},
+            lambda found: all(one["empty"] is None for one in found.values()),
         )
         sentences = [
-            f"{label}: {name} says nothing: {found[name]}" for label, name in named if name in found
+            f"{label}: {name} says nothing: {found[name]['empty']}"
+            for label, name in named
+            if name in found and found[name]["empty"]
         ]
-        return sentences, kept
+        return {name: one["text"] for name, one in found.items()}, sentences, kept
 
     # --- vectors ----------------------------------------------------------------------------------
 
@@ -242,198 +349,125 @@ class Verification:
         """How the vectors differ from what the Lean definitions yield, and whether that is kept."""
         lean = self.lean
         assert lean is not None
-        return self.cache.get(
-            "vectors",
-            digest(self.root, ["tests/vectors"], self.lean_key()),
-            lambda: generate.differences(lean.run, self.root / "tests" / "vectors"),
-            lambda differing: not differing,
+        # Made by Lean, with an index by Python, whatever is committed.
+        sources = imported_files(self.root, "bridge.vectors.generate")
+        made, kept = self.cache.get(
+            "vectors-made",
+            digest(self.root, sources, self.lean_key()),
+            lambda: generate.texts(lean.run),
+            bool,
         )
+        return generate.differences(made, self.root / "tests" / "vectors"), kept
 
-    def vectors(self) -> Section:
-        self.families = load()
-        problems = []
-        for family in self.families:
+    def vectors_recomputed(self) -> Section:
+        """The vectors of each family, and what exact arithmetic finds wrong with them."""
+        families, problems = self.families(), []
+        for number, family in enumerate(families, 1):
             for vector in family.vectors:
                 problems += exact.disagreements(vector)
-        kept = False
-        if self.ahead is not None:
-            found, kept = self.ahead.result()
-            if found:
-                found.append("to write them anew: .venv/bin/python -m bridge vectors")
-            problems += found
+            self.bars["vectors"].reached(number, len(families))
+        counts = {family.name: len(family.vectors) for family in families}
+        return {"problems": problems, "families": counts}
+
+    def vectors(self, made: Beside[tuple[list[str], bool]] | None) -> Section:
+        """`made`: what `vectors_made` gives; None where Lean did not build."""
+        modules = ("bridge.vectors.load", "bridge.vectors.exact")
+        files = [file for module in modules for file in imported_files(self.root, module)]
+        found, kept = self.cache.get(
+            "vectors-recomputed",
+            digest(self.root, ["tests/vectors", "bridge/vectors/schema.json", *files]),
+            self.vectors_recomputed,
+            lambda found: not found["problems"],
+        )
+        problems = list(found["problems"])
+        if made is not None:
+            differing, kept_too = made.result()
+            kept = kept and kept_too
+            problems += differing
+            if differing:
+                problems.append("to write them anew: .venv/bin/python -m bridge vectors")
         else:
             problems.append("not compared with what the Lean definitions yield: Lean did not build")
-        return {
-            "ok": not problems,
-            "kept": kept,
-            "problems": problems,
-            "families": {family.name: len(family.vectors) for family in self.families},
-        }
+        return {"ok": not problems, "kept": kept, **found, "problems": problems}
 
     # --- implementations --------------------------------------------------------------------------
 
-    def python_key(self, module: str | None) -> str:
-        """A hash of all that a run of this module's function on the vectors depends on."""
-        parts = ["bridge/conformance", "bridge/report", "bridge/vectors", "tests/vectors"]
-        if module is not None:
-            parts += imported_files(self.root, module)
-        versions = [torch.__version__, triton_version(), platform.machine(), sys.version]
-        return digest(self.root, parts, *versions)
+    def each(self, stage: str, runs: Sequence[Run]) -> Section:
+        """The results of the runs, those made that were not kept, each kept as it is done."""
+        bar, costs = self.bars[stage], [self.timings.cost(one.name) for one in runs]
+        found = {one.job: self.runs.find(one) for one in runs}
+        by_job = {one.job: (one, cost) for one, cost in zip(runs, costs, strict=True)}
+        kept = all(result is not None for result in found.values())
+        missing = [job for job, result in found.items() if result is None]
+        # The largest first, so that none is left alone at the end.
+        missing.sort(key=lambda job: -by_job[job][1])
+        done, of, used = 0.0, sum(by_job[job][1] for job in missing), 0.0
 
-    def each(
-        self,
-        kind: str,
-        jobs: list[tuple[str, ...]],
-        module: Callable[[tuple[str, ...]], str | None],
-        make: Callable[
-            [Sequence[tuple[str, ...]], parallel.Progress, Sequence[Family]], list[Section]
-        ],
-        good: Callable[[Section], bool],
-    ) -> tuple[list[Section], bool]:
-        """The results of the jobs, those made that were not kept; and whether all were kept."""
-        names = {job: "-".join((kind, *job)) for job in jobs}
-        keys = {job: self.python_key(module(job)) for job in jobs}
-        found = {job: self.cache.find(names[job], keys[job]) for job in jobs}
-        missing = [job for job in jobs if found[job] is None]
-        for job, result in zip(missing, make(missing, self.note, self.families), strict=True):
-            found[job] = result
-            if good(result):
-                self.cache.keep(names[job], keys[job], result)
-        return [found[job] for job in jobs], not missing
+        def keep(one: parallel.Done) -> None:
+            nonlocal done, used
+            run, cost = by_job[one.job]
+            found[one.job] = self.runs.keep(run, one)
+            done, used = done + cost, used + one.processor_seconds
+            number = sum(result is not None for result in found.values())
+            bar.reached(number, len(found), done / of)
+
+        bar.reached(len(found) - len(missing), len(found), 0.0)
+        if missing:
+            self.workers().each(missing, keep)
+        return {"kept": kept, "processor_seconds": round(used, 2), "results": [*found.values()]}
 
     def implementations(self) -> Section:
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        jobs: list[tuple[str, ...]] = [
-            (name, dtype, device)
-            for name in adapters.BUILTIN
-            for dtype in adapters.builtin(name).dtypes
-        ]
-        results, kept = self.each(
-            "implementation",
-            jobs,
-            lambda job: module_behind(job[0]),
-            parallel.run_each,
-            lambda result: bool(result["ok"]),
+        section = self.each(
+            "implementations",
+            [
+                self.runs.implementation(name, dtype, device())
+                for name in adapters.BUILTIN
+                for dtype in adapters.builtin(name).dtypes
+            ],
         )
-        problems = []
+        why_slow = interpreter.install()
+        if why_slow is not None:
+            self.note(why_slow)
+        results = section["results"]
+        problems = [f"{name} is not covered: {why}" for name, why in not_covered(results).items()]
         for result in results:
             failed = [v for v in result["vectors"] if v["status"] == "failed"]
-            label = f"{result['adapter']} {result['dtype']}"
             if failed:
-                first = describe_failure(failed[0])
+                label, first = f"{result['adapter']} {result['dtype']}", describe_failure(failed[0])
                 problems.append(f"{label}: {len(failed)} vectors fail, first {first}")
-            elif not result["ok"]:
-                problems.append(f"{label}: no vector could be judged")
-        return {
-            "ok": not problems,
-            "kept": kept,
-            "problems": problems,
-            "device": device,
-            "results": results,
-        }
+        return {"ok": not problems, "problems": problems, "device": device(), **section}
 
-    def faults(self) -> Section:
+    def faults(self, every_family: bool = False) -> Section:
+        """every_family: those of forward passes go through every family in one dtype."""
         # The kernel runs where its module was loaded for: on the GPU if there is one.
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        modules = {
-            # The whole package is copied for a fault of the backward pass.
-            fault.name: "pyimpl.__init__"
-            if fault.backward
-            else "pyimpl." + fault.entry.removesuffix(".py").replace("/", ".")
-            for fault in faults.FAULTS
-        }
-        results, kept = self.each(
-            "fault",
-            [(name, device) for name in modules],
-            lambda job: modules[job[0]],
-            parallel.plant_each,
-            lambda result: bool(result["caught"]),
-        )
-        problems = [f"{r['name']} is caught by no vector" for r in results if not r["caught"]]
-        return {"ok": not problems, "kept": kept, "problems": problems, "results": results}
-
-    # --- docs -------------------------------------------------------------------------------------
-
-    def docs(self) -> Section:
-        listing = self.report["audit"]["listing"]
-
-        def source(name: str) -> theorems.Excerpt:
-            d = listing[name]
-            return theorems.excerpt(self.root, name, d["file"], d["first_line"], d["last_line"])
-
-        headlines = [
-            Headline(
-                h["id"],
-                h["sentence"],
-                theorems.statement_only(source(h["name"])),
-                tuple(n for n in h["mentions"] if n.startswith("Attention.Spec.")),
-                tuple(
-                    source(n)
-                    for n in h["mentions"]
-                    if n.startswith(("Attention.Proof.", "Attention.Model."))
-                ),
-            )
-            for h in self.report["audit"]["headlines"]
+        runs = [
+            self.runs.fault(one, device(), every_family=every_family and not one.backward)
+            for one in faults.FAULTS
         ]
-        definitions = {n: source(n) for n in listing if n.startswith("Attention.Spec.")}
-        python = theorems.python_excerpts(self.root, known_implementations())
-        text = theorems.render(headlines, definitions, python, self.families)
-        changed = write_changed(self.root / "docs" / "theorems.md", text)
-        return {"ok": True, "kept": not changed, "theorems": len(headlines)}
+        section = self.each("faults", runs)
+        results = section["results"]
+        problems = [f"{r['name']} is caught by no vector" for r in results if not r["caught"]]
+        return {"ok": not problems, "problems": problems, **section}
 
 
-def triton_version() -> str:
-    try:
-        import triton
-    except ImportError:
-        return "none"
-    return str(triton.__version__)
+def device() -> str:
+    """Where implementations run: on the GPU if there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def module_behind(adapter: str) -> str | None:
-    """The module of this project on which an adapter's results depend, with what it imports; None
-    for another's function."""
-    found = adapters.builtin(adapter)
-    # What takes heads, packed sequences or pages goes through the public functions.
-    return "pyimpl.__init__" if isinstance(found, LayoutsAdapter) else found.source
+def processor_time() -> float:
+    """Seconds of this process and of those that it started and that have ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
-# Modules outside of pyimpl with functions that implement a Lean declaration.
-IMPLEMENTING = ("bridge.conformance.allowance",)
-
-
-def known_implementations() -> list[Any]:
-    """Every recorded implementation; importing the modules records them. Raises SourceError for a
-    module that cannot be imported."""
-    interpret_without_gpu()
-    own = [module.name for module in pkgutil.walk_packages(pyimpl.__path__, "pyimpl.")]
-    for name in [*own, *IMPLEMENTING]:
-        try:
-            importlib.import_module(name)
-        except Exception as error:
-            raise SourceError(
-                f"{name} cannot be imported: {type(error).__name__}: {error}"
-            ) from error
-    return implementations()
-
-
-def implemented_names() -> dict[str, str]:
-    """Lean name → the Python object that says it implements it."""
-    return {one.lean: f"{one.module}.{one.qualname}" for one in known_implementations()}
-
-
-def listed_theorems(path: Path) -> list[dict[str, str]]:
-    """The entries of docs/theorems.toml. Raises SourceError for what is no list of theorems."""
-    try:
-        entries = tomllib.loads(path.read_text("utf-8"))["theorem"]
-        for entry in entries:
-            if set(entry) != {"id", "lean", "sentence"}:
-                raise SourceError(
-                    f"{path.name}: a theorem has id, lean and sentence, not {', '.join(entry)}"
-                )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise SourceError(f"{path.name}: is no list of theorems: {error}") from error
-    return list(entries)
+def not_covered(results: Sequence[Section]) -> dict[str, str]:
+    """By implementation of which no vector could be judged: the reason of most of them."""
+    return {
+        result["adapter"]: Counter(v["reason"] for v in result["vectors"]).most_common(1)[0][0]
+        for result in results
+        if all(v["status"] == "not covered" for v in result["vectors"])
+    }
 
 
 def write_report(report: dict[str, Section], ok: bool, path: Path) -> None:

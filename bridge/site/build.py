@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import posixpath
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pygments.formatters import HtmlFormatter
 
 from bridge.site import contents, links, reference
 from bridge.site.contents import Part
+from bridge.site.full import Made
 from bridge.site.markdown import Converted, convert, highlighted, in_html
 from bridge.templates import template
 
@@ -31,29 +32,33 @@ class SiteError(ValueError):
 
 @dataclass
 class _Site:
-    """What is being built: the checkout, the folder, and the files that pages have linked to."""
+    """What is being built: the checkout, the folder, pages that stand on the site alone by their
+    names, and the files that pages have linked to. moved: by page and anchor of the checkout, where
+    the site has it."""
 
     root: Path
     out: Path
     parts: list[Part]
+    made: dict[str, Made]
+    moved: dict[tuple[str, str], tuple[str, str]]
     with_reference: bool
     titles: dict[str, str] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
     broken: list[str] = field(default_factory=list)
 
 
-def build(root: Path, out: Path, *, with_reference: bool = True) -> int:
+def build(root: Path, out: Path, made: Sequence[Made] = (), *, with_reference: bool = True) -> int:
     """Write the site into `out`, in place of what was there; how many pages it has. Raises
     SiteError, and leaves `out` as it was, if a link leads nowhere; OSError.
 
-    with_reference: with the pages of `bridge.site.reference`, which are those of the packages that
-    run, not of `root`.
+    made: pages that stand on the site alone (`bridge.site.full`). with_reference: with the pages of
+    `bridge.site.reference`, which are those of the packages that run, not of `root`.
     """
     beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
     try:
-        number = _write(root, beside, with_reference)
+        number = _write(root, beside, made, with_reference)
         if out.exists():
             shutil.rmtree(out)
         beside.rename(out)
@@ -69,14 +74,20 @@ def replaceable(out: Path) -> bool:
     return out.is_dir() and ((out / "assets" / "code.css").is_file() or not any(out.iterdir()))
 
 
-def _write(root: Path, out: Path, with_reference: bool) -> int:
+def _write(root: Path, out: Path, made: Sequence[Made], with_reference: bool) -> int:
+    by_name = {one.name: one for one in made}
+    moved = {
+        (one.under, there): (one.name, here or "")
+        for one in made
+        for there, here in one.anchors.items()
+    }
     try:
-        site = _Site(root, out, contents.parts(root), with_reference)
+        site = _Site(root, out, contents.parts(root), by_name, moved, with_reference)
     except ValueError as error:
         raise SiteError(str(error)) from error
     shutil.copytree(ASSETS, out / "assets")
     (out / "assets" / "code.css").write_text(_code_css(), "utf-8")
-    pages = [contents.FRONT, *(page for part in site.parts for page in part.pages)]
+    pages = [contents.FRONT, *(page for part in site.parts for page in part.pages), *by_name]
     converted = {page: _converted(site, page) for page in pages}
     site.titles = {page: one.title for page, one in converted.items()}
     for page, one in converted.items():
@@ -93,6 +104,9 @@ def _write(root: Path, out: Path, with_reference: bool) -> int:
 
 
 def _converted(site: _Site, page: str) -> Converted:
+    if page in site.made:
+        one = site.made[page]
+        return convert(one.text, _linking(site, page, one.under))
     text = (site.root / page).read_text("utf-8")
     return convert(text, _linking(site, page), lambda given: _drawing(site, page, given))
 
@@ -123,6 +137,7 @@ def _linking(site: _Site, page: str, written_in: str | None = None) -> Callable[
             # A folder has no page: its name stands there without a link.
             return ""
         if target.endswith(".md"):
+            target, anchor = site.moved.get((target, anchor), (target, anchor))
             there = contents.address(target)
         else:
             site.linked.add(target)
@@ -168,7 +183,13 @@ def _around(site: _Site, address: str, page: str | None) -> dict[str, object]:
     """What every page has about it: contents and the way to the front."""
     up = "../" * address.count("/")
     parts = [
-        (part.name, [(up + contents.address(p), site.titles[p], p == page) for p in part.pages])
+        (
+            part.name,
+            [
+                (up + contents.address(p), site.titles[p], p == page)
+                for p in (q for shown in part.pages for q in (shown, *_below(site, shown, page)))
+            ],
+        )
         for part in site.parts
     ]
     if site.with_reference:
@@ -176,6 +197,12 @@ def _around(site: _Site, address: str, page: str | None) -> dict[str, object]:
         pages = [(f"{up}{reference.FOLDER}/{name}.html", said, False) for name, said in packages]
         parts.insert(-1, ("Reference", pages))
     return {"up": up, "front": up + contents.address(contents.FRONT), "parts": parts}
+
+
+def _below(site: _Site, shown: str, page: str | None) -> list[str]:
+    """The pages that belong to one, where it or one of them is being read."""
+    names = [name for name, one in site.made.items() if one.under == shown]
+    return names if page in (shown, *names) else []
 
 
 def _put(path: Path, text: str) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from bridge.conformance.pyimpl_adapters import interpret_without_gpu
-
 FOLDER = "api"
 # By page, what it is of.
 PACKAGES = {
@@ -29,7 +27,6 @@ _LEFT_OUT = "bridge.spec"
 def write(out: Path) -> None:
     """Write the pages into the folder `api` of `out`. Raises RuntimeError for a module that cannot
     be imported."""
-    interpret_without_gpu()
     import pdoc
     import pdoc.render
 

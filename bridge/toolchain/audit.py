@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 # What Lean's own logic assumes. Anything else among the axioms is a finding.
@@ -17,9 +17,10 @@ PLACED = ("first_line", "last_line", "class", "instance_of", "implemented_by", "
 class Declaration:
     """One declaration that stands in a file.
 
-    axioms: those of Lean's logic that its own terms and those of the library reach; mentions: the
-    constants of the library in its type; is_class: whether it is a type class; instance_of: the
-    class that it is an instance of. Lines are 1-based, both included.
+    axioms: those that its own terms reach, through the library and through Lean's modules as far as
+    their terms are there; mentions: the constants of the library in its type; is_class: whether it
+    is a type class; instance_of: the class that it is an instance of. Lines are 1-based, both
+    included.
     """
 
     name: str
@@ -37,12 +38,15 @@ class Declaration:
 @dataclass(frozen=True)
 class Audit:
     """declarations: those that stand in a file; problems: one sentence each; replayed: how many
-    constants the kernel has checked again; trusted: a sentence on what is taken on trust."""
+    constants the kernel has checked again; trusted: a sentence on what is taken on trust;
+    trusted_names: the constants of Lean's own modules that the library reaches and that have no
+    body there, by what they are (theorem, definition, opaque constant)."""
 
     declarations: tuple[Declaration, ...]
     problems: tuple[str, ...]
     replayed: int
     trusted: str
+    trusted_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -58,6 +62,23 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "classes": self.classes(), "ok": self.ok}
+
+
+def on_trust(names: Mapping[str, Sequence[str]]) -> str:
+    """The sentence on the constants of Lean's own modules that have no body, by what they are."""
+    counts = [
+        f"{len(names[kind])} {kind}{'' if len(names[kind]) == 1 else 's'}"
+        for kind in ("theorem", "definition", "opaque constant")
+        if names.get(kind)
+    ]
+    if not counts:
+        return "nothing that is reached of Lean's own modules lacks its proof"
+    *first, last = counts
+    shown = f"{', '.join(first)} and {last}" if first else last
+    return (
+        f"{shown} of Lean's own modules are taken on trust (the embedded Lean brings their types "
+        "and not their proofs and bodies)"
+    )
 
 
 def look_at(

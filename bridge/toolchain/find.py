@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from bridge import limits
+from bridge.limits import Limit, LimitPassed
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.native import NativeLean
@@ -20,14 +21,16 @@ from bridge.toolchain.prepare import prepare
 Lean = EmbeddedLean | NativeLean
 
 CHOICE = "ATTENTION_LEAN"
+# The lake of elan downloads its toolchain first, for which it may wait long.
+_VERSION_LIMIT = Limit(600.0, 3600.0)
 
 
 def native_lake() -> Path | None:
     """A `lake` on PATH that works and is not this project's console script of that name; None if
     there is none or ATTENTION_LEAN chooses the embedded Lean.
 
-    Raises ToolchainError for a value of ATTENTION_LEAN that is neither, or for `native` where there
-    is none.
+    Raises ToolchainError for a value of ATTENTION_LEAN that is neither, for `native` where there is
+    none, and for a `lake` that does not answer.
     """
     choice = os.environ.get(CHOICE, "")
     if choice not in ("", "native", "embedded"):
@@ -44,9 +47,11 @@ def _lake_on_path() -> Path | None:
         if found is None or _is_ours(Path(found)):
             continue
         try:
-            done = subprocess.run([found, "--version"], capture_output=True, timeout=600)
-        except (OSError, subprocess.TimeoutExpired):
+            done = limits.run([found, "--version"], _VERSION_LIMIT)
+        except OSError:
             continue
+        except LimitPassed as passed:
+            raise ToolchainError(f"{passed}; with {CHOICE}=embedded it is not asked") from passed
         if done.returncode == 0:
             return Path(found)
     return None

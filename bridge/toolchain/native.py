@@ -147,12 +147,14 @@ class NativeLean:
         """Run `main : List String → IO Unit` of a built module of the library."""
         self._run_file(f"Run{module.replace('.', '')}", _RUNNER.format(module=module), arguments)
 
-    def audit(self) -> Audit:
-        """List every declaration with `collectAxioms`, and `#print axioms` for each theorem."""
-        library = lakefile.read(self.root / "lakefile.lean")
-        graph = modules.closure(self.root, library.defaults)
+    def audit(self, targets: Sequence[str] = (), *, replay: bool = True) -> Audit:
+        """List every declaration of modules (default: the lakefile's default targets) and of what
+        they need with its axioms, and `#print axioms` for each theorem. It takes little time, and
+        so the kernel checks all of them again, whatever `replay` says."""
+        targets = targets or lakefile.read(self.root / "lakefile.lean").defaults
+        graph = modules.closure(self.root, targets)
         files = {m.name: m.file.relative_to(self.root).as_posix() for m in graph}
-        imports = "".join(f"import {name}\n" for name in library.defaults)
+        imports = "".join(f"import {name}\n" for name in targets)
         text = imports + _LISTING.read_text("utf-8")
         answers: list[dict[str, Any]] = [
             json.loads(line[3:])
@@ -161,14 +163,14 @@ class NativeLean:
         ]
         if not answers or "replayed" not in answers[-1]:
             raise ToolchainError("the audit ended before the stored proofs had been checked again")
-        *answers, replay = answers
+        *answers, again = answers
         for answer in answers:
             if not answer["first_line"]:
                 for key in PLACED:
                     del answer[key]
         declarations, problems = look_at(answers, files)
-        if replay["problem"]:
-            problems.append(f"the kernel does not accept the stored proofs: {replay['problem']}")
+        if again["problem"]:
+            problems.append(f"the kernel does not accept the stored proofs: {again['problem']}")
         # A private theorem has no name that another file could write.
         theorems = [
             d.name
@@ -177,7 +179,7 @@ class NativeLean:
         ]
         problems += self._print_axioms(imports, theorems)
         trusted = "the axioms are those of `#print axioms`, Lean's own modules included"
-        return Audit(declarations, tuple(sorted(problems)), replay["replayed"], trusted)
+        return Audit(declarations, tuple(sorted(problems)), again["replayed"], trusted)
 
     def _print_axioms(self, imports: str, theorems: Sequence[str]) -> list[str]:
         """A second look at the theorems, by Lean's own command."""

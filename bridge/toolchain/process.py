@@ -7,15 +7,16 @@ import json
 import os
 import subprocess
 import tempfile
-import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bridge import limits
+from bridge.limits import Limit, Passed
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.node import Node
 
@@ -96,21 +97,16 @@ class LeanProcess:
         self.process.wait()
 
     @contextlib.contextmanager
-    def within(self, seconds: float, otherwise: str) -> Iterator[None]:
-        """A block that may take so long; then Lean is ended, and what waits for its answers raises
-        ToolchainError with this sentence."""
+    def within(self, limit: Limit, what: str, waited_for: Callable[[], str]) -> Iterator[None]:
+        """A block in which Lean may use so much: past that it is ended, and whoever waits for its
+        answers gets a ToolchainError. what, waited_for: parts of that sentence, such as "the audit"
+        and "the answer after that of Nat.add"."""
 
-        def end() -> None:
-            self.overdue = otherwise
-            self.process.kill()
+        def end(passed: Passed) -> None:
+            self.overdue = f"{what} was ended, since it {passed}; it waited for {waited_for()}"
 
-        timer = threading.Timer(seconds, end)
-        timer.daemon = True
-        timer.start()
-        try:
+        with limits.watched(self.process.pid, limit, end):
             yield
-        finally:
-            timer.cancel()
 
     def send(self, text: str) -> None:
         """Write to its standard input. Raises ToolchainError if it has ended."""

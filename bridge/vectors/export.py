@@ -19,7 +19,7 @@ from bridge.vectors import files, index
 from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.fields import VectorError
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.load import default_directory, family_of
+from bridge.vectors.load import default_directory, listed_family
 from bridge.vectors.model import AttentionVector, EnclosedRow, Exact, Row, State, Vector
 from bridge.vectors.operations import (
     CacheVector,
@@ -277,8 +277,7 @@ def converted(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
 def text(path: Path, listed: index.Entry) -> str:
     """The export of one vector file, a vector a line; `listed` is its entry in the index."""
     content, document = files.read(path)
-    family = family_of(document, path.name)
-    index.check_entry(listed, family, files.sha256(content))
+    family = listed_family(content, listed)
     head = {
         "format": HEX_FORMAT,
         "made_from": {"file": path.name, "sha256": files.sha256(content)},
@@ -301,17 +300,13 @@ def write(folder: Path, families: Sequence[str] = (), source: Path | None = None
     """
     source = default_directory() if source is None else source
     known = {entry["family"]: entry for entry in index.entries_of(source)}
-    for name in families:
-        if name not in known:
-            raise VectorError(
-                f"there is no family {name!r}; {index.INDEX} lists those that there are."
-            )
+    listed = [index.entry_named(known, name) for name in families or known]
     if (folder / index.INDEX).exists():
         raise VectorError(f"{folder}: vectors themselves are in this folder.")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name in families or known:
-        path = folder / f"{name}.json"
-        write_whole(path, text(source / f"{name}.json", known[name]))
+    for entry in listed:
+        path = folder / entry["file"]
+        write_whole(path, text(source / entry["file"], entry))
         written.append(path)
     return written

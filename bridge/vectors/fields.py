@@ -1,4 +1,4 @@
-"""The fields of a vector as exact values, with what a schema cannot say checked.
+"""The fields of a vector as exact values, with what a shape cannot say checked.
 
 Every complaint is one sentence that names the file, the vector and the field.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from bridge.vectors.model import (
+    BOUNDS_UNIT,
     AttentionVector,
     EnclosedRow,
     Exact,
@@ -54,7 +56,7 @@ def short(text: str, limit: int = 120) -> str:
 
 
 class Fields:
-    """The fields of one entry, which passed the schema, as exact values; what a schema cannot say
+    """The fields of one entry, of the right shape, as exact values; what a shape cannot say
     is checked."""
 
     def __init__(self, filename: str, family: str, model: Model, entry: dict[str, Any]) -> None:
@@ -69,20 +71,17 @@ class Fields:
         return VectorError(f"{self.filename}: {self.entry['id']}: field {field}: {problem}.")
 
     def number(self, text: str, field: str) -> Exact:
-        top, _, bottom = text.partition("/")
-        if not bottom:
-            return int(top)
-        value = Fraction(int(top), int(bottom))
-        if value.denominator != int(bottom):
-            raise self.fail(field, f"{short(text, 40)} is not in lowest terms")
-        return value
+        try:
+            return _number(text)
+        except ValueError as error:
+            raise self.fail(field, f"{short(text, 40)} {error}") from None
 
     def bf16(self, text: str, field: str) -> Exact:
         """A number that is exact in bfloat16."""
-        number = self.number(text, field)
-        if not _bf16_exact(number):
-            raise self.fail(field, f"{short(text, 40)} is not exact in bfloat16")
-        return number
+        try:
+            return _bf16(text)
+        except ValueError as error:
+            raise self.fail(field, f"{short(text, 40)} {error}") from None
 
     def score(self, text: str | None, field: str) -> int | None:
         """An integer score, or None."""
@@ -133,14 +132,6 @@ class Fields:
             raise self.fail("scale", "is the default, but has to be given for this operation")
         return scale
 
-    def of_model(self, model: Model) -> None:
-        """Refuse vectors of the other model."""
-        if self.model != model:
-            raise VectorError(
-                f"{self.filename}: field model: is {self.model}, but vectors of this operation are "
-                f"of the {model} one."
-            )
-
     def counted(self, data: Counted, field: str, count: int, name: str, what: str) -> Counted:
         """The list or text, which must be as long as the field `name` says."""
         if len(data) != count:
@@ -150,7 +141,11 @@ class Fields:
     def vector(self, data: list[str], field: str, count: int, name: str) -> tuple[Exact, ...]:
         """Numbers that are exact in bfloat16."""
         self.counted(data, field, count, name, "numbers")
-        return tuple(self.bf16(x, f"{field}[{j}]") for j, x in enumerate(data))
+        try:
+            return tuple(map(_bf16, data))
+        except ValueError:
+            # Once more, for the place of the one that is wrong.
+            return tuple(self.bf16(x, f"{field}[{j}]") for j, x in enumerate(data))
 
     def rows_of(self, data: list[list[str]], field: str, columns: int, name: str) -> Matrix:
         """A matrix with any number of rows."""
@@ -236,8 +231,6 @@ class Fields:
 
     def enclosed_row(self, data: dict[str, Any], field: str) -> EnclosedRow:
         """Bounds of the result for one query."""
-        if "log_sum_exp" not in data:
-            raise self.fail(field, "is a row of the exact model in a file of the natural one")
         value_dim = self.entry["value_dim"]
         bounds = {}
         for name in ("lower", "upper"):
@@ -264,8 +257,6 @@ class Fields:
 
     def row(self, data: dict[str, Any], field: str) -> Row:
         """The exact result for one query."""
-        if "log_sum_exp" in data:
-            raise self.fail(field, "is a row of the natural model in a file of the exact one")
         denominator = self.dyadic(data["denominator"], f"{field}.denominator")
         bottom = int(data["output"]["denominator"])
         numerators = tuple(int(x) for x in data["output"]["numerators"])
@@ -301,15 +292,28 @@ class Fields:
         self.counted(data, field, count, name, "rows")
         return tuple(self.row(row, f"{field}[{i}]") for i, row in enumerate(data))
 
+    @staticmethod
+    def _beyond(row: Row | EnclosedRow, largest: Fraction) -> list[bool]:
+        """Whether each output is larger than `largest` for certain: in whole numbers, since there
+        are many and fractions take long."""
+        top, bottom = largest.numerator, largest.denominator
+        if isinstance(row, Row):
+            most = top * row.output_denominator
+            return [abs(n) * bottom > most for n in row.numerators]
+        pairs = list(zip(row.lower, row.upper, strict=True))
+        wide = max(hi - lo for lo, hi in [*pairs, row.lse_bounds or (0, 0)])
+        most = 2 * BOUNDS_UNIT * top + wide * bottom
+        return [abs(lo + hi) * bottom > most for lo, hi in pairs]
+
     def plausible(self, vector: AttentionVector, places: Sequence[str]) -> None:
         """Refuse rows that contradict the mask, or outputs beyond every value; `places` are the
         fields of the rows."""
-        largest = max((max(max(line), -min(line)) for line in vector.v), default=0)
+        largest = Fraction(max((max(max(line), -min(line)) for line in vector.v), default=0))
         if vector.dropout is not None:
             largest *= vector.dropout.largest
         for i, (row, place) in enumerate(zip(vector.expected, places, strict=True)):
-            for c, output in enumerate(row.output):
-                if abs(output) > largest + row.uncertainty:
+            for c, beyond in enumerate(self._beyond(row, largest)):
+                if beyond:
                     name = "numerators" if isinstance(row, Row) else "upper"
                     raise self.fail(
                         f"{place}.output.{name}[{c}]",
@@ -340,12 +344,27 @@ class Fields:
         return State(m, l, o)
 
 
-def _bf16_exact(x: Exact) -> bool:
+def _number(text: str) -> Exact:
+    """Raises ValueError, which says what is wrong with it, for one that is not in lowest terms."""
+    top, _, bottom = text.partition("/")
+    if not bottom:
+        return int(top)
+    value = Fraction(int(top), int(bottom))
+    if value.denominator != int(bottom):
+        raise ValueError("is not in lowest terms")
+    return value
+
+
+# Half a million inputs of the committed files are some thousand numbers.
+@lru_cache(maxsize=1 << 16)
+def _bf16(text: str) -> Exact:
+    """Raises ValueError as `_number`, and for a number that is not exact in bfloat16."""
+    x = _number(text)
     numerator, denominator = abs(x.numerator), x.denominator
-    if numerator == 0:
-        return True
-    if denominator & (denominator - 1):
-        return False
-    odd = numerator // (numerator & -numerator)
-    exponent = numerator.bit_length() - denominator.bit_length()
-    return odd.bit_length() <= _BF16_BITS and abs(exponent) <= _BF16_EXPONENT
+    if numerator:
+        odd = numerator // (numerator & -numerator)
+        exponent = numerator.bit_length() - denominator.bit_length()
+        dyadic = denominator & (denominator - 1) == 0
+        if not dyadic or odd.bit_length() > _BF16_BITS or abs(exponent) > _BF16_EXPONENT:
+            raise ValueError("is not exact in bfloat16")
+    return x

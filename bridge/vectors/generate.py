@@ -7,12 +7,12 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bridge.files import write_changed
 from bridge.vectors.fields import VectorError
-from bridge.vectors.load import load, write_index
+from bridge.vectors.load import write_index
 
 MODULE = "Attention.Vectors.Main"
 
@@ -38,14 +38,18 @@ def generate(run_main: RunMain, folder: Path) -> list[Path]:
         for done in [pool.submit(run_main, MODULE, arguments) for _ in range(processes)]:
             done.result()
     write_index(folder)
-    load(folder)
     return sorted(folder.glob("*.json"))
 
 
-def differences(run_main: RunMain, committed: Path) -> list[str]:
-    """How the committed files differ from what the definitions yield now, one sentence each."""
+def texts(run_main: RunMain) -> dict[str, str]:
+    """The files that the definitions yield now, by name. Raises VectorError as `generate` does."""
     with tempfile.TemporaryDirectory(prefix="vectors-") as name:
-        fresh = {path.name: path.read_bytes() for path in generate(run_main, Path(name))}
+        return {path.name: path.read_text("utf-8") for path in generate(run_main, Path(name))}
+
+
+def differences(made: Mapping[str, str], committed: Path) -> list[str]:
+    """How the committed files differ from the `texts` that were made, one sentence each."""
+    fresh = {name: text.encode() for name, text in made.items()}
     kept = {path.name: path.read_bytes() for path in committed.glob("*.json")}
     found = []
     for file in sorted(fresh.keys() | kept.keys()):
@@ -97,6 +101,5 @@ def replace_family(run_main: RunMain, committed: Path, family: str) -> list[str]
         if not (folder / f"{family}.json").exists():
             raise VectorError(f"{family}: the Lean definitions make no family of this name.")
         write_index(folder)
-        load(folder)
         fresh = sorted(folder.glob("*.json"))
         return [p.name for p in fresh if write_changed(committed / p.name, p.read_bytes())]

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from functools import cache
-from importlib import resources
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +22,6 @@ INDEX_FORMAT = "attention-vectors-index-1"
 VECTORS_FORMAT = "attention-vectors-1"
 
 Entry = dict[str, Any]
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the index."""
-    text = (resources.files("bridge.vectors") / "index_schema.json").read_text("utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
 
 
 def entry(family: Family, sha256: str) -> Entry:
@@ -72,12 +62,10 @@ def entries_of(folder: Path) -> list[Entry]:
     check_plain(document, INDEX)
     check_format(document, "format", INDEX_FORMAT, INDEX)
     check_format(document, "vectors_format", VECTORS_FORMAT, INDEX)
-    import jsonschema  # Where vectors are only read (`load.trusted`) it need not be installed.
+    # Imported here: where vectors are only read (`load.trusted`) msgspec need not be installed.
+    from bridge.vectors.shape_check import check_index
 
-    error = next(jsonschema.Draft202012Validator(schema()).iter_errors(document), None)
-    if error is not None:
-        place = ".".join(map(str, error.absolute_path)) or "the whole"
-        raise VectorError(f"{INDEX}: field {place}: {short(error.message)}.")
+    check_index(document, INDEX)
     entries: list[Entry] = document["families"]
     listed = Counter(e["file"] for e in entries)
     twice = next((name for name, count in listed.items() if count > 1), None)
@@ -93,6 +81,18 @@ def entries_of(folder: Path) -> list[Entry]:
             f"{INDEX}: field vectors: is {document['vectors']}, but its families have {total}."
         )
     return entries
+
+
+def entry_named(entries: Mapping[str, Entry], name: str) -> Entry:
+    """The entry of this family. Raises VectorError where there is none."""
+    if name not in entries:
+        raise VectorError(f"there is no family {name!r}; {INDEX} lists those that there are.")
+    return entries[name]
+
+
+def ids(listed: Entry) -> list[str]:
+    """The ids of the vectors of one of this project's families, which are numbered from 000."""
+    return [f"{listed['family']}-{n:03}" for n in range(listed["vectors"])]
 
 
 def check_format(document: Any, field: str, known: str, filename: str) -> None:

@@ -207,12 +207,15 @@ def cascade(fields: Fields) -> CascadeVector:
 
 
 def merge(fields: Fields) -> MergeVector:
-    fields.of_model("exact")
     entry = fields.entry
 
     def tree(data: Any, field: str) -> Tree:
         if isinstance(data, list):
+            if len(data) != 2:
+                raise fields.fail(field, f"has {len(data)} trees, but 2 are merged")
             return tree(data[0], f"{field}[0]"), tree(data[1], f"{field}[1]")
+        if not isinstance(data, int) or isinstance(data, bool) or data < 0:
+            raise fields.fail(field, "is neither the number of a block nor two trees")
         if data >= len(entry["blocks"]):
             raise fields.fail(field, f"is {data}, but there are {len(entry['blocks'])} blocks")
         leaves.append(len(entry["blocks"][data]))
@@ -238,7 +241,6 @@ def merge(fields: Fields) -> MergeVector:
 
 
 def cache(fields: Fields) -> CacheVector:
-    fields.of_model("exact")
     entry = fields.entry
     keys = tuple(fields.key(key, f"keys[{n}]") for n, key in enumerate(entry["keys"]))
     # Each edit copies the keys, and each state is of all of them.
@@ -272,7 +274,6 @@ def cache(fields: Fields) -> CacheVector:
 
 
 def combine(fields: Fields) -> CombineVector:
-    fields.of_model("natural")
     entry = fields.entry
     parts = []
     for n, part in enumerate(entry["parts"]):

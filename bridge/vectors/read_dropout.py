@@ -61,7 +61,6 @@ def dropout(fields: Fields) -> DropoutVector:
 
 def philox(fields: Fields) -> PhiloxVector:
     entry, count = fields.entry, len(fields.entry["counters"])
-    fields.of_model("exact")
     expected = fields.counted(
         entry["expected"], "expected", count, "the number of counters", "entries"
     )

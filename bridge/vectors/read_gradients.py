@@ -12,6 +12,8 @@ from bridge.vectors.model import BOUNDS_UNIT, Exact
 from bridge.vectors.read_dropout import dropped
 from bridge.vectors.read_options import bias_rows, given, header, softcap
 
+# What there is together or not at all.
+DROPPED = ("dropout_p", "dropout_seed", "keep")
 _SIDES = ("lower", "upper")
 Shape = tuple[tuple[int, str], ...]
 
@@ -47,6 +49,9 @@ def gradient(fields: Fields) -> GradientVector:
             raise fields.fail(f"expected_{name}", "is missing")
     expected, bounds = _results(fields, sizes)
     weights: dict[str, Any] = {}
+    for name in DROPPED:
+        if name not in entry and any(other in entry for other in DROPPED):
+            raise fields.fail(name, f"is missing, but {', '.join(DROPPED)} are given together")
     if "keep" in entry:
         kept, seed = dropped(fields, heads, "num_heads")
         weights = {"dropout": kept, "dropout_seed": seed}

@@ -23,7 +23,6 @@ def header(fields: Fields) -> dict[str, Any]:
 
 
 def laid_out(fields: Fields) -> dict[str, Any]:
-    fields.of_model("exact")
     entry = fields.entry
     return {
         **header(fields),

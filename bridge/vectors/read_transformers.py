@@ -210,7 +210,6 @@ def _layer_masks(fields: Fields, rows: Size, keys: Size) -> dict[str, Any]:
 
 def layer(fields: Fields) -> LayerVector:
     """The vector. Raises VectorError as all readers do."""
-    fields.of_model("natural")
     entry, reader = fields.entry, _Reader(fields)
     width = len(entry["x"][0]), "the width of x"
     x = reader.table(entry["x"], "x", width)
@@ -272,7 +271,6 @@ def _quarter_turns(fields: Fields, positions: Matrix) -> tuple[tuple[int, ...], 
 
 def transformer(fields: Fields) -> TransformerVector:
     """The vector. Raises VectorError as all readers do."""
-    fields.of_model("natural")
     entry, reader = fields.entry, _Reader(fields)
     data = entry["parameters"]
     width = len(data["source"][0]), "the width of parameters.source"

@@ -66,7 +66,8 @@ def why_not(query: Tensor, value: Tensor) -> str | None:
     if not query.is_cuda and not (INTERPRETED.value and query.device.type == "cpu"):
         return (
             f"backend 'triton' takes CUDA tensors, not {query.device.type} (CPU tensors only in "
-            "Triton's interpreter: set TRITON_INTERPRET=1 before pyimpl first uses Triton)"
+            "Triton's interpreter: set TRITON_INTERPRET=1 before the first call of pyimpl, "
+            "which imports Triton)"
         )
     return None
 

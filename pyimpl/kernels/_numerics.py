@@ -21,8 +21,9 @@ import math
 import triton
 import triton.language as tl
 
-# Triton settles at import, from TRITON_INTERPRET, whether @triton.jit interprets or compiles.
-INTERPRETED = tl.constexpr(bool(triton.knobs.runtime.interpret))
+# Triton settles from TRITON_INTERPRET, at its import for its own functions and later for kernels,
+# whether it interprets or compiles. A kernel needs both alike: so its own functions are asked.
+INTERPRETED = tl.constexpr(not isinstance(tl.sum, triton.JITFunction))
 LOG2E = tl.constexpr(1.0 / math.log(2.0))
 LN2 = tl.constexpr(math.log(2.0))
 

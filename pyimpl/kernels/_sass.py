@@ -18,6 +18,10 @@ _BRANCH = re.compile(r"BRA.*`\((\.L_x_\d+)\)")
 # Loads from and stores to local memory: the kernels have no arrays there, so it is what registers
 # spill to.
 _SPILLS = ("LDL", "STL")
+_PRODUCT = re.compile(r"\bHGMMA\.")
+_FENCE = re.compile(r"\bWARPGROUP\.ARRIVE\b")
+# Tiles so small that one instruction multiplies them have as many fences as instructions.
+_SEVERAL = 8
 
 
 @dataclass(frozen=True)
@@ -38,14 +42,25 @@ def printed(tool: str, option: str, cubin: bytes) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def loops(cubin: bytes) -> list[Loop]:
-    """The innermost loops of the binary's one kernel that take exponentials, in their order: those
-    over tiles of scores."""
-    return loops_of(printed(triton.knobs.nvidia.nvdisasm.path, "--print-code", cubin))
+def disassembled(cubin: bytes) -> str:
+    """What NVIDIA's disassembler prints of a binary."""
+    return printed(triton.knobs.nvidia.nvdisasm.path, "--print-code", cubin)
+
+
+def is_serialised(text: str) -> bool:
+    """Whether ptxas waits for each of Hopper's asynchronous matrix instructions before it issues
+    the next (its warnings C7510 to C7519), by what the disassembler printed.
+
+    A product of tiles is several such instructions behind one fence. Where ptxas serialises them,
+    each has a fence of its own.
+    """
+    products, fences = len(_PRODUCT.findall(text)), len(_FENCE.findall(text))
+    return products >= _SEVERAL and 2 * fences > products
 
 
 def loops_of(text: str) -> list[Loop]:
-    """`loops` of what the disassembler printed."""
+    """The innermost loops of one kernel that take exponentials, in their order: those over tiles of
+    scores; by what the disassembler printed."""
     instructions: list[str] = []
     labels: dict[str, int] = {}
     for line in text.splitlines():

@@ -8,20 +8,27 @@ The exit status is 1 if a case spills too much or does not fit into shared memor
 Triton compiles to PTX and calls the `ptxas` that comes with it; no driver and no device are needed.
 Registers and spilled bytes are read from the finished binary with the `cuobjdump` beside it, what
 the loop over tiles issues with `nvdisasm` (`_sass`).
+
+What a case needs is kept in Triton's cache folder, by a hash of the sources of `pyimpl` and the
+versions of Triton and PyTorch; cases that are not there are compiled on all processors.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import dataclasses
+import functools
+import hashlib
 import itertools
 import json
+import multiprocessing
 import os
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,21 +38,10 @@ import triton
 from torch import Tensor
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.runtime.cache import get_cache_manager
 
-from pyimpl._scores import ScoreOptions
-from pyimpl.dropout import Dropout
-from pyimpl.kernels import (
-    _sass,
-    backward,
-    backward_bias,
-    backward_keys,
-    backward_queries,
-    combine,
-    decode,
-    forward,
-    varlen,
-)
-from pyimpl.kernels._backward_launch import Given, Sequences
+from pyimpl.kernels import _sass
+from pyimpl.kernels._cases import KERNELS, Case, cases
 from pyimpl.kernels._launch import Launch
 from pyimpl.kernels._numerics import INTERPRETED
 
@@ -60,26 +56,13 @@ TENSOR_MEMORY = 512
 SPILL_LIMIT = 32
 # In such a loop: the share of its instructions that move spilled registers.
 SPILL_SHARE = 0.05
-_DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+# Kernels without such a loop. A bias that is broadcast over nothing has one tile of scores for each
+# of its own.
+LOOPLESS = ("rows", "combine", "bias")
 _TYPES = {
     torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.uint8: "u8",
     torch.int32: "i32", torch.int64: "i64",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Case:
-    """One specialisation of a kernel; both head sizes are `head_dim`.
-
-    kernel: a name out of `KERNELS`. features: names out of `FEATURES`, joined by "+". single: one
-    head, one query and one key; Triton makes constants of most arguments that are 1.
-    """
-
-    kernel: str
-    dtype: str
-    head_dim: int
-    features: str = ""
-    single: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +73,7 @@ class Record:
 
     Of the loop over tiles that most tiles take, the one without masks if there is one:
     instructions, and how many of them move spilled registers; 0 of a kernel without such a loop.
+    serialised: each matrix instruction of a warp group waits for the one before it.
     """
 
     arch: int
@@ -104,6 +88,7 @@ class Record:
     tensor_memory: int
     loop_instructions: int
     loop_spills: int
+    serialised: bool
 
     @property
     def issued(self) -> float:
@@ -111,195 +96,6 @@ class Record:
         of its threads has."""
         scores = self.block_m * self.block_n / (32 * self.num_warps)
         return self.loop_instructions / scores if self.loop_instructions else 0.0
-
-
-def _empty(*size: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.empty(size, dtype=dtype, device="meta")
-
-
-def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> ScoreOptions:
-    """The options that the case's features mean; tensors without memory."""
-    pairs = (batch, heads, q_len, kv_len)
-    settings: dict[str, dict[str, object]] = {
-        "": {},
-        "causal": {"right": 0},
-        "window": {"left": 100, "right": 0},
-        "mask": {"mask": _empty(*pairs, dtype=torch.bool)},
-        "bias": {"bias": _empty(*pairs, dtype=_DTYPES[case.dtype])},
-        "softcap": {"softcap": 30.0},
-        "alibi": {"alibi_slopes": _empty(batch, heads)},
-        "sink": {"sinks": _empty(heads)},
-        "dropout": {"dropout": Dropout(0.1, _empty(dtype=torch.int64))},
-        "packed": {},
-    }
-    chosen: dict[str, Any] = {}
-    for feature in case.features.split("+"):
-        chosen |= settings[feature]
-    return ScoreOptions(0.125, **chosen)
-
-
-def _forward(case: Case, arch: int) -> Launch:
-    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 8, 2, 1000, 1024)
-    dtype = _DTYPES[case.dtype]
-    query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
-    key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
-    options = _options(case, batch, heads, q_len, kv_len)
-    lse = _empty(batch, heads, q_len)
-    return forward.launch(query, key, key, query, lse, options, capability=arch)
-
-
-def _decode(case: Case, arch: int) -> Launch:
-    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 16, 2, 2, 4096)
-    dtype = _DTYPES[case.dtype]
-    query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
-    lens = _empty(batch, dtype=torch.int32)
-    table = None
-    key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
-    if case.kernel == "paged":
-        key = _empty(512, 16, kv_heads, case.head_dim, dtype=dtype).transpose(1, 2)
-        table = _empty(batch, kv_len // 16, dtype=torch.int32)
-    parts = _empty(4, batch, heads, q_len, case.head_dim)
-    return decode.launch(
-        query, key, key, parts, parts[..., 0].contiguous(),
-        _options(case, batch, heads, q_len, kv_len), kv_lens=lens, page_table=table,
-        bottom_right=not case.single, capability=arch,
-    )  # fmt: skip
-
-
-def _varlen(case: Case, arch: int) -> Launch:
-    dtype = _DTYPES[case.dtype]
-    query = _empty(3000, 8, case.head_dim, dtype=dtype)
-    key = _empty(4000, 2, case.head_dim, dtype=dtype)
-    cu_seqlens = _empty(5, dtype=torch.int32)
-    return varlen.launch(
-        query, key, key, cu_seqlens, cu_seqlens, query, _empty(3000, 8),
-        _options(case, 4, 8, 3000, 4000), max_q_len=1000, bottom_right=True, capability=arch,
-    )  # fmt: skip
-
-
-def _given(case: Case) -> Given:
-    """What the kernels of the backward pass read; "packed": four sequences."""
-    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 8, 2, 1000, 1024)
-    dtype = _DTYPES[case.dtype]
-    query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
-    key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
-    rows = _empty(batch, heads, q_len)
-    options = _options(case, batch, heads, q_len, kv_len)
-    sequences = None
-    if "packed" in case.features.split("+"):
-        cu_seqlens = _empty(5, dtype=torch.int32)
-        sequences = Sequences(cu_seqlens, cu_seqlens, 500, 500, True)
-        options = dataclasses.replace(options, alibi_slopes=None)
-    return Given(query, key, key, query, rows, rows, options, sequences)
-
-
-def _backward_rows(case: Case, arch: int) -> Launch:
-    given = _given(case)
-    rows = given.lse
-    return backward.row_numbers_launch(given.query, given.query, rows, rows, rows, given.delta)
-
-
-def _backward_keys(case: Case, arch: int) -> Launch:
-    given = _given(case)
-    return backward_keys.launch(given, given.key, given.value, capability=arch)
-
-
-def _backward_queries(case: Case, arch: int) -> Launch:
-    given = _given(case)
-    slopes = given.delta if given.options.alibi_slopes is not None else None
-    return backward_queries.launch(given, given.query, slopes, capability=arch)
-
-
-def _backward_bias(case: Case, arch: int) -> Launch:
-    given = _given(case)
-    bias = given.options.bias
-    assert bias is not None
-    return backward_bias.launch(given, _empty(*bias.shape), capability=arch)
-
-
-def _combine(case: Case, arch: int) -> Launch:
-    parts = _empty(4, 2, 16, 2, case.head_dim)
-    out = _empty(2, 16, 2, case.head_dim, dtype=_DTYPES[case.dtype])
-    return combine.launch(parts, parts[..., 0].contiguous(), out, out[..., 0].float())
-
-
-KERNELS: dict[str, Callable[[Case, int], Launch]] = {
-    "forward": _forward,
-    "decode": _decode,
-    "paged": _decode,
-    "varlen": _varlen,
-    "rows": _backward_rows,
-    "keys": _backward_keys,
-    "queries": _backward_queries,
-    "bias": _backward_bias,
-    "combine": _combine,
-}
-
-
-def cases(quick: bool = False) -> list[Case]:
-    """The representative cases of each kernel: dtypes, head sizes, and what is asked of the scores.
-
-    80 stands for the head sizes that are no power of two, 100 and 250 for those whose rows are
-    loaded element by element.
-    `quick`: a few cases that between them take every branch of the kernels.
-    """
-    if quick:
-        return [
-            Case("forward", "bf16", 64, "causal"),
-            Case("forward", "fp16", 80, "window+mask+bias"),
-            Case("forward", "fp32", 64, "softcap+alibi+sink", single=True),
-            Case("decode", "bf16", 128, "window+mask+bias"),
-            Case("paged", "fp16", 64, "window+softcap+alibi+sink"),
-            Case("varlen", "bf16", 64, "causal+sink"),
-            Case("combine", "bf16", 64),
-            Case("rows", "bf16", 80),
-            Case("keys", "fp16", 80, "window+mask+bias"),
-            Case("keys", "fp32", 64, "softcap+alibi+sink", single=True),
-            Case("keys", "bf16", 256, "window"),
-            Case("queries", "bf16", 64, "causal+packed"),
-            Case("bias", "bf16", 64, "causal+bias"),
-            Case("forward", "bf16", 64, "causal+dropout"),
-            Case("varlen", "fp32", 64, "window+dropout"),
-            Case("keys", "bf16", 64, "packed+causal+dropout"),
-            Case("keys", "bf16", 256, "window+mask+bias+dropout"),
-            Case("varlen", "fp32", 250, "window+dropout"),
-            Case("queries", "bf16", 64, "window+mask+bias+dropout"),
-            Case("bias", "fp32", 64, "causal+bias+dropout"),
-        ]
-    every = ("", "causal", "window", "mask", "window+mask+bias", "causal+softcap+alibi+sink")
-    few = ("window+mask+bias", "causal+softcap+alibi+sink")
-    dropping = tuple(f"{features}+dropout" for features in ("causal", few[0]))
-    heads = (64, 80, 100, 128, 250, 256)
-    # The backward pass fills up the others with zeros.
-    even = tuple(size for size in heads if size % 16 == 0)
-    backward_features = (
-        "", "window", "packed+causal", *few, "packed+causal+dropout", dropping[1],
-    )  # fmt: skip
-    return [
-        *(
-            Case("forward", *rest)
-            for rest in itertools.product(_DTYPES, heads, (*every, *dropping))
-        ),
-        *(Case("decode", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
-        *(Case("paged", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
-        *(
-            Case("varlen", *rest)
-            for rest in itertools.product(
-                ("fp32", "bf16"), heads, ("window", few[1], "window+dropout")
-            )
-        ),
-        *(Case("combine", "bf16", head_dim) for head_dim in (64, 256)),
-        *(Case("rows", dtype, 64) for dtype in _DTYPES),
-        *(
-            Case(kernel, *rest)
-            for kernel in ("keys", "queries")
-            for rest in itertools.product(("fp32", "bf16"), even, backward_features)
-        ),
-        *(
-            Case("bias", *rest)
-            for rest in itertools.product(("fp32", "bf16"), even, (few[0], dropping[1]))
-        ),
-    ]
 
 
 def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -> list[Record]:
@@ -313,7 +109,64 @@ def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -
     archs, which = list(archs), list(cases() if which is None else which)
     if INTERPRETED.value:
         return _in_another_process(archs, which)
-    return [_compile(arch, case) for arch, case in itertools.product(archs, which)]
+    jobs = list(itertools.product(archs, which))
+    found = {job: record for job in jobs if (record := _kept(*job)) is not None}
+    missing = [job for job in jobs if job not in found]
+    # Each process holds PyTorch and a compiler, about half a GB.
+    workers = min(len(missing), os.cpu_count() or 1, 8)
+    if workers > 1:
+        # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(workers, context) as pool:
+            found |= zip(missing, pool.map(_compiled, *zip(*missing, strict=True)), strict=True)
+    else:
+        found |= {job: _compiled(*job) for job in missing}
+    return [found[job] for job in jobs]
+
+
+@functools.cache
+def _sources() -> str:
+    """A hash of all that a record depends on, besides the architecture and the case."""
+    package = Path(__file__).resolve().parents[1]
+    state = hashlib.sha256(f"{triton.__version__} {torch.__version__}".encode())
+    for path in sorted(package.rglob("*.py")):
+        content = path.read_bytes()
+        state.update(f"{path.relative_to(package)} {len(content)} ".encode() + content)
+    return state.hexdigest()
+
+
+_RECORD = "record.json"
+
+
+def _manager(arch: int, case: Case) -> Any:
+    key = f"{_sources()} {arch} {dataclasses.astuple(case)}"
+    return get_cache_manager(hashlib.sha256(key.encode()).hexdigest())
+
+
+def _kept(arch: int, case: Case) -> Record | None:
+    """What an earlier run found of the case, if its sources were the same."""
+    path = _manager(arch, case).get_file(_RECORD)
+    if path is None:
+        return None
+    try:
+        return _record(json.loads(Path(path).read_text("utf-8")))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _compiled(arch: int, case: Case) -> Record:
+    """What the case needs, now kept. Raises RuntimeError with the compiler's message."""
+    try:
+        record = _compile(arch, case)
+    except Exception as error:
+        raise RuntimeError(f"sm_{arch}, {case}: {type(error).__name__}: {error}") from error
+    text = json.dumps(dataclasses.asdict(record))
+    _manager(arch, case).put(text, _RECORD, binary=False)
+    return record
+
+
+def _record(plain: dict[str, Any]) -> Record:
+    return Record(**{**plain, "case": Case(**plain["case"])})
 
 
 def _in_another_process(archs: list[int], which: list[Case]) -> list[Record]:
@@ -328,7 +181,7 @@ def _in_another_process(archs: list[int], which: list[Case]) -> list[Record]:
     )
     if done.returncode != 0:
         raise RuntimeError(f"offline compilation failed:\n{done.stderr}")
-    return [Record(**{**r, "case": Case(**r["case"])}) for r in json.loads(done.stdout)]
+    return [_record(plain) for plain in json.loads(done.stdout)]
 
 
 def _compile(arch: int, case: Case) -> Record:
@@ -340,13 +193,15 @@ def _compile(arch: int, case: Case) -> Record:
     registers, spilled = _resources(compiled.asm["cubin"])
     block_m, block_n = (int(launch.constants.get(name) or 0) for name in ("BLOCK_M", "BLOCK_N"))
     # Without masks an iteration is shortest. Without tiles of keys there are no scores.
-    loops = _sass.loops(compiled.asm["cubin"]) if block_n else []
+    text = _sass.disassembled(compiled.asm["cubin"])
+    loops = _sass.loops_of(text) if block_n else []
     main = min(loops, key=lambda loop: loop.instructions, default=_sass.Loop(0, 0))
     return Record(
         arch, case, block_m, block_n, **options,
         registers=registers, spilled=spilled, shared=compiled.metadata.shared,
         tensor_memory=compiled.metadata.tmem_size,
         loop_instructions=main.instructions, loop_spills=main.spills,
+        serialised=_sass.is_serialised(text),
     )  # fmt: skip
 
 
@@ -390,10 +245,21 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 
 
 def misfits(records: Iterable[Record]) -> list[str]:
-    """One sentence for each way in which a record spills too much or is over its `SHARED_MEMORY` or
-    `TENSOR_MEMORY`."""
+    """One sentence for each way in which a record spills too much, is over its `SHARED_MEMORY` or
+    `TENSOR_MEMORY`, has its matrix instructions serialised, or in which what was read of its binary
+    cannot be so."""
     found = []
     for r in records:
+        if not (0 < r.registers <= 255 and r.shared > 0):
+            found.append(
+                f"sm_{r.arch}, {r.case}: {r.registers} registers and {r.shared} bytes of shared "
+                "memory were read, where there are 1 to 255 and more than 0"
+            )
+        if bool(r.loop_instructions) != (r.case.kernel not in LOOPLESS):
+            found.append(
+                f"sm_{r.arch}, {r.case}: {r.loop_instructions} instructions were read of its loop "
+                f"over tiles of scores, which all kernels but {', '.join(LOOPLESS)} have"
+            )
         if not r.loop_instructions and r.spilled > SPILL_LIMIT:
             found.append(f"sm_{r.arch}, {r.case}: {r.spilled} bytes spilled, over {SPILL_LIMIT}")
         if r.loop_spills > SPILL_SHARE * r.loop_instructions:
@@ -404,6 +270,8 @@ def misfits(records: Iterable[Record]) -> list[str]:
         if r.shared > SHARED_MEMORY[r.arch]:
             limit = SHARED_MEMORY[r.arch]
             found.append(f"sm_{r.arch}, {r.case}: {r.shared} bytes of shared memory, over {limit}")
+        if r.serialised:
+            found.append(f"sm_{r.arch}, {r.case}: the compiler serialises its matrix instructions")
         if r.tensor_memory > TENSOR_MEMORY:
             found.append(
                 f"sm_{r.arch}, {r.case}: {r.tensor_memory} columns of tensor memory, over "

@@ -178,8 +178,10 @@ def launch_options(
         tile = (128, 32 if options.dropout is not None and before_hopper else 64, 8, 2)
         return by_size(dim, tile, tile, large)
     if wide:
-        keys = 128 if capability < 100 else 64
-        return by_size(dim, (128, keys, 4, 3), (128, 128, 8, 2), (128, 64, 8, 2))
+        # With 4 warps on Hopper the scores do not fit into registers beside the weights, and ptxas
+        # serialises the matrix instructions.
+        small = (128, 128, 8, 3) if capability < 100 else (128, 64, 4, 3)
+        return by_size(dim, small, (128, 128, 8, 2), (128, 64, 8, 2))
     return by_size(dim, (128, 64, 4, 3), (128, 64, 8, 3), (64, 32, 4, 2))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -13,6 +15,8 @@ import pytest
 
 from bridge import bootstrap
 
+SETTINGS = '[project]\nname = "some"\n[tool.ruff]\nline-length = 100\n'
+
 
 class Machine:
     """What is installed in which Python, and which commands were run."""
@@ -22,14 +26,18 @@ class Machine:
         self.outside: dict[str, str] = {}
         self.inside: dict[str, str] = {}
         self.fails: str | None = None
-        for name in ("pyproject.toml", "requirements.lock"):
-            (root / name).write_text(name)
+        self.settings = root / "pyproject.toml"
+        self.settings.write_text(SETTINGS)
+        self.locks = root / "requirements"
+        self.locks.mkdir()
+        for tier in bootstrap.TIERS:
+            (self.locks / f"{tier}.lock").write_text(tier)
         venv = root / ".venv"
         monkeypatch.setattr(bootstrap, "ROOT", root)
         monkeypatch.setattr(bootstrap, "VENV", venv)
         monkeypatch.setattr(bootstrap, "PYTHON", venv / "bin" / "python")
         monkeypatch.setattr(bootstrap, "STAMP", venv / "stamp.json")
-        monkeypatch.setattr(bootstrap, "LOCK_FILE", root / "requirements.lock")
+        monkeypatch.setattr(bootstrap, "REQUIREMENTS", self.locks)
         monkeypatch.setattr(bootstrap, "run", self.run)
 
     def run(self, *command: Any, quiet: bool = False) -> subprocess.CompletedProcess[str]:
@@ -37,7 +45,7 @@ class Machine:
         python, *rest = words
         status, output = 0, ""
         if rest[0] == "-c":
-            name = rest[1].split()[1].rstrip(";")
+            name = rest[2]
             known = self.inside if python == str(bootstrap.PYTHON) else self.outside
             status, output = (0, known[name]) if name in known else (1, "")
         elif rest[:2] == ["-m", "venv"]:
@@ -61,6 +69,12 @@ class Machine:
     def installed(self) -> str:
         return " / ".join(" ".join(c[4:]) for c in self.commands if "pip" in c)
 
+    def tiers(self) -> list[str]:
+        """Whose lock files were installed, in order; they are forgotten then."""
+        found = [Path(c[-1]).stem for c in self.commands if "--require-hashes" in c]
+        self.commands.clear()
+        return found
+
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
@@ -70,7 +84,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 def test_a_fresh_machine_gets_everything_and_is_told_the_size(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert bootstrap.main() == 0
+    assert bootstrap.main([]) == 0
     for part in ("torch==2.13.0", "triton==3.7.1", "--require-hashes", "--no-deps"):
         assert part in machine.installed()
     said = capsys.readouterr().out
@@ -78,24 +92,24 @@ def test_a_fresh_machine_gets_everything_and_is_told_the_size(
 
 
 def test_a_second_run_does_nothing(machine: Machine) -> None:
-    bootstrap.main()
+    bootstrap.main([])
     before = list(machine.commands)
-    assert bootstrap.main() == 0
+    assert bootstrap.main([]) == 0
     assert machine.commands == before
 
 
 def test_a_changed_lock_file_is_installed(machine: Machine) -> None:
-    bootstrap.main()
+    bootstrap.main([])
     machine.commands.clear()
-    bootstrap.LOCK_FILE.write_text("something else")
-    assert bootstrap.main() == 0
+    (machine.locks / "test.lock").write_text("something else")
+    assert bootstrap.main([]) == 0
     assert "--require-hashes" in machine.installed()
     assert "torch==" not in machine.installed()
 
 
 def test_an_existing_torch_is_used(machine: Machine) -> None:
     machine.outside["torch"] = "2.11.0"
-    assert bootstrap.main() == 0
+    assert bootstrap.main([]) == 0
     assert "torch==" not in machine.installed()
     assert "triton==3.6.0" in machine.installed()
 
@@ -105,7 +119,7 @@ def test_an_existing_torch_in_a_virtual_environment_is_seen(
 ) -> None:
     machine.outside["torch"] = "2.11.0"
     monkeypatch.setattr(sys, "prefix", "/home/someone/env")
-    assert bootstrap.main() == 0
+    assert bootstrap.main([]) == 0
     (pointer,) = bootstrap.VENV.glob("lib/*/site-packages/*.pth")
     assert pointer.read_text().strip() == sysconfig.get_path("purelib")
 
@@ -117,7 +131,7 @@ def test_what_is_too_old_in_the_environment_is_refused(
     package: str, version: str, oldest: str, machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.inside[package] = version
-    assert bootstrap.main() == 1
+    assert bootstrap.main([]) == 1
     error = capsys.readouterr().err
     assert f"{package} {version} is too old: {oldest} or newer is needed" in error
     assert error.count("\n") == 1
@@ -129,7 +143,7 @@ def test_what_is_too_old_outside_is_named_and_not_used(
     old: dict[str, str], machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.outside.update({"torch": "2.11.0", "triton": "3.6.0"} | old)
-    assert bootstrap.main() == 0
+    assert bootstrap.main([]) == 0
     assert "--system-site-packages" not in machine.commands[0]
     assert "torch==2.13.0" in machine.installed()
     package, version = next(iter(old.items()))
@@ -141,7 +155,7 @@ def test_triton_3_6_gets_a_numpy_that_its_interpreter_can_use(
     torch: str, numpy: str, machine: Machine
 ) -> None:
     machine.outside["torch"] = torch
-    assert bootstrap.main() == 0
+    assert bootstrap.main([]) == 0
     assert machine.inside["numpy"] == numpy
 
 
@@ -149,11 +163,11 @@ def test_a_failed_download_leaves_no_stamp_and_is_completed_later(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.fails = "--require-hashes"
-    assert bootstrap.main() == 1
+    assert bootstrap.main([]) == 1
     assert "pip could not install" in capsys.readouterr().err
     assert not bootstrap.STAMP.exists()
     machine.fails = None
-    assert bootstrap.main() == 0
+    assert bootstrap.main([]) == 0
     assert bootstrap.STAMP.exists()
 
 
@@ -161,6 +175,128 @@ def test_a_python_that_is_too_old_is_refused(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "hexversion", 0x030A0000)
-    assert bootstrap.main() == 2
+    assert bootstrap.main([]) == 2
     assert "Python 3.11 or newer is needed" in capsys.readouterr().out
     assert machine.commands == []
+
+
+def test_a_larger_tier_adds_to_a_smaller_one_and_stands_for_it(machine: Machine) -> None:
+    for tier, wanted in [("try", ["try"]), ("verify", ["verify"]), ("test", ["test"])]:
+        assert bootstrap.main([tier]) == 0
+        assert machine.tiers() == wanted
+    for tier in bootstrap.TIERS:
+        assert bootstrap.main([tier]) == 0
+    assert machine.commands == []
+
+
+def test_a_smaller_tier_does_not_make_a_larger_one_current(machine: Machine) -> None:
+    bootstrap.main(["test"])
+    for tier in ("try", "test"):
+        (machine.locks / f"{tier}.lock").write_text("something else")
+    machine.commands.clear()
+    assert bootstrap.main(["try"]) == 0
+    assert machine.tiers() == ["try"]
+    assert bootstrap.main(["test"]) == 0
+    assert machine.tiers() == ["test"]
+
+
+def test_only_what_is_installed_counts_in_pyproject(machine: Machine) -> None:
+    bootstrap.main([])
+    machine.commands.clear()
+    machine.settings.write_text(SETTINGS.replace("100", "120"))
+    assert bootstrap.main([]) == 0
+    assert machine.commands == []
+    machine.settings.write_text(SETTINGS.replace("some", "other"))
+    assert bootstrap.main([]) == 0
+    assert machine.tiers() == ["test"]
+
+
+def test_an_unknown_tier_is_one_sentence(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bootstrap.main(["everything"]) == 2
+    said = capsys.readouterr().err
+    assert said == "setup: there is no tier 'everything'; there are try, verify, test\n"
+    assert machine.commands == []
+
+
+def test_a_version_is_read_without_an_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To import torch takes seconds. What has no metadata of its own name is imported."""
+    info = tmp_path / "thing-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.2\n")
+    (tmp_path / "thing.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "renamed.py").write_text("__version__ = '3.4'\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert bootstrap.version_of("thing", sys.executable) == "1.2"
+    assert bootstrap.version_of("renamed", sys.executable) == "3.4"
+    assert bootstrap.version_of("absent", sys.executable) is None
+
+
+LOCKS = Path(bootstrap.__file__).resolve().parents[1] / "requirements"
+
+
+def pins(tier: str) -> dict[tuple[str, str], frozenset[str]]:
+    """The hashes of each package and version of a lock file; a package may be there in two."""
+    text = (LOCKS / f"{tier}.lock").read_text("utf-8").replace("\\\n", " ")
+    found = {}
+    for line in text.splitlines():
+        name, _, rest = line.partition("==")
+        found[name, rest.split()[0]] = frozenset(re.findall(r"--hash=(\S+)", rest))
+    return found
+
+
+@pytest.mark.parametrize(("small", "large"), [("try", "verify"), ("verify", "test")])
+def test_each_lock_file_holds_the_smaller_one(small: str, large: str) -> None:
+    inner, outer = pins(small), pins(large)
+    assert len(inner) > 10
+    assert all(inner.values())
+    assert {pin: outer.get(pin) for pin in inner} == inner
+    assert len(outer) > len(inner)
+
+
+def test_the_heavy_packages_are_in_the_largest_tier_alone() -> None:
+    heavy = {"lean-dojo", "ray", "transformers", "onnx", "selenium", "mypy", "hypothesis", "pytest"}
+    named = {tier: {name for name, _ in pins(tier)} for tier in bootstrap.TIERS}
+    assert heavy <= named["test"]
+    assert not heavy & (named["try"] | named["verify"])
+    assert not {"watchfiles", "pdoc"} & named["try"]
+
+
+# Refuses some packages, then imports modules: `-c CODE PACKAGES MODULES`, with commas.
+WITHOUT = """
+import importlib, pkgutil, sys
+refused = set(sys.argv[1].split(","))
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in refused:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Refusing())
+for name in sys.argv[2].split(","):
+    module = importlib.import_module(name)
+    for found in pkgutil.walk_packages(getattr(module, "__path__", []), name + "."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+"""
+OF_TEST = "lean_dojo,ray,transformers,onnx,selenium,mypy,hypothesis,pytest,matplotlib,ruff,build"
+
+
+@pytest.mark.parametrize(
+    ("refused", "modules"),
+    [
+        (OF_TEST, "bridge,pyimpl"),
+        (
+            f"{OF_TEST},watchfiles,pdoc,mdit_py_plugins",
+            "bridge.__main__,bridge.conformance,bridge.vectors,bridge.report.page,pyimpl",
+        ),
+    ],
+)
+def test_no_command_needs_a_package_of_a_larger_tier(refused: str, modules: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, refused, modules],
+        cwd=LOCKS.parent, capture_output=True, text=True,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

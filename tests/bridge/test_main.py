@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,12 +15,15 @@ import pytest
 from click.testing import CliRunner
 
 import bridge.__main__ as command_line
-from bridge import toolchain
+from bridge import checks, limits, toolchain
 from bridge.conformance import adapters
+from bridge.limits import Limit
 from bridge.pages import written
 from bridge.report.verify import Verification
 from bridge.vectors import generate
 from bridge.vectors import load as loader
+from bridge.vectors.fields import VectorError
+from bridge.vectors.load import load
 from bridge.vectors.model import Family
 
 
@@ -29,16 +31,11 @@ def invoke(*arguments: str) -> Any:
     return CliRunner().invoke(command_line.main, list(arguments))
 
 
-FAMILIES = loader.load()
+ONE = ("--family", "one-key")
 
 
-def one_family(change: Callable[[Family], Family] = lambda f: f) -> list[Family]:
-    return [change(f) for f in FAMILIES if f.name == "one-key"]
-
-
-def test_conform_ends_with_0_when_everything_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "load", one_family)
-    result = invoke("conform", "pyimpl-reference", "--dtype", "float64", "--json")
+def test_conform_ends_with_0_when_everything_passes() -> None:
+    result = invoke("conform", "pyimpl-reference", "--dtype", "float64", *ONE, "--json")
     assert result.exit_code == 0
     (report,) = json.loads(result.stdout)
     assert report["ok"] is True
@@ -46,16 +43,17 @@ def test_conform_ends_with_0_when_everything_passes(monkeypatch: pytest.MonkeyPa
 
 
 def test_conform_ends_with_1_when_a_vector_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(family: Family) -> Family:
+    def wrong(names: Sequence[str]) -> list[Family]:
+        (family,) = load(names=names)
         first, *others = family.vectors
         row = replace(
             first.expected[0], numerators=tuple(n + 1 for n in first.expected[0].numerators)
         )
         first = replace(first, expected=(row, *first.expected[1:]))
-        return replace(family, vectors=(first, *others))
+        return [replace(family, vectors=(first, *others))]
 
-    monkeypatch.setattr(loader, "load", lambda: one_family(wrong))
-    result = invoke("conform", "pyimpl-reference", "--dtype", "float64")
+    monkeypatch.setattr(loader, "load", wrong)
+    result = invoke("conform", "pyimpl-reference", "--dtype", "float64", *ONE)
     assert result.exit_code == 1
     assert "✘" in result.stdout
 
@@ -65,8 +63,13 @@ def test_conform_ends_with_1_when_a_vector_fails(monkeypatch: pytest.MonkeyPatch
     [
         (
             ["conform", "nothing"],
-            "IMPLEMENTATION: there is no 'nothing'; there are pyimpl-reference",
+            "IMPLEMENTATION: 'nothing' is not an implementation; built in are pyimpl-reference",
         ),
+        (["conform", "good.py"], "to test a function of that file: good.py:FUNCTION"),
+        (["conform", ":f"], "IMPLEMENTATION: ':f' is given; module:function or file.py:function"),
+        (["conform", "sdpa-math", "--causal-alignment", "bottom-right"], "sdpa-math is built in"),
+        (["verify", "--stage", "nothing"], "--stage: 'nothing' is not a stage; toolchain, build,"),
+        (["verify", "--stage", "build", "--record"], "--record: takes the times of all stages"),
         (["conform", "--dtype", "int8"], "--dtype: 'int8' is not a dtype"),
         (["conform", "pyimpl-triton", "--dtype", "float64"], "pyimpl-triton does not take float64"),
         (["conform", "--device", "nowhere"], "--device: PyTorch cannot use 'nowhere' here"),
@@ -80,19 +83,20 @@ def test_misuse_is_one_sentence_and_ends_with_2(arguments: list[str], sentence: 
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("command", ["verify", "audit", "watch", "vectors", "pages"])
+@pytest.mark.parametrize("command", ["try", "verify", "audit", "watch", "vectors", "pages", "test"])
 def test_without_a_checkout_it_says_so(
     command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(command_line, "ROOT", tmp_path)
+    monkeypatch.setattr(checks, "ROOT", tmp_path)
     result = invoke(command)
     assert result.exit_code == 2
     assert "needs a checkout" in result.stderr
 
 
 def test_damaged_vectors_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def damaged() -> list[Family]:
-        raise loader.VectorError("one-key.json: is not JSON.")
+    def damaged(names: Sequence[str] | None) -> list[Family]:
+        raise VectorError("one-key.json: is not JSON.")
 
     monkeypatch.setattr(loader, "load", damaged)
     result = invoke("conform", "pyimpl-reference")
@@ -102,14 +106,8 @@ def test_damaged_vectors_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_missing_dependency_is_one_sentence() -> None:
     # -S: without the environment's packages.
-    done = subprocess.run(
-        [sys.executable, "-S", "-m", "bridge", "verify"],
-        cwd=command_line.ROOT,
-        env={},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    command = [sys.executable, "-S", "-m", "bridge", "verify"]
+    done = limits.run(command, Limit(60, 120), cwd=command_line.ROOT, env={})
     assert done.returncode == 2
     assert "has no package click; run make setup first" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -160,7 +158,7 @@ def test_pages_says_what_it_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_damaged_vectors_are_one_sentence_for_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     def damaged(_: Path) -> list[str]:
-        raise loader.VectorError("one-key.json: is not JSON.")
+        raise VectorError("one-key.json: is not JSON.")
 
     monkeypatch.setattr(written, "write_all", damaged)
     result = invoke("pages")
@@ -195,9 +193,7 @@ def test_an_empty_path_is_not_the_current_folder(
 def test_make_help_lists_every_command() -> None:
     # A make that was called by make says where it goes.
     command = ["make", "--no-print-directory", "help"]
-    done = subprocess.run(
-        command, cwd=command_line.ROOT, capture_output=True, text=True, timeout=60
-    )
+    done = limits.run(command, Limit(60, 120), cwd=command_line.ROOT)
     assert done.returncode == 0, done.stderr
     makefile = (command_line.ROOT / "Makefile").read_text("utf-8")
     wanted = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
@@ -207,17 +203,17 @@ def test_make_help_lists_every_command() -> None:
 def test_make_calls_the_tools_as_modules() -> None:
     """With packages of another environment in use, `.venv/bin` has not their scripts."""
     makefile = (command_line.ROOT / "Makefile").read_text("utf-8")
-    assert set(re.findall(r"\$\(BIN\)/(\w+)", makefile)) == {"python", "lake"}
+    assert set(re.findall(r"\$\(BIN\)/(\w+)", makefile)) == {"python"}
+    # zizmor is no module: its program is looked for on PATH, too.
+    programs = {check.command[0] for check in checks.checks()}
+    assert programs == {"python", "lake", "zizmor"}
 
 
 FUNCTIONS = command_line.ROOT / "tests" / "bridge" / "conformance" / "attention_functions.py"
 
 
 @pytest.mark.parametrize(("function", "status"), [("reference", 0), ("scale_ignored", 1)])
-def test_conform_takes_a_function_of_a_file(
-    function: str, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loader, "load", lambda: FAMILIES)
+def test_conform_takes_a_function_of_a_file(function: str, status: int) -> None:
     result = invoke(
         "conform", f"{FUNCTIONS}:{function}", "--dtype", "float64", "--family", "small-random",
         "--vector", "one-key-001", "--json",
@@ -225,25 +221,23 @@ def test_conform_takes_a_function_of_a_file(
     assert result.exit_code == status, result.output
     (report,) = json.loads(result.stdout)
     assert report["profile"] == "generous"
-    small = next(f for f in FAMILIES if f.name == "small-random")
+    (small,) = load(names=["small-random"])
     assert [v["id"] for v in report["vectors"]] == [
         "one-key-001",
         *(v.id for v in small.vectors),
     ]
 
 
-def test_conform_judges_by_the_profile_that_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "load", one_family)
-    arguments = ("conform", "pyimpl-reference", "--dtype", "float16", "--json", "--profile")
+def test_conform_judges_by_the_profile_that_is_chosen() -> None:
+    arguments = ("conform", "pyimpl-reference", "--dtype", "float16", *ONE, "--json", "--profile")
     result = invoke(*arguments, "float64-inside")
     assert result.exit_code == 0
     (report,) = json.loads(result.stdout)
     assert report["profile"] == "float64-inside"
 
 
-def test_conform_says_which_dtype_an_implementation_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "load", one_family)
-    result = invoke("conform", "pyimpl-reference", "pyimpl-triton", "--dtype", "float64")
+def test_conform_says_which_dtype_an_implementation_lacks() -> None:
+    result = invoke("conform", "pyimpl-reference", "pyimpl-triton", "--dtype", "float64", *ONE)
     assert result.exit_code == 0
     assert "pyimpl-triton does not take float64, but float32" in result.stderr
 
@@ -267,11 +261,8 @@ def test_conform_says_which_dtype_an_implementation_lacks(monkeypatch: pytest.Mo
         ([f"{FUNCTIONS}:configured"], "needs config beside query, key and value"),
     ],
 )
-def test_misuse_of_conform_is_one_sentence(
-    arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loader, "load", lambda: FAMILIES)
-    result = invoke("conform", *arguments)
+def test_misuse_of_conform_is_one_sentence(arguments: list[str], sentence: str) -> None:
+    result = invoke("conform", *ONE, *arguments)
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert "Traceback" not in result.output

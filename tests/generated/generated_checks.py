@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
+import committed
 import pytest
 import torch
 from torch import Tensor
@@ -24,7 +24,6 @@ from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.conformance.states import wrong_states
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
 from bridge.vectors.operations import CacheVector, ComesToAttention
 from bridge.vectors.read import READERS
@@ -40,15 +39,8 @@ def vectors(family: str, count: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("vector_id", [f"{family}-{n:03}" for n in range(count)])
 
 
-@cache
-def _family(name: str) -> Family:
-    return load_file(default_directory() / f"{name}.json")
-
-
-def vector_of(vector_id: str) -> Any:
-    """The vector with this id."""
-    family = _family(vector_id.rpartition("-")[0])
-    return next(vector for vector in family.vectors if vector.id == vector_id)
+# The vector with an id.
+vector_of = committed.vector
 
 
 def tensor(rows: Matrix, dtype: torch.dtype, columns: int | None = None) -> Tensor:

@@ -34,7 +34,8 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient(vector_id: str, dtype: torch.dtype) -> None:
     """Where the log-sum-exp is given out too, the gradient by it is added to dP − D in its row, and
-    the backward pass is the adjoint of the derivative of both outputs.
+    the backward pass is the adjoint of what dual numbers give for both, wherever the row has a log-
+    sum-exp over dual numbers. That the rate of the log-sum-exp is its derivative is not said.
 
     Theorem vjp-adjoint-lse. The gradients by queries, keys, values and a bias: without D, with the
     scale twice or not at all, with dK and dV exchanged, or with a term for a masked pair they show.
@@ -76,7 +77,8 @@ def test_gradient_bias(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient_drawn(vector_id: str, dtype: torch.dtype) -> None:
     """In grouped-query attention the gradients of a shared head of keys and values are summed over
-    the query heads of its group: that is the adjoint of its derivative.
+    the query heads of its group: that is the adjoint of grouped-query attention run over dual
+    numbers.
 
     Theorem gqa-backward. Gradients for sizes, heads, scale and mask drawn at random, every kind of
     mask in turn.
@@ -88,7 +90,8 @@ def test_gradient_drawn(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient_grouped(vector_id: str, dtype: torch.dtype) -> None:
     """In grouped-query attention the gradients of a shared head of keys and values are summed over
-    the query heads of its group: that is the adjoint of its derivative.
+    the query heads of its group: that is the adjoint of grouped-query attention run over dual
+    numbers.
 
     Theorem gqa-backward. Heads of keys and values that several query heads share: their gradients
     are summed over the group, and over no other heads.

@@ -29,8 +29,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @vectors("divided-updates", 13)
 @dtypes
 def test_divided_updates(vector_id: str, dtype: torch.dtype) -> None:
-    """FlashAttention-1's update, which divides inside the loop and multiplies back, computes
-    attention too.
+    """An update that divides inside the loop and multiplies back, as FlashAttention-1's does,
+    computes attention too. It takes the weights of a block against the new maximum; the paper's
+    takes them against the block's own first.
 
     Theorem flash-1-divided. FlashAttention-1's update, which holds the output divided: multiplied
     back by another denominator than it was divided by, or not at all, it shows from the second tile

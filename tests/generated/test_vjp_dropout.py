@@ -33,8 +33,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @vectors("gradient-dropout", 12)
 @dtypes
 def test_gradient_dropout(vector_id: str, dtype: torch.dtype) -> None:
-    """For any factors Z, the backward pass of attention with dropout, log-sum-exp included, is the
-    adjoint of its derivative.
+    """For any factors Z, the backward pass of attention with dropout is the adjoint of what dual
+    numbers give for it, log-sum-exp included where the row has one over dual numbers. That these
+    rates are derivatives is not said.
 
     Theorem dropout-adjoint. The backward pass draws again what the forward pass has dropped: dV
     without the factors, dP without them, D from the output without dropout, or another mask show.

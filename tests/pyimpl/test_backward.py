@@ -17,8 +17,9 @@ from torch import Tensor
 
 from bridge.conformance.gradient_allowance import Bounded, of_options
 from bridge.conformance.profile import FLOAT32, Profile
-from pyimpl import attention, attention_decode, attention_varlen
+from pyimpl import _backends, attention, attention_decode, attention_varlen
 from pyimpl._arguments import compute_dtype
+from pyimpl._gradients import Wanted
 from pyimpl._scores import ScoreOptions
 
 BACKENDS = ["triton", "tiled", "reference"]
@@ -120,6 +121,33 @@ def test_any_shape_and_options(
     found = public_gradients(query, key, value, options, grad_out, grad_lse, backend)
     computed = torch.float64 if backend == "reference" else compute_dtype(dtype)
     judge_gradients(found, query, key, value, options, grad_out, grad_lse, computed=computed)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_keys_in_parts_take_the_log_sum_exp_of_all(backend) -> None:
+    # As where keys are split: each part gets the output and the log-sum-exp over all keys.
+    query, key, value, _ = inputs((1, 2, 5, 12, 4, 3), torch.float32, seed=1)
+    options = ScoreOptions(scale=0.5)
+    out, lse = _backends.forward(query, key, value, options, "reference")
+    grad_out, grad_lse = torch.randn_like(out), torch.randn_like(lse)
+
+    def gradients(keys: slice) -> Any:
+        return _backends.backward(
+            query, key[:, :, keys], value[:, :, keys], out, lse, grad_out, grad_lse, options,
+            Wanted(slopes=False, bias=False, sinks=False), backend,
+        )  # fmt: skip
+
+    whole, left, right = (gradients(slice(*part)) for part in ((0, 12), (0, 7), (7, 12)))
+    expected = by_autograd(query, key, value, options, grad_out, grad_lse)
+    judge_gradients(
+        dict(zip(expected, (x.float() for x in whole[:3]), strict=True)),
+        query, key, value, options, grad_out, grad_lse, computed=torch.float32,
+    )  # fmt: skip
+    in_parts = (left[0].double() + right[0], torch.cat((left[1], right[1]), 2))
+    judge_gradients(
+        dict(zip(expected, (x.float() for x in in_parts), strict=False)),
+        query, key, value, options, grad_out, grad_lse, computed=torch.float32,
+    )  # fmt: skip
 
 
 # The interpreter of Triton takes seconds for what the others do in milliseconds.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import committed
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge.vectors.load import load
-from bridge.vectors.operations import TileBoundsVector
 from pyimpl.tile_bounds import TileBounds, num_tiles
 
 sides = st.none() | st.integers(0, 12)
@@ -56,11 +55,9 @@ def test_first_and_stop_key_are_the_ends_of_what_is_seen(bounds: TileBounds) -> 
             assert bounds.first_key(t) >= bounds.stop_key(t)
 
 
-VECTORS = [v for family in load() for v in family.vectors if isinstance(v, TileBoundsVector)]
-
-
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v.id)
-def test_vectors(vector: TileBoundsVector) -> None:
+@pytest.mark.parametrize("id", committed.ids("tile-bounds"))
+def test_vectors(id: str) -> None:
+    vector = committed.vector(id)
     window = vector.mask
     bounds = TileBounds(
         vector.q_len, vector.kv_len, vector.block_m, vector.block_n,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 
@@ -11,6 +10,8 @@ import pytest
 import torch
 from attention_checks import inputs, judge_options, score_options, tiled_profile
 
+from bridge import limits
+from bridge.limits import Limit, Watch
 from pyimpl import attention, tiled
 from pyimpl._workers import for_each
 
@@ -32,11 +33,12 @@ def test_every_item_once(count: int, threads: bool) -> None:
 
 
 def test_each_thread_computes_alone_and_the_others_as_before() -> None:
-    meet = threading.Barrier(2)
+    here: list[None] = []
     seen: list[tuple[int, bool]] = []
 
     def work(_: int) -> None:
-        meet.wait(timeout=60)
+        here.append(None)
+        limits.until(lambda: len(here) == 2, Watch(os.getpid(), Limit(60, 60)), "the other thread")
         seen.append((torch.get_num_threads(), torch.is_grad_enabled()))
 
     for_each(range(2), work, threads=True)
@@ -87,9 +89,7 @@ def test_when_python_is_ending(before: str) -> None:
         f"{before}\n"
         "atexit.register(lambda: for_each(range(4, 8), print, threads=True))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = limits.run([sys.executable, "-c", program], Limit(120, 120), check=True)
     assert done.stderr == ""
     assert done.stdout.split()[-4:] == ["4", "5", "6", "7"]
 
@@ -127,5 +127,5 @@ first = attention(q, q, q)
 assert all(torch.allclose(attention(q, q, q), first) for _ in range(3))
 assert torch.get_num_threads() == 3
 """
-    done = subprocess.run([sys.executable, "-c", script], timeout=100, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
+    done = limits.run([sys.executable, "-c", script], Limit(200, 120))
+    assert done.returncode == 0, done.stderr

@@ -67,7 +67,7 @@ PARTLY = {
     "4d_with_qk_matmul_softmax",
     "local_window_gqa_rank4_mask",
 }
-# All others are compared in full, so many in the version of requirements.lock.
+# All others are compared in full, so many in the version of requirements/test.lock.
 IN_FULL = 75
 ATTRIBUTES = {
     "is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",

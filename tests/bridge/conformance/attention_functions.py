@@ -165,6 +165,11 @@ def raises(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Ten
     raise RuntimeError("no such kernel")
 
 
+def spins(query: Tensor, key: Tensor, value: Tensor, **_: Any) -> Tensor:
+    while True:
+        pass
+
+
 def hangs(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> Tensor:
     time.sleep(1000)
     return value

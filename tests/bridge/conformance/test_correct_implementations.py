@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 from random_vectors import family, vectors
 
 from bridge.conformance.adapter import Adapter, GradientsAdapter
-from bridge.conformance.adapters import FlashEmulated
+from bridge.conformance.adapters import BUILTIN, FlashEmulated
 from bridge.conformance.allowance import attention_allowance, lse_allowance
 from bridge.conformance.batch import DTYPES, Batch
 from bridge.conformance.pyimpl_adapters import (
     PyimplReference,
     PyimplState,
     PyimplTiled,
-    PyimplTriton,
 )
 from bridge.conformance.run import run
 from bridge.conformance.sdpa import SdpaFlash, SdpaMath
+from bridge.report.runs import Runs
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family, Window
 
@@ -50,9 +50,12 @@ CASES = [(name, dtype) for name, adapter in ADAPTERS.items() for dtype in adapte
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
-def test_the_vectors(name: str, dtype: str, families: list[Family]) -> None:
-    result = run(ADAPTERS[name], families, dtype)
-    assert [v.id for v in result.failures] == []
+def test_the_vectors(name: str, dtype: str, families: list[Family], runs: Runs) -> None:
+    if name in BUILTIN:
+        result = runs.get(runs.implementation(name, dtype, "cpu"), lambda: families)
+    else:
+        result = runs.of_adapter(name, ADAPTERS[name], dtype, lambda: families)
+    assert [v["id"] for v in result["vectors"] if v["status"] == "failed"] == []
     # What the function takes no arguments for, what PyTorch's flash backend is known to get wrong,
     # and nothing else.
     adapter = ADAPTERS[name]
@@ -72,22 +75,24 @@ def test_the_vectors(name: str, dtype: str, families: list[Family]) -> None:
             grouped = v.num_heads != v.num_kv_heads
             if not (wrong or grouped or v.by_log_sum_exp or v.options - adapter.takes):
                 declared.discard(v.id)
-    assert {v.id for v in result.vectors if v.status == "not covered"} == declared
-    assert result.ratio is not None
+    assert {v["id"] for v in result["vectors"] if v["status"] == "not covered"} == declared
     # Neither so loose that nothing could fail: 1 % is what exact scores leave of a float64 bound.
-    assert 0.01 < result.ratio <= 1
+    assert 0.01 < result["ratio"] <= 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_the_interpreted_kernel_on_the_vectors(dtype: str, families: list[Family]) -> None:
-    result = run(PyimplTriton(), families, dtype)
-    assert [v.id for v in result.failures] == []
+def test_the_interpreted_kernel_on_the_vectors(
+    dtype: str, families: list[Family], runs: Runs
+) -> None:
+    result = runs.get(runs.implementation("pyimpl-triton", dtype, "cpu"), lambda: families)
+    vectors = result["vectors"]
+    assert [v["id"] for v in vectors if v["status"] == "failed"] == []
     left = {"merge", "cache", "tile-bounds", "philox", "layer", "transformer"}
     taken = {v.id for f in families for v in f.vectors if v.operation not in left}
-    assert {v.id for v in result.vectors if v.status == "passed"} == taken
+    assert {v["id"] for v in vectors if v["status"] == "passed"} == taken
     without = {v.id for f in families if f.operation == "gradient" for v in f.vectors}
-    passed = [v for v in result.vectors if v.status == "passed" and v.id not in without]
-    assert all(v.lse_ratio is not None for v in passed)
+    passed = [v for v in vectors if v["status"] == "passed" and v["id"] not in without]
+    assert all(v["lse_ratio"] is not None for v in passed)
 
 
 @settings(max_examples=40, deadline=None)

@@ -7,19 +7,16 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from committed import families
 from torch import Tensor
 
 from bridge.conformance.batch import DTYPES, Outputs, array
 from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.vectors.dropout import DropoutVector
-from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.operations import ComesToAttention
 
-FAMILIES = [
-    load_file(default_directory() / f"{name}.json")
-    for name in ("dropout", "dropout-tiles", "dropout-replay")
-]
+NAMES = ("dropout", "dropout-tiles", "dropout-replay")
 # From scores, weights and factors [q_len, kv_len] and values to output and log-sum-exp.
 Head = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -87,9 +84,9 @@ class Dropping(PyimplTiled):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
 def test_right_dropout_passes(dtype: str) -> None:
-    result = run(Dropping(right), FAMILIES, dtype)
+    result = run(Dropping(right), families(*NAMES), dtype)
     assert result.ok, [v.reason or v.worst for v in result.failures]
-    assert len(result.vectors) == sum(len(family.vectors) for family in FAMILIES)
+    assert len(result.vectors) == sum(len(family.vectors) for family in families(*NAMES))
     assert all(v.status == "passed" for v in result.vectors)
 
 
@@ -99,7 +96,7 @@ def test_right_dropout_passes(dtype: str) -> None:
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_fault_fails_in_most_vectors(fault: Head, dtype: str) -> None:
-    result = run(Dropping(fault), FAMILIES, dtype)
+    result = run(Dropping(fault), families(*NAMES), dtype)
     # p = 0 and p = 1, and rows without a key, show no fault.
     assert len(result.failures) > len(result.vectors) / 2
 
@@ -108,6 +105,6 @@ def test_an_adapter_without_dropout_does_not_cover_it() -> None:
     class Without(PyimplTiled):
         operations = PyimplTiled.operations - {DropoutVector.operation}
 
-    result = run(Without(), FAMILIES, "float32")
+    result = run(Without(), families(*NAMES), "float32")
     assert {v.status for v in result.vectors} == {"not covered"}
     assert {v.reason for v in result.vectors} == {"takes no vectors of dropout"}

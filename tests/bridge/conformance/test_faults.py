@@ -15,6 +15,7 @@ from bridge.conformance.faults import FAULTS, KERNEL_FAULTS, TWINS
 from bridge.conformance.planting import (
     ADAPTERS,
     BACKWARD,
+    SHARES_IN,
     Fault,
     FaultError,
     plant,
@@ -22,7 +23,8 @@ from bridge.conformance.planting import (
     shares,
     source_of,
 )
-from bridge.conformance.pyimpl_adapters import PyimplState, interpret_without_gpu
+from bridge.conformance.pyimpl_adapters import PyimplState
+from bridge.report.runs import Families, Runs
 from bridge.vectors.model import AttentionVector, Family
 from pyimpl._implements import implementations
 
@@ -30,13 +32,14 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
-def test_every_fault_is_caught_in_every_dtype(fault: Fault, families: list[Family]) -> None:
-    result = plant(fault, families)
-    assert result.caught_by is not None
-    assert set(result.dtypes) == set(result.families)
-    assert result.worst is not None
-    assert result.worst.ratio > 100, "a fault this gross is no close call"
-    assert result.theorem is not None
+def test_every_fault_is_caught_in_every_dtype(
+    fault: Fault, all_families: Families, runs: Runs
+) -> None:
+    result = runs.get(runs.fault(fault, "cpu"), all_families)
+    assert result["caught_by"] is not None
+    assert all(any(families.values()) for families in result["families"].values())
+    assert float(result["worst"]["ratio"]) > 100, "a fault this gross is no close call"
+    assert result["theorem"] is not None
 
 
 LSE_ALONE = {"lse-base-2", "empty-row-lse-infinite", "empty-row-lse-finite"}
@@ -47,13 +50,13 @@ LSE_ALONE = {"lse-base-2", "empty-row-lse-infinite", "empty-row-lse-finite"}
     [f for f in FAULTS if f.name not in LSE_ALONE and not f.backward],
     ids=lambda f: f.name,
 )
-def test_the_output_alone_shows_it(fault: Fault, families: list[Family]) -> None:
+def test_the_output_alone_shows_it(fault: Fault, all_families: Families, runs: Runs) -> None:
     """Many functions return no log-sum-exp. In the coarsest dtype, which hides most."""
-    result = plant(fault, families, ["bfloat16"], output_only=True)
-    assert result.worst is not None
-    assert result.worst.part == "output"
+    how = {"dtypes": ["bfloat16"], "output_only": True}
+    result = runs.planted("output", fault, all_families, caught=True, **how)
+    assert result["worst"]["part"] == "output"
     # A window that shows a few keys too many is the least of the faults.
-    assert result.worst.ratio > (1 if fault.name == "left-edge-unmasked" else 2)
+    assert float(result["worst"]["ratio"]) > (1 if fault.name == "left-edge-unmasked" else 2)
 
 
 def test_there_are_enough_and_they_have_names_of_their_own() -> None:
@@ -64,20 +67,27 @@ def test_there_are_enough_and_they_have_names_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("fault", TWINS, ids=lambda f: f.name)
-def test_a_twin_that_changes_no_result_is_not_caught(fault: Fault, families: list[Family]) -> None:
-    result = plant(fault, families)
-    assert not result.caught
+def test_a_twin_that_changes_no_result_is_not_caught(
+    fault: Fault, families: list[Family], runs: Runs
+) -> None:
+    result = runs.planted("twin", fault, lambda: families, caught=False)
+    assert not result["caught"]
     vectors = [v for f in families for v in f.vectors if isinstance(v, AttentionVector)]
-    assert result.tried == 4 * sum(v.options <= PyimplState.takes for v in vectors)
+    assert result["tried"] == 4 * sum(v.options <= PyimplState.takes for v in vectors)
 
 
 @pytest.mark.parametrize("file", [*ADAPTERS, *BACKWARD])
-def test_the_unedited_copy_passes(file: str, families: list[Family]) -> None:
+def test_the_unedited_copy_passes(file: str, all_families: Families, runs: Runs) -> None:
     """The planting itself breaks nothing: an edit that changes nothing is not caught."""
     same = "from __future__ import annotations"
-    control = Fault("control", "no change", file, same, same)
-    some = [replace(f, vectors=f.vectors[:4]) for f in families]
-    assert not plant(control, some).caught
+    control = Fault(f"control-{file.replace('/', '-')}", "no change", file, same, same)
+
+    def four() -> list[Family]:
+        return [replace(f, vectors=f.vectors[:4]) for f in all_families()]
+
+    result = runs.planted("four", control, four, caught=False)
+    assert not result["caught"]
+    assert result["tried"] > 0
 
 
 def test_a_fault_that_no_longer_applies_says_so(families: list[Family]) -> None:
@@ -98,7 +108,6 @@ def test_a_fault_that_does_not_run_is_no_catch(families: list[Family]) -> None:
 
 def test_planting_leaves_no_trace(families: list[Family]) -> None:
     # What a kernel imports stays imported.
-    interpret_without_gpu()
     importlib.import_module("pyimpl.kernels.forward")
     before = (implementations(), set(sys.modules))
     with planted(TWINS[0]) as module:
@@ -138,3 +147,14 @@ def test_the_shares_by_family(families: list[Family]) -> None:
     assert table["causal"][0] == len(tiled)
     assert table["one-key"][0] < len(tiled)
     json.dumps([r.to_json() for r in results], allow_nan=False)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fault", [f for f in FAULTS if not f.backward], ids=lambda f: f.name)
+def test_the_families_that_promise_to_show_a_fault_do(
+    fault: Fault, all_families: Families, runs: Runs
+) -> None:
+    """Each fault goes through every family: `bridge faults --every-family` shows the table."""
+    result = runs.get(runs.fault(fault, "cpu", every_family=True), all_families)
+    caught = {name for name, by in result["families"][SHARES_IN].items() if by}
+    assert set(fault.promising) <= caught

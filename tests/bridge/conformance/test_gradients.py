@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 
+import committed
 import numpy as np
 import pytest
 import torch
@@ -15,35 +16,37 @@ from bridge.conformance import gradients
 from bridge.conformance.gradient_inputs import Floats, array, floats, inputs_of
 from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.load import default_directory, load
 
-VECTORS = [v for f in load(default_directory()) for v in f.vectors if isinstance(v, GradientVector)]
 FLOAT32, FLOAT64 = Profile.float32(), Profile.float64()
 
 
+def vectors() -> list[GradientVector]:
+    return committed.vectors("gradient")
+
+
 def test_there_are_enough() -> None:
-    assert len(VECTORS) >= 150
-    assert {v.lean for v in VECTORS} == {
+    assert len(vectors()) >= 150
+    assert {v.lean for v in vectors()} == {
         "Attention.Spec.groupedQueryVjp",
         "Attention.Spec.sinkVjp",
         "Attention.Spec.vjpDropout",
         "Attention.Spec.flashBackward",
         "Attention.Spec.flashBackwardOneLoop",
     }
-    options = Counter(name for v in VECTORS for name in v.options)
+    options = Counter(name for v in vectors() for name in v.options)
     assert options.keys() == {"softcap", "alibi", "bias", "sinks", "dropout"}
     assert min(options.values()) >= 10
-    assert sum(v.scale is None for v in VECTORS) >= 50
+    assert sum(v.scale is None for v in vectors()) >= 50
 
 
 def test_the_exact_gradients_pass() -> None:
-    for vector in VECTORS:
+    for vector in vectors():
         assert list(gradients.wrong_gradients(vector, gradients.expected(vector), FLOAT64)) == []
 
 
 def test_the_bound_is_of_the_size_of_some_roundings() -> None:
     """A bound that let anything pass would be none: 16-bit roundings are beyond it."""
-    for vector in VECTORS:
+    for vector in vectors():
         for name, bound in gradients.allowances(vector, FLOAT32).items():
             right = gradients.expected(vector)[name]
             largest = max(np.abs(right).max(), np.abs(floats(vector.grad_output)).max())
@@ -51,7 +54,7 @@ def test_the_bound_is_of_the_size_of_some_roundings() -> None:
 
 
 def test_what_is_further_away_is_named() -> None:
-    vector = next(v for v in VECTORS if v.id == "gradient-003")
+    vector = next(v for v in vectors() if v.id == "gradient-003")
     for name, bound in gradients.allowances(vector, FLOAT32).items():
         got = gradients.expected(vector)
         got[name] = got[name].copy()
@@ -64,7 +67,7 @@ def test_what_is_further_away_is_named() -> None:
 
 
 def test_a_wrong_shape() -> None:
-    vector = VECTORS[0]
+    vector = vectors()[0]
     with pytest.raises(ValueError, match=r"dq is \(2,\), should be"):
         list(gradients.wrong_gradients(vector, {"q": np.zeros(2)}, FLOAT32))
 
@@ -91,7 +94,7 @@ def computed(
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("backend", ["reference", "tiled"])
 def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None:
-    for vector in VECTORS:
+    for vector in vectors():
         profile = FLOAT64 if dtype == torch.float64 else FLOAT32
         found = computed(vector, backend, dtype, zero_bias=zero_bias)
         names = set(gradients.expected(vector))
@@ -101,15 +104,15 @@ def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None
 
 def test_triton() -> None:
     """In the interpreter, which is slow: every fourth vector of the exact model."""
-    for vector in [v for v in VECTORS if v.model == "exact"][::4]:
+    for vector in [v for v in vectors() if v.model == "exact"][::4]:
         found = computed(vector, "triton", torch.float32)
         assert list(gradients.wrong_gradients(vector, found, FLOAT32)) == []
 
 
-@pytest.mark.parametrize("family", sorted({v.family for v in VECTORS if v.model == "natural"}))
+@pytest.mark.parametrize("family", committed.names("gradient", "natural"))
 def test_triton_with_options(family: str) -> None:
     """Every second with a bias of 0, the rest without one: there tiles need no check."""
-    for n, vector in enumerate(v for v in VECTORS if v.family == family):
+    for n, vector in enumerate(v for v in vectors() if v.family == family):
         found = computed(vector, "triton", torch.float32, zero_bias=n % 2 == 0)
         assert list(gradients.wrong_gradients(vector, found, FLOAT32)) == []
 
@@ -227,15 +230,14 @@ OPTION_FAULTS: dict[str, tuple[str, dict[str, object]]] = {
 
 def caught(fault: dict[str, object], family: str) -> int:
     """How many vectors of the family see it, in the coarsest arithmetic that is judged."""
-    vectors = [v for v in VECTORS if v.family == family]
     return sum(
         any(gradients.wrong_gradients(v, by_formulas(v, **fault), FLOAT32))  # type: ignore[arg-type]
-        for v in vectors
+        for v in committed.family(family).vectors
     )
 
 
 def test_the_formulas_without_a_fault_pass() -> None:
-    for vector in VECTORS:
+    for vector in vectors():
         assert list(gradients.wrong_gradients(vector, by_formulas(vector), FLOAT64)) == []
 
 

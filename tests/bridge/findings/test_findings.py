@@ -7,8 +7,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
+import committed
 import pytest
 import torch
 from click.testing import CliRunner
@@ -16,21 +18,30 @@ from torch import Tensor
 
 import bridge.__main__ as command_line
 from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.declared import Description
 from bridge.conformance.differentiate import Found
-from bridge.conformance.isolated import Description, Outcome, Subject
+from bridge.conformance.isolated import Outcome
 from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
+from bridge.conformance.subject import Subject
 from bridge.findings import collect, store, subjects
 from bridge.findings.conditions import condition
 from bridge.findings.symptoms import FindingsError, problems_of, sees_nothing, shown, wrong_numbers
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.load import default_directory, load
+from bridge.vectors.load import default_directory
 from bridge.vectors.model import AttentionVector, Family
 from bridge.vectors.operations import ComesToAttention
 
 NAMES = ("fully-masked", "scales", "sink", "grouped-query", "cache-edits")
-FAMILIES = [f for f in load() if f.name in NAMES]
-HASHES = collect.hashes(default_directory(), FAMILIES)
+
+
+def chosen() -> list[Family]:
+    return committed.families(*NAMES)
+
+
+@cache
+def hashes() -> dict[str, str]:
+    return collect.hashes(default_directory(), chosen())
 
 
 class Spoilt(PyimplTiled):
@@ -87,17 +98,17 @@ def found(
         Outcome(
             Subject("it"),
             Description(dtypes),
-            run(Spoilt(spoil), FAMILIES, dtype, details=True),
+            run(Spoilt(spoil), chosen(), dtype, details=True),
         )
         for dtype in dtypes
     ]
-    return collect.collect(outcomes, FAMILIES, HASHES), outcomes
+    return collect.collect(outcomes, chosen(), hashes()), outcomes
 
 
 def test_a_function_that_is_right_has_no_symptoms() -> None:
     entry, _ = found(lambda batch, outputs: outputs, "float64", "float32")
     assert entry["symptoms"] == []
-    count = len(next(f for f in FAMILIES if f.name == "scales").vectors)
+    count = len(committed.family("scales").vectors)
     assert entry["families"]["scales"] == {"passed": count, "failed": 0, "not_covered": 0}
     assert entry["families"]["cache-edits"]["passed"] == 0
     (reason,) = entry["not_covered"]
@@ -114,7 +125,7 @@ def test_the_mean_of_all_values_is_recognised(dtype: str) -> None:
         "The output of a query that sees no key is the mean of all values instead of 0."
     )
     assert symptom["condition"] in ("a query that sees no key", "a mask, no query that sees a key")
-    assert set(symptom["vectors"]) <= set(HASHES)
+    assert set(symptom["vectors"]) <= set(hashes())
     example = symptom["example"]
     assert example["expected"] == ["0"] * len(example["got"])
     assert any(float(x) != 0 for x in example["got"])
@@ -130,7 +141,7 @@ def test_a_log_sum_exp_of_0_and_the_vectors_that_show_it() -> None:
     assert symptom["example"]["part"] == "lse"
     empty = [
         v.id
-        for f in FAMILIES
+        for f in chosen()
         for v in f.vectors
         if any(sees_nothing(p, i) for p in problems_of(v) for i in range(p.q_len))
         and isinstance(v, AttentionVector)
@@ -158,7 +169,7 @@ def test_what_is_raised_is_one_symptom_whatever_the_sizes() -> None:
     assert symptom["numbers"] == 0
     assert "the scale must not be 0 for" in symptom["example"]["raised"]
     (vector,) = [
-        v for f in FAMILIES for v in f.vectors if v.id == symptom["example"]["vector"]
+        v for f in chosen() for v in f.vectors if v.id == symptom["example"]["vector"]
     ]  # fmt: skip
     assert isinstance(vector, AttentionVector)
     assert symptom["example"]["expected"] == [str(x) for x in vector.expected[0].output]
@@ -179,7 +190,7 @@ class NanGradients(PyimplTiled):
 
 
 def test_gradients_that_are_nan_are_recognised() -> None:
-    families = [f for f in load() if f.name in ("gradient", "gradient-softcap")]
+    families = committed.families("gradient", "gradient-softcap")
     outcomes = [
         Outcome(
             Subject("it"),
@@ -203,7 +214,7 @@ def test_gradients_that_are_nan_are_recognised() -> None:
 def test_a_failure_that_exact_arithmetic_does_not_confirm_is_refused() -> None:
     _, (outcome,) = found(zero_lse, "float32")
     failure = outcome.result.failures[0]
-    vector = next(v for f in FAMILIES for v in f.vectors if v.id == failure.id)
+    vector = next(v for f in chosen() for v in f.vectors if v.id == failure.id)
     assert failure.detail is not None
     assert list(wrong_numbers(failure, vector, "float32"))
     right = replace(failure.detail, lse_got=(-math.inf,) * len(failure.detail.lse_got))
@@ -213,7 +224,7 @@ def test_a_failure_that_exact_arithmetic_does_not_confirm_is_refused() -> None:
 
 def test_a_vector_whose_own_results_are_wrong_is_refused() -> None:
     _, outcomes = found(zero_lse, "float32")
-    masked = next(f for f in FAMILIES if f.name == "fully-masked")
+    masked = committed.family("fully-masked")
     vector = next(v for v in masked.vectors if isinstance(v, AttentionVector) and v.q_len > 1)
     rows = [r if r.masked else replace(r, numerators=tuple(n + 1 for n in r.numerators))
             for r in vector.expected]  # type: ignore[call-arg]  # fmt: skip
@@ -223,14 +234,14 @@ def test_a_vector_whose_own_results_are_wrong_is_refused() -> None:
     families = [
         Family(f.name, f.about, f.operation, f.model,
                tuple(spoilt if v.id == vector.id else v for v in f.vectors))
-        for f in FAMILIES
+        for f in chosen()
     ]  # fmt: skip
     with pytest.raises(FindingsError, match=vector.id):
-        collect.collect(outcomes, families, HASHES)
+        collect.collect(outcomes, families, hashes())
 
 
 def test_a_condition_is_of_these_vectors_and_no_others() -> None:
-    vectors = [v for f in FAMILIES if f.name == "scales" for v in f.vectors]
+    vectors = committed.family("scales").vectors
     negative = {v.id for v in vectors if isinstance(v, AttentionVector) and v.natural_scale < 0}
     assert condition(vectors, negative) == "a negative scale"
     assert condition(vectors, negative - {min(negative)}) is None
@@ -243,12 +254,12 @@ def test_numbers_are_shown_exactly_or_said_to_go_on() -> None:
 
 
 def test_the_hash_of_a_vector_is_of_its_numbers(tmp_path: Path) -> None:
-    family = next(f for f in FAMILIES if f.name == "sink")
+    family = committed.family("sink")
     document = json.loads((default_directory() / "sink.json").read_text("utf-8"))
     document["vectors"][0]["reason"] = "another"
     document["vectors"][1]["v"][0][0] = "1"
     (tmp_path / "sink.json").write_text(json.dumps(document), "utf-8")
-    changed = {id for id, h in collect.hashes(tmp_path, [family]).items() if h != HASHES[id]}
+    changed = {id for id, h in collect.hashes(tmp_path, [family]).items() if h != hashes()[id]}
     assert changed == {document["vectors"][1]["id"]}
 
 

@@ -32,6 +32,7 @@ def run(sample: Sample, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             index, list(problems), None, "there is no trace", *gaps.gaps(index)
         )
         monkeypatch.setattr(collect, "collect", lambda verification: found)
+        monkeypatch.setattr(collect, "texts_of", lambda root: sample.texts)
         return CliRunner().invoke(main, ["index", *arguments])
 
     return command
@@ -92,12 +93,32 @@ def test_a_mismatch_fails(run: Any) -> None:
     assert "A.f is stored, and the audit does not list it" in result.output
 
 
+def test_a_misspelt_name_builds_nothing(
+    sample: Sample, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(verification: object) -> None:
+        raise AssertionError("was built")
+
+    monkeypatch.setattr(collect, "collect", build)
+    monkeypatch.setattr(collect, "texts_of", lambda root: sample.texts)
+    result = CliRunner().invoke(main, ["index", "Spec.stepp"])
+    assert result.exit_code == 2
+    assert result.output.startswith(
+        "Error: NAME: the library declares nothing called 'Spec.stepp'; the nearest: "
+    )
+    assert "Attention.Spec.step" in result.output
+    # Lean makes up names that stand in no text: those are looked up in what it stored.
+    assert isinstance(CliRunner().invoke(main, ["index", "instLE"]).exception, AssertionError)
+
+
 def test_misuse_is_one_sentence(run: Any, tmp_path: Path) -> None:
     result = run("nothing")
     assert (result.exit_code, result.output) == (
         2,
         "Error: NAME: the library declares nothing called 'nothing'\n",
     )
+    result = run("instNothing")
+    assert "nothing called 'instNothing'" in result.output
     result = run("step", "--json", str(tmp_path / "no" / "a.json"))
     assert result.exit_code == 2
     assert "cannot be written: No such file or directory" in result.output

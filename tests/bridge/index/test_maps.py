@@ -35,6 +35,7 @@ def test_the_maps_of_a_small_library(sample: Sample) -> None:
             "lean": COUNT,
             "module": "Attention.Proof.Fold",
             "uses": [f"{SPEC}{n}" for n in ("State", "empty", "step")],
+            "needs": [],
             "rests_on": [],
         }
     }

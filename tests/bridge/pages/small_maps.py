@@ -14,7 +14,8 @@ def definition(name: str, *uses: str, operation: bool = True) -> Definition:
 
 def theorem(id: str, file: str, speaks_of: list[str], rests_on: list[str]) -> Theorem:
     spoken = tuple(SPEC + one for one in speaks_of)
-    return Theorem(id, f"{id} < is so.", f"Attention.Proof.{file}", spoken, tuple(rests_on))
+    module = f"Attention.Proof.{file}"
+    return Theorem(id, f"{module}.{id}", f"{id} < is so.", module, spoken, (), tuple(rests_on))
 
 
 SMALL = Maps(

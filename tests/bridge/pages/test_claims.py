@@ -10,6 +10,7 @@ import pytest
 
 from bridge.pages import claims, claims_page
 from bridge.report.theorems import SourceError
+from bridge.site import full
 from bridge.vectors.index import entries_of
 from bridge.vectors.load import default_directory
 
@@ -98,15 +99,29 @@ def test_the_page_is_current() -> None:
     assert claims_page.page(ROOT, families()) == text, "run .venv/bin/python -m bridge pages"
 
 
-def test_every_row_leads_to_its_section() -> None:
+def test_every_claim_has_one_line_with_its_verdict() -> None:
     manifest = claims.read(ROOT)
-    text = (ROOT / claims_page.PAGE).read_text("utf-8")
+    lines = (ROOT / claims_page.PAGE).read_text("utf-8").splitlines()
     for claim in manifest.claims:
-        assert f"\n### {claim.document} {claim.heading}\n" in text
+        anchor = claims_page.anchor(claim)
+        (line,) = (one for one in lines if f'<a id="{anchor}"></a>' in one)
+        assert line.startswith(f'| <a id="{anchor}"></a>[{claim.heading}](claims.md#{anchor}) | ')
+        assert f" | {claim.verdict} | " in line
+        assert all(f"[`{name.removeprefix('Attention.')}`](../Att" in line for name in claim.lean)
     sections = [*manifest.documents, *manifest.claims]
     anchors = [claims_page.anchor(one) for one in sections]
-    assert all(f"(#{one})" in text for one in anchors)
     assert len(set(anchors)) == len(anchors)
+
+
+def test_every_claim_stands_in_full_on_the_site() -> None:
+    manifest = claims.read(ROOT)
+    made = {one.name: one for one in full.pages(ROOT) if one.under == claims_page.PAGE}
+    for document in manifest.documents:
+        page = made[f"docs/claims/{document.id}.md"]
+        assert page.anchors[claims_page.anchor(document)] is None
+        for claim in manifest.of(document):
+            assert f"\n## {claim.document} {claim.heading}\n" in page.text
+            assert page.anchors[claims_page.anchor(claim)] == claims_page.anchor(claim)
 
 
 # Each row once broken: what a careless edit of the manifest could do.
@@ -211,18 +226,28 @@ right = ["Attention.Claims.linear"]
 """
 
 
+def in_full(root: Path) -> dict[str, str]:
+    """The pages of the site, by the last part of their names."""
+    made = full._of_claims(root, FAMILIES)
+    return {one.name.rpartition("/")[2].removesuffix(".md"): one.text for one in made}
+
+
 def test_a_lesson_stands_before_the_rows(sample: Path) -> None:
     assert "## What can be learnt" not in claims_page.page(sample, FAMILIES)
+    assert set(in_full(sample)) == {"9"}
     (sample / claims.FILE).write_text(MANIFEST + LESSON, "utf-8")
     text = claims_page.page(sample, FAMILIES)
-    lesson, _, rows = text.partition("\n## 9 Sample\n")
-    told = lesson.partition("\n### Not linear\n")[2]
-    assert "It moves. The row: [9 Linearity](#9-linearity)." in told
+    lesson, _, _ = text.partition("\n## 9 Sample\n")
+    assert "[Not linear](claims.md#not-linear): It moves. The row: [9 Linearity](claims" in lesson
+    pages = in_full(sample)
+    told = pages["lessons"].partition("\n## Not linear\n")[2]
+    assert "It moves. The row: [9 Linearity](claims.md#9-linearity)." in told
     wrong, right = told.split("\n<div>\n")[1:]
     assert "def Linear : Prop" in wrong
     assert "theorem linear_refuted : ¬ Linear\n" in wrong
-    assert "theorem linear : n + m = n + m\n" in right
-    assert "theorem linear_refuted : ¬ Linear\n" in rows
+    # With what a command before it binds.
+    assert "theorem linear\n    {n : Nat} (m : Nat) :\n    n + m = n + m\n" in right
+    assert "theorem linear_refuted : ¬ Linear\n" in pages["9"]
 
 
 @pytest.mark.parametrize(
@@ -245,24 +270,35 @@ def test_the_project_has_lessons() -> None:
     manifest = claims.read(ROOT)
     text = claims_page.page(ROOT, families())
     assert len(manifest.lessons) >= 5
-    assert all(f"\n### {lesson.title}\n" in text for lesson in manifest.lessons)
+    assert all(f"[{lesson.title}](claims.md#" in text for lesson in manifest.lessons)
 
 
 # --- the page -------------------------------------------------------------------------------------
 
 
-def test_statements_come_from_the_files(sample: Path) -> None:
+def test_a_line_names_the_verdict_and_the_lean(sample: Path) -> None:
     text = claims_page.page(sample, FAMILIES)
+    lean = ", ".join(
+        f"[`Claims.{name}`](../Attention/Sample.lean#L{line})"
+        for name, line in (("linear_refuted", "9-L9"), ("linear", "17-L17"), ("Linear", "4-L5"))
+    )
+    anchor = '<a id="9-linearity"></a>[Linearity](claims.md#9-linearity)'
+    assert f"\n| {anchor} | corrected and proved | {lean} |\n" in text
+    assert "attention is linear" not in text
+
+
+def test_statements_come_from_the_files(sample: Path) -> None:
+    text = in_full(sample)["9"]
     assert "Attention/Sample.lean#L9-L9): It is false." in text
     assert "theorem linear_refuted : ¬ Linear\n" in text
     assert "intro h" not in text
-    assert "```lean\nvariable {n : Nat} (m : Nat)\ntheorem linear : n + m = n + m\n```" in text
+    assert "```lean\ntheorem linear\n    {n : Nat} (m : Nat) :\n    n + m = n + m\n```" in text
     assert "def Linear : Prop :=\n  ∀ n : Nat, n = 0\n" in text
     assert "CLAIM {\n  attention is linear\n}" in text
     assert "`pyimpl.reference.softmax`" in text
     file = sample / "Attention" / "Sample.lean"
     file.write_text(LEAN.replace("n + m = n", "n + 0 + m = n"), "utf-8")
-    assert "n + 0 + m = n + m" in claims_page.page(sample, FAMILIES)
+    assert "n + 0 + m = n + m" in in_full(sample)["9"]
 
 
 def test_a_fence_is_longer_than_what_it_holds() -> None:

@@ -6,14 +6,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import committed
 import pytest
 
 from bridge.conformance import libraries
 from bridge.conformance.abilities import probe
 from bridge.conformance.adapter import ALL_DTYPES
 from bridge.conformance.callables import find, is_callable_name
-from bridge.conformance.isolated import Subject, adapter_of
 from bridge.conformance.run import run
+from bridge.conformance.subject import Subject, adapter_of
 from bridge.findings import collect, store, subjects
 from bridge.findings.symptoms import wrong_numbers
 from bridge.pages import findings_page
@@ -23,7 +24,6 @@ from bridge.vectors.load import default_directory, load
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = store.read(ROOT / store.FILE)
-FAMILIES = load()
 EXAMPLES = [
     pytest.param(entry, symptom, id=f"{entry['name']}-{symptom['example']['vector']}")
     for entry in DOCUMENT["functions"]
@@ -43,7 +43,7 @@ def test_the_document_is_as_it_is_written_and_complete() -> None:
 
 
 def test_each_vector_that_is_said_to_fail_is_still_there() -> None:
-    assert store.outdated(DOCUMENT, collect.hashes(default_directory(), FAMILIES)) == []
+    assert store.outdated(DOCUMENT, collect.hashes(default_directory(), load())) == []
 
 
 def test_each_symptom_is_on_the_page_with_the_command_that_shows_it() -> None:
@@ -60,7 +60,7 @@ def test_each_symptom_is_on_the_page_with_the_command_that_shows_it() -> None:
 
 
 def test_the_counts_of_each_family_are_those_of_the_index_or_older() -> None:
-    sizes = {family.name: len(family.vectors) for family in FAMILIES}
+    sizes = {entry["family"]: entry["vectors"] for entry in committed.ENTRIES}
     for entry in DOCUMENT["functions"]:
         for name, counts in entry["families"].items():
             assert sum(counts.values()) <= sizes.get(name, 0), f"{name}: run {store.COMMAND}"
@@ -90,8 +90,8 @@ def test_the_example_reproduces(entry: dict[str, Any], symptom: dict[str, Any]) 
     if here != entry["versions"]:
         pytest.skip(f"found with {entry['versions']}, here are {here}")
     example = symptom["example"]
-    family = next(f for f in FAMILIES if f.name == example["family"])
-    (vector,) = [v for v in family.vectors if v.id == example["vector"]]
+    family = committed.family(example["family"])
+    vector = committed.vector(example["vector"])
     subject = Subject(entry["name"], undeclared=True)
     if is_callable_name(entry["name"]):
         able = probe(find(entry["name"]), "cpu", ALL_DTYPES)  # type: ignore[arg-type]

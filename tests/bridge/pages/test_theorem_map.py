@@ -152,14 +152,15 @@ def test_the_maps_of_the_checkout_are_read(checkout: Path) -> None:
          "of the headline theorems safe-softmax, which is gone"),
         ("docs/theorems.toml", "Attention.Proof.safeSoftmax_eq_softmax", "Attention.Proof.other",
          "another Lean name for safe-softmax"),
-        ("docs/theorems.toml", "# Order", '[[theorem]]\nid = "x"\nlean = "X"\nsentence = "X."\n#',
+        ("docs/theorems.toml", "# docs/theorems.md",
+         '[[theorem]]\nid = "x"\nlean = "X"\nsentence = "X."\n#',
          "of the headline theorems not x"),
         ("Attention/Spec/Softmax.lean", "def safeSoftmax", "def saferSoftmax",
          "of the definitions of the Spec Attention.Spec.safeSoftmax, which is gone"),
         ("Attention/Spec/Softmax.lean", "end Attention.Spec",
          "/-- More. -/\ndef more : Nat := 1\n\nend Attention.Spec",
          "of the definitions of the Spec not Attention.Spec.more"),
-        (stored.FILE, stored.FORMAT, "attention-maps-0", "has not the format attention-maps-1"),
+        (stored.FILE, stored.FORMAT, "attention-maps-0", "has not the format attention-maps-2"),
     ],
 )  # fmt: skip
 def test_what_vanishes_or_comes_without_its_map_fails(

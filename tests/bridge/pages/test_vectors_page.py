@@ -7,17 +7,24 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import pytest
 
+from bridge import limits
+from bridge.limits import Limit
 from bridge.pages import trackers, vectors_page
-from bridge.vectors import index
-from bridge.vectors.load import default_directory, load, schema, write_index
+from bridge.vectors import shape_operations as operations
+from bridge.vectors import shapes
+from bridge.vectors.load import default_directory, load, write_index
 from bridge.vectors.model import AttentionVector
+from bridge.vectors.shape_check import VECTORS
+from bridge.vectors.shape_index import Entry
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / vectors_page.PAGE).read_text("utf-8")
+EDITS = (operations.Append, operations.Delete, operations.Replace, operations.Slide)
 
 
 def test_the_page_is_current() -> None:
@@ -30,31 +37,31 @@ def named(text: str) -> set[str]:
     return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", text))))
 
 
-@pytest.mark.parametrize("operation", schema()["properties"]["operation"]["enum"])
+def fields(*shapes: Any) -> set[str]:
+    """Those of all these structs, or unions of structs."""
+    each = [one for shape in shapes for one in get_args(shape) or [shape]]
+    return {field.encode_name for one in each for field in msgspec.structs.fields(one)}
+
+
+@pytest.mark.parametrize("operation", VECTORS)
 def test_every_field_of_every_operation_is_explained(operation: str) -> None:
     section = TEXT.partition(f"\n### {operation}\n")[2].partition("\n##")[0]
     common = TEXT.partition("\n## A file\n")[2].partition("\n## ")[0]
     assert section
-    fields = schema()["$defs"][operation]["properties"]
-    always = {"id", "lean", "theorem", "reason"}
+    always = fields(shapes.Vector)
     assert always <= named(common)
-    assert set(fields) - always <= named(section)
+    assert fields(*VECTORS[operation].values()) - always <= named(section)
 
 
 def test_every_kind_of_mask_and_edit_and_every_field_of_a_row_is_explained() -> None:
     words = named(TEXT)
-    definitions: dict[str, Any] = schema()["$defs"]
-    for shape in definitions["mask"]["oneOf"]:
-        kinds = shape["properties"]["kind"]
-        for kind in kinds.get("enum", [kinds.get("const")]):
-            assert f"| `{kind}` |" in TEXT
-        assert set(shape["properties"]) <= words | {"kind"}
-    for edit in definitions["edit"]["oneOf"]:
-        assert set(edit["properties"]) <= words
-        assert f"`{edit['properties']['kind']['const']}`" in TEXT
-    for name in ("row", "enclosedRow", "state", "key"):
-        assert set(definitions[name]["properties"]) <= words
-    for field in index.schema()["properties"]["families"]["items"]["properties"]:
+    for kind in get_args(shapes.Mask):
+        assert f"| `{kind.__struct_config__.tag}` |" in TEXT
+    for edit in EDITS:
+        assert f"`{edit.__struct_config__.tag}`" in TEXT
+    rows = (shapes.Row, shapes.EnclosedRow, operations.State, operations.Key)
+    assert fields(*rows, *get_args(shapes.Mask), *EDITS) <= words
+    for field in fields(Entry):
         assert f".{field}`" in TEXT or f"[].{field}`" in TEXT
 
 
@@ -69,9 +76,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["node", program, folder], capture_output=True, text=True, timeout=120, check=False
-    )
+    return limits.run(["node", program, folder], Limit(240, 120))
 
 
 def test_the_example_checks_the_vectors(program: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from committed import family as committed
 
 from bridge.conformance.allowance import EVALUATION, attention_allowance, explained
 from bridge.conformance.module_allowance import encoder_layer, exactly
@@ -19,16 +20,12 @@ from bridge.pages.worked import allowance, gradients, heads, layer, masks, tiles
 from bridge.pages.worked.shown import listed, shown
 from bridge.report.theorems import SourceError
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.load import load
 from bridge.vectors.model import AttentionVector, Family, Row
 from bridge.vectors.operations import GroupedQueryVector, TileBoundsVector
 from pyimpl.modules import EncoderLayer
 
 # The unit roundoff of float64.
 _UNIT = 2.0**-53
-
-FAMILIES = {family.name: family for family in load()}
-GROUPED = FAMILIES["gradient-grouped"]
 
 
 def numbers(text: str) -> list[Fraction | None]:
@@ -39,7 +36,7 @@ def numbers(text: str) -> list[Fraction | None]:
 
 def changed(family: str, vector: str, **fields: Any) -> Family:
     """The family with a vector changed."""
-    found = FAMILIES[family]
+    found = committed(family)
     vectors = [replace(v, **fields) if v.id == vector else v for v in found.vectors]
     return replace(found, vectors=tuple(vectors))
 
@@ -53,7 +50,7 @@ def spoilt(rows: tuple[Row, ...], query: int) -> tuple[Row, ...]:
 
 
 def vector(family: str, name: str) -> Any:
-    return next(v for v in FAMILIES[family].vectors if v.id == name)
+    return next(v for v in committed(family).vectors if v.id == name)
 
 
 def test_numbers_are_shown_as_a_reader_writes_them() -> None:
@@ -70,7 +67,7 @@ def test_numbers_are_shown_as_a_reader_writes_them() -> None:
 def test_the_states_of_a_tile_are_those_of_the_keys_seen() -> None:
     """By the definition of m, l and o over all keys up to there, not by updates."""
     v: AttentionVector = vector("tile-loop", "tile-loop-000")
-    cells = tiles.worked_tiles(FAMILIES["tile-loop"], v.id, 2, 3).states(1)
+    cells = tiles.worked_tiles(committed("tile-loop"), v.id, 2, 3).states(1)
     seen: dict[str, list[Fraction | None]] = {"2": [], "3": []}
     for tile, query, scores, m, l, o in cells[:-2]:
         seen[query] += numbers(scores)
@@ -91,7 +88,7 @@ def test_the_states_of_a_tile_are_those_of_the_keys_seen() -> None:
 def test_letters_of_tiles_follow_from_the_pairs() -> None:
     """Of each row of the page, by looking at every pair of the window."""
     v: TileBoundsVector = vector("tile-bounds", "tile-bounds-007")
-    for t, row in enumerate(tiles.bounds(FAMILIES["tile-bounds"], v.id)):
+    for t, row in enumerate(tiles.bounds(committed("tile-bounds"), v.id)):
         rows = range(t * v.block_m, min((t + 1) * v.block_m, v.q_len))
         assert row[1] == (f"{rows[0]} … {rows[-1]}" if len(rows) > 1 else f"{rows[0]}")
         letters = ""
@@ -106,12 +103,12 @@ def test_letters_of_tiles_follow_from_the_pairs() -> None:
 
 
 def test_visible() -> None:
-    found = masks.visible(FAMILIES["causal"], "causal-002")
+    found = masks.visible(committed("causal"), "causal-002")
     assert found == [[True, False, False], [True, True, False], [True, True, True]]
 
 
 def test_masked_rows() -> None:
-    rows = masks.masked_rows(FAMILIES["causal-bottom-right"], "causal-bottom-right-006")
+    rows = masks.masked_rows(committed("causal-bottom-right"), "causal-bottom-right-006")
     dead, first, second, *_ = rows
     assert dead == ["0", "(−∞, −∞, −∞, −∞, −∞)", "0", "(0, 0, 0, 0, 0)", "(0, 0)"]
     # One key has all the weight; then 2^0 and 2^2.
@@ -123,7 +120,7 @@ def test_masked_rows() -> None:
 
 def test_heads_by_another_way() -> None:
     v: GroupedQueryVector = vector("grouped-query", "grouped-query-003")
-    one = heads.worked_heads(FAMILIES["grouped-query"], v.id)
+    one = heads.worked_heads(committed("grouped-query"), v.id)
     for row, a in zip(one.by_head(0), v.attentions(), strict=True):
         scores = [sum(x * y for x, y in zip(a.q[0], k, strict=True)) for k in a.k]
         weights = [Fraction(2) ** int(s) for s in scores]
@@ -144,7 +141,7 @@ def test_heads_by_another_way() -> None:
 def test_a_gradient_is_a_difference_quotient() -> None:
     """dS of the page, by moving a score: over floats, with e^(s ln 2) for 2^s."""
     v: GradientVector = vector("gradient", "gradient-003")
-    one = gradients.worked_gradients(FAMILIES["gradient"], v.id)
+    one = gradients.worked_gradients(committed("gradient"), v.id)
     cells = one.by_key(0)
     s0 = np.array([float(numbers(row[2])[0] or 0) for row in cells]) * math.log(2)
     values = np.array(v.v[0], dtype=float)
@@ -218,7 +215,7 @@ def test_what_is_not_exact_is_refused() -> None:
 
 
 def test_the_parts_of_an_allowance() -> None:
-    one = allowance.worked_allowance(FAMILIES["tile-loop"], "tile-loop-000", 2, 0, 3)
+    one = allowance.worked_allowance(committed("tile-loop"), "tile-loop-000", 2, 0, 3)
     assert (one.num_keys, one.blocks) == (4, 3)
     for dtype in allowance.DTYPES:
         # Sums of four numbers and one product, in two orders.
@@ -303,41 +300,43 @@ def test_numbers_that_are_not_leans_make_no_page() -> None:
     ("work", "said"),
     [
         (
-            lambda: tiles.worked_tiles(FAMILIES["merge"], "merge-000", 2, 3),
+            lambda: tiles.worked_tiles(committed("merge"), "merge-000", 2, 3),
             "merge-000 is no vector of attention in merge",
         ),
         (
-            lambda: tiles.worked_tiles(FAMILIES["natural-scores"], "natural-scores-000", 2, 3),
+            lambda: tiles.worked_tiles(committed("natural-scores"), "natural-scores-000", 2, 3),
             "natural-scores-000 is no vector of natural-scores in exact numbers",
         ),
-        (lambda: tiles.bounds(FAMILIES["causal"], "causal-000"), "no vector of tile bounds"),
-        (lambda: masks.visible(FAMILIES["merge"], "merge-000"), "no vector of attention"),
+        (lambda: tiles.bounds(committed("causal"), "causal-000"), "no vector of tile bounds"),
+        (lambda: masks.visible(committed("merge"), "merge-000"), "no vector of attention"),
         (
-            lambda: masks.flooded(FAMILIES["causal"], "causal-002", 0),
+            lambda: masks.flooded(committed("causal"), "causal-002", 0),
             "causal-002: query 0 sees a key",
         ),
         (
-            lambda: heads.worked_heads(FAMILIES["grouped-query-drawn"], "grouped-query-drawn-005"),
+            lambda: heads.worked_heads(committed("grouped-query-drawn"), "grouped-query-drawn-005"),
             "is no vector of heads without a mask",
         ),
         (
-            lambda: heads.worked_heads(FAMILIES["multi-head"], "multi-head-000").cut(0),
+            lambda: heads.worked_heads(committed("multi-head"), "multi-head-000").cut(0),
             "multi-head-000: a reshape does no harm to head 0",
         ),
         (
-            lambda: gradients.worked_gradients(FAMILIES["gradient-bias"], "gradient-bias-000"),
+            lambda: gradients.worked_gradients(committed("gradient-bias"), "gradient-bias-000"),
             "gradient-bias-000 is no vector of gradient-bias in exact numbers",
         ),
         (
-            lambda: gradients.worked_gradients(FAMILIES["gradient"], "gradient-none"),
+            lambda: gradients.worked_gradients(committed("gradient"), "gradient-none"),
             "gradient-none is no vector of gradient in exact numbers",
         ),
         (
-            lambda: gradients.worked_gradients(GROUPED, "gradient-grouped-000"),
+            lambda: gradients.worked_gradients(
+                committed("gradient-grouped"), "gradient-grouped-000"
+            ),
             "no vector of gradients of one head without options",
         ),
         (
-            lambda: allowance.worked_allowance(FAMILIES["tile-loop"], "tile-loop-000", 9, 0, 3),
+            lambda: allowance.worked_allowance(committed("tile-loop"), "tile-loop-000", 9, 0, 3),
             "tile-loop-000 has no query 9",
         ),
     ],

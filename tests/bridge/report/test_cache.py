@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bridge.report import statements
 from bridge.report.cache import Cache, digest, imported_files
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -65,9 +66,40 @@ def test_the_files_of_a_module_are_its_own_and_those_that_it_imports(tmp_path: P
     assert imported_files(tmp_path, "p.a") == ["p/a.py", "p/b.py", "p/c.py", "p/q/d.py"]
     assert imported_files(tmp_path, "p.c") == imported_files(tmp_path, "p.a")
     assert imported_files(tmp_path, "p.other") == ["p/other.py"]
+    assert imported_files(tmp_path, "p.a", without=["p.q", "p.c"]) == ["p/a.py", "p/b.py"]
+
+
+def test_of_other_packages_the_modules_that_are_named_count(tmp_path: Path) -> None:
+    sources = {
+        "p/a.py": "import q\nfrom q import b, f\nfrom q.c import g\n",
+        "q/__init__.py": "from q import d\n",
+        "q/b.py": "from p import other\n",
+        "q/c/__init__.py": "from q.c.e import g\n",
+        "q/c/e.py": "",
+        "q/d.py": "",
+        "p/other.py": "",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert imported_files(tmp_path, "p.a") == ["p/a.py"]
+    found = ["p/a.py", "p/other.py", "q/b.py", "q/c/__init__.py", "q/c/e.py"]
+    assert imported_files(tmp_path, "p.a", also=["q"]) == found
 
 
 def test_the_kernel_depends_on_its_helpers_and_not_on_the_tile_loop() -> None:
     files = imported_files(ROOT, "pyimpl.kernels.forward")
     assert {"pyimpl/kernels/forward.py", "pyimpl/kernels/_numerics.py"} <= set(files)
     assert "pyimpl/tiled.py" not in files
+
+
+def test_statements_are_kept_for_the_sources_that_they_are_of(tmp_path: Path) -> None:
+    (tmp_path / "Attention").mkdir()
+    lean = tmp_path / "Attention" / "A.lean"
+    lean.write_text("theorem a : P := p\n", "utf-8")
+    (tmp_path / "Attention.lean").write_text("public import Attention.A\n", "utf-8")
+    assert statements.kept(tmp_path) == {}
+    statements.keep(tmp_path, {"A.a": "A.a : P"})
+    assert statements.kept(tmp_path) == {"A.a": "A.a : P"}
+    lean.write_text("theorem a : Q := q\n", "utf-8")
+    assert statements.kept(tmp_path) == {}

@@ -19,18 +19,20 @@ from rich.console import Console
 import bridge.__main__ as command_line
 from bridge.conformance.abilities import Abilities
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.isolated import Description, Outcome, Subject
+from bridge.conformance.declared import Description
+from bridge.conformance.isolated import Outcome
 from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
+from bridge.conformance.subject import Subject
 from bridge.report import page as pages
 from bridge.report import tables
 from bridge.report.junit import junit
 from bridge.report.page import command, page, theorem_sentences
 from bridge.vectors import load as loader
+from bridge.vectors.load import load
 from bridge.vectors.model import Family
 from bridge.vectors.operations import ComesToAttention
 
-FAMILIES = loader.load()
 EVIL = "<script>alert(1)</script>\x00 & \"quoted\" 'too' ]]>"
 VOID = {"meta", "link", "br", "hr", "img"}
 
@@ -55,7 +57,7 @@ class Evil(PyimplTiled):
 
 
 def families(*names: str) -> list[Family]:
-    return [f for f in FAMILIES if f.name in names]
+    return load(names=names)
 
 
 def outcome(adapter: Evil | PyimplTiled, chosen: list[Family], name: str = "evil:f") -> Outcome:
@@ -205,11 +207,10 @@ def invoke(*arguments: str) -> Any:
     return CliRunner().invoke(command_line.main, ["conform", "pyimpl-tiled", *arguments])
 
 
-def test_the_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "load", lambda: families("one-key"))
+def test_the_files_are_written(tmp_path: Path) -> None:
     names = {"--json": "a.json", "--junit": "a.xml", "--html": "a.html"}
     options = [word for o, name in names.items() for word in (o, str(tmp_path / name))]
-    done = invoke("--dtype", "float32", *options)
+    done = invoke("--family", "one-key", "--dtype", "float32", *options)
     assert done.exit_code == 0, done.output
     assert "one-key" in done.stdout
     (report,) = json.loads((tmp_path / "a.json").read_text())
@@ -241,8 +242,7 @@ def test_files_that_cannot_be_written_are_said(
     assert "Traceback" not in done.output
 
 
-def test_a_long_name_leaves_the_numbers_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "load", lambda: families("one-key"))
+def test_a_long_name_leaves_the_numbers_whole() -> None:
     one = outcome(
         PyimplTiled(), families("one-key"), "a/long/path/to/a/kernel/of/mine.py:attention"
     )
@@ -255,9 +255,9 @@ def test_a_long_name_leaves_the_numbers_whole(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_table_by_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "load", lambda: families("one-key", "cache-edits"))
     monkeypatch.setenv("COLUMNS", "160")
-    out = invoke("--dtype", "float32", "--dtype", "float64").stdout
+    chosen = ("--family", "one-key", "--family", "cache-edits")
+    out = invoke(*chosen, "--dtype", "float32", "--dtype", "float64").stdout
     assert "pyimpl-tiled by family, over float64, float32" in out
     (line,) = [line for line in out.splitlines() if "│ one-key" in line]
     assert [cell.strip() for cell in line.split("│")][2:6] == ["one-key", "24", "0", "0"]

@@ -1,15 +1,19 @@
-"""A statement that says nothing is found, and why; one that says something is not."""
+"""A statement that says nothing is found, and why; one that says something is not. A statement is
+printed with all that it depends on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
-from bridge.report.statements import findings
+from bridge.report.statements import Statement, read
+from bridge.toolchain import find
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.prepare import prepare
 
+ROOT = Path(__file__).resolve().parents[3]
 LAKEFILE = "package small\n@[default_target]\nlean_lib Small\n"
 DEFINITIONS = """module
 public section
@@ -166,29 +170,115 @@ FULL = (
 )
 
 
+# Theorems in the places that hide parts of their statements, and all of each.
+PRINTED_IN = """
+namespace Outer.Inner
+class Law (R : Type) [Add R] [Mul R] : Prop where
+  add_self : ∀ x : R, x + x = x * x
+@[expose] def square {R : Type} [Mul R] (x : R) : R := x * x
+end Outer.Inner
+namespace Outer.Proof
+open Inner
+section
+variable {R : Type} [Add R] [Mul R] [Law R] (h : ∀ x : R, square x = x)
+include h in
+theorem included (x : R) : x + x = x := (Law.add_self x).trans (h x)
+end
+theorem explicit {α : Type} {f : α → α} (involution : ∀ x, f (f x) = x)
+    (commutes_with_the_square : ∀ x, f x = x) (x : α) : f x = x := commutes_with_the_square x
+end Outer.Proof
+"""
+PRINTED = {
+    "Outer.Proof.included": "Outer.Proof.included {R : Type} [Add R] [Mul R] [Law R] "
+    "(h : ∀ (x : R), square x = x) (x : R) :\n  x + x = x",
+    "Outer.Proof.explicit": "Outer.Proof.explicit {α : Type} {f : α → α} "
+    "(involution : ∀ (x : α), f (f x) = x)\n"
+    "  (commutes_with_the_square : ∀ (x : α), f x = x) (x : α) : f x = x",
+}
+
+
 def name(theorem: str) -> str:
     return theorem.split()[0]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Statement]:
     root = tmp_path_factory.mktemp("statements")
     (root / "lakefile.lean").write_text(LAKEFILE, "utf-8")
-    text = DEFINITIONS + "".join(f"theorem {one}\n" for one in (*EMPTY, *FULL))
+    text = DEFINITIONS + "".join(f"theorem {one}\n" for one in (*EMPTY, *FULL)) + PRINTED_IN
     (root / "Small.lean").write_text(text, "utf-8")
     lean = EmbeddedLean(root, prepare(print))
     result = lean.build()
     assert result.ok, [str(m) for m in result.messages if m.severity == "error"]
-    return findings(lean, [name(one) for one in (*EMPTY, *FULL)])
+    names = [*map(name, (*EMPTY, *FULL)), *PRINTED]
+    return read(lean, dict.fromkeys(names, "Small.lean"))
 
 
 @pytest.mark.parametrize(("theorem", "why"), EMPTY.items(), ids=map(name, EMPTY))
 def test_a_statement_that_says_nothing_is_found(
-    theorem: str, why: str, found: Mapping[str, str]
+    theorem: str, why: str, found: Mapping[str, Statement]
 ) -> None:
-    assert found.get(name(theorem)) == why
+    assert found[name(theorem)].empty == why
 
 
 @pytest.mark.parametrize("theorem", FULL, ids=name)
-def test_a_statement_that_says_something_passes(theorem: str, found: Mapping[str, str]) -> None:
-    assert name(theorem) not in found
+def test_a_statement_that_says_something_passes(
+    theorem: str, found: Mapping[str, Statement]
+) -> None:
+    assert found[name(theorem)].empty is None
+
+
+@pytest.mark.parametrize(("theorem", "text"), PRINTED.items())
+def test_a_statement_is_printed_with_its_classes_and_hypotheses(
+    theorem: str, text: str, found: Mapping[str, Statement]
+) -> None:
+    assert found[theorem].text == text
+
+
+# Theorems whose hypotheses or classes come from `variable` and `include`: the file, and a part.
+HIDDEN = {
+    "Attention.Proof.attention_real": (
+        "Attention/Proof/RealExact.lean",
+        "(hmodify : ModIsReal modify modify')",
+    ),
+    "Attention.Proof.vjp_real": (
+        "Attention/Proof/RealBackward.lean",
+        "(hslope : SlopeIsReal slope slope')",
+    ),
+    "Attention.Claims.transformer_memorises": (
+        "Attention/Claims/TransformerMemorises.lean",
+        "(root : ∀ (x : R), 0 < x → 0 < sqrt x) {ε : R} (hε : 0 ≤ ε) (positive : 0 < exp 0) "
+        "(width : memoryWidth s t s_vocab t_vocab ≤ d_model)",
+    ),
+    "Attention.Claims.Bounded.encodePostNorm": (
+        "Attention/Claims/Bounded.lean",
+        "[OrderedField R] [Exponential R R] {sqrt : R → R} {ε σ₀ : R} (h₀ : 0 < σ₀) "
+        "(hsqrt : ∀ (z : R), ε ≤ z → σ₀ ≤ sqrt z)",
+    ),
+    "Attention.Proof.encoder_enclosed": (
+        "Attention/Proof/EnclosureStacks.lean",
+        "[OrderedField R] [NaturalExp R] {p n d_model num_heads d d_ff : Nat} {root : R → R} "
+        "(hroot : Interval.IsSqrt root)",
+    ),
+    "Attention.Proof.decoder_enclosed": (
+        "Attention/Proof/EnclosureStacks.lean",
+        "(hscale : scale'.Contains scale)",
+    ),
+    "Attention.Vectors.transformer_vectors_sound": (
+        "Attention/Vectors/TransformerSound.lean",
+        "[NaturalExp R] {root : R → R} (hroot : Interval.IsSqrt root) {number : Rat → R} "
+        "(hnumber : IsNumber number)",
+    ),
+    "Attention.Vectors.transformer_tokens_sound": (
+        "Attention/Vectors/TransformerTokens.lean",
+        "[OrderedField R] [NaturalExp R] {root : R → R} (hroot : Interval.IsSqrt root)",
+    ),
+}
+
+
+def test_theorems_of_the_library_show_what_variable_and_include_add() -> None:
+    lean = find(ROOT, announce=print)
+    assert lean.build().ok
+    found = read(lean, {theorem: file for theorem, (file, _) in HIDDEN.items()})
+    for theorem, (_, part) in HIDDEN.items():
+        assert part in " ".join(found[theorem].text.split())

@@ -4,14 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.report.theorems import (
-    Excerpt,
-    Headline,
-    SourceError,
-    excerpt,
-    render,
-    statement_only,
-)
+from bridge.report.theorems import Excerpt, SourceError, excerpt, statement_only
 
 
 @pytest.mark.parametrize(
@@ -41,28 +34,6 @@ def test_an_excerpt_has_its_lines_without_indentation(tmp_path: Path) -> None:
     found = excerpt(tmp_path, "A.f", "f.py", 2, 3)
     assert found.text == "def f(self):\n    return 1"
     assert found.link == "../f.py#L2-L3"
-
-
-def test_the_page_puts_lean_and_python_side_by_side() -> None:
-    name = "Attention.Spec.softmax"
-    theorem = Excerpt("t", "Attention/Proof/Softmax.lean", 5, 5, "theorem t : softmax row = row")
-    headline = Headline("softmax-same", "It is the same.", theorem, (name,))
-    definition = Excerpt(name, "Attention/Spec/Softmax.lean", 1, 2, "def softmax := 1")
-    python = {name: [Excerpt("pyimpl.f", "pyimpl/f.py", 3, 4, "def f():\n    pass")]}
-    page = render([headline], {name: definition}, python, [])
-    for part in ("It is the same.", theorem.text, definition.text, "def f():", "#L3-L4"):
-        assert part in page
-    assert "Vectors: no family is made for it" in page
-
-
-def test_links_find_names_with_underscores() -> None:
-    name = "Attention.Spec.maxExponent_of'"
-    theorem = Excerpt("t", "Attention/Proof/A.lean", 5, 5, "theorem t : x = x")
-    definition = Excerpt(name, "Attention/Spec/A.lean", 1, 2, "def x := 1")
-    page = render([Headline("t", "T.", theorem, (name,))], {name: definition}, {}, [])
-    # As GitHub makes it of the heading.
-    assert f"[`{name}`](#attentionspecmaxexponent_of)" in page
-    assert f"## {name}\n" in page
 
 
 def test_a_statement_without_an_end_is_refused() -> None:

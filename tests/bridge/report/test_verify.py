@@ -9,24 +9,17 @@ from rich.console import Console
 
 from bridge.pages import claims
 from bridge.pages.claims import Claim, Manifest
-from bridge.report import verify
-from bridge.report.cache import imported_files
-from bridge.report.theorems import SourceError
-from bridge.report.verify import (
-    Verification,
-    implemented_names,
-    listed_theorems,
-    module_behind,
-)
+from bridge.report import statements, verify
+from bridge.report.implemented import implemented_names
+from bridge.report.theorems import SourceError, listed_theorems
+from bridge.report.verify import Verification
 from bridge.toolchain import ToolchainError
 
 ENTRY = '[[theorem]]\nid = "{id}"\nlean = "{lean}"\nsentence = "Says."\n'
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 def declaration(kind: str = "theorem", mentions: tuple[str, ...] = ("Attention.Spec.f",)) -> Any:
-    return {"name": "A.t", "kind": kind, "mentions": list(mentions), "axioms": []}
+    return {"name": "A.t", "kind": kind, "file": "A.lean", "mentions": list(mentions)}
 
 
 def listing(**changes: Any) -> dict[str, Any]:
@@ -79,7 +72,8 @@ def test_a_headline_has_the_last_of_the_classes_that_it_mentions(
 class OneAnswer:
     """A Lean that has one answer to whatever is asked, and counts how often it is."""
 
-    def __init__(self, *answers: dict[str, Any]) -> None:
+    def __init__(self, root: Path, *answers: dict[str, Any]) -> None:
+        self.root = root
         self.answers = answers
         self.asked: list[list[str]] = []
 
@@ -88,17 +82,21 @@ class OneAnswer:
         return [*self.answers, {until: len(wanted)}]
 
 
-def empty_statements(folder: Path, lean: Any, patch: pytest.MonkeyPatch) -> list[str]:
-    """What is said of one headline and of one claim, which name the same theorem, and of a claim
-    that names a definition."""
-    (folder / "bridge" / "report").mkdir(parents=True, exist_ok=True)
-    (folder / "bridge" / "report" / "statements.lean").write_text("module\n")
+def said_of_statements(
+    folder: Path, lean: Any, patch: pytest.MonkeyPatch
+) -> tuple[dict[str, str], list[str]]:
+    """The statements that are read, and what is said of one headline and of one claim, which name
+    the same theorem, and of a claim that names a definition."""
+    for part in statements.SOURCES:
+        (folder / "bridge" / part).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "bridge" / part).write_text("module\n")
+    (folder / "A.lean").write_text("namespace A\nopen B\ntheorem t : True := trivial\n")
     verification = Verification(folder, Console(quiet=True))
     verification.lean = lean
     patch.setattr(verification, "lean_key", lambda: "key")
     claim = Claim("9", "Sum", "", "proved", "", (), ("A.t", "A.f"), ("A.g",), (), ())
     patch.setattr(claims, "read", lambda root: Manifest((), (claim,)))
-    return verification.empty_statements([{"id": "a", "lean": "A.t"}], listing())[0]
+    return verification.statements([{"id": "a", "lean": "A.t"}], listing())[:2]
 
 
 @pytest.mark.parametrize(
@@ -121,13 +119,13 @@ def empty_statements(folder: Path, lean: Any, patch: pytest.MonkeyPatch) -> list
 def test_a_statement_that_says_nothing_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], why: str
 ) -> None:
-    lean = OneAnswer({"theorem": "A.t", "found": found})
+    lean = OneAnswer(tmp_path, {"theorem": "A.t", "found": found, "statement": "A.t : True"})
     for _ in range(2):  # What fails is looked at again.
-        assert empty_statements(tmp_path, lean, monkeypatch) == [
+        assert said_of_statements(tmp_path, lean, monkeypatch)[1] == [
             f"a: A.t says nothing: {why}",
             f"9, Sum: A.t says nothing: {why}",
         ]
-    assert lean.asked == [["A.t"]] * 2
+    assert lean.asked == [["A.t A A.B B"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -138,33 +136,39 @@ def test_the_audit_passes_only_if_all_statements_say_something(
 ) -> None:
     verification = Verification(tmp_path, Console(quiet=True))
     audited = {"ok": True, "declarations": [], "problems": [], "classes": {}}
-    audited |= {"replayed": 0, "trusted": ""}
-    monkeypatch.setattr(verification, "lean", OneAnswer())
+    audited |= {"replayed": 0, "trusted": "", "trusted_names": {}}
+    monkeypatch.setattr(verification, "lean", OneAnswer(tmp_path))
     monkeypatch.setattr(verification, "lean_key", lambda: "key")
     monkeypatch.setattr(verification.cache, "get", lambda *_: (audited, False))
-    monkeypatch.setattr(verification, "headlines", lambda _: ([], []))
+    monkeypatch.setattr(verification, "headlines", lambda _: ([{"lean": "A.t"}], []))
     monkeypatch.setattr(verification, "claims", lambda _: ({}, []))
-    monkeypatch.setattr(verification, "empty_statements", lambda *_: (found, False))
+    said = {"A.t": "A.t : 1 = 2"}
+    monkeypatch.setattr(verification, "statements", lambda *_: (said, found, False))
     monkeypatch.setattr(verify, "implemented_names", dict)
+    (tmp_path / "Attention").mkdir()
+    (tmp_path / "Attention.lean").touch()
     section = verification.audit()
     assert section["problems"] == found
     assert section["ok"] is not bool(found)
+    assert statements.kept(tmp_path) == said
+    assert section["headlines"] == [{"lean": "A.t", "statement": "A.t : 1 = 2"}]
 
 
 def test_statements_that_say_something_are_looked_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lean = OneAnswer({"theorem": "A.t", "found": None})
+    lean = OneAnswer(tmp_path, {"theorem": "A.t", "found": None, "statement": "A.t : 1 = 2"})
     for _ in range(2):
-        assert empty_statements(tmp_path, lean, monkeypatch) == []
-    assert lean.asked == [["A.t"]]
+        said = said_of_statements(tmp_path, lean, monkeypatch)
+        assert said == ({"A.t": "A.t : 1 = 2"}, [])
+    assert lean.asked == [["A.t A A.B B"]]
 
 
 def test_a_statement_that_was_not_looked_at_is_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ToolchainError, match="0 of 1 statements were looked at"):
-        empty_statements(tmp_path, OneAnswer(), monkeypatch)
+        said_of_statements(tmp_path, OneAnswer(tmp_path), monkeypatch)
 
 
 def test_an_id_is_listed_once(tmp_path: Path) -> None:
@@ -212,7 +216,7 @@ def test_stages_that_were_not_run_are_named(
         raise SourceError("There is no Lean.")
 
     monkeypatch.setattr(verification, "find_lean", none)
-    monkeypatch.setattr(verification, "vectors", none)
+    monkeypatch.setattr(verification, "vectors", lambda made: none())
     assert not verification.run()
     text = console.export_text()
     assert "✘ Lean" in text
@@ -220,22 +224,11 @@ def test_stages_that_were_not_run_are_named(
     assert "– Planted faults: not run, since a stage before it failed" in text
 
 
-@pytest.mark.parametrize(
-    ("adapter", "files"),
-    [
-        (
-            "pyimpl-triton",
-            {"pyimpl/kernels/varlen.py", "pyimpl/kernels/_loop.py", "pyimpl/decode.py"},
-        ),
-        ("pyimpl-tiled", {"pyimpl/tiled.py", "pyimpl/varlen.py", "pyimpl/merge.py"}),
-        ("pyimpl-reference", {"pyimpl/reference.py"}),
-    ],
-)
-def test_results_depend_on_all_that_runs(adapter: str, files: set[str]) -> None:
-    module = module_behind(adapter)
-    assert module is not None
-    assert files <= set(imported_files(ROOT, module))
-
-
-def test_results_of_others_functions_depend_on_no_module() -> None:
-    assert module_behind("sdpa-math") is None
+def test_one_stage_alone_is_judged_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(record=True, width=200, quiet=False, file=io.StringIO())
+    for good in (True, False):
+        verification = Verification(tmp_path, console)
+        monkeypatch.setattr(verification, "faults", lambda good=good: {"ok": good})
+        assert verification.run(("faults",)) is good
+        assert list(verification.report) == ["faults"]
+    assert "not run" not in console.export_text()

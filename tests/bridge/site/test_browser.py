@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import functools
 import http.server
+import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridge import limits
+from bridge.limits import Limit, Watch
+from bridge.site import full
 from bridge.site.build import build
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,6 +25,8 @@ pytestmark = pytest.mark.skipif(
     None in PROGRAMS,
     reason="needs chromium and chromedriver (apt install chromium chromium-driver)",
 )
+# Of the browser's own limits, which go by the clock.
+_HOUR = 3600
 WIDE, PHONE = (1400, 900), (360, 740)
 STEPPER = "stepper.html"
 MAPS = ("maps.html", "theorem-map.html", "coverage.html", "benchmarks.html")
@@ -29,7 +35,7 @@ MAPS = ("maps.html", "theorem-map.html", "coverage.html", "benchmarks.html")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("browsed") / "under" / "a path"
-    build(ROOT, out)
+    build(ROOT, out, full.pages(ROOT))
     return out
 
 
@@ -49,8 +55,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(executable_path=driver)
     found = webdriver.Chrome(options=options, service=service)
+    found.set_page_load_timeout(_HOUR)
+    found.set_script_timeout(_HOUR)
     yield found
     found.quit()
+
+
+def wait_for(there: Callable[[], Any], what: str) -> None:
+    """Until it is there; the browser is a child of this process."""
+    limits.until(there, Watch(os.getpid(), Limit(300, 60)), what)
 
 
 def screen(browser: Any, size: tuple[int, int], scheme: str = "light") -> None:
@@ -170,10 +183,8 @@ def button(browser: Any, name: str) -> Any:
 
 
 def open_stepper(browser: Any, site: Path) -> None:
-    from selenium.webdriver.support.wait import WebDriverWait
-
     browser.get((site / STEPPER).as_uri())
-    WebDriverWait(browser, 30).until(lambda _: states(browser))
+    wait_for(lambda: states(browser), "the states of the stepper")
 
 
 def states(browser: Any) -> list[list[str]]:
@@ -399,8 +410,6 @@ return document.readyState === "complete"
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out(browser: Any, site: Path, scheme: str) -> None:
     """WCAG 2.2, level AA: a ratio of at least 4.5 between text and what is behind it."""
-    from selenium.webdriver.support.wait import WebDriverWait
-
     screen(browser, WIDE, scheme)
     for page in ("index.html", "online.html", STEPPER, "source/Attention/Spec/Online.lean.html",
                  "source/pyimpl/state.py.html", "theorems.html", *MAPS):  # fmt: skip
@@ -410,7 +419,7 @@ def test_text_stands_out(browser: Any, site: Path, scheme: str) -> None:
         else:
             browser.get((site / page).as_uri())
         # On a machine that is busy the style may come after the page.
-        WebDriverWait(browser, 30).until(lambda _: browser.execute_script(STYLED))
+        wait_for(lambda: browser.execute_script(STYLED), "the style of the page")
         background = browser.execute_script(
             "return getComputedStyle(document.body).backgroundColor"
         )

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from bridge import __main__
-from bridge.site import contents, links
+from bridge.report import statements
+from bridge.site import contents, full, links
 from bridge.site.build import SiteError, build
 from bridge.site.markdown import convert, highlighted, slug
 
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("built") / "site"
-    build(ROOT, out)
+    build(ROOT, out, full.pages(ROOT))
     return out
 
 
@@ -135,6 +136,9 @@ def test_a_page_that_the_contents_name_must_be_there(small: Path) -> None:
 
 def test_the_command(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(__main__, "ROOT", small)
+    # This checkout has no theorems; of the project's own `site` makes them.
+    monkeypatch.setattr(full, "pages", lambda root, stored: [])
+    monkeypatch.setattr(statements, "kept", lambda root: {})
     (small / "lakefile.lean").touch()
     run = CliRunner().invoke
     done = run(__main__.main, ["site"])
@@ -201,15 +205,44 @@ def test_a_drawing_stands_in_the_page_with_links_that_lead_where_its_file_says(
 
 def test_the_maps_are_on_the_site(site: Path) -> None:
     """Every theorem's box leads to its entry; that the links lead somewhere, the build has seen."""
-    listed = (site / "theorems.html").read_text("utf-8")
     drawn = (site / "theorem-map.html").read_text("utf-8")
-    ids = re.findall(r'<a class="theorem" data-node="\d+" href="theorems\.html#([^"]+)"', drawn)
+    boxes = r'<a class="theorem" data-node="\d+" href="theorems/([\w-]+\.html)#([^"]+)"'
+    found = re.findall(boxes, drawn)
+    ids = [id for _, id in found]
     assert len(ids) == len(set(ids)) > 100
-    assert all(f'id="{id}"' in listed for id in ids)
+    for page, id in found:
+        assert f'<h2 id="{id}"' in (site / "theorems" / page).read_text("utf-8")
     front = (site / "maps.html").read_text("utf-8")
     for page in ("theorem-map", "coverage", "claims", "faults", "benchmarks"):
         assert f'<td><a href="{page}.html">' in front
     assert (site / "benchmarks.html").read_text("utf-8").count('<svg xmlns="http://www.w3.org') > 1
+
+
+def test_links_to_a_line_lead_to_what_stands_in_full(small: Path) -> None:
+    page = "docs/theorems.md"
+    (small / page).write_text(
+        '# T\n\n<a id="sum"></a>[sum](theorems.md#sum) [self](#sum) [topic](theorems.md#first)\n',
+        "utf-8",
+    )
+    (small / "README.md").write_text("# F\n\n[s](docs/theorems.md#sum)\n", "utf-8")
+    text = (
+        "# The first topic\n\n## sum\n\n[r](../README.md) [t](theorems.md#sum) [u](theorems.md)\n"
+    )
+    made = full.Made("docs/theorems/a.md", page, text, {"first": None, "sum": "sum"})
+    site = small / "site"
+    assert build(small, site, [made], with_reference=False) > 1
+    listed = (site / "theorems.html").read_text("utf-8")
+    there = ["theorems/a.html#sum", "#sum", "theorems/a.html"]
+    assert links_of(listed.partition("<article>")[2].partition("</article>")[0]) == there
+    assert 'href="theorems/a.html#sum"' in (site / "index.html").read_text("utf-8")
+    whole = (site / "theorems" / "a.html").read_text("utf-8")
+    links_there = links_of(whole.partition("<article>")[2].partition("</article>")[0])
+    assert links_there == ["../index.html", "a.html#sum", "../theorems.html"]
+    # In the contents it stands below its page, for who reads one of the two.
+    below = '<a href="theorems/a.html">The first topic</a>'
+    assert below in listed
+    assert below not in (site / "index.html").read_text("utf-8")
+    assert '<a href="../theorems/a.html" aria-current="page">The first topic</a>' in whole
 
 
 def links_of(html: str) -> list[str]:

@@ -44,8 +44,7 @@ def stepped(rows: list[dict[str, Any]], script: Path = ONLINE) -> list[dict[str,
 def cases() -> list[Worked]:
     return [
         Worked(family, vector.id, query)
-        for family in load()
-        if family.name in FAMILIES
+        for family in load(names=FAMILIES)
         for vector in family.vectors
         for query in range(min(vector.q_len, 3))
         if vector.kv_len <= 50

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.limits import Limit
 from bridge.toolchain import lake
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.find import native_lake
@@ -86,6 +87,15 @@ def test_which_lean_can_be_chosen(
             native_lake()
     monkeypatch.setenv("ATTENTION_LEAN", "wasm")
     with pytest.raises(ToolchainError, match="must be native or embedded, or not set, not 'wasm'"):
+        native_lake()
+
+
+def test_a_lake_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "bin" / "lake", "exec /bin/sleep 1000")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    # Under its name in the package there is the function.
+    monkeypatch.setattr(sys.modules[native_lake.__module__], "_VERSION_LIMIT", Limit(60, 0.5))
+    with pytest.raises(ToolchainError, match=r"no processor time.*ATTENTION_LEAN=embedded"):
         native_lake()
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from bridge.limits import Limit
 from bridge.toolchain import embedded
-from bridge.toolchain.audit import Audit
+from bridge.toolchain.audit import Audit, on_trust
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
 
@@ -33,6 +34,8 @@ SOURCES = {
     "class Empty' (α : Type) where\n  no : α → False\n"
     "instance : Derived Nat where\n  base := 0\n  more := 1\n"
     "instance pair (α β : Type) [Base α] [Base β] : Base (α × β) := ⟨Base.base, Base.base⟩\n",
+    "Core": "public section\n@[expose] def divisor (m n : Nat) : Nat := Nat.gcd m n\n"
+    "@[expose] def appended (s : String) : String := s ++ s\n",
     "Outside": 'public section\n@[extern "outside"] def outside (n : Nat) : Nat := n\n',
 }
 FINDINGS = {
@@ -77,8 +80,38 @@ def test_what_is_listed(audit: Audit) -> None:
     for module in ("Small.PrivateSorry", "Small.Axiom"):
         assert found[f"_private.{module}.0.hidden"].module == module
     assert len(found) == len(audit.declarations)
-    assert 0 < int(audit.trusted.split()[0]) < 10_000
     assert audit.replayed >= len(found)
+
+
+def test_what_is_taken_on_trust_is_named_by_what_it_is(audit: Audit) -> None:
+    names = audit.trusted_names
+    assert set(names) == {"theorem", "definition", "opaque constant"}
+    assert names["definition"] == ["Nat.gcd"]
+    assert names["opaque constant"] == ["Lean.reduceBool"]
+    assert "Nat.succ_pos" in names["theorem"]
+    # The small library names `String.append` only, whose body names this theorem.
+    assert "String.append._proof_1" in names["theorem"]
+    # An axiom is no constant whose body is left out.
+    assert not any("Lean.ofReduceBool" in of_kind for of_kind in names.values())
+    assert names["theorem"] == sorted(names["theorem"])
+    assert len(names["theorem"]) < 1000
+    assert audit.trusted == on_trust(names)
+    assert audit.to_json()["trusted_names"] == names
+
+
+@pytest.mark.parametrize(
+    ("names", "start"),
+    [
+        ({}, "nothing that is reached of Lean's own modules lacks its proof"),
+        ({"theorem": ["a"]}, "1 theorem of Lean's own modules are"),
+        (
+            {"theorem": ["a", "b"], "opaque constant": ["c"], "definition": ["d", "e"]},
+            "2 theorems, 2 definitions and 1 opaque constant of Lean's own modules are taken on",
+        ),
+    ],
+)
+def test_the_sentence_on_what_is_taken_on_trust(names: dict[str, list[str]], start: str) -> None:
+    assert on_trust(names).startswith(start)
 
 
 def test_the_classes_and_their_instances(audit: Audit) -> None:
@@ -113,6 +146,10 @@ def test_an_audit_that_does_not_end_is_ended(
 ) -> None:
     lean = make_project({"Good": SOURCES["Good"]})
     assert lean.build().ok
-    monkeypatch.setattr(embedded, "AUDIT_LIMIT_S", 0.01)
-    with pytest.raises(ToolchainError, match=r"the audit has not ended in 0 minutes"):
+    monkeypatch.setattr(embedded, "AUDIT_LIMIT", Limit(0.01))
+    with pytest.raises(ToolchainError) as caught:
         lean.audit()
+    said = str(caught.value)
+    assert said.startswith("the audit was ended, since it used ")
+    assert " s of processor time, of 0.01 s allowed, in " in said
+    assert said.endswith("; it waited for its first answer")

@@ -130,11 +130,11 @@ def built(make_project: Make) -> Iterator[EmbeddedLean]:
 def test_nothing_to_do_starts_no_lean(built: EmbeddedLean, monkeypatch: pytest.MonkeyPatch) -> None:
     again = EmbeddedLean(built.root, built.prepared)
     monkeypatch.setattr(again._drivers, "_start", lambda: pytest.fail("Lean was started"))
-    start = time.monotonic()
+    start = time.process_time()
     result = again.build()
     assert result.ok
     assert result.built == ()
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_messages_of_what_is_up_to_date_are_said_again(built: EmbeddedLean) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import filelock
 import pytest
 
+from bridge import limits
+from bridge.limits import Limit, Watch
 from bridge.toolchain.embedded import _SHARED_FROM, EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
 
@@ -41,24 +43,30 @@ def start(lean: EmbeddedLean, *arguments: str) -> subprocess.Popen[str]:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started and that still run."""
+    """The Leans that a process has started to build and that still run; a Node that is only asked
+    for its version is none."""
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             lines = status.read_text().splitlines()
+            command = (status.parent / "cmdline").read_bytes()
         except OSError:
             continue
         fields = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-        if fields.get("PPid") == str(pid) and not fields["State"].startswith("Z"):
+        builds = b"--run" in command.split(b"\0")
+        if builds and fields.get("PPid") == str(pid) and not fields["State"].startswith("Z"):
             found.append(int(status.parent.name))
     return found
 
 
-def wait_for(what: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
+def wait_for(what: Callable[[], object]) -> None:
+    """Until it is true; the processes that are waited for are children of this one."""
+    limits.until(what, Watch(os.getpid(), Limit(300, 120)), "what should happen")
+
+
+def output(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Standard output and standard error of a process, when it has ended."""
+    return limits.communicate(process, Limit(300, 120))
 
 
 def gone(pid: int) -> bool:
@@ -74,7 +82,7 @@ def test_the_command(make_project: Make) -> None:
         {"A": "def a := 1\n", "B": "public import Small.A\ntheorem b : 1 = 2 := rfl"}
     )
     process = start(lean, "build")
-    out, err = process.communicate(timeout=200)
+    out, err = output(process)
     assert process.returncode == 1
     lines = out.splitlines()
     assert lines[0].startswith("✔ [1/3] Built Small.A (")
@@ -89,15 +97,15 @@ def test_the_command(make_project: Make) -> None:
 
     (lean.root / "Small" / "B.lean").write_bytes(b"module\r\npublic import Small.A\r\n-- \xff\r\n")
     process = start(lean, "build")
-    assert "error: Small imports Small.B, but Small/B.lean is not UTF-8" in process.communicate()[1]
+    assert "error: Small imports Small.B, but Small/B.lean is not UTF-8" in output(process)[1]
     assert process.returncode == 1
 
     process = start(lean, "build", "Small.A")
-    assert process.communicate() == ("Build completed successfully (1 jobs).\n", "")
+    assert output(process) == ("Build completed successfully (1 jobs).\n", "")
     assert process.returncode == 0
 
     process = start(lean, "frobnicate")
-    assert "'frobnicate' is not a command" in process.communicate()[1]
+    assert "'frobnicate' is not a command" in output(process)[1]
     assert process.returncode == 2
 
 
@@ -109,9 +117,9 @@ def test_an_interrupted_shared_build_leaves_no_process_behind(make_project: Make
     wait_for(lambda: len(children(process.pid)) >= 2)
     drivers = children(process.pid)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    output(process)
     assert process.returncode == 130
-    wait_for(lambda: all(gone(driver) for driver in drivers), 10)
+    wait_for(lambda: all(gone(driver) for driver in drivers))
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
@@ -124,16 +132,16 @@ def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project
         wait_for(lambda: "Small.A" in lean.store.load())
         (node,) = children(process.pid)
         process.send_signal(sent)
-        process.communicate(timeout=30)
+        output(process)
         assert process.returncode == status
-        wait_for(lambda node=node: gone(node), 10)  # type: ignore[misc]
+        wait_for(lambda node=node: gone(node))  # type: ignore[misc]
 
     process = start(lean, "build", "Small.Slow")
     wait_for(lambda: children(process.pid))
     time.sleep(1)
     (node,) = children(process.pid)
     os.kill(node, signal.SIGKILL)
-    assert "error: the embedded Lean was killed by signal 9" in process.communicate(timeout=30)[1]
+    assert "error: the embedded Lean was killed by signal 9" in output(process)[1]
     assert process.returncode == 1
     # What was built before that stays built.
     assert "Small.A" in lean.store.load()

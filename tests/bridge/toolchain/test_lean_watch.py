@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import signal
 import subprocess
@@ -11,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bridge import limits
+from bridge.limits import Limit, Watch
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.watch import not_imported
 
@@ -36,23 +39,24 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
     lines: queue.Queue[str] = queue.Queue()
     out = process.stdout
     assert out is not None
-    threading.Thread(target=lambda: [lines.put(line) for line in out], daemon=True).start()
+    reader = threading.Thread(target=lambda: [lines.put(line) for line in out], daemon=True)
+    reader.start()
     said: list[str] = []
 
-    def until(text: str, seconds: float = 600) -> list[str]:
-        """The lines up to the first with the text."""
+    def until(text: str, most: float = 600) -> list[str]:
+        """The lines up to the first with the text, for which it may use so much processor time."""
         found: list[str] = []
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            try:
-                found.append(lines.get(timeout=1).rstrip("\n"))
-            except queue.Empty:
-                assert process.poll() is None, said
+        watch = Watch(process.pid, Limit(most, 120))
+        while not found or text not in found[-1]:
+            ended = process.poll() is not None
+            if not lines.empty():
+                found.append(lines.get().rstrip("\n"))
+                said.append(found[-1])
                 continue
-            said.append(found[-1])
-            if text in found[-1]:
-                return found
-        raise AssertionError(f"no line with {text!r} in {seconds} s; said: {said}")
+            assert not ended, said
+            limits.until(lambda: not lines.empty() or process.poll() is not None, watch, text)
+        assert watch.measured() < most, said
+        return found
 
     try:
         until("watching; Ctrl-C ends")
@@ -84,11 +88,12 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
         new.unlink()
         until("Small/New.lean cannot be read")
         new.write_text("module\ntheorem new : 1 = 1 := rfl\n", "utf-8")
-        took = until("ok: ")[-1]
-        assert float(took.split(", ")[1].removesuffix(" s")) < 5, took
+        until("ok: ", most=5)
+        watch = Watch(process.pid, Limit(60, 60))
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
-        time.sleep(1)
+        limits.until(lambda: process.poll() is not None, watch, "the end")
+        assert process.returncode == 0
+        limits.until(lambda: not reader.is_alive(), Watch(os.getpid(), Limit(60, 60)), "the rest")
         assert lines.empty(), list(lines.queue)
     finally:
         process.kill()

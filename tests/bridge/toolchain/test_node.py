@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.limits import Limit
 from bridge.toolchain import node
 from bridge.toolchain.errors import ToolchainError
 
@@ -39,7 +40,7 @@ def test_the_one_on_path(on_path: Path) -> None:
     ("version", "status", "reason"),
     [
         ("v18.20.1", 0, "is v18.20.1, and 20 or newer is needed"),
-        ("v22.1.0", 1, "does not run"),
+        ("v22.1.0", 1, "does not run: node --version ended with status 1"),
         (None, 0, "none is on PATH"),
     ],
 )
@@ -61,6 +62,15 @@ def test_none_to_be_had(
     assert reason in str(caught.value)
     assert "no matching distribution" in str(caught.value)
     assert any("61 MB" in line for line in said), "the size is announced before the download"
+
+
+def test_one_that_does_not_answer(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = program(on_path / "node", "")
+    waits.write_text("#!/bin/sh\nexec /bin/sleep 1000\n")
+    monkeypatch.setattr(sys, "executable", str(program(on_path / "python", "ERROR: offline", 1)))
+    monkeypatch.setattr(node, "_VERSION_LIMIT", Limit(60, 0.5))
+    with pytest.raises(ToolchainError, match=r"no processor time for 0\.5 s"):
+        node.find_node(print)
 
 
 def test_no_npm_beside_it(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

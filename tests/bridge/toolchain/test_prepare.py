@@ -12,6 +12,8 @@ from pathlib import Path
 import filelock
 import pytest
 
+from bridge import limits
+from bridge.limits import Limit, Watch
 from bridge.toolchain import javascript, prepare, recipe, wasm
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.node import Node
@@ -127,11 +129,10 @@ def test_a_second_run_waits_for_the_first(
     with filelock.FileLock(cache / "prepare.lock"):
         second = threading.Thread(target=prepare.prepare, args=(announce, cache))
         second.start()
-        assert waiting.wait(10)
+        limits.until(waiting.is_set, Watch(os.getpid(), Limit(60, 60)), "word of waiting")
         home.mkdir()
         (home / "stamp.json").write_text('{"version": "version 4.28.0"}')
-    second.join(10)
-    assert not second.is_alive()
+    limits.until(lambda: not second.is_alive(), Watch(os.getpid(), Limit(60, 60)), "its end")
     assert said == ["another run is preparing Lean; waiting for it"]
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import backward_calls
+import committed
 import dropout_calls
 import pytest
 import spec_calls
@@ -20,10 +21,8 @@ from bridge.spec.sink import sink_state
 from bridge.vectors import model, operations
 from bridge.vectors.dropout import PhiloxVector
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.load import default_directory, load
 from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
 
-FAMILIES = load(default_directory())
 CALLS = {
     **spec_calls.CALLS,
     **backward_calls.CALLS,
@@ -93,9 +92,9 @@ def check(vector: model.Vector, found: Sequence[Any]) -> None:
                 raise TypeError(f"there is nothing to compare with {row}")
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_the_definition_that_made_the_vector_gives_its_result(family: model.Family) -> None:
-    for vector in family.vectors:
+@pytest.mark.parametrize("name", committed.names())
+def test_the_definition_that_made_the_vector_gives_its_result(name: str) -> None:
+    for vector in committed.family(name).vectors:
         call = CALLS[vector.lean.removeprefix("Attention.Spec.")]
         try:
             with localcontext(spec_calls.DIGITS):
@@ -104,13 +103,10 @@ def test_the_definition_that_made_the_vector_gives_its_result(family: model.Fami
             raise AssertionError(f"{vector.id}: {error}") from error
 
 
-EXACT_ATTENTION = [f for f in FAMILIES if (f.operation, f.model) == ("attention", "exact")]
-
-
-@pytest.mark.parametrize("family", EXACT_ATTENTION, ids=lambda family: family.name)
-def test_the_states_of_the_rows(family: model.Family) -> None:
+@pytest.mark.parametrize("name", committed.names("attention", "exact"))
+def test_the_states_of_the_rows(name: str) -> None:
     """Largest score and denominator, which no definition of a whole attention gives out."""
-    for vector in family.vectors:
+    for vector in committed.family(name).vectors:
         assert isinstance(vector, model.AttentionVector)
         size: dict[str, Any] = {"d": vector.value_dim, "num": EXACT}
         rows = zip(vector.expected, spec_calls.rows_of(vector), strict=True)
@@ -124,26 +120,22 @@ def test_the_states_of_the_rows(family: model.Family) -> None:
 
 
 def test_every_definition_that_made_vectors_is_called() -> None:
-    made = {v.lean.removeprefix("Attention.Spec.") for f in FAMILIES for v in f.vectors}
+    lean = {name for entry in committed.ENTRIES for name in entry["definitions"]}
+    made = {name.removeprefix("Attention.Spec.") for name in lean}
     assert made == set(CALLS)
 
 
 def test_a_wrong_result_is_seen() -> None:
     """The comparison can fail: by one in a numerator, and by an ulp of the bounds."""
-    vector = next(
-        v
-        for f in FAMILIES
-        for v in f.vectors
-        if isinstance(v, model.AttentionVector) and v.model == "exact" and not v.expected[0].masked
-    )
+    vector = committed.vector("one-key-001")
+    assert not vector.expected[0].masked
     found = [list(row.output) for row in vector.expected]
     check(vector, found)
     found[0][0] += Fraction(1, 1 << 60)
     with pytest.raises(AssertionError, match="row 0"):
         check(vector, found)
-    enclosed = next(
-        v for f in FAMILIES for v in f.vectors if isinstance(v, operations.CombineVector)
-    )
+    enclosed = committed.vector("combine-000")
+    assert isinstance(enclosed, operations.CombineVector)
     outside = [Fraction(x + 1, model.BOUNDS_UNIT) for x in enclosed.expected.upper]
     with pytest.raises(AssertionError, match="row 0"):
         check(enclosed, [outside])

@@ -219,7 +219,7 @@ BOMBS: dict[str, tuple[Document, str]] = {
         "comes to more than 4194304 products of a number and a parameter",
     ),
     "a size that is a float": (changed("window", q_len=1.0), "has the number 1.0"),
-    "a size that is true": (changed("window", q_len=True), "field q_len: True is not of type"),
+    "a size that is true": (changed("window", q_len=True), "field q_len: true is not an integer"),
     "a name that is long": (changed("window", **{"x" * 10**6: 1}), "…: is not known."),
     "an id that is no line": (changed("window", id="window-\n1"), "window-\\n1: field id: "),
 }  # fmt: skip

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from bridge.toolchain import ToolchainError
-from bridge.vectors import generate, index
+from bridge.vectors import files, generate
+from bridge.vectors import load as loader
 from bridge.vectors.fields import VectorError
-from bridge.vectors.load import default_directory, load, write_index
+from bridge.vectors.load import default_directory, load, load_file, write_index
+from bridge.vectors.model import Family
 
 NAMES = ("cache-window", "combine", "one-key")
 
@@ -37,6 +38,7 @@ def edited(folder: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
 
 
 def test_the_committed_index_is_current(tmp_path: Path) -> None:
+    """Every committed file is checked in full here; elsewhere its hash is trusted."""
     for path in default_directory().glob("*.json"):
         if path.name != "index.json":
             shutil.copyfile(path, tmp_path / path.name)
@@ -44,13 +46,47 @@ def test_the_committed_index_is_current(tmp_path: Path) -> None:
     made = (tmp_path / "index.json").read_bytes()
     assert made == (default_directory() / "index.json").read_bytes()
     document = json.loads(made)
-    jsonschema.Draft202012Validator.check_schema(index.schema())
-    jsonschema.validate(document, index.schema())
     assert document["vectors"] == sum(e["vectors"] for e in document["families"])
 
 
 def test_a_folder_with_its_index_loads(folder: Path) -> None:
     assert [family.name for family in load(folder)] == list(NAMES)
+
+
+def test_no_other_file_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    plain = files.read_bytes
+    monkeypatch.setattr(files, "read_bytes", lambda path: (read.append(path.name), plain(path))[1])
+    (family,) = load(folder, ["combine"])
+    assert (family.name, len(family.vectors)) == ("combine", 12)
+    assert "combine.json" in read
+    assert not {"cache-window.json", "one-key.json"} & set(read)
+    with pytest.raises(VectorError, match=r"there is no family 'two'; index\.json lists those"):
+        load(folder, ["combine", "two"])
+
+
+def test_the_shape_of_this_project_s_files_is_not_checked_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And that of all others is, whatever an index beside them says of their hashes."""
+    checked: list[str] = []
+    plain = loader.family_of
+
+    def family_of(document: Any, filename: str) -> Family:
+        checked.append(filename)
+        return plain(document, filename)
+
+    monkeypatch.setattr(loader, "family_of", family_of)
+    loader._family.cache_clear()
+    whole = load(folder)
+    assert checked == []
+    path = folder / "one-key.json"
+    path.write_bytes(path.read_bytes().replace(b'["-2"', b'["02"', 1))
+    edited(folder, lambda d: d["families"][2].update(sha256=files.sha256(path.read_bytes())))
+    with pytest.raises(VectorError, match=r"one-key-000: field q\[0\]\[0\]: \"02"):
+        load(folder)
+    assert checked == ["one-key.json"]
+    assert [load_file(default_directory() / f"{name}.json") for name in NAMES] == whole
 
 
 def program(made: list[str]) -> generate.RunMain:
@@ -81,9 +117,9 @@ def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
     # However many processes there are, each family is made by one.
     assert sorted(made) == sorted(NAMES)
     assert generate.replace(run_main, committed) == []
-    assert generate.differences(run_main, committed) == []
+    assert generate.differences(generate.texts(run_main), committed) == []
     (committed / "index.json").write_bytes(b"{}")
-    assert generate.differences(run_main, committed) == [
+    assert generate.differences(generate.texts(run_main), committed) == [
         "index.json differs from what the Lean definitions yield, first in line 1"
     ]
 
@@ -135,14 +171,14 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "index.json: field vectors_format: is attention-vectors-2, but this version reads "
         "attention-vectors-1.",
     ),
-    "no version": (lambda d: d.pop("format"), "index.json: field the whole: 'format' is a"),
+    "no version": (lambda d: d.pop("format"), "index.json: lacks field format."),
     "a wrong hash": (
         lambda d: first(d).update(sha256="0" * 64),
         "cache-window.json: its SHA-256 is not that of index.json: it was changed, or",
     ),
     "a number that is none": (
         lambda d: first(d).update(vectors="10"),
-        "index.json: field families.0.vectors: '10' is not of type 'integer'.",
+        'index.json: field families[0].vectors: "10" is not an integer.',
     ),
     "a wrong number": (
         lambda d: (first(d).update(vectors=11), d.update(vectors=35)),
@@ -166,7 +202,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "a path instead of a name": (
         lambda d: first(d).update(file="../cache-window.json"),
-        "index.json: field families.0.file: '../cache-window.json' does not match",
+        'index.json: field families[0].file: "../cache-window.json" is not a slug and .json.',
     ),
 }
 

@@ -131,5 +131,5 @@ def test_an_operation_of_another_model_is_refused() -> None:
 
 def test_an_unknown_operation_is_refused() -> None:
     other = document("paged", 0) | {"operation": "convolution"}
-    with pytest.raises(VectorError, match=r"paged\.json: field operation: 'convolution'"):
+    with pytest.raises(VectorError, match=r'\.json: field operation: "convolution" is not one'):
         family_of(other, "paged.json")

@@ -102,7 +102,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Vector], bool], Callable[[Vector], None],
         "layer-norm", ANY, put("expected", "lower", 0, 0, "1/2"), "field expected.lower[0][0]: ",
     ),
     "no number is taken from a row": (
-        "layer-norm", ANY, put("x", 0, []), "field x[0]: [] should be non-empty.",
+        "layer-norm", ANY, put("x", 0, []), "field x[0]: has 0 entries, less than 1.",
     ),
     "eps of 0": ("layer-norm", ANY, put("eps", "0"), "field eps: is not positive."),
     "eps that is not exact": (
@@ -156,7 +156,10 @@ DAMAGE: dict[str, tuple[str, Callable[[Vector], bool], Callable[[Vector], None],
         lambda v: v["parameters"].__setitem__(1, wider(v["parameters"][1], v["num_heads"])),
         "field parameters[1].attention.query.weight: has ",
     ),
-    "no layers": ("decoder-stack", ANY, put("parameters", []), "field parameters: []"),
+    "no layers": (
+        "decoder-stack", ANY, put("parameters", []),
+        "field parameters: has 0 entries, less than 1.",
+    ),
     "a decoder without a context": (
         "decoder-layer", ANY, lambda v: v.pop("context"), "lacks field context.",
     ),
@@ -169,10 +172,11 @@ DAMAGE: dict[str, tuple[str, Callable[[Vector], bool], Callable[[Vector], None],
         "field context_mask.kind: is causal, none of",
     ),
     "another kind of layer": (
-        "decoder-layer", ANY, put("layer", "pooling"), "field layer: 'pooling' is not one of",
+        "decoder-layer", ANY, put("layer", "pooling"),
+        'field layer: "pooling" is not one of linear',
     ),
     "a kind without its fields": (
-        "linear", ANY, put("layer", "layer-norm"), "lacks field eps.",
+        "linear", ANY, put("layer", "layer-norm"), "parameters.weight: is not known.",
     ),
     "a token that is not there": (
         "transformer", ANY, put("source_tokens", 0, 4096), "field source_tokens[0]: is 4096, but ",

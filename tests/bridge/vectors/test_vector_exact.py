@@ -9,12 +9,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, get_args
 
+import committed
 import pytest
 
 from bridge.vectors import exact
 from bridge.vectors.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.gradients import Gradients, GradientVector
-from bridge.vectors.load import load
 from bridge.vectors.model import (
     BOUNDS_UNIT,
     Alibi,
@@ -38,9 +38,9 @@ from bridge.vectors.operations import (
 )
 from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
 
-FAMILIES = {family.name: family for family in load()}
-VECTORS = [v for family in FAMILIES.values() for v in family.vectors]
-ATTENTION = [v for v in VECTORS if isinstance(v, AttentionVector)]
+
+def attention() -> list[AttentionVector]:
+    return committed.vectors("attention")
 
 
 def vector(**changes: object) -> AttentionVector:
@@ -80,13 +80,13 @@ def test_a_score_that_is_no_integer() -> None:
 
 
 def test_every_committed_vector_agrees() -> None:
-    wrong = [w for v in VECTORS for w in exact.disagreements(v)]
+    wrong = [w for v in committed.vectors() for w in exact.disagreements(v)]
     assert wrong == []
 
 
 @pytest.mark.parametrize("field", ["max", "denominator", "numerators"])
 def test_one_changed_number_is_found(field: str) -> None:
-    family = FAMILIES["small-random"]
+    family = committed.family("small-random")
     good = family.vectors[-1]
     row = good.expected[0]
     assert isinstance(row, Row)
@@ -102,7 +102,7 @@ def test_one_changed_number_is_found(field: str) -> None:
 
 @pytest.mark.parametrize("field", ["lower", "upper", "lse_bounds", "no key"])
 def test_a_bound_on_the_wrong_side_is_found(field: str) -> None:
-    family = FAMILIES["default-scale"]
+    family = committed.family("default-scale")
     good = family.vectors[-1]
     row = good.expected[0]
     assert isinstance(row, EnclosedRow)
@@ -258,9 +258,9 @@ def worse_rows(rows: Any) -> Any:
     return (*rows[:-1], wrong)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", committed.names())
 def test_one_changed_number_of_each_family_is_found(name: str) -> None:
-    family = FAMILIES[name]
+    family = committed.family(name)
     assert exact.disagreements(family.vectors[3]) == []
     (problem, *_) = exact.disagreements(changed(family.vectors[3]))
     assert family.vectors[3].id in problem
@@ -268,7 +268,7 @@ def test_one_changed_number_of_each_family_is_found(name: str) -> None:
 
 def test_outputs_are_enclosed_to_2_to_the_minus_60_of_their_terms() -> None:
     widest = Fraction(0)
-    for v in ATTENTION:
+    for v in attention():
         if v.model == "natural":
             sizes = replace(v, v=tuple(tuple(abs(x) for x in row) for row in v.v))
             for i, row in enumerate(v.expected):
@@ -281,7 +281,7 @@ def test_outputs_are_enclosed_to_2_to_the_minus_60_of_their_terms() -> None:
 
 
 def test_gradients_are_enclosed_to_2_to_the_minus_60() -> None:
-    enclosed = [v for v in VECTORS if isinstance(v, GradientVector) and v.bounds is not None]
+    enclosed = [v for v in committed.vectors("gradient") if v.bounds is not None]
     assert 0 < max(v.uncertainty for v in enclosed) <= Fraction(1, 1 << 90)
 
 
@@ -294,9 +294,7 @@ def test_a_changed_bound_of_each_gradient_is_found(name: str) -> None:
             return part + (1 << 88)
         return (*part[:-1], worse(part[-1]))
 
-    vector = next(
-        v for v in VECTORS if isinstance(v, GradientVector) and v.family == "gradient-score-mods"
-    )
+    vector = committed.vector("gradient-score-mods-000")
     assert vector.bounds is not None
     lower, upper = (replace(part, **{name: worse(getattr(part, name))}) for part in vector.bounds)
     (problem,) = exact.disagreements(replace(vector, bounds=(lower, upper)))
@@ -305,7 +303,7 @@ def test_a_changed_bound_of_each_gradient_is_found(name: str) -> None:
 
 
 def test_every_operation_of_the_spec_has_ten_vectors() -> None:
-    counts = Counter(v.lean.removeprefix("Attention.Spec.") for v in VECTORS)
+    counts = Counter(v.lean.removeprefix("Attention.Spec.") for v in committed.vectors())
     wanted = {
         "attention", "attentionSink", "flash", "flashWindow", "flashSchedule", "splitKV", "ring",
         "attentionPadded", "groupedQuery", "groupedQueryPacked", "attentionVarlen",
@@ -327,9 +325,9 @@ def test_every_operation_of_the_spec_has_ten_vectors() -> None:
         del counts[name]
     assert counts.keys() == wanted
     assert min(counts.values()) >= 10
-    masks = Counter(v.mask.kind for v in ATTENTION)
+    masks = Counter(v.mask.kind for v in attention())
     assert masks.keys() == set(get_args(MaskKind))
     assert min(masks.values()) >= 10
-    options = Counter(name for v in ATTENTION for name in v.options)
+    options = Counter(name for v in attention() for name in v.options)
     assert options.keys() == {"softcap", "alibi", "bias", "sink"}
     assert min(options.values()) >= 10

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 
 
 # Of what the project needs otherwise, what the tests for a GPU do without.
-WITHOUT = ("click", "jsonschema", "lean_dojo", "platformdirs", "rich")
+WITHOUT = ("click", "jsonschema", "lean_dojo", "msgspec", "platformdirs", "rich")
 
 
 def test_they_are_collected_without_what_a_gpu_machine_may_lack() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyimpl.kernels._sass import Loop, loops_of
+from pyimpl.kernels._sass import Loop, is_serialised, loops_of
 
 PRINTED = """
 .L_x_0:
@@ -37,3 +37,15 @@ def test_innermost_loops_with_exponentials() -> None:
 
 def test_nothing_to_find() -> None:
     assert loops_of("") == []
+
+
+FENCE = "        /*0000*/                   WARPGROUP.ARRIVE ;\n"
+PRODUCT = "        /*0010*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24 ;\n"
+
+
+def test_products_behind_a_fence_each_are_serialised() -> None:
+    assert is_serialised((FENCE + PRODUCT) * 8)
+    # Two products of tiles, four instructions each; and tiles of one instruction each.
+    assert not is_serialised((FENCE + PRODUCT * 4) * 2)
+    assert not is_serialised((FENCE + PRODUCT) * 2)
+    assert not is_serialised("")

@@ -1,5 +1,6 @@
 module
 
+public import Lean.AddDecl
 public import Lean.Replay
 public import Lean.Util.CollectAxioms
 
@@ -27,37 +28,6 @@ def knownAxioms : List Name :=
   [``propext, ``Classical.choice, ``Quot.sound, ``sorryAx, ``Lean.ofReduceBool,
    ``Lean.ofReduceNat, ``Lean.trustCompiler]
 
-def usedBy (info : ConstantInfo) : List Name := info.getUsedConstantsAsSet.toList
-
-/-- What is reached from a declaration: own constants seen, axioms, constants of Lean's modules. -/
-structure Reached where
-  seen : NameSet := {}
-  axioms : NameSet := {}
-  core : NameSet := {}
-
-/-- Follows own constants through their full terms, and stops at constants of Lean's own modules. -/
-partial def visit (library : Library) (core : Environment) (reached : Reached) (name : Name) :
-    Reached :=
-  if reached.seen.contains name then reached
-  else
-    let reached := { reached with seen := reached.seen.insert name }
-    match library[name]? with
-    | some own =>
-      let reached := if own.info.isAxiom then
-        { reached with axioms := reached.axioms.insert name } else reached
-      (usedBy own.info).foldl (visit library core) reached
-    | none =>
-      let reached := if knownAxioms.contains name then
-        { reached with axioms := reached.axioms.insert name } else reached
-      match core.find? name with
-      | none => { reached with axioms := reached.axioms.insert (name ++ `unknown) }
-      | some info =>
-        if info.isUnsafe || info.isPartial then
-          { reached with axioms := reached.axioms.insert (name ++ `unsafe) }
-        else if info.isAxiom && !knownAxioms.contains name then
-          { reached with core := reached.core.insert name }
-        else reached
-
 def kind : ConstantInfo → String
   | .thmInfo _ => "theorem"
   | .defnInfo _ => "definition"
@@ -68,15 +38,69 @@ def kind : ConstantInfo → String
   | .recInfo _ => "recursor"
   | .quotInfo _ => "quotient"
 
+/-- What a constant of Lean's own modules was before its body was left out, where it was: what is
+stored in its place is an axiom. -/
+def withoutBody? (core : Environment) : ConstantInfo → Option String
+  | .axiomInfo info =>
+    if knownAxioms.contains info.name then none
+    else match getOriginalConstKind? core info.name with
+      | some .thm => some "theorem"
+      | some .defn => some "definition"
+      | some .opaque => some "opaque constant"
+      | _ => none
+  | _ => none
+
+/-- What a constant is found to be by itself: an axiom, or something that no proof may rest on. -/
+def ownFindings (library : Library) (core : Environment) (name : Name) : NameSet :=
+  match library[name]? with
+  | some own => if own.info.isAxiom then NameSet.empty.insert name else {}
+  | none => match core.find? name with
+    | none => NameSet.empty.insert (name ++ `unknown)
+    | some info =>
+      if info.isUnsafe || info.isPartial then NameSet.empty.insert (name ++ `unsafe)
+      else if info.isAxiom && (withoutBody? core info).isNone then NameSet.empty.insert name
+      else {}
+
+/-- What the library's declarations reach: each constant after those that it names, as far as none
+of these names it in turn; and the constants that each of them names. -/
+structure Reached where
+  order : Array Name := #[]
+  named : Std.HashMap Name (Array Name) := {}
+
+/-- Follows the full terms of a constant, of Lean's own modules too as far as they are there. -/
+partial def visit (library : Library) (core : Environment) (reached : Reached) (name : Name) :
+    Reached :=
+  if reached.named.contains name then reached
+  else
+    let info? := (library[name]?.map Own.info) <|> core.find? name
+    let named := (info?.map fun info => info.getUsedConstantsAsSet.toArray).getD #[]
+    let reached := { reached with named := reached.named.insert name named }
+    let reached := named.foldl (visit library core) reached
+    { reached with order := reached.order.push name }
+
+/-- By constant, what it is found to rest on. A turn adds to each constant what those that it names
+rest on; an inductive type and its constructors name each other, so it is done until nothing is
+added. -/
+partial def restsOn (reached : Reached) (found : Std.HashMap Name NameSet) :
+    Std.HashMap Name NameSet :=
+  let (found', added) := reached.order.foldl turn (found, false)
+  if added then restsOn reached found' else found'
+where
+  turn (state : Std.HashMap Name NameSet × Bool) (name : Name) :=
+    let (found, added) := state
+    let before := found.getD name {}
+    let after := reached.named[name]!.foldl (init := before) fun set one =>
+      (found.getD one {}).foldl NameSet.insert set
+    if after.size == before.size then (found, added) else (found.insert name after, true)
+
 def names (set : NameSet) : List String := set.toList.map fun name => name.toString
 
 /-- The constants of the library that a statement mentions. -/
 def mentions (library : Library) (info : ConstantInfo) : List String :=
   (info.type.getUsedConstantsAsSet.toList.filter library.contains).map fun name => name.toString
 
-def printDeclaration (library : Library) (core : Environment) (name : Name) (own : Own) :
-    IO Unit := do
-  let reached := visit library core {} name
+def printDeclaration (library : Library) (found : Std.HashMap Name NameSet) (name : Name)
+    (own : Own) : IO Unit := do
   IO.println ("@@ " ++ (Json.mkObj [
     ("name", toJson (privateToUserName name).toString),
     ("private", toJson (isPrivateName name)),
@@ -84,7 +108,7 @@ def printDeclaration (library : Library) (core : Environment) (name : Name) (own
     ("module", toJson own.module.toString),
     ("kind", toJson (kind own.info)),
     ("unsafe", toJson (own.info.isUnsafe || own.info.isPartial)),
-    ("axioms", toJson (names reached.axioms)),
+    ("axioms", toJson (names (found.getD name {}))),
     ("mentions", toJson (mentions library own.info))]).compress)
 
 /-- The full part of a stored module: its private part, where there is one. -/
@@ -106,16 +130,13 @@ partial def read (stdin : IO.FS.Stream) (library : Library) : IO Library := do
     read stdin (addAll library module.toName (← readFull olean) 0)
   | _ => return library
 
-def printAll (library : Library) (core : Environment) : List (Name × Own) → IO Unit
-  | [] => return ()
-  | (name, own) :: rest => do
-    printDeclaration library core name own
-    printAll library core rest
-
-/-- Everything of Lean's own modules that the library's declarations take on trust. -/
-def trusted (library : Library) (core : Environment) : Nat :=
-  let reached := (library.toList.map Prod.fst).foldl (visit library core) {}
-  reached.core.toList.length
+/-- The constants of Lean's own modules, among those that are reached, of which the body is left out:
+what each was, and their names. -/
+def trusted (core : Environment) (reached : Reached) : Std.TreeMap String (List String) :=
+  reached.order.foldr (init := {}) fun name found =>
+    match core.find? name >>= withoutBody? core with
+    | some kind => found.insert kind (name.toString :: found.getD kind [])
+    | none => found
 
 /-- The kernel checks every constant of the library again, in a fresh environment. -/
 def replay (library : Library) (core : Environment) : IO (Option String) := do
@@ -126,18 +147,24 @@ def replay (library : Library) (core : Environment) : IO (Option String) := do
   catch error => return some (toString error)
 
 def main (args : List String) : IO Unit := do
-  let [shipped] := args | throw (IO.userError "expected one argument, a folder")
+  let shipped :: rest := args | throw (IO.userError "expected a folder")
+  let replays := !rest.contains "--no-replay"
   searchPathRef.set [shipped]
   let library ← read (← IO.getStdin) {}
   let imports : Array Import := #[{ module := `Init }]
   let (_, state) ← (importModulesCore imports (globalLevel := .exported)
     (isExported := true)).run default
   let core ← finalizeImport state imports {} 0 false false (level := .exported) (isModule := true)
-  printAll library core library.toList
-  let problem ← replay library core
+  let own := library.toList
+  let reached := own.foldl (fun reached (name, _) => visit library core reached name) {}
+  let found := restsOn reached (reached.order.foldl (init := {}) fun found name =>
+    found.insert name (ownFindings library core name))
+  own.forM fun (name, own) => printDeclaration library found name own
+  let problem ← if replays then replay library core else pure none
+  let trusted := (trusted core reached).toList.map fun (kind, names) => (kind, toJson names)
   IO.println ("@@ " ++ (Json.mkObj [
-    ("replayed", toJson library.toList.length),
-    ("trusted", toJson (trusted library core)),
+    ("replayed", toJson (if replays then library.size else 0)),
+    ("trusted", Json.mkObj trusted),
     ("problem", toJson problem)]).compress)
 
 end Bridge.Audit

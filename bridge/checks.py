@@ -1,0 +1,246 @@
+"""The command `test`: the checks of `make test`, each kept until one of its inputs changes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from bridge.conform import Problem
+from bridge.report.cache import Cache
+
+ROOT = Path(__file__).resolve().parent.parent
+# A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A
+# file's tests stay on one worker: what the chain tests start from is then made once.
+PYTEST = ("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")
+# Seconds that a check has to end in after Ctrl-C; then it is killed.
+_ENDING = 3.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One step.
+
+    command: a program of the environment and its arguments. inputs: patterns of the files that its
+    result depends on, where * stands for any path too; none: it is run always, since it keeps its
+    own results.
+    """
+
+    name: str
+    title: str
+    command: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+
+def checks(*, everything: bool = False) -> tuple[Check, ...]:
+    """The checks in their order, the quick ones first. everything: those of `make test-all`."""
+    quick = () if everything else ("--quick",)
+    thorough = ("-m", "thorough or not thorough") if everything else ()
+    more = "-all" if everything else ""
+    return (
+        Check("lint", "ruff check", ("python", "-m", "ruff", "check", "."), ("*.py", "*.toml")),
+        Check(
+            "format", "ruff format", ("python", "-m", "ruff", "format", "--check", "."),
+            ("*.py", "*.md", "*.toml"),
+        ),
+        Check("types", "mypy", ("python", "-m", "mypy"), ("*.py", "*.pyi", "pyproject.toml")),
+        Check(
+            "workflows", "what GitHub runs, by its schema",
+            ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
+             ".github/workflows/ci.yml"),
+            (".github/*",),
+        ),
+        Check(
+            "workflow-rules", "what GitHub runs, by zizmor's rules",
+            ("zizmor", "--offline", "--quiet", ".github"), (".github/*",),
+        ),
+        Check(
+            "library", "Lean: the library",
+            ("lake", "build"), (),
+        ),
+        Check(
+            "twins", "Lean: wrong twins of the theorems, refuted",
+            ("python", "-m", "bridge", "audit", "Attention.Twins"), LEAN,
+        ),
+        # The audit is its first part.
+        Check(
+            "index", "Lean: audit and index of every declaration",
+            ("python", "-m", "bridge", "index"),
+            (*LEAN, "bridge/*", "pyimpl/*", "docs/*.toml", "docs/*.json", "tests/vectors/*"),
+        ),
+        Check(
+            "translation", "Lean: bridge/spec is what its terms come to",
+            ("python", "-m", "bridge", "translate", "--check"),
+            (*LEAN, "bridge/*", "pyproject.toml"),
+        ),
+        Check(
+            f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
+            ("python", "-m", "pyimpl.kernels.compile", *quick), ("pyimpl/*",),
+        ),
+        Check(f"tests{more}", "the test-suite", (*PYTEST, *thorough), ("*",)),
+    )  # fmt: skip
+
+
+@click.command(name="test")
+@click.argument("name", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Thorough tests and all kernels, too.")
+@click.option("--fresh", is_flag=True, help="Run what is unchanged since it passed, too.")
+def test(name: tuple[str, ...], everything: bool, fresh: bool) -> None:
+    """Run the checks of make test: linters, Lean, kernels, tests.
+
+    NAME: only these; default: all, up to the first that fails. What has passed is kept until one
+    of its inputs changes. Exit status 0 if all pass, 1 if one fails, 130 after Ctrl-C.
+    """
+    if not (ROOT / "lakefile.lean").exists():
+        raise Problem(f"this command needs a checkout of the project; {ROOT} has no lakefile.lean")
+    chosen = checks(everything=everything)
+    known = [check.name for check in chosen]
+    for one in name:
+        if one not in known:
+            raise Problem(f"NAME: there is no check {one!r}; there are {', '.join(known)}")
+    for package in ("ruff", "mypy", "pytest", "check_jsonschema"):
+        if importlib.util.find_spec(package) is None:
+            raise Problem(f"{sys.executable} has no package {package}; run make setup first")
+    wanted = [check for check in chosen if not name or check.name in name]
+    sys.exit(Run(ROOT, Console(), fresh=fresh).all(wanted))
+
+
+class Run:
+    """One run of checks below `root`."""
+
+    def __init__(self, root: Path, console: Console, *, fresh: bool = False) -> None:
+        self.root, self.console, self.fresh = root, console, fresh
+        self.cache = Cache(root / "build" / "cache")
+        self.digests = digests(root)
+        self.facts = facts()
+
+    def all(self, wanted: Iterable[Check]) -> int:
+        """Run them up to the first that fails; the exit status."""
+        steps = list(wanted)
+        kept, start, before = 0, time.monotonic(), _processor()
+        for number, check in enumerate(steps, 1):
+            self.say(f"[{number}/{len(steps)}] {check.name}: {check.title}", style="bold")
+            key = self.key(check)
+            if check.inputs and not self.fresh and self.cache.find(_kept(check), key) is not None:
+                kept += 1
+                self.say("      unchanged since it passed")
+                continue
+            try:
+                status = self.one(check, key)
+            except KeyboardInterrupt:
+                self.say(f"\nStopped in {check.name}; the next run goes on from there.")
+                return 130
+            if status != 0:
+                left = ", ".join(later.name for later in steps[number:]) or "nothing"
+                self.say(f"✘ {check.name} ended with status {status}; not run: {left}", style="red")
+                return 1
+        names = ", ".join(check.name for check in steps)
+        self.say(
+            f"✔ {len(steps)} checks pass ({names}): {kept} unchanged, {len(steps) - kept} run in "
+            f"{time.monotonic() - start:.0f} s, {_processor() - before:.0f} s of processor time",
+            style="green",
+        )
+        return 0
+
+    def one(self, check: Check, key: str) -> int:
+        """Run a check, say how long it took, and keep it if it passed; its exit status."""
+        start, before = time.monotonic(), _processor()
+        program, *arguments = check.command
+        command = [_program(program), *arguments]
+        with subprocess.Popen(command, cwd=self.root) as process:
+            try:
+                status = process.wait()
+            except KeyboardInterrupt:
+                # The terminal has told the check as well.
+                try:
+                    process.wait(_ENDING)
+                except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                    process.kill()
+                raise
+        if status == 0:
+            seconds, processor = time.monotonic() - start, _processor() - before
+            self.say(f"      passed in {seconds:.1f} s, {processor:.1f} s of processor time")
+            if check.inputs:
+                value = {"seconds": round(seconds, 1), "processor": round(processor, 1)}
+                self.cache.keep(_kept(check), key, value)
+        return status
+
+    def key(self, check: Check) -> str:
+        """A hash of all that the check depends on."""
+        total = hashlib.sha256("\0".join((*check.command, *self.facts)).encode())
+        for name, content in self.digests.items():
+            if any(fnmatchcase(name, pattern) for pattern in check.inputs):
+                total.update(f"{name}\0{content}\0".encode())
+        return total.hexdigest()[:24]
+
+    def say(self, text: str, style: str = "") -> None:
+        self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        # What a check prints comes after it.
+        self.console.file.flush()
+
+
+def _program(name: str) -> str:
+    """The path of a program of the environment, or of the one that the environment is put upon.
+    Raises Problem where there is none."""
+    own = Path(sys.executable).with_name(name)
+    found = str(own) if own.exists() else shutil.which(name)
+    if found is None:
+        raise Problem(f"there is no program {name} beside {sys.executable}; run make setup first")
+    return found
+
+
+def _kept(check: Check) -> str:
+    return f"check-{check.name}"
+
+
+def _processor() -> float:
+    """Seconds of processor time of all processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def digests(root: Path) -> Mapping[str, str]:
+    """The hash of each file of the project by its path from the root: those that git tracks or
+    would, or where there is no git all but what is made."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=root, capture_output=True, text=True,
+    ) if (root / ".git").exists() else None  # fmt: skip
+    if listed is not None and listed.returncode == 0:
+        names = {name for name in listed.stdout.split("\0") if name}
+    else:
+        made = ("build/", "dist/", ".", "__pycache__/")
+        every = (path.relative_to(root).as_posix() for path in root.rglob("*"))
+        names = {n for n in every if not n.startswith(made) and "__pycache__" not in n}
+    paths = {name: root / name for name in sorted(names)}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in paths.items()
+        if path.is_file()
+    }
+
+
+def facts() -> list[str]:
+    """What results depend on beside the files: Python, its packages, the programs and devices that
+    tests look for, and the project's own variables."""
+    packages = sorted(f"{d.name}=={d.version}" for d in importlib.metadata.distributions())
+    programs = [f"{p}={shutil.which(p)}" for p in ("lake", "node", "npm", "chromium")]
+    devices = sorted(path.as_posix() for path in Path("/dev").glob("nvidia*"))
+    own = sorted(
+        f"{k}={v}" for k, v in os.environ.items() if k.startswith(("ATTENTION_", "TRITON"))
+    )
+    return [sys.version, *packages, *programs, *devices, *own]

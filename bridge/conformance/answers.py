@@ -1,0 +1,211 @@
+"""What a function gives for the vectors: it is called here, and judged elsewhere (`run.judged`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from bridge.conformance.adapter import Adapter, GradientsAdapter, LayoutsAdapter
+from bridge.conformance.batch import (
+    DTYPES,
+    Batch,
+    Misbehaviour,
+    Outputs,
+    array,
+    groups,
+    said,
+    stack,
+    unchanged,
+)
+from bridge.conformance.gradient_inputs import Floats
+from bridge.conformance.gradient_inputs import array as as_judged
+from bridge.conformance.judge import malformed
+from bridge.vectors.gradients import GradientVector
+from bridge.vectors.model import AttentionVector, Matrix, Vector
+from bridge.vectors.operations import ComesToAttention
+
+Job = tuple[Vector, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a function gave for some vectors of a job, before it is judged.
+
+    vectors: which. problem: what is wrong with the call or with the form of what it returned; None
+    if nothing. Then either gradients, by name as in `gradients.expected`, one result for each way
+    in which it was called; or batches, the plain problems that the vectors come to, with outputs,
+    of each, and lse_reasons, of each vector of each batch: why its log-sum-exp is not judged.
+    """
+
+    vectors: Job
+    problem: str | None = None
+    batches: tuple[Batch, ...] = ()
+    outputs: tuple[Outputs, ...] = ()
+    lse_reasons: tuple[tuple[str | None, ...], ...] = ()
+    gradients: tuple[Mapping[str, Floats], ...] = ()
+
+
+def not_covered(
+    adapter: Adapter, vectors: Iterable[Vector], dtype: str, device: str
+) -> dict[str, str]:
+    """By id, why the vectors are not covered that are not."""
+    reasons = ((vector.id, _not_covered(adapter, vector, dtype, device)) for vector in vectors)
+    return {id: reason for id, reason in reasons if reason is not None}
+
+
+def jobs_of(vectors: Iterable[Vector], alone: frozenset[str] = frozenset()) -> list[Job]:
+    """Vectors in groups that are run at once: alike vectors of attention, and each vector of
+    another operation, or with an id in `alone`, for itself."""
+    together: list[AttentionVector] = []
+    jobs: list[Job] = []
+    for vector in vectors:
+        if isinstance(vector, AttentionVector) and vector.id not in alone:
+            together.append(vector)
+        else:
+            jobs.append((vector,))
+    return [*groups(together), *jobs]
+
+
+def batches_of(job: Job, dtype: str, device: str) -> tuple[Batch, ...]:
+    """The plain problems that a job comes to, which is no gradient: a batch of vectors of
+    attention, or one for each problem of a vector of another operation."""
+    (first, *_) = job
+    if isinstance(first, ComesToAttention):
+        return tuple(stack((problem,), dtype, device) for problem in first.attentions())
+    alike = tuple(vector for vector in job if isinstance(vector, AttentionVector))
+    return (stack(alike, dtype, device),)
+
+
+def answers(adapter: Adapter, job: Job, dtype: str, device: str) -> list[Answer]:
+    """Call the function for a job of `jobs_of`: one answer for all its vectors, or where they go
+    wrong together, one for each."""
+    (first, *_) = job
+    if isinstance(first, GradientVector):
+        return [_gradients_of(adapter, first, dtype, device)]
+    batches = batches_of(job, dtype, device)
+    if isinstance(first, ComesToAttention):
+        return [_layout_of(adapter, first, batches, dtype, device)]
+    return _batch_of(adapter, batches[0], dtype, device)
+
+
+def _not_covered(adapter: Adapter, vector: Vector, dtype: str, device: str) -> str | None:
+    if isinstance(vector, AttentionVector):
+        missing = sorted(vector.options - adapter.takes)
+        if missing:
+            return f"takes no {' and no '.join(missing)}"
+        problems: tuple[AttentionVector, ...] = (vector,)
+    elif isinstance(vector, GradientVector) and isinstance(adapter, GradientsAdapter):
+        reason = adapter.no_gradients(vector, device)
+        if reason is None and not _exact(vector.grad_output, dtype):
+            reason = f"its gradients by the output are not exact in {dtype}"
+        if reason is not None:
+            return reason
+        problems = vector.attentions()
+    elif (
+        not isinstance(adapter, LayoutsAdapter)
+        or not isinstance(vector, ComesToAttention)
+        or vector.operation not in adapter.operations
+    ):
+        return f"takes no vectors of {vector.operation}"
+    else:
+        problems = vector.attentions()
+    for problem in problems:
+        reason = adapter.not_covered(problem, dtype, device, "output") or _inexact(problem, dtype)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _inexact(vector: AttentionVector, dtype: str) -> str | None:
+    bias = tuple(tuple(x or 0 for x in row) for row in vector.bias or ())
+    if not _exact((vector.q, vector.k, vector.v, bias), dtype):
+        return f"its inputs are not exact in {dtype}"
+    return None
+
+
+def _exact(matrices: Iterable[Matrix], dtype: str) -> bool:
+    return all(
+        torch.equal(numbers, numbers.to(DTYPES[dtype]).double())
+        for numbers in (torch.from_numpy(array(matrix)) for matrix in matrices)
+    )
+
+
+def _raised(error: BaseException) -> str:
+    if isinstance(error, Misbehaviour):
+        return str(error)
+    return f"raised {type(error).__name__}: {said(error)[:300]}".rstrip(": ")
+
+
+def _gradients_of(adapter: Adapter, vector: GradientVector, dtype: str, device: str) -> Answer:
+    try:
+        with np.errstate(all="ignore"):
+            # Such vectors are covered by adapters that take them, and by no others.
+            found = cast(GradientsAdapter, adapter).gradients(vector, dtype, device)
+    except (Exception, SystemExit) as error:
+        return Answer((vector,), _raised(error))
+    numbers = ({name: as_judged(name, x) for name, x in call.items()} for call in found)
+    return Answer((vector,), gradients=tuple(numbers))
+
+
+def _layout_of(
+    adapter: Adapter, vector: ComesToAttention, batches: tuple[Batch, ...], dtype: str, device: str
+) -> Answer:
+    """A vector of another operation: judged by the plain problems that it comes to."""
+    problem: str | None
+    try:
+        with np.errstate(all="ignore"):
+            # Such vectors are covered by adapters that take them, and by no others.
+            outputs = cast(LayoutsAdapter, adapter).run_vector(vector, dtype, device)
+        forms = [malformed(*pair) for pair in zip(batches, outputs, strict=True)]
+        problem = next((x for x in forms if x is not None), None)
+    except (Exception, SystemExit) as error:
+        problem = _raised(error)
+    if problem is not None:
+        return Answer((vector,), problem)
+    return _answered(adapter, (vector,), batches, outputs, dtype, device)
+
+
+def _answered(
+    adapter: Adapter,
+    vectors: Job,
+    batches: tuple[Batch, ...],
+    outputs: Sequence[Outputs],
+    dtype: str,
+    device: str,
+) -> Answer:
+    """An answer with well-formed outputs."""
+    reasons = (
+        tuple(
+            None if found.lse is None else adapter.not_covered(vector, dtype, device, "lse")
+            for vector in batch.vectors
+        )
+        for batch, found in zip(batches, outputs, strict=True)
+    )
+    return Answer(vectors, None, batches, tuple(outputs), tuple(reasons))
+
+
+def _batch_of(adapter: Adapter, batch: Batch, dtype: str, device: str) -> list[Answer]:
+    before = batch.inputs()
+    kept: dict[str, Any] = {name: x.clone() for name, x in before.items()}
+    problem: str | None
+    try:
+        # Triton's interpreter computes with NumPy, which warns of the NaN of a wrong kernel.
+        with np.errstate(all="ignore"):
+            outputs = adapter.run(batch)
+        problem = malformed(batch, outputs)
+    except (Exception, SystemExit) as error:
+        problem = _raised(error)
+    changed = [name for name, x in before.items() if not unchanged(x, kept[name])]
+    if changed and problem is None:
+        problem = f"changed its inputs: {', '.join(changed)}"
+    whole = replace(batch, **kept)
+    if problem is None:
+        return [_answered(adapter, batch.vectors, (whole,), (outputs,), dtype, device)]
+    if len(batch.vectors) == 1:
+        return [Answer(batch.vectors, problem)]
+    # Which of them was it?
+    return [r for one in whole.split() for r in _batch_of(adapter, one, dtype, device)]

@@ -1,0 +1,57 @@
+"""What is judged, and its adapter."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.conformance import callables, libraries
+from bridge.conformance.abilities import Abilities, Aligned
+from bridge.conformance.adapter import Adapter
+from bridge.conformance.profile import CHOICES
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is run: a built-in adapter's name, or that of a function or adapter object
+    (`callables.find`). profile: of `CHOICES`, None: its own; without: abilities that it is declared
+    to lack; abilities: what was found of a function; undeclared: known wrong answers and refusals
+    are not declared, but fail; causal_alignment: that of a function without such an argument."""
+
+    name: str
+    profile: str | None = None
+    without: tuple[str, ...] = ()
+    abilities: Abilities | None = None
+    undeclared: bool = False
+    causal_alignment: Aligned = "top-left"
+
+
+def adapter_of(subject: Subject) -> Adapter:
+    """The adapter of a subject whose abilities, if it is a function, are known. Raises
+    CallableError where there is none."""
+    found: Any
+    if not callables.is_callable_name(subject.name):
+        found = libraries.find(subject.name)
+    else:
+        found = callables.find(subject.name)
+        if subject.abilities is not None:
+            able = subject.abilities.without(subject.without)
+            make = CHOICES[subject.profile or "generous"]
+            function = callables.CallableAdapter(
+                subject.name, found, able, make, subject.causal_alignment
+            )
+            function.declared = not subject.undeclared
+            return function
+    if subject.undeclared and hasattr(found, "declared"):
+        found.declared = False
+    adapter: Adapter = found
+    return adapter if subject.profile is None else _with_profile(adapter, subject.profile)
+
+
+def _with_profile(adapter: Adapter, profile: str) -> Adapter:
+    """The adapter, judged by another profile."""
+    other: Any = copy.copy(adapter)
+    other.profile = lambda dtype, device: CHOICES[profile](dtype)
+    adapted: Adapter = other
+    return adapted

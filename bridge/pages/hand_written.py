@@ -1,0 +1,120 @@
+"""Numbers and tables in pages that are otherwise written by hand.
+
+A number stands in a sentence of `SAID`, wherever a page has that sentence; a table stands between
+two comments, `<!-- NAME: written by bridge pages -->` and `<!-- end of NAME -->`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from bridge.conformance import adapters, answers
+from bridge.conformance.faults import FAULTS
+from bridge.pages import sizes
+from bridge.report.theorems import SourceError, listed_theorems
+from bridge.vectors.model import Family
+
+# Sentences with the numbers in them, each of which some page has.
+SAID = (
+    "{theorems} headline theorems",
+    "{theorems} theorems, each checked by Lean",
+    "… ({theorems} theorems)",
+    "{vectors} vectors in {families} families",
+    "… ({families} families)",
+    "{judged} of them on {pairs} pairs of implementation and dtype",
+    "… ({pairs} pairs of implementation and dtype)",
+    "{faults} planted faults: {faults} caught",
+    "… ({faults} faults)",
+)
+_BLOCK = re.compile(
+    r"(?P<begin><!-- (?P<name>[\w-]+): written by bridge pages -->\n).*?"
+    r"(?P<end><!-- end of (?P=name) -->)",
+    re.DOTALL,
+)
+
+
+def texts(root: Path, families: Sequence[Family], generated: Collection[str]) -> dict[str, str]:
+    """By path from the root, each page written by hand with its numbers and tables as they are now.
+    generated: the pages that are made from templates. Decisions, which tell of their time, are left
+    out. Raises SourceError where no page has a sentence or a table any more, and for a table that
+    is unknown."""
+    pages = {
+        name: (root / name).read_text("utf-8")
+        for path in sorted((*root.glob("*.md"), *root.glob("docs/*.md")))
+        if (name := path.relative_to(root).as_posix()) not in generated
+    }
+    return renewed(pages, SAID, numbers(root, families), {"sizes": sizes.table(families)})
+
+
+def renewed(
+    pages: Mapping[str, str],
+    said: Sequence[str],
+    known: Mapping[str, int],
+    tables: Mapping[str, str],
+) -> dict[str, str]:
+    """The pages with these numbers in these sentences, and these tables. Raises SourceError as
+    `texts` does."""
+    for sentence in said:
+        pages = _said(pages, sentence, known)
+    return _tabled(pages, tables)
+
+
+def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
+    """What is counted, by the names that sentences have for it."""
+    pairs = [(name, dtype) for name in adapters.BUILTIN for dtype in adapters.builtin(name).dtypes]
+    vectors = [vector for family in families for vector in family.vectors]
+    left = vectors
+    for name, dtype in pairs:
+        skipped = answers.not_covered(adapters.builtin(name), left, dtype, "cpu")
+        left = [vector for vector in left if vector.id in skipped]
+    return {
+        "theorems": len(listed_theorems(root / "docs" / "theorems.toml")),
+        "vectors": len(vectors),
+        "families": len(families),
+        "judged": len(vectors) - len(left),
+        "pairs": len(pairs),
+        "faults": len(FAULTS),
+    }
+
+
+def _said(pages: Mapping[str, str], sentence: str, known: Mapping[str, int]) -> dict[str, str]:
+    """The pages with the numbers of a sentence, wherever it stands; a line may break in it."""
+    parts = re.split(r"(\{\w+\})", sentence)
+    pattern = "".join(
+        r"(?<!\d)\d+" if part.startswith("{") else re.sub(r"(\\ )+", r"\\s+", re.escape(part))
+        for part in parts
+    )
+    values = [str(known[part[1:-1]]) for part in parts if part.startswith("{")]
+
+    def renewed(found: re.Match[str]) -> str:
+        left = iter(values)
+        return re.sub(r"\d+", lambda _: next(left), found[0])
+
+    made = {name: re.subn(pattern, renewed, text) for name, text in pages.items()}
+    if not any(count for _, count in made.values()):
+        raise SourceError(
+            f"no page says {sentence!r} any more; take it out of bridge/pages/hand_written.py"
+        )
+    return {name: text for name, (text, _) in made.items()}
+
+
+def _tabled(pages: Mapping[str, str], tables: Mapping[str, str]) -> dict[str, str]:
+    """The pages with the tables between their comments."""
+    left = set(tables)
+
+    def renewed(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name not in tables:
+            raise SourceError(f"there is no table {name!r}; there are {', '.join(tables)}")
+        left.discard(name)
+        return f"{found['begin']}\n{tables[name]}\n{found['end']}"
+
+    made = {name: _BLOCK.sub(renewed, text) for name, text in pages.items()}
+    if left:
+        raise SourceError(
+            f"no page has a place for the table {min(left)!r} any more, "
+            f"<!-- {min(left)}: written by bridge pages -->"
+        )
+    return made

@@ -1,0 +1,32 @@
+"""`docs/theorems.md`: the headline theorems by topic, a line each. What one says in Lean, with the
+definitions and the Python, stands on the site (`bridge.site.full`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bridge.pages.map_data import Maps, Theorem
+from bridge.pages.render import render
+from bridge.pages.sources import Sources
+from bridge.pages.topics import Topic, by_topic
+from bridge.report.theorems import listed_theorems
+
+PAGE = "docs/theorems.md"
+
+
+def in_topics(root: Path, maps: Maps) -> Mapping[Topic, list[Theorem]]:
+    """The theorems by topic, within each in the order of docs/theorems.toml."""
+    listed = listed_theorems(root / "docs" / "theorems.toml")
+    return by_topic(maps.theorems[one["id"]] for one in listed)
+
+
+def page(root: Path, maps: Maps) -> str:
+    """The text of the page. Raises SourceError for a theorem that is not in the sources."""
+    sources = Sources(root, ())
+    return render(
+        "theorems.md.jinja",
+        topics=in_topics(root, maps),
+        total=len(maps.theorems),
+        link=lambda one: sources.theorem(one.lean).statement.link,
+    )

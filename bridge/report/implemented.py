@@ -1,0 +1,33 @@
+"""Which Python implements which Lean declaration, as `pyimpl` records it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+import pyimpl
+from bridge.report.theorems import SourceError
+from pyimpl._implements import implementations
+
+# Modules outside of pyimpl with functions that implement a Lean declaration.
+IMPLEMENTING = ("bridge.conformance.allowance",)
+
+
+def known_implementations() -> list[Any]:
+    """Every recorded implementation; importing the modules records them. Raises SourceError for a
+    module that cannot be imported."""
+    own = [module.name for module in pkgutil.walk_packages(pyimpl.__path__, "pyimpl.")]
+    for name in [*own, *IMPLEMENTING]:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            raise SourceError(
+                f"{name} cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+    return implementations()
+
+
+def implemented_names() -> dict[str, str]:
+    """Lean name → the Python object that says it implements it."""
+    return {one.lean: f"{one.module}.{one.qualname}" for one in known_implementations()}

@@ -1,0 +1,95 @@
+"""Numbers and tables in pages written by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bridge.pages import hand_written, sizes
+from bridge.report.theorems import SourceError
+from bridge.vectors.index import entries_of
+from bridge.vectors.load import load
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "tests" / "vectors"
+NUMBERS = {"vectors": 31, "families": 4, "faults": 7}
+SAID = ("{vectors} vectors in {families} families", "{faults} faults: {faults} caught")
+PAGES = {
+    "a.md": "So 3 vectors in\n12 families. And 1024 vectors.\n\n    5 faults: 6 caught\n",
+    "b.md": "<!-- t: written by bridge pages -->\n<!-- end of t -->\n9 families; 1003 vectors in 9 "
+    "families.\n",
+}
+
+
+def test_numbers_and_tables_are_renewed() -> None:
+    made = hand_written.renewed(PAGES, SAID, NUMBERS, {"t": "| x |\n"})
+    assert made == {
+        "a.md": "So 31 vectors in\n4 families. And 1024 vectors.\n\n    7 faults: 7 caught\n",
+        "b.md": "<!-- t: written by bridge pages -->\n\n| x |\n\n<!-- end of t -->\n9 families; 31 "
+        "vectors in 4 families.\n",
+    }
+    assert hand_written.renewed(made, SAID, NUMBERS, {"t": "| x |\n"}) == made
+    longer = hand_written.renewed(made, SAID, NUMBERS, {"t": "| x |\n| y |\n"})
+    assert "\n\n| x |\n| y |\n\n<!-- end" in longer["b.md"]
+
+
+@pytest.mark.parametrize(
+    ("said", "tables", "why"),
+    [
+        (("{vectors} inputs",), {"t": ""}, "no page says '{vectors} inputs' any more"),
+        (SAID, {"t": "", "u": ""}, "no page has a place for the table 'u' any more"),
+        (SAID, {"u": ""}, "there is no table 't'; there are u"),
+    ],
+)
+def test_what_has_no_place_is_an_error(
+    said: tuple[str, ...], tables: dict[str, str], why: str
+) -> None:
+    with pytest.raises(SourceError, match=re.escape(why)):
+        hand_written.renewed(PAGES, said, NUMBERS, tables)
+
+
+COUNTED = re.compile(
+    r"\b\d+ (?:headline theorems|theorems, each|vectors in|pairs of|planted faults|of them on)"
+    r"|… \(\d+ "
+)
+
+
+def test_every_count_is_written_by_the_command() -> None:
+    """A number that no sentence of the table covers would stay as it is."""
+    pages = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/running.md")}
+    found = {name: len(COUNTED.findall(text)) for name, text in pages.items()}
+    assert all(found.values())
+    none = dict.fromkeys(("theorems", "vectors", "families", "judged", "pairs", "faults"), 99999)
+    made = hand_written.renewed({"all": "\n".join(pages.values())}, hand_written.SAID, none, {})
+    for counted in re.finditer(COUNTED, made["all"]):
+        assert "99999" in counted[0], counted[0]
+
+
+def test_the_numbers_are_those_of_the_project() -> None:
+    families = load()
+    found = hand_written.numbers(ROOT, families)
+    assert found["vectors"] == sum(len(family.vectors) for family in families)
+    alone = {"layer", "transformer", "tile-bounds", "philox", "cache"}
+    judged = [len(f.vectors) for f in families if f.operation not in alone]
+    assert found["judged"] == sum(judged)
+
+
+def test_the_sizes_are_those_of_the_vectors() -> None:
+    """Compared with the files themselves."""
+    lines = sizes.table(load()).splitlines()[2:]
+    rows = {line.split(" | ")[0].strip("| `"): line.split(" | ")[1:] for line in lines}
+    assert {"gradient", "varlen", "paged", "dropout", "cascade"} <= rows.keys()
+    for operation in ("attention", "grouped-query"):
+        names = [e["file"] for e in entries_of(FOLDER) if e["operation"] == operation]
+        files = [json.loads((FOLDER / name).read_text("utf-8")) for name in names]
+        vectors = [one for file in files for one in file["vectors"]]
+        largest = [max(one[name] for one in vectors) for name in ("q_len", "kv_len")]
+        assert rows[operation][:3] == [str(len(vectors)), *map(str, largest)]
+    assert rows["attention"][3].startswith("1 to 20, 24, 25, ")
+
+
+def test_sizes_are_listed_in_their_order() -> None:
+    assert sizes._listed([8, 3, 1, 2, 5, 6, 8]) == "1 to 3, 5, 6, 8"

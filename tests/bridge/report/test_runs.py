@@ -1,0 +1,105 @@
+"""What conformance runs and planted faults depend on, and that they are kept by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.conformance import adapters, parallel
+from bridge.conformance.faults import FAULTS
+from bridge.conformance.parallel import Done
+from bridge.report.cache import Cache
+from bridge.report.runs import Runs
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(ROOT, Cache(tmp_path))
+
+
+JUDGE = {"bridge/conformance/allowance.py", "bridge/conformance/gradient_allowance.py"}
+
+
+@pytest.mark.parametrize(
+    ("adapter", "among", "not_among"),
+    [
+        (
+            "pyimpl-triton",
+            {"pyimpl/kernels/varlen.py", "pyimpl/kernels/_loop.py", "pyimpl/decode.py"},
+            {"pyimpl/modules/decoder.py"},
+        ),
+        (
+            "pyimpl-tiled",
+            {"pyimpl/tiled.py", "pyimpl/tiled_backward.py", "pyimpl/varlen.py", "pyimpl/merge.py"},
+            {"pyimpl/kernels/forward.py"},
+        ),
+        (
+            "pyimpl-reference",
+            {"pyimpl/reference.py", "pyimpl/reference_backward.py"},
+            {"pyimpl/tiled.py"},
+        ),
+        ("pyimpl-state", {"pyimpl/state.py"}, {"pyimpl/tiled.py", "pyimpl/reference_backward.py"}),
+        # The gradients of SDPA are judged by means of the reference.
+        ("sdpa-math", {"bridge/conformance/sdpa.py", "pyimpl/reference.py"}, {"pyimpl/state.py"}),
+        ("flash-emulated", {"bridge/conformance/emulated.py"}, {"pyimpl/tiled.py"}),
+    ],
+)
+def test_results_depend_on_what_runs(
+    runs: Runs, adapter: str, among: set[str], not_among: set[str]
+) -> None:
+    files = set(runs.files_of(adapters.builtin(adapter)))
+    assert JUDGE | among <= files
+    assert not not_among & files
+    # Neither on the planted faults, nor on how results are shown.
+    assert not any("faults" in name or name.startswith("bridge/report/") for name in files)
+
+
+def test_a_fault_depends_on_what_it_runs_through_and_on_itself(runs: Runs) -> None:
+    faults = {fault.name: fault for fault in FAULTS}
+    forward = set(runs.files_of_fault(faults["lse-base-2"]))
+    assert JUDGE | {"pyimpl/kernels/forward.py", "pyimpl/kernels/_loop.py"} <= forward
+    assert not forward & {"pyimpl/kernels/backward.py", "bridge/conformance/faults.py"}
+    backward = set(runs.files_of_fault(faults["kernel-dq-not-added"]))
+    assert {
+        "pyimpl/kernels/backward_queries.py",
+        "pyimpl/kernels/forward.py",
+        "pyimpl/_gradients.py",
+    } <= backward
+    fault = faults["tiled-doubled-scale"]
+    one, other = runs.fault(fault, "cpu"), runs.fault(replace(fault, new="1.0"), "cpu")
+    assert one.name == other.name
+    assert one.key != other.key
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    return {"ok": True, "caught": True, **changes}
+
+
+def test_good_results_are_kept_and_bad_ones_are_not(runs: Runs) -> None:
+    run = runs.implementation("pyimpl-state", "float64", "cpu")
+    assert runs.find(run) is None
+    assert runs.keep(run, Done(run.job, result(ok=False), 1.0))["processor_seconds"] == 1.0
+    assert runs.find(run) is None
+    runs.keep(run, Done(run.job, result(), 2.0))
+    assert runs.find(run) == {**result(), "processor_seconds": 2.0}
+    fault = runs.fault(FAULTS[0], "cpu")
+    runs.keep(fault, Done(fault.job, result(caught=False), 1.0))
+    assert runs.find(fault) is None
+
+
+def test_a_kept_result_is_not_made_again(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def work(job: parallel.Job, _: Any) -> Done:
+        made.append(str(job))
+        return Done(job, result(), 1.0)
+
+    monkeypatch.setattr(parallel, "work", work)
+    run = runs.implementation("pyimpl-state", "float64", "cpu")
+    assert runs.get(run, list) == runs.get(run, list)
+    assert made == ["pyimpl-state float64"]

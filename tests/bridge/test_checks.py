@@ -1,0 +1,178 @@
+"""`make test`: which checks run, what is kept of them, and how the run ends."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from bridge import checks
+from bridge.checks import Check, Run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Project:
+    """A folder with two files, and checks that write down that they ran."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "a.py").write_text("1")
+        (root / "b.md").write_text("1")
+        self.checks = [self.check("first", "*.py"), self.check("second", "*")]
+
+    def check(self, name: str, *inputs: str, more: str = "") -> Check:
+        # Below build/, which is no input.
+        code = f"open('build/ran', 'a').write('{name} '); {more}"
+        return Check(name, f"the {name}", ("python", "-c", code), inputs)
+
+    def run(self, *, fresh: bool = False) -> tuple[int, str, list[str]]:
+        """The exit status, what was said, and which checks ran."""
+        record = self.root / "build" / "ran"
+        record.parent.mkdir(exist_ok=True)
+        record.write_text("")
+        said = io.StringIO()
+        status = Run(self.root, Console(file=said, width=200), fresh=fresh).all(self.checks)
+        return status, said.getvalue(), record.read_text().split()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_what_is_unchanged_since_it_passed_is_kept(project: Project) -> None:
+    status, said, ran = project.run()
+    assert (status, ran) == (0, ["first", "second"])
+    assert "[2/2] second: the second" in said
+    assert re.search(r"2 checks pass \(first, second\): 0 unchanged, 2 run in \d+ s, \d+ s", said)
+    status, said, ran = project.run()
+    assert (status, ran) == (0, [])
+    assert "2 unchanged, 0 run" in said
+
+
+def test_a_changed_input_runs_the_checks_that_depend_on_it(project: Project) -> None:
+    project.run()
+    (project.root / "b.md").write_text("2")
+    assert project.run()[2] == ["second"]
+    (project.root / "new.py").write_text("")
+    assert project.run()[2] == ["first", "second"]
+    (project.root / "new.py").unlink()
+    assert project.run()[2] == ["first", "second"]
+
+
+def test_fresh_runs_everything(project: Project) -> None:
+    project.run()
+    assert project.run(fresh=True)[2] == ["first", "second"]
+
+
+def test_another_package_runs_everything(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.run()
+    monkeypatch.setattr(checks, "facts", lambda: ["torch==99"])
+    assert project.run()[2] == ["first", "second"]
+
+
+def test_a_check_without_inputs_is_run_always(project: Project) -> None:
+    project.checks[0] = replace(project.checks[0], inputs=())
+    project.run()
+    assert project.run()[2] == ["first"]
+
+
+def test_the_first_failure_ends_the_run_and_is_not_kept(project: Project) -> None:
+    passing = project.checks[0]
+    project.checks[0] = project.check("first", "*.py", more="raise SystemExit(3)")
+    for _ in range(2):
+        status, said, ran = project.run()
+        assert (status, ran) == (1, ["first"])
+        assert "✘ first ended with status 3; not run: second" in said
+    project.checks[0] = passing
+    assert project.run()[2] == ["first", "second"]
+
+
+def test_git_says_what_the_files_of_the_project_are(project: Project) -> None:
+    root = project.root
+    subprocess.run(["git", "init", "-q", root], check=True)
+    (root / ".gitignore").write_text("made/\n")
+    (root / "made").mkdir()
+    (root / "made" / "x.py").write_text("")
+    assert set(checks.digests(root)) == {".gitignore", "a.py", "b.md"}
+
+
+def test_ctrl_c_ends_the_run_within_seconds(tmp_path: Path) -> None:
+    """A check that does not listen is killed; what passed before it is kept."""
+    Project(tmp_path)
+    (tmp_path / "build").mkdir()
+    program = f"""
+import sys
+from pathlib import Path
+from rich.console import Console
+from bridge.checks import Check, Run
+deaf = "import signal, time; signal.signal(2, signal.SIG_IGN); print('deaf', flush=True); "
+steps = [
+    Check("quick", "quick", ("python", "-c", ""), ("*",)),
+    Check("slow", "slow", ("python", "-c", deaf + "time.sleep(600)"), ("*",)),
+]
+sys.exit(Run(Path({str(tmp_path)!r}), Console()).all(steps))
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        before = list(iter(lambda: next(lines), "deaf\n"))
+        start = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        after = process.stdout.read()
+        assert process.wait() == 130
+    # The check itself sleeps for ten minutes.
+    assert time.monotonic() - start < 300
+    assert "Stopped in slow; the next run goes on from there." in after
+    assert "Traceback" not in "".join(before) + after
+    assert list((tmp_path / "build" / "cache").glob("check-quick-*.json"))
+
+
+def test_the_suite_depends_on_every_file_and_each_input_is_there() -> None:
+    named = {check.name: check for check in checks.checks()}
+    assert named["tests"].inputs == ("*",)
+    there = checks.digests(ROOT)
+    for check in named.values():
+        for pattern in check.inputs:
+            if pattern != "*.pyi":
+                assert any(checks.fnmatchcase(name, pattern) for name in there), pattern
+
+
+def test_all_is_more_of_the_same() -> None:
+    some, every = checks.checks(), checks.checks(everything=True)
+    assert [check.title for check in some] == [check.title for check in every]
+    differing = [b for a, b in zip(some, every, strict=True) if a != b]
+    assert [check.name for check in differing] == ["kernels-all", "tests-all"]
+    kernels, suite = differing
+    assert "--quick" not in kernels.command
+    assert suite.command[-2:] == ("-m", "thorough or not thorough")
+
+
+def test_an_unknown_check_is_one_sentence() -> None:
+    result = CliRunner().invoke(checks.test, ["lints"])
+    assert result.exit_code == 2
+    assert "NAME: there is no check 'lints'; there are lint, format, types" in result.stderr
+
+
+def test_a_smaller_environment_is_told_the_command_that_completes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda _: None)
+    result = CliRunner().invoke(checks.test, ["lint"])
+    assert result.exit_code == 2
+    assert re.search(r"has no package ruff; run make setup first$", result.stderr.strip())

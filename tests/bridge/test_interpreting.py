@@ -1,0 +1,132 @@
+"""Whether Triton is interpreted is settled where a process begins, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from small_verify import SmallVerify
+
+from bridge.vectors.load import load
+from bridge.vectors.model import Family
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def families() -> list[Family]:
+    return load()
+
+
+def in_a_new_process(program: str, *arguments: object, **environment: str) -> str:
+    """What the program prints; TRITON_INTERPRET is set only if it is given."""
+    inherited = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=ROOT, env={**inherited, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+SETTLE = """
+import os, sys
+from bridge import interpreting
+import torch
+torch.cuda.is_available = lambda: sys.argv[1] == "gpu"
+if sys.argv[2] == "imported":
+    import triton
+interpreting.settle(*map(eval, sys.argv[3:]))
+print(os.environ.get("TRITON_INTERPRET"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("case", "given", "found"),
+    [
+        (("none", "first"), {}, "1"),
+        (("gpu", "first"), {}, "None"),
+        (("gpu", "first", "True"), {}, "1"),
+        (("none", "first", "False"), {"TRITON_INTERPRET": "1"}, "None"),
+        # The user's own choice stays, and nothing is of use after Triton's import.
+        (("none", "first"), {"TRITON_INTERPRET": "0"}, "0"),
+        (("none", "imported"), {}, "None"),
+    ],
+)
+def test_triton_is_interpreted_where_there_is_no_gpu(
+    case: tuple[str, ...], given: dict[str, str], found: str
+) -> None:
+    assert in_a_new_process(SETTLE, *case, **given).strip() == found
+
+
+def test_the_tests_are_settled() -> None:
+    assert os.environ["TRITON_INTERPRET"] == "1"
+
+
+TOO_LATE = """
+import json, os, pickle, sys
+import torch, pyimpl
+x = torch.zeros(1, 1, 2, 4)
+pyimpl.attention(x, x, x, backend="tiled")
+assert "triton" in sys.modules, "the first call imports it"
+os.environ["TRITON_INTERPRET"] = "1"
+from bridge.conformance.pyimpl_adapters import PyimplTriton
+from bridge.conformance.run import run
+with open(sys.argv[1], "rb") as file:
+    families = pickle.load(file)
+result = run(PyimplTriton(), families, "float32")
+operations = {f.name: f.operation for f in families}
+print(json.dumps([(operations[v.family], v.status, v.reason) for v in result.vectors]))
+"""
+
+
+def test_a_kernel_that_cannot_run_here_is_not_covered(
+    families: list[Family], tmp_path: Path
+) -> None:
+    """Triton is imported without its interpreter, and TRITON_INTERPRET is set afterwards."""
+    one_of_each = {f.operation: replace(f, vectors=f.vectors[:1]) for f in families}
+    path = tmp_path / "families"
+    path.write_bytes(pickle.dumps(list(one_of_each.values())))
+    found = json.loads(in_a_new_process(TOO_LATE, path))
+    assert {operation for operation, _, _ in found} == set(one_of_each)
+    assert {status for _, status, _ in found} == {"not covered"}
+    why = {reason for operation, _, reason in found if operation == "attention"}
+    assert len(why) == 1
+    assert "set TRITON_INTERPRET=1 before the first call of pyimpl" in why.pop()
+
+
+def test_an_audit_that_fails_changes_nothing_for_the_kernels(
+    families: list[Family], tmp_path: Path
+) -> None:
+    """One worker runs the tile loop, whose first call imports Triton, and then the kernels."""
+    chosen = [f for f in families if f.name in ("small-random", "scales", "gradient", "varlen")]
+    run = SmallVerify(tmp_path, [replace(f, vectors=f.vectors[:3]) for f in chosen])
+    status, output = run.whole(
+        # What both threads import is there before the second begins.
+        "import sys\n"
+        "there = {'triton.language.core', 'pyimpl.kernels.forward'} <= set(sys.modules)\n"
+        "raise ToolchainError(f'the audit was made to fail; imported: {there}')",
+        adapters=["pyimpl-tiled", "pyimpl-triton"],
+        faults=["lse-base-2", "tiled-doubled-scale"],
+        workers=1,
+    )
+    assert status == 1, output
+    report = run.report()
+    assert report["audit"]["problems"] == ["the audit was made to fail; imported: True"]
+    ran = {(r["adapter"], r["dtype"]): r for r in report["implementations"]["results"]}
+    for dtype in ("float32", "float16", "bfloat16"):
+        states = [v["status"] for v in ran["pyimpl-triton", dtype]["vectors"]]
+        assert set(states) == {"passed"}
+    assert report["implementations"]["problems"] == []
+    # The time of the workers, and of nothing that ran before them or beside them.
+    for stage in ("implementations", "faults"):
+        times = [r["processor_seconds"] for r in report[stage]["results"]]
+        assert report[stage]["processor_seconds"] == pytest.approx(sum(times), abs=0.1)
+    assert [r["caught"] for r in report["faults"]["results"]] == [True, True]

@@ -1,0 +1,105 @@
+"""Ctrl-C: everything ends, without a traceback, and what was done is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from small_verify import ROOT, SmallVerify
+
+from bridge.interrupt import STATUS
+from bridge.vectors.load import load
+
+# In place of Lean, a process that does not end by itself.
+AUDIT = "subprocess.run(['sleep', '100000']); raise ToolchainError('the audit was ended')"
+WHAT = {
+    "adapters": ["pyimpl-reference", "pyimpl-tiled", "pyimpl-state", "pyimpl-triton"],
+    "faults": ["lse-base-2"],
+    "workers": 1,
+}
+
+
+def until(process: subprocess.Popen[str], seen: Callable[[], object]) -> None:
+    """Wait for something; however long it takes, as long as the process lives."""
+    while not seen():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+def commands(session: int) -> list[str]:
+    """The command lines of the processes of a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, *_, number = stat.read_text().rpartition(")")[2].split()[:4]
+            line = (stat.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        # One that is ending has no command line any more.
+        if int(number) == session and state != "Z" and line:
+            found.append(line)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+@pytest.mark.parametrize("whole_group", [True, False], ids=["terminal", "kill"])
+def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -> None:
+    chosen = [f for f in load() if f.name in ("causal", "gradient")]
+    run = SmallVerify(tmp_path, [replace(f, vectors=f.vectors[:6]) for f in chosen])
+    process = run.start(AUDIT, **WHAT)
+    until(process, run.kept)
+    assert any(line.startswith("sleep") for line in commands(process.pid))
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+    output, errors = process.communicate()
+    assert process.returncode == STATUS, output + errors
+    assert "Traceback" not in output + errors
+    assert "– Audit of every declaration: ended by Ctrl-C" in output
+    assert "– Implementations on the vectors: ended by Ctrl-C: " in output
+    assert "What was done is kept; the next run goes on from there." in output
+    assert "Ended by Ctrl-C." in errors
+    assert "leaked" not in errors
+    kept = run.kept()
+    assert kept
+    # Whoever is left is stopped by no one: it was not told to end.
+    assert [line for line in commands(process.pid) if "resource_tracker" not in line] == []
+    # One more run makes the others, and not these.
+    status, output = run.whole("raise ToolchainError('none')", **WHAT)
+    assert status == 1, output
+    assert len(run.report()["implementations"]["results"]) == 15
+    assert kept.items() <= run.kept().items()
+    assert len(kept) < 15
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+@pytest.mark.parametrize("when", ["forkserver", "call"])
+def test_conform_ends_without_a_traceback(when: str, tmp_path: Path) -> None:
+    """While the fork server imports what it needs, and while the function runs."""
+    called = tmp_path / "called"
+    source = tmp_path / "endless.py"
+    source.write_text(
+        "import pathlib, time\n"
+        "def attention(query, key, value):\n"
+        f"    pathlib.Path({str(called)!r}).touch()\n"
+        "    time.sleep(100000)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bridge", "conform", f"{source}:attention", "--family", "one-key"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    if when == "forkserver":
+        until(process, lambda: any("forkserver" in line for line in commands(process.pid)))
+    else:
+        until(process, called.exists)
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate()
+    assert process.returncode == STATUS, output + errors
+    assert "Traceback" not in output + errors
+    assert errors.endswith("Ended by Ctrl-C.\n")

@@ -228,9 +228,9 @@ def compared(predicate: str, order: int | None) -> bool:
         return (order is None) == (predicate == "uno")
     if order is None:
         return predicate[0] == "u"
-    return (
-        order
-        in {"eq": (0,), "ne": (-1, 1), "gt": (1,), "ge": (0, 1), "lt": (-1,), "le": (-1, 0)}[
-            predicate[1:]
-        ]
-    )
+    return order in _ORDERS[predicate[1:]]
+
+
+_ORDERS = {
+    "eq": (0,), "ne": (-1, 1), "gt": (1,), "ge": (0, 1), "lt": (-1,), "le": (-1, 0),
+}  # fmt: skip

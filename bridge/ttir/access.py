@@ -109,7 +109,7 @@ def store(machine: Machine, operation: Operation, pointers: Any, value: Any, *re
         return values
 
     if buffer.is_float:
-        machine.domain.each(scattered, buffer.values, value)
+        buffer.values = machine.domain.each(scattered, buffer.values, value)
     else:
         scattered(buffer.values, value)
 
@@ -176,4 +176,4 @@ def atomic(machine: Machine, operation: Operation, pointers: Any, value: Any, *r
 
     old = machine.domain.each(lambda values: values[used], buffer.values)
     new = machine.domain.add(old, machine.domain.each(given, value))
-    machine.domain.each(put, buffer.values, new)
+    buffer.values = machine.domain.each(put, buffer.values, new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +36,7 @@ def nonzero(machine: Machine, operation: Operation, b: Array) -> None:
         raise machine.violation("division by zero", "an integer's", operation, b == 0)
 
 
-def exp2(
-    machine: Machine, operation: Operation, x: Numbers, exponent: Numbers | None = None
-) -> Numbers:
+def exp2(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
     """2^x, of which x has to be ≤ 0."""
     within = machine.domain.at_most_zero(x)
     if within is not None and not within.all():
@@ -92,11 +91,7 @@ def dot(machine: Machine, operation: Operation, a: Numbers, b: Numbers, c: Numbe
     shapes = [shape_of(value.type) for value in operation.operands]
     if any(len(shape) != 2 for shape in shapes):
         raise Undecided("a product of a batch of matrices")
-    full = [
-        machine.domain.each(lambda x, shape=shape: np.broadcast_to(x, shape), tile)
-        for tile, shape in zip((a, b, c), shapes, strict=True)
-    ]
-    return machine.domain.dot(*full)
+    return machine.domain.dot(*(full(machine, operation, x, i) for i, x in enumerate((a, b, c))))
 
 
 def converted(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
@@ -152,7 +147,11 @@ def joined(machine: Machine, operation: Operation, a: Any, b: Any) -> Any:
 
 def split(machine: Machine, operation: Operation, x: Any) -> Any:
     x = full(machine, operation, x)
-    return [move(machine, x, lambda tile, i=i: tile[..., i]) for i in (0, 1)]
+    return [move(machine, x, functools.partial(_part, i)) for i in (0, 1)]
+
+
+def _part(i: int, tile: Array) -> Array:
+    return np.asarray(tile[..., i])
 
 
 def select(machine: Machine, operation: Operation, condition: Array, a: Any, b: Any) -> Any:
@@ -291,7 +290,11 @@ def _float(name: str) -> Callable[..., Any]:
 
 def _bool(f: Any, g: Any) -> Callable[..., Any]:
     """f of truth values, g of bits."""
-    return lambda m, o, a, b: f(a, b) if a.dtype == bool else g(a, b)
+
+    def compute(machine: Machine, operation: Operation, a: Array, b: Array) -> Array:
+        return np.asarray(f(a, b) if a.dtype == bool else g(a, b))
+
+    return compute
 
 
 def _exp(m: Machine, o: Operation, x: Numbers) -> Numbers:

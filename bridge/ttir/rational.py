@@ -136,6 +136,11 @@ class RationalDomain(ObjectDomain):
     def at_most_zero_one(self, x: Any) -> bool:
         return x != x or _order(x, 0) <= 0
 
+    def equal_one(self, x: Any, y: Any) -> bool:
+        if x is None or y is None or x != x or y != y:
+            return False
+        return x == y or (type(x) is Logarithm and type(y) is Logarithm and _order(x, y) == 0)
+
     def dot(self, a: Array, b: Array, c: Array) -> Array:
         factors = [_over_one_denominator(x) for x in (a, b)]
         if None in factors:

@@ -144,10 +144,10 @@ class FormalDomain(ObjectDomain):
         if type(x) is float or type(y) is float:
             return self._infinite_product(x, y)
         if type(x) is Polynomial and type(y) is Polynomial:
-            for a, b in ((x, y), (y, x)):
-                elements = self._elements_of(a)
-                if elements is not None and b != _LN2 and self._is_not_negative(b):
-                    return self._largest(frozenset(p.times(b) for p in elements))
+            for one, other in ((x, y), (y, x)):
+                elements = self._elements_of(one)
+                if elements is not None and other != _LN2 and self._is_not_negative(other):
+                    return self._largest(frozenset(p.times(other) for p in elements))
             return x.times(y)
         if type(x) is Log or type(y) is Log:
             return _log_times(x, y)
@@ -159,7 +159,7 @@ class FormalDomain(ObjectDomain):
     def divide_one(self, x: Any, y: Any) -> Any:
         if type(x) is float or type(y) is float:
             raise Undecided("a quotient with −∞ or NaN")
-        if type(y) is Polynomial and y.number:
+        if isinstance(y, Polynomial) and y.number:
             return self.multiply_one(x, Polynomial.constant(1 / Fraction(y.number)))
         top, bottom = _fraction(x), _fraction(y)
         (a, b), (c, d) = top, bottom
@@ -368,7 +368,9 @@ class FormalDomain(ObjectDomain):
             return math.nan
         if type(x) is Polynomial and x and self._is_not_negative(x):
             self.assumed |= {f"{self.names[a]} ≠ 0" for m in x.terms for a in m if a > LOG2E_ATOM}
-            return y
+            return float(y)
+        if type(x) is Polynomial and x.number is not None and x.number < 0:
+            return -float(y)
         return math.nan
 
     @staticmethod

@@ -153,6 +153,9 @@ class Machine:
             found = found.value
         if not operation.results:
             return
+        if isinstance(found, np.generic):
+            # What numpy makes of tiles of shape ().
+            found = np.asarray(found)
         if len(operation.results) > 1:
             for value, part in zip(operation.results, found, strict=True):
                 self._set(value, part, mark)

@@ -102,7 +102,9 @@ class Memory:
                     f"{name} must be a tensor of this memory or a view of one, not another tensor "
                     f"of {tensor.dtype} {list(tensor.shape)}"
                 )
-            buffer = self._add(tensor, _integers(tensor), tensor.is_floating_point())
+            is_float = tensor.is_floating_point()
+            values = self.domain.unwritten(0) if is_float else _integers(tensor)
+            buffer = self._add(tensor, values, is_float)
         first = int(tensor.storage_offset())
         steps = zip(tensor.shape, tensor.stride(), strict=True)
         last = first + int(sum((size - 1) * stride for size, stride in steps))

@@ -157,13 +157,11 @@ def gradients(
 
     def matrix(tile: Numbers) -> list[list[Number]]:
         rows, columns = _parts(tile).shape
-        return [
-            [
-                Number(domain, domain.each(lambda x, p=(i, j): x[p][...], tile))
-                for j in range(columns)
-            ]
-            for i in range(rows)
-        ]
+
+        def at(i: int, j: int) -> Number:
+            return Number(domain, domain.each(lambda x: x[i, j, ...], tile))
+
+        return [[at(i, j) for j in range(columns)] for i in range(rows)]
 
     q_len, kv_len = visible.shape
     d, d_v = _parts(q).shape[1], _parts(v).shape[1]

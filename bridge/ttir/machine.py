@@ -65,6 +65,7 @@ class Machine:
                 f"arguments must be {len(kernel.arguments)}, one for each of the kernel's, "
                 f"not {len(arguments)}"
             )
+        memory.begin_launch()
         for value, given in zip(kernel.arguments, arguments, strict=True):
             self.values[value.number] = self._argument(value, given)
 

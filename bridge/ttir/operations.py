@@ -219,9 +219,9 @@ def _logical_right(a: Array, b: Array) -> Array:
 
 def _shrui(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
     bits = bits_of(operation.result.type)
-    return _shifted(lambda x, y: np.asarray(integers.unsigned(x, bits) >> y))(
-        machine, operation, a, b
-    )
+    return _shifted(
+        lambda x, y: np.asarray(integers.unsigned(x, bits) >> y, x.dtype if bits < 64 else object)
+    )(machine, operation, a, b)
 
 
 def _mulhi(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
@@ -344,7 +344,7 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "arith.andi": _bool(np.logical_and, np.bitwise_and),
     "arith.ori": _bool(np.logical_or, np.bitwise_or),
     "arith.xori": _bool(np.logical_xor, np.bitwise_xor),
-    "arith.shli": _shifted(lambda a, b: a.astype(object) << b),
+    "arith.shli": _shifted(lambda a, b: np.asarray(a.astype(object) << b, object)),
     "arith.shrsi": _shifted(_logical_right),
     "arith.shrui": _shrui,
     "tt.mulhiui": _mulhi,

@@ -51,7 +51,7 @@ class Launch:
         constants: dict[str, object] = {**self.constants, **absent}
         types = {
             name: "constexpr" if name in constants else _type_of(self.arguments[name])
-            for name in (parameter.name for parameter in self.kernel.params)
+            for name in self.kernel.arg_names
         }
         return types, constants
 

@@ -187,7 +187,7 @@ def gradients(
             return domain.each(lambda x: np.broadcast_to(x, (len(rows), width)), num.value(0).tile)
         flat = [x.tile for row in rows for x in row]
         shape = (len(rows), width)
-        return domain.each(lambda *parts: np.array(parts, parts[0].dtype).reshape(shape), *flat)
+        return domain.each(lambda *parts: np.stack(parts).reshape(shape), *flat)
 
     return {
         "query": tile(found.dQ, d),

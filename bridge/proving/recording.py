@@ -29,7 +29,14 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from bridge.ttir.source import of_kernel
 
-_EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted")
+_EMPTY = (
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "empty_permuted",
+)
 _FILLED = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero_": 0, "zero": 0, "ones": 1,
            "ones_like": 1, "new_ones": 1}  # fmt: skip
 _FULL = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1, "fill": 1}
@@ -203,9 +210,7 @@ class Recording(TorchDispatchMode):
         yield mock.patch.object(Autotuner, "run", tuned)
         yield from gpu(self.arch)
 
-    def _launch(
-        self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: dict[str, Any]
-    ) -> None:
+    def _launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: dict[str, Any]) -> None:
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
         defaults = {

@@ -3,9 +3,10 @@ of a shape (`formal`), on random residues (`fields`) or random rational numbers 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ import torch
 from bridge.spec.heads import kv_head
 from bridge.spec.masks import Alignment, alignment_shift, mask_window
 from bridge.ttir import definition
-from bridge.ttir.domain import Array, Domain, Numbers, single
+from bridge.ttir.domain import LOG2E, Array, Domain, Numbers, single
 from bridge.ttir.fields import FieldDomain
 from bridge.ttir.formal import FormalDomain
 from bridge.ttir.launches import Kernels
@@ -23,7 +24,7 @@ from pyimpl._scores import ScoreOptions
 
 Level = Literal["rational", "formal", "fields"]
 # A scale that no other number of a launch is near to, for which the domain's own stands.
-_SCALE = 0.734375019
+SCALE = 0.734375019
 
 
 @dataclass(frozen=True)
@@ -56,45 +57,83 @@ class Shape:
         return alignment_shift(self.q_len, self.kv_len, self.alignment)
 
 
+class Wrong(NamedTuple):
+    """An element of an output that is not what it should be, as formulas. program: the number of
+    the program that stored it, −1: none did."""
+
+    name: str
+    place: tuple[int, ...]
+    program: int
+    found: str
+    wanted: str
+
+
+# So many wrong elements are written out.
+_SHOWN = 8
+
+
 @dataclass
 class Compared:
     """What a comparison found.
 
-    wrong: by the name of an output the places that are not what they should be, and there as
-    formulas what was found and what was wanted. elements: how many were compared. assumed: what
-    was used about the inputs.
+    elements: how many were compared, and wrong_elements, how many of them are wrong; wrong: the
+    first of these. assumed: what was used about the inputs; roundings: as of `Machine`.
     """
 
     elements: int = 0
-    wrong: list[tuple[str, tuple[int, ...], str, str]] = field(default_factory=list)
+    wrong_elements: int = 0
+    wrong: list[Wrong] = field(default_factory=list)
     assumed: set[str] = field(default_factory=set)
+    roundings: set[str] = field(default_factory=set)
 
     @property
     def equal(self) -> bool:
-        return not self.wrong
+        return self.wrong_elements == 0
 
-    def add(self, domain: Domain, name: str, place: Any, found: Numbers, wanted: Numbers) -> None:
+    def add(
+        self,
+        domain: Domain,
+        name: str,
+        place: Any,
+        found: Numbers,
+        wanted: Numbers,
+        programs: Array,
+    ) -> None:
         equal = domain.equal(found, wanted)
-        self.note(domain, name, place, equal, found, wanted)
+        self.note(domain, name, place, equal, found, wanted, programs)
 
     def note(
-        self, domain: Domain, name: str, place: Any, equal: Array, found: Numbers, wanted: Any
+        self,
+        domain: Domain,
+        name: str,
+        place: Any,
+        equal: Array,
+        found: Numbers,
+        wanted: Any,
+        programs: Array,
     ) -> None:
-        """`equal`: which elements are; `place`: that of the tile among all of its name."""
+        """`equal`: which elements are; `place`: that of the tile among all of its name; `programs`:
+        which stored the elements."""
         self.elements += equal.size
-        for where in np.argwhere(~equal):
+        off = np.argwhere(~equal)
+        self.wrong_elements += len(off)
+        for where in off[: _SHOWN - len(self.wrong)]:
             at = tuple(int(i) for i in where)
             texts = [
                 domain.text(domain.each(lambda x, at=at: x[(*at, ...)], tile))
                 for tile in (found, wanted)
             ]
-            self.wrong.append((name, (*place, *at), *texts))
+            self.wrong.append(Wrong(name, (*place, *at), int(programs[at]), *texts))
 
 
 class Inputs:
-    """Numbers of a level for a launch: `draw(name, shape)`, and a scale."""
+    """Numbers of a level for a launch: `draw(name, shape)`, and a scale.
 
-    def __init__(self, level: Level, seed: int = 0) -> None:
+    given: the scale that launchers are given, or use. A power of two stands for itself, but for
+    rational numbers; any other for a number of which is known, at most, that it is not negative.
+    """
+
+    def __init__(self, level: Level, seed: int = 0, given: float = SCALE) -> None:
         random = np.random.default_rng(seed)
         self.domain: Domain
         self.draw: Callable[[str, tuple[int, ...]], Numbers]
@@ -114,13 +153,24 @@ class Inputs:
                 return np.asarray(random.integers(-3, 4, shape).astype(object), object)
 
             self.draw = small
-        self.domain.known.append((_SCALE, self.scale))
+        domain = self.domain
+        whole = level != "rational" and abs(math.frexp(given)[0]) == 0.5
+        if whole:
+            self.scale = domain.constant(given)
+        domain.known.append((given, self.scale))
+        # A scale that is a constant of the kernel's text.
+        by_log2e = domain.multiply(self.scale, domain.constant(LOG2E))
+        domain.literals[float(np.float32(given / math.log(2.0)))] = by_log2e
+        if not whole:
+            domain.literals[float(np.float32(given))] = self.scale
 
 
-class _Case:
-    def __init__(self, shape: Shape, level: Level, seed: int) -> None:
+class Case:
+    """Inputs of a level for a shape, and attention of them by definition."""
+
+    def __init__(self, shape: Shape, level: Level, seed: int, scale: float = SCALE) -> None:
         self.shape = shape
-        self.inputs = Inputs(level, seed)
+        self.inputs = Inputs(level, seed, scale)
         self.domain = self.inputs.domain
         self.memory = Memory(self.domain)
         self.kernels = Kernels(self.memory, shape.dtype, shape.arch, shape.blocks)
@@ -130,7 +180,7 @@ class _Case:
         self.k = self.draw("k", *keys, shape.head_dim)
         self.v = self.draw("v", *keys, shape.value_dim)
         left, right = shape.window
-        self.options = ScoreOptions(_SCALE, left=left, right=right, shift=shape.shift)
+        self.options = ScoreOptions(SCALE, left=left, right=right, shift=shape.shift)
 
     def draw(self, name: str, *shape: int) -> Numbers:
         return self.inputs.draw(name, shape)
@@ -152,22 +202,38 @@ class _Case:
 
     def done(self, found: Compared) -> Compared:
         found.assumed |= getattr(self.domain, "assumed", set())
+        found.roundings |= self.kernels.roundings
         return found
+
+    def compare_attention(
+        self,
+        found: Compared,
+        outs: Numbers,
+        lses: Numbers | None,
+        programs: tuple[Array, Array | None],
+    ) -> None:
+        """Compare an output `[batch, heads, q_len, value_dim]` and, if there is one, a log-sum-exp
+        `[batch, heads, q_len]` with attention; `programs`: which stored their elements."""
+        domain = self.domain
+        for b, h, of in self.heads():
+            rows = self.rows(b, h, of)
+            found.add(domain, "output", (b, h), self.at(outs, b, h), rows.out, programs[0][b, h])
+            if lses is None or programs[1] is None:
+                continue
+            logs = self.at(lses, b, h)
+            sums = domain.each(lambda x: x[:, 0], rows.denominators)
+            equal = rows.has_log_sum_exp(logs)
+            found.note(domain, "log-sum-exp", (b, h), equal, logs, sums, programs[1][b, h])
 
 
 def forward(shape: Shape, level: Level, seed: int = 0) -> Compared:
     """The forward kernel: its output and its log-sum-exp. Raises as `machine.Machine.run` does."""
-    case = _Case(shape, level, seed)
-    domain, kernels = case.domain, case.kernels
+    case = Case(shape, level, seed)
+    kernels = case.kernels
     out, lse = kernels.forward(*map(kernels.tensor, (case.q, case.k, case.v)), case.options)
-    outs, lses = case.memory.read(out), case.memory.read(lse)
-    found = Compared()
-    for b, h, of in case.heads():
-        rows = case.rows(b, h, of)
-        found.add(domain, "output", (b, h), case.at(outs, b, h), rows.out)
-        logs = case.at(lses, b, h)
-        sums = domain.each(lambda x: x[:, 0], rows.denominators)
-        found.note(domain, "log-sum-exp", (b, h), rows.has_log_sum_exp(logs), logs, sums)
+    memory, found = case.memory, Compared()
+    programs = memory.programs(out), memory.programs(lse)
+    case.compare_attention(found, memory.read(out), memory.read(lse), programs)
     return case.done(found)
 
 
@@ -177,7 +243,7 @@ def backward(shape: Shape, level: Level, seed: int = 0) -> Compared:
     computed element by element. Raises as `machine.Machine.run` does."""
     if shape.heads != shape.kv_heads:
         raise ValueError(f"heads must be kv_heads, {shape.kv_heads}, not {shape.heads}")
-    case = _Case(shape, level, seed)
+    case = Case(shape, level, seed)
     domain, kernels, memory = case.domain, case.kernels, case.memory
     rows = (shape.batch, shape.heads, shape.q_len)
     grad_out = case.draw("dO", *rows, shape.value_dim)
@@ -212,5 +278,6 @@ def backward(shape: Shape, level: Level, seed: int = 0) -> Compared:
             case.at(grad_out, b, h), case.at(grad_lse, b, h), case.inputs.scale, case.visible,
         )  # fmt: skip
         for name, tile in tiles.items():
-            found.add(domain, name, (b, h), case.at(tile, b, h), wanted[name])
+            programs = memory.programs(tensors[name])[b, h]
+            found.add(domain, name, (b, h), case.at(tile, b, h), wanted[name], programs)
     return case.done(found)

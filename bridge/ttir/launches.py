@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -32,7 +32,7 @@ class Kernels:
     """The kernels for one dtype and capability.
 
     blocks: the lengths of tiles of queries and keys, powers of two ≥ 16. ran: called with each
-    launch before it runs.
+    launch before it runs. roundings: those of all machines so far.
     """
 
     memory: Memory
@@ -40,6 +40,7 @@ class Kernels:
     arch: int = 90
     blocks: tuple[int, int] = (16, 16)
     ran: Callable[[Launch], Any] = lambda launch: None
+    roundings: set[str] = field(default_factory=set)
 
     def tensor(self, numbers: Numbers) -> Tensor:
         """A tensor of the kernels' dtype."""
@@ -48,7 +49,7 @@ class Kernels:
     def _run(self, launch: Launch) -> None:
         self.ran(launch)
         if launch.programs:
-            run(launch, self.memory, self.arch)
+            self.roundings |= run(launch, self.memory, self.arch).roundings
 
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, options: ScoreOptions

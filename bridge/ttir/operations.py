@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.ttir import integers
+from bridge.ttir import descriptors, integers
 from bridge.ttir.access import atomic, load, store
 from bridge.ttir.domain import LOG2E, Array, Numbers
 from bridge.ttir.faults import Unchosen, Undecided
@@ -110,7 +110,7 @@ def constant(machine: Machine, operation: Operation) -> Any:
             raise Undecided("a tile of several float constants")
         return np.array(value, bool if element == Scalar("i1") else np.int64).reshape(shape)
     if is_float:
-        found = machine.domain.constant(float(value))
+        found = machine.domain.literal(float(value))
         return machine.domain.each(lambda x: x.reshape(one), found)
     kind = bool if element == Scalar("i1") else np.int64
     return np.full(one, value, kind)
@@ -323,6 +323,9 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "tt.load": load,
     "tt.store": store,
     "tt.atomic_rmw": atomic,
+    "tt.make_tensor_descriptor": descriptors.make,
+    "tt.descriptor_load": descriptors.load,
+    "tt.descriptor_store": descriptors.store,
     "tt.dot": dot,
     "tt.reduce": reduce,
     "tt.bitcast": bitcast,

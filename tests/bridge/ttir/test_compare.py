@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from ttir_cases import FAULTS, with_fault
+from ttir_cases import FAULTS, NEEDS_COMPILER, with_fault
 
 from bridge.spec.masks import Alignment
 from bridge.ttir.compare import Level, Shape, backward, forward
+
+pytestmark = NEEDS_COMPILER
 
 LEVELS: tuple[Level, ...] = ("rational", "formal", "fields")
 

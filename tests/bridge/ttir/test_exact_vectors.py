@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from ttir_cases import NEEDS_COMPILER
 
 from bridge.ttir.vectors import TAKEN, differences
 from bridge.vectors.load import load
+
+pytestmark = NEEDS_COMPILER
 
 # The forward kernel (with dropout), varlen, paged with combine, and those of the backward pass.
 QUICK = ("causal", "sink-tiles", "dropout", "varlen", "paged", "gradient")

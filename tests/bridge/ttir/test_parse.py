@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from ttir_cases import kernel
+from ttir_cases import NEEDS_COMPILER, kernel
 
 from bridge.ttir.parse import parse
 from bridge.ttir.source import of_launch
 from bridge.ttir.syntax import Pointer, Scalar, Tensor, TtirError
 from pyimpl.kernels._cases import KERNELS, Case
+
+pytestmark = NEEDS_COMPILER
 
 CASES = [
     Case("forward", "bf16", 64, "window+mask+bias+dropout"),

@@ -97,6 +97,10 @@ private theorem vjp_dV (j : Fin kv_len) (c : Fin d_v) :
           * dO[i][c]) (List.finRange q_len) := by
   simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver, Vec.getElem_smul]
 
+private theorem vjp_dBias :
+    (vjp scale modify slope Q K V toValue dO dLse).dBias
+      = scoreGradients scale modify Q K V dO dLse := (rfl)
+
 omit [OrderedCommRing S] [Exponential S R] in
 private theorem sumOver_one (f : Fin 1 → R) : sumOver f (List.finRange 1) = f 0 := by
   rw [show List.finRange 1 = [0] from rfl, sumOver_cons, sumOver_nil, Semiring.add_zero]
@@ -116,7 +120,10 @@ private theorem vjpDropout_dBias (i : Fin q_len) (j : Fin kv_len) :
     (vjpDropout scale modify slope Q K V Z toValue dO dLse).dBias[i][j]
       = (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
           (oneRow dO i) (Vec.ofFn fun _ => dLse[i]))[(0 : Fin 1)][j] := by
-  simp only [vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn, vjpRow, vjp]
+  have h : (vjpDropout scale modify slope Q K V Z toValue dO dLse).dBias[i][j]
+      = (vjpRow scale modify slope Q K V Z toValue dO dLse i).dBias[(0 : Fin 1)][j] := by
+    simp only [vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn]
+  rw [h, vjpRow, vjp_dBias]
 
 private theorem vjpDropout_dV (j : Fin kv_len) (c : Fin d_v) :
     (vjpDropout scale modify slope Q K V Z toValue dO dLse).dV[j][c]

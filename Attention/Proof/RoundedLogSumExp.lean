@@ -216,6 +216,7 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
 
 /-! ## Maximum, logarithm and sum -/
 
+omit [Exponential R R] in
 /-- The reference point is off by no more than the scores are. -/
 private theorem maximum_close {m M : R} {keys : List (ComputedKey R)}
     (hM : rowMax (keys.map (·.score)) = some M)

@@ -34,9 +34,13 @@ def scoresCase (reason : String) (q_len kv_len value_dim : Nat) (s : Nat → Int
 def maskWhere (q_len kv_len : Nat) (p : Nat → Nat → Bool) : MaskKind :=
   .boolean ((List.range q_len).map fun i => (List.range kv_len).map (p i))
 
-/-- A random Boolean mask: each key is visible with probability `num`/8. -/
+/-- Rows of a random Boolean mask: each key is visible with probability `num`/8. -/
+def randomMaskRows (q_len kv_len num : Nat) : Gen (List (List Bool)) :=
+  draws (draws (return decide ((← below 8) < num)) kv_len) q_len
+
+/-- A random Boolean mask. -/
 def randomMask (q_len kv_len num : Nat) : Gen MaskKind :=
-  return .boolean (← draws (draws (return decide ((← below 8) < num)) kv_len) q_len)
+  return .boolean (← randomMaskRows q_len kv_len num)
 
 /-- Small sizes, drawn at random. -/
 def smallRandom : Family Case where
@@ -144,11 +148,9 @@ def maskedHoles : Family Case where
     let holes := each "holes"
       [(2, 6, 4), (3, 17, 2), (5, 20, 5), (8, 33, 3), (17, 18, 4), (4, 48, 1), (6, 64, 6)]
       fun (q_len, kv_len, num) => do
-        let mask ← randomMask q_len kv_len num
-        let mask := match mask with
-          | .boolean rows => .boolean (rows.map fun row => row.set (row.length / 2) true)
-          | m => m
-        randomCase s!"a random mask, {num} of 8 keys visible" q_len kv_len 4 (mask := mask)
+        let rows ← randomMaskRows q_len kv_len num
+        randomCase s!"a random mask, {num} of 8 keys visible" q_len kv_len 4
+          (mask := .boolean (rows.map (·.set (kv_len / 2) true)))
     let shaped := eachNamed
       [("the first tile of 16 keys is masked", 20, fun (_ j : Nat) => decide (16 ≤ j)),
        ("two leading tiles are masked", 40, fun _ j => decide (32 ≤ j)),
@@ -184,9 +186,11 @@ def fullyMasked : Family Case where
       fun (q_len, kv_len) =>
         randomCase "every second query sees nothing, the others everything" q_len kv_len 5
           (mask := maskWhere q_len kv_len fun i _ => i % 2 = 1)
-    let sparse := each "sparse" [(6, 6), (12, 20), (16, 33), (20, 18)] fun (q_len, kv_len) =>
-      return ← randomCase "a sparse random mask: some queries see nothing" q_len kv_len 3
-        (mask := ← randomMask q_len kv_len 1)
+    let sparse := each "sparse" [(6, 6), (12, 20), (16, 33), (20, 18)] fun (q_len, kv_len) => do
+      let rows ← randomMaskRows q_len kv_len 1
+      -- One of them is not left to chance.
+      randomCase "a sparse random mask: some queries see nothing" q_len kv_len 3
+        (mask := .boolean (rows.set (q_len / 2) (List.replicate kv_len false)))
     none ++ some ++ sparse
 
 /-- The causal mask on square sizes. -/

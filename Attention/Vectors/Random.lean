@@ -1,7 +1,5 @@
 module
 
-public import Attention.Algebra.Vector
-
 public section
 
 /-! # Reproducible random inputs

@@ -33,7 +33,13 @@ from pyimpl.kernels._bounds import (
     visited_tiles,
 )
 from pyimpl.kernels._dropout import drop_of, kept_pairs
-from pyimpl.kernels._gradient import Pairs, load_numbers, load_rows, raw_gradient, weights
+from pyimpl.kernels._gradient import (
+    Pairs,
+    load_numbers,
+    load_rows,
+    raw_gradient,
+    weights,
+)
 from pyimpl.kernels._launch import (
     Launch,
     by_size,
@@ -42,15 +48,11 @@ from pyimpl.kernels._launch import (
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, dot, to_float32
+from pyimpl.kernels._numerics import LOG2E, dot, head_of, kernel, or_one, row_pointers, to_float32
 from pyimpl.kernels.forward import kv_head_of
 
 
-@triton.jit(
-    do_not_specialize=[
-        "q_len", "kv_len", "own_m", "own_n", "left", "right", "shift", "keep_last"
-    ]
-)  # fmt: skip
+@kernel
 def bias_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
     slopes_ptr, seed_ptr, grad_bias_ptr,
@@ -62,9 +64,10 @@ def bias_kernel(
     group, q_len, kv_len, head_dim, value_dim, own_heads, own_m, own_n, over_batch, over_heads,
     over_m, over_n, scale, cap, left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    ROWS: tl.constexpr, KEYS: tl.constexpr,
+    ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    # Of each axis the bias has its own (own_… of tiles or heads) or is broadcast over it (over_…).
+    # Of each axis the bias has its own (own_… of tiles or heads) or is broadcast over it (over_…;
+    # None: over one).
     tile_n = tl.program_id(0) % own_n
     rest = tl.program_id(0) // own_n
     tile_m = rest % own_m
@@ -74,20 +77,21 @@ def bias_kernel(
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
     grad = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for b in range(over_batch):
+    for b in range(or_one(over_batch)):
         batch = (own_batch + b).to(tl.int64)
-        for h in range(over_heads):
+        for h in range(or_one(over_heads)):
             head = (own_head + h).to(tl.int64)
             kv_head = kv_head_of(head, group)
             drop = drop_of(
-                seed_ptr, None, batch, own_heads * over_heads, head, keep_last, keep_scale, shift,
+                seed_ptr, None, batch, own_heads * or_one(over_heads), head, keep_last, keep_scale,
+                shift,
             )  # fmt: skip
             scores = Scores(scale, cap, left, right, drop, None, None)
             slope = None
             if slopes_ptr is not None:
                 slope = tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)
                 slope = to_float32(slope) * LOG2E
-            for m in range(tile_m, tile_m + over_m):
+            for m in range(tile_m, tile_m + or_one(over_m)):
                 row_first = tile_row_first(BLOCK_M, m)
                 row_last = tile_row_last(q_len, BLOCK_M, m)
                 queries = row_first + tl.arange(0, BLOCK_M)
@@ -95,44 +99,58 @@ def bias_kernel(
                 # 64-bit offsets: an index times a stride can pass 2³¹.
                 rows = queries.to(tl.int64)
                 q = load_rows(
-                    query_ptr + batch * stride_qb + head * stride_qh,
-                    rows, dims, stride_qm, stride_qd, inside_m, head_dim, True,
+                    head_of(query_ptr, batch, stride_qb, head, stride_qh, None, None, ALIGNED),
+                    rows, dims, stride_qm, or_one(stride_qd), inside_m, head_dim, ALIGNED, True,
                 )  # fmt: skip
                 grad_o = load_rows(
-                    grad_out_ptr + batch * stride_gb + head * stride_gh,
-                    rows, value_dims, stride_gm, stride_gd, inside_m, value_dim, True,
+                    head_of(grad_out_ptr, batch, stride_gb, head, stride_gh, None, None, ALIGNED),
+                    rows, value_dims, stride_gm, or_one(stride_gd), inside_m, value_dim, ALIGNED,
+                    True,
                 )  # fmt: skip
                 lse = load_numbers(
                     lse_ptr + batch * stride_lb + head * stride_lh,
-                    rows, stride_lm, inside_m, float("inf"), True,
+                    rows, or_one(stride_lm), inside_m, float("inf"), True,
                 )  # fmt: skip
                 delta = load_numbers(
                     delta_ptr + batch * stride_tb + head * stride_th,
-                    rows, stride_tm, inside_m, 0.0, True,
+                    rows, or_one(stride_tm), inside_m, 0.0, True,
                 )  # fmt: skip
                 first, stop = visited_tiles(
                     first_key(row_first, shift, left),
                     stop_key(row_last, shift, right, kv_len),
                     BLOCK_N,
                 )
-                for n in range(tl.maximum(first, tile_n), tl.minimum(stop, tile_n + over_n)):
+                stop = tl.minimum(stop, tile_n + or_one(over_n))
+                for n in range(tl.maximum(first, tile_n), stop):
                     keys = n * BLOCK_N + tl.arange(0, BLOCK_N)
                     inside_n = keys < kv_len
                     keys64 = keys.to(tl.int64)
                     k = load_rows(
-                        key_ptr + batch * stride_kb + kv_head * stride_kh,
-                        keys64, dims, stride_kn, stride_kd, inside_n, head_dim, True,
+                        head_of(key_ptr, batch, stride_kb, kv_head, stride_kh, None, None, ALIGNED),
+                        keys64, dims, stride_kn, or_one(stride_kd), inside_n, head_dim, ALIGNED,
+                        True,
                     )  # fmt: skip
                     v = load_rows(
-                        value_ptr + batch * stride_vb + kv_head * stride_vh,
-                        keys64, value_dims, stride_vn, stride_vd, inside_n, value_dim, True,
+                        head_of(
+                            value_ptr, batch, stride_vb, kv_head, stride_vh, None, None, ALIGNED
+                        ),
+                        keys64, value_dims, stride_vn, or_one(stride_vd), inside_n, value_dim,
+                        ALIGNED, True,
                     )  # fmt: skip
-                    bias = bias_ptr + batch * stride_bb + head * stride_bh
-                    bias = bias + rows[:, None] * stride_bm + keys64[None, :] * stride_bn
+                    bias = head_of(
+                        bias_ptr, batch, stride_bb, head, stride_bh, None, None, PAIRS_ALIGNED
+                    )  # fmt: skip
+                    bias = row_pointers(
+                        bias, rows, keys64, stride_bm, or_one(stride_bn), PAIRS_ALIGNED
+                    )  # fmt: skip
                     mask = None
                     if mask_ptr is not None:
-                        mask = mask_ptr + batch * stride_mb + head * stride_mh
-                        mask = mask + rows[:, None] * stride_mm + keys64[None, :] * stride_mn
+                        mask = head_of(
+                            mask_ptr, batch, stride_mb, head, stride_mh, None, None, PAIRS_ALIGNED
+                        )  # fmt: skip
+                        mask = row_pointers(
+                            mask, rows, keys64, stride_mm, or_one(stride_mn), PAIRS_ALIGNED
+                        )  # fmt: skip
                     kept = None
                     if scores.drop is not None:
                         kept = kept_pairs(scores, queries + shift, n * BLOCK_N, BLOCK_N)
@@ -150,12 +168,12 @@ def bias_kernel(
     keys = tile_n * BLOCK_N + tl.arange(0, BLOCK_N).to(tl.int64)
     base = grad_bias_ptr + own_batch.to(tl.int64) * stride_cb + own_head.to(tl.int64) * stride_ch
     if ROWS and KEYS:
-        ptrs = base + rows[:, None] * stride_cm + keys[None, :] * stride_cn
+        ptrs = base + rows[:, None] * stride_cm + keys[None, :] * or_one(stride_cn)
         tl.store(ptrs, grad, mask=(rows < q_len)[:, None] & (keys < kv_len)[None, :])
     elif ROWS:
         tl.store(base + rows * stride_cm, tl.sum(grad, 1), mask=rows < q_len)
     elif KEYS:
-        tl.store(base + keys * stride_cn, tl.sum(grad, 0), mask=keys < kv_len)
+        tl.store(base + keys * or_one(stride_cn), tl.sum(grad, 0), mask=keys < kv_len)
     else:
         tl.store(base, tl.sum(tl.sum(grad, 1), 0))
 
@@ -197,7 +215,7 @@ def launch(given: Given, grad_bias: Tensor, *, capability: int, chosen: Chosen =
     tiles_n = triton.cdiv(given.key.shape[2], chosen["block_n"])
     full = (batch, num_heads, tiles_m, tiles_n)
     own = [n if mine else 1 for n, mine in zip(full, has, strict=True)]
-    over = [1 if mine else n for n, mine in zip(full, has, strict=True)]
+    over = [None if mine or n == 1 else n for n, mine in zip(full, has, strict=True)]
     programs = math.prod(own)
     check_programs("batch × heads × tiles of the bias", programs)
     arguments = shared_arguments(given)

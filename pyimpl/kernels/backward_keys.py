@@ -23,9 +23,7 @@ from pyimpl.kernels._backward_launch import (
     Chosen,
     Given,
     check_given,
-    sequence_arguments,
     shared_arguments,
-    strides_in_sequences,
     tile_constants,
 )
 from pyimpl.kernels._bounds import (
@@ -44,7 +42,6 @@ from pyimpl.kernels._gradient import (
     load_numbers,
     load_rows,
     raw_gradient,
-    sequence_slice,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -57,7 +54,21 @@ from pyimpl.kernels._launch import (
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, device_function, dot, indices, round_to, to_float32
+from pyimpl.kernels._numerics import (
+    LOG2E,
+    device_function,
+    dot,
+    head_of,
+    indices,
+    kernel,
+    offsets,
+    or_one,
+    round_to,
+    row_pointers,
+    to_float32,
+    within,
+)
+from pyimpl.kernels._sequences import sequence_arguments, sequence_slice, strides_in_sequences
 
 
 class Sums(NamedTuple):
@@ -75,8 +86,8 @@ class Sums(NamedTuple):
 def _over_query_tiles(
     grad_k, grad_v, sums, first, stop, k, v, key_first, keys, keys_inside, slope, shift, at, scores,
     head_dim, value_dim, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr,
-    SINKS: tl.constexpr, CHECKED: tl.constexpr,
+    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr,
+    PAIRS_ALIGNED: tl.constexpr, FAR: tl.constexpr, SINKS: tl.constexpr, CHECKED: tl.constexpr,
 ):  # fmt: skip
     """(dK / scale, dV) with what the tiles of queries first, …, stop − 1 of one head add; to `sums`
     (None: to nothing) they add their dQ / scale.
@@ -100,20 +111,20 @@ def _over_query_tiles(
             some = inside & (lse != float("inf"))
         q = load_rows(
             at.a + begin * at.stride_an, rows, dims, at.stride_an, at.stride_ad, some, head_dim,
-            CHECKED or not EVEN_D,
+            ALIGNED, CHECKED or not EVEN_D,
         )  # fmt: skip
         grad_o = load_rows(
             at.b + begin * at.stride_bn, rows, value_dims, at.stride_bn, at.stride_bd, some,
-            value_dim, CHECKED or not EVEN_V,
+            value_dim, ALIGNED, CHECKED or not EVEN_V,
         )  # fmt: skip
         mask = None
         bias = None
         if at.mask is not None:
-            offsets = own[:, None] * at.mask_n + rows[None, :] * at.mask_m
-            mask = at.mask + begin * at.mask_m + offsets
+            across = own[:, None] * at.mask_n + offsets(rows, at.mask_m, PAIRS_ALIGNED)[None, :]
+            mask = at.mask + begin * at.mask_m + across
         if at.bias is not None:
-            offsets = own[:, None] * at.bias_n + rows[None, :] * at.bias_m
-            bias = at.bias + begin * at.bias_m + offsets
+            across = own[:, None] * at.bias_n + offsets(rows, at.bias_m, PAIRS_ALIGNED)[None, :]
+            bias = at.bias + begin * at.bias_m + across
         kept = None
         if scores.drop is not None:
             kept = tl.trans(kept_pairs(scores, queries + shift, key_first, BLOCK_N))
@@ -140,17 +151,13 @@ def _over_query_tiles(
                 seen = tl.max(found.visible.to(tl.int32), 1) > 0
                 of_k = tl.where(seen[:, None], k, 0.0)
             sum_ptrs = sums.base + begin * sums.stride_m
-            sum_ptrs = sum_ptrs + rows[:, None] * sums.stride_m + dims[None, :] * sums.stride_d
-            added = inside[:, None] & (dims < head_dim)[None, :]
+            sum_ptrs = row_pointers(sum_ptrs, rows, dims, sums.stride_m, sums.stride_d, ALIGNED)
+            added = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
             tl.atomic_add(sum_ptrs, dot(tl.trans(grad_x), of_k), mask=added, sem="relaxed")
     return grad_k, grad_v
 
 
-@triton.jit(
-    do_not_specialize=[
-        "q_len", "kv_len", "key_tiles", "left", "right", "shift", "keep_last"
-    ]
-)  # fmt: skip
+@kernel
 def keys_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
     slopes_ptr, seed_ptr, cu_q_ptr, cu_k_ptr, grad_key_ptr, grad_value_ptr, sums_ptr,
@@ -164,7 +171,8 @@ def keys_kernel(
     num_kv_heads, group, q_len, kv_len, key_tiles, head_dim, value_dim, scale, cap, grad_scale,
     left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr,
+    FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
     WHOLE: tl.constexpr, SINKS: tl.constexpr,
 ):  # fmt: skip
     # Under causality the first tiles of keys have the most queries.
@@ -172,28 +180,30 @@ def keys_kernel(
     head = tl.program_id(0) // key_tiles
     batch = (head // num_kv_heads).to(tl.int64)
     kv_head = (head % num_kv_heads).to(tl.int64)
-    q_first = 0
-    k_first = 0
+    q_first = None
+    k_first = None
     if cu_q_ptr is not None:
         q_first, q_len = sequence_slice(cu_q_ptr, stride_xb, batch, q_len)
         k_first, kv_len = sequence_slice(cu_k_ptr, stride_yb, batch, kv_len)
         if BOTTOM_RIGHT:
             shift = shift + kv_len - q_len
-        q_first = q_first.to(tl.int64)
-        k_first = k_first.to(tl.int64)
     key_first = tile_row_first(BLOCK_N, tile)
     if key_first >= kv_len:
         return
     key_last = tile_row_last(kv_len, BLOCK_N, tile)
     keys = key_first + tl.arange(0, BLOCK_N)
     inside = keys < kv_len
-    keys64 = k_first + keys.to(tl.int64)
+    keys64 = keys.to(tl.int64)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    k_base = key_ptr + batch * stride_kb + kv_head * stride_kh
-    v_base = value_ptr + batch * stride_vb + kv_head * stride_vh
-    k = load_rows(k_base, keys64, dims, stride_kn, stride_kd, inside, head_dim, True)
-    v = load_rows(v_base, keys64, value_dims, stride_vn, stride_vd, inside, value_dim, True)
+    k_base = head_of(key_ptr, batch, stride_kb, kv_head, stride_kh, k_first, stride_kn, ALIGNED)
+    v_base = head_of(value_ptr, batch, stride_vb, kv_head, stride_vh, k_first, stride_vn, ALIGNED)
+    k = load_rows(
+        k_base, keys64, dims, stride_kn, or_one(stride_kd), inside, head_dim, ALIGNED, True
+    )  # fmt: skip
+    v = load_rows(
+        v_base, keys64, value_dims, stride_vn, or_one(stride_vd), inside, value_dim, ALIGNED, True
+    )  # fmt: skip
 
     # Seen from the keys, the queries are a window too: key j stands at j − shift on the axis of the
     # queries, and what is left for them is right for it.
@@ -222,13 +232,7 @@ def keys_kernel(
         drop = drop_of(
             seed_ptr, cu_q_ptr, batch, num_kv_heads * group, q_head, keep_last, keep_scale, shift,
         )  # fmt: skip
-        # Not by a function: Triton 3.6 takes no None in a tuple that one returns.
-        query_start = None
-        key_start = None
-        if cu_q_ptr is not None:
-            query_start = q_first
-            key_start = k_first
-        scores = Scores(scale, cap, left, right, drop, query_start, key_start)
+        scores = Scores(scale, cap, left, right, drop, q_first, k_first)
         slope = None
         mask = None
         bias = None
@@ -236,51 +240,59 @@ def keys_kernel(
             slope = tl.load(slopes_ptr + batch * stride_sb + q_head * stride_sh)
             slope = to_float32(slope) * LOG2E
         if mask_ptr is not None:
-            mask = mask_ptr + batch * stride_mb + q_head * stride_mh
-            mask = mask + tl.cast(key_first, tl.int64) * stride_mn
+            mask = head_of(mask_ptr, batch, stride_mb, q_head, stride_mh, None, None, PAIRS_ALIGNED)
+            mask = mask + tl.cast(key_first, tl.int64) * or_one(stride_mn)
         if bias_ptr is not None:
-            bias = bias_ptr + batch * stride_bb + q_head * stride_bh
-            bias = bias + tl.cast(key_first, tl.int64) * stride_bn
+            bias = head_of(bias_ptr, batch, stride_bb, q_head, stride_bh, None, None, PAIRS_ALIGNED)
+            bias = bias + tl.cast(key_first, tl.int64) * or_one(stride_bn)
+        lse_n = or_one(stride_lm)
+        delta_n = or_one(stride_tm)
         at = Side(
-            query_ptr + batch * stride_qb + q_head * stride_qh + q_first * stride_qm,
-            grad_out_ptr + batch * stride_gb + q_head * stride_gh + q_first * stride_gm,
-            lse_ptr + batch * stride_lb + q_head * stride_lh + q_first * stride_lm,
-            delta_ptr + batch * stride_tb + q_head * stride_th + q_first * stride_tm,
-            mask, bias, stride_qm, stride_qd, stride_gm, stride_gd, stride_lm, stride_tm,
-            stride_mm, stride_mn, stride_bm, stride_bn, query_first, query_stop,
+            head_of(query_ptr, batch, stride_qb, q_head, stride_qh, q_first, stride_qm, ALIGNED),
+            head_of(grad_out_ptr, batch, stride_gb, q_head, stride_gh, q_first, stride_gm, ALIGNED),
+            head_of(lse_ptr, batch, stride_lb, q_head, stride_lh, q_first, lse_n, False),
+            head_of(delta_ptr, batch, stride_tb, q_head, stride_th, q_first, delta_n, False),
+            mask, bias, stride_qm, or_one(stride_qd), stride_gm, or_one(stride_gd), lse_n, delta_n,
+            stride_mm, or_one(stride_mn), stride_bm, or_one(stride_bn), query_first, query_stop,
         )  # fmt: skip
         sums = None
         if sums_ptr is not None:
-            sums_base = sums_ptr + batch * stride_ub + q_head * stride_uh + q_first * stride_um
-            sums = Sums(sums_base, stride_um, stride_ud)
+            sums = Sums(
+                head_of(sums_ptr, batch, stride_ub, q_head, stride_uh, q_first, stride_um, ALIGNED),
+                stride_um, or_one(stride_ud),
+            )  # fmt: skip
         if not WHOLE or right is not None:
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, first, whole_first, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, SINKS, True,
+                EVEN_D, EVEN_V, ALIGNED, PAIRS_ALIGNED, FAR, SINKS, True,
             )  # fmt: skip
         if WHOLE:
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, whole_first, whole_stop, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, SINKS, False,
+                EVEN_D, EVEN_V, ALIGNED, PAIRS_ALIGNED, FAR, SINKS, False,
             )  # fmt: skip
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, whole_stop, stop, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, SINKS, True,
+                EVEN_D, EVEN_V, ALIGNED, PAIRS_ALIGNED, FAR, SINKS, True,
             )  # fmt: skip
 
     grad_k = grad_k * grad_scale
     if keep_scale is not None:
         grad_v = grad_v * keep_scale
-    key_ptrs = grad_key_ptr + batch * stride_cb + kv_head * stride_ch
-    key_ptrs = key_ptrs + keys64[:, None] * stride_cn + dims[None, :] * stride_cd
-    stored = inside[:, None] & (dims < head_dim)[None, :]
+    k_base = head_of(
+        grad_key_ptr, batch, stride_cb, kv_head, stride_ch, k_first, stride_cn, ALIGNED
+    )  # fmt: skip
+    key_ptrs = row_pointers(k_base, keys64, dims, stride_cn, or_one(stride_cd), ALIGNED)
+    stored = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
     tl.store(key_ptrs, round_to(grad_k, grad_key_ptr.dtype.element_ty), mask=stored)
-    value_ptrs = grad_value_ptr + batch * stride_eb + kv_head * stride_eh
-    value_ptrs = value_ptrs + keys64[:, None] * stride_en + value_dims[None, :] * stride_ed
-    stored = inside[:, None] & (value_dims < value_dim)[None, :]
+    v_base = head_of(
+        grad_value_ptr, batch, stride_eb, kv_head, stride_eh, k_first, stride_en, ALIGNED
+    )  # fmt: skip
+    value_ptrs = row_pointers(v_base, keys64, value_dims, stride_en, or_one(stride_ed), ALIGNED)
+    stored = inside[:, None] & within(value_dims, value_dim, ALIGNED)[None, :]
     tl.store(value_ptrs, round_to(grad_v, grad_value_ptr.dtype.element_ty), mask=stored)
 
 
@@ -333,21 +345,21 @@ def launch(
     check_given(given)
     check_tensor("grad_key", grad_key, given.query, tuple(given.key.shape))
     check_tensor("grad_value", grad_value, given.query, tuple(given.value.shape))
-    sum_strides: tuple[int, ...] = (0, 0, 0, 0)
+    sum_strides: tuple[int | None, ...] = (None,) * 4
     if sums is not None:
         check_tensor("sums", sums, given.lse, tuple(given.query.shape))
         if not sums.is_contiguous():
             raise ValueError(f"sums must be contiguous, not of strides {sums.stride()}")
-        sum_strides = strides_in_sequences(sums, given)
+        sum_strides = strides_in_sequences(sums, given.sequences)
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)
-    constants = tile_constants(given, chosen) | {
+    constants = tile_constants(given, chosen, grad_key, grad_value) | {
         "BOTTOM_RIGHT": given.sequences is not None and given.sequences.bottom_right,
         "SINKS": given.options.sinks is not None,
     }
     batch, num_kv_heads, kv_len, _ = given.key.shape
     if given.sequences is not None:
-        batch = given.sequences.cu_seqlens_k.numel() - 1
+        batch = given.sequences.number
         kv_len = min(kv_len, given.sequences.max_kv_len)
     key_tiles = triton.cdiv(kv_len, chosen["block_n"])
     programs = key_tiles * batch * num_kv_heads
@@ -357,10 +369,10 @@ def launch(
         programs,
         {
             **shared_arguments(given),
-            **sequence_arguments(given),
+            **sequence_arguments(given.sequences),
             "grad_key_ptr": grad_key, "grad_value_ptr": grad_value, "sums_ptr": sums,
-            **strides_of("c", "bhnd", strides_in_sequences(grad_key, given)),
-            **strides_of("e", "bhnd", strides_in_sequences(grad_value, given)),
+            **strides_of("c", "bhnd", strides_in_sequences(grad_key, given.sequences)),
+            **strides_of("e", "bhnd", strides_in_sequences(grad_value, given.sequences)),
             **strides_of("u", "bhmd", sum_strides),
             "num_kv_heads": num_kv_heads, "key_tiles": key_tiles,
         },

@@ -13,8 +13,24 @@ import triton.language as tl
 from torch import Tensor
 
 from pyimpl._implements import implements
-from pyimpl.kernels._launch import Launch, check_kind, check_outputs, padded, strides_of
-from pyimpl.kernels._numerics import LOG2E, device_function, round_to
+from pyimpl.kernels._launch import (
+    Launch,
+    are_aligned,
+    check_kind,
+    check_outputs,
+    padded,
+    strides_of,
+)
+from pyimpl.kernels._numerics import (
+    LOG2E,
+    device_function,
+    head_of,
+    kernel,
+    offsets,
+    or_one,
+    round_to,
+    within,
+)
 
 BLOCK_M = 16
 
@@ -27,13 +43,13 @@ def _rescale(s, m):
 
 
 @implements("Attention.Spec.combine")
-@triton.jit(do_not_specialize=["num_rows", "num_parts"])
+@kernel
 def _combine_kernel(
     parts_ptr, lses_ptr, out_ptr, lse_ptr,
     stride_pp, stride_pb, stride_ph, stride_pm, stride_pd, stride_sp, stride_sb, stride_sh,
     stride_sm, stride_ob, stride_oh, stride_om, stride_od, stride_lb, stride_lh, stride_lm,
     num_parts, num_rows, num_heads, q_len, value_dim,
-    BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr, ALIGNED: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     inside = rows < num_rows
@@ -41,10 +57,11 @@ def _combine_kernel(
     head = rows // q_len % num_heads
     batch = rows // q_len // num_heads
     dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    stored = inside[:, None] & (dims[None, :] < value_dim)
-    lse_ptrs = lses_ptr + batch * stride_sb + head * stride_sh + query * stride_sm
-    part_ptrs = parts_ptr + batch * stride_pb + head * stride_ph + query * stride_pm
-    part_ptrs = part_ptrs[:, None] + dims[None, :] * stride_pd
+    stored = inside[:, None] & within(dims, value_dim, ALIGNED)[None, :]
+    lse_ptrs = lses_ptr + batch * stride_sb + head * stride_sh + query * or_one(stride_sm)
+    part_rows = head_of(parts_ptr, batch, stride_pb, head, stride_ph, None, None, ALIGNED)
+    part_rows = part_rows + offsets(query, stride_pm, ALIGNED)
+    part_ptrs = part_rows[:, None] + dims[None, :] * or_one(stride_pd)
 
     # The log-sum-exp of the log-sum-exps: a part without a key has −∞, and weighs nothing.
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
@@ -62,18 +79,19 @@ def _combine_kernel(
 
     o = tl.zeros([BLOCK_M, BLOCK_V], tl.float32)
     at = lse_ptrs
-    for _ in range(num_parts):
+    for part in range(num_parts):
         part_lse = tl.load(at, mask=inside, other=float("-inf"))
-        part_o = tl.load(part_ptrs, mask=stored, other=0.0)
+        ahead = offsets(tl.cast(part, tl.int64), stride_pp, ALIGNED)
+        part_o = tl.load(part_ptrs + ahead, mask=stored, other=0.0)
         at += stride_sp
-        part_ptrs += stride_pp
         o = o + _rescale(part_lse, m)[:, None] * part_o
     o = o / total[:, None]
 
-    out_ptrs = out_ptr + batch * stride_ob + head * stride_oh + query * stride_om
-    out_ptrs = out_ptrs[:, None] + dims[None, :] * stride_od
+    out_rows = head_of(out_ptr, batch, stride_ob, head, stride_oh, None, None, ALIGNED)
+    out_rows = out_rows + offsets(query, stride_om, ALIGNED)
+    out_ptrs = out_rows[:, None] + dims[None, :] * or_one(stride_od)
     tl.store(out_ptrs, round_to(o, out_ptr.dtype.element_ty), mask=stored)
-    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + query * stride_lm
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + query * or_one(stride_lm)
     tl.store(lse_ptrs, m + tl.log(total), mask=inside)
 
 
@@ -103,7 +121,10 @@ def launch(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> Launch:
             "num_parts": num_parts, "num_rows": num_rows, "num_heads": num_heads, "q_len": q_len,
             "value_dim": value_dim,
         },
-        {"BLOCK_M": BLOCK_M, "BLOCK_V": padded(value_dim)},
+        {
+            "BLOCK_M": BLOCK_M, "BLOCK_V": padded(value_dim),
+            "ALIGNED": are_aligned(value_dim, *parts.stride()[:-1], *out.stride()[:-1]),
+        },
         num_warps=4,
         num_stages=2,
     )  # fmt: skip

@@ -120,6 +120,11 @@ def _matmul(a: Array, b: Array, modulus: int) -> Array:
     return np.asarray(found, np.int64) if a.shape[1] else np.zeros((len(a), b.shape[1]), np.int64)
 
 
+def _is_plain(tile: Residues) -> bool:
+    """Whether no element is a logarithm."""
+    return tile.ratio is None or bool((tile.ratio == 1).all())
+
+
 class FieldDomain(Domain):
     """Tiles are `Residues`. Comparisons are for equality alone."""
 
@@ -186,6 +191,7 @@ class FieldDomain(Domain):
         """∞ times a number, of which no sign is known, is taken as if the number were positive."""
         value, exponent = a.value * b.value % P, a.exponent * b.exponent % Q
         kind = np.maximum(a.kind, b.kind)
+        a, b = (x._replace(ratio=None) if _is_plain(x) else x for x in (a, b))
         if a.ratio is None and b.ratio is None:
             return Residues(value, exponent, kind)
         if a.ratio is None:
@@ -296,5 +302,5 @@ class FieldDomain(Domain):
         return units.pop() if units else 1
 
     def _plain(self, *tiles: Residues) -> None:
-        if any(tile.ratio is not None and (tile.ratio != 1).any() for tile in tiles):
+        if not all(map(_is_plain, tiles)):
             raise Undecided("an operation on logarithms that is not a sum")

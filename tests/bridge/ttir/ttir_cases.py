@@ -1,5 +1,5 @@
-"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and copies of the project's
-kernels with a fault planted."""
+"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and copies of the package
+pyimpl with a fault planted in a kernel."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bridge.ttir.machine import Machine
 from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse
+from pyimpl.kernels._numerics import INTERPRETED
 
+NEEDS_COMPILER = pytest.mark.skipif(
+    INTERPRETED.value, reason="`test_compiled` runs this where Triton compiles"
+)
 ROOT = Path(__file__).resolve().parents[3]
 
 # Faults of the forward kernel: file, text and what stands in its place.

@@ -31,6 +31,7 @@ def compared(
     scale: float,
     layout: str = "bhnd",
     minus_infinity: Sequence[float] = (),
+    found: Compared | None = None,
 ) -> Compared:
     """The launches of a launcher that was called with this shape and scale, and its outputs against
     attention.
@@ -42,7 +43,7 @@ def compared(
     for x in minus_infinity:
         case.domain.literals[float(np.float32(x))] = case.domain.constant(-math.inf)
     replay = _Replay(case, recorded, layout)
-    found = Compared()
+    found = found or Compared()
     for launched in recorded.launches:
         found.roundings |= replay.run(launched)
     if not recorded.launches:
@@ -120,11 +121,6 @@ class _Replay:
         """`[batch, heads, length, dim]` in the order of the layout's storage."""
         order = (0, 2, 1, 3) if self.layout == "bnhd" else (0, 1, 2, 3)
         return self.case.domain.each(lambda x: x.transpose(order).reshape(-1), tile)
-
-
-def programs_of(launched: Launched) -> int:
-    """How many programs it has."""
-    return math.prod(launched.grid)
 
 
 def place_of(launched: Launched, number: int) -> tuple[int, ...]:

@@ -68,6 +68,8 @@ class Wrong(NamedTuple):
     wanted: str
 
 
+# An output's name, and a place in it.
+Place = tuple[str, tuple[int, ...]]
 # So many wrong elements are written out.
 _SHOWN = 8
 
@@ -77,7 +79,8 @@ class Compared:
     """What a comparison found.
 
     elements: how many were compared, and wrong_elements, how many of them are wrong; wrong: the
-    first of these. assumed: what was used about the inputs; roundings: as of `Machine`.
+    first of these. assumed: what was used about the inputs; roundings: as of `Machine`. only: None,
+    or the name of an output and a place, where alone it is looked.
     """
 
     elements: int = 0
@@ -85,6 +88,7 @@ class Compared:
     wrong: list[Wrong] = field(default_factory=list)
     assumed: set[str] = field(default_factory=set)
     roundings: set[str] = field(default_factory=set)
+    only: Place | None = None
 
     @property
     def equal(self) -> bool:
@@ -99,7 +103,18 @@ class Compared:
         wanted: Numbers,
         programs: Array,
     ) -> None:
-        equal = domain.equal(found, wanted)
+        if self.only is not None:
+            called, at = self.only
+            if called != name or at[: len(place)] != tuple(place):
+                return
+            row, column = at[len(place) :]
+            place = (*place, row)
+            found, wanted = (
+                domain.each(lambda x: x[row, column : column + 1], tile) for tile in (found, wanted)
+            )
+            equal, programs = domain.equal(found, wanted), programs[row, column : column + 1]
+        else:
+            equal = domain.equal(found, wanted)
         self.note(domain, name, place, equal, found, wanted, programs)
 
     def note(
@@ -218,7 +233,7 @@ class Case:
         for b, h, of in self.heads():
             rows = self.rows(b, h, of)
             found.add(domain, "output", (b, h), self.at(outs, b, h), rows.out, programs[0][b, h])
-            if lses is None or programs[1] is None:
+            if lses is None or programs[1] is None or found.only is not None:
                 continue
             logs = self.at(lses, b, h)
             sums = domain.each(lambda x: x[:, 0], rows.denominators)
@@ -226,18 +241,18 @@ class Case:
             found.note(domain, "log-sum-exp", (b, h), equal, logs, sums, programs[1][b, h])
 
 
-def forward(shape: Shape, level: Level, seed: int = 0) -> Compared:
+def forward(shape: Shape, level: Level, seed: int = 0, found: Compared | None = None) -> Compared:
     """The forward kernel: its output and its log-sum-exp. Raises as `machine.Machine.run` does."""
     case = Case(shape, level, seed)
     kernels = case.kernels
     out, lse = kernels.forward(*map(kernels.tensor, (case.q, case.k, case.v)), case.options)
-    memory, found = case.memory, Compared()
+    memory, found = case.memory, found or Compared()
     programs = memory.programs(out), memory.programs(lse)
     case.compare_attention(found, memory.read(out), memory.read(lse), programs)
     return case.done(found)
 
 
-def backward(shape: Shape, level: Level, seed: int = 0) -> Compared:
+def backward(shape: Shape, level: Level, seed: int = 0, found: Compared | None = None) -> Compared:
     """The kernels of the backward pass, given the output and the log-sum-exp of attention: the
     gradients by queries, keys and values. heads must be kv_heads, and small: the definition is
     computed element by element. Raises as `machine.Machine.run` does."""
@@ -271,7 +286,7 @@ def backward(shape: Shape, level: Level, seed: int = 0) -> Compared:
         kernels.tensor(grad_out), memory.tensor(grad_lse), case.options,
     )  # fmt: skip
     tiles = {name: memory.read(tensor) for name, tensor in tensors.items()}
-    found = Compared()
+    found = found or Compared()
     for b, h, of in case.heads():
         wanted = definition.gradients(
             domain, case.at(case.q, b, h), case.at(case.k, b, of), case.at(case.v, b, of),

@@ -74,9 +74,9 @@ class Kernels:
         sequences: Sequences,
         options: ScoreOptions,
     ) -> tuple[Tensor, Tensor]:
-        """`pyimpl.kernels.varlen`; q `[total, heads, head_dim]`."""
+        """`pyimpl.kernels.varlen`; q `[total, heads, head_dim]`, lse `[heads, total]`."""
         out = self.memory.empty((*q.shape[:-1], v.shape[-1]), self.dtype)
-        lse = self.memory.empty(q.shape[:-1])
+        lse = self.memory.empty((q.shape[1], q.shape[0]))
         block_m, block_n = self.blocks
         self._run(
             varlen.launch(
@@ -100,6 +100,26 @@ class Kernels:
         bottom_right: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """`pyimpl.kernels.decode` or, with a page table, `paged`, and `combine`."""
+        parts, lses = self.decode_splits(
+            q, k, v, options, splits=splits, kv_lens=kv_lens, page_table=page_table,
+            bottom_right=bottom_right,
+        )  # fmt: skip
+        return self.combine(parts, lses)
+
+    def decode_splits(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        options: ScoreOptions,
+        *,
+        splits: int,
+        kv_lens: Tensor | None = None,
+        page_table: Tensor | None = None,
+        bottom_right: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """The outputs `[splits, batch, heads, q_len, value_dim]` and log-sum-exps of `decode`'s
+        splits."""
         parts = self.memory.empty((splits, *q.shape[:-1], v.shape[-1]))
         lses = self.memory.empty((splits, *q.shape[:-1]))
         self._run(
@@ -108,7 +128,7 @@ class Kernels:
                 bottom_right=bottom_right, capability=self.arch, block_n=self.blocks[1],
             )
         )  # fmt: skip
-        return self.combine(parts, lses)
+        return parts, lses
 
     def combine(self, parts: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
         """`pyimpl.kernels.combine`."""

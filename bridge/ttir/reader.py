@@ -172,7 +172,10 @@ class Reader:
         if token.kind in ("string", "symbol"):
             return token.text.strip('@"')
         if token.kind in ("word", "alias"):
-            return token.text + self.skipped()
+            found = token.text + self.skipped()
+            if token.text == "dense" and self.taken(":"):
+                self.type()
+            return found
         self.at -= 1
         raise self.error("an attribute")
 

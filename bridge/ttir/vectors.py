@@ -158,7 +158,7 @@ class _Runner:
         bounds = {} if window is None else {"left": window.left, "right": window.right}
         options = ScoreOptions(self.scale(vector), **bounds)
         out, lse = self.kernels.varlen(q, k, v, sequences, options)
-        yield from self.compared(vector.expected, out[:, 0], lse[:, 0], "packed")
+        yield from self.compared(vector.expected, out[:, 0], lse[0], "packed")
 
     def paged(self, vector: PagedVector) -> Iterator[str]:
         pages, size = vector.num_pages, vector.page_size

@@ -38,7 +38,7 @@ class Compiling(Command):
 @click.option("--configuration", type=click.IntRange(0), default=0, show_default=True,
               help="Which of an autotuned kernel's.")  # fmt: skip
 @click.option("--seconds", default=60.0, show_default=True,
-              help="Processor time for all inputs of shapes; no other shape is begun later.")  # fmt: skip
+              help="Processor time for all inputs of shapes.")  # fmt: skip
 @click.option("--json", "json_to", metavar="FILE", help="Write the verdict as JSON too.")
 def prove(
     kernel: str,
@@ -53,15 +53,14 @@ def prove(
 ) -> None:
     """Compare what a Triton kernel stores with attention, without a GPU.
 
-    KERNEL: forward, varlen, decode, combine or backward, the project's own; or file.py:kernel, where
-    launch_kernel(query, key, value) launches it, or file.py:function, which does.
+    KERNEL: forward, varlen, decode, combine or backward, the project's own; or file.py:kernel,
+    where launch_kernel(query, key, value) launches it; or file.py:function, which launches one.
 
     Exit status 0: EQUAL, 1: WRONG, 3: CANNOT TELL; 2 for misuse.
     """
     if kernel not in _OWN and ":" not in kernel:
-        raise Problem(
-            f"KERNEL: {kernel!r} is given; {', '.join(_OWN)} or file.py:kernel is accepted"
-        )
+        own = ", ".join(_OWN)
+        raise Problem(f"KERNEL: {kernel!r} is given; {own} or file.py:kernel is accepted")
     place, _, attribute = kernel.rpartition(":")
     if kernel not in _OWN and not (place.endswith(".py") and Path(place).is_file() and attribute):
         raise Problem(f"KERNEL: {kernel!r} is given, and there is no file {place!r} of Python")

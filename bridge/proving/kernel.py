@@ -38,6 +38,9 @@ class Kernel:
     notes: list[str] = field(default_factory=list)
     _recorded: dict[Shape, Recorded] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.notes += [f"Declared: {x:g} stands for −∞" for x in self.minus_infinity]
+
     def shapes(self, level: Level) -> tuple[Shape, ...]:
         dtype = getattr(torch, self.dtype)
         windows = [(None, None), _CAUSAL] if self.process.takes["causal"] else [(None, None)]

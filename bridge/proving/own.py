@@ -1,4 +1,4 @@
-"""The project's own kernels, as `bridge prove` takes them: by name, with the shapes that are run."""
+"""The project's own kernels, as `bridge prove` takes them, with the shapes that are run."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _varlen(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
         mask = mask_window(shape.alignment, *shape.window, q_len=q_len, kv_len=kv_len)
         seen = [[mask(i, j) for j in range(kv_len)] for i in range(q_len)]
         q, k, v = (
-            domain.each(lambda x, head=head, n=n: x[b, head, :n], tile)
+            domain.each(lambda x, b=b, head=head, n=n: x[b, head, :n], tile)
             for tile, head, n in ((case.q, h, q_len), (case.k, of, kv_len), (case.v, of, kv_len))
         )
         visible = np.array(seen, bool).reshape(q_len, kv_len)

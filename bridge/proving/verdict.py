@@ -48,7 +48,7 @@ class LevelResult:
     """One level: "fields", random numbers of two prime fields, or "formal", all inputs.
 
     equal: the shapes of which every element is equal; elements: how many those were; finding: what
-    ended the level; refused: shapes that the launcher does not take, with what it said; left: shapes
+    ended the level; refused: shapes that the launcher does not take, with what it said; left: those
     that were not run, since the time for the level was used up.
     """
 

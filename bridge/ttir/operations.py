@@ -36,8 +36,8 @@ def nonzero(machine: Machine, operation: Operation, b: Array) -> None:
         raise machine.violation("division by zero", "an integer's", operation, b == 0)
 
 
-def exp2(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
-    """2^x, of which x has to be ≤ 0, unless what comes of it is not chosen."""
+def exp2(machine: Machine, operation: Operation, x: Numbers, unit: float | None = None) -> Numbers:
+    """2^(unit·x), unit > 0, of which x has to be ≤ 0, unless what comes of it is not chosen."""
     within = machine.domain.at_most_zero(x)
     if within is not None and not within.all():
         off = ~within
@@ -46,7 +46,8 @@ def exp2(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
         detail = text if len(text) < 300 else text[:300] + "…"
         wrong = machine.violation("exp2 of a positive number", detail, operation, off)
         machine.unchosen[operation.result.number] = Unchosen(wrong, off)
-    return machine.domain.exp2(x)
+    domain = machine.domain
+    return domain.exp2(x if unit is None else domain.multiply(x, domain.constant(unit)))
 
 
 def reduce(machine: Machine, operation: Operation, *tiles: Any) -> Any:
@@ -296,7 +297,7 @@ def _bool(f: Any, g: Any) -> Callable[..., Any]:
 
 
 def _exp(m: Machine, o: Operation, x: Numbers) -> Numbers:
-    return exp2(m, o, m.domain.multiply(x, m.domain.constant(LOG2E)))
+    return exp2(m, o, x, LOG2E)
 
 
 _REDUCTIONS: dict[str, Any] = {

@@ -80,7 +80,12 @@ def _tile(value: Any, exponent: Any, kind: Any = _NUMBER) -> Residues:
 
 def _mix(x: Array) -> Array:
     """A hash of exponents or values (splitmix64)."""
-    z = (x.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    with np.errstate(over="ignore"):
+        return _mixed(x.astype(np.uint64))
+
+
+def _mixed(x: Array) -> Array:
+    z = (x + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((z ^ (z >> np.uint64(31))) % np.uint64(Q)).astype(np.int64)

@@ -76,24 +76,24 @@ class TestFused:
     """A kernel in the manner of Triton's tutorial, both ways."""
 
     def test_number_that_is_no_minus_infinity(self, fused: Foreign) -> None:
-        found = verdict(fused, (square(96), square(96, heads=2, kv_heads=2, window=_CAUSAL)))
+        found = verdict(fused, (square(48), square(48, heads=2, kv_heads=2, window=_CAUSAL)))
         assert found.word == "WRONG"
         assert found.status == 1
         finding = found.finding
         assert finding is not None
-        assert finding.shape == square(32, window=_CAUSAL)
+        assert finding.shape == square(16, window=_CAUSAL)
         assert finding.program == (0, 0)
         assert finding.output == "output"
-        assert found.levels[0].equal == [square(96)]
+        assert found.levels[0].equal == [square(48)]
         assert "causal" in found.text()
 
     def test_declared_minus_infinity(self, fused: Foreign) -> None:
-        shapes = (square(96, heads=2, kv_heads=2), square(96, window=_CAUSAL))
-        found = verdict(fused, shapes, (square(32, window=_CAUSAL),), minus_infinity=(-1e6,))
+        shapes = (square(48, heads=2, kv_heads=2), square(48, window=_CAUSAL))
+        found = verdict(fused, shapes, (square(16, window=_CAUSAL),), minus_infinity=(-1e6,))
         assert found.word == "EQUAL"
         assert found.status == 0
         assert [level.word for level in found.levels] == ["EQUAL", "EQUAL"]
-        assert found.levels[1].assumed == {"scale ≥ 0"}
+        assert found.levels[1].elements == 16 * 17
         assert found.roundings == {"f16"}
         text = found.text()
         assert "-1e+06 stands for −∞" in text
@@ -112,16 +112,16 @@ class TestFused:
     )
     def test_faults(self, tmp_path: Path, old: str, new: str) -> None:
         with Foreign(edited(tmp_path, old, new)) as process:
-            found = verdict(process, (square(128, batch=2, heads=2, kv_heads=2),))
+            found = verdict(process, (square(64, batch=2, heads=2, kv_heads=2),))
         assert found.word == "WRONG"
         assert found.finding is not None
-        assert found.finding.shape == square(32)
+        assert found.finding.shape == square(16)
 
     @pytest.mark.thorough
     def test_computed_by_pytorch(self, tmp_path: Path) -> None:
         old, new = "    return out, lse\n", "    return out * 1.0\n"
         with Foreign(edited(tmp_path, old, new)) as process:
-            found = verdict(process, (square(32),))
+            found = verdict(process, (square(16),))
         assert found.word == "CANNOT TELL"
         assert found.finding is not None
         assert "aten.mul" in found.finding.what
@@ -151,18 +151,20 @@ class TestFaulty:
         assert found.word == "WRONG"
         assert finding is not None
         shape = finding.shape
-        # The smallest length that is no power of two.
-        assert (shape.heads, shape.q_len, shape.kv_len, shape.head_dim) == (1, 3, 3, 1)
+        # The smallest length that is no power of two; descriptors take no smaller head size.
+        assert (shape.heads, shape.q_len, shape.kv_len, shape.head_dim) == (1, 3, 3, 4)
         assert finding.program == (0, 0)
         assert finding.element == (0, 0, 0, 0)
-        term = "2^(log2e·scale·q[0, 0, 0, 0]·k[0, 0, 2, 0])"
-        assert f"v[0, 0, 2, 0])·{term}" in finding.wanted
+        assert "(v[0, 0, 2, 0])·2^(log2e·scale·q[0, 0, 0, 0]·k[0, 0, 2, 0] +" in finding.wanted
         assert finding.found != finding.wanted
 
     def test_maximum_of_another_sign(self, faulty: Foreign) -> None:
         found = self.faulty(faulty, 2)
         assert found.word == "WRONG"
-        assert found.levels[0].word == "EQUAL" or found.finding is not None
+        # Random numbers of fields have no order.
+        assert found.levels[0].word == "EQUAL"
+        assert found.finding is not None
+        assert "exp2 of a positive number" in found.finding.what
 
     def test_what_cannot_be_told(self, faulty: Foreign) -> None:
         found = self.faulty(faulty, 3)

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 32, 16
+BLOCK_M, BLOCK_N = 16, 16
 MASKED = tl.constexpr(-1.0e6)
 
 

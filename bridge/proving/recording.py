@@ -1,7 +1,7 @@
 """The launches of a Triton kernel that Python code makes, recorded without a GPU.
 
-Tensors are PyTorch's fake ones: they have shapes, strides, a device "cuda" and storages of their
-own, and no numbers. What PyTorch does to them is noted by storage, so that of each tensor that a
+Tensors have shapes, strides, storages of their own and, as they say, a device "cuda", and no
+numbers. What PyTorch does to them is noted by storage, so that of each tensor that a
 kernel is given it is known whether it was given, made empty, filled with a constant, or computed.
 """
 
@@ -13,12 +13,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from triton.backends.compiler import GPUTarget
@@ -29,6 +29,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from bridge.ttir.source import of_kernel
 
+# The device that tensors say they are on.
+CUDA = torch.device("cuda", 0)
+_META = torch.device("meta")
 _EMPTY = (
     "empty",
     "empty_like",
@@ -91,6 +94,33 @@ class Launched:
     configuration: tuple[int, int] | None
 
 
+class _OnCuda(TorchFunctionMode):
+    """Tensors are made on PyTorch's device "meta", where none has numbers, and say that they are on
+    CUDA. (PyTorch's fake tensors do too, but take seconds to import its compiler, and without CUDA
+    cannot be indexed.)"""
+
+    _SAID: ClassVar[dict[Any, Any]] = {
+        Tensor.device.__get__: CUDA, Tensor.is_cuda.__get__: True, Tensor.is_meta.__get__: False,
+        Tensor.get_device: 0, torch.get_device: 0,
+    }  # fmt: skip
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in self._SAID:
+            return self._SAID[func]
+        if func is Tensor.cuda:
+            return args[0]
+        kwargs = dict(kwargs or {})
+        if kwargs.get("device") is not None:
+            kwargs["device"] = _META
+        if func is Tensor.to:
+            args = tuple(_META if _is_device(x) else x for x in args)
+        return func(*args, **kwargs)
+
+
+def _is_device(x: Any) -> bool:
+    return isinstance(x, torch.device) or (isinstance(x, str) and x.partition(":")[0] == "cuda")
+
+
 class _Pointer:
     """A tensor for Triton's binder, which looks at its dtype and at its address."""
 
@@ -115,12 +145,11 @@ class Recording(TorchDispatchMode):
         self.storages: dict[int, Storage] = {}
         self._taken: tuple[int, int] | None = None
         self._stack = contextlib.ExitStack()
-        self._fake = FakeTensorMode(allow_non_fake_inputs=True)
 
     def __enter__(self) -> Recording:
         for patch in self._patches():
             self._stack.enter_context(patch)
-        self._stack.enter_context(self._fake)
+        self._stack.enter_context(_OnCuda())  # type: ignore[no-untyped-call]
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
@@ -132,7 +161,7 @@ class Recording(TorchDispatchMode):
         self, name: str, sizes: Sequence[int], strides: Sequence[int], dtype: torch.dtype
     ) -> Tensor:
         """A tensor that the code is given under this name."""
-        tensor = torch.empty_strided(tuple(sizes), tuple(strides), dtype=dtype, device="cuda")
+        tensor = torch.empty_strided(tuple(sizes), tuple(strides), dtype=dtype, device=CUDA)
         storage = self._storage(tensor)
         storage.origin, storage.detail = "given", name
         return tensor
@@ -147,7 +176,11 @@ class Recording(TorchDispatchMode):
     # --------------------------------------------------------------------------- PyTorch's side
 
     def _storage(self, tensor: Tensor) -> Storage:
-        key = tensor.untyped_storage()._cdata
+        with torch._C.DisableTorchFunction():
+            on_meta = tensor.is_meta
+        if not on_meta:
+            raise ValueError("a tensor that was made before the launcher was called has no address")
+        key = _key(tensor)
         if key not in self.storages:
             size = tensor.untyped_storage().nbytes() // tensor.element_size()
             number = len(self.storages)
@@ -164,7 +197,7 @@ class Recording(TorchDispatchMode):
         for tensor in tree_leaves(found):
             if not isinstance(tensor, Tensor):
                 continue
-            fresh = tensor.untyped_storage()._cdata not in known
+            fresh = _key(tensor) not in known
             storage = self._storage(tensor)
             if fresh or _writes(func):
                 storage.origin, storage.detail = self._origin(name, tensor, storage, args)
@@ -248,6 +281,10 @@ class Recording(TorchDispatchMode):
         raise ValueError(f"argument {name} of the kernel is {given!r}, which has no meaning here")
 
 
+def _key(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
 def _writes(func: Any) -> bool:
     return bool(func._schema.is_mutable)
 
@@ -294,6 +331,7 @@ def gpu(arch: int) -> Iterator[Any]:
         max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536,
     )  # fmt: skip
     answers: dict[str, Callable[..., Any]] = {
+        "_lazy_init": lambda: None,
         "is_available": lambda: True,
         "device_count": lambda: 1,
         "current_device": lambda: 0,

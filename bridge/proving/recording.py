@@ -157,6 +157,11 @@ class Recording(TorchDispatchMode):
         super().__exit__(*error)  # type: ignore[no-untyped-call]
         self._stack.close()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else PyTorch's compiler is imported, for seconds, at the first operation.
+        return False
+
     def given(
         self, name: str, sizes: Sequence[int], strides: Sequence[int], dtype: torch.dtype
     ) -> Tensor:

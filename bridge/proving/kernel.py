@@ -15,8 +15,11 @@ from bridge.ttir.compare import SCALE, Compared, Level, Place, Shape
 
 _CAUSAL = (None, 0)
 # Lengths of queries and keys; those that the launcher refuses are left out.
-_RANDOM = ((1, 1), (17, 33), (32, 32), (64, 64), (128, 128), (200, 300), (256, 256), (1024, 1024))
-_FORMAL = ((1, 1), (16, 16), (5, 20), (32, 32), (64, 64), (128, 128))
+_RANDOM = (
+    (1, 1), (3, 3), (20, 20), (17, 33), (64, 64), (100, 100), (128, 128), (200, 300), (256, 256),
+    (1024, 1024),
+)  # fmt: skip
+_FORMAL = ((1, 1), (3, 3), (5, 20), (16, 16), (32, 32), (64, 64), (128, 128))
 
 
 @dataclass

@@ -215,6 +215,7 @@ class TestForeign:
         with pytest.raises(Refused, match=r"ValueError at fused_attention.py:\d+: query and key"):
             fused.record(request(33))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("kernel", "sentence"),
         [
@@ -273,7 +274,7 @@ class TestPage:
         page = (ROOT / "docs" / "prove.md").read_text("utf-8")
         code, line = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
         wrong, equal = re.findall(r"```\n((?:WRONG|EQUAL).*?)\n```", page)
-        options = ("my_kernel.py:rows", "--dtype", "float32")
+        options = ("my_kernel.py:rows", "--dtype", "float32", "--seconds", "1")
         file = tmp_path / "my_kernel.py"
         file.write_text(code, "utf-8")
         done = command(*options, "--json", "verdict.json", folder=tmp_path)

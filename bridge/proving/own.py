@@ -13,7 +13,7 @@ from bridge.spec.masks import Alignment, mask_window
 from bridge.ttir import compare, definition
 from bridge.ttir.compare import Case, Compared, Level, Shape
 from bridge.ttir.domain import Array, Domain, Numbers
-from pyimpl.kernels._backward_launch import Sequences
+from pyimpl.kernels._sequences import Sequences
 
 _CAUSAL = (None, 0)
 _BOTTOM = Alignment.BOTTOM_RIGHT
@@ -59,8 +59,8 @@ def _decode(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
     Σ o·e^L are the denominator and the numerator of attention."""
     case = Case(shape, level, seed)
     domain, kernels, memory = case.domain, case.kernels, case.memory
-    given = map(kernels.tensor, (case.q, case.k, case.v))
-    parts, lses = kernels.decode_splits(*given, case.options, splits=3)
+    q, k, v = map(kernels.tensor, (case.q, case.k, case.v))
+    parts, lses = kernels.decode_splits(q, k, v, case.options, splits=3)
     by_part = memory.programs(parts)[0]
     weights = domain.each(lambda x: x[..., None], domain.exp(memory.read(lses)))
     sums = _sum(domain, weights)
@@ -116,8 +116,12 @@ def _varlen(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
     ]
     bottom = shape.alignment is Alignment.BOTTOM_RIGHT
     sequences = Sequences(begins[0], begins[1], shape.q_len, shape.kv_len, bottom)
-    given = [kernels.tensor(packed(x, i)) for x, i in ((case.q, 0), (case.k, 1), (case.v, 1))]
-    out, lse = kernels.varlen(*given, sequences, replace(case.options, shift=0))
+    packed_q, packed_k, packed_v = (
+        kernels.tensor(packed(x, i)) for x, i in ((case.q, 0), (case.k, 1), (case.v, 1))
+    )
+    out, lse = kernels.varlen(
+        packed_q, packed_k, packed_v, sequences, replace(case.options, shift=0)
+    )
     outs, lses = memory.read(out), memory.read(lse)
     by_out, by_lse = memory.programs(out), memory.programs(lse)
     for b, h, of in case.heads():

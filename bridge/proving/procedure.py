@@ -27,7 +27,8 @@ _KINDS_SEEN_BY_ORDER = "exp2 of a positive number"
 class Subject(Protocol):
     """A kernel that can be compared with attention."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def shapes(self, level: Level) -> tuple[Shape, ...]:
         """Those that are run, the cheap ones first."""
@@ -228,5 +229,5 @@ def _with_formula(subject: Subject, outcome: _Outcome, seconds: float) -> _Outco
     found = _outcome(subject, outcome.shape, "formal", (finding.output, finding.element))
     if found.kind != "wrong" or found.finding is None or not found.finding.found:
         return outcome
-    formulas = {"found": found.finding.found, "wanted": found.finding.wanted}
-    return replace(outcome, finding=replace(finding, **formulas))
+    formula = replace(finding, found=found.finding.found, wanted=found.finding.wanted)
+    return replace(outcome, finding=formula)

@@ -139,7 +139,7 @@ class Recording(TorchDispatchMode):
     """
 
     def __init__(self, arch: int, configuration: int = 0) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.arch, self.configuration = arch, configuration
         self.launches: list[Launched] = []
         self.storages: dict[int, Storage] = {}

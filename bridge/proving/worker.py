@@ -165,8 +165,8 @@ def _call(launcher: Callable[..., Any], request: Request, recording: Recording) 
         named |= {name: given for name in choices if name in names}
     if getattr(launcher, "__name__", "") == "apply":
         # `apply` takes no names.
-        given = [named.pop(name) for name in names[3:] if name in named]
-        found = launcher(q, k, v, *given)
+        in_order = [named.pop(name) for name in names[3:] if name in named]
+        found = launcher(q, k, v, *in_order)
     else:
         found = launcher(q, k, v, **named)
     outputs = found if isinstance(found, tuple) else (found,)
@@ -178,7 +178,7 @@ def _call(launcher: Callable[..., Any], request: Request, recording: Recording) 
 def _data(given: View | BlockView | int | float | bool) -> Any:
     if isinstance(given, bool | int | float):
         return given
-    of = getattr(given, "of", given)
+    of: Any = getattr(given, "of", given)
     found = {**asdict(of), "dtype": _dtype(of.dtype)}
     return found if of is given else {**found, "padding": getattr(given, "padding", "zero")}
 

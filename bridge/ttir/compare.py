@@ -168,7 +168,7 @@ class Inputs:
                 return np.asarray(random.integers(-3, 4, shape).astype(object), object)
 
             self.draw = small
-        domain = self.domain
+        domain: Domain = self.domain
         whole = level != "rational" and abs(math.frexp(given)[0]) == 0.5
         if whole:
             self.scale = domain.constant(given)

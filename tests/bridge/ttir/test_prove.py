@@ -270,6 +270,7 @@ def test_misuse(arguments: list[str], sentence: str) -> None:
 class TestPage:
     """docs/prove.md does what it says."""
 
+    @pytest.mark.thorough
     def test_example(self, tmp_path: Path) -> None:
         page = (ROOT / "docs" / "prove.md").read_text("utf-8")
         code, line = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

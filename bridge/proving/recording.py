@@ -100,9 +100,12 @@ class _OnCuda(TorchFunctionMode):
     cannot be indexed.)"""
 
     _SAID: ClassVar[dict[Any, Any]] = {
-        Tensor.device.__get__: CUDA, Tensor.is_cuda.__get__: True, Tensor.is_meta.__get__: False,
-        Tensor.get_device: 0, torch.get_device: 0,
-    }  # fmt: skip
+        Tensor.device.__get__: CUDA,
+        Tensor.is_cuda.__get__: True,  # type: ignore[attr-defined]
+        Tensor.is_meta.__get__: False,  # type: ignore[attr-defined]
+        Tensor.get_device: 0,
+        torch.get_device: 0,
+    }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in self._SAID:

@@ -167,7 +167,7 @@ def _by_kernels(
     backend: Backend,
 ) -> Gradients:
     """The same by the kernels, which take all sequences at once."""
-    from pyimpl.kernels._backward_launch import Sequences
+    from pyimpl.kernels._sequences import Sequences
     from pyimpl.kernels.backward import backward as kernels
 
     cu_q, cu_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()

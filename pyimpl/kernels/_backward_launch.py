@@ -11,8 +11,8 @@ from pyimpl._scores import ScoreOptions
 from pyimpl.kernels._dropout import dropout_arguments
 from pyimpl.kernels._launch import (
     Arguments,
+    are_aligned,
     check_block,
-    check_indices,
     check_length,
     check_outputs,
     check_tensor,
@@ -25,20 +25,14 @@ from pyimpl.kernels._launch import (
     strides_of,
     window_arguments,
 )
+from pyimpl.kernels._sequences import (
+    Sequences,
+    check_sequences,
+    shifts_of,
+    strides_in_sequences,
+)
 
 Chosen = dict[str, int] | None
-
-
-class Sequences(NamedTuple):
-    """Packed sequences: the tensors are those of one batch, in which each sequence has the rows
-    that the prefix sums `cu_seqlens_q` and `cu_seqlens_k`, int32 `[sequences + 1]`, say. max_q_len,
-    max_kv_len: at least the longest; bottom_right: as for `pyimpl.kernels.varlen.varlen`."""
-
-    cu_seqlens_q: Tensor
-    cu_seqlens_k: Tensor
-    max_q_len: int
-    max_kv_len: int
-    bottom_right: bool
 
 
 class Given(NamedTuple):
@@ -70,9 +64,7 @@ def check_given(given: Given) -> None:
     check_length("q_len", q_len)
     check_length("kv_len", kv_len)
     if given.sequences is not None:
-        cu_q, cu_k, *_ = given.sequences
-        check_indices("cu_seqlens_q", cu_q, query, (max(1, cu_q.numel()),))
-        check_indices("cu_seqlens_k", cu_k, query, (max(1, cu_q.numel()),))
+        check_sequences(given.sequences, query)
 
 
 def shared_arguments(given: Given) -> Arguments:
@@ -97,43 +89,37 @@ def shared_arguments(given: Given) -> Arguments:
         **score_arguments(options),
         **dropout_arguments(options.dropout, query.device),
     }  # fmt: skip
-    shifts = None
     if sequences is not None:
-        batch = sequences.cu_seqlens_q.numel() - 1
+        batch = sequences.number
         if options.mask is not None or options.bias is not None:
             raise ValueError("mask and bias must be None for packed sequences, not tensors")
-        if sequences.bottom_right:
-            shifts = (options.shift - q_len, options.shift + kv_len)
         # The sequences are rows of one batch.
         found |= dict.fromkeys([f"stride_{x}b" for x in "qkvglt"], 0)
     found |= head_arguments(options, batch, num_heads, query.device)
+    shifts = shifts_of(sequences, options.shift, q_len, kv_len)
     found |= window_arguments(options, q_len, kv_len, shifts)
     del found["sinks_ptr"], found["stride_ih"]
     return found
 
 
-def sequence_arguments(given: Given) -> Arguments:
-    """The arguments for packed sequences, None where there are none."""
-    if given.sequences is None:
-        return {"cu_q_ptr": None, "cu_k_ptr": None, "stride_xb": 0, "stride_yb": 0}
-    cu_q, cu_k, *_ = given.sequences
-    return {
-        "cu_q_ptr": cu_q, "cu_k_ptr": cu_k,
-        "stride_xb": cu_q.stride(0), "stride_yb": cu_k.stride(0),
-    }  # fmt: skip
-
-
-def tile_constants(given: Given, chosen: dict[str, int]) -> dict[str, int | bool | None]:
-    """The compile-time arguments that the kernels of keys, queries and bias have in common."""
+def tile_constants(
+    given: Given, chosen: dict[str, int], *gradients: Tensor
+) -> dict[str, int | bool | None]:
+    """The compile-time arguments that the kernels of keys, queries and bias have in common; of
+    those of the first two ALIGNED speaks of the `gradients` too."""
     head_dim, value_dim = given.query.shape[-1], given.value.shape[-1]
     arrays = [x for x in (given.options.mask, given.options.bias) if x is not None]
     pairs = (*given.query.shape[:3], given.key.shape[2])
+    vectors = (given.query, given.key, given.value, given.grad_out, *gradients)
+    strides = (n for x in vectors for n in strides_in_sequences(x, given.sequences)[:-1])
     check_block("block_m", chosen["block_m"])
     check_block("block_n", chosen["block_n"])
     return {
         "BLOCK_M": chosen["block_m"], "BLOCK_N": chosen["block_n"],
         "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
         "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+        "ALIGNED": are_aligned(head_dim, value_dim, *strides),
+        "PAIRS_ALIGNED": are_aligned(*(n for x in arrays for n in x.expand(pairs).stride()[:-1])),
         "FAR": is_far(
             max(chosen["block_m"], chosen["block_n"]),
             *(x.stride()[2:] for x in (given.query, given.key, given.value, given.grad_out)),
@@ -142,8 +128,3 @@ def tile_constants(given: Given, chosen: dict[str, int]) -> dict[str, int | bool
         ),
         "WHOLE": not arrays,
     }  # fmt: skip
-
-
-def strides_in_sequences(tensor: Tensor, given: Given) -> tuple[int, ...]:
-    """The strides of a tensor, of packed sequences 0 from one to the next."""
-    return tensor.stride() if given.sequences is None else (0, *tensor.stride()[1:])

@@ -24,8 +24,9 @@ from pyimpl.kernels import (
     forward,
     varlen,
 )
-from pyimpl.kernels._backward_launch import Given, Sequences
+from pyimpl.kernels._backward_launch import Given
 from pyimpl.kernels._launch import Launch
+from pyimpl.kernels._sequences import Sequences
 
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -104,7 +105,7 @@ def _varlen(case: Case, arch: int) -> Launch:
     key = _empty(4000, 2, case.head_dim, dtype=dtype)
     cu_seqlens = _empty(5, dtype=torch.int32)
     return varlen.launch(
-        query, key, key, cu_seqlens, cu_seqlens, query, _empty(3000, 8),
+        query, key, key, cu_seqlens, cu_seqlens, query, _empty(8, 3000),
         _options(case, 4, 8, 3000, 4000), max_q_len=1000, bottom_right=True, capability=arch,
     )  # fmt: skip
 

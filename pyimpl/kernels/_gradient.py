@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 import triton.language as tl
 
 from pyimpl._implements import implements
-from pyimpl.kernels._numerics import LOG2E, device_function, tanh, to_float32
+from pyimpl.kernels._numerics import (
+    LOG2E,
+    device_function,
+    offsets,
+    tanh,
+    to_float32,
+    within,
+)
 
 
 class Pairs(NamedTuple):
@@ -155,11 +162,20 @@ def raw_gradient(of, grad_p, pairs, scores, CHECKED: tl.constexpr):
 
 
 @device_function
-def load_rows(base, rows, dims, stride_n, stride_d, inside, size, MASKED: tl.constexpr):
-    """The vectors `rows` of `base`, `[rows, dims]`, 0 outside."""
-    ptrs = base + rows[:, None] * stride_n + dims[None, :] * stride_d
+def row_pointers(base, rows, dims, stride_n, stride_d, ALIGNED: tl.constexpr):
+    """Where the elements of the vectors `rows` of `base` lie, `[rows, dims]`."""
+    return base + offsets(rows, stride_n, ALIGNED)[:, None] + dims[None, :] * stride_d
+
+
+@device_function
+def load_rows(
+    base, rows, dims, stride_n, stride_d, inside, size, ALIGNED: tl.constexpr, MASKED: tl.constexpr
+):
+    """The vectors `rows` of `base`, `[rows, dims]`, 0 outside. ALIGNED, of the stride from one to
+    the next and of the size, as in `_numerics.offsets`."""
+    ptrs = row_pointers(base, rows, dims, stride_n, stride_d, ALIGNED)
     if MASKED:
-        x = tl.load(ptrs, mask=inside[:, None] & (dims < size)[None, :], other=0.0)
+        x = tl.load(ptrs, mask=inside[:, None] & within(dims, size, ALIGNED)[None, :], other=0.0)
     else:
         x = tl.load(ptrs)
     return x
@@ -181,13 +197,3 @@ def load_numbers(base, rows, stride_n, inside, other, MASKED: tl.constexpr):
     else:
         x = tl.load(base + rows * stride_n)
     return x
-
-
-@device_function
-def sequence_slice(cu_ptr, stride, sequence, total):
-    """(first row, number of rows) of a packed sequence; nothing outside of the `total` rows."""
-    first = tl.load(cu_ptr + sequence * stride)
-    stop = tl.load(cu_ptr + (sequence + 1) * stride)
-    first = tl.minimum(tl.maximum(first, 0), total)
-    stop = tl.minimum(tl.maximum(stop, first), total)
-    return first, stop - first

@@ -38,6 +38,23 @@ class Launch:
     num_warps: int
     num_stages: int
 
+    def specialisation(self) -> tuple[dict[str, str], dict[str, object]]:
+        """What the kernel's text depends on: the type of each parameter, as Triton writes it, in
+        their order ("constexpr" for what is a constant of the text), and the constants.
+
+        Constants are the compile-time arguments and what is None: options and arrays that are not
+        there, and strides of 1 along vectors. Types tell dtypes, and integers of 32 bits from those
+        that need 64. Whether 16 divides the address of a tensor, which Triton looks at too, is an
+        attribute in the text and changes none of its operations.
+        """
+        absent = {name: None for name, given in self.arguments.items() if given is None}
+        constants: dict[str, object] = {**self.constants, **absent}
+        types = {
+            name: "constexpr" if name in constants else _type_of(self.arguments[name])
+            for name in (parameter.name for parameter in self.kernel.params)
+        }
+        return types, constants
+
     def run(self, device: torch.device) -> None:
         """Start it on `device`, which need not be the current one. No programs: nothing happens."""
         if self.programs == 0:
@@ -49,6 +66,20 @@ class Launch:
                 num_warps=self.num_warps,
                 num_stages=self.num_stages,
             )
+
+
+_POINTERS = {
+    torch.float64: "*fp64", torch.float32: "*fp32", torch.float16: "*fp16", torch.bfloat16: "*bf16",
+    torch.uint8: "*u8", torch.int32: "*i32", torch.int64: "*i64",
+}  # fmt: skip
+
+
+def _type_of(given: Tensor | int | float | None) -> str:
+    if isinstance(given, Tensor):
+        return _POINTERS[given.dtype]
+    if isinstance(given, int):
+        return "i32" if -(2**31) <= given < 2**31 else "i64"
+    return "fp32"
 
 
 def _launching_on(device: torch.device) -> AbstractContextManager[object]:
@@ -114,6 +145,11 @@ def is_far(block: int, *vectors: tuple[int, ...]) -> bool:
     """Whether an offset inside of a tile of `block` vectors can pass 2³¹; of each tensor the stride
     from one vector to the next and that along a vector."""
     return any(block * along + MAX_HEAD_DIM * within > 2**31 for along, within in vectors)
+
+
+def are_aligned(*numbers: int) -> bool:
+    """Whether 16 divides all of these: what ALIGNED of a kernel says of strides and sizes."""
+    return all(number % 16 == 0 for number in numbers)
 
 
 def check_kind(query: Tensor, value: Tensor) -> None:
@@ -252,7 +288,7 @@ def pair_arguments(options: ScoreOptions, query: Tensor, kv_len: int) -> Argumen
     pairs = (*query.shape[:3], kv_len)
     found: Arguments = {}
     for name, letter, tensor in (("mask", "m", mask), ("bias", "b", bias)):
-        strides: tuple[int, ...] = (0, 0, 0, 0)
+        strides: tuple[int | None, ...] = (None,) * 4
         if tensor is not None:
             sizes = zip(reversed(tensor.shape), reversed(pairs), strict=False)
             if tensor.dim() > 4 or any(size not in (1, full) for size, full in sizes):
@@ -266,6 +302,13 @@ def pair_arguments(options: ScoreOptions, query: Tensor, kv_len: int) -> Argumen
         found[f"{name}_ptr"] = tensor
         found |= strides_of(letter, "bhmn", strides)
     return found
+
+
+def pairs_are_aligned(pairs: Arguments) -> bool:
+    """Whether 16 divides the strides of mask and bias, of `pair_arguments`, but that from key to
+    key: where it is 1, several elements are loaded at a time."""
+    strides = (n for name, n in pairs.items() if name.startswith("stride_") and name[-1] != "n")
+    return are_aligned(*(n for n in strides if isinstance(n, int)))
 
 
 def head_arguments(
@@ -296,12 +339,15 @@ def head_arguments(
     return {
         "slopes_ptr": slopes,
         "sinks_ptr": sinks,
-        "stride_sb": 0 if slopes is None else slopes.stride(0),
-        "stride_sh": 0 if slopes is None else slopes.stride(1),
-        "stride_ih": 0 if sinks is None else sinks.stride(0),
+        "stride_sb": None if slopes is None else slopes.stride(0),
+        "stride_sh": None if slopes is None else slopes.stride(1),
+        "stride_ih": None if sinks is None else sinks.stride(0),
     }
 
 
-def strides_of(letter: str, axes: str, strides: tuple[int, ...]) -> Arguments:
-    """`{"stride_qb": …, "stride_qh": …}` for the letter q and the axes b, h, …"""
-    return {f"stride_{letter}{axis}": n for axis, n in zip(axes, strides, strict=True)}
+def strides_of(letter: str, axes: str, strides: tuple[int | None, ...]) -> Arguments:
+    """`{"stride_qb": …, "stride_qh": …}` for the letter q and the axes b, h, …; the last is None if
+    it is 1 (`_numerics.step`), and all are None of a tensor that is not there."""
+    along = None if strides[-1] == 1 else strides[-1]
+    numbers = (*strides[:-1], along)
+    return {f"stride_{letter}{axis}": n for axis, n in zip(axes, numbers, strict=True)}

@@ -21,9 +21,11 @@ from pyimpl.kernels._numerics import (
     device_function,
     dot,
     indices,
+    offsets,
     round_to,
     tanh,
     to_float32,
+    within,
 )
 
 
@@ -136,14 +138,14 @@ def add_bias_and_mask(s, v, keys, begin, rows, at, scores, BLOCK_N: tl.constexpr
     visible = in_window(keys, rows, at, scores)
     if rows.mask is not None or rows.bias is not None:
         inside = rows.inside[:, None] & (keys < at.stop)[None, :]
-        offsets = indices(BLOCK_N, True)[None, :]
+        own = indices(BLOCK_N, True)[None, :]
         if rows.bias is not None:
-            bias_ptrs = (rows.bias + begin * at.bias_n)[:, None] + offsets * at.bias_n
+            bias_ptrs = (rows.bias + begin * at.bias_n)[:, None] + own * at.bias_n
             bias = to_float32(tl.load(bias_ptrs, mask=inside, other=float("-inf")))
             visible = visible & (bias != float("-inf"))
             s = s + bias * LOG2E
         if rows.mask is not None:
-            mask_ptrs = (rows.mask + begin * at.mask_n)[:, None] + offsets * at.mask_n
+            mask_ptrs = (rows.mask + begin * at.mask_n)[:, None] + own * at.mask_n
             visible = visible & (tl.load(mask_ptrs, mask=inside, other=0) != 0)
         # A weight 0 would not silence a NaN: the values of keys that no row sees go.
         seen = tl.max(visible.to(tl.int32), 0) > 0
@@ -200,11 +202,13 @@ def log_sum_exp(m, l):
 def over_key_tiles(
     m, l, o, first, stop, rows, at, scores, head_dim, value_dim,
     BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr,
-    EVEN_V: tl.constexpr, PAGE_SIZE: tl.constexpr, FAR: tl.constexpr, CHECKED: tl.constexpr,
+    EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAGE_SIZE: tl.constexpr, FAR: tl.constexpr,
+    CHECKED: tl.constexpr,
 ):  # fmt: skip
     """The state (m, l, o) after the tiles of keys first, first + 1, …, stop − 1.
 
-    FAR as in `_numerics.indices`. CHECKED: a key of these tiles may lie outside `at.first` …
+    ALIGNED, of the strides from key to key and of both sizes, as in `_numerics.offsets`, FAR as in
+    `_numerics.indices`. CHECKED: a key of these tiles may lie outside `at.first` …
     `at.stop` − 1 or be masked. Without it every row sees every key of them, and there is neither
     mask nor bias.
     """
@@ -221,17 +225,17 @@ def over_key_tiles(
         else:
             entries = at.table + (keys // PAGE_SIZE).to(tl.int64) * at.table_n
             pages = tl.load(entries, mask=inside, other=0).to(tl.int64)
-            key_base = (at.key + pages * at.stride_kp)[None, :]
-            value_base = (at.value + pages * at.stride_vp)[:, None]
+            key_base = (at.key + offsets(pages, at.stride_kp, ALIGNED))[None, :]
+            value_base = (at.value + offsets(pages, at.stride_vp, ALIGNED))[:, None]
             slots = (keys % PAGE_SIZE).to(tl.int64)
             exists = (pages >= 0) & (pages < at.num_pages)
             inside = inside & exists
-        key_offsets = dims[:, None] * at.stride_kd + slots[None, :] * at.stride_kn
-        value_offsets = slots[:, None] * at.stride_vn + value_dims[None, :] * at.stride_vd
-        key_ptrs = key_base + key_offsets
-        value_ptrs = value_base + value_offsets
-        k_inside = dims[:, None] < head_dim
-        v_inside = value_dims[None, :] < value_dim
+        key_rows = offsets(slots, at.stride_kn, ALIGNED)
+        value_rows = offsets(slots, at.stride_vn, ALIGNED)
+        key_ptrs = key_base + (dims[:, None] * at.stride_kd + key_rows[None, :])
+        value_ptrs = value_base + (value_rows[:, None] + value_dims[None, :] * at.stride_vd)
+        k_inside = within(dims, head_dim, ALIGNED)[:, None]
+        v_inside = within(value_dims, value_dim, ALIGNED)[None, :]
         if CHECKED or PAGE_SIZE is not None:
             k_inside = k_inside & inside[None, :]
             v_inside = v_inside & inside[:, None]
@@ -265,7 +269,7 @@ def over_key_tiles(
 def over_tiles(
     m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, at, scores, head_dim, value_dim,
     BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr,
-    EVEN_V: tl.constexpr, PAGE_SIZE: tl.constexpr, FAR: tl.constexpr,
+    EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAGE_SIZE: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """The state (m, l, o) after the tiles of keys first, …, stop − 1, of which those from
     `whole_first` to `whole_stop` − 1 have nothing masked by the window and are taken without mask
@@ -273,7 +277,7 @@ def over_tiles(
     if rows.mask is not None or rows.bias is not None:
         m, l, o = over_key_tiles(
             m, l, o, first, stop, rows, at, scores, head_dim, value_dim,
-            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR, True,
+            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, PAGE_SIZE, FAR, True,
         )  # fmt: skip
     else:
         # A ragged last tile of keys needs the check of where they end.
@@ -283,14 +287,14 @@ def over_tiles(
         if scores.left is not None:
             m, l, o = over_key_tiles(
                 m, l, o, first, whole_first, rows, at, scores, head_dim, value_dim,
-                BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR, True,
+                BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, PAGE_SIZE, FAR, True,
             )  # fmt: skip
         m, l, o = over_key_tiles(
             m, l, o, whole_first, whole_stop, rows, at, scores, head_dim, value_dim,
-            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR, False,
+            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, PAGE_SIZE, FAR, False,
         )  # fmt: skip
         m, l, o = over_key_tiles(
             m, l, o, whole_stop, stop, rows, at, scores, head_dim, value_dim,
-            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR, True,
+            BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, PAGE_SIZE, FAR, True,
         )  # fmt: skip
     return m, l, o

@@ -1,4 +1,5 @@
-"""Products, conversions, indices and tanh that mean the same on a GPU and in the interpreter.
+"""Kernels, and products, conversions, offsets and tanh that mean the same on a GPU and in the
+interpreter.
 
 The interpreter (Triton 3.6 to 3.9) keeps bfloat16 as its 16 bits in a uint16 array. `tl.dot` there
 multiplies these bits as integers, and conversions to and from float32 truncate and get subnormals
@@ -16,6 +17,7 @@ way that numpy 2.4 refuses ("only 0-dimensional arrays can be converted to Pytho
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import triton
@@ -32,6 +34,23 @@ def device_function(function):
     """`triton.jit` for a function that kernels call. Interpreted it stays a plain function: the
     kernel around it has set Triton's interpreter up, and to do so again takes a millisecond."""
     return function if INTERPRETED else triton.jit(function)
+
+
+def kernel(function):
+    """`triton.jit` for a kernel whose text does not depend on the numbers that it is given.
+
+    Triton makes a constant of an integer that is 1, and notes of one that 16 divides that it does.
+    Of all parameters but pointers, whose names end in `_ptr`, this is switched off; where it saves
+    work the launch says it explicitly: by None for a stride of 1 (`step`) and by a compile-time
+    ALIGNED (`offsets`, `within`). That is why numbers are parameters of their own: Triton 3.6 and
+    3.7 cannot switch it off for the members of a tuple.
+    """
+    numbers = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.annotation is parameter.empty and not name.endswith("_ptr")
+    ]
+    return triton.jit(function, do_not_specialize=numbers)
 
 
 @device_function
@@ -78,6 +97,34 @@ def indices(size: tl.constexpr, FAR: tl.constexpr):
     if FAR:
         i = i.to(tl.int64)
     return i
+
+
+@device_function
+def step(stride):
+    """The stride along a vector, 1 for None: then Triton loads and stores several numbers at a
+    time."""
+    found = stride
+    if stride is None:
+        found = 1
+    return found
+
+
+@device_function
+def offsets(i, stride, ALIGNED: tl.constexpr):
+    """i · stride, i a number or a vector of them. ALIGNED: 16 divides the stride."""
+    found = i * stride
+    if ALIGNED:
+        found = tl.multiple_of(found, 16)
+    return found
+
+
+@device_function
+def within(i, size, ALIGNED: tl.constexpr):
+    """Which of 0, 1, …, i, are below the size. ALIGNED: 16 divides it, and the length of i."""
+    found = i < size
+    if ALIGNED:
+        found = tl.max_constancy(found, 16)
+    return found
 
 
 @device_function

@@ -26,11 +26,12 @@ from pyimpl._gradients import Gradients, Wanted, sink_gradient
 from pyimpl._implements import implements
 from pyimpl._scores import ScoreOptions
 from pyimpl.kernels import _tuning, backward_bias, backward_keys, backward_queries
-from pyimpl.kernels._backward_launch import Chosen, Given, Sequences
+from pyimpl.kernels._backward_launch import Chosen, Given
 from pyimpl.kernels._bounds import num_tiles
 from pyimpl.kernels._gradient import row_numbers
 from pyimpl.kernels._launch import (
     Launch,
+    are_aligned,
     capability,
     check_kind,
     check_outputs,
@@ -39,16 +40,18 @@ from pyimpl.kernels._launch import (
     padded,
     strides_of,
 )
-from pyimpl.kernels._numerics import to_float32
+from pyimpl.kernels._numerics import kernel, offsets, step, to_float32, within
+from pyimpl.kernels._sequences import Sequences
 
 
-@triton.jit(do_not_specialize=["q_len"])
+@kernel
 def _row_numbers_kernel(
     out_ptr, grad_out_ptr, lse_ptr, grad_lse_ptr, row_lse_ptr, delta_ptr,
     stride_ob, stride_oh, stride_om, stride_od, stride_gb, stride_gh, stride_gm, stride_gd,
     stride_lb, stride_lh, stride_lm, stride_eb, stride_eh, stride_em,
     stride_rb, stride_rh, stride_rm, stride_tb, stride_th, stride_tm,
-    num_heads, q_len, value_dim, BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr,
+    num_heads, q_len, value_dim,
+    BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr, ALIGNED: tl.constexpr,
 ):  # fmt: skip
     query_tiles = num_tiles(q_len, BLOCK_M)
     tile = tl.program_id(0) % query_tiles
@@ -59,22 +62,27 @@ def _row_numbers_kernel(
     inside = queries < q_len
     queries64 = queries.to(tl.int64)
     dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    both = inside[:, None] & (dims < value_dim)[None, :]
-    out_ptrs = out_ptr + batch * stride_ob + head * stride_oh
-    out_ptrs = out_ptrs + queries64[:, None] * stride_om + dims[None, :] * stride_od
-    grad_ptrs = grad_out_ptr + batch * stride_gb + head * stride_gh
-    grad_ptrs = grad_ptrs + queries64[:, None] * stride_gm + dims[None, :] * stride_gd
+    both = inside[:, None] & within(dims, value_dim, ALIGNED)[None, :]
+    out_ptrs = out_ptr + offsets(batch, stride_ob, ALIGNED) + offsets(head, stride_oh, ALIGNED)
+    out_ptrs = out_ptrs + offsets(queries64, stride_om, ALIGNED)[:, None]
+    out_ptrs = out_ptrs + dims[None, :] * step(stride_od)
+    grad_ptrs = grad_out_ptr + offsets(batch, stride_gb, ALIGNED)
+    grad_ptrs = grad_ptrs + offsets(head, stride_gh, ALIGNED)
+    grad_ptrs = grad_ptrs + offsets(queries64, stride_gm, ALIGNED)[:, None]
+    grad_ptrs = grad_ptrs + dims[None, :] * step(stride_gd)
     out = to_float32(tl.load(out_ptrs, mask=both, other=0.0))
     grad_out = to_float32(tl.load(grad_ptrs, mask=both, other=0.0))
     delta = tl.sum(out * grad_out, 1)
     if grad_lse_ptr is not None:
-        grad_lse_ptrs = grad_lse_ptr + batch * stride_eb + head * stride_eh + queries64 * stride_em
+        grad_lse_ptrs = grad_lse_ptr + batch * stride_eb + head * stride_eh
+        grad_lse_ptrs = grad_lse_ptrs + queries64 * step(stride_em)
         delta = delta - tl.load(grad_lse_ptrs, mask=inside, other=0.0)
-    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + queries64 * stride_lm
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + queries64 * step(stride_lm)
     lse, delta = row_numbers(tl.load(lse_ptrs, mask=inside, other=0.0), delta)
-    row_lse_ptrs = row_lse_ptr + batch * stride_rb + head * stride_rh + queries64 * stride_rm
+    row_lse_ptrs = row_lse_ptr + batch * stride_rb + head * stride_rh
+    row_lse_ptrs = row_lse_ptrs + queries64 * step(stride_rm)
     tl.store(row_lse_ptrs, lse, mask=inside)
-    delta_ptrs = delta_ptr + batch * stride_tb + head * stride_th + queries64 * stride_tm
+    delta_ptrs = delta_ptr + batch * stride_tb + head * stride_th + queries64 * step(stride_tm)
     tl.store(delta_ptrs, delta, mask=inside)
 
 
@@ -109,12 +117,15 @@ def row_numbers_launch(
             **strides_of("o", "bhmd", out.stride()),
             **strides_of("g", "bhmd", grad_out.stride()),
             **strides_of("l", "bhm", lse.stride()),
-            **strides_of("e", "bhm", (0, 0, 0) if grad_lse is None else grad_lse.stride()),
+            **strides_of("e", "bhm", (None,) * 3 if grad_lse is None else grad_lse.stride()),
             **strides_of("r", "bhm", row_lse.stride()),
             **strides_of("t", "bhm", delta.stride()),
             "num_heads": num_heads, "q_len": q_len, "value_dim": value_dim,
         },
-        {"BLOCK_M": block_m, "BLOCK_V": padded(value_dim)},
+        {
+            "BLOCK_M": block_m, "BLOCK_V": padded(value_dim),
+            "ALIGNED": are_aligned(value_dim, *out.stride()[:-1], *grad_out.stride()[:-1]),
+        },
         4,
         1,
     )  # fmt: skip

@@ -33,7 +33,14 @@ from pyimpl.kernels._bounds import (
     visited_tiles,
 )
 from pyimpl.kernels._dropout import drop_of, kept_pairs
-from pyimpl.kernels._gradient import Pairs, load_numbers, load_rows, raw_gradient, weights
+from pyimpl.kernels._gradient import (
+    Pairs,
+    load_numbers,
+    load_rows,
+    raw_gradient,
+    row_pointers,
+    weights,
+)
 from pyimpl.kernels._launch import (
     Launch,
     by_size,
@@ -42,15 +49,11 @@ from pyimpl.kernels._launch import (
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, dot, to_float32
+from pyimpl.kernels._numerics import LOG2E, dot, kernel, offsets, step, to_float32
 from pyimpl.kernels.forward import kv_head_of
 
 
-@triton.jit(
-    do_not_specialize=[
-        "q_len", "kv_len", "own_m", "own_n", "left", "right", "shift", "keep_last"
-    ]
-)  # fmt: skip
+@kernel
 def bias_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
     slopes_ptr, seed_ptr, grad_bias_ptr,
@@ -62,7 +65,7 @@ def bias_kernel(
     group, q_len, kv_len, head_dim, value_dim, own_heads, own_m, own_n, over_batch, over_heads,
     over_m, over_n, scale, cap, left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    ROWS: tl.constexpr, KEYS: tl.constexpr,
+    ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
     # Of each axis the bias has its own (own_… of tiles or heads) or is broadcast over it (over_…).
     tile_n = tl.program_id(0) % own_n
@@ -95,20 +98,23 @@ def bias_kernel(
                 # 64-bit offsets: an index times a stride can pass 2³¹.
                 rows = queries.to(tl.int64)
                 q = load_rows(
-                    query_ptr + batch * stride_qb + head * stride_qh,
-                    rows, dims, stride_qm, stride_qd, inside_m, head_dim, True,
+                    query_ptr + offsets(batch, stride_qb, ALIGNED)
+                    + offsets(head, stride_qh, ALIGNED),
+                    rows, dims, stride_qm, step(stride_qd), inside_m, head_dim, ALIGNED, True,
                 )  # fmt: skip
                 grad_o = load_rows(
-                    grad_out_ptr + batch * stride_gb + head * stride_gh,
-                    rows, value_dims, stride_gm, stride_gd, inside_m, value_dim, True,
+                    grad_out_ptr + offsets(batch, stride_gb, ALIGNED)
+                    + offsets(head, stride_gh, ALIGNED),
+                    rows, value_dims, stride_gm, step(stride_gd), inside_m, value_dim, ALIGNED,
+                    True,
                 )  # fmt: skip
                 lse = load_numbers(
                     lse_ptr + batch * stride_lb + head * stride_lh,
-                    rows, stride_lm, inside_m, float("inf"), True,
+                    rows, step(stride_lm), inside_m, float("inf"), True,
                 )  # fmt: skip
                 delta = load_numbers(
                     delta_ptr + batch * stride_tb + head * stride_th,
-                    rows, stride_tm, inside_m, 0.0, True,
+                    rows, step(stride_tm), inside_m, 0.0, True,
                 )  # fmt: skip
                 first, stop = visited_tiles(
                     first_key(row_first, shift, left),
@@ -120,19 +126,29 @@ def bias_kernel(
                     inside_n = keys < kv_len
                     keys64 = keys.to(tl.int64)
                     k = load_rows(
-                        key_ptr + batch * stride_kb + kv_head * stride_kh,
-                        keys64, dims, stride_kn, stride_kd, inside_n, head_dim, True,
+                        key_ptr + offsets(batch, stride_kb, ALIGNED)
+                        + offsets(kv_head, stride_kh, ALIGNED),
+                        keys64, dims, stride_kn, step(stride_kd), inside_n, head_dim, ALIGNED,
+                        True,
                     )  # fmt: skip
                     v = load_rows(
-                        value_ptr + batch * stride_vb + kv_head * stride_vh,
-                        keys64, value_dims, stride_vn, stride_vd, inside_n, value_dim, True,
+                        value_ptr + offsets(batch, stride_vb, ALIGNED)
+                        + offsets(kv_head, stride_vh, ALIGNED),
+                        keys64, value_dims, stride_vn, step(stride_vd), inside_n, value_dim,
+                        ALIGNED, True,
                     )  # fmt: skip
-                    bias = bias_ptr + batch * stride_bb + head * stride_bh
-                    bias = bias + rows[:, None] * stride_bm + keys64[None, :] * stride_bn
+                    bias = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
+                    bias = bias + offsets(head, stride_bh, PAIRS_ALIGNED)
+                    bias = row_pointers(
+                        bias, rows, keys64, stride_bm, step(stride_bn), PAIRS_ALIGNED
+                    )  # fmt: skip
                     mask = None
                     if mask_ptr is not None:
-                        mask = mask_ptr + batch * stride_mb + head * stride_mh
-                        mask = mask + rows[:, None] * stride_mm + keys64[None, :] * stride_mn
+                        mask = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
+                        mask = mask + offsets(head, stride_mh, PAIRS_ALIGNED)
+                        mask = row_pointers(
+                            mask, rows, keys64, stride_mm, step(stride_mn), PAIRS_ALIGNED
+                        )  # fmt: skip
                     kept = None
                     if scores.drop is not None:
                         kept = kept_pairs(scores, queries + shift, n * BLOCK_N, BLOCK_N)
@@ -150,12 +166,12 @@ def bias_kernel(
     keys = tile_n * BLOCK_N + tl.arange(0, BLOCK_N).to(tl.int64)
     base = grad_bias_ptr + own_batch.to(tl.int64) * stride_cb + own_head.to(tl.int64) * stride_ch
     if ROWS and KEYS:
-        ptrs = base + rows[:, None] * stride_cm + keys[None, :] * stride_cn
+        ptrs = base + rows[:, None] * stride_cm + keys[None, :] * step(stride_cn)
         tl.store(ptrs, grad, mask=(rows < q_len)[:, None] & (keys < kv_len)[None, :])
     elif ROWS:
         tl.store(base + rows * stride_cm, tl.sum(grad, 1), mask=rows < q_len)
     elif KEYS:
-        tl.store(base + keys * stride_cn, tl.sum(grad, 0), mask=keys < kv_len)
+        tl.store(base + keys * step(stride_cn), tl.sum(grad, 0), mask=keys < kv_len)
     else:
         tl.store(base, tl.sum(tl.sum(grad, 1), 0))
 

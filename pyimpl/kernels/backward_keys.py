@@ -23,9 +23,7 @@ from pyimpl.kernels._backward_launch import (
     Chosen,
     Given,
     check_given,
-    sequence_arguments,
     shared_arguments,
-    strides_in_sequences,
     tile_constants,
 )
 from pyimpl.kernels._bounds import (
@@ -44,7 +42,7 @@ from pyimpl.kernels._gradient import (
     load_numbers,
     load_rows,
     raw_gradient,
-    sequence_slice,
+    row_pointers,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -57,7 +55,19 @@ from pyimpl.kernels._launch import (
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, device_function, dot, indices, round_to, to_float32
+from pyimpl.kernels._numerics import (
+    LOG2E,
+    device_function,
+    dot,
+    indices,
+    kernel,
+    offsets,
+    round_to,
+    step,
+    to_float32,
+    within,
+)
+from pyimpl.kernels._sequences import sequence_arguments, sequence_slice, strides_in_sequences
 
 
 class Sums(NamedTuple):
@@ -75,8 +85,8 @@ class Sums(NamedTuple):
 def _over_query_tiles(
     grad_k, grad_v, sums, first, stop, k, v, key_first, keys, keys_inside, slope, shift, at, scores,
     head_dim, value_dim, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr,
-    SINKS: tl.constexpr, CHECKED: tl.constexpr,
+    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr,
+    PAIRS_ALIGNED: tl.constexpr, FAR: tl.constexpr, SINKS: tl.constexpr, CHECKED: tl.constexpr,
 ):  # fmt: skip
     """(dK / scale, dV) with what the tiles of queries first, …, stop − 1 of one head add; to `sums`
     (None: to nothing) they add their dQ / scale.
@@ -100,20 +110,20 @@ def _over_query_tiles(
             some = inside & (lse != float("inf"))
         q = load_rows(
             at.a + begin * at.stride_an, rows, dims, at.stride_an, at.stride_ad, some, head_dim,
-            CHECKED or not EVEN_D,
+            ALIGNED, CHECKED or not EVEN_D,
         )  # fmt: skip
         grad_o = load_rows(
             at.b + begin * at.stride_bn, rows, value_dims, at.stride_bn, at.stride_bd, some,
-            value_dim, CHECKED or not EVEN_V,
+            value_dim, ALIGNED, CHECKED or not EVEN_V,
         )  # fmt: skip
         mask = None
         bias = None
         if at.mask is not None:
-            offsets = own[:, None] * at.mask_n + rows[None, :] * at.mask_m
-            mask = at.mask + begin * at.mask_m + offsets
+            across = own[:, None] * at.mask_n + offsets(rows, at.mask_m, PAIRS_ALIGNED)[None, :]
+            mask = at.mask + begin * at.mask_m + across
         if at.bias is not None:
-            offsets = own[:, None] * at.bias_n + rows[None, :] * at.bias_m
-            bias = at.bias + begin * at.bias_m + offsets
+            across = own[:, None] * at.bias_n + offsets(rows, at.bias_m, PAIRS_ALIGNED)[None, :]
+            bias = at.bias + begin * at.bias_m + across
         kept = None
         if scores.drop is not None:
             kept = tl.trans(kept_pairs(scores, queries + shift, key_first, BLOCK_N))
@@ -140,17 +150,13 @@ def _over_query_tiles(
                 seen = tl.max(found.visible.to(tl.int32), 1) > 0
                 of_k = tl.where(seen[:, None], k, 0.0)
             sum_ptrs = sums.base + begin * sums.stride_m
-            sum_ptrs = sum_ptrs + rows[:, None] * sums.stride_m + dims[None, :] * sums.stride_d
-            added = inside[:, None] & (dims < head_dim)[None, :]
+            sum_ptrs = row_pointers(sum_ptrs, rows, dims, sums.stride_m, sums.stride_d, ALIGNED)
+            added = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
             tl.atomic_add(sum_ptrs, dot(tl.trans(grad_x), of_k), mask=added, sem="relaxed")
     return grad_k, grad_v
 
 
-@triton.jit(
-    do_not_specialize=[
-        "q_len", "kv_len", "key_tiles", "left", "right", "shift", "keep_last"
-    ]
-)  # fmt: skip
+@kernel
 def keys_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
     slopes_ptr, seed_ptr, cu_q_ptr, cu_k_ptr, grad_key_ptr, grad_value_ptr, sums_ptr,
@@ -164,7 +170,8 @@ def keys_kernel(
     num_kv_heads, group, q_len, kv_len, key_tiles, head_dim, value_dim, scale, cap, grad_scale,
     left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr,
+    FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
     WHOLE: tl.constexpr, SINKS: tl.constexpr,
 ):  # fmt: skip
     # Under causality the first tiles of keys have the most queries.
@@ -190,10 +197,14 @@ def keys_kernel(
     keys64 = k_first + keys.to(tl.int64)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    k_base = key_ptr + batch * stride_kb + kv_head * stride_kh
-    v_base = value_ptr + batch * stride_vb + kv_head * stride_vh
-    k = load_rows(k_base, keys64, dims, stride_kn, stride_kd, inside, head_dim, True)
-    v = load_rows(v_base, keys64, value_dims, stride_vn, stride_vd, inside, value_dim, True)
+    k_base = key_ptr + offsets(batch, stride_kb, ALIGNED) + offsets(kv_head, stride_kh, ALIGNED)
+    v_base = value_ptr + offsets(batch, stride_vb, ALIGNED) + offsets(kv_head, stride_vh, ALIGNED)
+    k = load_rows(
+        k_base, keys64, dims, stride_kn, step(stride_kd), inside, head_dim, ALIGNED, True
+    )  # fmt: skip
+    v = load_rows(
+        v_base, keys64, value_dims, stride_vn, step(stride_vd), inside, value_dim, ALIGNED, True
+    )  # fmt: skip
 
     # Seen from the keys, the queries are a window too: key j stands at j − shift on the axis of the
     # queries, and what is left for them is right for it.
@@ -236,51 +247,62 @@ def keys_kernel(
             slope = tl.load(slopes_ptr + batch * stride_sb + q_head * stride_sh)
             slope = to_float32(slope) * LOG2E
         if mask_ptr is not None:
-            mask = mask_ptr + batch * stride_mb + q_head * stride_mh
-            mask = mask + tl.cast(key_first, tl.int64) * stride_mn
+            mask = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
+            mask = mask + offsets(q_head, stride_mh, PAIRS_ALIGNED)
+            mask = mask + tl.cast(key_first, tl.int64) * step(stride_mn)
         if bias_ptr is not None:
-            bias = bias_ptr + batch * stride_bb + q_head * stride_bh
-            bias = bias + tl.cast(key_first, tl.int64) * stride_bn
+            bias = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
+            bias = bias + offsets(q_head, stride_bh, PAIRS_ALIGNED)
+            bias = bias + tl.cast(key_first, tl.int64) * step(stride_bn)
+        q_base = query_ptr + offsets(batch, stride_qb, ALIGNED)
+        q_base = q_base + offsets(q_head, stride_qh, ALIGNED)
+        g_base = grad_out_ptr + offsets(batch, stride_gb, ALIGNED)
+        g_base = g_base + offsets(q_head, stride_gh, ALIGNED)
         at = Side(
-            query_ptr + batch * stride_qb + q_head * stride_qh + q_first * stride_qm,
-            grad_out_ptr + batch * stride_gb + q_head * stride_gh + q_first * stride_gm,
-            lse_ptr + batch * stride_lb + q_head * stride_lh + q_first * stride_lm,
-            delta_ptr + batch * stride_tb + q_head * stride_th + q_first * stride_tm,
-            mask, bias, stride_qm, stride_qd, stride_gm, stride_gd, stride_lm, stride_tm,
-            stride_mm, stride_mn, stride_bm, stride_bn, query_first, query_stop,
+            q_base + offsets(q_first, stride_qm, ALIGNED),
+            g_base + offsets(q_first, stride_gm, ALIGNED),
+            lse_ptr + batch * stride_lb + q_head * stride_lh + q_first * step(stride_lm),
+            delta_ptr + batch * stride_tb + q_head * stride_th + q_first * step(stride_tm),
+            mask, bias, stride_qm, step(stride_qd), stride_gm, step(stride_gd), step(stride_lm),
+            step(stride_tm), stride_mm, step(stride_mn), stride_bm, step(stride_bn), query_first,
+            query_stop,
         )  # fmt: skip
         sums = None
         if sums_ptr is not None:
-            sums_base = sums_ptr + batch * stride_ub + q_head * stride_uh + q_first * stride_um
-            sums = Sums(sums_base, stride_um, stride_ud)
+            sums_base = sums_ptr + offsets(batch, stride_ub, ALIGNED)
+            sums_base = sums_base + offsets(q_head, stride_uh, ALIGNED)
+            sums_base = sums_base + offsets(q_first, stride_um, ALIGNED)
+            sums = Sums(sums_base, stride_um, step(stride_ud))
         if not WHOLE or right is not None:
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, first, whole_first, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, SINKS, True,
+                EVEN_D, EVEN_V, ALIGNED, PAIRS_ALIGNED, FAR, SINKS, True,
             )  # fmt: skip
         if WHOLE:
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, whole_first, whole_stop, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, SINKS, False,
+                EVEN_D, EVEN_V, ALIGNED, PAIRS_ALIGNED, FAR, SINKS, False,
             )  # fmt: skip
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, whole_stop, stop, k, v, key_first, keys, inside, slope,
                 shift, at, scores, head_dim, value_dim, BLOCK_M, BLOCK_N, BLOCK_D, BLOCK_V,
-                EVEN_D, EVEN_V, FAR, SINKS, True,
+                EVEN_D, EVEN_V, ALIGNED, PAIRS_ALIGNED, FAR, SINKS, True,
             )  # fmt: skip
 
     grad_k = grad_k * grad_scale
     if keep_scale is not None:
         grad_v = grad_v * keep_scale
-    key_ptrs = grad_key_ptr + batch * stride_cb + kv_head * stride_ch
-    key_ptrs = key_ptrs + keys64[:, None] * stride_cn + dims[None, :] * stride_cd
-    stored = inside[:, None] & (dims < head_dim)[None, :]
+    key_base = grad_key_ptr + offsets(batch, stride_cb, ALIGNED)
+    key_base = key_base + offsets(kv_head, stride_ch, ALIGNED)
+    key_ptrs = row_pointers(key_base, keys64, dims, stride_cn, step(stride_cd), ALIGNED)
+    stored = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
     tl.store(key_ptrs, round_to(grad_k, grad_key_ptr.dtype.element_ty), mask=stored)
-    value_ptrs = grad_value_ptr + batch * stride_eb + kv_head * stride_eh
-    value_ptrs = value_ptrs + keys64[:, None] * stride_en + value_dims[None, :] * stride_ed
-    stored = inside[:, None] & (value_dims < value_dim)[None, :]
+    value_base = grad_value_ptr + offsets(batch, stride_eb, ALIGNED)
+    value_base = value_base + offsets(kv_head, stride_eh, ALIGNED)
+    value_ptrs = row_pointers(value_base, keys64, value_dims, stride_en, step(stride_ed), ALIGNED)
+    stored = inside[:, None] & within(value_dims, value_dim, ALIGNED)[None, :]
     tl.store(value_ptrs, round_to(grad_v, grad_value_ptr.dtype.element_ty), mask=stored)
 
 
@@ -333,21 +355,21 @@ def launch(
     check_given(given)
     check_tensor("grad_key", grad_key, given.query, tuple(given.key.shape))
     check_tensor("grad_value", grad_value, given.query, tuple(given.value.shape))
-    sum_strides: tuple[int, ...] = (0, 0, 0, 0)
+    sum_strides: tuple[int | None, ...] = (None,) * 4
     if sums is not None:
         check_tensor("sums", sums, given.lse, tuple(given.query.shape))
         if not sums.is_contiguous():
             raise ValueError(f"sums must be contiguous, not of strides {sums.stride()}")
-        sum_strides = strides_in_sequences(sums, given)
+        sum_strides = strides_in_sequences(sums, given.sequences)
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)
-    constants = tile_constants(given, chosen) | {
+    constants = tile_constants(given, chosen, grad_key, grad_value) | {
         "BOTTOM_RIGHT": given.sequences is not None and given.sequences.bottom_right,
         "SINKS": given.options.sinks is not None,
     }
     batch, num_kv_heads, kv_len, _ = given.key.shape
     if given.sequences is not None:
-        batch = given.sequences.cu_seqlens_k.numel() - 1
+        batch = given.sequences.number
         kv_len = min(kv_len, given.sequences.max_kv_len)
     key_tiles = triton.cdiv(kv_len, chosen["block_n"])
     programs = key_tiles * batch * num_kv_heads
@@ -357,10 +379,10 @@ def launch(
         programs,
         {
             **shared_arguments(given),
-            **sequence_arguments(given),
+            **sequence_arguments(given.sequences),
             "grad_key_ptr": grad_key, "grad_value_ptr": grad_value, "sums_ptr": sums,
-            **strides_of("c", "bhnd", strides_in_sequences(grad_key, given)),
-            **strides_of("e", "bhnd", strides_in_sequences(grad_value, given)),
+            **strides_of("c", "bhnd", strides_in_sequences(grad_key, given.sequences)),
+            **strides_of("e", "bhnd", strides_in_sequences(grad_value, given.sequences)),
             **strides_of("u", "bhmd", sum_strides),
             "num_kv_heads": num_kv_heads, "key_tiles": key_tiles,
         },

@@ -20,9 +20,7 @@ from pyimpl.kernels._backward_launch import (
     Chosen,
     Given,
     check_given,
-    sequence_arguments,
     shared_arguments,
-    strides_in_sequences,
     tile_constants,
 )
 from pyimpl.kernels._bounds import (
@@ -41,7 +39,7 @@ from pyimpl.kernels._gradient import (
     load_numbers,
     load_rows,
     raw_gradient,
-    sequence_slice,
+    row_pointers,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -55,7 +53,19 @@ from pyimpl.kernels._launch import (
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, device_function, dot, indices, round_to, to_float32
+from pyimpl.kernels._numerics import (
+    LOG2E,
+    device_function,
+    dot,
+    indices,
+    kernel,
+    offsets,
+    round_to,
+    step,
+    to_float32,
+    within,
+)
+from pyimpl.kernels._sequences import sequence_arguments, sequence_slice, strides_in_sequences
 from pyimpl.kernels.forward import kv_head_of
 
 
@@ -64,8 +74,8 @@ from pyimpl.kernels.forward import kv_head_of
 def _over_key_tiles(
     grad_q, grad_slope, first, stop, q, grad_o, lse, delta, queries, rows_inside, slope, shift, at,
     scores, head_dim, value_dim, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr,
-    SLOPES: tl.constexpr, CHECKED: tl.constexpr,
+    BLOCK_V: tl.constexpr, EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr,
+    FAR: tl.constexpr, SLOPES: tl.constexpr, CHECKED: tl.constexpr,
 ):  # fmt: skip
     """(dQ / scale, −the gradient of the slope by each query) with what the tiles of keys first, …,
     stop − 1 add. CHECKED as in `_over_query_tiles`."""
@@ -78,11 +88,11 @@ def _over_key_tiles(
         begin = tl.cast(tile * BLOCK_N, tl.int64)
         k = load_rows(
             at.a + begin * at.stride_an, rows, dims, at.stride_an, at.stride_ad, inside, head_dim,
-            CHECKED or not EVEN_D,
+            ALIGNED, CHECKED or not EVEN_D,
         )  # fmt: skip
         v = load_rows(
             at.b + begin * at.stride_bn, rows, value_dims, at.stride_bn, at.stride_bd, inside,
-            value_dim, CHECKED or not EVEN_V,
+            value_dim, ALIGNED, CHECKED or not EVEN_V,
         )  # fmt: skip
         mask = None
         bias = None
@@ -110,11 +120,7 @@ def _over_key_tiles(
     return grad_q, grad_slope
 
 
-@triton.jit(
-    do_not_specialize=[
-        "q_len", "kv_len", "query_tiles", "left", "right", "shift", "keep_last"
-    ]
-)  # fmt: skip
+@kernel
 def queries_kernel(
     query_ptr, key_ptr, value_ptr, grad_out_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr,
     slopes_ptr, seed_ptr, cu_q_ptr, cu_k_ptr, grad_query_ptr, grad_slopes_ptr,
@@ -127,9 +133,9 @@ def queries_kernel(
     num_heads, group, q_len, kv_len, query_tiles, head_dim, value_dim, scale, cap, grad_scale,
     left, right, shift, keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
-    WHOLE: tl.constexpr,
-    SLOPES: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr,
+    FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
+    WHOLE: tl.constexpr, SLOPES: tl.constexpr,
 ):  # fmt: skip
     # As in the forward kernel, the last tiles first.
     tile = query_tiles - 1 - tl.program_id(0) % query_tiles
@@ -155,28 +161,36 @@ def queries_kernel(
     rows = q_first + queries.to(tl.int64)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    q_base = query_ptr + batch * stride_qb + head * stride_qh
-    g_base = grad_out_ptr + batch * stride_gb + head * stride_gh
-    q = load_rows(q_base, rows, dims, stride_qm, stride_qd, inside, head_dim, True)
-    grad_o = load_rows(g_base, rows, value_dims, stride_gm, stride_gd, inside, value_dim, True)
+    q_base = query_ptr + offsets(batch, stride_qb, ALIGNED) + offsets(head, stride_qh, ALIGNED)
+    g_base = grad_out_ptr + offsets(batch, stride_gb, ALIGNED) + offsets(head, stride_gh, ALIGNED)
+    q = load_rows(q_base, rows, dims, stride_qm, step(stride_qd), inside, head_dim, ALIGNED, True)
+    grad_o = load_rows(
+        g_base, rows, value_dims, stride_gm, step(stride_gd), inside, value_dim, ALIGNED, True
+    )  # fmt: skip
     lse_base = lse_ptr + batch * stride_lb + head * stride_lh
     delta_base = delta_ptr + batch * stride_tb + head * stride_th
-    lse = load_numbers(lse_base, rows, stride_lm, inside, float("inf"), True)
-    delta = load_numbers(delta_base, rows, stride_tm, inside, 0.0, True)
+    lse = load_numbers(lse_base, rows, step(stride_lm), inside, float("inf"), True)
+    delta = load_numbers(delta_base, rows, step(stride_tm), inside, 0.0, True)
     slope = None
     mask = None
     bias = None
     if slopes_ptr is not None:
         slope = to_float32(tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)) * LOG2E
     if mask_ptr is not None:
-        mask = mask_ptr + batch * stride_mb + head * stride_mh + rows * stride_mm
+        mask = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
+        mask = mask + offsets(head, stride_mh, PAIRS_ALIGNED)
+        mask = mask + offsets(rows, stride_mm, PAIRS_ALIGNED)
     if bias_ptr is not None:
-        bias = bias_ptr + batch * stride_bb + head * stride_bh + rows * stride_bm
+        bias = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
+        bias = bias + offsets(head, stride_bh, PAIRS_ALIGNED)
+        bias = bias + offsets(rows, stride_bm, PAIRS_ALIGNED)
+    k_base = key_ptr + offsets(batch, stride_kb, ALIGNED) + offsets(kv_head, stride_kh, ALIGNED)
+    v_base = value_ptr + offsets(batch, stride_vb, ALIGNED) + offsets(kv_head, stride_vh, ALIGNED)
     at = Side(
-        key_ptr + batch * stride_kb + kv_head * stride_kh + k_first * stride_kn,
-        value_ptr + batch * stride_vb + kv_head * stride_vh + k_first * stride_vn,
-        None, None, mask, bias, stride_kn, stride_kd, stride_vn, stride_vd, None, None,
-        stride_mm, stride_mn, stride_bm, stride_bn,
+        k_base + offsets(k_first, stride_kn, ALIGNED),
+        v_base + offsets(k_first, stride_vn, ALIGNED),
+        None, None, mask, bias, stride_kn, step(stride_kd), stride_vn, step(stride_vd), None, None,
+        stride_mm, step(stride_mn), stride_bm, step(stride_bn),
         first_key(row_first, shift, left), stop_key(row_last, shift, right, kv_len),
     )  # fmt: skip
     first, stop = visited_tiles(at.first, at.stop, BLOCK_N)
@@ -203,28 +217,30 @@ def queries_kernel(
     if not WHOLE or left is not None:
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, first, whole_first, q, grad_o, lse, delta, queries, inside, slope,
-            shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, FAR,
-            SLOPES, True,
+            shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
+            ALIGNED, FAR, SLOPES, True,
         )  # fmt: skip
     if WHOLE:
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, whole_first, whole_stop, q, grad_o, lse, delta, queries, inside,
             slope, shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D,
-            EVEN_V, FAR, SLOPES, False,
+            EVEN_V, ALIGNED, FAR, SLOPES, False,
         )  # fmt: skip
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, whole_stop, stop, q, grad_o, lse, delta, queries, inside, slope,
             shift, at, scores, head_dim, value_dim, BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V,
-            FAR, SLOPES, True,
+            ALIGNED, FAR, SLOPES, True,
         )  # fmt: skip
 
     grad_q = grad_q * grad_scale
-    grad_ptrs = grad_query_ptr + batch * stride_cb + head * stride_ch
-    grad_ptrs = grad_ptrs + rows[:, None] * stride_cm + dims[None, :] * stride_cd
-    stored = inside[:, None] & (dims < head_dim)[None, :]
+    grad_base = grad_query_ptr + offsets(batch, stride_cb, ALIGNED)
+    grad_base = grad_base + offsets(head, stride_ch, ALIGNED)
+    grad_ptrs = row_pointers(grad_base, rows, dims, stride_cm, step(stride_cd), ALIGNED)
+    stored = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
     tl.store(grad_ptrs, round_to(grad_q, grad_query_ptr.dtype.element_ty), mask=stored)
     if SLOPES:
-        slope_ptrs = grad_slopes_ptr + batch * stride_eb + head * stride_eh + rows * stride_em
+        slope_ptrs = grad_slopes_ptr + batch * stride_eb + head * stride_eh
+        slope_ptrs = slope_ptrs + rows * step(stride_em)
         tl.store(slope_ptrs, -grad_slope, mask=inside)
 
 
@@ -264,16 +280,16 @@ def launch(
     """
     check_given(given)
     check_tensor("grad_query", grad_query, given.query, tuple(given.query.shape))
-    slope_strides: tuple[int, ...] = (0, 0, 0)
+    slope_strides: tuple[int | None, ...] = (None,) * 3
     if grad_slopes is not None:
         check_outputs(grad_query, grad_slopes, grad_query.shape)
-        slope_strides = strides_in_sequences(grad_slopes, given)
+        slope_strides = strides_in_sequences(grad_slopes, given.sequences)
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
     chosen = chosen or launch_options(*sizes, given.options, capability)
-    constants = tile_constants(given, chosen)
+    constants = tile_constants(given, chosen, grad_query)
     batch, num_heads, q_len, _ = given.query.shape
     if given.sequences is not None:
-        batch = given.sequences.cu_seqlens_q.numel() - 1
+        batch = given.sequences.number
         q_len = min(q_len, given.sequences.max_q_len)
     query_tiles = triton.cdiv(q_len, chosen["block_m"])
     programs = query_tiles * batch * num_heads
@@ -287,9 +303,9 @@ def launch(
         programs,
         {
             **shared_arguments(given),
-            **sequence_arguments(given),
+            **sequence_arguments(given.sequences),
             "grad_query_ptr": grad_query, "grad_slopes_ptr": grad_slopes,
-            **strides_of("c", "bhmd", strides_in_sequences(grad_query, given)),
+            **strides_of("c", "bhmd", strides_in_sequences(grad_query, given.sequences)),
             **strides_of("e", "bhm", slope_strides),
             "num_heads": num_heads, "query_tiles": query_tiles,
         },

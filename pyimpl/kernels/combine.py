@@ -13,8 +13,23 @@ import triton.language as tl
 from torch import Tensor
 
 from pyimpl._implements import implements
-from pyimpl.kernels._launch import Launch, check_kind, check_outputs, padded, strides_of
-from pyimpl.kernels._numerics import LOG2E, device_function, round_to
+from pyimpl.kernels._launch import (
+    Launch,
+    are_aligned,
+    check_kind,
+    check_outputs,
+    padded,
+    strides_of,
+)
+from pyimpl.kernels._numerics import (
+    LOG2E,
+    device_function,
+    kernel,
+    offsets,
+    round_to,
+    step,
+    within,
+)
 
 BLOCK_M = 16
 
@@ -27,13 +42,13 @@ def _rescale(s, m):
 
 
 @implements("Attention.Spec.combine")
-@triton.jit(do_not_specialize=["num_rows", "num_parts"])
+@kernel
 def _combine_kernel(
     parts_ptr, lses_ptr, out_ptr, lse_ptr,
     stride_pp, stride_pb, stride_ph, stride_pm, stride_pd, stride_sp, stride_sb, stride_sh,
     stride_sm, stride_ob, stride_oh, stride_om, stride_od, stride_lb, stride_lh, stride_lm,
     num_parts, num_rows, num_heads, q_len, value_dim,
-    BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr, ALIGNED: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     inside = rows < num_rows
@@ -41,10 +56,11 @@ def _combine_kernel(
     head = rows // q_len % num_heads
     batch = rows // q_len // num_heads
     dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    stored = inside[:, None] & (dims[None, :] < value_dim)
-    lse_ptrs = lses_ptr + batch * stride_sb + head * stride_sh + query * stride_sm
-    part_ptrs = parts_ptr + batch * stride_pb + head * stride_ph + query * stride_pm
-    part_ptrs = part_ptrs[:, None] + dims[None, :] * stride_pd
+    stored = inside[:, None] & within(dims, value_dim, ALIGNED)[None, :]
+    lse_ptrs = lses_ptr + batch * stride_sb + head * stride_sh + query * step(stride_sm)
+    part_rows = parts_ptr + offsets(batch, stride_pb, ALIGNED) + offsets(head, stride_ph, ALIGNED)
+    part_rows = part_rows + offsets(query, stride_pm, ALIGNED)
+    part_ptrs = part_rows[:, None] + dims[None, :] * step(stride_pd)
 
     # The log-sum-exp of the log-sum-exps: a part without a key has −∞, and weighs nothing.
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
@@ -70,10 +86,11 @@ def _combine_kernel(
         o = o + _rescale(part_lse, m)[:, None] * part_o
     o = o / total[:, None]
 
-    out_ptrs = out_ptr + batch * stride_ob + head * stride_oh + query * stride_om
-    out_ptrs = out_ptrs[:, None] + dims[None, :] * stride_od
+    out_rows = out_ptr + offsets(batch, stride_ob, ALIGNED) + offsets(head, stride_oh, ALIGNED)
+    out_rows = out_rows + offsets(query, stride_om, ALIGNED)
+    out_ptrs = out_rows[:, None] + dims[None, :] * step(stride_od)
     tl.store(out_ptrs, round_to(o, out_ptr.dtype.element_ty), mask=stored)
-    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + query * stride_lm
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + query * step(stride_lm)
     tl.store(lse_ptrs, m + tl.log(total), mask=inside)
 
 
@@ -103,7 +120,10 @@ def launch(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> Launch:
             "num_parts": num_parts, "num_rows": num_rows, "num_heads": num_heads, "q_len": q_len,
             "value_dim": value_dim,
         },
-        {"BLOCK_M": BLOCK_M, "BLOCK_V": padded(value_dim)},
+        {
+            "BLOCK_M": BLOCK_M, "BLOCK_V": padded(value_dim),
+            "ALIGNED": are_aligned(value_dim, *parts.stride()[:-1], *out.stride()[:-1]),
+        },
         num_warps=4,
         num_stages=2,
     )  # fmt: skip

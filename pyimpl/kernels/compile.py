@@ -35,7 +35,6 @@ from typing import Any
 
 import torch
 import triton
-from torch import Tensor
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.cache import get_cache_manager
@@ -59,10 +58,6 @@ SPILL_SHARE = 0.05
 # Kernels without such a loop. A bias that is broadcast over nothing has one tile of scores for each
 # of its own.
 LOOPLESS = ("rows", "combine", "bias")
-_TYPES = {
-    torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.uint8: "u8",
-    torch.int32: "i32", torch.int64: "i64",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -188,7 +183,7 @@ def _compile(arch: int, case: Case) -> Record:
     launch = KERNELS[case.kernel](case, arch)
     options = {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
     compiled = triton.compile(
-        _specialised(launch), target=GPUTarget("cuda", arch, 32), options=options
+        specialised(launch), target=GPUTarget("cuda", arch, 32), options=options
     )
     registers, spilled = _resources(compiled.asm["cubin"])
     block_m, block_n = (int(launch.constants.get(name) or 0) for name in ("BLOCK_M", "BLOCK_N"))
@@ -205,31 +200,16 @@ def _compile(arch: int, case: Case) -> Record:
     )  # fmt: skip
 
 
-def _specialised(launch: Launch) -> ASTSource:
-    """The kernel as this launch specialises it: None and 1 are constants, and what is known of
-    addresses (as PyTorch allocates them) and of numbers is whether 16 divides them."""
-    signature: dict[str, str] = {}
-    constants: dict[str, object] = dict(launch.constants)
-    hints: dict[tuple[int], list[list[object]]] = {}
-    for index, parameter in enumerate(launch.kernel.params):
-        name, kind = parameter.name, "constexpr"
-        if name not in constants:
-            given = launch.arguments[name]
-            free = parameter.do_not_specialize
-            if given is None or (isinstance(given, int) and given == 1 and not free):
-                constants[name] = given
-            elif isinstance(given, float):
-                kind = "fp32"
-            elif isinstance(given, int):
-                kind = "i32" if abs(given) < 2**31 else "i64"
-            else:
-                kind = "*" + _TYPES[given.dtype]
-            if isinstance(given, Tensor) or (
-                isinstance(given, int) and not given % 16 and not free
-            ):
-                hints[index,] = [["tt.divisibility", 16]]
-        signature[name] = kind
-    return ASTSource(launch.kernel, signature, constants, hints)
+def specialised(launch: Launch) -> ASTSource:
+    """The kernel's source as this launch specialises it, of which Triton makes the text; addresses
+    are those that PyTorch allocates, which 16 divides."""
+    types, constants = launch.specialisation()
+    hints = {
+        (index,): [["tt.divisibility", 16]]
+        for index, kind in enumerate(types.values())
+        if kind.startswith("*")
+    }
+    return ASTSource(launch.kernel, types, constants, hints)
 
 
 def _resources(cubin: bytes) -> tuple[int, int]:

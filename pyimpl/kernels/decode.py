@@ -30,6 +30,7 @@ from pyimpl.kernels._bounds import (
 )
 from pyimpl.kernels._launch import (
     Launch,
+    are_aligned,
     capability,
     check_block,
     check_indices,
@@ -42,6 +43,7 @@ from pyimpl.kernels._launch import (
     is_far,
     padded,
     pair_arguments,
+    pairs_are_aligned,
     processors,
     score_arguments,
     strides_of,
@@ -49,7 +51,16 @@ from pyimpl.kernels._launch import (
     window_arguments,
 )
 from pyimpl.kernels._loop import Keys, Rows, Scores, finish, log_sum_exp, over_tiles, start
-from pyimpl.kernels._numerics import LOG2E, device_function, round_to, to_float32
+from pyimpl.kernels._numerics import (
+    LOG2E,
+    device_function,
+    kernel,
+    offsets,
+    round_to,
+    step,
+    to_float32,
+    within,
+)
 
 # A split has at least this many tiles of keys, so that its work outweighs that of combining.
 MIN_TILES = 4
@@ -73,11 +84,7 @@ def _packed_head(kv_head, row, group):
 @implements("Attention.Spec.splitKV")
 @implements("Attention.Spec.groupedQueryPacked")
 @implements("Attention.Spec.attendPaged")
-@triton.jit(
-    do_not_specialize=[
-        "q_len", "kv_len", "left", "right", "shift", "num_splits", "row_tiles", "num_pages"
-    ]
-)  # fmt: skip
+@kernel
 def _decode_kernel(
     query_ptr, key_ptr, value_ptr, mask_ptr, bias_ptr, slopes_ptr, sinks_ptr, lens_ptr, table_ptr,
     out_ptr, lse_ptr,
@@ -89,8 +96,8 @@ def _decode_kernel(
     stride_lm, num_kv_heads, group, q_len, kv_len, num_splits, row_tiles, num_pages, head_dim,
     value_dim, scale, cap, left, right, shift,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr, PAGE_SIZE: tl.constexpr,
-    BOTTOM_RIGHT: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr,
+    FAR: tl.constexpr, PAGE_SIZE: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
 ):  # fmt: skip
     # In pages, stride_kb and stride_vb lead from page to page.
     split = tl.program_id(0) % num_splits
@@ -114,9 +121,11 @@ def _decode_kernel(
     queries64 = queries.to(tl.int64)
     heads = _packed_head(kv_head, packed, group)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
-    query_ptrs = query_ptr + batch * stride_qb + heads * stride_qh + queries64 * stride_qm
-    query_ptrs = query_ptrs[:, None] + dims[None, :] * stride_qd
-    q = tl.load(query_ptrs, mask=inside[:, None] & (dims[None, :] < head_dim), other=0.0)
+    query_rows = query_ptr + offsets(batch, stride_qb, ALIGNED) + offsets(heads, stride_qh, ALIGNED)
+    query_rows = query_rows + offsets(queries64, stride_qm, ALIGNED)
+    query_ptrs = query_rows[:, None] + dims[None, :] * step(stride_qd)
+    loaded = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
+    q = tl.load(query_ptrs, mask=loaded, other=0.0)
 
     slopes = None
     sinks = None
@@ -131,22 +140,27 @@ def _decode_kernel(
         sinks = tl.load(sinks_ptr + heads * stride_ih, mask=own, other=float("-inf"))
         sinks = to_float32(sinks) * LOG2E
     if mask_ptr is not None:
-        mask_rows = mask_ptr + batch * stride_mb + heads * stride_mh + queries64 * stride_mm
+        mask_rows = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
+        mask_rows = mask_rows + offsets(heads, stride_mh, PAIRS_ALIGNED)
+        mask_rows = mask_rows + offsets(queries64, stride_mm, PAIRS_ALIGNED)
     if bias_ptr is not None:
-        bias_rows = bias_ptr + batch * stride_bb + heads * stride_bh + queries64 * stride_bm
+        bias_rows = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
+        bias_rows = bias_rows + offsets(heads, stride_bh, PAIRS_ALIGNED)
+        bias_rows = bias_rows + offsets(queries64, stride_bm, PAIRS_ALIGNED)
     rows = Rows(q, queries + shift, inside, slopes, mask_rows, bias_rows)
-    key_base = key_ptr + kv_head * stride_kh
-    value_base = value_ptr + kv_head * stride_vh
+    key_base = key_ptr + offsets(kv_head, stride_kh, ALIGNED)
+    value_base = value_ptr + offsets(kv_head, stride_vh, ALIGNED)
     table = None
     if PAGE_SIZE is None:
-        key_base = key_base + batch * stride_kb
-        value_base = value_base + batch * stride_vb
+        key_base = key_base + offsets(batch, stride_kb, ALIGNED)
+        value_base = value_base + offsets(batch, stride_vb, ALIGNED)
     else:
         table = table_ptr + batch * stride_tb
     keys = Keys(
-        key_base, value_base, stride_kn, stride_kd, stride_vn, stride_vd, stride_mn, stride_bn,
+        key_base, value_base, stride_kn, step(stride_kd), stride_vn, step(stride_vd),
+        step(stride_mn), step(stride_bn),
         first_key(row_first, shift, left), stop_key(row_last, shift, right, kv_len),
-        table, stride_tn, stride_kb, stride_vb, num_pages,
+        table, step(stride_tn), stride_kb, stride_vb, num_pages,
     )  # fmt: skip
     first, stop = visited_tiles(keys.first, keys.stop, BLOCK_N)
     whole_first, whole_stop = unmasked_tiles(
@@ -161,18 +175,19 @@ def _decode_kernel(
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
         Scores(scale, cap, left, right, None, None, None), head_dim, value_dim,
-        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, PAGE_SIZE, FAR,
+        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, PAGE_SIZE, FAR,
     )  # fmt: skip
 
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
     split = split.to(tl.int64)
-    out_ptrs = out_ptr + split * stride_op + batch * stride_ob
-    out_ptrs = out_ptrs + heads * stride_oh + queries64 * stride_om
-    out_ptrs = out_ptrs[:, None] + value_dims[None, :] * stride_od
-    stored = inside[:, None] & (value_dims[None, :] < value_dim)
+    out_rows = out_ptr + offsets(split, stride_op, ALIGNED) + offsets(batch, stride_ob, ALIGNED)
+    out_rows = out_rows + offsets(heads, stride_oh, ALIGNED)
+    out_rows = out_rows + offsets(queries64, stride_om, ALIGNED)
+    out_ptrs = out_rows[:, None] + value_dims[None, :] * step(stride_od)
+    stored = inside[:, None] & within(value_dims, value_dim, ALIGNED)[None, :]
     tl.store(out_ptrs, round_to(finish(l, o, None), out_ptr.dtype.element_ty), mask=stored)
     lse_ptrs = lse_ptr + split * stride_lp + batch * stride_lb
-    lse_ptrs = lse_ptrs + heads * stride_lh + queries64 * stride_lm
+    lse_ptrs = lse_ptrs + heads * stride_lh + queries64 * step(stride_lm)
     tl.store(lse_ptrs, log_sum_exp(m, l), mask=inside)
 
 
@@ -267,7 +282,9 @@ def launch(
     shifts = (shift - q_len, shift + kv_len - q_len) if bottom_right else (shift, shift)
     key, value = key.resolve_neg(), value.resolve_neg()
     query, options = turned(query, options)
-    table_strides = (0, 0) if page_table is None else page_table.stride()
+    table_strides = (None, None) if page_table is None else page_table.stride()
+    strides = (n for x in (query, key, value, parts) for n in x.stride()[:-1])
+    pairs = pair_arguments(options, query, kv_len)
     return Launch(
         _decode_kernel,
         programs,
@@ -277,14 +294,14 @@ def launch(
             **strides_of("q", "bhmd", query.stride()),
             **strides_of("k", "bhnd", key.stride()),
             **strides_of("v", "bhnd", value.stride()),
-            **strides_of("n", "b", (0,) if kv_lens is None else kv_lens.stride()),
             **strides_of("t", "bn", table_strides),
             **strides_of("o", "pbhmd", parts.stride()),
             **strides_of("l", "pbhm", lses.stride()),
             "num_kv_heads": num_kv_heads, "group": group, "q_len": q_len, "kv_len": kv_len,
             "num_splits": num_splits, "row_tiles": row_tiles, "num_pages": key.shape[0],
             "head_dim": head_dim, "value_dim": value_dim, "shift": shift,
-            **pair_arguments(options, query, kv_len),
+            "stride_nb": None if kv_lens is None else kv_lens.stride(0),
+            **pairs,
             **head_arguments(options, batch, num_heads, query.device),
             **score_arguments(options),
             **window_arguments(options, q_len, kv_len, shifts),
@@ -293,6 +310,8 @@ def launch(
             "BLOCK_M": chosen["block_m"], "BLOCK_N": block_n,
             "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
             "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+            "ALIGNED": are_aligned(head_dim, value_dim, *strides),
+            "PAIRS_ALIGNED": pairs_are_aligned(pairs),
             "FAR": is_far(block_n, key.stride()[2:], value.stride()[2:]),
             "PAGE_SIZE": page_size, "BOTTOM_RIGHT": bottom_right,
         },

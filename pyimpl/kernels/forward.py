@@ -31,6 +31,7 @@ from pyimpl.kernels._bounds import (
 from pyimpl.kernels._dropout import drop_of, dropout_arguments
 from pyimpl.kernels._launch import (
     Launch,
+    are_aligned,
     by_size,
     capability,
     check_block,
@@ -45,6 +46,7 @@ from pyimpl.kernels._launch import (
     is_far,
     padded,
     pair_arguments,
+    pairs_are_aligned,
     score_arguments,
     strides_of,
     turned,
@@ -52,7 +54,24 @@ from pyimpl.kernels._launch import (
     window_arguments,
 )
 from pyimpl.kernels._loop import Keys, Rows, Scores, finish, log_sum_exp, over_tiles, start
-from pyimpl.kernels._numerics import LOG2E, device_function, round_to, to_float32
+from pyimpl.kernels._numerics import (
+    LOG2E,
+    device_function,
+    kernel,
+    offsets,
+    round_to,
+    step,
+    to_float32,
+    within,
+)
+from pyimpl.kernels._sequences import (
+    Sequences,
+    check_sequences,
+    sequence_arguments,
+    sequence_slice,
+    shifts_of,
+    strides_in_sequences,
+)
 
 __all__ = ["forward", "forward_into", "launch", "launch_options", "why_not"]
 
@@ -69,38 +88,61 @@ def kv_head_of(head, group):
 @implements("Attention.Spec.flashWindow")
 @implements("Attention.Spec.groupedQuery")
 @implements("Attention.Spec.attentionPadded")
-@triton.jit(do_not_specialize=["q_len", "kv_len", "left", "right", "shift", "keep_last"])
+@implements("Attention.Spec.attentionSliced")
+@kernel
 def _forward_kernel(
-    query_ptr, key_ptr, value_ptr, mask_ptr, bias_ptr, slopes_ptr, sinks_ptr, seed_ptr, out_ptr,
-    lse_ptr,
+    query_ptr, key_ptr, value_ptr, mask_ptr, bias_ptr, slopes_ptr, sinks_ptr, seed_ptr, cu_q_ptr,
+    cu_k_ptr, out_ptr, lse_ptr,
     stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd, stride_mb, stride_mh, stride_mm, stride_mn,
-    stride_bb, stride_bh, stride_bm, stride_bn, stride_sb, stride_sh, stride_ih,
-    stride_ob, stride_oh, stride_om, stride_od, stride_lb, stride_lh, stride_lm,
-    num_heads, group, q_len, kv_len, head_dim, value_dim, scale, cap, left, right, shift,
+    stride_bb, stride_bh, stride_bm, stride_bn, stride_sb, stride_sh, stride_ih, stride_xb,
+    stride_yb, stride_ob, stride_oh, stride_om, stride_od, stride_lb, stride_lh, stride_lm,
+    num_heads, group, q_len, kv_len, max_q_len, head_dim, value_dim, scale, cap, left, right, shift,
     keep_last, keep_scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
-    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, FAR: tl.constexpr,
+    EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr,
+    FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
 ):  # fmt: skip
     # One grid dimension: the second and third end at 65,535. Under causality the last tiles have
-    # the most keys; started first, they do not finish last.
-    query_tiles = num_tiles(q_len, BLOCK_M)
+    # the most keys; started first, they do not finish last. Of packed sequences the longest, of
+    # `max_q_len`, says how many tiles each has.
+    query_tiles = num_tiles(q_len if cu_q_ptr is None else max_q_len, BLOCK_M)
     tile = query_tiles - 1 - tl.program_id(0) % query_tiles
     head = tl.program_id(0) // query_tiles
     batch = (head // num_heads).to(tl.int64)
     head = (head % num_heads).to(tl.int64)
     kv_head = kv_head_of(head, group)
+    row_first = tile_row_first(BLOCK_M, tile)
+    q_first = None
+    k_first = None
+    if cu_q_ptr is not None:
+        q_first, q_len = sequence_slice(cu_q_ptr, stride_xb, batch, q_len)
+        k_first, kv_len = sequence_slice(cu_k_ptr, stride_yb, batch, kv_len)
+        if row_first >= q_len:
+            return
+        if BOTTOM_RIGHT:
+            shift = shift + kv_len - q_len
 
     # 64-bit offsets: an index times a stride can pass 2³¹.
-    row_first = tile_row_first(BLOCK_M, tile)
     row_last = tile_row_last(q_len, BLOCK_M, tile)
     queries = row_first + tl.arange(0, BLOCK_M)
-    queries64 = queries.to(tl.int64)
     inside = queries < q_len
+    rows64 = queries.to(tl.int64)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
-    query_ptrs = query_ptr + batch * stride_qb + head * stride_qh
-    query_ptrs = query_ptrs + queries64[:, None] * stride_qm + dims[None, :] * stride_qd
-    q = tl.load(query_ptrs, mask=inside[:, None] & (dims[None, :] < head_dim), other=0.0)
+    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    query_base = query_ptr + offsets(batch, stride_qb, ALIGNED) + offsets(head, stride_qh, ALIGNED)
+    key_base = key_ptr + offsets(batch, stride_kb, ALIGNED) + offsets(kv_head, stride_kh, ALIGNED)
+    value_base = value_ptr + offsets(batch, stride_vb, ALIGNED)
+    value_base = value_base + offsets(kv_head, stride_vh, ALIGNED)
+    out_base = out_ptr + offsets(batch, stride_ob, ALIGNED) + offsets(head, stride_oh, ALIGNED)
+    if cu_q_ptr is not None:
+        rows64 = q_first.to(tl.int64) + rows64
+        key_base = key_base + offsets(k_first.to(tl.int64), stride_kn, ALIGNED)
+        value_base = value_base + offsets(k_first.to(tl.int64), stride_vn, ALIGNED)
+    query_ptrs = query_base + offsets(rows64, stride_qm, ALIGNED)[:, None]
+    query_ptrs = query_ptrs + dims[None, :] * step(stride_qd)
+    loaded = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
+    q = tl.load(query_ptrs, mask=loaded, other=0.0)
 
     slopes = None
     sinks = None
@@ -113,14 +155,17 @@ def _forward_kernel(
     if sinks_ptr is not None:
         sinks = zeros + to_float32(tl.load(sinks_ptr + head * stride_ih)) * LOG2E
     if mask_ptr is not None:
-        mask_rows = mask_ptr + batch * stride_mb + head * stride_mh + queries64 * stride_mm
+        mask_base = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
+        mask_base = mask_base + offsets(head, stride_mh, PAIRS_ALIGNED)
+        mask_rows = mask_base + offsets(rows64, stride_mm, PAIRS_ALIGNED)
     if bias_ptr is not None:
-        bias_rows = bias_ptr + batch * stride_bb + head * stride_bh + queries64 * stride_bm
+        bias_base = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
+        bias_base = bias_base + offsets(head, stride_bh, PAIRS_ALIGNED)
+        bias_rows = bias_base + offsets(rows64, stride_bm, PAIRS_ALIGNED)
     rows = Rows(q, queries + shift, inside, slopes, mask_rows, bias_rows)
     keys = Keys(
-        key_ptr + batch * stride_kb + kv_head * stride_kh,
-        value_ptr + batch * stride_vb + kv_head * stride_vh,
-        stride_kn, stride_kd, stride_vn, stride_vd, stride_mn, stride_bn,
+        key_base, value_base, stride_kn, step(stride_kd), stride_vn, step(stride_vd),
+        step(stride_mn), step(stride_bn),
         first_key(row_first, shift, left), stop_key(row_last, shift, right, kv_len),
         None, None, None, None, None,
     )  # fmt: skip
@@ -129,20 +174,19 @@ def _forward_kernel(
         row_first, row_last, shift, left, right, kv_len, BLOCK_N
     )
 
-    drop = drop_of(seed_ptr, None, batch, num_heads, head, keep_last, keep_scale, shift)
+    drop = drop_of(seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift)
     m, l, o = start(sinks, BLOCK_M, BLOCK_V)
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
-        Scores(scale, cap, left, right, drop, None, None), head_dim, value_dim,
-        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, None, FAR,
+        Scores(scale, cap, left, right, drop, q_first, k_first), head_dim, value_dim,
+        BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, None, FAR,
     )  # fmt: skip
 
-    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    out_ptrs = out_ptr + batch * stride_ob + head * stride_oh
-    out_ptrs = out_ptrs + queries64[:, None] * stride_om + value_dims[None, :] * stride_od
-    stored = inside[:, None] & (value_dims[None, :] < value_dim)
+    out_ptrs = out_base + offsets(rows64, stride_om, ALIGNED)[:, None]
+    out_ptrs = out_ptrs + value_dims[None, :] * step(stride_od)
+    stored = inside[:, None] & within(value_dims, value_dim, ALIGNED)[None, :]
     tl.store(out_ptrs, round_to(finish(l, o, keep_scale), out_ptr.dtype.element_ty), mask=stored)
-    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + queries64 * stride_lm
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + rows64 * step(stride_lm)
     tl.store(lse_ptrs, log_sum_exp(m, l), mask=inside)
 
 
@@ -194,13 +238,15 @@ def launch(
     options: ScoreOptions,
     *,
     capability: int,
+    sequences: Sequences | None = None,
     chosen: dict[str, int] | None = None,
     block_m: int | None = None,
     block_n: int | None = None,
 ) -> Launch:
     """The launch of `forward_into` on a device of this compute capability; raises as it does.
 
-    chosen: None for `launch_options`; block_m and block_n, if given, come before it.
+    chosen: None for `launch_options`; block_m and block_n, if given, come before it. Of packed
+    `sequences` the tensors are those of one batch; there is neither mask nor bias.
     """
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads = key.shape[1]
@@ -211,40 +257,61 @@ def launch(
     check_outputs(out, lse, (batch, num_heads, q_len, value_dim))
     check_length("q_len", q_len)
     check_length("kv_len", kv_len)
+    max_q_len = None
+    if sequences is not None:
+        check_sequences(sequences, query)
+        batch, max_q_len = sequences.number, min(q_len, sequences.max_q_len)
+        for name, tensor in (("mask", options.mask), ("bias", options.bias)):
+            if tensor is not None:
+                raise ValueError(f"{name} must be None for packed sequences, not a tensor")
     if chosen is None:
         chosen = launch_options(query.dtype, head_dim, value_dim, options, capability)
     block_m = chosen["block_m"] if block_m is None else block_m
     block_n = chosen["block_n"] if block_n is None else block_n
     check_block("block_m", block_m)
     check_block("block_n", block_n)
-    programs = triton.cdiv(q_len, block_m) * batch * num_heads
+    query_tiles = triton.cdiv(q_len if max_q_len is None else max_q_len, block_m)
+    programs = query_tiles * batch * num_heads
     check_programs("batch × heads × query tiles", programs)
     # The kernel reads memory as it lies, where a negation may still be due (`z.conj().imag`).
     key, value = key.resolve_neg(), value.resolve_neg()
     query, options = turned(query, options)
+    strides = {
+        letter: strides_in_sequences(tensor, sequences)
+        for letter, tensor in zip("qkvol", (query, key, value, out, lse), strict=True)
+    }
+    sizes = (head_dim, value_dim)
+    pairs = pair_arguments(options, query, kv_len)
     return Launch(
         _forward_kernel,
         programs,
         {
             "query_ptr": query, "key_ptr": key, "value_ptr": value, "out_ptr": out, "lse_ptr": lse,
-            **strides_of("q", "bhmd", query.stride()),
-            **strides_of("k", "bhnd", key.stride()),
-            **strides_of("v", "bhnd", value.stride()),
-            **strides_of("o", "bhmd", out.stride()),
-            **strides_of("l", "bhm", lse.stride()),
+            **strides_of("q", "bhmd", strides["q"]),
+            **strides_of("k", "bhnd", strides["k"]),
+            **strides_of("v", "bhnd", strides["v"]),
+            **strides_of("o", "bhmd", strides["o"]),
+            **strides_of("l", "bhm", strides["l"]),
             "num_heads": num_heads, "group": group, "q_len": q_len, "kv_len": kv_len,
-            "head_dim": head_dim, "value_dim": value_dim, "shift": options.shift,
-            **pair_arguments(options, query, kv_len),
+            "max_q_len": max_q_len, "head_dim": head_dim, "value_dim": value_dim,
+            "shift": options.shift,
+            **pairs,
+            **sequence_arguments(sequences),
             **head_arguments(options, batch, num_heads, query.device),
             **score_arguments(options),
-            **window_arguments(options, q_len, kv_len),
+            **window_arguments(
+                options, q_len, kv_len, shifts_of(sequences, options.shift, q_len, kv_len)
+            ),
             **dropout_arguments(options.dropout, query.device),
         },
         {
             "BLOCK_M": block_m, "BLOCK_N": block_n,
             "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
             "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
-            "FAR": is_far(block_n, key.stride()[2:], value.stride()[2:]),
+            "ALIGNED": are_aligned(*sizes, *(n for x in "qkvo" for n in strides[x][:-1])),
+            "PAIRS_ALIGNED": pairs_are_aligned(pairs),
+            "FAR": is_far(block_n, strides["k"][2:], strides["v"][2:]),
+            "BOTTOM_RIGHT": sequences is not None and sequences.bottom_right,
         },
         chosen["num_warps"],
         chosen["num_stages"],

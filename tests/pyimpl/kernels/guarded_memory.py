@@ -14,7 +14,7 @@ from kernel_checks import score_options
 from torch import Tensor
 
 from pyimpl._gradients import Wanted
-from pyimpl.kernels._backward_launch import Sequences
+from pyimpl.kernels._sequences import Sequences
 from pyimpl.kernels.backward import backward
 from pyimpl.kernels.decode import decode
 from pyimpl.kernels.forward import forward, forward_into

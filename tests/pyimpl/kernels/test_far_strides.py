@@ -17,8 +17,9 @@ from triton.runtime import interpreter
 from pyimpl import reference
 from pyimpl._gradients import Wanted
 from pyimpl.kernels import backward_bias, backward_keys, backward_queries
-from pyimpl.kernels._backward_launch import Given, Sequences
+from pyimpl.kernels._backward_launch import Given
 from pyimpl.kernels._launch import is_far
+from pyimpl.kernels._sequences import Sequences
 from pyimpl.kernels.backward import backward, row_numbers_launch
 from pyimpl.kernels.decode import decode
 from pyimpl.kernels.forward import forward

@@ -1,6 +1,6 @@
 """TTIR translated to Lean: one definition for each value that an operation computes.
 
-    text = translate(kernel, {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_D": 128}).text
+    text = translate(kernel, "Causal", {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_D": 128}).text
 
 What an operation means is `Attention.Kernel.Ops`; nothing is simplified here. A tensor becomes a
 function of its indices, a pointer an offset from its argument. Operations that only arrange elements
@@ -8,8 +8,8 @@ function of its indices, a pointer an offset from its argument. Operations that 
 written where they are used. Tile sizes become variables.
 
 A value is named by the Python variable that it is assigned to: the last of a variable has its name,
-those before it a number too (`queries_1`, `queries_2`, `queries`). Values of a loop are in the
-namespace `loop1`, `loop2`, …
+those before it a number too (`queries_1`, `queries_2`, `queries`). All names begin with the given
+one; those of a loop go on with `loop1`, `loop2`, …
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ _REDUCED = {"arith.addf": "Flt.sum", "arith.maxnumf": "Flt.maxOver"}
 # Without rounding they do nothing.
 _CONVERSIONS = frozenset({"arith.extsi", "arith.extf", "arith.truncf"})
 _INDICES = ("i", "j", "k")
-# Names of variables in the text.
-_TAKEN = frozenset({"a", "pid", "t", "s", "n", *_INDICES, "min", "max"})
+# Names that the text uses, or that would hide one of Lean's own from a proof.
+_TAKEN = frozenset({"Args", "min", "max", "xor", "decide", "forRange", "none", "some"})
 
 
 def _as_float32(x: float) -> float:
@@ -81,8 +81,10 @@ _LITERALS = {_as_float32(math.log(2.0)): "a.ln2", _as_float32(1.0 / math.log(2.0
 
 @dataclass(frozen=True)
 class Translation:
-    """fields: of `Args`, with their types; definitions: in order, as text."""
+    """name: with which the names begin; fields: of `Args`, with their types; definitions: in order,
+    as text."""
 
+    name: str
     fields: dict[str, str]
     definitions: list[str]
 
@@ -92,7 +94,7 @@ class Translation:
         return (
             "/-- The kernel's arguments; of a pointer what lies behind it. Tile sizes and the numbers\n"
             "that literals stand for are among them. -/\n"
-            f"structure Args (R : Type u) where\n{fields}\n\n"
+            f"structure {self.name}.Args (R : Type u) where\n{fields}\n\n"
             "variable {R : Type u} [OrderedField R] [Exp R R]\n\n" + "\n".join(self.definitions)
         )
 
@@ -107,8 +109,8 @@ class Translation:
         return text
 
 
-def translate(kernel: Function, sizes: Mapping[str, int]) -> Translation:
-    """The kernel in Lean. sizes: the tile sizes that it was compiled for, all different; each such
+def translate(kernel: Function, name: str, sizes: Mapping[str, int]) -> Translation:
+    """The kernel in Lean. name: with which all names begin; sizes: the tile sizes that it was compiled for, all different; each such
     number is taken for the tile size.
 
     Raises:
@@ -116,12 +118,12 @@ def translate(kernel: Function, sizes: Mapping[str, int]) -> Translation:
     """
     if len(set(sizes.values())) < len(sizes):
         raise TtirError(f"tile sizes must differ, to be told apart in the text, not {dict(sizes)}")
-    return _Translator(kernel, {size: name for name, size in sizes.items()}).run()
+    return _Translator(kernel, name, {size: name for name, size in sizes.items()}).run()
 
 
-def numeric(kernel: Function) -> str:
+def numeric(kernel: Function, name: str) -> str:
     """The definitions with the tile sizes as the numbers that they are (`Translation.at`)."""
-    return "\n".join(_Translator(kernel, {}).run().definitions)
+    return "\n".join(_Translator(kernel, name, {}).run().definitions)
 
 
 Element = Callable[[Sequence[str]], str]
@@ -135,13 +137,15 @@ class _Scope:
     prefix: str
     binders: str
     arguments: str
+    in_loop: bool = False
     names: Counter[str] = field(default_factory=Counter)
     last: dict[str, int] = field(default_factory=dict)
 
 
 class _Translator:
-    def __init__(self, kernel: Function, sizes: Mapping[int, str]) -> None:
+    def __init__(self, kernel: Function, name: str, sizes: Mapping[int, str]) -> None:
         self.kernel = kernel
+        self.name = name
         self.sizes = sizes
         self.elements: dict[Value, Element] = {}
         self.pointers: dict[Value, str] = {}
@@ -155,14 +159,14 @@ class _Translator:
         for argument in self.kernel.arguments:
             name = re.sub(r"\W", "_", argument.name)
             fields[name] = self.argument(argument, name)
-        scope = _Scope("", "(a : Args R) (pid : Int)", "a pid")
+        scope = _Scope(f"{self.name}.", f"(a : {self.name}.Args R) (pid : Int)", "a pid")
         block: Block | None = self.kernel.blocks[0]
         self.count(self.kernel.blocks, scope)
         while block is not None:
             block = self.block(block, scope)
         fields |= {"ln2": "R", "log2e": "R", "ln": "R → R"}
         fields |= dict.fromkeys(self.sizes.values(), "Nat")
-        return Translation(fields, self.definitions)
+        return Translation(self.name, fields, self.definitions)
 
     def argument(self, value: Value, name: str) -> str:
         """The type of the argument's field."""
@@ -178,7 +182,7 @@ class _Translator:
         for block in blocks:
             for operation in block.operations:
                 if _is_computed(operation):
-                    name = _name_of(operation.result, operation, scope)
+                    name = _name_of(operation.result, operation)
                     scope.last[name] = scope.last.get(name, 0) + 1
 
     # -------------------------------------------------------------------------- operations
@@ -340,7 +344,7 @@ class _Translator:
         )
 
     def store(self, operation: Operation, scope: _Scope) -> None:
-        if scope.prefix:
+        if scope.in_loop:
             raise TtirError(f"{operation} has no translation: it is in a loop")
         pointer, value, *mask = operation.operands
         base = self.pointers[pointer].removeprefix("a.")
@@ -353,14 +357,14 @@ class _Translator:
         result = f"{'Nat → ' * len(at)}Store {_argument(_type_of(value.type))}"
         self.definitions.append(
             f"/-- What is stored behind `{base}`. -/\n"
-            f"@[expose] def store_{base} {scope.binders} : {result} :=\n"
+            f"@[expose] def {scope.prefix}store_{base} {scope.binders} : {result} :=\n"
             f"  fun {' '.join(at)} => ⟨⟨{parts[0]}, {parts[1]}⟩, {parts[2]}⟩"
         )
 
     def define(
         self, value: Value, operation: Operation, element: Element, scope: _Scope
     ) -> None:
-        variable = _name_of(value, operation, scope)
+        variable = _name_of(value, operation)
         scope.names[variable] += 1
         number = scope.names[variable]
         name = scope.prefix + variable + ("" if number == scope.last[variable] else f"_{number}")
@@ -377,13 +381,13 @@ class _Translator:
             self.pointers[value] = self.pointers[operation.operands[0]]
 
     def loop(self, operation: Operation, scope: _Scope) -> None:
-        if scope.prefix:
+        if scope.in_loop:
             raise TtirError(f"{operation} has no translation: it is in a loop")
         first, stop, step, *carried = operation.operands
         if self.elements[step](()) != "(1 : Int)":
             raise TtirError(f"{operation} has no translation: its step is not 1")
         self.loops += 1
-        prefix = f"loop{self.loops}."
+        prefix = f"{scope.prefix}loop{self.loops}."
         (block,) = operation.regions[0]
         types = [f"({'Nat → ' * len(shape_of(x.type))}{_type_of(x.type)})" for x in carried]
         state = f"{prefix}State R"
@@ -393,7 +397,7 @@ class _Translator:
         last = len(carried) - 1
         parts = ["".join([".2"] * n) + (".1" if n < last else "") for n in range(len(carried))]
         inner = _Scope(
-            prefix, f"{scope.binders} (t : Int) (s : {state})", f"{scope.arguments} t s"
+            prefix, f"{scope.binders} (t : Int) (s : {state})", f"{scope.arguments} t s", True
         )
         number, *arguments = block.arguments
         self.elements[number] = lambda at: "t"
@@ -453,10 +457,10 @@ def _is_computed(operation: Operation) -> bool:
     return operation.name not in _NO_VALUE | _ARRANGED | _CONVERSIONS
 
 
-def _name_of(value: Value, operation: Operation, scope: _Scope) -> str:
+def _name_of(value: Value, operation: Operation) -> str:
     """The Python variable, or without one what the operation is called."""
     name = re.sub(r"\W", "_", value.variable or operation.name.split(".")[1])
-    return f"{name}_" if not scope.prefix and name in _TAKEN else name
+    return f"{name}_" if name in _TAKEN else name
 
 
 def _type_of(type: object) -> str:

@@ -14,6 +14,7 @@ _KERNEL = "kernels/forward.py"
 _LOOP = "kernels/_loop.py"
 _BOUNDS = "kernels/_bounds.py"
 _DECODE = "kernels/decode.py"
+_SEQUENCES = "kernels/_sequences.py"
 _VARLEN = "kernels/varlen.py"
 _WINDOW_LEFT = "rows.positions[:, None] - scores.left <= keys[None, :]"
 _WINDOW_RIGHT = "keys[None, :] <= rows.positions[:, None] + scores.right"
@@ -103,9 +104,10 @@ OPTION_FAULTS: tuple[Fault, ...] = (
     Fault(
         "alignment-of-packed-sequences-swapped",
         "packed sequences are aligned top-left whatever is asked for",
-        _VARLEN,
+        _KERNEL,
         "shift = shift + kv_len - q_len",
         "shift = shift + 0",
+        through=_VARLEN,
     ),
     Fault(
         "softcap-omitted",
@@ -226,16 +228,18 @@ OPTION_FAULTS: tuple[Fault, ...] = (
     Fault(
         "cu-seqlens-one-short",
         "each packed sequence ends one row early",
-        _VARLEN,
+        _SEQUENCES,
         "stop = tl.load(cu_ptr + (sequence + 1) * stride)",
         "stop = tl.load(cu_ptr + (sequence + 1) * stride) - 1",
+        through=_VARLEN,
     ),
     Fault(
         "cu-seqlens-one-over",
         "each packed sequence ends with the first row of the next",
-        _VARLEN,
+        _SEQUENCES,
         "stop = tl.load(cu_ptr + (sequence + 1) * stride)",
         "stop = tl.load(cu_ptr + (sequence + 1) * stride) + 1",
+        through=_VARLEN,
     ),
     Fault(
         "parts-not-normalised",

@@ -13,7 +13,7 @@ import itertools
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -79,10 +79,10 @@ class FaultError(RuntimeError):
 class Fault:
     """An edit of one source file that makes it wrong.
 
-    file: relative to the package `pyimpl`. through: another file of it, which imports from `file`
-    and is what then runs; None: `file` itself runs. old must occur exactly `count` times; each is
-    replaced by new. promising: families in which it should show first. needs: it can show
-    only in vectors that have this, one of `NEEDS`.
+    file: relative to the package `pyimpl`. through: another file of it, which imports `file`,
+    if need be by way of others, and is what then runs; None: `file` itself runs. old must occur
+    exactly `count` times; each is replaced by new. promising: families in which it should show
+    first. needs: it can show only in vectors that have this, one of `NEEDS`.
     """
 
     name: str
@@ -161,10 +161,6 @@ def source_of(file: str) -> str:
     return (Path(spec.origin).parent / file).read_text("utf-8")
 
 
-def _name(file: str) -> str:
-    return "pyimpl." + file.removesuffix(".py").replace("/", ".")
-
-
 @contextmanager
 def _imported(text: str, file: str, folder: str) -> Iterator[ModuleType]:
     """The text of a file of `pyimpl` as a module under a name of its own."""
@@ -193,20 +189,15 @@ def planted(fault: Fault) -> Iterator[ModuleType]:
 
     The registry of implementations does not learn of it.
     """
+    if fault.through is not None:
+        with copied(fault.file, fault.apply, fault.through) as module:
+            yield module
+        return
     text = fault.apply(source_of(fault.file))
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fault-"))
-        module = stack.enter_context(_imported(text, fault.file, folder))
-        if fault.through is not None:
-            name = _name(fault.file)
-            # What else it imports are the true modules: they come before the exchange.
-            importlib.import_module(_name(fault.entry))
-            true, sys.modules[name] = sys.modules[name], module
-            try:
-                source = source_of(fault.entry)
-                module = stack.enter_context(_imported(source, fault.entry, folder))
-            finally:
-                sys.modules[name] = true
+    with (
+        tempfile.TemporaryDirectory(prefix="fault-") as folder,
+        _imported(text, fault.file, folder) as module,
+    ):
         yield module
 
 

@@ -94,7 +94,7 @@ def shared_arguments(given: Given) -> Arguments:
         if options.mask is not None or options.bias is not None:
             raise ValueError("mask and bias must be None for packed sequences, not tensors")
         # The sequences are rows of one batch.
-        found |= dict.fromkeys([f"stride_{x}b" for x in "qkvglt"], 0)
+        found |= dict.fromkeys([f"stride_{x}b" for x in "qkvglt"])
     found |= head_arguments(options, batch, num_heads, query.device)
     shifts = shifts_of(sequences, options.shift, q_len, kv_len)
     found |= window_arguments(options, q_len, kv_len, shifts)

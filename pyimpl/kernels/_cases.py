@@ -35,15 +35,14 @@ _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 class Case:
     """One specialisation of a kernel; both head sizes are `head_dim`.
 
-    kernel: a name out of `KERNELS`. features: those that `_options` knows, joined by "+". single:
-    one head, one query and one key; Triton makes constants of most arguments that are 1.
+    kernel: a name out of `KERNELS`. features: those that `_options` knows, joined by "+". Lengths
+    and numbers of heads make no other case (`_numerics.kernel`).
     """
 
     kernel: str
     dtype: str
     head_dim: int
     features: str = ""
-    single: bool = False
 
 
 def _empty(*size: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -72,7 +71,7 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
 
 
 def _forward(case: Case, arch: int) -> Launch:
-    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 8, 2, 1000, 1024)
+    batch, heads, kv_heads, q_len, kv_len = 2, 8, 2, 1000, 1024
     dtype = _DTYPES[case.dtype]
     query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
     key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
@@ -82,7 +81,7 @@ def _forward(case: Case, arch: int) -> Launch:
 
 
 def _decode(case: Case, arch: int) -> Launch:
-    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 16, 2, 2, 4096)
+    batch, heads, kv_heads, q_len, kv_len = 2, 16, 2, 2, 4096
     dtype = _DTYPES[case.dtype]
     query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
     lens = _empty(batch, dtype=torch.int32)
@@ -95,7 +94,7 @@ def _decode(case: Case, arch: int) -> Launch:
     return decode.launch(
         query, key, key, parts, parts[..., 0].contiguous(),
         _options(case, batch, heads, q_len, kv_len), kv_lens=lens, page_table=table,
-        bottom_right=not case.single, capability=arch,
+        bottom_right=True, capability=arch,
     )  # fmt: skip
 
 
@@ -112,7 +111,7 @@ def _varlen(case: Case, arch: int) -> Launch:
 
 def _given(case: Case) -> Given:
     """What the kernels of the backward pass read; "packed": four sequences."""
-    batch, heads, kv_heads, q_len, kv_len = (1,) * 5 if case.single else (2, 8, 2, 1000, 1024)
+    batch, heads, kv_heads, q_len, kv_len = 2, 8, 2, 1000, 1024
     dtype = _DTYPES[case.dtype]
     query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
     key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
@@ -180,14 +179,14 @@ def cases(quick: bool = False) -> list[Case]:
         return [
             Case("forward", "bf16", 64, "causal"),
             Case("forward", "fp16", 80, "window+mask+bias"),
-            Case("forward", "fp32", 64, "softcap+alibi+sink", single=True),
+            Case("forward", "fp32", 64, "softcap+alibi+sink"),
             Case("decode", "bf16", 128, "window+mask+bias"),
             Case("paged", "fp16", 64, "window+softcap+alibi+sink"),
             Case("varlen", "bf16", 64, "causal+sink"),
             Case("combine", "bf16", 64),
             Case("rows", "bf16", 80),
             Case("keys", "fp16", 80, "window+mask+bias"),
-            Case("keys", "fp32", 64, "softcap+alibi+sink", single=True),
+            Case("keys", "fp32", 64, "softcap+alibi+sink"),
             Case("keys", "bf16", 256, "window"),
             Case("queries", "bf16", 64, "causal+packed"),
             Case("bias", "bf16", 64, "causal+bias"),

@@ -18,7 +18,7 @@ from pyimpl._implements import implements
 from pyimpl.kernels._numerics import (
     LOG2E,
     device_function,
-    offsets,
+    row_pointers,
     tanh,
     to_float32,
     within,
@@ -159,12 +159,6 @@ def raw_gradient(of, grad_p, pairs, scores, CHECKED: tl.constexpr):
         if CHECKED:
             grad_x = tl.where(of.p == 0.0, 0.0, grad_x)
     return grad_s, grad_x
-
-
-@device_function
-def row_pointers(base, rows, dims, stride_n, stride_d, ALIGNED: tl.constexpr):
-    """Where the elements of the vectors `rows` of `base` lie, `[rows, dims]`."""
-    return base + offsets(rows, stride_n, ALIGNED)[:, None] + dims[None, :] * stride_d
 
 
 @device_function

@@ -51,7 +51,7 @@ class Launch:
         constants: dict[str, object] = {**self.constants, **absent}
         types = {
             name: "constexpr" if name in constants else _type_of(self.arguments[name])
-            for name in (parameter.name for parameter in self.kernel.params)
+            for name in self.kernel.arg_names
         }
         return types, constants
 
@@ -147,9 +147,10 @@ def is_far(block: int, *vectors: tuple[int, ...]) -> bool:
     return any(block * along + MAX_HEAD_DIM * within > 2**31 for along, within in vectors)
 
 
-def are_aligned(*numbers: int) -> bool:
-    """Whether 16 divides all of these: what ALIGNED of a kernel says of strides and sizes."""
-    return all(number % 16 == 0 for number in numbers)
+def are_aligned(*numbers: int | None) -> bool:
+    """Whether 16 divides all of these: what ALIGNED of a kernel says of strides (None: there is
+    none) and sizes."""
+    return all(number is None or number % 16 == 0 for number in numbers)
 
 
 def check_kind(query: Tensor, value: Tensor) -> None:
@@ -347,7 +348,7 @@ def head_arguments(
 
 def strides_of(letter: str, axes: str, strides: tuple[int | None, ...]) -> Arguments:
     """`{"stride_qb": …, "stride_qh": …}` for the letter q and the axes b, h, …; the last is None if
-    it is 1 (`_numerics.step`), and all are None of a tensor that is not there."""
+    it is 1 (`_numerics.or_one`), and all are None of a tensor that is not there."""
     along = None if strides[-1] == 1 else strides[-1]
     numbers = (*strides[:-1], along)
     return {f"stride_{letter}{axis}": n for axis, n in zip(axes, numbers, strict=True)}

@@ -41,7 +41,7 @@ def kernel(function):
 
     Triton makes a constant of an integer that is 1, and notes of one that 16 divides that it does.
     Of all parameters but pointers, whose names end in `_ptr`, this is switched off; where it saves
-    work the launch says it explicitly: by None for a stride of 1 (`step`) and by a compile-time
+    work the launch says it explicitly: by None for a stride of 1 (`or_one`) and by a compile-time
     ALIGNED (`offsets`, `within`). That is why numbers are parameters of their own: Triton 3.6 and
     3.7 cannot switch it off for the members of a tuple.
     """
@@ -100,11 +100,11 @@ def indices(size: tl.constexpr, FAR: tl.constexpr):
 
 
 @device_function
-def step(stride):
-    """The stride along a vector, 1 for None: then Triton loads and stores several numbers at a
-    time."""
-    found = stride
-    if stride is None:
+def or_one(number):
+    """The number, 1 for None. Of a stride along vectors of 1 Triton makes loads and stores of
+    several elements, of one turn no loop."""
+    found = number
+    if number is None:
         found = 1
     return found
 
@@ -116,6 +116,26 @@ def offsets(i, stride, ALIGNED: tl.constexpr):
     if ALIGNED:
         found = tl.multiple_of(found, 16)
     return found
+
+
+@device_function
+def head_of(ptr, batch, stride_b, head, stride_h, first, stride_n, ALIGNED: tl.constexpr):
+    """A pointer to the first element of a head of a batch, or to that of its row `first` in packed
+    sequences, which have no axis of batches: its stride is None. ALIGNED as in `offsets`."""
+    found = ptr
+    if stride_b is not None:
+        found = found + offsets(batch, stride_b, ALIGNED)
+    found = found + offsets(head, stride_h, ALIGNED)
+    if first is not None:
+        found = found + offsets(tl.cast(first, tl.int64), stride_n, ALIGNED)
+    return found
+
+
+@device_function
+def row_pointers(base, rows, dims, stride_n, stride_d, ALIGNED: tl.constexpr):
+    """Where the elements of the vectors `rows` of `base` lie, `[rows, dims]`. ALIGNED as in
+    `offsets`."""
+    return base + offsets(rows, stride_n, ALIGNED)[:, None] + dims[None, :] * stride_d
 
 
 @device_function

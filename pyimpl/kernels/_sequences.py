@@ -68,6 +68,6 @@ def shifts_of(
     return shift - q_len, shift + kv_len
 
 
-def strides_in_sequences(tensor: Tensor, sequences: Sequences | None) -> tuple[int, ...]:
-    """The strides of a tensor, of packed sequences 0 from one to the next."""
-    return tensor.stride() if sequences is None else (0, *tensor.stride()[1:])
+def strides_in_sequences(tensor: Tensor, sequences: Sequences | None) -> tuple[int | None, ...]:
+    """The strides of a tensor, of packed sequences None from one to the next."""
+    return tensor.stride() if sequences is None else (None, *tensor.stride()[1:])

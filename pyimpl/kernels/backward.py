@@ -40,7 +40,7 @@ from pyimpl.kernels._launch import (
     padded,
     strides_of,
 )
-from pyimpl.kernels._numerics import kernel, offsets, step, to_float32, within
+from pyimpl.kernels._numerics import head_of, kernel, or_one, row_pointers, to_float32, within
 from pyimpl.kernels._sequences import Sequences
 
 
@@ -63,26 +63,23 @@ def _row_numbers_kernel(
     queries64 = queries.to(tl.int64)
     dims = tl.arange(0, BLOCK_V).to(tl.int64)
     both = inside[:, None] & within(dims, value_dim, ALIGNED)[None, :]
-    out_ptrs = out_ptr + offsets(batch, stride_ob, ALIGNED) + offsets(head, stride_oh, ALIGNED)
-    out_ptrs = out_ptrs + offsets(queries64, stride_om, ALIGNED)[:, None]
-    out_ptrs = out_ptrs + dims[None, :] * step(stride_od)
-    grad_ptrs = grad_out_ptr + offsets(batch, stride_gb, ALIGNED)
-    grad_ptrs = grad_ptrs + offsets(head, stride_gh, ALIGNED)
-    grad_ptrs = grad_ptrs + offsets(queries64, stride_gm, ALIGNED)[:, None]
-    grad_ptrs = grad_ptrs + dims[None, :] * step(stride_gd)
+    out_base = head_of(out_ptr, batch, stride_ob, head, stride_oh, None, None, ALIGNED)
+    out_ptrs = row_pointers(out_base, queries64, dims, stride_om, or_one(stride_od), ALIGNED)
+    grad_base = head_of(grad_out_ptr, batch, stride_gb, head, stride_gh, None, None, ALIGNED)
+    grad_ptrs = row_pointers(grad_base, queries64, dims, stride_gm, or_one(stride_gd), ALIGNED)
     out = to_float32(tl.load(out_ptrs, mask=both, other=0.0))
     grad_out = to_float32(tl.load(grad_ptrs, mask=both, other=0.0))
     delta = tl.sum(out * grad_out, 1)
     if grad_lse_ptr is not None:
         grad_lse_ptrs = grad_lse_ptr + batch * stride_eb + head * stride_eh
-        grad_lse_ptrs = grad_lse_ptrs + queries64 * step(stride_em)
+        grad_lse_ptrs = grad_lse_ptrs + queries64 * or_one(stride_em)
         delta = delta - tl.load(grad_lse_ptrs, mask=inside, other=0.0)
-    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + queries64 * step(stride_lm)
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + queries64 * or_one(stride_lm)
     lse, delta = row_numbers(tl.load(lse_ptrs, mask=inside, other=0.0), delta)
     row_lse_ptrs = row_lse_ptr + batch * stride_rb + head * stride_rh
-    row_lse_ptrs = row_lse_ptrs + queries64 * step(stride_rm)
+    row_lse_ptrs = row_lse_ptrs + queries64 * or_one(stride_rm)
     tl.store(row_lse_ptrs, lse, mask=inside)
-    delta_ptrs = delta_ptr + batch * stride_tb + head * stride_th + queries64 * step(stride_tm)
+    delta_ptrs = delta_ptr + batch * stride_tb + head * stride_th + queries64 * or_one(stride_tm)
     tl.store(delta_ptrs, delta, mask=inside)
 
 

@@ -38,7 +38,6 @@ from pyimpl.kernels._gradient import (
     load_numbers,
     load_rows,
     raw_gradient,
-    row_pointers,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -49,7 +48,7 @@ from pyimpl.kernels._launch import (
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, dot, kernel, offsets, step, to_float32
+from pyimpl.kernels._numerics import LOG2E, dot, head_of, kernel, or_one, row_pointers, to_float32
 from pyimpl.kernels.forward import kv_head_of
 
 
@@ -67,7 +66,8 @@ def bias_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    # Of each axis the bias has its own (own_… of tiles or heads) or is broadcast over it (over_…).
+    # Of each axis the bias has its own (own_… of tiles or heads) or is broadcast over it (over_…;
+    # None: over one).
     tile_n = tl.program_id(0) % own_n
     rest = tl.program_id(0) // own_n
     tile_m = rest % own_m
@@ -77,20 +77,21 @@ def bias_kernel(
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
     grad = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for b in range(over_batch):
+    for b in range(or_one(over_batch)):
         batch = (own_batch + b).to(tl.int64)
-        for h in range(over_heads):
+        for h in range(or_one(over_heads)):
             head = (own_head + h).to(tl.int64)
             kv_head = kv_head_of(head, group)
             drop = drop_of(
-                seed_ptr, None, batch, own_heads * over_heads, head, keep_last, keep_scale, shift,
+                seed_ptr, None, batch, own_heads * or_one(over_heads), head, keep_last, keep_scale,
+                shift,
             )  # fmt: skip
             scores = Scores(scale, cap, left, right, drop, None, None)
             slope = None
             if slopes_ptr is not None:
                 slope = tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)
                 slope = to_float32(slope) * LOG2E
-            for m in range(tile_m, tile_m + over_m):
+            for m in range(tile_m, tile_m + or_one(over_m)):
                 row_first = tile_row_first(BLOCK_M, m)
                 row_last = tile_row_last(q_len, BLOCK_M, m)
                 queries = row_first + tl.arange(0, BLOCK_M)
@@ -98,56 +99,57 @@ def bias_kernel(
                 # 64-bit offsets: an index times a stride can pass 2³¹.
                 rows = queries.to(tl.int64)
                 q = load_rows(
-                    query_ptr + offsets(batch, stride_qb, ALIGNED)
-                    + offsets(head, stride_qh, ALIGNED),
-                    rows, dims, stride_qm, step(stride_qd), inside_m, head_dim, ALIGNED, True,
+                    head_of(query_ptr, batch, stride_qb, head, stride_qh, None, None, ALIGNED),
+                    rows, dims, stride_qm, or_one(stride_qd), inside_m, head_dim, ALIGNED, True,
                 )  # fmt: skip
                 grad_o = load_rows(
-                    grad_out_ptr + offsets(batch, stride_gb, ALIGNED)
-                    + offsets(head, stride_gh, ALIGNED),
-                    rows, value_dims, stride_gm, step(stride_gd), inside_m, value_dim, ALIGNED,
+                    head_of(grad_out_ptr, batch, stride_gb, head, stride_gh, None, None, ALIGNED),
+                    rows, value_dims, stride_gm, or_one(stride_gd), inside_m, value_dim, ALIGNED,
                     True,
                 )  # fmt: skip
                 lse = load_numbers(
                     lse_ptr + batch * stride_lb + head * stride_lh,
-                    rows, step(stride_lm), inside_m, float("inf"), True,
+                    rows, or_one(stride_lm), inside_m, float("inf"), True,
                 )  # fmt: skip
                 delta = load_numbers(
                     delta_ptr + batch * stride_tb + head * stride_th,
-                    rows, step(stride_tm), inside_m, 0.0, True,
+                    rows, or_one(stride_tm), inside_m, 0.0, True,
                 )  # fmt: skip
                 first, stop = visited_tiles(
                     first_key(row_first, shift, left),
                     stop_key(row_last, shift, right, kv_len),
                     BLOCK_N,
                 )
-                for n in range(tl.maximum(first, tile_n), tl.minimum(stop, tile_n + over_n)):
+                stop = tl.minimum(stop, tile_n + or_one(over_n))
+                for n in range(tl.maximum(first, tile_n), stop):
                     keys = n * BLOCK_N + tl.arange(0, BLOCK_N)
                     inside_n = keys < kv_len
                     keys64 = keys.to(tl.int64)
                     k = load_rows(
-                        key_ptr + offsets(batch, stride_kb, ALIGNED)
-                        + offsets(kv_head, stride_kh, ALIGNED),
-                        keys64, dims, stride_kn, step(stride_kd), inside_n, head_dim, ALIGNED,
+                        head_of(key_ptr, batch, stride_kb, kv_head, stride_kh, None, None, ALIGNED),
+                        keys64, dims, stride_kn, or_one(stride_kd), inside_n, head_dim, ALIGNED,
                         True,
                     )  # fmt: skip
                     v = load_rows(
-                        value_ptr + offsets(batch, stride_vb, ALIGNED)
-                        + offsets(kv_head, stride_vh, ALIGNED),
-                        keys64, value_dims, stride_vn, step(stride_vd), inside_n, value_dim,
+                        head_of(
+                            value_ptr, batch, stride_vb, kv_head, stride_vh, None, None, ALIGNED
+                        ),
+                        keys64, value_dims, stride_vn, or_one(stride_vd), inside_n, value_dim,
                         ALIGNED, True,
                     )  # fmt: skip
-                    bias = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
-                    bias = bias + offsets(head, stride_bh, PAIRS_ALIGNED)
+                    bias = head_of(
+                        bias_ptr, batch, stride_bb, head, stride_bh, None, None, PAIRS_ALIGNED
+                    )  # fmt: skip
                     bias = row_pointers(
-                        bias, rows, keys64, stride_bm, step(stride_bn), PAIRS_ALIGNED
+                        bias, rows, keys64, stride_bm, or_one(stride_bn), PAIRS_ALIGNED
                     )  # fmt: skip
                     mask = None
                     if mask_ptr is not None:
-                        mask = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
-                        mask = mask + offsets(head, stride_mh, PAIRS_ALIGNED)
+                        mask = head_of(
+                            mask_ptr, batch, stride_mb, head, stride_mh, None, None, PAIRS_ALIGNED
+                        )  # fmt: skip
                         mask = row_pointers(
-                            mask, rows, keys64, stride_mm, step(stride_mn), PAIRS_ALIGNED
+                            mask, rows, keys64, stride_mm, or_one(stride_mn), PAIRS_ALIGNED
                         )  # fmt: skip
                     kept = None
                     if scores.drop is not None:
@@ -166,12 +168,12 @@ def bias_kernel(
     keys = tile_n * BLOCK_N + tl.arange(0, BLOCK_N).to(tl.int64)
     base = grad_bias_ptr + own_batch.to(tl.int64) * stride_cb + own_head.to(tl.int64) * stride_ch
     if ROWS and KEYS:
-        ptrs = base + rows[:, None] * stride_cm + keys[None, :] * step(stride_cn)
+        ptrs = base + rows[:, None] * stride_cm + keys[None, :] * or_one(stride_cn)
         tl.store(ptrs, grad, mask=(rows < q_len)[:, None] & (keys < kv_len)[None, :])
     elif ROWS:
         tl.store(base + rows * stride_cm, tl.sum(grad, 1), mask=rows < q_len)
     elif KEYS:
-        tl.store(base + keys * step(stride_cn), tl.sum(grad, 0), mask=keys < kv_len)
+        tl.store(base + keys * or_one(stride_cn), tl.sum(grad, 0), mask=keys < kv_len)
     else:
         tl.store(base, tl.sum(tl.sum(grad, 1), 0))
 
@@ -213,7 +215,7 @@ def launch(given: Given, grad_bias: Tensor, *, capability: int, chosen: Chosen =
     tiles_n = triton.cdiv(given.key.shape[2], chosen["block_n"])
     full = (batch, num_heads, tiles_m, tiles_n)
     own = [n if mine else 1 for n, mine in zip(full, has, strict=True)]
-    over = [1 if mine else n for n, mine in zip(full, has, strict=True)]
+    over = [None if mine or n == 1 else n for n, mine in zip(full, has, strict=True)]
     programs = math.prod(own)
     check_programs("batch × heads × tiles of the bias", programs)
     arguments = shared_arguments(given)

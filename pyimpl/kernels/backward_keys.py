@@ -42,7 +42,6 @@ from pyimpl.kernels._gradient import (
     load_numbers,
     load_rows,
     raw_gradient,
-    row_pointers,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -59,11 +58,13 @@ from pyimpl.kernels._numerics import (
     LOG2E,
     device_function,
     dot,
+    head_of,
     indices,
     kernel,
     offsets,
+    or_one,
     round_to,
-    step,
+    row_pointers,
     to_float32,
     within,
 )
@@ -179,31 +180,29 @@ def keys_kernel(
     head = tl.program_id(0) // key_tiles
     batch = (head // num_kv_heads).to(tl.int64)
     kv_head = (head % num_kv_heads).to(tl.int64)
-    q_first = 0
-    k_first = 0
+    q_first = None
+    k_first = None
     if cu_q_ptr is not None:
         q_first, q_len = sequence_slice(cu_q_ptr, stride_xb, batch, q_len)
         k_first, kv_len = sequence_slice(cu_k_ptr, stride_yb, batch, kv_len)
         if BOTTOM_RIGHT:
             shift = shift + kv_len - q_len
-        q_first = q_first.to(tl.int64)
-        k_first = k_first.to(tl.int64)
     key_first = tile_row_first(BLOCK_N, tile)
     if key_first >= kv_len:
         return
     key_last = tile_row_last(kv_len, BLOCK_N, tile)
     keys = key_first + tl.arange(0, BLOCK_N)
     inside = keys < kv_len
-    keys64 = k_first + keys.to(tl.int64)
+    keys64 = keys.to(tl.int64)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    k_base = key_ptr + offsets(batch, stride_kb, ALIGNED) + offsets(kv_head, stride_kh, ALIGNED)
-    v_base = value_ptr + offsets(batch, stride_vb, ALIGNED) + offsets(kv_head, stride_vh, ALIGNED)
+    k_base = head_of(key_ptr, batch, stride_kb, kv_head, stride_kh, k_first, stride_kn, ALIGNED)
+    v_base = head_of(value_ptr, batch, stride_vb, kv_head, stride_vh, k_first, stride_vn, ALIGNED)
     k = load_rows(
-        k_base, keys64, dims, stride_kn, step(stride_kd), inside, head_dim, ALIGNED, True
+        k_base, keys64, dims, stride_kn, or_one(stride_kd), inside, head_dim, ALIGNED, True
     )  # fmt: skip
     v = load_rows(
-        v_base, keys64, value_dims, stride_vn, step(stride_vd), inside, value_dim, ALIGNED, True
+        v_base, keys64, value_dims, stride_vn, or_one(stride_vd), inside, value_dim, ALIGNED, True
     )  # fmt: skip
 
     # Seen from the keys, the queries are a window too: key j stands at j − shift on the axis of the
@@ -233,13 +232,7 @@ def keys_kernel(
         drop = drop_of(
             seed_ptr, cu_q_ptr, batch, num_kv_heads * group, q_head, keep_last, keep_scale, shift,
         )  # fmt: skip
-        # Not by a function: Triton 3.6 takes no None in a tuple that one returns.
-        query_start = None
-        key_start = None
-        if cu_q_ptr is not None:
-            query_start = q_first
-            key_start = k_first
-        scores = Scores(scale, cap, left, right, drop, query_start, key_start)
+        scores = Scores(scale, cap, left, right, drop, q_first, k_first)
         slope = None
         mask = None
         bias = None
@@ -247,32 +240,27 @@ def keys_kernel(
             slope = tl.load(slopes_ptr + batch * stride_sb + q_head * stride_sh)
             slope = to_float32(slope) * LOG2E
         if mask_ptr is not None:
-            mask = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
-            mask = mask + offsets(q_head, stride_mh, PAIRS_ALIGNED)
-            mask = mask + tl.cast(key_first, tl.int64) * step(stride_mn)
+            mask = head_of(mask_ptr, batch, stride_mb, q_head, stride_mh, None, None, PAIRS_ALIGNED)
+            mask = mask + tl.cast(key_first, tl.int64) * or_one(stride_mn)
         if bias_ptr is not None:
-            bias = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
-            bias = bias + offsets(q_head, stride_bh, PAIRS_ALIGNED)
-            bias = bias + tl.cast(key_first, tl.int64) * step(stride_bn)
-        q_base = query_ptr + offsets(batch, stride_qb, ALIGNED)
-        q_base = q_base + offsets(q_head, stride_qh, ALIGNED)
-        g_base = grad_out_ptr + offsets(batch, stride_gb, ALIGNED)
-        g_base = g_base + offsets(q_head, stride_gh, ALIGNED)
+            bias = head_of(bias_ptr, batch, stride_bb, q_head, stride_bh, None, None, PAIRS_ALIGNED)
+            bias = bias + tl.cast(key_first, tl.int64) * or_one(stride_bn)
+        lse_n = or_one(stride_lm)
+        delta_n = or_one(stride_tm)
         at = Side(
-            q_base + offsets(q_first, stride_qm, ALIGNED),
-            g_base + offsets(q_first, stride_gm, ALIGNED),
-            lse_ptr + batch * stride_lb + q_head * stride_lh + q_first * step(stride_lm),
-            delta_ptr + batch * stride_tb + q_head * stride_th + q_first * step(stride_tm),
-            mask, bias, stride_qm, step(stride_qd), stride_gm, step(stride_gd), step(stride_lm),
-            step(stride_tm), stride_mm, step(stride_mn), stride_bm, step(stride_bn), query_first,
-            query_stop,
+            head_of(query_ptr, batch, stride_qb, q_head, stride_qh, q_first, stride_qm, ALIGNED),
+            head_of(grad_out_ptr, batch, stride_gb, q_head, stride_gh, q_first, stride_gm, ALIGNED),
+            head_of(lse_ptr, batch, stride_lb, q_head, stride_lh, q_first, lse_n, False),
+            head_of(delta_ptr, batch, stride_tb, q_head, stride_th, q_first, delta_n, False),
+            mask, bias, stride_qm, or_one(stride_qd), stride_gm, or_one(stride_gd), lse_n, delta_n,
+            stride_mm, or_one(stride_mn), stride_bm, or_one(stride_bn), query_first, query_stop,
         )  # fmt: skip
         sums = None
         if sums_ptr is not None:
-            sums_base = sums_ptr + offsets(batch, stride_ub, ALIGNED)
-            sums_base = sums_base + offsets(q_head, stride_uh, ALIGNED)
-            sums_base = sums_base + offsets(q_first, stride_um, ALIGNED)
-            sums = Sums(sums_base, stride_um, step(stride_ud))
+            sums = Sums(
+                head_of(sums_ptr, batch, stride_ub, q_head, stride_uh, q_first, stride_um, ALIGNED),
+                stride_um, or_one(stride_ud),
+            )  # fmt: skip
         if not WHOLE or right is not None:
             grad_k, grad_v = _over_query_tiles(
                 grad_k, grad_v, sums, first, whole_first, k, v, key_first, keys, inside, slope,
@@ -294,14 +282,16 @@ def keys_kernel(
     grad_k = grad_k * grad_scale
     if keep_scale is not None:
         grad_v = grad_v * keep_scale
-    key_base = grad_key_ptr + offsets(batch, stride_cb, ALIGNED)
-    key_base = key_base + offsets(kv_head, stride_ch, ALIGNED)
-    key_ptrs = row_pointers(key_base, keys64, dims, stride_cn, step(stride_cd), ALIGNED)
+    k_base = head_of(
+        grad_key_ptr, batch, stride_cb, kv_head, stride_ch, k_first, stride_cn, ALIGNED
+    )  # fmt: skip
+    key_ptrs = row_pointers(k_base, keys64, dims, stride_cn, or_one(stride_cd), ALIGNED)
     stored = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
     tl.store(key_ptrs, round_to(grad_k, grad_key_ptr.dtype.element_ty), mask=stored)
-    value_base = grad_value_ptr + offsets(batch, stride_eb, ALIGNED)
-    value_base = value_base + offsets(kv_head, stride_eh, ALIGNED)
-    value_ptrs = row_pointers(value_base, keys64, value_dims, stride_en, step(stride_ed), ALIGNED)
+    v_base = head_of(
+        grad_value_ptr, batch, stride_eb, kv_head, stride_eh, k_first, stride_en, ALIGNED
+    )  # fmt: skip
+    value_ptrs = row_pointers(v_base, keys64, value_dims, stride_en, or_one(stride_ed), ALIGNED)
     stored = inside[:, None] & within(value_dims, value_dim, ALIGNED)[None, :]
     tl.store(value_ptrs, round_to(grad_v, grad_value_ptr.dtype.element_ty), mask=stored)
 

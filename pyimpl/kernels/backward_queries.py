@@ -39,7 +39,6 @@ from pyimpl.kernels._gradient import (
     load_numbers,
     load_rows,
     raw_gradient,
-    row_pointers,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -57,11 +56,13 @@ from pyimpl.kernels._numerics import (
     LOG2E,
     device_function,
     dot,
+    head_of,
     indices,
     kernel,
     offsets,
+    or_one,
     round_to,
-    step,
+    row_pointers,
     to_float32,
     within,
 )
@@ -143,54 +144,50 @@ def queries_kernel(
     batch = (head // num_heads).to(tl.int64)
     head = (head % num_heads).to(tl.int64)
     kv_head = kv_head_of(head, group)
-    q_first = 0
-    k_first = 0
+    q_first = None
+    k_first = None
     if cu_q_ptr is not None:
         q_first, q_len = sequence_slice(cu_q_ptr, stride_xb, batch, q_len)
         k_first, kv_len = sequence_slice(cu_k_ptr, stride_yb, batch, kv_len)
         if BOTTOM_RIGHT:
             shift = shift + kv_len - q_len
-        q_first = q_first.to(tl.int64)
-        k_first = k_first.to(tl.int64)
     row_first = tile_row_first(BLOCK_M, tile)
     if row_first >= q_len:
         return
     row_last = tile_row_last(q_len, BLOCK_M, tile)
     queries = row_first + tl.arange(0, BLOCK_M)
     inside = queries < q_len
-    rows = q_first + queries.to(tl.int64)
+    rows = queries.to(tl.int64)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    q_base = query_ptr + offsets(batch, stride_qb, ALIGNED) + offsets(head, stride_qh, ALIGNED)
-    g_base = grad_out_ptr + offsets(batch, stride_gb, ALIGNED) + offsets(head, stride_gh, ALIGNED)
-    q = load_rows(q_base, rows, dims, stride_qm, step(stride_qd), inside, head_dim, ALIGNED, True)
+    q_base = head_of(query_ptr, batch, stride_qb, head, stride_qh, q_first, stride_qm, ALIGNED)
+    g_base = head_of(grad_out_ptr, batch, stride_gb, head, stride_gh, q_first, stride_gm, ALIGNED)
+    q = load_rows(q_base, rows, dims, stride_qm, or_one(stride_qd), inside, head_dim, ALIGNED, True)
     grad_o = load_rows(
-        g_base, rows, value_dims, stride_gm, step(stride_gd), inside, value_dim, ALIGNED, True
+        g_base, rows, value_dims, stride_gm, or_one(stride_gd), inside, value_dim, ALIGNED, True
     )  # fmt: skip
-    lse_base = lse_ptr + batch * stride_lb + head * stride_lh
-    delta_base = delta_ptr + batch * stride_tb + head * stride_th
-    lse = load_numbers(lse_base, rows, step(stride_lm), inside, float("inf"), True)
-    delta = load_numbers(delta_base, rows, step(stride_tm), inside, 0.0, True)
+    lse_n = or_one(stride_lm)
+    delta_n = or_one(stride_tm)
+    lse_base = head_of(lse_ptr, batch, stride_lb, head, stride_lh, q_first, lse_n, False)
+    delta_base = head_of(delta_ptr, batch, stride_tb, head, stride_th, q_first, delta_n, False)
+    lse = load_numbers(lse_base, rows, lse_n, inside, float("inf"), True)
+    delta = load_numbers(delta_base, rows, delta_n, inside, 0.0, True)
     slope = None
     mask = None
     bias = None
     if slopes_ptr is not None:
         slope = to_float32(tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)) * LOG2E
     if mask_ptr is not None:
-        mask = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
-        mask = mask + offsets(head, stride_mh, PAIRS_ALIGNED)
+        mask = head_of(mask_ptr, batch, stride_mb, head, stride_mh, None, None, PAIRS_ALIGNED)
         mask = mask + offsets(rows, stride_mm, PAIRS_ALIGNED)
     if bias_ptr is not None:
-        bias = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
-        bias = bias + offsets(head, stride_bh, PAIRS_ALIGNED)
+        bias = head_of(bias_ptr, batch, stride_bb, head, stride_bh, None, None, PAIRS_ALIGNED)
         bias = bias + offsets(rows, stride_bm, PAIRS_ALIGNED)
-    k_base = key_ptr + offsets(batch, stride_kb, ALIGNED) + offsets(kv_head, stride_kh, ALIGNED)
-    v_base = value_ptr + offsets(batch, stride_vb, ALIGNED) + offsets(kv_head, stride_vh, ALIGNED)
     at = Side(
-        k_base + offsets(k_first, stride_kn, ALIGNED),
-        v_base + offsets(k_first, stride_vn, ALIGNED),
-        None, None, mask, bias, stride_kn, step(stride_kd), stride_vn, step(stride_vd), None, None,
-        stride_mm, step(stride_mn), stride_bm, step(stride_bn),
+        head_of(key_ptr, batch, stride_kb, kv_head, stride_kh, k_first, stride_kn, ALIGNED),
+        head_of(value_ptr, batch, stride_vb, kv_head, stride_vh, k_first, stride_vn, ALIGNED),
+        None, None, mask, bias, stride_kn, or_one(stride_kd), stride_vn, or_one(stride_vd),
+        None, None, stride_mm, or_one(stride_mn), stride_bm, or_one(stride_bn),
         first_key(row_first, shift, left), stop_key(row_last, shift, right, kv_len),
     )  # fmt: skip
     first, stop = visited_tiles(at.first, at.stop, BLOCK_N)
@@ -207,13 +204,7 @@ def queries_kernel(
     grad_q = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     grad_slope = tl.zeros([BLOCK_M], tl.float32)
     drop = drop_of(seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift)
-    # Not by a function: Triton 3.6 takes no None in a tuple that one returns.
-    query_start = None
-    key_start = None
-    if cu_q_ptr is not None:
-        query_start = q_first
-        key_start = k_first
-    scores = Scores(scale, cap, left, right, drop, query_start, key_start)
+    scores = Scores(scale, cap, left, right, drop, q_first, k_first)
     if not WHOLE or left is not None:
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, first, whole_first, q, grad_o, lse, delta, queries, inside, slope,
@@ -233,15 +224,18 @@ def queries_kernel(
         )  # fmt: skip
 
     grad_q = grad_q * grad_scale
-    grad_base = grad_query_ptr + offsets(batch, stride_cb, ALIGNED)
-    grad_base = grad_base + offsets(head, stride_ch, ALIGNED)
-    grad_ptrs = row_pointers(grad_base, rows, dims, stride_cm, step(stride_cd), ALIGNED)
+    grad_base = head_of(
+        grad_query_ptr, batch, stride_cb, head, stride_ch, q_first, stride_cm, ALIGNED
+    )  # fmt: skip
+    grad_ptrs = row_pointers(grad_base, rows, dims, stride_cm, or_one(stride_cd), ALIGNED)
     stored = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
     tl.store(grad_ptrs, round_to(grad_q, grad_query_ptr.dtype.element_ty), mask=stored)
     if SLOPES:
-        slope_ptrs = grad_slopes_ptr + batch * stride_eb + head * stride_eh
-        slope_ptrs = slope_ptrs + rows * step(stride_em)
-        tl.store(slope_ptrs, -grad_slope, mask=inside)
+        slope_n = or_one(stride_em)
+        slope_base = head_of(
+            grad_slopes_ptr, batch, stride_eb, head, stride_eh, q_first, slope_n, False
+        )  # fmt: skip
+        tl.store(slope_base + rows * slope_n, -grad_slope, mask=inside)
 
 
 def launch_options(

@@ -24,10 +24,11 @@ from pyimpl.kernels._launch import (
 from pyimpl.kernels._numerics import (
     LOG2E,
     device_function,
+    head_of,
     kernel,
     offsets,
+    or_one,
     round_to,
-    step,
     within,
 )
 
@@ -57,10 +58,10 @@ def _combine_kernel(
     batch = rows // q_len // num_heads
     dims = tl.arange(0, BLOCK_V).to(tl.int64)
     stored = inside[:, None] & within(dims, value_dim, ALIGNED)[None, :]
-    lse_ptrs = lses_ptr + batch * stride_sb + head * stride_sh + query * step(stride_sm)
-    part_rows = parts_ptr + offsets(batch, stride_pb, ALIGNED) + offsets(head, stride_ph, ALIGNED)
+    lse_ptrs = lses_ptr + batch * stride_sb + head * stride_sh + query * or_one(stride_sm)
+    part_rows = head_of(parts_ptr, batch, stride_pb, head, stride_ph, None, None, ALIGNED)
     part_rows = part_rows + offsets(query, stride_pm, ALIGNED)
-    part_ptrs = part_rows[:, None] + dims[None, :] * step(stride_pd)
+    part_ptrs = part_rows[:, None] + dims[None, :] * or_one(stride_pd)
 
     # The log-sum-exp of the log-sum-exps: a part without a key has −∞, and weighs nothing.
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
@@ -78,19 +79,19 @@ def _combine_kernel(
 
     o = tl.zeros([BLOCK_M, BLOCK_V], tl.float32)
     at = lse_ptrs
-    for _ in range(num_parts):
+    for part in range(num_parts):
         part_lse = tl.load(at, mask=inside, other=float("-inf"))
-        part_o = tl.load(part_ptrs, mask=stored, other=0.0)
+        ahead = offsets(tl.cast(part, tl.int64), stride_pp, ALIGNED)
+        part_o = tl.load(part_ptrs + ahead, mask=stored, other=0.0)
         at += stride_sp
-        part_ptrs += stride_pp
         o = o + _rescale(part_lse, m)[:, None] * part_o
     o = o / total[:, None]
 
-    out_rows = out_ptr + offsets(batch, stride_ob, ALIGNED) + offsets(head, stride_oh, ALIGNED)
+    out_rows = head_of(out_ptr, batch, stride_ob, head, stride_oh, None, None, ALIGNED)
     out_rows = out_rows + offsets(query, stride_om, ALIGNED)
-    out_ptrs = out_rows[:, None] + dims[None, :] * step(stride_od)
+    out_ptrs = out_rows[:, None] + dims[None, :] * or_one(stride_od)
     tl.store(out_ptrs, round_to(o, out_ptr.dtype.element_ty), mask=stored)
-    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + query * step(stride_lm)
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + query * or_one(stride_lm)
     tl.store(lse_ptrs, m + tl.log(total), mask=inside)
 
 

@@ -54,10 +54,11 @@ from pyimpl.kernels._loop import Keys, Rows, Scores, finish, log_sum_exp, over_t
 from pyimpl.kernels._numerics import (
     LOG2E,
     device_function,
+    head_of,
     kernel,
     offsets,
+    or_one,
     round_to,
-    step,
     to_float32,
     within,
 )
@@ -121,9 +122,9 @@ def _decode_kernel(
     queries64 = queries.to(tl.int64)
     heads = _packed_head(kv_head, packed, group)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
-    query_rows = query_ptr + offsets(batch, stride_qb, ALIGNED) + offsets(heads, stride_qh, ALIGNED)
+    query_rows = head_of(query_ptr, batch, stride_qb, heads, stride_qh, None, None, ALIGNED)
     query_rows = query_rows + offsets(queries64, stride_qm, ALIGNED)
-    query_ptrs = query_rows[:, None] + dims[None, :] * step(stride_qd)
+    query_ptrs = query_rows[:, None] + dims[None, :] * or_one(stride_qd)
     loaded = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
     q = tl.load(query_ptrs, mask=loaded, other=0.0)
 
@@ -140,27 +141,25 @@ def _decode_kernel(
         sinks = tl.load(sinks_ptr + heads * stride_ih, mask=own, other=float("-inf"))
         sinks = to_float32(sinks) * LOG2E
     if mask_ptr is not None:
-        mask_rows = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
-        mask_rows = mask_rows + offsets(heads, stride_mh, PAIRS_ALIGNED)
-        mask_rows = mask_rows + offsets(queries64, stride_mm, PAIRS_ALIGNED)
+        mask = head_of(mask_ptr, batch, stride_mb, heads, stride_mh, None, None, PAIRS_ALIGNED)
+        mask_rows = mask + offsets(queries64, stride_mm, PAIRS_ALIGNED)
     if bias_ptr is not None:
-        bias_rows = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
-        bias_rows = bias_rows + offsets(heads, stride_bh, PAIRS_ALIGNED)
-        bias_rows = bias_rows + offsets(queries64, stride_bm, PAIRS_ALIGNED)
+        bias = head_of(bias_ptr, batch, stride_bb, heads, stride_bh, None, None, PAIRS_ALIGNED)
+        bias_rows = bias + offsets(queries64, stride_bm, PAIRS_ALIGNED)
     rows = Rows(q, queries + shift, inside, slopes, mask_rows, bias_rows)
-    key_base = key_ptr + offsets(kv_head, stride_kh, ALIGNED)
-    value_base = value_ptr + offsets(kv_head, stride_vh, ALIGNED)
     table = None
     if PAGE_SIZE is None:
-        key_base = key_base + offsets(batch, stride_kb, ALIGNED)
-        value_base = value_base + offsets(batch, stride_vb, ALIGNED)
+        k_base = head_of(key_ptr, batch, stride_kb, kv_head, stride_kh, None, None, ALIGNED)
+        v_base = head_of(value_ptr, batch, stride_vb, kv_head, stride_vh, None, None, ALIGNED)
     else:
+        k_base = head_of(key_ptr, None, None, kv_head, stride_kh, None, None, ALIGNED)
+        v_base = head_of(value_ptr, None, None, kv_head, stride_vh, None, None, ALIGNED)
         table = table_ptr + batch * stride_tb
     keys = Keys(
-        key_base, value_base, stride_kn, step(stride_kd), stride_vn, step(stride_vd),
-        step(stride_mn), step(stride_bn),
+        k_base, v_base, stride_kn, or_one(stride_kd), stride_vn, or_one(stride_vd),
+        or_one(stride_mn), or_one(stride_bn),
         first_key(row_first, shift, left), stop_key(row_last, shift, right, kv_len),
-        table, step(stride_tn), stride_kb, stride_vb, num_pages,
+        table, or_one(stride_tn), stride_kb, stride_vb, num_pages,
     )  # fmt: skip
     first, stop = visited_tiles(keys.first, keys.stop, BLOCK_N)
     whole_first, whole_stop = unmasked_tiles(
@@ -180,14 +179,14 @@ def _decode_kernel(
 
     value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
     split = split.to(tl.int64)
-    out_rows = out_ptr + offsets(split, stride_op, ALIGNED) + offsets(batch, stride_ob, ALIGNED)
-    out_rows = out_rows + offsets(heads, stride_oh, ALIGNED)
+    out_part = out_ptr + offsets(split, stride_op, ALIGNED)
+    out_rows = head_of(out_part, batch, stride_ob, heads, stride_oh, None, None, ALIGNED)
     out_rows = out_rows + offsets(queries64, stride_om, ALIGNED)
-    out_ptrs = out_rows[:, None] + value_dims[None, :] * step(stride_od)
+    out_ptrs = out_rows[:, None] + value_dims[None, :] * or_one(stride_od)
     stored = inside[:, None] & within(value_dims, value_dim, ALIGNED)[None, :]
     tl.store(out_ptrs, round_to(finish(l, o, None), out_ptr.dtype.element_ty), mask=stored)
     lse_ptrs = lse_ptr + split * stride_lp + batch * stride_lb
-    lse_ptrs = lse_ptrs + heads * stride_lh + queries64 * step(stride_lm)
+    lse_ptrs = lse_ptrs + heads * stride_lh + queries64 * or_one(stride_lm)
     tl.store(lse_ptrs, log_sum_exp(m, l), mask=inside)
 
 

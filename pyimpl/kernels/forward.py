@@ -57,10 +57,12 @@ from pyimpl.kernels._loop import Keys, Rows, Scores, finish, log_sum_exp, over_t
 from pyimpl.kernels._numerics import (
     LOG2E,
     device_function,
+    head_of,
     kernel,
     offsets,
+    or_one,
     round_to,
-    step,
+    row_pointers,
     to_float32,
     within,
 )
@@ -127,20 +129,10 @@ def _forward_kernel(
     row_last = tile_row_last(q_len, BLOCK_M, tile)
     queries = row_first + tl.arange(0, BLOCK_M)
     inside = queries < q_len
-    rows64 = queries.to(tl.int64)
+    queries64 = queries.to(tl.int64)
     dims = tl.arange(0, BLOCK_D).to(tl.int64)
-    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
-    query_base = query_ptr + offsets(batch, stride_qb, ALIGNED) + offsets(head, stride_qh, ALIGNED)
-    key_base = key_ptr + offsets(batch, stride_kb, ALIGNED) + offsets(kv_head, stride_kh, ALIGNED)
-    value_base = value_ptr + offsets(batch, stride_vb, ALIGNED)
-    value_base = value_base + offsets(kv_head, stride_vh, ALIGNED)
-    out_base = out_ptr + offsets(batch, stride_ob, ALIGNED) + offsets(head, stride_oh, ALIGNED)
-    if cu_q_ptr is not None:
-        rows64 = q_first.to(tl.int64) + rows64
-        key_base = key_base + offsets(k_first.to(tl.int64), stride_kn, ALIGNED)
-        value_base = value_base + offsets(k_first.to(tl.int64), stride_vn, ALIGNED)
-    query_ptrs = query_base + offsets(rows64, stride_qm, ALIGNED)[:, None]
-    query_ptrs = query_ptrs + dims[None, :] * step(stride_qd)
+    query_base = head_of(query_ptr, batch, stride_qb, head, stride_qh, q_first, stride_qm, ALIGNED)
+    query_ptrs = row_pointers(query_base, queries64, dims, stride_qm, or_one(stride_qd), ALIGNED)
     loaded = inside[:, None] & within(dims, head_dim, ALIGNED)[None, :]
     q = tl.load(query_ptrs, mask=loaded, other=0.0)
 
@@ -155,17 +147,17 @@ def _forward_kernel(
     if sinks_ptr is not None:
         sinks = zeros + to_float32(tl.load(sinks_ptr + head * stride_ih)) * LOG2E
     if mask_ptr is not None:
-        mask_base = mask_ptr + offsets(batch, stride_mb, PAIRS_ALIGNED)
-        mask_base = mask_base + offsets(head, stride_mh, PAIRS_ALIGNED)
-        mask_rows = mask_base + offsets(rows64, stride_mm, PAIRS_ALIGNED)
+        mask = head_of(mask_ptr, batch, stride_mb, head, stride_mh, None, None, PAIRS_ALIGNED)
+        mask_rows = mask + offsets(queries64, stride_mm, PAIRS_ALIGNED)
     if bias_ptr is not None:
-        bias_base = bias_ptr + offsets(batch, stride_bb, PAIRS_ALIGNED)
-        bias_base = bias_base + offsets(head, stride_bh, PAIRS_ALIGNED)
-        bias_rows = bias_base + offsets(rows64, stride_bm, PAIRS_ALIGNED)
+        bias = head_of(bias_ptr, batch, stride_bb, head, stride_bh, None, None, PAIRS_ALIGNED)
+        bias_rows = bias + offsets(queries64, stride_bm, PAIRS_ALIGNED)
     rows = Rows(q, queries + shift, inside, slopes, mask_rows, bias_rows)
     keys = Keys(
-        key_base, value_base, stride_kn, step(stride_kd), stride_vn, step(stride_vd),
-        step(stride_mn), step(stride_bn),
+        head_of(key_ptr, batch, stride_kb, kv_head, stride_kh, k_first, stride_kn, ALIGNED),
+        head_of(value_ptr, batch, stride_vb, kv_head, stride_vh, k_first, stride_vn, ALIGNED),
+        stride_kn, or_one(stride_kd), stride_vn, or_one(stride_vd),
+        or_one(stride_mn), or_one(stride_bn),
         first_key(row_first, shift, left), stop_key(row_last, shift, right, kv_len),
         None, None, None, None, None,
     )  # fmt: skip
@@ -182,12 +174,14 @@ def _forward_kernel(
         BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, None, FAR,
     )  # fmt: skip
 
-    out_ptrs = out_base + offsets(rows64, stride_om, ALIGNED)[:, None]
-    out_ptrs = out_ptrs + value_dims[None, :] * step(stride_od)
+    value_dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    out_base = head_of(out_ptr, batch, stride_ob, head, stride_oh, q_first, stride_om, ALIGNED)
+    out_ptrs = row_pointers(out_base, queries64, value_dims, stride_om, or_one(stride_od), ALIGNED)
     stored = inside[:, None] & within(value_dims, value_dim, ALIGNED)[None, :]
     tl.store(out_ptrs, round_to(finish(l, o, keep_scale), out_ptr.dtype.element_ty), mask=stored)
-    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + rows64 * step(stride_lm)
-    tl.store(lse_ptrs, log_sum_exp(m, l), mask=inside)
+    lse_m = or_one(stride_lm)
+    lse_base = head_of(lse_ptr, batch, stride_lb, head, stride_lh, q_first, lse_m, False)
+    tl.store(lse_base + queries64 * lse_m, log_sum_exp(m, l), mask=inside)
 
 
 def launch_options(
@@ -310,7 +304,7 @@ def launch(
             "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
             "ALIGNED": are_aligned(*sizes, *(n for x in "qkvo" for n in strides[x][:-1])),
             "PAIRS_ALIGNED": pairs_are_aligned(pairs),
-            "FAR": is_far(block_n, strides["k"][2:], strides["v"][2:]),
+            "FAR": is_far(block_n, key.stride()[2:], value.stride()[2:]),
             "BOTTOM_RIGHT": sequences is not None and sequences.bottom_right,
         },
         chosen["num_warps"],

@@ -151,7 +151,7 @@ FORWARD_FAULTS = [
         "batch * num_heads + head", "head",
     ),
     fault(
-        "rows counted from the sequence's first", "kernels/varlen.py", None,
+        "rows counted from the sequence's first", "kernels/forward.py", "kernels/varlen.py",
         "Scores(scale, cap, left, right, drop, q_first, k_first)",
         "Scores(scale, cap, left, right, drop, None, None)",
     ),

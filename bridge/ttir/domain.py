@@ -105,9 +105,18 @@ class Domain(ABC):
     def dot(self, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
         """a @ b + c, matrices."""
 
+    def log_sum_exp(self, name: str, of: Numbers) -> Numbers:
+        """The natural logarithms of sums of exponentials, as a backward pass is given them; `name`:
+        what to call them."""
+        return self.log(of)
+
     @abstractmethod
     def at_most_zero(self, a: Numbers) -> Array | None:
         """Which elements are ≤ 0 or NaN; None where the domain knows no order."""
+
+    @abstractmethod
+    def equal(self, a: Numbers, b: Numbers) -> Array:
+        """Which elements of two tiles of one shape are the same number, neither of them NaN."""
 
     @abstractmethod
     def text(self, a: Numbers) -> str:
@@ -122,10 +131,10 @@ class ObjectDomain(Domain):
 
     def __init__(self) -> None:
         super().__init__()
-        two = (self.add_one, self.subtract_one, self.multiply_one, self.divide_one, self.max_one)
-        self._two = {f.__name__: np.frompyfunc(f, 2, 1) for f in two}
-        one = (self.absolute_one, self.exp2_one, self.log2_one, self.at_most_zero_one)
-        self._one = {f.__name__: np.frompyfunc(f, 1, 1) for f in one}
+        two = "add_one subtract_one multiply_one divide_one max_one equal_one"
+        self._two = {name: np.frompyfunc(getattr(self, name), 2, 1) for name in two.split()}
+        one = "absolute_one exp2_one log2_one at_most_zero_one"
+        self._one = {name: np.frompyfunc(getattr(self, name), 1, 1) for name in one.split()}
         self._integer = np.frompyfunc(self.integer_one, 1, 1)
 
     @abstractmethod
@@ -152,6 +161,8 @@ class ObjectDomain(Domain):
     def compare_one(self, predicate: str, x: Any, y: Any) -> bool: ...
     @abstractmethod
     def at_most_zero_one(self, x: Any) -> bool: ...
+    @abstractmethod
+    def equal_one(self, x: Any, y: Any) -> bool: ...
 
     def constant(self, x: float) -> Array:
         return single(self.constant_one(x))
@@ -193,6 +204,9 @@ class ObjectDomain(Domain):
     def at_most_zero(self, a: Array) -> Array:
         return array(self._one["at_most_zero_one"](a)).astype(bool)
 
+    def equal(self, a: Array, b: Array) -> Array:
+        return array(self._two["equal_one"](a, b)).astype(bool)
+
     def sum(self, a: Array, axis: int) -> Array:
         return array(self._two["add_one"].reduce(a, axis=axis))
 
@@ -228,9 +242,9 @@ def compared(predicate: str, order: int | None) -> bool:
         return (order is None) == (predicate == "uno")
     if order is None:
         return predicate[0] == "u"
-    return (
-        order
-        in {"eq": (0,), "ne": (-1, 1), "gt": (1,), "ge": (0, 1), "lt": (-1,), "le": (-1, 0)}[
-            predicate[1:]
-        ]
-    )
+    return order in _ORDERS[predicate[1:]]
+
+
+_ORDERS = {
+    "eq": (0,), "ne": (-1, 1), "gt": (1,), "ge": (0, 1), "lt": (-1,), "le": (-1, 0),
+}  # fmt: skip

@@ -9,10 +9,42 @@ a use of it as a signed number is what counts as an overflow.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from bridge.ttir.domain import Array
+from bridge.ttir.faults import Program, Undecided
+from bridge.ttir.syntax import Operation, Scalar, Type, element_of
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """Where an integer overflowed that was not used as a number so far."""
+
+    operation: Operation
+    program: Program
+    element: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """A result of which an element overflowed."""
+
+    value: Array
+    mark: Mark
+
+
+def bits_of(type: Type) -> int:
+    element = element_of(type)
+    if not isinstance(element, Scalar):
+        raise Undecided(f"an integer operation on {element}")
+    return element.bits
+
+
+def bytes_of(type: Type) -> int:
+    return (bits_of(type) + 7) // 8
+
 
 # Operations that take bits, whose results are marked if an operand is; all that are not here take
 # numbers.
@@ -78,12 +110,12 @@ def _magnitude(x: Array) -> int:
 def quotient(a: Array, b: Array) -> Array:
     """`arith.divsi`: rounded towards zero."""
     found = np.abs(a) // np.abs(b)
-    return np.where((a < 0) != (b < 0), -found, found)
+    return np.asarray(np.where((a < 0) != (b < 0), -found, found))
 
 
 def remainder(a: Array, b: Array) -> Array:
     """`arith.remsi`: of the sign of `a`."""
-    return a - b * quotient(a, b)
+    return np.asarray(a - b * quotient(a, b))
 
 
 COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-
 from bridge.ttir.machine import Machine
 from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse

@@ -45,6 +45,15 @@ class Region:
     stored: bool = field(default=False)
 
 
+@dataclass(frozen=True, eq=False)
+class Pointers:
+    """A tile of pointers into one tensor: `offsets` from the beginning of its storage, in
+    elements."""
+
+    region: Region
+    offsets: Array
+
+
 class Memory:
     """Tensors with numbers of `domain`."""
 
@@ -93,10 +102,12 @@ class Memory:
                     f"{name} must be a tensor of this memory or a view of one, not another tensor "
                     f"of {tensor.dtype} {list(tensor.shape)}"
                 )
-            buffer = self._add(tensor, _integers(tensor), tensor.is_floating_point())
-        first = tensor.storage_offset()
+            is_float = tensor.is_floating_point()
+            values = self.domain.unwritten(0) if is_float else _integers(tensor)
+            buffer = self._add(tensor, values, is_float)
+        first = int(tensor.storage_offset())
         steps = zip(tensor.shape, tensor.stride(), strict=True)
-        last = first + sum((size - 1) * stride for size, stride in steps)
+        last = first + int(sum((size - 1) * stride for size, stride in steps))
         if not tensor.numel():
             last = first - 1
         return Region(name, buffer, first, last)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.ttir.domain import LN2, LOG2E, UNITS, Array, ObjectDomain, compared
+from bridge.ttir.domain import LN2, LOG2E, UNITS, Array, ObjectDomain, compared, single
 from bridge.ttir.faults import Undecided
 
 Rational = int | Fraction
@@ -53,10 +53,8 @@ class RationalDomain(ObjectDomain):
                 break
             short = Fraction(x / unit).limit_denominator(_SHORT)
             if math.isclose(x, short * unit, rel_tol=_CLOSE):
-                found = np.empty((), object)
-                found[()] = _plain(short if short.denominator > 1 else int(short), 1, power)
-                return found
-        return super().unknown_scalar(x)
+                return single(_plain(short if short.denominator > 1 else int(short), 1, power))
+        return self.constant(float(np.float32(x)))
 
     def constant_one(self, x: float) -> Any:
         if x == LN2:
@@ -138,6 +136,11 @@ class RationalDomain(ObjectDomain):
     def at_most_zero_one(self, x: Any) -> bool:
         return x != x or _order(x, 0) <= 0
 
+    def equal_one(self, x: Any, y: Any) -> bool:
+        if x is None or y is None or x != x or y != y:
+            return False
+        return x == y or (type(x) is Logarithm and type(y) is Logarithm and _order(x, y) == 0)
+
     def dot(self, a: Array, b: Array, c: Array) -> Array:
         factors = [_over_one_denominator(x) for x in (a, b)]
         if None in factors:
@@ -210,9 +213,9 @@ def _order(x: Any, y: Any) -> int:
             bottom = Fraction(2) ** whole.numerator * Fraction(difference.ratio) ** (
                 whole.denominator
             )
-            return (bottom > 1) - (bottom < 1)
+            return int(bottom > 1) - int(bottom < 1)
         x, y = difference, 0
-    return (x > y) - (x < y)
+    return int(x > y) - int(x < y)
 
 
 def _over_one_denominator(x: Array) -> tuple[Array, int] | None:

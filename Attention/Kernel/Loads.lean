@@ -57,7 +57,7 @@ private theorem sum_range_ext (F : Nat → R) {m n : Nat} (hmn : m ≤ n)
     sumOver_eq_zero (xs := List.range k) fun y _ => h (m + y) (by omega)]
   grind
 
-private theorem dot_ext {D : Nat} (hD : d ≤ D) {a b : Nat → Flt R} {v w : Vec R d}
+theorem dot_ext {D : Nat} (hD : d ≤ D) {a b : Nat → Flt R} {v w : Vec R d}
     (ha : ∀ n < D, a n = num (ext v n)) (hb : ∀ n < D, b n = num (ext w n)) :
     Flt.dot D a b (num 0) = num (Vec.dot v w) := by
   have e : sumOver (fun n => ext v n * ext w n) (List.range D) = Vec.dot v w := by
@@ -81,8 +81,8 @@ theorem Holds.queryTile (H : Holds p pid Q K V sc) {i : Nat} {x : Fin q_len}
     exact decide_eq_true (by omega)
   by_cases hn : n < d
   · have h₂ : decide ((n : Int) < p.dim) = true := decide_eq_true (by have := H.dim; omega)
-    simp only [Problem.queryTile, h₁, h₂, Bool.and_self, if_true, queryAt, hx, Int.zero_add, ext,
-      hn, dif_pos]
+    rw [Problem.queryTile, h₁, h₂]
+    simp only [Bool.and_self, if_true, queryAt, hx, Int.zero_add, ext, hn, dif_pos]
     exact H.query x ⟨n, hn⟩
   · have h₂ : decide ((n : Int) < p.dim) = false := decide_eq_false (by have := H.dim; omega)
     simp [Problem.queryTile, h₂, ext, hn]

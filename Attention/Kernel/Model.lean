@@ -29,6 +29,7 @@ theorem seen_none {x : Fin q_len} {y : Nat} (hy : ¬ y < kv_len) :
     (p.seen Q K V sc x y).score = none := by
   simp only [seen, keyOf, hy, dif_neg, not_false_eq_true]
 
+omit [OrderedField R] in
 theorem mask_iff {x : Fin q_len} {y : Fin kv_len} : p.mask x y = true ↔
     (∀ l, p.left = some l → (x : Int) + p.shift - l ≤ y) ∧
       (∀ r, p.right = some r → (y : Int) ≤ x + p.shift + r) := by
@@ -52,6 +53,7 @@ theorem Holds.seen_bounds (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {
     exact p.seen_bounds pid hi (by omega) (by omega) (by omega) (hx ▸ hl) (hx ▸ hr)
   · exact absurd (seen_none h) hy
 
+omit [OrderedField R] in
 theorem keyAt_cast {t : Int} (ht : 0 ≤ t) (j : Nat) :
     p.keyAt t j = ((t.toNat * p.BN + j : Nat) : Int) := by
   rw [Int.natCast_add, Int.natCast_mul, Int.toNat_of_nonneg ht]
@@ -62,7 +64,7 @@ variable [Exponential R R]
 /-- One tile without mask code. -/
 theorem Holds.whole (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : Fin q_len}
     (hx : p.row pid i = x) {t : Int} (h₁ : p.wholeFirst pid ≤ t) (h₂ : t < p.wholeStop pid)
-    {st : State R R d} {s : Problem.State R} (hs : (rowOf i s).Is st) :
+    {st : Online.State R R d} {s : Problem.State R} (hs : (rowOf i s).Is st) :
     (rowOf i (p.wholeBody pid t s)).Is (stepBlock st (tileOf (p.seen Q K V sc x) p.BN t)) := by
   have ht : 0 ≤ t := by have := p.first_le pid H.BN; omega
   have hq : p.row pid i < p.qLen := by have := H.qLen; have := x.isLt; omega
@@ -103,7 +105,7 @@ theorem Holds.whole (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : Fi
 /-- One tile with mask code. -/
 theorem Holds.checked (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : Fin q_len}
     (hx : p.row pid i = x) {t : Int} (ht : 0 ≤ t)
-    {st : State R R d} {s : Problem.State R} (hs : (rowOf i s).Is st) :
+    {st : Online.State R R d} {s : Problem.State R} (hs : (rowOf i s).Is st) :
     (rowOf i (p.checkedBody pid t s)).Is (stepBlock st (tileOf (p.seen Q K V sc x) p.BN t)) := by
   have hkv := H.kvLen
   have hstop := p.stopKey_le pid
@@ -149,7 +151,7 @@ theorem Holds.checked (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : 
     refine ⟨_, H.checkedValue (y := ⟨_, h⟩) (keyAt_cast ht j) hin hc, fun _ => ?_⟩
     rw [seen_of_lt h]
     rfl
-  · refine ⟨0, by simp [checkedValue, hin], fun hs => absurd ?_ hin⟩
+  · refine ⟨0, by simp [Problem.checkedValue, hin], fun hs => absurd ?_ hin⟩
     obtain ⟨_, e₁, e₂⟩ := H.seen_bounds hi hx hs
     simp only [inside, Bool.and_eq_true, decide_eq_true_eq, keyAt_cast ht]
     exact ⟨e₁, e₂⟩
@@ -180,6 +182,7 @@ theorem Holds.result (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : F
     (is_forRange o₂ o₃ h₁ fun t ht ht' st s hs => H.whole hi hx ht ht' hs)
     fun t ht _ st s hs => H.checked hi hx (by omega) hs
 
+omit [Exponential R R] in
 private theorem Holds.tiles_seen (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM)
     {x : Fin q_len} (hx : p.row pid i = x) (y : Nat)
     (hy : (keyOf sc p.mask.toScoreMod Q K V x y).score ≠ none) :

@@ -34,8 +34,6 @@ structure Holds [OrderedField R] (p : Problem R) (pid : Int) (Q : Matrix R q_len
   kvLen : p.kvLen = kv_len
   scale : p.scale = num sc
   scale_nonneg : 0 ≤ sc
-  left_nonneg : ∀ l, p.left = some l → 0 ≤ l
-  right_nonneg : ∀ r, p.right = some r → 0 ≤ r
   query : ∀ (x : Fin q_len) (n : Fin d), p.query
     (p.batch pid * p.qb + p.head pid * p.qh + x * p.qm + n) = num Q[x][n]
   key : ∀ (y : Fin kv_len) (n : Fin d), p.key

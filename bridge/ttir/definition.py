@@ -157,13 +157,11 @@ def gradients(
 
     def matrix(tile: Numbers) -> list[list[Number]]:
         rows, columns = _parts(tile).shape
-        return [
-            [
-                Number(domain, domain.each(lambda x, p=(i, j): x[p][...], tile))
-                for j in range(columns)
-            ]
-            for i in range(rows)
-        ]
+
+        def at(i: int, j: int) -> Number:
+            return Number(domain, domain.each(lambda x: x[i, j, ...], tile))
+
+        return [[at(i, j) for j in range(columns)] for i in range(rows)]
 
     q_len, kv_len = visible.shape
     d, d_v = _parts(q).shape[1], _parts(v).shape[1]
@@ -189,7 +187,7 @@ def gradients(
             return domain.each(lambda x: np.broadcast_to(x, (len(rows), width)), num.value(0).tile)
         flat = [x.tile for row in rows for x in row]
         shape = (len(rows), width)
-        return domain.each(lambda *parts: np.array(parts, parts[0].dtype).reshape(shape), *flat)
+        return domain.each(lambda *parts: np.stack(parts).reshape(shape), *flat)
 
     return {
         "query": tile(found.dQ, d),

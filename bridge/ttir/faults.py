@@ -3,7 +3,10 @@ cannot be decided."""
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from bridge.ttir.syntax import Operation
 
@@ -53,6 +56,15 @@ class Violation(_Stopped):
     ) -> None:
         self.kind = kind
         super().__init__(f"{kind} ({detail})", operation, program, element)
+
+
+@dataclass(frozen=True, eq=False)
+class Unchosen:
+    """Elements of a value, where `off`, that no operation may use but one that chooses others: else
+    it is this violation."""
+
+    wrong: Violation
+    off: NDArray[Any]
 
 
 class CannotTell(_Stopped):

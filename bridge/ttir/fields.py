@@ -237,7 +237,9 @@ class FieldDomain(Domain):
         return Residues(_mix(a.value), zero, kind, np.where(a.value == 0, 1, a.value), 1)
 
     def compare(self, predicate: str, a: Residues, b: Residues) -> Array:
-        self._plain(a, b)
+        if not ((a.kind > 0).all() or (b.kind > 0).all()):
+            # With ∞ a logarithm is compared by its kind alone.
+            self._plain(a, b)
         nan = (a.kind >= _NAN) | (b.kind >= _NAN)
         equal = (a.kind == b.kind) & ((a.kind > 0) | (a.value == b.value))
         if predicate[1:] in ("eq", "ne"):

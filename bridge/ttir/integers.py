@@ -64,15 +64,15 @@ UNSIGNED = frozenset({
 def unsigned(x: Array, bits: int) -> Array:
     """The unsigned numbers of the same bits: of 64, as Python's integers."""
     if bits == 64:
-        return x.astype(object) & ((1 << 64) - 1)
+        return np.asarray(x.astype(object) & ((1 << 64) - 1), object)
     return x & ((1 << bits) - 1)
 
 
 def wrapped(x: Array, bits: int) -> Array:
     """The signed integers of the low bits of `x`, an array of int64 or of Python's integers."""
     if x.dtype == object:
-        x = x & ((1 << 64) - 1)
-        x = np.where(x >= 1 << 63, x - (1 << 64), x).astype(np.int64)
+        x = np.asarray(x & ((1 << 64) - 1), object)
+        x = np.where(np.asarray(x >= 1 << 63, bool), x - (1 << 64), x).astype(np.int64)
     if bits == 64:
         return x
     half = 1 << (bits - 1)

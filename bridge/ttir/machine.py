@@ -6,8 +6,9 @@ Checked of every program:
 - no integer that is used as a number has overflowed;
 - no two programs store to one address, nor one operation twice;
 - no tensor and no address is both read and written;
-- every argument of exp2 is ≤ 0, where the domain has an order: then no weight overflows. That a
-  kernel is right in exact arithmetic does not say so.
+- every argument of exp2 is ≤ 0, where the domain has an order, but where `arith.select` chooses
+  another number at once: then no weight overflows. That a kernel is right in exact arithmetic does
+  not say so.
 
 The operations mean what MLIR's and Triton's documentation says (https://mlir.llvm.org/docs/Dialects,
 https://triton-lang.org/main/dialects/TritonOps.html), without rounding: conversions between floats
@@ -27,7 +28,7 @@ from torch import Tensor
 
 from bridge.ttir import integers
 from bridge.ttir.domain import Array
-from bridge.ttir.faults import CannotTell, Kind, Program, Undecided, Violation
+from bridge.ttir.faults import CannotTell, Kind, Program, Unchosen, Undecided, Violation
 from bridge.ttir.integers import Mark, Marked
 from bridge.ttir.memory import Memory, Pointers
 from bridge.ttir.operations import COMPUTE
@@ -59,12 +60,14 @@ class Machine:
         self.grid: Program = ()
         self.values: list[Any] = [None] * kernel.values
         self.marks: dict[int, Mark] = {}
+        self.unchosen: dict[int, Unchosen] = {}
         self.used = {v.number for operation in kernel.operations() for v in operation.operands}
         if len(arguments) != len(kernel.arguments):
             raise ValueError(
                 f"arguments must be {len(kernel.arguments)}, one for each of the kernel's, "
                 f"not {len(arguments)}"
             )
+        memory.begin_launch()
         for value, given in zip(kernel.arguments, arguments, strict=True):
             self.values[value.number] = self._argument(value, given)
 
@@ -126,6 +129,9 @@ class Machine:
 
     def _assign(self, to: Sequence[Value], given: Sequence[Value]) -> None:
         """Assign values to others, all at once."""
+        for value in given:
+            if value.number in self.unchosen:
+                raise self.unchosen[value.number].wrong
         found = [(self._of(value), self.marks.get(value.number)) for value in given]
         for value, (what, mark) in zip(to, found, strict=True):
             self._set(value, what, mark)
@@ -147,6 +153,8 @@ class Machine:
         if compute is None:
             raise Undecided("the operation has no meaning here")
         mark = self._mark(operation) if self.marks else None
+        if self.unchosen:
+            self._choose(operation)
         found = compute(self, operation, *[self.values[v.number] for v in operation.operands])
         if isinstance(found, Marked):
             mark = found.mark
@@ -182,6 +190,21 @@ class Machine:
                     mark.element,
                 )
         return None
+
+    def _choose(self, operation: Operation) -> None:
+        """Raise the violation of an operand's elements that had to be left out and are not."""
+        for place, value in enumerate(operation.operands):
+            found = self.unchosen.get(value.number)
+            if found is None:
+                continue
+            used = found.off
+            if operation.name == "arith.select" and place > 0:
+                condition = self._of(operation.operands[0])
+                used = used & (condition if place == 1 else ~condition)
+            if used.any():
+                raise found.wrong
+        for value in operation.results:
+            self.unchosen.pop(value.number, None)
 
     def _bound(self, value: Value, operation: Operation) -> int:
         """An integer that a loop or branch goes by."""

@@ -20,8 +20,8 @@ from bridge.ttir.domain import Array, Domain, Numbers
 
 @dataclass(eq=False)
 class Buffer:
-    """A storage. values: one for each of its elements; stored_by: the number of the program that
-    stored to an element, −1: none; loaded: whether an element was read."""
+    """A storage. values: one for each of its elements; stored_by: the number of the program of
+    this launch that stored to an element, −1: none; loaded: whether one read it."""
 
     values: Numbers
     is_float: bool
@@ -89,6 +89,12 @@ class Memory:
             self._buffers[tensor.untyped_storage().data_ptr()] = buffer
         return buffer
 
+    def begin_launch(self) -> None:
+        """What was written before may be read, and what was read written."""
+        for buffer in self._buffers.values():
+            buffer.stored_by[:] = -1
+            buffer.loaded[:] = False
+
     def region(self, name: str, tensor: Tensor) -> Region:
         """The region of a tensor, which must be of this memory or hold integers.
 
@@ -117,11 +123,6 @@ class Memory:
         region = self.region("tensor", tensor)
         places = _places(tensor)
         return self.domain.each(lambda values: values[places], region.buffer.values)
-
-    def stored(self, tensor: Tensor) -> Array:
-        """Which elements of a tensor a kernel has stored to."""
-        written: Array = self.region("tensor", tensor).buffer.stored_by[_places(tensor)] >= 0
-        return written
 
 
 def _places(tensor: Tensor) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from bridge.ttir import integers
 from bridge.ttir.access import atomic, load, store
 from bridge.ttir.domain import LOG2E, Array, Numbers
-from bridge.ttir.faults import Undecided
+from bridge.ttir.faults import Unchosen, Undecided
 from bridge.ttir.integers import Mark, Marked, bits_of, bytes_of
 from bridge.ttir.memory import Pointers
 from bridge.ttir.syntax import Operation, Pointer, Scalar, element_of, shape_of
@@ -37,15 +37,15 @@ def nonzero(machine: Machine, operation: Operation, b: Array) -> None:
 
 
 def exp2(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
-    """2^x, of which x has to be ≤ 0."""
+    """2^x, of which x has to be ≤ 0, unless what comes of it is not chosen."""
     within = machine.domain.at_most_zero(x)
     if within is not None and not within.all():
         off = ~within
-        shape = off.shape
-        place = tuple(int(i) for i in np.argwhere(off)[0]) if shape else ()
-        text = machine.domain.text(machine.domain.each(lambda tile: tile[place], x))
+        place = tuple(int(i) for i in np.argwhere(off)[0])
+        text = machine.domain.text(machine.domain.each(lambda tile: tile[(*place, ...)], x))
         detail = text if len(text) < 300 else text[:300] + "…"
-        raise machine.violation("exp2 of a positive number", detail, operation, off)
+        wrong = machine.violation("exp2 of a positive number", detail, operation, off)
+        machine.unchosen[operation.result.number] = Unchosen(wrong, off)
     return machine.domain.exp2(x)
 
 
@@ -218,10 +218,8 @@ def _logical_right(a: Array, b: Array) -> Array:
 
 
 def _shrui(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
-    bits = bits_of(operation.result.type)
-    return _shifted(lambda x, y: np.asarray(integers.unsigned(x, bits) >> y))(
-        machine, operation, a, b
-    )
+    x = integers.unsigned(a, bits_of(operation.result.type))
+    return _shifted(lambda _, y: np.asarray(x >> y, x.dtype))(machine, operation, a, b)
 
 
 def _mulhi(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
@@ -344,7 +342,7 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "arith.andi": _bool(np.logical_and, np.bitwise_and),
     "arith.ori": _bool(np.logical_or, np.bitwise_or),
     "arith.xori": _bool(np.logical_xor, np.bitwise_xor),
-    "arith.shli": _shifted(lambda a, b: a.astype(object) << b),
+    "arith.shli": _shifted(lambda a, b: np.asarray(a.astype(object) << b, object)),
     "arith.shrsi": _shifted(_logical_right),
     "arith.shrui": _shrui,
     "tt.mulhiui": _mulhi,

@@ -33,8 +33,8 @@ class Logarithm:
         return f"({self.whole}{log}){unit}"
 
 
-def _plain(whole: Rational, ratio: Rational, power: int) -> Any:
-    """The number as a rational one, if it is."""
+def logarithm(whole: Rational, ratio: Rational, power: int) -> Any:
+    """(whole + log₂ ratio) · (ln 2)^power, as a rational number if it is one."""
     if whole == 0 and ratio == 1:
         return 0
     if power == 0 and ratio == 1:
@@ -53,7 +53,7 @@ class RationalDomain(ObjectDomain):
                 break
             short = Fraction(x / unit).limit_denominator(_SHORT)
             if math.isclose(x, short * unit, rel_tol=_CLOSE):
-                return single(_plain(short if short.denominator > 1 else int(short), 1, power))
+                return single(logarithm(short if short.denominator > 1 else int(short), 1, power))
         return self.constant(float(np.float32(x)))
 
     def constant_one(self, x: float) -> Any:
@@ -128,7 +128,7 @@ class RationalDomain(ObjectDomain):
             raise Undecided(f"the logarithm of {x}")
         if x <= 0:
             return -math.inf if x == 0 else math.nan
-        return _plain(0, x, 0)
+        return logarithm(0, x, 0)
 
     def compare_one(self, predicate: str, x: Any, y: Any) -> bool:
         return compared(predicate, None if x != x or y != y else _order(x, y))
@@ -179,7 +179,7 @@ def _sum(x: Any, y: Any) -> Any:
         y = Logarithm(y, 1, 0)
     if x.power != y.power:
         raise Undecided(f"the sum of {x} and {y}")
-    return _plain(x.whole + y.whole, x.ratio * y.ratio, x.power)
+    return logarithm(x.whole + y.whole, x.ratio * y.ratio, x.power)
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -193,10 +193,10 @@ def _product(x: Any, y: Any) -> Any:
     if factor == 0:
         return 0
     if x.ratio == 1:
-        return _plain(x.whole * factor, 1, power)
+        return logarithm(x.whole * factor, 1, power)
     if Fraction(factor).denominator != 1:
         raise Undecided(f"the product of {x} and {factor}")
-    return _plain(x.whole * factor, Fraction(x.ratio) ** int(factor), power)
+    return logarithm(x.whole * factor, Fraction(x.ratio) ** int(factor), power)
 
 
 def _order(x: Any, y: Any) -> int:

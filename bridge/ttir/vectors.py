@@ -18,7 +18,7 @@ from torch import Tensor
 from bridge.ttir.domain import Array, single
 from bridge.ttir.launches import Kernels
 from bridge.ttir.memory import Memory
-from bridge.ttir.rational import Logarithm, RationalDomain
+from bridge.ttir.rational import RationalDomain, logarithm
 from bridge.vectors.dropout import DropoutVector
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Alibi, AttentionVector, Mask, Row, Vector
@@ -81,7 +81,7 @@ class _Runner:
     def options(self, vector: Any, sizes: tuple[int, int, int], **more: Any) -> ScoreOptions:
         """What a vector asks for. Its scores are those of the natural exponential divided by ln 2,
         and so are scale, bias, slopes and sinks."""
-        batch, heads, _ = sizes
+        heads = sizes[1]
         mask: Mask = vector.mask
         window = mask.window
         given: dict[str, Any] = {}
@@ -125,7 +125,7 @@ class _Runner:
     ) -> Iterator[str]:
         """Attention of heads: matrices [batch · heads], and rows that are expected of each."""
         out, lse, _ = self.attention(vector, q, k, v, sizes)
-        batch, heads, _ = sizes
+        heads = sizes[1]
         for number, rows in enumerate(expected):
             place = (number // heads, number % heads)
             yield from self.compared(rows, out[place], lse[place], f"head {number}")
@@ -210,7 +210,7 @@ class _Runner:
         yield from self.same(out, _tile(rows, *out.shape), f"{name}: output")
         logs = np.empty(len(expected), object)
         for i, row in enumerate(expected):
-            logs[i] = -math.inf if row.max is None else Logarithm(row.max, row.denominator, 1)
+            logs[i] = -math.inf if row.max is None else logarithm(row.max, row.denominator, 1)
         yield from self.same(lse, logs, f"{name}: log-sum-exp")
 
     def same(self, found: Tensor, wanted: Array, name: str) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _natural(x: Any) -> Any:
     """A score of the exact model as one of the natural exponential; None masks."""
     if x is None:
         return -math.inf
-    return Logarithm(x, 1, 1) if x else 0
+    return logarithm(x, 1, 1)
 
 
 _NATURAL = np.frompyfunc(_natural, 1, 1)

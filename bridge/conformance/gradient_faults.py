@@ -166,8 +166,8 @@ GRADIENT_FAULTS = (
     _fault(
         "kernel-bias-rows-not-summed", "of the queries that share a bias the largest term counts",
         "kernels/backward_bias.py", _KERNEL,
-        "tl.store(base + keys * stride_cn, tl.sum(grad, 0), mask=keys < kv_len)",
-        "tl.store(base + keys * stride_cn, tl.max(grad, 0), mask=keys < kv_len)",
+        "tl.store(base + keys * or_one(stride_cn), tl.sum(grad, 0), mask=keys < kv_len)",
+        "tl.store(base + keys * or_one(stride_cn), tl.max(grad, 0), mask=keys < kv_len)",
         ("gradient-bias",),
     ),
     _fault(

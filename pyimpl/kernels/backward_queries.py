@@ -232,10 +232,11 @@ def queries_kernel(
     tl.store(grad_ptrs, round_to(grad_q, grad_query_ptr.dtype.element_ty), mask=stored)
     if SLOPES:
         slope_n = or_one(stride_em)
-        slope_base = head_of(
+        slope_ptrs = head_of(
             grad_slopes_ptr, batch, stride_eb, head, stride_eh, q_first, slope_n, False
         )  # fmt: skip
-        tl.store(slope_base + rows * slope_n, -grad_slope, mask=inside)
+        slope_ptrs = slope_ptrs + rows * slope_n
+        tl.store(slope_ptrs, -grad_slope, mask=inside)
 
 
 def launch_options(

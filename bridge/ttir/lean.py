@@ -1,11 +1,11 @@
 """TTIR translated to Lean: one definition for each value that an operation computes.
 
-    text = translate(kernel, "Causal", {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_D": 128}).text
+    found = translate(kernel, "Causal", {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_D": 128})
 
 What an operation means is `Attention.Kernel.Ops`; nothing is simplified here. A tensor becomes a
-function of its indices, a pointer an offset from its argument. Operations that only arrange elements
-(`tt.splat`, `tt.broadcast`, …), constants and conversions, which do nothing without rounding, are
-written where they are used. Tile sizes become variables.
+function of its indices, a pointer an offset from its argument. Operations that only arrange
+elements (`tt.splat`, `tt.broadcast`, …), constants and conversions, which do nothing without
+rounding, are written where they are used. Tile sizes become variables.
 
 A value is named by the Python variable that it is assigned to: the last of a variable has its name,
 those before it a number too (`queries_1`, `queries_2`, `queries`). All names begin with the given
@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -88,20 +89,10 @@ class Translation:
     fields: dict[str, str]
     definitions: list[str]
 
-    @property
-    def text(self) -> str:
-        fields = "\n".join(f"  {name} : {type}" for name, type in self.fields.items())
-        return (
-            "/-- The kernel's arguments; of a pointer what lies behind it. Tile sizes and the numbers\n"
-            "that literals stand for are among them. -/\n"
-            f"structure {self.name}.Args (R : Type u) where\n{fields}\n\n"
-            "variable {R : Type u} [OrderedField R] [Exp R R]\n\n" + "\n".join(self.definitions)
-        )
-
     def at(self, sizes: Mapping[str, int]) -> str:
-        """The text with numbers for the tile sizes, to compare with that of a kernel compiled for
-        these."""
-        text = "\n".join(self.definitions)
+        """The definitions with numbers for the tile sizes and without line breaks: to compare with
+        those of a kernel compiled for these sizes (`numeric`)."""
+        text = _unbroken(self.definitions)
         for name, size in sizes.items():
             text = text.replace(f"(a.{name} - 1 : Int)", f"({size - 1} : Int)")
             text = text.replace(f"(a.{name} : Int)", f"({size} : Int)")
@@ -110,8 +101,10 @@ class Translation:
 
 
 def translate(kernel: Function, name: str, sizes: Mapping[str, int]) -> Translation:
-    """The kernel in Lean. name: with which all names begin; sizes: the tile sizes that it was compiled for, all different; each such
-    number is taken for the tile size.
+    """The kernel in Lean.
+
+    name: with which all names begin; sizes: the tile sizes that it was compiled for, all different;
+    each such number is taken for the tile size.
 
     Raises:
         TtirError: two sizes are one number, or the kernel has something without a translation.
@@ -122,8 +115,12 @@ def translate(kernel: Function, name: str, sizes: Mapping[str, int]) -> Translat
 
 
 def numeric(kernel: Function, name: str) -> str:
-    """The definitions with the tile sizes as the numbers that they are (`Translation.at`)."""
-    return "\n".join(_Translator(kernel, name, {}).run().definitions)
+    """The definitions, with the tile sizes as the numbers that they are (`Translation.at`)."""
+    return _unbroken(_Translator(kernel, name, {}).run().definitions)
+
+
+def _unbroken(definitions: Sequence[str]) -> str:
+    return " ".join(" ".join(definitions).split())
 
 
 Element = Callable[[Sequence[str]], str]
@@ -166,7 +163,7 @@ class _Translator:
             block = self.block(block, scope)
         fields |= {"ln2": "R", "log2e": "R", "ln": "R → R"}
         fields |= dict.fromkeys(self.sizes.values(), "Nat")
-        return Translation(self.name, fields, self.definitions)
+        return Translation(self.name, fields, [_broken(text) for text in self.definitions])
 
     def argument(self, value: Value, name: str) -> str:
         """The type of the argument's field."""
@@ -258,16 +255,17 @@ class _Translator:
                 axis = operation.integer("axis")
                 return lambda at: operands[0]((*at[:axis], *at[axis + 1 :]))
             case "tt.broadcast":
-                source, target = shape_of(operation.operands[0].type), shape_of(operation.result.type)
+                source, target = (
+                    shape_of(operation.operands[0].type),
+                    shape_of(operation.result.type),
+                )
                 wide = [a == b for a, b in zip(source, target, strict=True)]
                 return lambda at: operands[0](
                     [x if w else "0" for x, w in zip(at, wide, strict=True)]
                 )
             case _:  # tt.trans
                 order = operation.integers("order")
-                return lambda at: operands[0](
-                    [x for _, x in sorted(zip(order, at, strict=True))]
-                )
+                return lambda at: operands[0]([x for _, x in sorted(zip(order, at, strict=True))])
 
     def constant(self, operation: Operation) -> str:
         value = operation.attributes["value"]
@@ -361,9 +359,7 @@ class _Translator:
             f"  fun {' '.join(at)} => ⟨⟨{parts[0]}, {parts[1]}⟩, {parts[2]}⟩"
         )
 
-    def define(
-        self, value: Value, operation: Operation, element: Element, scope: _Scope
-    ) -> None:
+    def define(self, value: Value, operation: Operation, element: Element, scope: _Scope) -> None:
         variable = _name_of(value, operation)
         scope.names[variable] += 1
         number = scope.names[variable]
@@ -371,12 +367,14 @@ class _Translator:
         at = _INDICES[: len(shape_of(value.type))]
         head = f"fun {' '.join(at)} => " if at else ""
         self.definitions.append(
-            f"@[expose] def {name} {scope.binders} : {'Nat → ' * len(at)}{_type_of(value.type)} :=\n"
-            f"  {head}{element(at)}"
+            f"@[expose] def {name} {scope.binders} : "
+            f"{'Nat → ' * len(at)}{_type_of(value.type)} :=\n  {head}{element(at)}"
         )
         self.elements[value] = lambda at: f"({' '.join([name, scope.arguments, *at])})"
-        if operation.operands and operation.operands[0] in self.pointers and (
-            operation.name == "tt.addptr"
+        if (
+            operation.operands
+            and operation.operands[0] in self.pointers
+            and (operation.name == "tt.addptr")
         ):
             self.pointers[value] = self.pointers[operation.operands[0]]
 
@@ -392,12 +390,16 @@ class _Translator:
         types = [f"({'Nat → ' * len(shape_of(x.type))}{_type_of(x.type)})" for x in carried]
         state = f"{prefix}State R"
         self.definitions.append(
-            f"/-- What the loop carries. -/\nabbrev {prefix}State (R : Type u) :=\n  {' × '.join(types)}"
+            f"/-- What the loop carries. -/\n"
+            f"abbrev {prefix}State (R : Type u) :=\n  {' × '.join(types)}"
         )
         last = len(carried) - 1
         parts = ["".join([".2"] * n) + (".1" if n < last else "") for n in range(len(carried))]
         inner = _Scope(
-            prefix, f"{scope.binders} (t : Int) (s : {state})", f"{scope.arguments} t s", True
+            prefix,
+            f"(a : {self.name}.Args R) (pid t : Int) (s : {state})",
+            f"{scope.arguments} t s",
+            True,
         )
         number, *arguments = block.arguments
         self.elements[number] = lambda at: "t"
@@ -407,7 +409,8 @@ class _Translator:
         self.block(block, inner)
         for name, bound in (("firstTile", first), ("stopTile", stop)):
             self.definitions.append(
-                f"@[expose] def {prefix}{name} {scope.binders} : Int :=\n  {self.elements[bound](())}"
+                f"@[expose] def {prefix}{name} {scope.binders} : Int :=\n"
+                f"  {self.elements[bound](())}"
             )
         made = [self.whole(x) for x in block.operations[-1].operands]
         start = [self.whole(x) for x in carried]
@@ -422,7 +425,8 @@ class _Translator:
         self.definitions.append(
             f"/-- The state after the loop. -/\n"
             f"@[expose] def {prefix}result {scope.binders} : {state} :=\n"
-            f"  forRange ({prefix}firstTile {scope.arguments}) ({prefix}stopTile {scope.arguments})\n"
+            f"  forRange ({prefix}firstTile {scope.arguments})\n"
+            f"    ({prefix}stopTile {scope.arguments})\n"
             f"    ({prefix}body {scope.arguments}) ({prefix}start {scope.arguments})"
         )
         for result, part in zip(operation.results, parts, strict=True):
@@ -431,7 +435,9 @@ class _Translator:
     def whole(self, value: Value) -> str:
         """A value as a function of its indices."""
         at = _INDICES[: len(shape_of(value.type))]
-        return f"fun {' '.join(at)} => {self.elements[value](at)}" if at else self.elements[value](())
+        return (
+            f"fun {' '.join(at)} => {self.elements[value](at)}" if at else self.elements[value](())
+        )
 
 
 _ARRANGED = frozenset(
@@ -446,6 +452,24 @@ _ARRANGED = frozenset(
     }
 )
 _NO_VALUE = frozenset({"tt.return", "scf.yield", "scf.for", "tt.store", "cf.cond_br", "cf.br"})
+
+
+def _broken(definition: str) -> str:
+    """With lines of at most 100 columns: broken before the type, then at spaces."""
+    lines = []
+    for line in definition.splitlines():
+        if len(line) > 100 and line.startswith("@[expose]"):
+            at = line.rindex(" : ")
+            lines += [*_wrapped(line[:at]), f"   {line[at:]}"]
+        else:
+            lines += _wrapped(line)
+    return "\n".join(lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(
+        line, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _part(text: str) -> Element:

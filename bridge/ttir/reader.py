@@ -152,7 +152,13 @@ class Reader:
         if self.token.kind not in ("word", "string"):
             raise self.error("an attribute's name")
         name = self.take().text.strip('"')
-        return name, self.attribute() if self.taken("=") else True
+        if not self.taken("="):
+            return name, True
+        value = self.attribute()
+        if self.taken(":"):
+            # `dense<16> : tensor<1xi32>`: a hint of Triton's.
+            self.type()
+        return name, value
 
     def attribute(self) -> Attribute:
         token = self.take()

@@ -4,14 +4,19 @@ public import Attention.Kernel.Ops
 
 public section
 
+-- Each value takes what its scope has, whether it needs it or not.
 set_option linter.unusedVariables false
+
+/-! # The forward kernel with a right edge, as Triton compiles it
+
+Written by `python -m bridge translate --kernels`; not edited. -/
 
 namespace Attention.Kernel
 
 universe u
 
-/-- The kernel's arguments; of a pointer what lies behind it. Tile sizes and the numbers
-that literals stand for are among them. -/
+/-- The kernel's arguments; of a pointer what lies behind it. The numbers that literals stand for
+and the tile sizes are among them. -/
 structure Causal.Args (R : Type u) where
   query_ptr : Mem (Flt R)
   key_ptr : Mem (Flt R)
@@ -101,7 +106,8 @@ variable {R : Type u} [OrderedField R] [Exp R R]
 @[expose] def Causal.loaded (a : Causal.Args R) (pid : Int) : Nat → Nat → Bool :=
   fun i j => (Causal.inside a pid i) && (Causal.found_6 a pid j)
 @[expose] def Causal.q (a : Causal.Args R) (pid : Int) : Nat → Nat → Flt R :=
-  fun i j => if (Causal.loaded a pid i j) then a.query_ptr (Causal.query_ptrs a pid i j) else (Flt.num 0)
+  fun i j => if (Causal.loaded a pid i j) then a.query_ptr (Causal.query_ptrs a pid i j) else
+    (Flt.num 0)
 @[expose] def Causal.rows (a : Causal.Args R) (pid : Int) : Nat → Int :=
   fun i => (Causal.queries a pid i) + a.shift
 @[expose] def Causal.found_7 (a : Causal.Args R) (pid : Int) : Int :=
@@ -161,192 +167,283 @@ variable {R : Type u} [OrderedField R] [Exp R R]
 /-- What the loop carries. -/
 abbrev Causal.loop1.State (R : Type u) :=
   (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
-@[expose] def Causal.loop1.begin (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.begin (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   t * (a.BLOCK_N : Int)
-@[expose] def Causal.loop1.key_base_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.key_base_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   (Causal.loop1.begin a pid t s) * a.stride_kn
-@[expose] def Causal.loop1.key_base_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.key_base_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   (Causal.found_8 a pid) + (Causal.loop1.key_base_1 a pid t s)
-@[expose] def Causal.loop1.key_base_3 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.key_base_3 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   (Causal.found_7 a pid) + (Causal.loop1.key_base_2 a pid t s)
-@[expose] def Causal.loop1.key_base (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.key_base (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   (0 : Int) + (Causal.loop1.key_base_3 a pid t s)
-@[expose] def Causal.loop1.value_base_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.value_base_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   (Causal.loop1.begin a pid t s) * a.stride_vn
-@[expose] def Causal.loop1.value_base_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.value_base_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   (Causal.found_10 a pid) + (Causal.loop1.value_base_1 a pid t s)
-@[expose] def Causal.loop1.value_base_3 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.value_base_3 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   (Causal.found_9 a pid) + (Causal.loop1.value_base_2 a pid t s)
-@[expose] def Causal.loop1.value_base (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Int :=
+@[expose] def Causal.loop1.value_base (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Int :=
   (0 : Int) + (Causal.loop1.value_base_3 a pid t s)
-@[expose] def Causal.loop1.found_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Int :=
+@[expose] def Causal.loop1.found_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Int :=
   fun i => (i : Int) * a.stride_kn
-@[expose] def Causal.loop1.found (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Int :=
+@[expose] def Causal.loop1.found (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Int :=
   fun i => (i : Int) * a.stride_vn
-@[expose] def Causal.loop1.key_ptrs_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop1.key_ptrs_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Int :=
   fun i j => (i : Int) + (Causal.loop1.found_1 a pid t s j)
-@[expose] def Causal.loop1.key_ptrs (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop1.key_ptrs (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Int :=
   fun i j => (Causal.loop1.key_base a pid t s) + (Causal.loop1.key_ptrs_1 a pid t s i j)
-@[expose] def Causal.loop1.value_ptrs_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop1.value_ptrs_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Int :=
   fun i j => (Causal.loop1.found a pid t s i) + (j : Int)
-@[expose] def Causal.loop1.value_ptrs (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop1.value_ptrs (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Int :=
   fun i j => (Causal.loop1.value_base a pid t s) + (Causal.loop1.value_ptrs_1 a pid t s i j)
-@[expose] def Causal.loop1.k (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop1.k (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => a.key_ptr (Causal.loop1.key_ptrs a pid t s i j)
-@[expose] def Causal.loop1.y_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Flt R :=
-  fun i j => Flt.dot a.BLOCK_D (fun n => (Causal.q a pid i n)) (fun n => (Causal.loop1.k a pid t s n j)) (Flt.num 0)
-@[expose] def Causal.loop1.v (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop1.y_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_D (fun n => (Causal.q a pid i n)) (fun n => (Causal.loop1.k a pid t s n
+    j)) (Flt.num 0)
+@[expose] def Causal.loop1.v (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => a.value_ptr (Causal.loop1.value_ptrs a pid t s i j)
-@[expose] def Causal.loop1.largest_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
+@[expose] def Causal.loop1.largest_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Causal.loop1.y_1 a pid t s i n)
-@[expose] def Causal.loop1.largest (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
+@[expose] def Causal.loop1.largest (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.mul (Causal.loop1.largest_1 a pid t s i) a.scale
-@[expose] def Causal.loop1.s (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop1.s (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Causal.loop1.y_1 a pid t s i j) a.scale
-@[expose] def Causal.loop1.m_new (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
+@[expose] def Causal.loop1.m_new (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.max (s.1 i) (Causal.loop1.largest a pid t s i)
-@[expose] def Causal.loop1.m_finite_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Bool :=
+@[expose] def Causal.loop1.m_finite_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Bool :=
   fun i => Flt.oeq (Causal.loop1.m_new a pid t s i) Flt.ninf
-@[expose] def Causal.loop1.m_finite (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
-  fun i => if (Causal.loop1.m_finite_1 a pid t s i) then (Flt.num 0) else (Causal.loop1.m_new a pid t s i)
-@[expose] def Causal.loop1.alpha_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
+@[expose] def Causal.loop1.m_finite (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
+  fun i => if (Causal.loop1.m_finite_1 a pid t s i) then (Flt.num 0) else (Causal.loop1.m_new a pid
+    t s i)
+@[expose] def Causal.loop1.alpha_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.sub (s.1 i) (Causal.loop1.m_finite a pid t s i)
-@[expose] def Causal.loop1.alpha (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
+@[expose] def Causal.loop1.alpha (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.exp2 (Causal.loop1.alpha_1 a pid t s i)
-@[expose] def Causal.loop1.p_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop1.p_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.sub (Causal.loop1.s a pid t s i j) (Causal.loop1.m_finite a pid t s i)
-@[expose] def Causal.loop1.p (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop1.p (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.exp2 (Causal.loop1.p_1 a pid t s i j)
-@[expose] def Causal.loop1.l_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
+@[expose] def Causal.loop1.l_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.mul (Causal.loop1.alpha a pid t s i) (s.2.1 i)
-@[expose] def Causal.loop1.l_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
+@[expose] def Causal.loop1.l_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.sum a.BLOCK_N fun n => (Causal.loop1.p a pid t s i n)
-@[expose] def Causal.loop1.l (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Flt R :=
+@[expose] def Causal.loop1.l (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.add (Causal.loop1.l_1 a pid t s i) (Causal.loop1.l_2 a pid t s i)
-@[expose] def Causal.loop1.o (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop1.o (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Causal.loop1.alpha a pid t s i) (s.2.2 i j)
-@[expose] def Causal.loop1.y (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) : Nat → Nat → Flt R :=
-  fun i j => Flt.dot a.BLOCK_N (fun n => (Causal.loop1.p a pid t s i n)) (fun n => (Causal.loop1.v a pid t s n j)) (Causal.loop1.o a pid t s i j)
+@[expose] def Causal.loop1.y (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_N (fun n => (Causal.loop1.p a pid t s i n)) (fun n => (Causal.loop1.v a
+    pid t s n j)) (Causal.loop1.o a pid t s i j)
 @[expose] def Causal.loop1.firstTile (a : Causal.Args R) (pid : Int) : Int :=
   (Causal.whole_first a pid)
 @[expose] def Causal.loop1.stopTile (a : Causal.Args R) (pid : Int) : Int :=
   (Causal.whole_stop a pid)
 /-- One iteration. -/
-@[expose] def Causal.loop1.body (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop1.State R) :
+@[expose] def Causal.loop1.body (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R) :
     Causal.loop1.State R :=
-  (fun i => (Causal.loop1.m_new a pid t s i), fun i => (Causal.loop1.l a pid t s i), fun i j => (Causal.loop1.y a pid t s i j))
+  (fun i => (Causal.loop1.m_new a pid t s i), fun i => (Causal.loop1.l a pid t s i), fun i j =>
+    (Causal.loop1.y a pid t s i j))
 /-- The state before the loop. -/
 @[expose] def Causal.loop1.start (a : Causal.Args R) (pid : Int) : Causal.loop1.State R :=
   (fun i => Flt.ninf, fun i => (Flt.num 0), fun i j => (Flt.num 0))
 /-- The state after the loop. -/
 @[expose] def Causal.loop1.result (a : Causal.Args R) (pid : Int) : Causal.loop1.State R :=
-  forRange (Causal.loop1.firstTile a pid) (Causal.loop1.stopTile a pid)
+  forRange (Causal.loop1.firstTile a pid)
+    (Causal.loop1.stopTile a pid)
     (Causal.loop1.body a pid) (Causal.loop1.start a pid)
 /-- What the loop carries. -/
 abbrev Causal.loop2.State (R : Type u) :=
   (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
-@[expose] def Causal.loop2.keys_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.keys_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   t * (a.BLOCK_N : Int)
-@[expose] def Causal.loop2.keys (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Int :=
+@[expose] def Causal.loop2.keys (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Int :=
   fun i => (Causal.loop2.keys_1 a pid t s) + (i : Int)
-@[expose] def Causal.loop2.inside_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Bool :=
+@[expose] def Causal.loop2.inside_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Bool :=
   fun i => decide ((0 : Int) ≤ (Causal.loop2.keys a pid t s i))
-@[expose] def Causal.loop2.inside_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Bool :=
+@[expose] def Causal.loop2.inside_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Bool :=
   fun i => decide ((Causal.loop2.keys a pid t s i) < (Causal.stop_5 a pid))
-@[expose] def Causal.loop2.inside (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Bool :=
+@[expose] def Causal.loop2.inside (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Bool :=
   fun i => (Causal.loop2.inside_1 a pid t s i) && (Causal.loop2.inside_2 a pid t s i)
-@[expose] def Causal.loop2.key_base_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.key_base_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   (Causal.loop2.keys_1 a pid t s) * a.stride_kn
-@[expose] def Causal.loop2.key_base_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.key_base_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   (Causal.found_8 a pid) + (Causal.loop2.key_base_1 a pid t s)
-@[expose] def Causal.loop2.key_base_3 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.key_base_3 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   (Causal.found_7 a pid) + (Causal.loop2.key_base_2 a pid t s)
-@[expose] def Causal.loop2.key_base (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.key_base (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   (0 : Int) + (Causal.loop2.key_base_3 a pid t s)
-@[expose] def Causal.loop2.value_base_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.value_base_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   (Causal.loop2.keys_1 a pid t s) * a.stride_vn
-@[expose] def Causal.loop2.value_base_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.value_base_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   (Causal.found_10 a pid) + (Causal.loop2.value_base_1 a pid t s)
-@[expose] def Causal.loop2.value_base_3 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.value_base_3 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   (Causal.found_9 a pid) + (Causal.loop2.value_base_2 a pid t s)
-@[expose] def Causal.loop2.value_base (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Int :=
+@[expose] def Causal.loop2.value_base (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Int :=
   (0 : Int) + (Causal.loop2.value_base_3 a pid t s)
-@[expose] def Causal.loop2.found_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Int :=
+@[expose] def Causal.loop2.found_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Int :=
   fun i => (i : Int) * a.stride_kn
-@[expose] def Causal.loop2.found_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Int :=
+@[expose] def Causal.loop2.found_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Int :=
   fun i => (i : Int) * a.stride_vn
-@[expose] def Causal.loop2.key_ptrs_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop2.key_ptrs_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (i : Int) + (Causal.loop2.found_1 a pid t s j)
-@[expose] def Causal.loop2.key_ptrs (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop2.key_ptrs (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (Causal.loop2.key_base a pid t s) + (Causal.loop2.key_ptrs_1 a pid t s i j)
-@[expose] def Causal.loop2.value_ptrs_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop2.value_ptrs_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (Causal.loop2.found_2 a pid t s i) + (j : Int)
-@[expose] def Causal.loop2.value_ptrs (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop2.value_ptrs (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (Causal.loop2.value_base a pid t s) + (Causal.loop2.value_ptrs_1 a pid t s i j)
-@[expose] def Causal.loop2.found_3 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Bool :=
+@[expose] def Causal.loop2.found_3 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Bool :=
   fun i => decide ((i : Int) < a.head_dim)
-@[expose] def Causal.loop2.found (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Bool :=
+@[expose] def Causal.loop2.found (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Bool :=
   fun i => decide ((i : Int) < a.value_dim)
-@[expose] def Causal.loop2.k_inside (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Bool :=
+@[expose] def Causal.loop2.k_inside (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Bool :=
   fun i j => (Causal.loop2.found_3 a pid t s i) && (Causal.loop2.inside a pid t s j)
-@[expose] def Causal.loop2.v_inside (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Bool :=
+@[expose] def Causal.loop2.v_inside (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Bool :=
   fun i j => (Causal.loop2.found a pid t s j) && (Causal.loop2.inside a pid t s i)
-@[expose] def Causal.loop2.k (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => if (Causal.loop2.k_inside a pid t s i j) then a.key_ptr (Causal.loop2.key_ptrs a pid t s i j) else (Flt.num 0)
-@[expose] def Causal.loop2.y_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => Flt.dot a.BLOCK_D (fun n => (Causal.q a pid i n)) (fun n => (Causal.loop2.k a pid t s n j)) (Flt.num 0)
-@[expose] def Causal.loop2.s (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop2.k (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => if (Causal.loop2.k_inside a pid t s i j) then a.key_ptr (Causal.loop2.key_ptrs a pid t
+    s i j) else (Flt.num 0)
+@[expose] def Causal.loop2.y_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_D (fun n => (Causal.q a pid i n)) (fun n => (Causal.loop2.k a pid t s n
+    j)) (Flt.num 0)
+@[expose] def Causal.loop2.s (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Causal.loop2.y_1 a pid t s i j) a.scale
-@[expose] def Causal.loop2.v (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => if (Causal.loop2.v_inside a pid t s i j) then a.value_ptr (Causal.loop2.value_ptrs a pid t s i j) else (Flt.num 0)
-@[expose] def Causal.loop2.visible_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Causal.loop2.v (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => if (Causal.loop2.v_inside a pid t s i j) then a.value_ptr (Causal.loop2.value_ptrs a
+    pid t s i j) else (Flt.num 0)
+@[expose] def Causal.loop2.visible_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (Causal.rows a pid i) + a.right
-@[expose] def Causal.loop2.visible_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Bool :=
+@[expose] def Causal.loop2.visible_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Bool :=
   fun i j => decide ((Causal.loop2.keys a pid t s j) ≤ (Causal.loop2.visible_1 a pid t s i 0))
-@[expose] def Causal.loop2.visible (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Bool :=
+@[expose] def Causal.loop2.visible (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Bool :=
   fun i j => (Causal.loop2.inside_2 a pid t s j) && (Causal.loop2.visible_2 a pid t s i j)
-@[expose] def Causal.loop2.select (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => if (Causal.loop2.visible a pid t s i j) then (Causal.loop2.s a pid t s i j) else Flt.ninf
-@[expose] def Causal.loop2.largest (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Flt R :=
+@[expose] def Causal.loop2.select (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => if (Causal.loop2.visible a pid t s i j) then (Causal.loop2.s a pid t s i j) else
+    Flt.ninf
+@[expose] def Causal.loop2.largest (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Causal.loop2.select a pid t s i n)
-@[expose] def Causal.loop2.m_new (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Flt R :=
+@[expose] def Causal.loop2.m_new (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.max (s.1 i) (Causal.loop2.largest a pid t s i)
-@[expose] def Causal.loop2.m_finite_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Bool :=
+@[expose] def Causal.loop2.m_finite_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Bool :=
   fun i => Flt.oeq (Causal.loop2.m_new a pid t s i) Flt.ninf
-@[expose] def Causal.loop2.m_finite (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Flt R :=
-  fun i => if (Causal.loop2.m_finite_1 a pid t s i) then (Flt.num 0) else (Causal.loop2.m_new a pid t s i)
-@[expose] def Causal.loop2.alpha_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Flt R :=
+@[expose] def Causal.loop2.m_finite (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Flt R :=
+  fun i => if (Causal.loop2.m_finite_1 a pid t s i) then (Flt.num 0) else (Causal.loop2.m_new a pid
+    t s i)
+@[expose] def Causal.loop2.alpha_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.sub (s.1 i) (Causal.loop2.m_finite a pid t s i)
-@[expose] def Causal.loop2.alpha (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Flt R :=
+@[expose] def Causal.loop2.alpha (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.exp2 (Causal.loop2.alpha_1 a pid t s i)
-@[expose] def Causal.loop2.p_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop2.p_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.sub (Causal.loop2.select a pid t s i j) (Causal.loop2.m_finite a pid t s i)
-@[expose] def Causal.loop2.p (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop2.p (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.exp2 (Causal.loop2.p_1 a pid t s i j)
-@[expose] def Causal.loop2.l_1 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Flt R :=
+@[expose] def Causal.loop2.l_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.mul (Causal.loop2.alpha a pid t s i) (s.2.1 i)
-@[expose] def Causal.loop2.l_2 (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Flt R :=
+@[expose] def Causal.loop2.l_2 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.sum a.BLOCK_N fun n => (Causal.loop2.p a pid t s i n)
-@[expose] def Causal.loop2.l (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Flt R :=
+@[expose] def Causal.loop2.l (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.add (Causal.loop2.l_1 a pid t s i) (Causal.loop2.l_2 a pid t s i)
-@[expose] def Causal.loop2.o (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Causal.loop2.o (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Causal.loop2.alpha a pid t s i) (s.2.2 i j)
-@[expose] def Causal.loop2.y (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => Flt.dot a.BLOCK_N (fun n => (Causal.loop2.p a pid t s i n)) (fun n => (Causal.loop2.v a pid t s n j)) (Causal.loop2.o a pid t s i j)
+@[expose] def Causal.loop2.y (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_N (fun n => (Causal.loop2.p a pid t s i n)) (fun n => (Causal.loop2.v a
+    pid t s n j)) (Causal.loop2.o a pid t s i j)
 @[expose] def Causal.loop2.firstTile (a : Causal.Args R) (pid : Int) : Int :=
   (Causal.whole_stop a pid)
 @[expose] def Causal.loop2.stopTile (a : Causal.Args R) (pid : Int) : Int :=
   (Causal.select_1 a pid)
 /-- One iteration. -/
-@[expose] def Causal.loop2.body (a : Causal.Args R) (pid : Int) (t : Int) (s : Causal.loop2.State R) :
+@[expose] def Causal.loop2.body (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R) :
     Causal.loop2.State R :=
-  (fun i => (Causal.loop2.m_new a pid t s i), fun i => (Causal.loop2.l a pid t s i), fun i j => (Causal.loop2.y a pid t s i j))
+  (fun i => (Causal.loop2.m_new a pid t s i), fun i => (Causal.loop2.l a pid t s i), fun i j =>
+    (Causal.loop2.y a pid t s i j))
 /-- The state before the loop. -/
 @[expose] def Causal.loop2.start (a : Causal.Args R) (pid : Int) : Causal.loop2.State R :=
-  (fun i => ((Causal.loop1.result a pid).1 i), fun i => ((Causal.loop1.result a pid).2.1 i), fun i j => ((Causal.loop1.result a pid).2.2 i j))
+  (fun i => ((Causal.loop1.result a pid).1 i), fun i => ((Causal.loop1.result a pid).2.1 i), fun i j
+    => ((Causal.loop1.result a pid).2.2 i j))
 /-- The state after the loop. -/
 @[expose] def Causal.loop2.result (a : Causal.Args R) (pid : Int) : Causal.loop2.State R :=
-  forRange (Causal.loop2.firstTile a pid) (Causal.loop2.stopTile a pid)
+  forRange (Causal.loop2.firstTile a pid)
+    (Causal.loop2.stopTile a pid)
     (Causal.loop2.body a pid) (Causal.loop2.start a pid)
 @[expose] def Causal.found_11 (a : Causal.Args R) (pid : Int) : Int :=
   (Causal.batch a pid) * a.stride_ob

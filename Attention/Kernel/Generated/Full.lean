@@ -4,14 +4,19 @@ public import Attention.Kernel.Ops
 
 public section
 
+-- Each value takes what its scope has, whether it needs it or not.
 set_option linter.unusedVariables false
+
+/-! # The forward kernel without a window, as Triton compiles it
+
+Written by `python -m bridge translate --kernels`; not edited. -/
 
 namespace Attention.Kernel
 
 universe u
 
-/-- The kernel's arguments; of a pointer what lies behind it. Tile sizes and the numbers
-that literals stand for are among them. -/
+/-- The kernel's arguments; of a pointer what lies behind it. The numbers that literals stand for
+and the tile sizes are among them. -/
 structure Full.Args (R : Type u) where
   query_ptr : Mem (Flt R)
   key_ptr : Mem (Flt R)
@@ -92,7 +97,8 @@ variable {R : Type u} [OrderedField R] [Exp R R]
 @[expose] def Full.loaded (a : Full.Args R) (pid : Int) : Nat → Nat → Bool :=
   fun i j => (Full.inside a pid i) && (Full.found_6 a pid j)
 @[expose] def Full.q (a : Full.Args R) (pid : Int) : Nat → Nat → Flt R :=
-  fun i j => if (Full.loaded a pid i j) then a.query_ptr (Full.query_ptrs a pid i j) else (Flt.num 0)
+  fun i j => if (Full.loaded a pid i j) then a.query_ptr (Full.query_ptrs a pid i j) else (Flt.num
+    0)
 @[expose] def Full.found_7 (a : Full.Args R) (pid : Int) : Int :=
   (Full.batch a pid) * a.stride_kb
 @[expose] def Full.found_8 (a : Full.Args R) (pid : Int) : Int :=
@@ -122,186 +128,267 @@ variable {R : Type u} [OrderedField R] [Exp R R]
 /-- What the loop carries. -/
 abbrev Full.loop1.State (R : Type u) :=
   (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
-@[expose] def Full.loop1.begin (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.begin (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R) : Int :=
   t * (a.BLOCK_N : Int)
-@[expose] def Full.loop1.key_base_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.key_base_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Int :=
   (Full.loop1.begin a pid t s) * a.stride_kn
-@[expose] def Full.loop1.key_base_2 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.key_base_2 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Int :=
   (Full.found_8 a pid) + (Full.loop1.key_base_1 a pid t s)
-@[expose] def Full.loop1.key_base_3 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.key_base_3 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Int :=
   (Full.found_7 a pid) + (Full.loop1.key_base_2 a pid t s)
-@[expose] def Full.loop1.key_base (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.key_base (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R) : Int :=
   (0 : Int) + (Full.loop1.key_base_3 a pid t s)
-@[expose] def Full.loop1.value_base_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.value_base_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Int :=
   (Full.loop1.begin a pid t s) * a.stride_vn
-@[expose] def Full.loop1.value_base_2 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.value_base_2 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Int :=
   (Full.found_10 a pid) + (Full.loop1.value_base_1 a pid t s)
-@[expose] def Full.loop1.value_base_3 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.value_base_3 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Int :=
   (Full.found_9 a pid) + (Full.loop1.value_base_2 a pid t s)
-@[expose] def Full.loop1.value_base (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Int :=
+@[expose] def Full.loop1.value_base (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Int :=
   (0 : Int) + (Full.loop1.value_base_3 a pid t s)
-@[expose] def Full.loop1.found_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Int :=
+@[expose] def Full.loop1.found_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Int :=
   fun i => (i : Int) * a.stride_kn
-@[expose] def Full.loop1.found (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Int :=
+@[expose] def Full.loop1.found (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Int :=
   fun i => (i : Int) * a.stride_vn
-@[expose] def Full.loop1.key_ptrs_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Int :=
+@[expose] def Full.loop1.key_ptrs_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Int :=
   fun i j => (i : Int) + (Full.loop1.found_1 a pid t s j)
-@[expose] def Full.loop1.key_ptrs (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Int :=
+@[expose] def Full.loop1.key_ptrs (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Int :=
   fun i j => (Full.loop1.key_base a pid t s) + (Full.loop1.key_ptrs_1 a pid t s i j)
-@[expose] def Full.loop1.value_ptrs_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Int :=
+@[expose] def Full.loop1.value_ptrs_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Int :=
   fun i j => (Full.loop1.found a pid t s i) + (j : Int)
-@[expose] def Full.loop1.value_ptrs (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Int :=
+@[expose] def Full.loop1.value_ptrs (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Int :=
   fun i j => (Full.loop1.value_base a pid t s) + (Full.loop1.value_ptrs_1 a pid t s i j)
-@[expose] def Full.loop1.k (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop1.k (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => a.key_ptr (Full.loop1.key_ptrs a pid t s i j)
-@[expose] def Full.loop1.y_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Flt R :=
-  fun i j => Flt.dot a.BLOCK_D (fun n => (Full.q a pid i n)) (fun n => (Full.loop1.k a pid t s n j)) (Flt.num 0)
-@[expose] def Full.loop1.v (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop1.y_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_D (fun n => (Full.q a pid i n)) (fun n => (Full.loop1.k a pid t s n j))
+    (Flt.num 0)
+@[expose] def Full.loop1.v (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => a.value_ptr (Full.loop1.value_ptrs a pid t s i j)
-@[expose] def Full.loop1.largest_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
+@[expose] def Full.loop1.largest_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Full.loop1.y_1 a pid t s i n)
-@[expose] def Full.loop1.largest (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
+@[expose] def Full.loop1.largest (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.mul (Full.loop1.largest_1 a pid t s i) a.scale
-@[expose] def Full.loop1.s (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop1.s (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Full.loop1.y_1 a pid t s i j) a.scale
-@[expose] def Full.loop1.m_new (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
+@[expose] def Full.loop1.m_new (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.max (s.1 i) (Full.loop1.largest a pid t s i)
-@[expose] def Full.loop1.m_finite_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Bool :=
+@[expose] def Full.loop1.m_finite_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Bool :=
   fun i => Flt.oeq (Full.loop1.m_new a pid t s i) Flt.ninf
-@[expose] def Full.loop1.m_finite (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
-  fun i => if (Full.loop1.m_finite_1 a pid t s i) then (Flt.num 0) else (Full.loop1.m_new a pid t s i)
-@[expose] def Full.loop1.alpha_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
+@[expose] def Full.loop1.m_finite (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
+  fun i => if (Full.loop1.m_finite_1 a pid t s i) then (Flt.num 0) else (Full.loop1.m_new a pid t s
+    i)
+@[expose] def Full.loop1.alpha_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.sub (s.1 i) (Full.loop1.m_finite a pid t s i)
-@[expose] def Full.loop1.alpha (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
+@[expose] def Full.loop1.alpha (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.exp2 (Full.loop1.alpha_1 a pid t s i)
-@[expose] def Full.loop1.p_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop1.p_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.sub (Full.loop1.s a pid t s i j) (Full.loop1.m_finite a pid t s i)
-@[expose] def Full.loop1.p (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop1.p (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.exp2 (Full.loop1.p_1 a pid t s i j)
-@[expose] def Full.loop1.l_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
+@[expose] def Full.loop1.l_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.mul (Full.loop1.alpha a pid t s i) (s.2.1 i)
-@[expose] def Full.loop1.l_2 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
+@[expose] def Full.loop1.l_2 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
   fun i => Flt.sum a.BLOCK_N fun n => (Full.loop1.p a pid t s i n)
-@[expose] def Full.loop1.l (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
+@[expose] def Full.loop1.l (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R) : Nat → Flt R :=
   fun i => Flt.add (Full.loop1.l_1 a pid t s i) (Full.loop1.l_2 a pid t s i)
-@[expose] def Full.loop1.o (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop1.o (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Full.loop1.alpha a pid t s i) (s.2.2 i j)
-@[expose] def Full.loop1.y (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) : Nat → Nat → Flt R :=
-  fun i j => Flt.dot a.BLOCK_N (fun n => (Full.loop1.p a pid t s i n)) (fun n => (Full.loop1.v a pid t s n j)) (Full.loop1.o a pid t s i j)
+@[expose] def Full.loop1.y (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_N (fun n => (Full.loop1.p a pid t s i n)) (fun n => (Full.loop1.v a pid
+    t s n j)) (Full.loop1.o a pid t s i j)
 @[expose] def Full.loop1.firstTile (a : Full.Args R) (pid : Int) : Int :=
   (Full.whole_first a pid)
 @[expose] def Full.loop1.stopTile (a : Full.Args R) (pid : Int) : Int :=
   (Full.whole_stop a pid)
 /-- One iteration. -/
-@[expose] def Full.loop1.body (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop1.State R) :
+@[expose] def Full.loop1.body (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R) :
     Full.loop1.State R :=
-  (fun i => (Full.loop1.m_new a pid t s i), fun i => (Full.loop1.l a pid t s i), fun i j => (Full.loop1.y a pid t s i j))
+  (fun i => (Full.loop1.m_new a pid t s i), fun i => (Full.loop1.l a pid t s i), fun i j =>
+    (Full.loop1.y a pid t s i j))
 /-- The state before the loop. -/
 @[expose] def Full.loop1.start (a : Full.Args R) (pid : Int) : Full.loop1.State R :=
   (fun i => Flt.ninf, fun i => (Flt.num 0), fun i j => (Flt.num 0))
 /-- The state after the loop. -/
 @[expose] def Full.loop1.result (a : Full.Args R) (pid : Int) : Full.loop1.State R :=
-  forRange (Full.loop1.firstTile a pid) (Full.loop1.stopTile a pid)
+  forRange (Full.loop1.firstTile a pid)
+    (Full.loop1.stopTile a pid)
     (Full.loop1.body a pid) (Full.loop1.start a pid)
 /-- What the loop carries. -/
 abbrev Full.loop2.State (R : Type u) :=
   (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
-@[expose] def Full.loop2.keys_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.keys_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R) : Int :=
   t * (a.BLOCK_N : Int)
-@[expose] def Full.loop2.keys (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Int :=
+@[expose] def Full.loop2.keys (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Int :=
   fun i => (Full.loop2.keys_1 a pid t s) + (i : Int)
-@[expose] def Full.loop2.inside_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Bool :=
+@[expose] def Full.loop2.inside_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Bool :=
   fun i => decide ((0 : Int) ≤ (Full.loop2.keys a pid t s i))
-@[expose] def Full.loop2.inside_2 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Bool :=
+@[expose] def Full.loop2.inside_2 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Bool :=
   fun i => decide ((Full.loop2.keys a pid t s i) < a.kv_len)
-@[expose] def Full.loop2.inside (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Bool :=
+@[expose] def Full.loop2.inside (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Bool :=
   fun i => (Full.loop2.inside_1 a pid t s i) && (Full.loop2.inside_2 a pid t s i)
-@[expose] def Full.loop2.key_base_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.key_base_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Int :=
   (Full.loop2.keys_1 a pid t s) * a.stride_kn
-@[expose] def Full.loop2.key_base_2 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.key_base_2 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Int :=
   (Full.found_8 a pid) + (Full.loop2.key_base_1 a pid t s)
-@[expose] def Full.loop2.key_base_3 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.key_base_3 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Int :=
   (Full.found_7 a pid) + (Full.loop2.key_base_2 a pid t s)
-@[expose] def Full.loop2.key_base (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.key_base (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R) : Int :=
   (0 : Int) + (Full.loop2.key_base_3 a pid t s)
-@[expose] def Full.loop2.value_base_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.value_base_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Int :=
   (Full.loop2.keys_1 a pid t s) * a.stride_vn
-@[expose] def Full.loop2.value_base_2 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.value_base_2 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Int :=
   (Full.found_10 a pid) + (Full.loop2.value_base_1 a pid t s)
-@[expose] def Full.loop2.value_base_3 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.value_base_3 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Int :=
   (Full.found_9 a pid) + (Full.loop2.value_base_2 a pid t s)
-@[expose] def Full.loop2.value_base (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Int :=
+@[expose] def Full.loop2.value_base (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Int :=
   (0 : Int) + (Full.loop2.value_base_3 a pid t s)
-@[expose] def Full.loop2.found_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Int :=
+@[expose] def Full.loop2.found_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Int :=
   fun i => (i : Int) * a.stride_kn
-@[expose] def Full.loop2.found_2 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Int :=
+@[expose] def Full.loop2.found_2 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Int :=
   fun i => (i : Int) * a.stride_vn
-@[expose] def Full.loop2.key_ptrs_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Full.loop2.key_ptrs_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (i : Int) + (Full.loop2.found_1 a pid t s j)
-@[expose] def Full.loop2.key_ptrs (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Full.loop2.key_ptrs (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (Full.loop2.key_base a pid t s) + (Full.loop2.key_ptrs_1 a pid t s i j)
-@[expose] def Full.loop2.value_ptrs_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Full.loop2.value_ptrs_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (Full.loop2.found_2 a pid t s i) + (j : Int)
-@[expose] def Full.loop2.value_ptrs (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Int :=
+@[expose] def Full.loop2.value_ptrs (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Int :=
   fun i j => (Full.loop2.value_base a pid t s) + (Full.loop2.value_ptrs_1 a pid t s i j)
-@[expose] def Full.loop2.found_3 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Bool :=
+@[expose] def Full.loop2.found_3 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Bool :=
   fun i => decide ((i : Int) < a.head_dim)
-@[expose] def Full.loop2.found (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Bool :=
+@[expose] def Full.loop2.found (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Bool :=
   fun i => decide ((i : Int) < a.value_dim)
-@[expose] def Full.loop2.k_inside (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Bool :=
+@[expose] def Full.loop2.k_inside (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found_3 a pid t s i) && (Full.loop2.inside a pid t s j)
-@[expose] def Full.loop2.v_inside (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Bool :=
+@[expose] def Full.loop2.v_inside (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found a pid t s j) && (Full.loop2.inside a pid t s i)
-@[expose] def Full.loop2.k (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => if (Full.loop2.k_inside a pid t s i j) then a.key_ptr (Full.loop2.key_ptrs a pid t s i j) else (Flt.num 0)
-@[expose] def Full.loop2.y_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => Flt.dot a.BLOCK_D (fun n => (Full.q a pid i n)) (fun n => (Full.loop2.k a pid t s n j)) (Flt.num 0)
-@[expose] def Full.loop2.s (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop2.k (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => if (Full.loop2.k_inside a pid t s i j) then a.key_ptr (Full.loop2.key_ptrs a pid t s i
+    j) else (Flt.num 0)
+@[expose] def Full.loop2.y_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_D (fun n => (Full.q a pid i n)) (fun n => (Full.loop2.k a pid t s n j))
+    (Flt.num 0)
+@[expose] def Full.loop2.s (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Full.loop2.y_1 a pid t s i j) a.scale
-@[expose] def Full.loop2.v (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => if (Full.loop2.v_inside a pid t s i j) then a.value_ptr (Full.loop2.value_ptrs a pid t s i j) else (Flt.num 0)
-@[expose] def Full.loop2.select (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop2.v (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => if (Full.loop2.v_inside a pid t s i j) then a.value_ptr (Full.loop2.value_ptrs a pid t
+    s i j) else (Flt.num 0)
+@[expose] def Full.loop2.select (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => if (Full.loop2.inside_2 a pid t s j) then (Full.loop2.s a pid t s i j) else Flt.ninf
-@[expose] def Full.loop2.largest (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
+@[expose] def Full.loop2.largest (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Full.loop2.select a pid t s i n)
-@[expose] def Full.loop2.m_new (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
+@[expose] def Full.loop2.m_new (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.max (s.1 i) (Full.loop2.largest a pid t s i)
-@[expose] def Full.loop2.m_finite_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Bool :=
+@[expose] def Full.loop2.m_finite_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Bool :=
   fun i => Flt.oeq (Full.loop2.m_new a pid t s i) Flt.ninf
-@[expose] def Full.loop2.m_finite (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
-  fun i => if (Full.loop2.m_finite_1 a pid t s i) then (Flt.num 0) else (Full.loop2.m_new a pid t s i)
-@[expose] def Full.loop2.alpha_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
+@[expose] def Full.loop2.m_finite (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Flt R :=
+  fun i => if (Full.loop2.m_finite_1 a pid t s i) then (Flt.num 0) else (Full.loop2.m_new a pid t s
+    i)
+@[expose] def Full.loop2.alpha_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.sub (s.1 i) (Full.loop2.m_finite a pid t s i)
-@[expose] def Full.loop2.alpha (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
+@[expose] def Full.loop2.alpha (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.exp2 (Full.loop2.alpha_1 a pid t s i)
-@[expose] def Full.loop2.p_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop2.p_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.sub (Full.loop2.select a pid t s i j) (Full.loop2.m_finite a pid t s i)
-@[expose] def Full.loop2.p (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop2.p (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.exp2 (Full.loop2.p_1 a pid t s i j)
-@[expose] def Full.loop2.l_1 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
+@[expose] def Full.loop2.l_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.mul (Full.loop2.alpha a pid t s i) (s.2.1 i)
-@[expose] def Full.loop2.l_2 (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
+@[expose] def Full.loop2.l_2 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Flt R :=
   fun i => Flt.sum a.BLOCK_N fun n => (Full.loop2.p a pid t s i n)
-@[expose] def Full.loop2.l (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
+@[expose] def Full.loop2.l (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R) : Nat → Flt R :=
   fun i => Flt.add (Full.loop2.l_1 a pid t s i) (Full.loop2.l_2 a pid t s i)
-@[expose] def Full.loop2.o (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
+@[expose] def Full.loop2.o (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Full.loop2.alpha a pid t s i) (s.2.2 i j)
-@[expose] def Full.loop2.y (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) : Nat → Nat → Flt R :=
-  fun i j => Flt.dot a.BLOCK_N (fun n => (Full.loop2.p a pid t s i n)) (fun n => (Full.loop2.v a pid t s n j)) (Full.loop2.o a pid t s i j)
+@[expose] def Full.loop2.y (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_N (fun n => (Full.loop2.p a pid t s i n)) (fun n => (Full.loop2.v a pid
+    t s n j)) (Full.loop2.o a pid t s i j)
 @[expose] def Full.loop2.firstTile (a : Full.Args R) (pid : Int) : Int :=
   (Full.whole_stop a pid)
 @[expose] def Full.loop2.stopTile (a : Full.Args R) (pid : Int) : Int :=
   (Full.select_1 a pid)
 /-- One iteration. -/
-@[expose] def Full.loop2.body (a : Full.Args R) (pid : Int) (t : Int) (s : Full.loop2.State R) :
+@[expose] def Full.loop2.body (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R) :
     Full.loop2.State R :=
-  (fun i => (Full.loop2.m_new a pid t s i), fun i => (Full.loop2.l a pid t s i), fun i j => (Full.loop2.y a pid t s i j))
+  (fun i => (Full.loop2.m_new a pid t s i), fun i => (Full.loop2.l a pid t s i), fun i j =>
+    (Full.loop2.y a pid t s i j))
 /-- The state before the loop. -/
 @[expose] def Full.loop2.start (a : Full.Args R) (pid : Int) : Full.loop2.State R :=
-  (fun i => ((Full.loop1.result a pid).1 i), fun i => ((Full.loop1.result a pid).2.1 i), fun i j => ((Full.loop1.result a pid).2.2 i j))
+  (fun i => ((Full.loop1.result a pid).1 i), fun i => ((Full.loop1.result a pid).2.1 i), fun i j =>
+    ((Full.loop1.result a pid).2.2 i j))
 /-- The state after the loop. -/
 @[expose] def Full.loop2.result (a : Full.Args R) (pid : Int) : Full.loop2.State R :=
-  forRange (Full.loop2.firstTile a pid) (Full.loop2.stopTile a pid)
+  forRange (Full.loop2.firstTile a pid)
+    (Full.loop2.stopTile a pid)
     (Full.loop2.body a pid) (Full.loop2.start a pid)
 @[expose] def Full.found_11 (a : Full.Args R) (pid : Int) : Int :=
   (Full.batch a pid) * a.stride_ob

@@ -75,8 +75,8 @@ public import Attention.Kernel.Generated.Full
 public import Attention.Kernel.Generated.Window
 public import Attention.Kernel.Grid
 public import Attention.Kernel.Launch
+public import Attention.Kernel.Launched
 public import Attention.Kernel.Loads
-public import Attention.Kernel.Main
 public import Attention.Kernel.Model
 public import Attention.Kernel.Ops
 public import Attention.Kernel.Row

@@ -454,6 +454,9 @@ def translate(check: bool, kernels: bool) -> None:
 
 def _translate_kernels(root: Path, check: bool) -> None:
     """`translate --kernels`."""
+    from bridge import interpreting
+
+    interpreting.settle(False)
     from bridge.ttir import texts
     from bridge.ttir.syntax import TtirError
 

@@ -68,6 +68,7 @@ public import Attention.Claims.UniversalApproximation
 public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.Weights
 public import Attention.Kernel.Bounds
+public import Attention.Kernel.Contiguous
 public import Attention.Kernel.Float
 public import Attention.Kernel.Forward
 public import Attention.Kernel.Generated.Causal
@@ -76,6 +77,7 @@ public import Attention.Kernel.Generated.Window
 public import Attention.Kernel.Grid
 public import Attention.Kernel.Launch
 public import Attention.Kernel.Launched
+public import Attention.Kernel.LaunchedReal
 public import Attention.Kernel.Loads
 public import Attention.Kernel.Model
 public import Attention.Kernel.Ops

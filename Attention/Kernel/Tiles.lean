@@ -66,6 +66,7 @@ theorem is_forRange {σ : Type v} {row : σ → RowState R} {key : Nat → Score
 
 /-! ## All keys -/
 
+omit [OrderedField R] [Exponential R R] in
 /-- The keys of consecutive tiles are consecutive keys. -/
 theorem flatten_tilesOf (key : Nat → ScoredValue R R d) (n : Nat) {lo hi : Int} (h₀ : 0 ≤ lo) :
     (tilesOf key n lo hi).flatten

@@ -1,0 +1,1 @@
+"""Triton's own intermediate representation of a kernel: made, parsed and run over exact numbers."""

@@ -1,0 +1,197 @@
+"""Attention by its definition, `bridge.spec`, over the numbers of a domain.
+
+The functions of `bridge.spec` take any numbers that can be added and multiplied. Here one number is
+a tile: the scores of one key with all queries, or all elements of a value vector, so that they run
+over matrices of real size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bridge.spec.attention import attention
+from bridge.spec.backward import Gradients, vjp
+from bridge.spec.core import Arithmetic
+from bridge.spec.log_sum_exp import is_log_sum_exp
+from bridge.spec.softmax import denominator
+from bridge.ttir.domain import Array, Domain, Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A tile as a number of `bridge.spec`; tiles of one formula have shapes that broadcast."""
+
+    domain: Domain
+    tile: Numbers
+
+    def __add__(self, other: Number) -> Number:
+        return Number(self.domain, self.domain.add(self.tile, other.tile))
+
+    def __sub__(self, other: Number) -> Number:
+        return Number(self.domain, self.domain.subtract(self.tile, other.tile))
+
+    def __mul__(self, other: Number) -> Number:
+        return Number(self.domain, self.domain.multiply(self.tile, other.tile))
+
+    def __truediv__(self, other: Number) -> Number:
+        return Number(self.domain, self.domain.divide(self.tile, other.tile))
+
+    def __eq__(self, other: object) -> Any:
+        """Which elements are equal, a tile of truth values."""
+        if not isinstance(other, Number):
+            return NotImplemented
+        return self.domain.equal(self.tile, other.tile)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Queries(Number):
+    """Query vectors, a matrix `[rows, d]`: times a key vector, `[1, d]`, they are their inner
+    products with it, `[rows, 1]`. To `bridge.spec` they are vectors of one element."""
+
+    def __mul__(self, other: Number) -> Number:
+        domain = self.domain
+        column = domain.each(np.transpose, other.tile)
+        zero = domain.constant(0.0)
+        rows = len(_parts(self.tile))
+        zeros = domain.each(lambda x: np.broadcast_to(x, (rows, 1)), zero)
+        return Number(domain, domain.dot(self.tile, column, zeros))
+
+
+def _parts(tile: Numbers) -> Array:
+    """An array of a tile's shape."""
+    return np.asarray(tile if isinstance(tile, np.ndarray) else tile[0])
+
+
+def arithmetic(domain: Domain) -> Arithmetic:
+    """The domain's numbers for `bridge.spec`, with the natural exponential."""
+
+    def number(n: int) -> Number:
+        return Number(domain, domain.integers(np.array(n)))
+
+    return Arithmetic(lambda x: Number(domain, domain.exp(x.tile)), number, number)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The results for the queries of one head.
+
+    out: `[rows, value_dim]`; denominators: Σ e^score, `[rows, 1]`, 0 for a row without a key.
+    """
+
+    domain: Domain
+    out: Numbers
+    denominators: Numbers
+
+    def has_log_sum_exp(self, lse: Numbers) -> Array:
+        """Whether numbers `[rows]` are the rows' log-sum-exps (`bridge.spec.log_sum_exp`)."""
+        column = Number(self.domain, self.domain.each(lambda x: x[:, None], lse))
+        # The row of one score that weighs as much as all.
+        all_of_them = Arithmetic(
+            lambda x: x if x is total else arithmetic(self.domain).exp(x),
+            arithmetic(self.domain).score,
+            arithmetic(self.domain).value,
+        )
+        total = Number(self.domain, self.denominators)
+        return np.asarray(is_log_sum_exp(column, [total], num=all_of_them))[:, 0]
+
+
+def attend(
+    domain: Domain, q: Numbers, k: Numbers, v: Numbers, scale: Numbers, visible: Array
+) -> Rows:
+    """`bridge.spec.attention.attention` of queries `[rows, d]`, keys `[cols, d]`, values `[cols,
+    value_dim]`; `visible`: `[rows, cols]`. Rows without a key count on their own, since a masked
+    score is none there and −∞ elsewhere."""
+    num = arithmetic(domain)
+    rows, columns = visible.shape
+    some = visible.any(1)
+    minus_infinity = domain.constant(-float("inf"))
+
+    def modify(i: int, j: int, score: Number) -> Number | None:
+        seen = visible[some, j][:, None]
+        return Number(
+            domain, domain.each(lambda x, y: np.where(seen, x, y), score.tile, minus_infinity)
+        )
+
+    queries = Queries(domain, domain.each(lambda x: x[some], q))
+    keys = [[Number(domain, domain.each(lambda x, j=j: x[j : j + 1], k))] for j in range(columns)]
+    values = [[Number(domain, domain.each(lambda x, j=j: x[j : j + 1], v))] for j in range(columns)]
+    zero = domain.constant(0.0)
+    width = _parts(v).shape[1]
+    out = domain.each(lambda x: np.array(np.broadcast_to(x, (rows, width))), zero)
+    sums = domain.each(lambda x: np.array(np.broadcast_to(x, (rows, 1))), zero)
+    if some.any():
+        factor = Number(domain, scale)
+        found = attention(
+            factor, modify, [[queries]], keys, values,
+            q_len=1, kv_len=columns, d=1, d_v=1, num=num,
+        )[0][0]  # fmt: skip
+        scores = [modify(0, j, factor * (queries * key[0])) for j, key in enumerate(keys)]
+        total = denominator(scores, num=num)
+
+        def put(whole: Array, part: Array) -> Array:
+            whole[some] = part
+            return whole
+
+        out = domain.each(put, out, found.tile)
+        sums = domain.each(put, sums, total.tile)
+    return Rows(domain, out, sums)
+
+
+def gradients(
+    domain: Domain,
+    q: Numbers,
+    k: Numbers,
+    v: Numbers,
+    grad_out: Numbers,
+    grad_lse: Numbers,
+    scale: Numbers,
+    visible: Array,
+) -> dict[str, Numbers]:
+    """`bridge.spec.backward.vjp` of one head, element by element: tiles by the names "query",
+    "key", "value" and "bias"."""
+    num = arithmetic(domain)
+
+    def matrix(tile: Numbers) -> list[list[Number]]:
+        rows, columns = _parts(tile).shape
+
+        def at(i: int, j: int) -> Number:
+            return Number(domain, domain.each(lambda x: x[i, j, ...], tile))
+
+        return [[at(i, j) for j in range(columns)] for i in range(rows)]
+
+    q_len, kv_len = visible.shape
+    d, d_v = _parts(q).shape[1], _parts(v).shape[1]
+    found: Gradients = vjp(
+        Number(domain, scale),
+        lambda i, j, s: s if visible[i, j] else None,
+        lambda i, j, s: num.value(1),
+        matrix(q),
+        matrix(k),
+        matrix(v),
+        lambda x: x,
+        matrix(grad_out),
+        [row[0] for row in matrix(domain.each(lambda x: x[:, None], grad_lse))],
+        q_len=q_len,
+        kv_len=kv_len,
+        d=d,
+        d_v=d_v,
+        num=num,
+    )
+
+    def tile(rows: list[list[Number]], width: int) -> Numbers:
+        if not rows or not width:
+            return domain.each(lambda x: np.broadcast_to(x, (len(rows), width)), num.value(0).tile)
+        flat = [x.tile for row in rows for x in row]
+        shape = (len(rows), width)
+        return domain.each(lambda *parts: np.stack(parts).reshape(shape), *flat)
+
+    return {
+        "query": tile(found.dQ, d),
+        "key": tile(found.dK, d),
+        "value": tile(found.dV, d_v),
+        "bias": tile(found.dBias, kv_len),
+    }

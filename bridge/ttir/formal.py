@@ -1,0 +1,479 @@
+"""All inputs of a shape at once: numbers are formal expressions Σ polynomial · 2^polynomial, their
+quotients and their logarithms.
+
+What is found equal is equal for all inputs over the reals, −∞ where it is said, and for every
+exponential; it is a proof by computation. A maximum is an atom that is known by the set of which it
+is the largest element: it must cancel, as it does in softmax. Numbers that were given a sign, such
+as a scale ≥ 0, are in `assumed` when that was used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bridge.ttir.domain import LN2, LOG2E, Array, ObjectDomain
+from bridge.ttir.faults import Undecided
+from bridge.ttir.polynomials import (
+    LN2_ATOM,
+    LOG2E_ATOM,
+    ZERO,
+    Exponent,
+    Exponentials,
+    Monomial,
+    Polynomial,
+    exponent,
+    polynomial_of,
+    together,
+    total,
+)
+
+_LN2 = Polynomial.atom(LN2_ATOM)
+_LOG2E = Polynomial.atom(LOG2E_ATOM)
+Elements = frozenset[Polynomial]
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    top: Exponentials
+    bottom: Exponentials
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """shift + unit · log₂ of a sum of exponentials that is positive; unit: ln 2 or 1."""
+
+    shift: Polynomial
+    of: Exponentials
+    natural: bool
+
+
+class FormalDomain(ObjectDomain):
+    """Elements: Polynomial; Exponentials that are none; Quotient; Log; −∞ and NaN.
+
+    assumed: what was used about the atoms, as sentences.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = ["ln2", "log2e"]
+        self.assumed: set[str] = set()
+        self._not_negative = {LN2_ATOM, LOG2E_ATOM}
+        self._maxima: dict[Elements, int] = {}
+        # Of maxima, and log-sum-exps times log₂e: numbers that they are at least as large as.
+        self._above: dict[Monomial, Elements] = {}
+        self._apart: set[int] = set()
+        self._log_sum_exps: dict[Exponentials, Polynomial] = {}
+
+    # ------------------------------------------------------------------------------- atoms
+
+    def atom(self, name: str, *, not_negative: bool = False) -> Polynomial:
+        """A new number of which nothing is known, or only that it is ≥ 0."""
+        number = len(self.names)
+        self.names.append(name)
+        if not_negative:
+            self._not_negative.add(number)
+        return Polynomial.atom(number)
+
+    def atoms(self, name: str, shape: tuple[int, ...]) -> Array:
+        """A tile of new numbers, named after their places."""
+        tile = np.empty(shape, object)
+        for place in np.ndindex(shape):
+            tile[place] = self.atom(f"{name}{list(place)}")
+        return tile
+
+    def log_sum_exp(self, name: str, of: Array) -> Array:
+        """New numbers of which is known that they are the natural logarithms of `of`, sums of
+        exponentials of scores: a quotient by such a sum is a product with e to the power of −its
+        logarithm, which is at least as large as every score. Of an empty sum −∞."""
+        found = np.empty(of.shape, object)
+        for place in np.ndindex(of.shape):
+            found[place] = self._log_sum_exp(f"{name}{list(place)}", of[place])
+        return found
+
+    def _log_sum_exp(self, name: str, of: Any) -> Any:
+        if type(of) is Polynomial and not of:
+            return -math.inf
+        found = self.atom(name)
+        (number,) = next(iter(found.terms))
+        self._apart |= {number}
+        of = _exponentials(of)
+        self._log_sum_exps[of] = found
+        self._above[LOG2E_ATOM, number] = frozenset(
+            polynomial_of(key) for key, c in of.terms.items() if c.number == 1
+        )
+        return found
+
+    # ------------------------------------------------------------------------------ elements
+
+    def constant_one(self, x: float) -> Any:
+        if x == LN2:
+            return _LN2
+        if x == LOG2E:
+            return _LOG2E
+        if not math.isfinite(x):
+            return x
+        return Polynomial.constant(int(x) if x.is_integer() else Fraction(x))
+
+    def integer_one(self, x: int) -> Polynomial:
+        return Polynomial.constant(int(x))
+
+    def add_one(self, x: Any, y: Any) -> Any:
+        if type(x) is Polynomial and type(y) is Polynomial:
+            return x.plus(y)
+        if type(x) is float or type(y) is float:
+            return sum(z for z in (x, y) if type(z) is float)
+        if type(x) is Log or type(y) is Log:
+            return _log_plus(x, y)
+        if type(x) is Quotient or type(y) is Quotient:
+            return _quotients_plus(x, y)
+        return _plain(_exponentials(x).plus(_exponentials(y)))
+
+    def subtract_one(self, x: Any, y: Any) -> Any:
+        if type(x) is Polynomial and type(y) is Polynomial:
+            return x.plus(y, -1)
+        if type(y) is float:
+            return self.add_one(x, -y)
+        return self.add_one(x, self.multiply_one(Polynomial.constant(-1), y))
+
+    def multiply_one(self, x: Any, y: Any) -> Any:
+        if type(x) is float or type(y) is float:
+            return self._infinite_product(x, y)
+        if type(x) is Polynomial and type(y) is Polynomial:
+            for one, other in ((x, y), (y, x)):
+                elements = self._elements_of(one)
+                if elements is not None and other != _LN2 and self._is_not_negative(other):
+                    return self._largest(frozenset(p.times(other) for p in elements))
+            return x.times(y)
+        if type(x) is Log or type(y) is Log:
+            return _log_times(x, y)
+        if type(x) is Quotient or type(y) is Quotient:
+            (a, b), (c, d) = _fraction(x), _fraction(y)
+            return Quotient(a.times(c), b.times(d))
+        return _plain(_exponentials(x).times(_exponentials(y)))
+
+    def divide_one(self, x: Any, y: Any) -> Any:
+        if type(x) is float or type(y) is float:
+            raise Undecided("a quotient with −∞ or NaN")
+        if isinstance(y, Polynomial) and y.number:
+            return self.multiply_one(x, Polynomial.constant(1 / Fraction(y.number)))
+        top, bottom = _fraction(x), _fraction(y)
+        (a, b), (c, d) = top, bottom
+        known = self._log_sum_exps.get(c)
+        if known is not None:
+            inverse = self.exp2_one(known.times(_LOG2E).scaled(-1))
+            return self.multiply_one(x, inverse)
+        self._check_positive(c)
+        return Quotient(a.times(d), b.times(c))
+
+    def max_one(self, x: Any, y: Any) -> Any:
+        for one, another in ((x, y), (y, x)):
+            if type(one) is float:
+                return another if one != math.inf else one
+        return self._largest(self._elements(x) | self._elements(y))
+
+    def absolute_one(self, x: Any) -> Any:
+        if type(x) is Polynomial and x.number is not None:
+            return Polynomial.constant(abs(x.number))
+        raise Undecided(f"the absolute value of {self.element_text(x)}, which may have either sign")
+
+    def exp2_one(self, x: Any) -> Any:
+        if type(x) is float:
+            if x == -math.inf:
+                return ZERO
+            raise Undecided("2 to the power of ∞ or NaN")
+        if type(x) is Log and not x.natural:
+            return _plain(x.of.shifted(exponent(x.shift, self._apart)))
+        if type(x) is not Polynomial:
+            raise Undecided(f"2 to the power of {self.element_text(x)}")
+        key = exponent(x, self._apart)
+        return _plain(Exponentials({key: Polynomial.constant(1)}))
+
+    def log2_one(self, x: Any) -> Any:
+        if type(x) is float:
+            raise Undecided("the logarithm of −∞ or NaN")
+        if type(x) is Polynomial and x.number == 1:
+            return ZERO
+        if type(x) is Polynomial and x.number == 0:
+            return -math.inf
+        if type(x) in (Quotient, Log):
+            raise Undecided(f"the logarithm of {self.element_text(x)}")
+        of = _exponentials(x)
+        self._check_positive(of)
+        return Log(ZERO, of, False)
+
+    def compare_one(self, predicate: str, x: Any, y: Any) -> bool:
+        if x is None or y is None:
+            raise Undecided("what nothing was written to")
+        if x != x or y != y:
+            return predicate[0] == "u"
+        if type(x) is float or type(y) is float:
+            near, far = (z if type(z) is float else 0.0 for z in (x, y))
+            order = int(near > far) - int(near < far)
+        else:
+            order = self._order(x, y)
+        kind = predicate[1:]
+        if kind in ("eq", "ne"):
+            return (order == 0) == (kind == "eq")
+        if order == 2:
+            raise Undecided(
+                f"the order of {self.element_text(x)} and {self.element_text(y)} ({predicate})"
+            )
+        return {"lt": order < 0, "le": order <= 0, "gt": order > 0, "ge": order >= 0}[kind]
+
+    def _order(self, x: Any, y: Any) -> int:
+        """−1, 0, 1; 2: they differ, and their order is not known. Raises Undecided if that is not
+        known either."""
+        if type(x) in (Quotient, Log) or type(y) in (Quotient, Log):
+            raise Undecided(f"whether {self.element_text(x)} is {self.element_text(y)}")
+        difference = _exponentials(x).plus(_exponentials(y), -1)
+        if not difference:
+            return 0
+        polynomial = difference.polynomial
+        if polynomial is not None and polynomial.number is not None:
+            return 1 if polynomial.number > 0 else -1
+        if self._is_positive(difference):
+            return 1
+        if self._is_positive(Exponentials({}).plus(difference, -1)):
+            return -1
+        raise Undecided(f"whether {self.element_text(x)} is {self.element_text(y)}")
+
+    def at_most_zero_one(self, x: Any) -> bool:
+        if type(x) is float:
+            return x != math.inf
+        if type(x) is not Polynomial:
+            return False
+        if x.number is not None:
+            return x.number <= 0
+        for monomial, coefficient in x.terms.items():
+            above = self._above.get(monomial)
+            if above is None or coefficient != -1:
+                continue
+            rest = Polynomial({m: c for m, c in x.terms.items() if m != monomial})
+            elements = self._elements_of(rest)
+            if rest in above or (elements is not None and elements <= above):
+                return True
+        return False
+
+    def equal_one(self, x: Any, y: Any) -> bool:
+        if x is None or y is None or x != x or y != y:
+            return False
+        if type(x) is float or type(y) is float:
+            return type(x) is float and type(y) is float and x == y
+        if type(x) is Log or type(y) is Log:
+            if type(x) is not type(y):
+                return False
+            x, y = (self.exp2_one(z if not z.natural else _log_times(z, _LOG2E)) for z in (x, y))
+        (a, b), (c, d) = _fraction(x), _fraction(y)
+        if a == c and b == d:
+            return True
+        shift = _shift(b, d)
+        if shift is not None and a == c.shifted(shift):
+            return True
+        return a.times(d).canonical() == c.times(b).canonical()
+
+    # ---------------------------------------------------------------------------- reductions
+
+    def sum(self, a: Array, axis: int) -> Array:
+        return self._rows(a, axis, self._sum)
+
+    def largest(self, a: Array, axis: int) -> Array:
+        return self._rows(a, axis, self._maximum)
+
+    def _rows(self, a: Array, axis: int, f: Any) -> Array:
+        a = np.moveaxis(a, axis, -1)
+        found = np.empty(a.shape[:-1], object)
+        for place in np.ndindex(found.shape):
+            found[place] = f(list(a[place]))
+        return found
+
+    def _sum(self, elements: list[Any]) -> Any:
+        if all(type(x) in (Polynomial, Exponentials) for x in elements):
+            return _plain(total(pair for x in elements for pair in _exponentials(x).terms.items()))
+        found = elements[0]
+        for x in elements[1:]:
+            found = self.add_one(found, x)
+        return found
+
+    def _maximum(self, elements: list[Any]) -> Any:
+        numbers = [x for x in elements if type(x) is not float]
+        if any(x != x or x == math.inf for x in elements if type(x) is float):
+            raise Undecided("a maximum with ∞ or NaN")
+        if not numbers:
+            return -math.inf
+        return self._largest(frozenset().union(*map(self._elements, numbers)))
+
+    def dot(self, a: Array, b: Array, c: Array) -> Array:
+        plain = (Polynomial, Exponentials)
+        if any(type(x) not in plain for x in (*a.flat, *b.flat, *c.flat)):
+            return super().dot(a, b, c)
+        rows = [[(k, _exponentials(x).terms.items()) for k, x in enumerate(row) if x] for row in a]
+        columns = [[_exponentials(x).terms.items() for x in column] for column in b.T]
+        found = np.empty(c.shape, object)
+        for i, j in np.ndindex(c.shape):
+            column = columns[j]
+            parts = [
+                (together(key, another), p.times(q))
+                for k, terms in rows[i]
+                for key, p in terms
+                for another, q in column[k]
+            ]
+            found[i, j] = _plain(total([*_exponentials(c[i, j]).terms.items(), *parts]))
+        return found
+
+    # -------------------------------------------------------------------------------- maxima
+
+    def _largest(self, elements: Elements) -> Polynomial:
+        if len(elements) == 1:
+            return next(iter(elements))
+        number = self._maxima.get(elements)
+        if number is None:
+            number = self._maxima[elements] = len(self.names)
+            self.names.append(f"max{len(self._maxima)}")
+            self._apart |= {number}
+            self._above[number,] = elements
+        return Polynomial.atom(number)
+
+    def _elements_of(self, x: Polynomial) -> Elements | None:
+        """If x is a maximum, the set that it is the largest of."""
+        if len(x.terms) != 1:
+            return None
+        (monomial, coefficient), *_ = x.terms.items()
+        return self._above.get(monomial) if coefficient == 1 and len(monomial) == 1 else None
+
+    def _elements(self, x: Any) -> Elements:
+        if type(x) is not Polynomial:
+            raise Undecided(f"the maximum of {self.element_text(x)}")
+        found = self._elements_of(x)
+        return frozenset([x]) if found is None else found
+
+    # --------------------------------------------------------------------------------- signs
+
+    def _is_not_negative(self, x: Polynomial) -> bool:
+        for monomial, coefficient in x.terms.items():
+            if coefficient < 0 or not self._not_negative.issuperset(monomial):
+                return False
+        used = {a for monomial in x.terms for a in monomial} - {LN2_ATOM, LOG2E_ATOM}
+        self.assumed |= {f"{self.names[a]} ≥ 0" for a in used}
+        return True
+
+    def _infinite_product(self, x: Any, y: Any) -> float:
+        if type(x) is float:
+            x, y = y, x
+        if type(x) is float or y != y:
+            return math.nan
+        if type(x) is Polynomial and x and self._is_not_negative(x):
+            self.assumed |= {f"{self.names[a]} ≠ 0" for m in x.terms for a in m if a > LOG2E_ATOM}
+            return float(y)
+        if type(x) is Polynomial and x.number is not None and x.number < 0:
+            return -float(y)
+        return math.nan
+
+    @staticmethod
+    def _is_positive(x: Exponentials) -> bool:
+        numbers = [c.number for c in x.terms.values()]
+        return bool(numbers) and all(c is not None and c > 0 for c in numbers)
+
+    def _check_positive(self, x: Exponentials) -> None:
+        if not self._is_positive(x):
+            raise Undecided(f"whether {self.element_text(x)} is above 0")
+
+    # ---------------------------------------------------------------------------------- text
+
+    def text(self, a: Array) -> str:
+        return self.element_text(a[()])
+
+    def element_text(self, x: Any) -> str:
+        """An element as a formula."""
+        if type(x) is Polynomial:
+            return self._polynomial_text(x)
+        if type(x) is Exponentials:
+            parts = [
+                f"({self._polynomial_text(c)})·2^({self._polynomial_text(polynomial_of(key))})"
+                for key, c in x.terms.items()
+            ]
+            return " + ".join(parts) or "0"
+        if type(x) is Quotient:
+            return f"[{self.element_text(x.top)}] / [{self.element_text(x.bottom)}]"
+        if type(x) is Log:
+            log = "ln" if x.natural else "log₂"
+            return f"{self._polynomial_text(x.shift)} + {log}[{self.element_text(x.of)}]"
+        return {None: "not written"}.get(x, str(x))
+
+    def _polynomial_text(self, x: Polynomial) -> str:
+        parts = []
+        for monomial, c in x.terms.items():
+            factors = [self.names[a] for a in monomial]
+            parts.append("·".join([str(c), *factors] if c != 1 or not factors else factors))
+        return " + ".join(parts) or "0"
+
+
+def _plain(x: Exponentials) -> Any:
+    """The polynomial that it is, or itself."""
+    found = x.polynomial
+    return x if found is None else found
+
+
+def _exponentials(x: Any) -> Exponentials:
+    if type(x) is Polynomial:
+        return Exponentials.of(x)
+    if type(x) is Exponentials:
+        return x
+    raise Undecided("a sum of exponentials is wanted, not a quotient or logarithm")
+
+
+def _fraction(x: Any) -> tuple[Exponentials, Exponentials]:
+    if type(x) is Quotient:
+        return x.top, x.bottom
+    return _exponentials(x), Exponentials.of(Polynomial.constant(1))
+
+
+def _quotients_plus(x: Any, y: Any) -> Any:
+    (a, b), (c, d) = _fraction(x), _fraction(y)
+    if not a:
+        return y
+    if not c:
+        return x
+    if b is d or b == d:
+        return Quotient(a.plus(c), b)
+    return Quotient(a.times(d).plus(c.times(b)), b.times(d))
+
+
+def _log_plus(x: Any, y: Any) -> Any:
+    if type(x) is not Log:
+        x, y = y, x
+    if type(y) is Log:
+        if x.natural != y.natural:
+            raise Undecided("the sum of logarithms to two bases")
+        return Log(x.shift.plus(y.shift), x.of.times(y.of), x.natural)
+    if type(y) is not Polynomial:
+        raise Undecided("the sum of a logarithm and an exponential")
+    return Log(x.shift.plus(y), x.of, x.natural)
+
+
+def _log_times(x: Any, y: Any) -> Any:
+    if type(x) is not Log:
+        x, y = y, x
+    if type(y) is Polynomial:
+        if y.number == 1:
+            return x
+        if y == (_LOG2E if x.natural else _LN2):
+            return Log(x.shift.times(y), x.of, not x.natural)
+    raise Undecided("the product of a logarithm and another number")
+
+
+def _shift(x: Exponentials, y: Exponentials) -> Exponent | None:
+    """The t for which x = y · 2^t, if there is one; each has a term at least."""
+    if len(x.terms) != len(y.terms) or not x:
+        return None
+    first = next(iter(y.terms))
+    back = tuple((letter, -c) for letter, c in first)
+    for key in x.terms:
+        t = together(key, back)
+        if y.shifted(t) == x:
+            return t
+    return None

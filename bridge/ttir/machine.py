@@ -1,0 +1,277 @@
+"""Run a kernel's TTIR over a domain of floats, and check on the way that it may do what it does.
+
+Checked of every program:
+
+- an address that is read or written lies within the tensor whose pointer it was computed from;
+- no integer that is used as a number has overflowed;
+- no two programs store to one address, nor one operation twice;
+- no tensor and no address is both read and written;
+- every argument of exp2 is ≤ 0, where the domain has an order, but where `arith.select` chooses
+  another number at once: then no weight overflows. That a kernel is right in exact arithmetic does
+  not say so.
+
+The operations mean what MLIR's and Triton's documentation says (https://mlir.llvm.org/docs/Dialects,
+https://triton-lang.org/main/dialects/TritonOps.html), without rounding: conversions between floats
+do nothing, and `roundings` says which there were.
+
+A tile is kept with length 1 along the dimensions in which its elements are equal.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from bridge.ttir import integers
+from bridge.ttir.domain import Array
+from bridge.ttir.faults import CannotTell, Kind, Program, Unchosen, Undecided, Violation
+from bridge.ttir.integers import Mark, Marked
+from bridge.ttir.memory import Memory, Pointers
+from bridge.ttir.operations import COMPUTE
+from bridge.ttir.syntax import (
+    Block,
+    Function,
+    Operation,
+    Scalar,
+    TtirError,
+    Type,
+    Value,
+    shape_of,
+)
+
+
+class Machine:
+    """One launch of a kernel.
+
+    arguments: for each argument of `kernel` a tensor of `memory`, an integer, or a float
+    (`Domain.scalar`). roundings: the types to which floats were converted, and the precisions of
+    products; what they lose is not seen here.
+    """
+
+    def __init__(self, kernel: Function, memory: Memory, arguments: Sequence[Any]) -> None:
+        self.kernel, self.memory, self.domain = kernel, memory, memory.domain
+        self.roundings: set[str] = set()
+        self.program: Program = ()
+        self.number = -1
+        self.grid: Program = ()
+        self.values: list[Any] = [None] * kernel.values
+        self.marks: dict[int, Mark] = {}
+        self.unchosen: dict[int, Unchosen] = {}
+        self.used = {v.number for operation in kernel.operations() for v in operation.operands}
+        if len(arguments) != len(kernel.arguments):
+            raise ValueError(
+                f"arguments must be {len(kernel.arguments)}, one for each of the kernel's, "
+                f"not {len(arguments)}"
+            )
+        memory.begin_launch()
+        for value, given in zip(kernel.arguments, arguments, strict=True):
+            self.values[value.number] = self._argument(value, given)
+
+    def _argument(self, value: Value, given: Any) -> Any:
+        if isinstance(given, Tensor):
+            region = self.memory.region(value.name, given)
+            return Pointers(region, np.array(region.first, np.int64))
+        if isinstance(value.type, Scalar) and value.type.is_float:
+            return self.domain.scalar(float(given))
+        if isinstance(value.type, Scalar) and not isinstance(given, float):
+            if value.type.name == "i1":
+                return np.array(bool(given))
+            return np.array(int(given), np.int64)
+        raise ValueError(f"argument {value.name} must be a {value.type}, not {given!r}")
+
+    def run(self, grid: Sequence[int]) -> None:
+        """Run all programs, the first dimension fastest.
+
+        Raises:
+            Violation: a program does what none may.
+            CannotTell: an operation has no meaning here, or its result cannot be decided.
+        """
+        self.grid = (*grid, 1, 1)[:3]
+        x, y, z = (range(size) for size in self.grid)
+        for self.number, place in enumerate(itertools.product(z, y, x)):
+            self.program = place[::-1]
+            self._run(self.kernel.blocks)
+
+    # ------------------------------------------------------------------------------ control
+
+    def _run(self, blocks: list[Block]) -> Operation:
+        """Run a region up to the operation that ends it, which is returned."""
+        block = blocks[0]
+        while True:
+            last = self._block(block)
+            if not last.successors:
+                return last
+            way = 0
+            if last.name == "cf.cond_br":
+                way = 0 if bool(self._of(last.operands[0])) else 1
+            successor = last.successors[way]
+            self._assign(successor.block.arguments, successor.operands)
+            block = successor.block
+
+    def _block(self, block: Block) -> Operation:
+        for operation in block.operations:
+            if operation.name in _TERMINATORS:
+                return operation
+            try:
+                self._operation(operation)
+            except Undecided as reason:
+                raise self._cannot_tell(operation, str(reason)) from reason
+        if block.operations:
+            raise self._cannot_tell(block.operations[-1], "the block does not end")
+        raise TtirError("a block of the kernel is empty")
+
+    def _of(self, value: Value) -> Any:
+        return self.values[value.number]
+
+    def _assign(self, to: Sequence[Value], given: Sequence[Value]) -> None:
+        """Assign values to others, all at once."""
+        for value in given:
+            if value.number in self.unchosen:
+                raise self.unchosen[value.number].wrong
+        found = [(self._of(value), self.marks.get(value.number)) for value in given]
+        for value, (what, mark) in zip(to, found, strict=True):
+            self._set(value, what, mark)
+
+    def _set(self, value: Value, what: Any, mark: Mark | None = None) -> None:
+        self.values[value.number] = what
+        if mark is not None:
+            self.marks[value.number] = mark
+        elif self.marks:
+            self.marks.pop(value.number, None)
+
+    def _operation(self, operation: Operation) -> None:
+        name = operation.name
+        handler = _CONTROL.get(name)
+        if handler is not None:
+            handler(self, operation)
+            return
+        compute = COMPUTE.get(name)
+        if compute is None:
+            raise Undecided("the operation has no meaning here")
+        mark = self._mark(operation) if self.marks else None
+        if self.unchosen:
+            self._choose(operation)
+        found = compute(self, operation, *[self.values[v.number] for v in operation.operands])
+        if isinstance(found, Marked):
+            mark = found.mark
+            found = found.value
+        if not operation.results:
+            return
+        if isinstance(found, np.generic):
+            # What numpy makes of tiles of shape ().
+            found = np.asarray(found)
+        if len(operation.results) > 1:
+            for value, part in zip(operation.results, found, strict=True):
+                self._set(value, part, mark)
+        else:
+            self._set(operation.results[0], found, mark)
+
+    def _mark(self, operation: Operation) -> Mark | None:
+        """The mark of the results of an operation that takes bits; raises Violation for one that
+        takes numbers, if an operand is marked."""
+        for value in operation.operands:
+            mark = self.marks.get(value.number)
+            if mark is None:
+                continue
+            name = operation.name
+            if name in integers.BITWISE:
+                return mark
+            equal = name == "arith.cmpi" and operation.word("predicate")[0] in "uen"
+            if name not in integers.UNSIGNED and not equal:
+                raise Violation(
+                    "overflow",
+                    f"its result is used as a number at {operation.location}",
+                    mark.operation,
+                    mark.program,
+                    mark.element,
+                )
+        return None
+
+    def _choose(self, operation: Operation) -> None:
+        """Raise the violation of an operand's elements that had to be left out and are not."""
+        for place, value in enumerate(operation.operands):
+            found = self.unchosen.get(value.number)
+            if found is None:
+                continue
+            used = found.off
+            if operation.name == "arith.select" and place > 0:
+                condition = self._of(operation.operands[0])
+                used = used & (condition if place == 1 else ~condition)
+            if used.any():
+                raise found.wrong
+        for value in operation.results:
+            self.unchosen.pop(value.number, None)
+
+    def _bound(self, value: Value, operation: Operation) -> int:
+        """An integer that a loop or branch goes by."""
+        mark = self.marks.get(value.number)
+        if mark is not None:
+            detail = f"its result is used as a number at {operation.location}"
+            raise Violation("overflow", detail, mark.operation, mark.program, mark.element)
+        return int(self._of(value))
+
+    def _for(self, operation: Operation) -> None:
+        first, stop, step = (self._bound(value, operation) for value in operation.operands[:3])
+        if step <= 0:
+            raise Undecided(f"the step of a loop is {step}")
+        block = operation.regions[0][0]
+        given: Sequence[Value] = operation.operands[3:]
+        for i in range(first, stop, step):
+            self._set(block.arguments[0], np.array(i, np.int64))
+            self._assign(block.arguments[1:], given)
+            given = self._run(operation.regions[0]).operands
+        self._assign(operation.results, given)
+
+    def _while(self, operation: Operation) -> None:
+        before, after = operation.regions
+        given: Sequence[Value] = operation.operands
+        while True:
+            self._assign(before[0].arguments, given)
+            condition, *given = self._run(before).operands
+            if not bool(self._of(condition)):
+                break
+            self._assign(after[0].arguments, given)
+            given = self._run(after).operands
+        self._assign(operation.results, given)
+
+    def _if(self, operation: Operation) -> None:
+        way = 0 if bool(self._of(operation.operands[0])) else 1
+        if way < len(operation.regions):
+            last = self._run(operation.regions[way])
+            self._assign(operation.results, last.operands)
+
+    # ------------------------------------------------------------------------------- errors
+
+    def _cannot_tell(self, operation: Operation, reason: str) -> CannotTell:
+        return CannotTell(reason, operation, self.program, None)
+
+    def violation(
+        self, kind: Kind, detail: str, operation: Operation, where: Array | None
+    ) -> Violation:
+        """`where`: of the operation's elements those for which it is one; None: not about any."""
+        element = None
+        if where is not None:
+            shape = shape_of(_tile_type(operation))
+            full = np.broadcast_to(where, shape) if shape else where
+            element = tuple(int(i) for i in np.argwhere(full)[0])
+        return Violation(kind, detail, operation, self.program, element)
+
+
+def _tile_type(operation: Operation) -> Type:
+    """The type of the tile whose elements an operation's elements are."""
+    of = operation.operands[0] if operation.name in ("tt.load", "tt.store") else None
+    return (of or (operation.results or operation.operands)[0]).type
+
+
+_TERMINATORS = frozenset({
+    "tt.return", "scf.yield", "scf.condition", "cf.br", "cf.cond_br", "tt.reduce.return",
+})  # fmt: skip
+_CONTROL: dict[str, Callable[[Machine, Operation], None]] = {
+    "scf.for": Machine._for,
+    "scf.while": Machine._while,
+    "scf.if": Machine._if,
+}

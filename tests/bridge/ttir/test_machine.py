@@ -1,0 +1,215 @@
+"""Every check of the machine bites: small kernels that do what none may."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from ttir_cases import kernel, run
+
+from bridge.ttir.faults import CannotTell, Violation
+from bridge.ttir.memory import Memory
+from bridge.ttir.rational import RationalDomain
+
+
+def _memory(*numbers: int) -> tuple[Memory, torch.Tensor]:
+    memory = Memory(RationalDomain())
+    return memory, memory.tensor(np.array(numbers, object))
+
+
+# Loads 4 elements and stores them: %load and %store say to and from which.
+_COPY = """
+    %r = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>
+    %x = tt.splat %p : !tt.ptr<f32> -> tensor<4x!tt.ptr<f32>>
+    %y = tt.addptr %x, %r : tensor<4x!tt.ptr<f32>>, tensor<4xi32>
+    %v = tt.load %y : tensor<4x!tt.ptr<f32>>
+    %pid = tt.get_program_id x : i32
+    %c = arith.constant CONSTANT : i32
+    %o = arith.muli %pid, %c : i32
+    %q = tt.addptr %to, %o : !tt.ptr<f32>, i32
+    %z = tt.splat %q : !tt.ptr<f32> -> tensor<4x!tt.ptr<f32>>
+    %w = tt.addptr %z, %r : tensor<4x!tt.ptr<f32>>, tensor<4xi32>
+    tt.store %w, %v : tensor<4x!tt.ptr<f32>>"""
+_TWO = "%p: !tt.ptr<f32>, %to: !tt.ptr<f32>"
+
+
+def test_a_copy_runs() -> None:
+    memory, given = _memory(1, 2, 3, 4)
+    out = memory.empty((8,))
+    run(kernel(_TWO, _COPY.replace("CONSTANT", "4")), memory, given, out, programs=2)
+    assert memory.read(out).tolist() == [1, 2, 3, 4, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("step", "size", "programs", "kind", "element"),
+    [
+        (4, 7, 2, "outside its tensor", (3,)),
+        (-1, 8, 2, "outside its tensor", (0,)),
+        (3, 8, 2, "stored by two programs", (0,)),
+    ],
+)
+def test_stores_outside_and_twice(
+    step: int, size: int, programs: int, kind: str, element: tuple[int, ...]
+) -> None:
+    memory, given = _memory(1, 2, 3, 4)
+    text = kernel(_TWO, _COPY.replace("CONSTANT", str(step)))
+    with pytest.raises(Violation) as caught:
+        run(text, memory, given, memory.empty((size,)), programs=programs)
+    assert caught.value.kind == kind
+    assert caught.value.operation.name == "tt.store"
+    assert caught.value.program == (1, 0, 0)
+    assert caught.value.element == element
+
+
+def test_a_load_outside() -> None:
+    memory, given = _memory(1, 2, 3)
+    with pytest.raises(Violation, match="element 3 of p, which spans 3") as caught:
+        run(kernel(_TWO, _COPY.replace("CONSTANT", "4")), memory, given, memory.empty((4,)))
+    assert caught.value.operation.name == "tt.load"
+
+
+def test_a_view_is_no_whole_storage() -> None:
+    memory, given = _memory(1, 2, 3, 4, 5, 6, 7, 8)
+    with pytest.raises(Violation, match="element 3 of p, which spans 3"):
+        run(kernel(_TWO, _COPY.replace("CONSTANT", "4")), memory, given[2:5], memory.empty((4,)))
+
+
+def test_read_and_written() -> None:
+    memory, given = _memory(1, 2, 3, 4)
+    with pytest.raises(Violation) as caught:
+        run(kernel(_TWO, _COPY.replace("CONSTANT", "0")), memory, given, given)
+    assert caught.value.kind == "read and written"
+
+
+def test_one_store_twice_to_an_address() -> None:
+    memory, given = _memory(1)
+    body = """
+    %x = tt.splat %p : !tt.ptr<f32> -> tensor<4x!tt.ptr<f32>>
+    %v = arith.constant dense<1.0> : tensor<4xf32>
+    tt.store %x, %v : tensor<4x!tt.ptr<f32>>"""
+    with pytest.raises(Violation) as caught:
+        run(kernel("%p: !tt.ptr<f32>", body), memory, given)
+    assert (caught.value.kind, caught.value.element) == ("stored twice at once", (1,))
+
+
+@pytest.mark.parametrize(
+    ("type", "n", "operation", "overflows"),
+    [
+        ("i32", 2**30, "addi", True),
+        ("i32", 2**30 - 1, "addi", False),
+        ("i32", 2**16, "muli", True),
+        ("i64", 2**62, "addi", True),
+        ("i64", 2**61, "addi", False),
+        ("i64", 2**32, "muli", True),
+        ("i64", 2**31, "muli", False),
+    ],
+)
+def test_overflow_where_a_number_is_used(
+    type: str, n: int, operation: str, overflows: bool
+) -> None:
+    memory, _ = _memory(0)
+    sum_ = f"    %s = arith.{operation} %n, %n : {type}\n"
+    # As bits it may be what it likes.
+    run(kernel(f"%n: {type}", sum_ + f"    %b = arith.xori %s, %n : {type}"), memory, n)
+    used = kernel(f"%n: {type}", sum_ + f"    %b = arith.cmpi slt, %s, %n : {type}")
+    if not overflows:
+        run(used, memory, n)
+        return
+    with pytest.raises(Violation) as caught:
+        run(used, memory, n)
+    assert caught.value.kind == "overflow"
+    assert caught.value.operation.name == f"arith.{operation}"
+
+
+def test_an_overflow_passes_through_loops_and_bits_to_an_address() -> None:
+    memory, given = _memory(1, 2)
+    body = """
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %s = scf.for %i = %c0 to %c2 step %c1 iter_args(%a = %n) -> (i32)  : i32 {
+      %d = arith.muli %a, %n : i32
+      scf.yield %d : i32
+    }
+    %x = arith.andi %s, %c1 : i32
+    %q = tt.addptr %p, %x : !tt.ptr<f32>, i32
+    %v = tt.load %q : !tt.ptr<f32>"""
+    run(kernel("%p: !tt.ptr<f32>, %n: i32", body), memory, given, 1000)
+    with pytest.raises(Violation, match=r"overflow .*arith.muli"):
+        run(kernel("%p: !tt.ptr<f32>, %n: i32", body), memory, given, 2000)
+
+
+_EXP2 = """
+    %r = tt.make_range {end = 2 : i32, start = 0 : i32} : tensor<2xi32>
+    %x = tt.splat %p : !tt.ptr<f32> -> tensor<2x!tt.ptr<f32>>
+    %y = tt.addptr %x, %r : tensor<2x!tt.ptr<f32>>, tensor<2xi32>
+    %v = tt.load %y : tensor<2x!tt.ptr<f32>>
+    %e = math.exp2 %v : tensor<2xf32>
+    %zero = arith.constant dense<0> : tensor<2xi32>
+    %none = arith.constant dense<0.0> : tensor<2xf32>
+    %first = arith.cmpi eq, %r, %zero : tensor<2xi32>
+    %w = arith.select CHOICE : tensor<2xi1>, tensor<2xf32>
+    %s = arith.addf %w, %none : tensor<2xf32>"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "choice", "wrong"),
+    [
+        ((-1, 0), "%first, %e, %e", None),
+        ((-1, 1), "%first, %e, %none", None),
+        ((-1, 1), "%first, %none, %e", (1,)),
+        ((3, 0), "%first, %e, %none", (0,)),
+    ],
+)
+def test_exp2_of_what_is_used(
+    numbers: tuple[int, int], choice: str, wrong: tuple[int, ...] | None
+) -> None:
+    memory, given = _memory(*numbers)
+    text = kernel("%p: !tt.ptr<f32>", _EXP2.replace("CHOICE", choice))
+    if wrong is None:
+        run(text, memory, given)
+        return
+    with pytest.raises(Violation) as caught:
+        run(text, memory, given)
+    assert (caught.value.kind, caught.value.element) == ("exp2 of a positive number", wrong)
+
+
+def test_what_has_no_meaning_is_said_with_its_operation() -> None:
+    memory, given = _memory(1)
+    body = "    %v = tt.load %p : !tt.ptr<f32>\n    %w = math.erf %v : f32"
+    with pytest.raises(CannotTell, match=r"math\.erf"):
+        run(kernel("%p: !tt.ptr<f32>", body), memory, given)
+
+
+def test_unsigned_operations() -> None:
+    memory, out = Memory(RationalDomain()), torch.zeros(6, dtype=torch.int32)
+    body = "\n".join(
+        f"""
+    %c{i} = arith.constant {i} : i32
+    %p{i} = tt.addptr %p, %c{i} : !tt.ptr<i32>, i32
+    %v{i} = {operation}
+    tt.store %p{i}, %v{i} : !tt.ptr<i32>"""
+        for i, operation in enumerate(
+            (
+                "tt.mulhiui %a, %b : i32",
+                "arith.shrui %a, %c1 : i32",
+                "arith.xori %a, %b : i32",
+                "arith.muli %a, %b : i32",
+                "arith.divui %a, %b : i32",
+                "arith.remui %a, %b : i32",
+            )
+        )
+    ).replace("%c1 : i32", "%one : i32")
+    body = "    %one = arith.constant 1 : i32\n" + body
+    a, b = 0xD2511F53, 0x9E3779B9
+    signed = [x - 2**32 for x in (a, b)]
+    run(kernel("%p: !tt.ptr<i32>, %a: i32, %b: i32", body), memory, out, *signed)
+    wanted = (a * b >> 32, a >> 1, a ^ b, a * b % 2**32, a // b, a % b)
+    found = memory.read(out).tolist()
+    assert [x % 2**32 for x in found] == list(wanted)
+
+
+def test_a_foreign_float_tensor_is_refused() -> None:
+    memory, given = _memory(1, 2, 3, 4)
+    with pytest.raises(ValueError, match="to must be a tensor of this memory"):
+        run(kernel(_TWO, _COPY.replace("CONSTANT", "0")), memory, given, torch.zeros(4))

@@ -99,6 +99,7 @@ private theorem filter_range' {p : Nat → Bool} {s k N : Nat} (h : ∀ y, p y �
     omega
   rw [h₁, h₂, List.nil_append, List.append_nil]
 
+omit [OrderedField R] [Exponential R R] in
 /-- The tiles hold every key that is not masked. -/
 theorem filter_tilesOf {key : Nat → ScoredValue R R d} {n len : Nat} {lo hi : Int} (h₀ : 0 ≤ lo)
     (h₁ : lo ≤ hi) (h : ∀ y : Nat, (key y).score ≠ none → y < len ∧ lo * n ≤ y ∧ y < hi * n) :

@@ -79,10 +79,11 @@ def _tile(value: Any, exponent: Any, kind: Any = _NUMBER) -> Residues:
 
 
 def _mix(x: Array) -> Array:
-    """A hash of exponents or values (splitmix64)."""
-    z = (x.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    """A hash of exponents or values (splitmix64), modulo 2⁶⁴."""
+    with np.errstate(over="ignore"):
+        z = (x.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((z ^ (z >> np.uint64(31))) % np.uint64(Q)).astype(np.int64)
 
 
@@ -271,7 +272,7 @@ class FieldDomain(Domain):
 
     def dot(self, a: Residues, b: Residues, c: Residues) -> Residues:
         self._plain(a, b)
-        special = (a.kind > 0).any(1)[:, None] | (b.kind > 0).any(0)[None, :]
+        special = np.logical_or.outer(np.any(a.kind > 0, 1), np.any(b.kind > 0, 0))
         product = Residues(
             _matmul(a.value, b.value, P),
             _matmul(a.exponent, b.exponent, Q),

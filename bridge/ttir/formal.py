@@ -177,8 +177,9 @@ class FormalDomain(ObjectDomain):
         return self._largest(self._elements(x) | self._elements(y))
 
     def absolute_one(self, x: Any) -> Any:
-        if type(x) is Polynomial and x.number is not None:
-            return Polynomial.constant(abs(x.number))
+        number = x.number if type(x) is Polynomial else None
+        if number is not None:
+            return Polynomial.constant(-number if number < 0 else number)
         raise Undecided(f"the absolute value of {self.element_text(x)}, which may have either sign")
 
     def exp2_one(self, x: Any) -> Any:

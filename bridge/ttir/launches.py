@@ -23,8 +23,9 @@ from pyimpl.kernels import (
     forward,
     varlen,
 )
-from pyimpl.kernels._backward_launch import Given, Sequences
+from pyimpl.kernels._backward_launch import Given
 from pyimpl.kernels._launch import Launch
+from pyimpl.kernels._sequences import Sequences
 
 
 @dataclass
@@ -73,9 +74,9 @@ class Kernels:
         sequences: Sequences,
         options: ScoreOptions,
     ) -> tuple[Tensor, Tensor]:
-        """`pyimpl.kernels.varlen`; q `[total, heads, head_dim]`."""
+        """`pyimpl.kernels.varlen`; q `[total, heads, head_dim]`, log-sum-exp `[heads, total]`."""
         out = self.memory.empty((*q.shape[:-1], v.shape[-1]), self.dtype)
-        lse = self.memory.empty(q.shape[:-1])
+        lse = self.memory.empty((q.shape[1], q.shape[0]))
         block_m, block_n = self.blocks
         self._run(
             varlen.launch(

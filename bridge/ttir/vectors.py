@@ -155,7 +155,9 @@ class _Runner:
         longest_k = max(b - a for a, b in pairwise(vector.cu_seqlens_k))
         sequences = Sequences(cu_q, cu_k, longest, longest_k, vector.alignment == "bottom-right")
         window = vector.masks[0].window
-        bounds: dict[str, Any] = {} if window is None else {"left": window.left, "right": window.right}
+        bounds: dict[str, Any] = (
+            {} if window is None else {"left": window.left, "right": window.right}
+        )
         options = ScoreOptions(self.scale(vector), **bounds)
         out, lse = self.kernels.varlen(q, k, v, sequences, options)
         yield from self.compared(vector.expected, out[:, 0], lse[0], "packed")

@@ -302,8 +302,8 @@ def forward(shape: Shape, level: Level, seed: int = 0) -> Compared:
         shift = alignment_shift(shape.q_len, shape.kv_len, shape.alignment)
         out, lse = case.kernels.forward(q, k, v, case.options(shift))
     else:
-        packed = (x[0].transpose(0, 1) for x in (q, k, v))
-        out, lse = case.kernels.varlen(*packed, sequences=sequences, options=case.options())
+        q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
+        out, lse = case.kernels.varlen(q, k, v, sequences, case.options())
         out, lse = out.transpose(0, 1)[None], lse[None]
     found = Compared()
     case.compare_attention(found, out, lse)

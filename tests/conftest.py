@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -20,7 +21,8 @@ hypothesis.settings.load_profile("project")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Triton interprets its kernels, except where only the tests of tests/gpu are asked for.
+    """Triton interprets its kernels, except where only the tests of tests/gpu are asked for, and
+    where TRITON_INTERPRET=0 says that it does not.
 
     Triton settles this when a kernel is defined, so it is set before anything is imported.
     """
@@ -28,7 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # and mean to interrupt.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not all("gpu" in Path(argument.split("::")[0]).parts for argument in config.args):
+    if os.environ.get("TRITON_INTERPRET") != "0" and (
+        not all("gpu" in Path(argument.split("::")[0]).parts for argument in config.args)
+    ):
         interpreting.settle(True)
         interpreter.install()
 

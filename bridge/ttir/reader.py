@@ -178,7 +178,11 @@ class Reader:
         if token.kind in ("string", "symbol"):
             return token.text.strip('@"')
         if token.kind in ("word", "alias"):
-            return token.text + self.skipped()
+            found = token.text + self.skipped()
+            # Of other words a colon says what types the operation has.
+            if token.text == "dense" and self.taken(":"):
+                self.type()
+            return found
         self.at -= 1
         raise self.error("an attribute")
 

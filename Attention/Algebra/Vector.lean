@@ -15,10 +15,10 @@ namespace Attention
 
 universe u v
 
-/-- An index of type `Fin n` brings its own bound. Looked for first: what Lean tries otherwise takes
-longer than most proofs here. -/
+/-- An index of type `Fin n` brings its own bound, and that of a numeral can be computed. Looked for
+first: what Lean tries otherwise takes longer than most proofs here. -/
 macro_rules
-  | `(tactic| get_elem_tactic_extensible) => `(tactic| exact Fin.isLt _)
+  | `(tactic| get_elem_tactic_extensible) => `(tactic| first | exact Fin.isLt _ | decide)
 
 /-- A vector of `d` numbers. -/
 abbrev Vec (R : Type u) (d : Nat) := Vector R d

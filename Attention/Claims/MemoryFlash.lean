@@ -57,6 +57,18 @@ theorem stepStates_eq (rows : List (Fin q_len)) (cols : List (Fin kv_len))
   rw [stepStates, stepTile, List.zipWith_map_right, List.zipWith_comm]
   simp only [h]
 
+omit [Add S] [Mul S] [OfNat S 0] [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0]
+  [Exp S R] in
+/-- The largest of what fast memory holds at each step, of elements of keys, values, queries, scores
+and states. -/
+private theorem peak_eq (p keys values queries scores states : Nat) :
+    max (max (max (max p (keys + (states + (queries + 0))))
+          (scores + (keys + (states + (queries + 0)))))
+        (values + (scores + (states + (queries + 0)))))
+      (states + (values + (scores + (states + (queries + 0)))))
+    = max p (queries + scores + states + max keys (values + states)) := by
+  omega
+
 /-- A tile of keys is read once; nothing is written. -/
 theorem run_flashKeyTile (rows : List (Fin q_len)) (cols : List (Fin kv_len))
     (states : List (State S R d_v)) (h : states.length = rows.length) (out : List (Vec R d_v))
@@ -75,8 +87,7 @@ theorem run_flashKeyTile (rows : List (Fin q_len)) (cols : List (Fin kv_len))
     Memory.size, sizes_scores, sizes_values, sizes_state, sizes_scoreTile, List.length_map, h, hs]
   congr 2
   · rw [Nat.mul_add, Nat.add_assoc]
-  · simp only [flashFast]
-    omega
+  · exact peak_eq ..
 
 omit [Add S] [Mul S] [OfNat S 0] in
 /-- There is one state for each row, however many tiles of keys it has taken. -/

@@ -70,6 +70,101 @@ theorem attention_oneRow (i : Fin q_len) (r : Fin 1) :
   rw [probabilities_oneRow, getElem_droppedValues, getElem_smul_fin]
   exact (Semiring.mul_assoc ..).symm
 
+section Components
+
+variable (toValue : S → R) (dO : Matrix R q_len d_v) (dLse : Vec R q_len)
+
+/-- A component of the gradient by the queries. -/
+private theorem vjp_dQ (i : Fin q_len) (t : Fin d) :
+    (vjp scale modify slope Q K V toValue dO dLse).dQ[i][t] = toValue scale
+      * sumOver (fun j => (scoreGradients scale modify Q K V dO dLse)[i][j]
+          * slope i j (scale * Vec.dot Q[i] K[j]) * toValue K[j][t]) (List.finRange kv_len) := by
+  simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver, Vec.getElem_smul,
+    Vec.getElem_map]
+
+/-- A component of the gradient by the keys. -/
+private theorem vjp_dK (j : Fin kv_len) (t : Fin d) :
+    (vjp scale modify slope Q K V toValue dO dLse).dK[j][t] = toValue scale
+      * sumOver (fun i => (scoreGradients scale modify Q K V dO dLse)[i][j]
+          * slope i j (scale * Vec.dot Q[i] K[j]) * toValue Q[i][t]) (List.finRange q_len) := by
+  simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver, Vec.getElem_smul,
+    Vec.getElem_map]
+
+/-- A component of the gradient by the values. -/
+private theorem vjp_dV (j : Fin kv_len) (c : Fin d_v) :
+    (vjp scale modify slope Q K V toValue dO dLse).dV[j][c]
+      = sumOver (fun i => (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]
+          * dO[i][c]) (List.finRange q_len) := by
+  simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver, Vec.getElem_smul]
+
+private theorem vjp_dBias :
+    (vjp scale modify slope Q K V toValue dO dLse).dBias
+      = scoreGradients scale modify Q K V dO dLse := (rfl)
+
+omit [OrderedCommRing S] [Exponential S R] in
+private theorem sumOver_one (f : Fin 1 → R) : sumOver f (List.finRange 1) = f 0 := by
+  rw [show List.finRange 1 = [0] from rfl, sumOver_cons, sumOver_nil, Semiring.add_zero]
+
+/-- The gradient by the scores of one query by itself. -/
+private theorem scoreGradients_oneRow (i : Fin q_len) (j : Fin kv_len) :
+    (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
+        (oneRow dO i) (Vec.ofFn fun _ => dLse[i]))[(0 : Fin 1)][j]
+      = (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]
+        * (Z i j * Vec.dot dO[i] V[j]
+          - (rowDelta (attentionDropout scale modify Q K V Z) dO dLse)[i]) := by
+  rw [getElem_scoreGradients, probabilities_oneRow, attention_oneRow, getElem_oneRow,
+    getElem_droppedValues, dot_smul_right]
+  simp only [rowDelta, Fin.getElem_fin, Vec.getElem_ofFn]
+
+private theorem vjpDropout_dBias (i : Fin q_len) (j : Fin kv_len) :
+    (vjpDropout scale modify slope Q K V Z toValue dO dLse).dBias[i][j]
+      = (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
+          (oneRow dO i) (Vec.ofFn fun _ => dLse[i]))[(0 : Fin 1)][j] := by
+  have h : (vjpDropout scale modify slope Q K V Z toValue dO dLse).dBias[i][j]
+      = (vjpRow scale modify slope Q K V Z toValue dO dLse i).dBias[(0 : Fin 1)][j] := by
+    simp only [vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn]
+  rw [h, vjpRow, vjp_dBias]
+
+private theorem vjpDropout_dV (j : Fin kv_len) (c : Fin d_v) :
+    (vjpDropout scale modify slope Q K V Z toValue dO dLse).dV[j][c]
+      = sumOver (fun i => (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j] * Z i j
+          * dO[i][c]) (List.finRange q_len) := by
+  have h : (vjpDropout scale modify slope Q K V Z toValue dO dLse).dV[j][c]
+      = sumOver (fun i : Fin q_len => Z i j
+          * (vjpRow scale modify slope Q K V Z toValue dO dLse i).dV[j][c])
+        (List.finRange q_len) := by
+    simp only [vjpDropout, sumMatrices, droppedValues, Fin.getElem_fin, Vec.getElem_ofFn,
+      Vec.getElem_sumOver, Vec.getElem_smul]
+  rw [h]
+  refine sumOver_congr fun i _ => ?_
+  rw [vjpRow, vjp_dV, sumOver_one, probabilities_oneRow, getElem_oneRow, ← Semiring.mul_assoc,
+    CommSemiring.mul_comm (Z i j)]
+
+private theorem vjpDropout_dQ (i : Fin q_len) (t : Fin d) :
+    (vjpDropout scale modify slope Q K V Z toValue dO dLse).dQ[i][t] = toValue scale
+      * sumOver (fun j => (vjpDropout scale modify slope Q K V Z toValue dO dLse).dBias[i][j]
+          * slope i j (scale * Vec.dot Q[i] K[j]) * toValue K[j][t]) (List.finRange kv_len) := by
+  have h : (vjpDropout scale modify slope Q K V Z toValue dO dLse).dQ[i][t]
+      = (vjpRow scale modify slope Q K V Z toValue dO dLse i).dQ[(0 : Fin 1)][t] := by
+    simp only [vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn]
+  rw [h, vjpRow, vjp_dQ, getElem_oneRow]
+  exact congrArg (toValue scale * ·) (sumOver_congr fun j _ => by rw [vjpDropout_dBias])
+
+private theorem vjpDropout_dK (j : Fin kv_len) (t : Fin d) :
+    (vjpDropout scale modify slope Q K V Z toValue dO dLse).dK[j][t] = toValue scale
+      * sumOver (fun i => (vjpDropout scale modify slope Q K V Z toValue dO dLse).dBias[i][j]
+          * slope i j (scale * Vec.dot Q[i] K[j]) * toValue Q[i][t]) (List.finRange q_len) := by
+  have h : (vjpDropout scale modify slope Q K V Z toValue dO dLse).dK[j][t]
+      = sumOver (fun i : Fin q_len =>
+          (vjpRow scale modify slope Q K V Z toValue dO dLse i).dK[j][t])
+        (List.finRange q_len) := by
+    simp only [vjpDropout, sumMatrices, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver]
+  rw [h, ← sumOver_mul_left]
+  refine sumOver_congr fun i _ => ?_
+  rw [vjpRow, vjp_dK, sumOver_one, getElem_oneRow, vjpDropout_dBias]
+
+end Components
+
 /-- **dropout-backward**: the backward pass is FlashAttention's algorithm 4: dV = (P ∘ Z)ᵀ dO, and
 dS = P ∘ (dP − D) with dP = Z ∘ (dO Vᵀ) and D = rowsum (dO ∘ O) from the output with dropout. -/
 theorem vjpDropout_formulas (toValue : S → R) (dO : Matrix R q_len d_v) (dLse : Vec R q_len) :
@@ -86,68 +181,8 @@ theorem vjpDropout_formulas (toValue : S → R) (dO : Matrix R q_len d_v) (dLse 
         * sumOver (fun j => dZ i j * toValue K[j][t]) (List.finRange kv_len))
       ∧ ∀ (j : Fin kv_len) (t : Fin d), g.dK[j][t] = toValue scale
         * sumOver (fun i => dZ i j * toValue Q[i][t]) (List.finRange q_len) := by
-  intro P D g dZ
-  have hP := probabilities_oneRow (R := R) scale modify Q K
-  have hO := attention_oneRow scale modify Q K V Z
-  have hS : ∀ (i : Fin q_len) (j : Fin kv_len),
-      (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
-        (oneRow dO i) (Vec.ofFn fun _ => dLse[i]))[(0 : Fin 1)][j]
-      = P[i][j] * (Z i j * Vec.dot dO[i] V[j] - D[i]) := fun i j => by
-    rw [getElem_scoreGradients, hP, hO, getElem_oneRow, getElem_droppedValues, dot_smul_right]
-    simp only [D, P, rowDelta, Fin.getElem_fin, Vec.getElem_ofFn]
-  have hB : ∀ (i : Fin q_len) (j : Fin kv_len), g.dBias[i][j]
-      = (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
-          (oneRow dO i) (Vec.ofFn fun _ => dLse[i]))[(0 : Fin 1)][j] := fun i j => by
-    simp only [g, vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn, vjpRow, vjp]
-  have hone : ∀ f : Fin 1 → R, sumOver f (List.finRange 1) = f 0 := fun f => by
-    rw [show List.finRange 1 = [0] from rfl, sumOver_cons, sumOver_nil, Semiring.add_zero]
-  let row := vjpRow scale modify slope Q K V Z toValue dO dLse
-  have hdV : ∀ (i : Fin q_len) (j : Fin kv_len) (c : Fin d_v),
-      (row i).dV[j][c] = P[i][j] * dO[i][c] := fun i j c => by
-    have h : (row i).dV[j][c] = sumOver (fun r : Fin 1 =>
-        (probabilities scale (fun _ j => modify i j) (oneRow Q i) K : Matrix R 1 kv_len)[r][j]
-          * (oneRow dO i)[r][c]) (List.finRange 1) := by
-      simp only [row, vjpRow, vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver,
-        Vec.getElem_smul]
-    rw [h, hone, hP, getElem_oneRow]
-  have hdK : ∀ (i : Fin q_len) (j : Fin kv_len) (t : Fin d),
-      (row i).dK[j][t] = toValue scale * (dZ i j * toValue Q[i][t]) := fun i j t => by
-    have h : (row i).dK[j][t] = toValue scale * sumOver (fun r : Fin 1 =>
-        (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
-          (oneRow dO i) (Vec.ofFn fun _ => dLse[i]))[r][j]
-          * slope i j (scale * Vec.dot (oneRow Q i)[r] K[j]) * toValue (oneRow Q i)[r][t])
-        (List.finRange 1) := by
-      simp only [row, vjpRow, vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver,
-        Vec.getElem_smul, Vec.getElem_map]
-    rw [h, hone, ← hB, getElem_oneRow]
-  have hdQ : ∀ (i : Fin q_len) (t : Fin d), (row i).dQ[(0 : Fin 1)][t]
-      = toValue scale * sumOver (fun j => dZ i j * toValue K[j][t]) (List.finRange kv_len) :=
-    fun i t => by
-    have h : (row i).dQ[(0 : Fin 1)][t] = toValue scale * sumOver (fun j : Fin kv_len =>
-        (scoreGradients scale (fun _ j => modify i j) (oneRow Q i) K (droppedValues V Z i)
-          (oneRow dO i) (Vec.ofFn fun _ => dLse[i]))[(0 : Fin 1)][j]
-          * slope i j (scale * Vec.dot (oneRow Q i)[(0 : Fin 1)] K[j]) * toValue K[j][t])
-        (List.finRange kv_len) := by
-      simp only [row, vjpRow, vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_sumOver,
-        Vec.getElem_smul, Vec.getElem_map]
-    rw [h, getElem_oneRow]
-    exact congrArg (toValue scale * ·) (sumOver_congr fun j _ => by rw [← hB])
-  refine ⟨fun i j => (hB i j).trans (hS i j), fun j c => ?_, fun i t => ?_, fun j t => ?_⟩
-  · have h : g.dV[j][c] = sumOver (fun i : Fin q_len => Z i j * (row i).dV[j][c])
-        (List.finRange q_len) := by
-      simp only [g, row, vjpDropout, sumMatrices, droppedValues, Fin.getElem_fin, Vec.getElem_ofFn,
-        Vec.getElem_sumOver, Vec.getElem_smul]
-    rw [h]
-    refine sumOver_congr fun i _ => ?_
-    rw [hdV, ← Semiring.mul_assoc, CommSemiring.mul_comm (Z i j)]
-  · rw [← hdQ]
-    simp only [g, row, vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn]
-  · have h : g.dK[j][t]
-        = sumOver (fun i : Fin q_len => (row i).dK[j][t]) (List.finRange q_len) := by
-      simp only [g, row, vjpDropout, sumMatrices, Fin.getElem_fin, Vec.getElem_ofFn,
-        Vec.getElem_sumOver]
-    rw [h, ← sumOver_mul_left]
-    exact sumOver_congr fun i _ => hdK i j t
+  exact ⟨fun i j => (vjpDropout_dBias ..).trans (scoreGradients_oneRow ..),
+    fun j c => vjpDropout_dV .., fun i t => vjpDropout_dQ .., fun j t => vjpDropout_dK ..⟩
 
 /-- With factors 1 the backward pass is that of attention without dropout. -/
 theorem vjpDropout_one (toValue : S → R) (dO : Matrix R q_len d_v) (dLse : Vec R q_len) :
@@ -164,17 +199,15 @@ theorem vjpDropout_one (toValue : S → R) (dO : Matrix R q_len d_v) (dLse : Vec
       g.dV = g'.dV → g.dBias = g'.dBias → g = g' := fun {g g'} h₁ h₂ h₃ h₄ => by
     cases g; cases g'; simp_all
   refine hext ?_ ?_ ?_ ?_ <;> refine Vector.ext fun r hr => Vector.ext fun c hc => ?_
-  · refine (hdQ ⟨r, hr⟩ ⟨c, hc⟩).trans ?_
+  · refine (hdQ ⟨r, hr⟩ ⟨c, hc⟩).trans
+      (Eq.trans ?_ (vjp_dQ (i := ⟨r, hr⟩) (t := ⟨c, hc⟩) ..).symm)
     simp only [hS]
-    simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver,
-      Vec.getElem_map]
-  · refine (hdK ⟨r, hr⟩ ⟨c, hc⟩).trans ?_
+  · refine (hdK ⟨r, hr⟩ ⟨c, hc⟩).trans
+      (Eq.trans ?_ (vjp_dK (j := ⟨r, hr⟩) (t := ⟨c, hc⟩) ..).symm)
     simp only [hS]
-    simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver,
-      Vec.getElem_map]
-  · refine (hdV ⟨r, hr⟩ ⟨c, hc⟩).trans ?_
-    simp only [vjp, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_smul, Vec.getElem_sumOver,
-      Semiring.mul_one]
+  · refine (hdV ⟨r, hr⟩ ⟨c, hc⟩).trans
+      (Eq.trans ?_ (vjp_dV (j := ⟨r, hr⟩) (c := ⟨c, hc⟩) ..).symm)
+    simp only [Semiring.mul_one]
   · exact hS ⟨r, hr⟩ ⟨c, hc⟩
 
 end

@@ -18,6 +18,7 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exponential R R] {q_len kv_len d d_v : Nat}
 
+omit [Exponential R R] in
 /-- What attention is of the scores and values that the allowance sees. -/
 private theorem boundedKeys_same {p : Precision R} {f : ScoreFormats R} {additions : Nat}
     {scale : R} {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
@@ -36,6 +37,7 @@ private theorem attention_of_cols {scale : R} {mask : Mask q_len kv_len} {Q : Ma
       (scored scale mask.toScoreMod Q K V i (List.finRange kv_len)) := hcols.map _
   rw [attend_perm h, attention, Fin.getElem_fin, Vec.getElem_ofFn]
 
+omit [Exponential R R] in
 /-- What the theorems about rows ask of the keys that a function computed. -/
 private theorem computedKeys_row {p : Precision R} (hp : Precise p)
     (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : 0 ≤ f.operands) {additions : Nat}

@@ -60,6 +60,47 @@ theorem sumOver_sq_le {α : Type v} {w F : α → R} {xs : List α} (hw : ∀ x 
   rw [e₁, e₂] at h₁
   grind
 
+/-- What bounds the sum W of the computed weights, and the denominator l that it was rounded to. -/
+private theorem denominator_close {em κ A B S W g G l : R} (hm₁ : 0 < em) (hκ₀ : 0 < κ) (hS : 0 < S)
+    (hA : S ≤ A) (hsq : S * S ≤ A * B) (hupper : W ≤ κ * A) (hlower : κ * B ≤ W) (hg : g < 1)
+    (hγ : G - 1 ≤ g) (hl : AtMost ((G - 1) * W) (l - W)) :
+    0 < l ∧ em * l ≤ em * κ * S * (A / S / (1 - g)) ∧ em * κ * S ≤ em * l * (A / S / (1 - g)) := by
+  have hB : 0 < B := by
+    refine Classical.byContradiction fun hn => ?_
+    have h₁ := OrderedRing.mul_nonneg (a := A) (b := -B) (by grind) (by grind)
+    have h₂ := OrderedRing.mul_pos hS hS
+    grind
+  have hW₀ : 0 < W := by
+    have := OrderedRing.mul_pos hκ₀ hB
+    grind
+  obtain ⟨hl₁, hl₂⟩ := hl.mono (OrderedRing.mul_le_mul_of_nonneg_right hγ (Std.le_of_lt hW₀))
+  have hl₃ : W * (1 - g) ≤ l := by grind
+  have hl₄ : l ≤ W * (1 + g) := by grind
+  have hg₁ : 0 < 1 - g := by grind
+  have hl₀ : 0 < l := by
+    have := OrderedRing.mul_pos hW₀ hg₁
+    grind
+  refine ⟨hl₀, ?_, ?_⟩
+  · -- em l ≤ em κ A (1 + g) ≤ em κ A / (1 − g)
+    have e : em * κ * S * (A / S / (1 - g)) = em * (κ * A) / (1 - g) := by grind
+    rw [e, OrderedField.le_div_iff hg₁]
+    have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hl₄ (Std.le_of_lt hg₁)
+    have h₂ := OrderedRing.mul_nonneg (Std.le_of_lt hW₀) (mul_self_nonneg g)
+    have h₃ : l * (1 - g) ≤ κ * A := by grind
+    have h₄ := OrderedRing.mul_le_mul_of_nonneg_left h₃ (Std.le_of_lt hm₁)
+    grind
+  · have e : em * l * (A / S / (1 - g)) = em * (l * A) / (S * (1 - g)) := by grind
+    rw [e, OrderedField.le_div_iff (OrderedRing.mul_pos hS hg₁)]
+    -- κ S² ≤ κ A B ≤ A W, and W (1 − g) ≤ l
+    have h₁ := OrderedRing.mul_le_mul_of_nonneg_left hsq (Std.le_of_lt hκ₀)
+    have h₂ := OrderedRing.mul_le_mul_of_nonneg_left hlower (c := A) (by grind)
+    have h₃ : κ * (S * S) ≤ A * W := by grind
+    have h₄ := OrderedRing.mul_le_mul_of_nonneg_right h₃ (Std.le_of_lt hg₁)
+    have h₅ := OrderedRing.mul_le_mul_of_nonneg_left hl₃ (c := A) (by grind)
+    have h₆ : κ * (S * S) * (1 - g) ≤ l * A := by grind
+    have h₇ := OrderedRing.mul_le_mul_of_nonneg_left h₆ (Std.le_of_lt hm₁)
+    grind
+
 variable [Exponential R R]
 
 /-- exp m · l as computed is the exact sum of exponentials but for `logSumExpFactor`. -/
@@ -171,44 +212,11 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
   generalize (1 + p.unit) ^ (part.additions + part.rescalings) = G at *
   rw [← hκ]
   clear hκ hfactor hexact hrow hW hD hn₀ hn
-  have hB : 0 < B := by
-    refine Classical.byContradiction fun hn => ?_
-    have h₁ := OrderedRing.mul_nonneg (a := A) (b := -B) (by grind) (by grind)
-    have h₂ := OrderedRing.mul_pos hS hS
-    grind
-  have hW₀ : 0 < W := by
-    have := OrderedRing.mul_pos hκ₀ hB
-    grind
-  obtain ⟨hl₁, hl₂⟩ := hl.mono (OrderedRing.mul_le_mul_of_nonneg_right hγ (Std.le_of_lt hW₀))
-  have hl₃ : W * (1 - g) ≤ part.l := by grind
-  have hl₄ : part.l ≤ W * (1 + g) := by grind
-  have hg₁ : 0 < 1 - g := by grind
-  have hl₀ : 0 < part.l := by
-    have := OrderedRing.mul_pos hW₀ hg₁
-    grind
-  refine ⟨hl₀, ?_, ?_⟩
-  · -- em l ≤ em κ A (1 + g) ≤ em κ A / (1 − g)
-    have e : em * κ * S * (A / S / (1 - g)) = em * (κ * A) / (1 - g) := by grind
-    rw [e, OrderedField.le_div_iff hg₁]
-    have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hl₄ (Std.le_of_lt hg₁)
-    have h₂ := OrderedRing.mul_nonneg (Std.le_of_lt hW₀) (mul_self_nonneg g)
-    have h₃ : part.l * (1 - g) ≤ κ * A := by grind
-    have h₄ := OrderedRing.mul_le_mul_of_nonneg_left h₃ (Std.le_of_lt hm₁)
-    grind
-  · have e : em * part.l * (A / S / (1 - g)) = em * (part.l * A) / (S * (1 - g)) := by grind
-    rw [e, OrderedField.le_div_iff (OrderedRing.mul_pos hS hg₁)]
-    -- κ S² ≤ κ A B ≤ A W, and W (1 − g) ≤ l
-    have h₁ := OrderedRing.mul_le_mul_of_nonneg_left hsq (Std.le_of_lt hκ₀)
-    have h₂ := OrderedRing.mul_le_mul_of_nonneg_left hlower (c := A) (by grind)
-    have h₃ : κ * (S * S) ≤ A * W := by grind
-    have h₄ := OrderedRing.mul_le_mul_of_nonneg_right h₃ (Std.le_of_lt hg₁)
-    have h₅ := OrderedRing.mul_le_mul_of_nonneg_left hl₃ (c := A) (by grind)
-    have h₆ : κ * (S * S) * (1 - g) ≤ part.l * A := by grind
-    have h₇ := OrderedRing.mul_le_mul_of_nonneg_left h₆ (Std.le_of_lt hm₁)
-    grind
+  exact denominator_close hm₁ hκ₀ hS hA hsq hupper hlower hg hγ hl
 
 /-! ## Maximum, logarithm and sum -/
 
+omit [Exponential R R] in
 /-- The reference point is off by no more than the scores are. -/
 private theorem maximum_close {m M : R} {keys : List (ComputedKey R)}
     (hM : rowMax (keys.map (·.score)) = some M)

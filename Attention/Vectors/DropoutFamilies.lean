@@ -24,7 +24,7 @@ def philoxes : Family PhiloxCase where
   about := "Random words from counter and key: words in another order, a key that is not moved on \
     from round to round, or moved once too often, and products cut off at 32 bits show."
   theoremId := "philox-injective"
-  cases := do
+  cases :=
     let known : List PhiloxCase := [
       { reason := "Random123's known answer for counter and key 0"
         key := ⟨0, 0⟩, counters := [⟨0, 0, 0, 0⟩] },
@@ -42,10 +42,10 @@ def philoxes : Family PhiloxCase where
         key := ⟨0x61c88647, 0x4498517b⟩, counters := [⟨5, 6, 7, 8⟩] },
       { reason := "words of which only the highest bit is set", key := ⟨0x80000000, 0x80000000⟩
         counters := [⟨0x80000000, 0, 0x80000000, 0⟩, ⟨0, 0x80000000, 0, 0x80000000⟩] }]
-    let drawn ← each [1, 4, 16] fun n => do
+    let drawn := each "drawn" [1, 4, 16] fun n => do
       let key : PhiloxKey := ⟨← word, ← word⟩
       return { reason := s!"drawn: {n} counters", key, counters := ← draws words n }
-    return known ++ drawn
+    known.map (fun c => ⟨c.reason, pure c⟩) ++ drawn
 
 /-- Inputs of attention with dropout. -/
 def dropoutCase (reason : String) (batch num_kv_heads group q_len kv_len head_dim value_dim : Nat)
@@ -65,7 +65,7 @@ def dropouts : Family DropoutCase where
   about := "Dropped weights: the kept ones are divided by 1 − p, the softmax and its log-sum-exp \
     are those of all keys, and every sequence, head, query and key has a random number of its own."
   theoremId := "flash-dropout"
-  cases := each
+  cases := eachNamed
     [("nothing is dropped", 1, 1, 1, 3, 5, .none, 0, 7),
      ("everything is dropped", 1, 1, 1, 3, 5, .none, 1, 7),
      ("half is dropped", 1, 1, 1, 4, 9, .none, 1 / 2, 0),
@@ -98,7 +98,7 @@ def dropoutsTiled : Family DropoutCase where
   about := "The tile loop with dropout: weights that are dropped from the denominator too, or \
     before the maximum, show."
   theoremId := "flash-dropout"
-  cases := each
+  cases := each "tiles"
     [(3, 5, .none, 1 / 2, 2, 2), (5, 9, .none, 1 / 4, 2, 4), (4, 4, .causal, 1 / 2, 3, 3),
      (2, 17, .none, 1 / 2, 16, 16), (17, 3, .causalBottomRight, 1 / 2, 16, 16),
      (3, 10, .keyLength 6, 3 / 4, 2, 3), (6, 7, .causal, 1 / 3, 1, 1),
@@ -114,7 +114,7 @@ def dropoutsDrawn : Family DropoutCase where
   about := "The mask is drawn tile by tile and does not depend on the tiles: columns counted from \
     the start of a tile, or tiles that start within a group of four keys, show."
   theoremId := "dropout-replay"
-  cases := each
+  cases := each "tiles"
     [(3, 8, .none, 1 / 2, 2, 4), (3, 8, .none, 1 / 2, 2, 3), (3, 8, .none, 1 / 2, 3, 1),
      (4, 11, .none, 1 / 4, 3, 5), (5, 13, .causal, 1 / 2, 2, 6), (2, 33, .none, 1 / 2, 16, 16),
      (18, 6, .causalBottomRight, 1 / 2, 16, 16), (3, 21, .keyLength 19, 1 / 2, 2, 7),

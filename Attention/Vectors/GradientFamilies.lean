@@ -29,16 +29,20 @@ def gradients : Family GradientCase where
   about := "The gradients by queries, keys, values and a bias: without D, with the scale twice or \
     not at all, with dK and dV exchanged, or with a term for a masked pair they show."
   theoremId := "vjp-adjoint-lse"
-  cases := everyOther
-    [(1, 1, 1, 1, .none, 1), (1, 2, 1, 2, .none, 1), (2, 2, 3, 1, .none, 1), (3, 5, 2, 3, .none, 1),
-     (4, 4, 3, 3, .causal, 1), (5, 3, 2, 2, .causal, 1), (3, 6, 2, 2, .causalBottomRight, 1),
-     (6, 3, 2, 2, .causalBottomRight, 1), (2, 17, 3, 2, .none, 1), (17, 3, 3, 2, .none, 1),
-     (18, 19, 2, 1, .causalBottomRight, 1), (5, 9, 2, 2, .window .bottomRight (some 2) (some 0), 1),
-     (6, 6, 3, 2, .window .topLeft (some 1) (some 1), 1), (3, 8, 2, 2, .keyLength 5, 1),
-     (2, 4, 2, 2, .keyLength 0, 1), (4, 4, 5, 2, .none, 2), (3, 4, 2, 5, .none, -1),
-     (3, 5, 2, 2, .none, 0), (4, 6, 2, 2, maskWhere 4 6 fun i j => i != 2 && (i + j) % 3 != 0, 1),
-     (5, 5, 2, 2, maskWhere 5 5 fun i j => j == 4 - i, 2), (2, 33, 2, 1, .causalBottomRight, 1)]
-    fun (q_len, kv_len, head_dim, value_dim, mask, scale) byLse =>
+  cases := each "sizes"
+    [(1, 1, 1, 1, .none, 1, false), (1, 2, 1, 2, .none, 1, true), (2, 2, 3, 1, .none, 1, false),
+     (3, 5, 2, 3, .none, 1, true), (4, 4, 3, 3, .causal, 1, false), (5, 3, 2, 2, .causal, 1, true),
+     (3, 6, 2, 2, .causalBottomRight, 1, false), (6, 3, 2, 2, .causalBottomRight, 1, true),
+     (2, 17, 3, 2, .none, 1, false), (17, 3, 3, 2, .none, 1, true),
+     (18, 19, 2, 1, .causalBottomRight, 1, false),
+     (5, 9, 2, 2, .window .bottomRight (some 2) (some 0), 1, true),
+     (6, 6, 3, 2, .window .topLeft (some 1) (some 1), 1, false),
+     (3, 8, 2, 2, .keyLength 5, 1, true), (2, 4, 2, 2, .keyLength 0, 1, false),
+     (4, 4, 5, 2, .none, 2, true), (3, 4, 2, 5, .none, -1, false), (3, 5, 2, 2, .none, 0, true),
+     (4, 6, 2, 2, maskWhere 4 6 fun i j => i != 2 && (i + j) % 3 != 0, 1, false),
+     (5, 5, 2, 2, maskWhere 5 5 fun i j => j == 4 - i, 2, true),
+     (2, 33, 2, 1, .causalBottomRight, 1, false)]
+    fun (q_len, kv_len, head_dim, value_dim, mask, scale, byLse) =>
       gradientCase s!"{maskText mask}, scale {scale}, {sizes q_len kv_len head_dim}" 1 1 q_len
         kv_len head_dim value_dim mask byLse scale
 
@@ -48,12 +52,13 @@ def gradientsGrouped : Family GradientCase where
   about := "Heads of keys and values that several query heads share: their gradients are summed \
     over the group, and over no other heads."
   theoremId := "gqa-backward"
-  cases := everyOther
-    [(1, 2, 2, 3, .none), (2, 1, 3, 2, .none), (2, 2, 3, 5, .none), (1, 4, 1, 6, .none),
-     (3, 2, 2, 4, .causal), (2, 3, 4, 4, .causal), (2, 2, 2, 7, .causalBottomRight),
-     (1, 8, 2, 3, .none), (2, 4, 1, 9, .none), (4, 2, 2, 2, .causal),
-     (2, 2, 5, 3, .causalBottomRight), (1, 3, 17, 2, .none)]
-    fun (num_kv_heads, group, q_len, kv_len, mask) byLse =>
+  cases := each "heads"
+    [(1, 2, 2, 3, .none, false), (2, 1, 3, 2, .none, true), (2, 2, 3, 5, .none, false),
+     (1, 4, 1, 6, .none, true), (3, 2, 2, 4, .causal, false), (2, 3, 4, 4, .causal, true),
+     (2, 2, 2, 7, .causalBottomRight, false), (1, 8, 2, 3, .none, true), (2, 4, 1, 9, .none, false),
+     (4, 2, 2, 2, .causal, true), (2, 2, 5, 3, .causalBottomRight, false),
+     (1, 3, 17, 2, .none, true)]
+    fun (num_kv_heads, group, q_len, kv_len, mask, byLse) =>
       gradientCase s!"{num_kv_heads * group} query heads, {num_kv_heads} heads of keys and values, \
         q_len {q_len}, kv_len {kv_len}" num_kv_heads group q_len kv_len 2 2 mask byLse
 
@@ -62,7 +67,7 @@ def gradientsDrawn : Family GradientCase where
   name := "gradient-drawn"
   about := "Gradients for sizes, heads, scale and mask drawn at random, every kind of mask in turn."
   theoremId := "gqa-backward"
-  cases := everyOther (List.range 108) fun i byLse => do
+  cases := each "number" (List.range 108) fun i => do
     let num_kv_heads := 1 + (← below 2)
     let group := 1 + (← below 3)
     let q_len := 1 + (← below 8)
@@ -73,7 +78,7 @@ def gradientsDrawn : Family GradientCase where
     let mask ← drawnMask (i % 9) q_len kv_len
     gradientCase s!"drawn: {maskText mask}, scale {scale}, {num_kv_heads * group} query heads, \
       {num_kv_heads} of keys and values, {sizes q_len kv_len head_dim}" num_kv_heads group q_len
-      kv_len head_dim value_dim mask byLse scale
+      kv_len head_dim value_dim mask (i % 2 = 1) scale
 
 /-- One head in which every query sees the first keys, whose scores are 0, 0, 1, 2, …, so that the
 denominators are powers of two, and the log-sum-exps integers. The other columns have no influence
@@ -94,17 +99,16 @@ def gradientsTiled : Family GradientCase where
   about := "FlashAttention-2's backward pass: P again from the saved log-sum-exp, dK and dV over \
     tiles of queries, dQ over tiles of keys; a ragged tile, or one that is left out, shows."
   theoremId := "flash-backward"
-  cases := everyOther
-    [(3, 5, .none, (2, 2), (2, 2)), (4, 4, .causal, (2, 3), (3, 2)),
-     (5, 7, .causal, (3, 2), (2, 3)),
-     (7, 5, .causalBottomRight, (2, 4), (4, 2)), (2, 9, .keyLength 6, (4, 1), (1, 4)),
-     (6, 6, .causal, (1, 1), (1, 1)), (1, 17, .none, (16, 16), (16, 16)),
-     (17, 4, .none, (16, 16), (16, 16)), (3, 3, .keyLength 0, (2, 2), (2, 2)),
-     (9, 8, .causalBottomRight, (3, 3), (3, 3)),
-     (4, 10, .window .topLeft none (some 3), (4, 2), (2, 4)),
-     (5, 6, .causal, (8, 8), (8, 8)), (18, 17, .causal, (16, 5), (5, 16)),
-     (6, 5, .causalBottomRight, (5, 6), (6, 5))]
-    fun (q_len, kv_len, mask, keys, queries) byLse =>
+  cases := each "lengths"
+    [(3, 5, .none, (2, 2), (2, 2), false), (4, 4, .causal, (2, 3), (3, 2), true),
+     (5, 7, .causal, (3, 2), (2, 3), false), (7, 5, .causalBottomRight, (2, 4), (4, 2), true),
+     (2, 9, .keyLength 6, (4, 1), (1, 4), false), (6, 6, .causal, (1, 1), (1, 1), true),
+     (1, 17, .none, (16, 16), (16, 16), false), (17, 4, .none, (16, 16), (16, 16), true),
+     (3, 3, .keyLength 0, (2, 2), (2, 2), false), (9, 8, .causalBottomRight, (3, 3), (3, 3), true),
+     (4, 10, .window .topLeft none (some 3), (4, 2), (2, 4), false),
+     (5, 6, .causal, (8, 8), (8, 8), true), (18, 17, .causal, (16, 5), (5, 16), false),
+     (6, 5, .causalBottomRight, (5, 6), (6, 5), true)]
+    fun (q_len, kv_len, mask, keys, queries, byLse) =>
       integerLogSumExps
         s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {keys} and {queries}" q_len kv_len
         mask byLse (.tiles keys queries)
@@ -115,13 +119,13 @@ def gradientsOneLoop : Family GradientCase where
   about := "FlashAttention-2's algorithm 2 as the paper has it: one loop over the tiles of keys, \
     which adds to dQ; a tile that is added twice, or written over, shows."
   theoremId := "flash-backward-one-loop"
-  cases := everyOther
-    [(2, 4, .none, 2, 2), (5, 5, .causal, 2, 3), (3, 8, .causal, 3, 2),
-     (6, 4, .causalBottomRight, 4, 2), (1, 9, .keyLength 5, 1, 4), (4, 4, .causal, 1, 1),
-     (2, 17, .none, 16, 16), (17, 3, .none, 16, 16), (8, 9, .causalBottomRight, 3, 4),
-     (5, 9, .window .topLeft none (some 2), 2, 4), (4, 6, .causal, 8, 8),
-     (3, 2, .keyLength 0, 2, 2)]
-    fun (q_len, kv_len, mask, block_m, block_n) byLse =>
+  cases := each "lengths"
+    [(2, 4, .none, 2, 2, false), (5, 5, .causal, 2, 3, true), (3, 8, .causal, 3, 2, false),
+     (6, 4, .causalBottomRight, 4, 2, true), (1, 9, .keyLength 5, 1, 4, false),
+     (4, 4, .causal, 1, 1, true), (2, 17, .none, 16, 16, false), (17, 3, .none, 16, 16, true),
+     (8, 9, .causalBottomRight, 3, 4, false), (5, 9, .window .topLeft none (some 2), 2, 4, true),
+     (4, 6, .causal, 8, 8, false), (3, 2, .keyLength 0, 2, 2, true)]
+    fun (q_len, kv_len, mask, block_m, block_n, byLse) =>
       integerLogSumExps
         s!"{maskText mask}, {sizes q_len kv_len 3}, tiles of {block_m} queries and {block_n} keys"
         q_len kv_len mask byLse (.oneLoop block_m block_n)
@@ -132,13 +136,14 @@ def gradientsDropped : Family GradientCase where
   about := "The backward pass draws again what the forward pass has dropped: dV without the \
     factors, dP without them, D from the output without dropout, or another mask show."
   theoremId := "dropout-adjoint"
-  cases := everyOther
-    [(1, 1, 3, 5, .none, 0, 1), (1, 1, 3, 5, .none, 1, 1), (1, 1, 4, 9, .none, 1 / 2, 2),
-     (1, 1, 2, 6, .none, 1 / 4, 2 ^ 40 + 3), (1, 1, 5, 5, .causal, 1 / 2, 4),
-     (1, 1, 3, 8, .causalBottomRight, 3 / 8, 5), (1, 1, 6, 3, .causalBottomRight, 1 / 2, 6),
-     (1, 2, 2, 7, .none, 1 / 2, 7), (2, 1, 3, 4, .none, 1 / 2, 8), (2, 2, 2, 5, .causal, 1 / 2, 9),
-     (1, 1, 2, 18, .keyLength 17, 1 / 10, 10), (1, 1, 17, 2, .none, 1 / 2, 11)]
-    fun (num_kv_heads, group, q_len, kv_len, mask, p, seed) byLse => do
+  cases := each "heads"
+    [(1, 1, 3, 5, .none, 0, 1, false), (1, 1, 3, 5, .none, 1, 1, true),
+     (1, 1, 4, 9, .none, 1 / 2, 2, false), (1, 1, 2, 6, .none, 1 / 4, 2 ^ 40 + 3, true),
+     (1, 1, 5, 5, .causal, 1 / 2, 4, false), (1, 1, 3, 8, .causalBottomRight, 3 / 8, 5, true),
+     (1, 1, 6, 3, .causalBottomRight, 1 / 2, 6, false), (1, 2, 2, 7, .none, 1 / 2, 7, true),
+     (2, 1, 3, 4, .none, 1 / 2, 8, false), (2, 2, 2, 5, .causal, 1 / 2, 9, true),
+     (1, 1, 2, 18, .keyLength 17, 1 / 10, 10, false), (1, 1, 17, 2, .none, 1 / 2, 11, true)]
+    fun (num_kv_heads, group, q_len, kv_len, mask, p, seed, byLse) => do
       let c ← gradientCase s!"dropout with p = {(p : Rat)}, {maskText mask}, \
         {num_kv_heads * group} query heads, {sizes q_len kv_len 3}" num_kv_heads group q_len kv_len
         3 2 mask byLse
@@ -150,17 +155,19 @@ def gradientsDroppedTiled : Family GradientCase where
   about := "The backward pass tile by tile with dropout: factors drawn by the place in a tile, or \
     otherwise for dQ than for dK and dV, and D from the output without dropout show."
   theoremId := "flash-backward-dropout"
-  cases := everyOther
-    [(3, 5, .none, 1 / 2, 1, (2, 2), (2, 2)), (4, 6, .causal, 1 / 4, 2, (2, 3), (3, 2)),
-     (7, 5, .causalBottomRight, 1 / 2, 3, (2, 4), (4, 2)),
-     (2, 9, .keyLength 6, 3 / 8, 2 ^ 33 + 4, (4, 1), (1, 4)),
-     (6, 6, .causal, 1 / 2, 5, (1, 1), (1, 1)), (1, 17, .none, 1 / 2, 6, (16, 16), (16, 16)),
-     (17, 4, .none, 3 / 4, 7, (16, 16), (16, 16)), (4, 5, .none, 1, 8, (2, 2), (2, 2)),
-     (3, 3, .keyLength 0, 1 / 2, 9, (2, 2), (2, 2)),
-     (4, 10, .window .topLeft none (some 3), 1 / 8, 10, (4, 2), (2, 4)),
-     (9, 8, .causalBottomRight, 5 / 8, 11, (3, 3), (3, 3)),
-     (18, 17, .causal, 1 / 2, 12, (16, 5), (5, 16))]
-    fun (q_len, kv_len, mask, p, seed, keys, queries) byLse => do
+  cases := each "lengths"
+    [(3, 5, .none, 1 / 2, 1, (2, 2), (2, 2), false),
+     (4, 6, .causal, 1 / 4, 2, (2, 3), (3, 2), true),
+     (7, 5, .causalBottomRight, 1 / 2, 3, (2, 4), (4, 2), false),
+     (2, 9, .keyLength 6, 3 / 8, 2 ^ 33 + 4, (4, 1), (1, 4), true),
+     (6, 6, .causal, 1 / 2, 5, (1, 1), (1, 1), false),
+     (1, 17, .none, 1 / 2, 6, (16, 16), (16, 16), true),
+     (17, 4, .none, 3 / 4, 7, (16, 16), (16, 16), false), (4, 5, .none, 1, 8, (2, 2), (2, 2), true),
+     (3, 3, .keyLength 0, 1 / 2, 9, (2, 2), (2, 2), false),
+     (4, 10, .window .topLeft none (some 3), 1 / 8, 10, (4, 2), (2, 4), true),
+     (9, 8, .causalBottomRight, 5 / 8, 11, (3, 3), (3, 3), false),
+     (18, 17, .causal, 1 / 2, 12, (16, 5), (5, 16), true)]
+    fun (q_len, kv_len, mask, p, seed, keys, queries, byLse) => do
       let c ← integerLogSumExps
         s!"dropout with p = {(p : Rat)}, {maskText mask}, {sizes q_len kv_len 3}, tiles of {keys} \
           and {queries}" q_len kv_len mask byLse (.tiles keys queries)

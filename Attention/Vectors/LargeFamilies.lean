@@ -54,12 +54,13 @@ def longKeys : Family Case where
   about := "Rows of 200 to 1100 keys, around multiples of the tiles that kernels use, with and \
     without masks: many tiles, many rescalings, many splits."
   theoremId := "flash-eq-attention"
-  cases := do
-    let plain ← each [(1, 255, 8), (2, 256, 4), (1, 257, 8), (4, 300, 3), (1, 383, 6), (2, 400, 8),
-        (1, 511, 4), (3, 512, 2), (1, 513, 8), (1, 640, 5), (2, 767, 3), (1, 900, 4), (1, 1023, 3),
-        (1, 1024, 2), (1, 1025, 4), (4, 1100, 1), (1, 1100, 8)] fun (q_len, kv_len, head_dim) =>
+  cases :=
+    let plain := each "plain" [(1, 255, 8), (2, 256, 4), (1, 257, 8), (4, 300, 3), (1, 383, 6),
+        (2, 400, 8), (1, 511, 4), (3, 512, 2), (1, 513, 8), (1, 640, 5), (2, 767, 3), (1, 900, 4),
+        (1, 1023, 3), (1, 1024, 2), (1, 1025, 4), (4, 1100, 1), (1, 1100, 8)]
+        fun (q_len, kv_len, head_dim) =>
       randomCase (sizes q_len kv_len head_dim) q_len kv_len head_dim 2
-    let masked ← each
+    let masked := each "masked"
       [(4, 260, 2, MaskKind.causalBottomRight), (3, 515, 2, .causalBottomRight),
        (4, 385, 3, .window .bottomRight (some 128) (some 0)),
        (2, 700, 2, .window .bottomRight (some 256) (some 0)),
@@ -68,7 +69,7 @@ def longKeys : Family Case where
        (1, 1100, 2, .keyLength 1025), (4, 290, 3, .causal)] fun (q_len, kv_len, head_dim, mask) =>
       randomCase s!"{maskText mask}, {sizes q_len kv_len head_dim}" q_len kv_len head_dim 2
         (mask := mask)
-    return plain ++ masked
+    plain ++ masked
 
 /-- Large head sizes, and sizes beside a power of two. -/
 def wideHeads : Family Case where
@@ -76,12 +77,14 @@ def wideHeads : Family Case where
   about := "Head sizes from 48 to 256, multiples of 16 and others, and values wider or narrower \
     than the keys: a size that is padded, cut or read as another shows."
   theoremId := "flash-eq-attention"
-  cases := each [(2, 9, 48, 48), (1, 16, 63, 64), (3, 7, 64, 64), (2, 5, 65, 65), (1, 12, 72, 72),
-      (2, 16, 80, 80), (1, 11, 96, 96), (2, 6, 100, 36), (1, 9, 112, 112), (2, 13, 120, 120),
-      (1, 16, 127, 127), (3, 8, 128, 128), (1, 5, 129, 129), (2, 7, 144, 16), (1, 16, 160, 160),
-      (1, 10, 176, 200), (2, 6, 191, 191), (1, 15, 192, 128), (1, 9, 193, 193), (1, 16, 200, 200),
-      (2, 4, 224, 224), (1, 8, 240, 256), (1, 13, 255, 255), (2, 16, 256, 256), (1, 16, 256, 1),
-      (1, 3, 16, 256)] fun (q_len, kv_len, head_dim, value_dim) =>
+  cases := each "sizes"
+    [(2, 9, 48, 48), (1, 16, 63, 64), (3, 7, 64, 64), (2, 5, 65, 65), (1, 12, 72, 72),
+     (2, 16, 80, 80), (1, 11, 96, 96), (2, 6, 100, 36), (1, 9, 112, 112), (2, 13, 120, 120),
+     (1, 16, 127, 127), (3, 8, 128, 128), (1, 5, 129, 129), (2, 7, 144, 16), (1, 16, 160, 160),
+     (1, 10, 176, 200), (2, 6, 191, 191), (1, 15, 192, 128), (1, 9, 193, 193), (1, 16, 200, 200),
+     (2, 4, 224, 224), (1, 8, 240, 256), (1, 13, 255, 255), (2, 16, 256, 256), (1, 16, 256, 1),
+     (1, 3, 16, 256)]
+    fun (q_len, kv_len, head_dim, value_dim) =>
     randomCase s!"{sizes q_len kv_len head_dim}, value_dim {value_dim}" q_len kv_len head_dim
       value_dim
 
@@ -91,7 +94,7 @@ def drawn : Family Case where
   about := "Sizes, scale and mask drawn at random, every kind of mask in turn: what is right case \
     by case and wrong in some combination shows."
   theoremId := "flash-eq-attention"
-  cases := each (List.range 171) fun i => do
+  cases := each "number" (List.range 171) fun i => do
     let q_len := 1 + (← below 24)
     let kv_len := 1 + (← below 40)
     let head_dim := 1 + (← below 20)
@@ -107,7 +110,7 @@ def drawnNatural : Family NaturalCase where
   about := "Softcap, ALiBi, bias, sink, mask, scale and sizes drawn at random: what is right alone \
     and wrong together shows."
   theoremId := "enclosure-sound"
-  cases := each (List.range 99) fun i => do
+  cases := each "number" (List.range 99) fun i => do
     let q_len := 1 + (← below 8)
     let kv_len := 1 + (← below 24)
     let mask ← drawnMask (i % 9) q_len kv_len
@@ -135,12 +138,11 @@ def groupedQueriesDrawn : Family HeadsCase where
   name := "grouped-query-drawn"
   about := "Numbers of heads, sizes and masks drawn at random."
   theoremId := "gqa-repeat"
-  cases := do
-    let shapes ← each (List.range 27) fun i => do
-      let q_len := 1 + (← below 8)
-      let kv_len := 1 + (← below 20)
-      return (1 + (← below 3), 1 + (← below 4), q_len, kv_len, ← drawnMask (i % 9) q_len kv_len)
-    groupedCases .grouped shapes
+  cases := each "number" (List.range 27) fun i => do
+    let q_len := 1 + (← below 8)
+    let kv_len := 1 + (← below 20)
+    groupedCase .grouped
+      (1 + (← below 3), 1 + (← below 4), q_len, kv_len, ← drawnMask (i % 9) q_len kv_len)
 
 /-- Packed sequences, their number, lengths and mask drawn at random. -/
 def varlensDrawn : Family VarlenCase where
@@ -148,12 +150,10 @@ def varlensDrawn : Family VarlenCase where
   about := "Numbers of sequences, their lengths and masks drawn at random, empty sequences among \
     them."
   theoremId := "varlen"
-  cases := do
-    let batches ← each (List.range 20) fun i => do
-      let lengths (n : Nat) : Gen (List Nat) := draws (below 14) n
-      let n := 1 + (← below 5)
-      -- At least one query and one key, so that there is something to compute.
-      return (1 :: (← lengths n), 1 :: (← lengths n), ← drawnMask (i % 5) 0 0)
-    varlenCases false batches
+  cases := each "number" (List.range 20) fun i => do
+    let lengths (n : Nat) : Gen (List Nat) := draws (below 14) n
+    let n := 1 + (← below 5)
+    -- At least one query and one key, so that there is something to compute.
+    varlenCase false (1 :: (← lengths n), 1 :: (← lengths n), ← drawnMask (i % 5) 0 0)
 
 end Attention.Vectors

@@ -64,56 +64,53 @@ def writeFile {Case : Type} (folder : System.FilePath) (family : Family Case)
       (Json.file family.name family.about operation model vs)
     IO.println s!"{family.name}: {vs.length} vectors"
 
-/-- Writes the file of each family that this process claims. The seed of a family is its place in
-the list, counted from `seed`, so a new family at the end changes no other. -/
+/-- Writes the file of each family that this process claims. -/
 def write {Case : Type} (folder : Folder) (operation model : String)
-    (vector : String → String → Case → Except String String) (seed : Nat) :
-    List (Family Case) → IO Unit
+    (vector : String → String → Case → Except String String) : List (Family Case) → IO Unit
   | [] => return ()
   | family :: rest => do
     if ← folder.claim family.name then
-      let (cases, _) := family.cases.run seed
-      writeFile folder.path family operation model
-        (vectors family.name (vector · family.theoremId) 0 cases)
-    write folder operation model vector (seed + 1) rest
+      writeFile folder.path family operation model do
+        vectors family.name (vector · family.theoremId) 0 (← family.draw)
+    write folder operation model vector rest
 
 /-- Writes the file of each family. -/
 def writeAll (folder : Folder) : IO Unit := do
     match checkWidths with
     | .error e => throw (IO.userError e)
     | .ok () => pure ()
-    write folder "attention" "exact" (fun id th c => return Json.attention id th c (← c.run)) 1
+    write folder "attention" "exact" (fun id th c => return Json.attention id th c (← c.run))
       (families ++ algorithmFamilies ++ [longKeys, wideHeads, drawn] ++ updateFamilies)
     write folder "attention" "natural"
-      (fun id th c => return Json.naturalAttention id th c (← c.run)) 1000
+      (fun id th c => return Json.naturalAttention id th c (← c.run))
       (naturalFamilies ++ [drawnNatural])
     write folder "grouped-query" "exact"
-      (fun id th c => return Json.groupedQuery id th c (← c.run)) 2000
+      (fun id th c => return Json.groupedQuery id th c (← c.run))
       [groupedQueries, groupedQueriesPacked, groupedQueriesDrawn, multiHeads]
-    write folder "varlen" "exact" (fun id th c => return Json.varlen id th c (← c.run)) 3000
+    write folder "varlen" "exact" (fun id th c => return Json.varlen id th c (← c.run))
       [varlens, varlensSliced, varlensDrawn]
-    write folder "paged" "exact" (fun id th c => return Json.paged id th c (← c.run)) 4000 [pageds]
-    write folder "cascade" "exact" (fun id th c => return Json.cascade id th c (← c.run)) 5000
+    write folder "paged" "exact" (fun id th c => return Json.paged id th c (← c.run)) [pageds]
+    write folder "cascade" "exact" (fun id th c => return Json.cascade id th c (← c.run))
       [cascades]
-    write folder "merge" "exact" (fun id th c => return Json.merge id th c (← c.run)) 6000 [merges]
-    write folder "cache" "exact" (fun id th c => return Json.cache id th c (← c.run)) 7000
+    write folder "merge" "exact" (fun id th c => return Json.merge id th c (← c.run)) [merges]
+    write folder "cache" "exact" (fun id th c => return Json.cache id th c (← c.run))
       [cacheEdits, cacheWindows]
-    write folder "combine" "natural" (fun id th c => return Json.combine id th c (← c.run)) 8000
+    write folder "combine" "natural" (fun id th c => return Json.combine id th c (← c.run))
       [combines]
-    write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c) 9000
+    write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c)
       [tileBounds]
-    write folder "gradient" "exact" (fun id th c => do Json.gradient id th c (← c.run)) 10000
+    write folder "gradient" "exact" (fun id th c => do Json.gradient id th c (← c.run))
       [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop,
         gradientsDropped, gradientsDroppedTiled]
     write folder "gradient" "natural"
-      (fun id th c => return Json.naturalGradient id th c (← c.run)) 11000 naturalGradientFamilies
-    write folder "philox" "exact" (fun id th c => return Json.philox id th c) 12000 [philoxes]
-    write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run)) 13000
+      (fun id th c => return Json.naturalGradient id th c (← c.run)) naturalGradientFamilies
+    write folder "philox" "exact" (fun id th c => return Json.philox id th c) [philoxes]
+    write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run))
       [dropouts, dropoutsTiled, dropoutsDrawn]
-    write folder "layer" "natural" (fun id th c => return Json.layer id th c (← c.inputs.run)) 14000
+    write folder "layer" "natural" (fun id th c => return Json.layer id th c (← c.inputs.run))
       layerFamilies
     write folder "transformer" "natural"
-      (fun id th c => return Json.transformer id th c (← c.run)) 15000 transformerFamilies
+      (fun id th c => return Json.transformer id th c (← c.run)) transformerFamilies
 
 /-- Entry point: one existing folder, or two, the second for the claims. -/
 def main : List String → IO Unit

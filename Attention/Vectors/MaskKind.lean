@@ -15,6 +15,8 @@ def alignmentName : Alignment → String
   | .topLeft => "top-left"
   | .bottomRight => "bottom-right"
 
+instance : ToString Alignment := ⟨alignmentName⟩
+
 /-- A mask by its kind, with what the kind needs. -/
 inductive MaskKind where
   /-- Every query attends to every key. -/
@@ -33,6 +35,17 @@ inductive MaskKind where
   | document (queries keys : List Nat)
   /-- One Boolean for each query and key; true means the query may attend. -/
   | boolean (rows : List (List Bool))
+
+instance : ToString MaskKind where
+  toString
+    | .none => "none"
+    | .causal => "causal"
+    | .causalBottomRight => "causal-bottom-right"
+    | .window alignment left right => s!"window {alignment} {left} {right}"
+    | .keyLength length => s!"key-length {length}"
+    | .keyPadding valid => s!"key-padding {valid}"
+    | .document queries keys => s!"document {queries} {keys}"
+    | .boolean rows => s!"boolean {rows}"
 
 /-- The mask as the Spec takes it. -/
 def MaskKind.toMask {q_len kv_len : Nat} : MaskKind → Mask q_len kv_len

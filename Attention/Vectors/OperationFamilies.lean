@@ -14,16 +14,21 @@ namespace Attention.Vectors
 /-- Random rows of Q or K for each head. -/
 def headRows (heads m n : Nat) : Gen (List (List (List Int))) := draws (intRows 1 m n) heads
 
-/-- Attention with the heads of K and V shared by `group` query heads. -/
+/-- Attention with the heads of K and V shared by `group` query heads; the shape is num_kv_heads,
+group, q_len, kv_len and the mask. -/
+def groupedCase (algorithm : HeadsAlgorithm) (shape : Nat × Nat × Nat × Nat × MaskKind) :
+    Gen HeadsCase := do
+  let (num_kv_heads, group, q_len, kv_len, mask) := shape
+  let num_heads := num_kv_heads * group
+  return { reason := s!"{num_heads} query heads, {num_kv_heads} heads of keys and values, \
+             q_len {q_len}, kv_len {kv_len}"
+           num_kv_heads, group, q_len, kv_len, head_dim := 3, value_dim := 2, mask, algorithm
+           q := ← headRows num_heads q_len 3, k := ← headRows num_kv_heads kv_len 3
+           v := ← draws (valueRows kv_len 2) num_kv_heads }
+
+/-- The same for several shapes. -/
 def groupedCases (algorithm : HeadsAlgorithm) (shapes : List (Nat × Nat × Nat × Nat × MaskKind)) :
-    Gen (List HeadsCase) :=
-  each shapes fun (num_kv_heads, group, q_len, kv_len, mask) => do
-    let num_heads := num_kv_heads * group
-    return { reason := s!"{num_heads} query heads, {num_kv_heads} heads of keys and values, \
-               q_len {q_len}, kv_len {kv_len}"
-             num_kv_heads, group, q_len, kv_len, head_dim := 3, value_dim := 2, mask, algorithm
-             q := ← headRows num_heads q_len 3, k := ← headRows num_kv_heads kv_len 3
-             v := ← draws (valueRows kv_len 2) num_kv_heads }
+    List (Named HeadsCase) := each "heads" shapes (groupedCase algorithm)
 
 /-- Query heads that share heads of keys and values. -/
 def groupedQueries : Family HeadsCase where
@@ -61,14 +66,17 @@ def multiHeads : Family HeadsCase where
      (2, 1, 17, 4, .none), (3, 1, 6, 9, .window .bottomRight (some 1) (some 0)),
      (2, 1, 4, 18, maskWhere 4 18 fun i j => i != 1 && (i + j) % 3 != 0)]
 
-/-- Packed sequences with given lengths. -/
+/-- Packed sequences with given lengths of queries and of keys. -/
+def varlenCase (sliced : Bool) (batch : List Nat × List Nat × MaskKind) : Gen VarlenCase := do
+  let (q_lens, kv_lens, mask) := batch
+  return { reason := s!"sequences of {q_lens} queries and {kv_lens} keys"
+           head_dim := 3, value_dim := 2, q_lens, kv_lens, mask, sliced
+           q := ← intRows 1 q_lens.sum 3, k := ← intRows 1 kv_lens.sum 3
+           v := ← valueRows kv_lens.sum 2 }
+
+/-- The same for several batches. -/
 def varlenCases (sliced : Bool) (batches : List (List Nat × List Nat × MaskKind)) :
-    Gen (List VarlenCase) :=
-  each batches fun (q_lens, kv_lens, mask) => do
-    return { reason := s!"sequences of {q_lens} queries and {kv_lens} keys"
-             head_dim := 3, value_dim := 2, q_lens, kv_lens, mask, sliced
-             q := ← intRows 1 q_lens.sum 3, k := ← intRows 1 kv_lens.sum 3
-             v := ← valueRows kv_lens.sum 2 }
+    List (Named VarlenCase) := each "lengths" batches (varlenCase sliced)
 
 /-- Packed sequences as one attention. -/
 def varlens : Family VarlenCase where
@@ -102,7 +110,7 @@ def pagedCase (reason : String) (page_size num_pages : Nat) (tables : List (List
     Gen PagedCase := do
   return { reason, head_dim := 3, value_dim := 2, page_size, num_pages
            k := ← headRows num_pages page_size 3, v := ← draws (valueRows page_size 2) num_pages
-           sequences := ← each tables fun (table, length) => do
+           sequences := ← tables.mapM fun (table, length) => do
              return { q := (← intRows 1 1 3).headD [], table, length } }
 
 /-- Keys and values in pages. -/
@@ -111,7 +119,7 @@ def pageds : Family PagedCase where
   about := "Keys and values in pages of a pool, through a table for each sequence: a page in the \
     wrong order, the slots beyond the length, or another sequence's page shows."
   theoremId := "paged"
-  cases := each
+  cases := eachNamed
     [("one page, filled", 4, 1, [([0], 4)]), ("one page, filled in part", 4, 2, [([1], 3)]),
      ("pages out of order", 4, 3, [([2, 0, 1], 12)]),
      ("the last page holds one token", 4, 5, [([4, 1, 3], 9)]),
@@ -132,7 +140,7 @@ def cascades : Family CascadeCase where
   about := "Queries of several requests with a shared prefix of keys, computed once, and a suffix \
     for each: the two states of a query are merged, each with its own maximum."
   theoremId := "cascade"
-  cases := each
+  cases := each "lengths"
     [(1, 4, [2], 3), (2, 5, [3, 1], 2), (3, 16, [1, 1, 1], 16), (2, 17, [4, 18], 16),
      (4, 20, [0, 1, 2, 3], 8), (1, 33, [17], 16), (3, 1, [5, 5, 5], 4), (2, 0, [3, 2], 4),
      (5, 9, [1, 9, 0, 4, 2], 3), (2, 40, [0, 0], 16), (2, 0, [0, 3], 4)]
@@ -141,7 +149,7 @@ def cascades : Family CascadeCase where
                  of {block_n}"
                head_dim := 3, value_dim := 2, block_n, q := ← intRows 2 q_len 3
                prefix_k := ← intRows 1 prefix_len 3, prefix_v := ← valueRows prefix_len 2
-               suffixes := ← each suffix_lens fun n => do
+               suffixes := ← suffix_lens.mapM fun n => do
                  return (← intRows 1 n 3, ← valueRows n 2) }
 
 end Attention.Vectors

@@ -1,18 +1,24 @@
 module
 
-public import Attention.Algebra.Vector
-
 public section
 
 /-! # Reproducible random inputs
 
 A 64-bit linear congruential generator (multiplier and increment of Knuth's MMIX), computed with
-natural numbers, so the vectors are the same bytes on every machine. -/
+natural numbers, so the vectors are the same bytes on every machine. It starts from the hash of a
+name. -/
 
 namespace Attention.Vectors
 
 /-- A computation that draws random numbers. -/
 abbrev Gen := StateM Nat
+
+/-- The 64-bit FNV-1a hash of the bytes of a text in UTF-8 (Fowler, Noll and Vo). -/
+def fnv1a (text : String) : UInt64 :=
+  text.toUTF8.foldl (fun hash byte => (hash ^^^ byte.toUInt64) * 0x100000001b3) 0xcbf29ce484222325
+
+/-- What is drawn from the seed that is the hash of a name. -/
+def Gen.drawFor {α : Type} (gen : Gen α) (name : String) : α := (gen.run (fnv1a name).toNat).1
 
 /-- A natural number below `n`. -/
 def below (n : Nat) : Gen Nat := do

@@ -15,7 +15,7 @@ open Spec
 
 /-- Keys with random values and given scores. -/
 def keys (value_dim : Nat) (scores : List (Option Int)) : Gen (List Key) :=
-  each scores fun score => return { score, value := (← valueRows 1 value_dim).headD [] }
+  scores.mapM fun score => return { score, value := (← valueRows 1 value_dim).headD [] }
 
 /-- Random scores between −`bound` and `bound`; of 8 keys `masked` are masked. -/
 def randomScores (bound : Nat) (masked : Nat) (n : Nat) : Gen (List (Option Int)) :=
@@ -40,8 +40,8 @@ def merges : Family MergeCase where
   about := "States of blocks, merged in the order of a tree: any tree over any order of the blocks \
     gives the state of all keys. Empty and masked blocks change nothing."
   theoremId := "any-tree"
-  cases := do
-    let trees ← each
+  cases :=
+    let trees := eachNamed
       [("two blocks", [3, 2], Tree.node (.leaf 0) (.leaf 1)),
        ("two blocks, exchanged", [1, 4], .node (.leaf 1) (.leaf 0)),
        ("one block", [5], .leaf 0), ("a comb to the left", [2, 3, 1, 4], comb 3),
@@ -50,22 +50,22 @@ def merges : Family MergeCase where
        ("blocks out of order", [3, 3, 3], .node (.node (.leaf 2) (.leaf 0)) (.leaf 1)),
        ("a balanced tree of eight blocks", [2, 2, 2, 2, 2, 2, 2, 2], balanced 0 3)]
       fun (reason, (sizes : List Nat), tree) => do
-        let blocks ← each sizes fun n => do keys 2 (← randomScores 3 1 n)
+        let blocks ← sizes.mapM fun n => do keys 2 (← randomScores 3 1 n)
         return { reason, value_dim := 2, blocks, tree }
-    let rising ← each [8, 40, 120] fun (gap : Int) => do
-      let blocks ← each [0, 1, 2] fun (b : Nat) => keys 2 [some (gap * b), some (gap * b - 1)]
+    let rising := each "rising" [8, 40, 120] fun (gap : Int) => do
+      let blocks ← [0, 1, 2].mapM fun (b : Nat) => keys 2 [some (gap * b), some (gap * b - 1)]
       return { reason := s!"each block's scores are {gap} above those of the one before"
                value_dim := 2, blocks, tree := .node (.leaf 0) (.node (.leaf 2) (.leaf 1)) }
-    let empty ← each
+    let empty := eachNamed
       [("an empty block on the left", [([] : List (Option Int)), [some 2, some 1]]),
        ("an empty block on the right", [[some (-3), some 1], []]),
        ("a masked block on the left", [[none, none], [some (-5), some (-4)]]),
        ("a masked block on the right", [[some 0], [none]]),
        ("two blocks without a visible key", [[none], []])]
       fun (reason, (scores : List (List (Option Int)))) => do
-        return { reason, value_dim := 2, blocks := ← each scores (keys 2)
+        return { reason, value_dim := 2, blocks := ← scores.mapM (keys 2)
                  tree := .node (.leaf 0) (.leaf 1) }
-    return trees ++ rising ++ empty
+    trees ++ rising ++ empty
 
 /-- Keys that come, go and change. -/
 def cacheEdits : Family CacheCase where
@@ -73,8 +73,8 @@ def cacheEdits : Family CacheCase where
   about := "A state that follows its keys as they are appended, deleted and replaced: the stored \
     maximum stays when its key goes, and only refers."
   theoremId := "kv-edits"
-  cases := do
-    let fixed ← each
+  cases :=
+    let fixed := eachNamed
       [("a key is appended below the maximum", [some 3, some 1], [(0, 0, some (2 : Int))]),
        ("a key is appended above the maximum", [some 3, some 1], [(0, 0, some 7)]),
        ("the first key of an empty row", [], [(0, 0, some (-4))]),
@@ -90,19 +90,19 @@ def cacheEdits : Family CacheCase where
          [(1, 0, none), (1, 0, none), (0, 0, some (-2)), (0, 0, some 0)])]
       fun (reason, (scores : List (Option Int)), (edits : List (Nat × Nat × Option Int))) => do
         return { reason, value_dim := 2, keys := ← keys 2 scores
-                 edits := ← each edits fun (kind, i, score) => do
+                 edits := ← edits.mapM fun (kind, i, score) => do
                    let key := (← keys 2 [score]).headD default
                    return if kind = 0 then .append key else if kind = 1 then .delete i
                      else .replace i key }
-    let long ← each [6, 8, 10] fun n => do
-      let edits ← each (List.range n) fun step => do
+    let long := each "long" [6, 8, 10] fun n => do
+      let edits ← (List.range n).mapM fun step => do
         let key := (← keys 2 (← randomScores 4 1 1)).headD default
         -- Five keys to begin with, and no more than one goes at every second step.
         return if step % 2 = 0 then CacheEdit.append key else
           if step % 4 = 1 then .delete (step % 5) else .replace (step % 4) key
       return { reason := s!"{n} random changes", value_dim := 2
                keys := ← keys 2 (← randomScores 4 1 5), edits }
-    return fixed ++ long
+    fixed ++ long
 
 /-- Windows that slide. -/
 def cacheWindows : Family CacheCase where
@@ -110,7 +110,7 @@ def cacheWindows : Family CacheCase where
   about := "A window of the latest keys: each new key is appended and the oldest deleted, from the \
     state alone."
   theoremId := "kv-window"
-  cases := each
+  cases := each "window"
     [(1, [], [some 0, some 1, some 2]), (2, [], [some 3, some 1, some 0, some 2]),
      (3, [some 5], [some 1, some 0, some 2, some 4]), (2, [some 1, some 0], [none, none, some 1]),
      (4, [some 0, some 1, some 2, some 3], [some 4, some 5, some 6]),
@@ -129,7 +129,7 @@ def combines : Family CombineCase where
   about := "Outputs and log-sum-exps of splits, combined: an empty split has log-sum-exp −∞ and no \
     influence, whatever its output; all of them empty give 0 and −∞."
   theoremId := "combine-enclosed"
-  cases := each
+  cases := eachNamed
     [("one split", [some (3 : Rat)]), ("two splits of equal weight", [some 1, some 1]),
      ("two splits", [some (1 / 2), some (-3 / 4)]), ("an empty split first", [none, some 2]),
      ("an empty split last", [some (-7 / 4), none]), ("every split empty", [none, none]),
@@ -142,7 +142,7 @@ def combines : Family CombineCase where
      ("nearly equal", [some (1 / 16), some 0, some (-1 / 16)])]
     fun (reason, (lses : List (Option Rat))) => do
       return { reason, value_dim := 2
-               parts := ← each lses fun lse => do
+               parts := ← lses.mapM fun lse => do
                  return { logSumExp := lse, output := (← valueRows 1 2).headD [] } }
 
 /-- Tiles that a window visits. -/
@@ -151,7 +151,7 @@ def tileBounds : Family TileBoundsCase where
   about := "Which key tiles a query tile visits, and which of them need mask code: from the tile's \
     last real row, not from where it would end if it were full."
   theoremId := "tile-bounds"
-  cases := each
+  cases := each "window"
     ([(.topLeft, none, some 0, 16, 16, 4, 4), (.topLeft, none, some 0, 17, 17, 4, 4),
      (.bottomRight, none, some 0, 5, 40, 4, 8), (.bottomRight, none, some 0, 40, 5, 8, 4),
      (.topLeft, none, some 0, 40, 5, 8, 4), (.topLeft, some 3, some 0, 20, 20, 4, 4),

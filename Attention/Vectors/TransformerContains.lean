@@ -128,6 +128,24 @@ variable (hε : ε'.Contains ε) (hscale : scale'.Contains scale)
   | some N', some N => LayerNormContains N' N
   | _, _ => False
 
+omit [NaturalExp R] in
+private theorem NormContains.cases {norm' : Option (LayerNorm (Interval working) d)}
+    {norm : Option (LayerNorm R d)} (h : NormContains norm' norm) :
+    norm' = none ∧ norm = none
+      ∨ ∃ N' N, LayerNormContains N' N ∧ norm' = some N' ∧ norm = some N :=
+  match norm', norm, h with
+  | none, none, _ => .inl ⟨rfl, rfl⟩
+  | some _, some _, h => .inr ⟨_, _, h, rfl, rfl⟩
+
+private theorem pointwise_cases {α β : Type _} {P : α → β → Prop} {as : List α} {bs : List β}
+    (h : Pointwise P as bs) :
+    as = [] ∧ bs = [] ∨ (∃ a b, P a b ∧ as = [a] ∧ bs = [b])
+      ∨ ∃ a a' as' b b' bs', as = a :: a' :: as' ∧ bs = b :: b' :: bs' :=
+  match as, bs, h with
+  | [], [], _ => .inl ⟨rfl, rfl⟩
+  | [_], [_], h => .inr (.inl ⟨_, _, h.1, rfl, rfl⟩)
+  | _ :: _ :: _, _ :: _ :: _, _ => .inr (.inr ⟨_, _, _, _, _, _, rfl, rfl⟩)
+
 include hroot hε hscale
 
 /-- The outcome of a stack of encoder layers. -/
@@ -145,21 +163,24 @@ theorem contains_encoderValue (normFirst : Bool) (mask : Mask n n)
   have before := contains_encode hroot hε hscale mask hL hX
   have after := fun N' N (h : LayerNormContains N' N) =>
     contains_encodePostNorm hroot hε hscale mask hL h hX
-  match layers', layers, hL, norm', norm, hN, normFirst with
-  | [], [], _, none, none, _, true => exact before
-  | [], [], _, none, none, _, false => trivial
-  | [], [], _, some _, some _, _, true => trivial
-  | [], [], _, some _, some _, h, false => exact after _ _ h
-  | [_], [_], hL, none, none, _, true =>
-    exact (encoderLayer_enclosed hroot hε hscale hL.1 mask hX).1
-  | [_], [_], hL, none, none, _, false =>
-    exact (encoderLayer_enclosed hroot hε hscale hL.1 mask hX).2
-  | [_], [_], _, some _, some _, _, true => trivial
-  | [_], [_], _, some _, some _, h, false => exact after _ _ h
-  | _ :: _ :: _, _ :: _ :: _, _, none, none, _, true => exact before
-  | _ :: _ :: _, _ :: _ :: _, _, none, none, _, false => trivial
-  | _ :: _ :: _, _ :: _ :: _, _, some _, some _, _, true => trivial
-  | _ :: _ :: _, _ :: _ :: _, _, some _, some _, h, false => exact after _ _ h
+  obtain ⟨rfl, rfl⟩ | ⟨_, _, hN, rfl, rfl⟩ := hN.cases
+  · obtain ⟨rfl, rfl⟩ | ⟨_, _, h, rfl, rfl⟩ | ⟨_, _, _, _, _, _, rfl, rfl⟩ := pointwise_cases hL
+    · cases normFirst with
+      | true => exact before
+      | false => trivial
+    · have h := encoderLayer_enclosed hroot hε hscale h mask hX
+      cases normFirst with
+      | true => exact h.1
+      | false => exact h.2
+    · cases normFirst with
+      | true => exact before
+      | false => trivial
+  · have after := after _ _ hN
+    obtain ⟨rfl, rfl⟩ | ⟨_, _, _, rfl, rfl⟩ | ⟨_, _, _, _, _, _, rfl, rfl⟩ :=
+      pointwise_cases hL <;>
+      cases normFirst with
+      | true => trivial
+      | false => exact after
 
 /-- The outcome of a stack of decoder layers. -/
 theorem contains_decoderValue (normFirst cached : Bool) (mask : Mask t t) (crossMask : Mask t s)
@@ -202,21 +223,24 @@ theorem contains_decoderValue (normFirst cached : Bool) (mask : Mask t t) (cross
     | some _, some _, _, true => trivial
     | some _, some _, _, false => trivial
   | false =>
-    match layers', layers, hL, norm', norm, hN, normFirst with
-    | [], [], _, none, none, _, true => exact before
-    | [], [], _, none, none, _, false => trivial
-    | [], [], _, some _, some _, _, true => trivial
-    | [], [], _, some _, some _, h, false => exact after _ _ h
-    | [_], [_], hL, none, none, _, true =>
-      exact (decoderLayer_enclosed hroot hε hscale hL.1 mask crossMask hC hX).1
-    | [_], [_], hL, none, none, _, false =>
-      exact (decoderLayer_enclosed hroot hε hscale hL.1 mask crossMask hC hX).2
-    | [_], [_], _, some _, some _, _, true => trivial
-    | [_], [_], _, some _, some _, h, false => exact after _ _ h
-    | _ :: _ :: _, _ :: _ :: _, _, none, none, _, true => exact before
-    | _ :: _ :: _, _ :: _ :: _, _, none, none, _, false => trivial
-    | _ :: _ :: _, _ :: _ :: _, _, some _, some _, _, true => trivial
-    | _ :: _ :: _, _ :: _ :: _, _, some _, some _, h, false => exact after _ _ h
+    obtain ⟨rfl, rfl⟩ | ⟨_, _, hN, rfl, rfl⟩ := hN.cases
+    · obtain ⟨rfl, rfl⟩ | ⟨_, _, h, rfl, rfl⟩ | ⟨_, _, _, _, _, _, rfl, rfl⟩ := pointwise_cases hL
+      · cases normFirst with
+        | true => exact before
+        | false => trivial
+      · have h := decoderLayer_enclosed hroot hε hscale h mask crossMask hC hX
+        cases normFirst with
+        | true => exact h.1
+        | false => exact h.2
+      · cases normFirst with
+        | true => exact before
+        | false => trivial
+    · have after := after _ _ hN
+      obtain ⟨rfl, rfl⟩ | ⟨_, _, _, rfl, rfl⟩ | ⟨_, _, _, _, _, _, rfl, rfl⟩ :=
+        pointwise_cases hL <;>
+        cases normFirst with
+        | true => trivial
+        | false => exact after
 
 end
 

@@ -57,8 +57,8 @@ def transformers : Family TransformerCase where
     not encoded or is counted from 1, padding that is attended to, or a softmax over the other \
     axis shows."
   theoremId := "transformer-enclosed"
-  cases := do
-    let drawn ← each [
+  cases :=
+    let drawn := eachNamed [
       ("one token on each side", ((1, 2), (1, 2)), (2, 2, 3, 1, 1), .none, .causal),
       ("the vocabularies differ: the other side's table shows", ((3, 5), (2, 3)), (2, 2, 3, 1, 1),
         .none, .causal),
@@ -79,14 +79,16 @@ def transformers : Family TransformerCase where
         (3, 2, 3, 1, 1), .none, .causal)]
       fun (reason, tokens, sizes, padding, mask) =>
         transformerCase reason tokens sizes padding mask
-    let scaled ← transformerCase "a scale of its own, and a large eps" ((3, 3), (3, 3))
-      (2, 2, 3, 1, 1)
-    let same ← transformerCase "the same token at each place: only the encodings of the places \
-      tell them apart" ((3, 3), (4, 3)) (2, 2, 3, 1, 1)
-    return drawn ++ [{ scaled with scale := some (3 / 4), ε := 1 / 128 },
-      { same with sourceTokens := Vec.ofFn fun i => same.sourceTokens[0]?.getD same.sourceTokens[i]
-                  targetTokens :=
-                    Vec.ofFn fun i => same.targetTokens[0]?.getD same.targetTokens[i] }]
+    let scaled := do
+      let c ← transformerCase "a scale of its own, and a large eps" ((3, 3), (3, 3)) (2, 2, 3, 1, 1)
+      return { c with scale := some (3 / 4), ε := 1 / 128 }
+    let same := do
+      let c ← transformerCase "the same token at each place: only the encodings of the places \
+        tell them apart" ((3, 3), (4, 3)) (2, 2, 3, 1, 1)
+      return { c with
+        sourceTokens := Vec.ofFn fun i => c.sourceTokens[0]?.getD c.sourceTokens[i]
+        targetTokens := Vec.ofFn fun i => c.targetTokens[0]?.getD c.targetTokens[i] }
+    drawn ++ [⟨"a scale of its own", scaled⟩, ⟨"the same token at each place", same⟩]
 
 /-- Transformers with one table for everything. -/
 def transformersTied : Family TransformerCase where
@@ -94,8 +96,8 @@ def transformersTied : Family TransformerCase where
   about := "One table embeds the tokens of both sides and makes the logits, without a bias: the \
     table transposed, multiplied by the root of d_model, or another one for the logits shows."
   theoremId := "transformer-enclosed"
-  cases := do
-    let drawn ← each [
+  cases :=
+    let drawn := eachNamed [
       ("one layer on each side", 3, 2, 4, (2, 2, 3, 1, 1), .none),
       ("as many words as components: the transposed table fits and shows", 2, 3, 3,
         (2, 2, 3, 1, 1), .none),
@@ -104,7 +106,7 @@ def transformersTied : Family TransformerCase where
       ("padding at the end of the source", 5, 2, 4, (2, 2, 3, 1, 1), .keyLength 2)]
       fun (reason, s, t, vocab, sizes, padding) =>
         transformerCase reason ((s, vocab), (t, vocab)) sizes padding
-    return drawn.map fun c => { c with
+    drawn.map <| Named.map fun c => { c with
       tied := true
       parameters.target :=
         givenRows c.t_vocab c.d_model (c.parameters.source.toList.map (·.toList)) }
@@ -115,7 +117,7 @@ def transformersPositions : Family TransformerCase where
   about := "Places encoded by sines and cosines, here of quarter turns, so that they are 0, 1 and \
     -1: sines and cosines in turn or exchanged, or places that are counted from 1, show."
   theoremId := "transformer-enclosed"
-  cases := each [
+  cases := eachNamed [
       ("one angle for each place: its sine, then its cosine", ((3, 3), (4, 3)), 2, 1,
         [(1 : Int)]),
       ("two angles: both sines come before both cosines", ((3, 4), (3, 3)), 2, 2, [1, 3]),

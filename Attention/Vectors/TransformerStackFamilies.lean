@@ -51,6 +51,12 @@ def decoderCase (reason : String) (options : StackOptions) (cached final : Bool)
 
 /-! ## One layer -/
 
+/-- Two cases for each entry, which begins with their name: normalised before, and after. -/
+def bothOrders {α : Type} (entries : List (String × α)) (make : String × α → Bool → Gen LayerCase) :
+    List (Named LayerCase) :=
+  entries.flatMap fun entry => [true, false].map fun normFirst =>
+    ⟨s!"{orderText normFirst}, {entry.1}", make entry normFirst⟩
+
 /-- A post-norm layer whose parts add nothing to rows that hardly vary. -/
 def flatEncoder (ε : Rat) : Gen LayerCase := do
   let L ← drawEncoder 4 2 2 3
@@ -68,8 +74,8 @@ def encoderLayers : Family LayerCase where
   about := "An encoder layer, normalised before or after: the other order, a residual of the \
     normalised row, the two normalisations exchanged, or a mask that is dropped shows."
   theoremId := "encoder-layer-enclosed"
-  cases := do
-    let drawn ← each [
+  cases :=
+    let drawn := bothOrders [
       ("one row: it attends to itself alone", (1, 2, 2, 3), .none, none),
       ("the residual is of the input: of its normalisation it shows", (3, 2, 2, 4), .none, none),
       ("four heads of two numbers", (4, 4, 2, 5), .none, none),
@@ -80,10 +86,9 @@ def encoderLayers : Family LayerCase where
       ("padding at the end", (6, 2, 3, 4), .keyLength 3, none),
       ("every key is padding: attention adds the bias of its output", (2, 2, 2, 3), .keyLength 0,
         none)]
-      fun (reason, sizes, mask, scale) =>
-        each [true, false] fun normFirst =>
-          encoderCase reason { normFirst, scale } false 1 sizes mask
-    return drawn.flatten ++ [← flatEncoder (1 / 65536), ← flatEncoder (1 / 1024)]
+      fun (reason, sizes, mask, scale) normFirst =>
+        encoderCase reason { normFirst, scale } false 1 sizes mask
+    drawn ++ each "flat" [1 / 65536, 1 / 1024] flatEncoder
 
 /-- One decoder layer. -/
 def decoderLayers : Family LayerCase where
@@ -91,8 +96,7 @@ def decoderLayers : Family LayerCase where
   about := "A decoder layer, normalised before or after: without the causal mask, with the two \
     masks exchanged, with a context that is normalised or attended to in another order, it shows."
   theoremId := "decoder-layer-enclosed"
-  cases := do
-    let drawn ← each [
+  cases := bothOrders [
       ("one row and one row of context", 1, (1, 2, 2, 3), .causal, .none),
       ("the context is not normalised: normalised it shows", 3, (2, 2, 2, 3), .causal, .none),
       ("without the causal mask the first rows show it", 2, (5, 2, 2, 4), .causal, .none),
@@ -105,10 +109,8 @@ def decoderLayers : Family LayerCase where
         causalPadded [true, false, true, true], .none),
       ("padding before the targets: the first rows see nothing", 2, (4, 2, 2, 3),
         causalPadded [false, false, true, true], .keyPadding [true, false])]
-      fun (reason, s, sizes, mask, crossMask) =>
-        each [true, false] fun normFirst =>
-          decoderCase reason { normFirst } false false 1 s sizes mask crossMask
-    return drawn.flatten
+    fun (reason, s, sizes, mask, crossMask) normFirst =>
+      decoderCase reason { normFirst } false false 1 s sizes mask crossMask
 
 /-! ## Stacks -/
 
@@ -118,15 +120,15 @@ def encoderStacks : Family LayerCase where
   about := "Encoder layers one after another: with the parameters of another layer, one layer \
     left out, or the normalisation at the end left out or added, it shows."
   theoremId := "encoder-enclosed"
-  cases := do
-    let before ← each [
+  cases :=
+    let before := eachNamed [
       ("two layers: the first one's parameters twice show", 2, (3, 2, 2, 3), .none),
       ("two layers: a mask that only the first has shows", 2, (4, 1, 4, 2),
         .keyPadding [false, true, true, true]),
       ("three layers", 3, (2, 2, 2, 3), .keyLength 1)]
       fun (reason, count, sizes, mask) =>
         encoderCase reason { normFirst := true } false count sizes mask
-    let after ← each [
+    let after := eachNamed [
       ("one layer and a normalisation at the end", 1, (3, 2, 2, 3), .none),
       ("two layers and a normalisation at the end", 2, (4, 2, 2, 3), .none),
       ("two layers and a normalisation at the end, with padding", 2, (5, 2, 2, 2), .keyLength 3),
@@ -134,7 +136,7 @@ def encoderStacks : Family LayerCase where
       fun (reason, count, sizes, mask) =>
         encoderCase reason { normFirst := false, ε := if count = 3 then 1 / 64 else 1 / 65536 }
           true count sizes mask
-    return before ++ after
+    before ++ after
 
 /-- Stacks of decoder layers. -/
 def decoderStacks : Family LayerCase where
@@ -142,8 +144,8 @@ def decoderStacks : Family LayerCase where
   about := "Decoder layers one after another, each with the same context: one that attends to \
     the rows of the layer before in the place of the context, or a mask that is used once, shows."
   theoremId := "decoder-enclosed"
-  cases := do
-    let before ← each [
+  cases :=
+    let before := eachNamed [
       ("two layers: the context is the same for both", 2, 3, (3, 2, 2, 3), .causal, .none),
       ("two layers: a mask that only the first has shows", 2, 4, (4, 2, 2, 2), .causal,
         .keyPadding [true, false, true, false]),
@@ -151,14 +153,14 @@ def decoderStacks : Family LayerCase where
         causalPadded [false, true, true], .keyLength 1)]
       fun (reason, count, s, sizes, mask, crossMask) =>
         decoderCase reason { normFirst := true } false false count s sizes mask crossMask
-    let after ← each [
+    let after := eachNamed [
       ("one layer and a normalisation at the end", 1, 2, (3, 2, 2, 3), .causal, .none),
       ("two layers and a normalisation at the end", 2, 3, (3, 2, 2, 3), .causal, .keyLength 2),
       ("two layers and a normalisation at the end, padding among the targets", 2, 2, (4, 2, 2, 3),
         causalPadded [true, false, true, true], .none)]
       fun (reason, count, s, sizes, mask, crossMask) =>
         decoderCase reason { normFirst := false } false true count s sizes mask crossMask
-    return before ++ after
+    before ++ after
 
 /-- Decoding row by row. -/
 def cachedDecoding : Family LayerCase where
@@ -168,7 +170,7 @@ def cachedDecoding : Family LayerCase where
     of the context that are taken from the rows, or, from the second row on, a row before that is \
     forgotten, show."
   theoremId := "decode-cached-enclosed"
-  cases := each [
+  cases := eachNamed [
       ("one row: the cache has its own key alone", 1, 2, (1, 2, 2, 3), .none),
       ("two rows", 1, 2, (2, 2, 2, 3), .none), ("six rows", 1, 3, (6, 2, 2, 2), .none),
       ("one head", 1, 1, (4, 1, 3, 4), .none),

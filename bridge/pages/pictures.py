@@ -30,7 +30,7 @@ MASKS = (
     ("document", "document-002", "documents"),
 )
 # Whose allowance: family, vector, query, column, keys in a tile.
-ALLOWED: tuple[str, str, int, int, int] = ("tile-loop", "tile-loop-000", 2, 0, 3)
+ALLOWED: tuple[str, str, int, int, int] = ("tile-loop", "tile-loop-000", 3, 0, 3)
 SECTIONS = ("2. shared", "3. weights stored", "4. sums", "5. the result")
 
 

@@ -73,6 +73,7 @@ class Verification:
         self.lean: Lean | None = None
         self.bars: dict[str, Bar] = {}
         self._families: list[Family] | None = None
+        self._families_done = {"made": 0, "recomputed": 0}
         self._workers: parallel.Workers | None = None
         self._lock = threading.RLock()
         self._running: set[str] = set()
@@ -354,10 +355,17 @@ class Verification:
         made, kept = self.cache.get(
             "vectors-made",
             digest(self.root, sources, self.lean_key()),
-            lambda: generate.texts(lean.run),
+            lambda: generate.texts(lean.run, lambda number: self.vectors_reached(made=number)),
             bool,
         )
+        self.vectors_reached(made=len(self.families()))
         return generate.differences(made, self.root / "tests" / "vectors"), kept
+
+    def vectors_reached(self, **numbers: int) -> None:
+        """So many families are made by Lean, or recomputed; each has both before it."""
+        self._families_done.update(numbers)
+        if "vectors" in self.bars:
+            self.bars["vectors"].reached(min(self._families_done.values()), len(self.families()))
 
     def vectors_recomputed(self) -> Section:
         """The vectors of each family, and what exact arithmetic finds wrong with them."""
@@ -365,12 +373,14 @@ class Verification:
         for number, family in enumerate(families, 1):
             for vector in family.vectors:
                 problems += exact.disagreements(vector)
-            self.bars["vectors"].reached(number, len(families))
+            self.vectors_reached(recomputed=number)
         counts = {family.name: len(family.vectors) for family in families}
         return {"problems": problems, "families": counts}
 
     def vectors(self, made: Beside[tuple[list[str], bool]] | None) -> Section:
         """`made`: what `vectors_made` gives; None where Lean did not build."""
+        if made is None:
+            del self._families_done["made"]
         modules = ("bridge.vectors.load", "bridge.vectors.exact")
         files = [file for module in modules for file in imported_files(self.root, module)]
         found, kept = self.cache.get(
@@ -379,6 +389,7 @@ class Verification:
             self.vectors_recomputed,
             lambda found: not found["problems"],
         )
+        self.vectors_reached(recomputed=len(self.families()))
         problems = list(found["problems"])
         if made is not None:
             differing, kept_too = made.result()

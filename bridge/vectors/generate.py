@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_EXCEPTION
 from pathlib import Path
 
 from bridge.files import write_changed
@@ -21,12 +22,17 @@ _MOST_PROCESSES = 3
 
 # Runs `main` of a Lean module with arguments; raises what the toolchain raises.
 RunMain = Callable[[str, list[str]], None]
+# Seconds between two looks at how many files there are.
+_PACE = 1.0
 
 
-def generate(run_main: RunMain, folder: Path) -> list[Path]:
+def generate(
+    run_main: RunMain, folder: Path, on_files: Callable[[int], None] = lambda number: None
+) -> list[Path]:
     """Write every family's file and their index into `folder`, an existing one, and check them.
 
     run_main is called from several threads at once; the families are shared out between them.
+    on_files is called from time to time with the number of families that are written.
     Raises VectorError for a file that is not what it should be.
     """
     processes = min(_MOST_PROCESSES, os.cpu_count() or 1)
@@ -35,16 +41,23 @@ def generate(run_main: RunMain, folder: Path) -> list[Path]:
         concurrent.futures.ThreadPoolExecutor(processes) as pool,
     ):
         arguments = [str(folder.resolve()), claims]
-        for done in [pool.submit(run_main, MODULE, arguments) for _ in range(processes)]:
-            done.result()
+        running = {pool.submit(run_main, MODULE, arguments) for _ in range(processes)}
+        while running:
+            done, running = concurrent.futures.wait(running, _PACE, FIRST_EXCEPTION)
+            for one in done:
+                one.result()
+            on_files(len(list(folder.glob("*.json"))))
     write_index(folder)
     return sorted(folder.glob("*.json"))
 
 
-def texts(run_main: RunMain) -> dict[str, str]:
-    """The files that the definitions yield now, by name. Raises VectorError as `generate` does."""
+def texts(
+    run_main: RunMain, on_files: Callable[[int], None] = lambda number: None
+) -> dict[str, str]:
+    """The files that the definitions yield now, by name; on_files and errors as `generate` has."""
     with tempfile.TemporaryDirectory(prefix="vectors-") as name:
-        return {path.name: path.read_text("utf-8") for path in generate(run_main, Path(name))}
+        paths = generate(run_main, Path(name), on_files)
+        return {path.name: path.read_text("utf-8") for path in paths}
 
 
 def differences(made: Mapping[str, str], committed: Path) -> list[str]:

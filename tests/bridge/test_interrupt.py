@@ -15,7 +15,11 @@ import pytest
 from small_verify import ROOT, SmallVerify
 
 from bridge.interrupt import STATUS
+from bridge.limits import Limit, communicate
 from bridge.vectors.load import load
+
+# From Ctrl-C to the end: of the processor's time, or without any of it.
+WITHIN = Limit(3.0, idle_s=3.0)
 
 # In place of Lean, a process that does not end by itself.
 AUDIT = "subprocess.run(['sleep', '100000']); raise ToolchainError('the audit was ended')"
@@ -57,7 +61,7 @@ def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -
     until(process, run.kept)
     assert any(line.startswith("sleep") for line in commands(process.pid))
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-    output, errors = process.communicate()
+    output, errors = communicate(process, WITHIN)
     assert process.returncode == STATUS, output + errors
     assert "Traceback" not in output + errors
     assert "– Audit of every declaration: ended by Ctrl-C" in output
@@ -99,7 +103,7 @@ def test_conform_ends_without_a_traceback(when: str, tmp_path: Path) -> None:
     else:
         until(process, called.exists)
     os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate()
+    output, errors = communicate(process, WITHIN)
     assert process.returncode == STATUS, output + errors
     assert "Traceback" not in output + errors
     assert errors.endswith("Ended by Ctrl-C.\n")

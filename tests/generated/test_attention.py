@@ -113,6 +113,19 @@ def test_drawn(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
+@vectors("drawn-natural", 99)
+@dtypes
+def test_drawn_natural(vector_id: str, dtype: torch.dtype) -> None:
+    """Attention computed with intervals, over inputs, a scale and a score transformation that
+    contain the true ones, contains the true attention, whatever natural exponential it is taken
+    with.
+
+    Theorem enclosure-sound. Softcap, ALiBi, bias, sink, mask, scale and sizes drawn at random: what
+    is right alone and wrong together shows.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("equal-scores", 14)
 @dtypes
 def test_equal_scores(vector_id: str, dtype: torch.dtype) -> None:

@@ -27,19 +27,6 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
     judge(vector, dtype, (out, lse))
 
 
-@vectors("drawn-natural", 99)
-@dtypes
-def test_drawn_natural(vector_id: str, dtype: torch.dtype) -> None:
-    """Attention computed with intervals, over inputs, a scale and a score transformation that
-    contain the true ones, contains the true attention, whatever natural exponential it is taken
-    with.
-
-    Theorem enclosure-sound. Softcap, ALiBi, bias, sink, mask, scale and sizes drawn at random: what
-    is right alone and wrong together shows.
-    """
-    check(vector_id, dtype)
-
-
 @vectors("score-mods", 10)
 @dtypes
 def test_score_mods(vector_id: str, dtype: torch.dtype) -> None:

@@ -98,4 +98,4 @@ def test_the_lines_recorded_are_those_of_the_definitions() -> None:
     kernel = by_name["Attention.Spec.flash", "pyimpl.kernels.forward"]
     lines = Path(pyimpl.kernels.forward.__file__).read_text().splitlines()
     assert lines[kernel.first_line - 1] == '@implements("Attention.Spec.flash")'
-    assert "tl.store(lse_ptrs" in lines[kernel.last_line - 1]
+    assert "tl.store(lse_base" in lines[kernel.last_line - 1]

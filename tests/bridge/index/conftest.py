@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from index_sample import SAMPLE, Sample
+from index_sample import RECORDED, SAMPLE, Sample
 
 from bridge.index.collect import texts_of
 from bridge.index.extract import stored
@@ -13,6 +13,6 @@ from bridge.index.extract import stored
 
 @pytest.fixture
 def sample() -> Sample:
-    recorded = json.loads((SAMPLE / "recorded.json").read_text("utf-8"))
+    recorded = json.loads(RECORDED.read_text("utf-8"))
     audited = {one["name"]: one for one in recorded["audit"]}
     return Sample(stored(recorded["listing"]), audited, texts_of(SAMPLE))

@@ -1,16 +1,38 @@
-"""A library of two files, and what Lean stored of it (`test_lean_index.py` records it again)."""
+"""A library of two files, and what Lean stores of it: recorded for the tests that need no Lean.
+
+`python tests/bridge/index/index_sample.py` records it anew.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bridge.index import extract
 from bridge.index.entries import Index, assemble
 from bridge.index.extract import Stored
+from bridge.toolchain.embedded import EmbeddedLean
+from bridge.toolchain.prepare import prepare
 from pyimpl._implements import Implementation
 
 SAMPLE = Path(__file__).parent / "sample"
+RECORDED = SAMPLE / "recorded.json"
+
+
+def stored_today(folder: Path) -> dict[str, Any]:
+    """What the embedded Lean stores of the sample, built below `folder`, as JSON has it."""
+    root = folder / "sample"
+    shutil.copytree(SAMPLE, root)
+    lean = EmbeddedLean(root, prepare(print))
+    built = lean.build()
+    assert built.ok, built
+    today = {"audit": lean.audit().to_json()["declarations"], "listing": extract.listing(lean)}
+    read: dict[str, Any] = json.loads(json.dumps(today))
+    return read
 
 
 @dataclass
@@ -29,3 +51,9 @@ class Sample:
         headlines = [{"id": "count", "lean": "Attention.Proof.count_eq_length"}]
         python = [Implementation("Attention.Spec.step", "some.module", "step", "", 0, 0)]
         return assemble(self.constants, self.audited, headlines, {}, python)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        text = json.dumps(stored_today(Path(made)), indent=1, sort_keys=True, ensure_ascii=False)
+    RECORDED.write_text(text + "\n", "utf-8")

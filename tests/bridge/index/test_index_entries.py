@@ -21,7 +21,7 @@ COUNT = "Attention.Proof.count_eq_length"
 def test_an_entry_has_all_that_is_known(sample: Sample) -> None:
     index = sample.index()
     count = index.entries[COUNT]
-    assert (count.kind, count.headline, count.axioms) == ("theorem", "count", ())
+    assert (count.kind, count.headline, count.axioms) == ("theorem", "count", ("propext",))
     assert (count.file, count.range) == ("Attention/Proof/Fold.lean", (17, 0, 19, 27))
     assert count.doc == "**count**: the count is the number of numbers."
     assert count.statement.endswith("(List.foldl Spec.step Spec.empty xs).count = xs.length")
@@ -123,7 +123,7 @@ def test_one_declaration_on_the_terminal(sample: Sample) -> None:
     text = out.file.getvalue()
     for part in (
         "Attention/Proof/Fold.lean:17:0",
-        "axioms: none",
+        "axioms: propext",
         "count_foldl",
         "theorem as written",
     ):

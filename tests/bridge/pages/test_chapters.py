@@ -87,9 +87,9 @@ def family(name: str) -> Family:
 
 
 def test_worked_examples_are_recomputed_by_hand() -> None:
-    """Scores −, −1, −, −3, 0, −, −1; the states by the definition of each, not by updates."""
-    one = Worked(family("tile-loop"), "tile-loop-000", 2)
-    assert one.scores == [None, -1, None, -3, 0, None, -1]
+    """Scores 0, 0, −1, 1, 0, −, 1; the states by the definition of each, not by updates."""
+    one = Worked(family("tile-loop"), "tile-loop-000", 3)
+    assert one.scores == [0, 0, -1, 1, 0, None, 1]
     values = [Fraction(v[0]) for v in one.vector.v]
     rows = one.online(3)
     for n, row in enumerate(rows[1:], 1):
@@ -103,10 +103,11 @@ def test_worked_examples_are_recomputed_by_hand() -> None:
         assert Fraction(found[5][1:].split(",")[0]) == o
     assert [row[3] for row in rows] == ["", "0", "1/2", "1"]
     a, b, both = one.merged(3)
-    assert (a[2:4], b[2:4], both[2:4]) == (["−1", "1"], ["0", "13/8"], ["0", "17/8"])
-    found = Worked(family("softmax-weights"), "softmax-weights-001", 1).softmax()
-    # Scores −3, −1, −3, 0, 4: 2 to the power of them are 1/8, 1/2, 1/8, 1, 16, together 71/4.
-    assert [row[4] for row in found] == ["1/142", "2/71", "1/142", "4/71", "64/71"]
+    assert (a[2:4], b[2:4], both[2:4]) == (["0", "5/2"], ["1", "5/2"], ["1", "15/4"])
+    found = Worked(family("softmax-weights"), "softmax-weights-001", 0).softmax()
+    # Scores 0, 0, 6, −4, −1: 2 to the power of them are 1, 1, 64, 1/16, 1/2, together 1065/16.
+    shares = ["16/1065", "16/1065", "1024/1065", "1/1065", "8/1065"]
+    assert [row[4] for row in found] == shares
     splits = Worked(family("log-sum-exp"), "log-sum-exp-003", 0).splits(4)
     assert [row[1:3] for row in splits] == [["3", "1/4"]] * 4
 

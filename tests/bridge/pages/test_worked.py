@@ -111,10 +111,10 @@ def test_masked_rows() -> None:
     rows = masks.masked_rows(committed("causal-bottom-right"), "causal-bottom-right-006")
     dead, first, second, *_ = rows
     assert dead == ["0", "(−∞, −∞, −∞, −∞, −∞)", "0", "(0, 0, 0, 0, 0)", "(0, 0)"]
-    # One key has all the weight; then 2^0 and 2^2.
+    # One key, of score −1, has all the weight; then 2^0 and 2^1.
     assert (first[2:4], second[2:4]) == (
-        ["2", "(1, 0, 0, 0, 0)"],
-        ["5", "(1/5, 4/5, 0, 0, 0)"],
+        ["1/2", "(1, 0, 0, 0, 0)"],
+        ["3", "(1/3, 2/3, 0, 0, 0)"],
     )
 
 
@@ -156,7 +156,7 @@ def test_a_gradient_is_a_difference_quotient() -> None:
         step[j] = 1e-6
         moved = (loss(s0 + step) - loss(s0 - step)) / 2e-6
         assert math.isclose(moved, float(numbers(row[6])[0] or 0), rel_tol=1e-6)
-    assert one.sum_of_scores(0) == one.grad_lse(0) == "−27/8"
+    assert one.sum_of_scores(0) == one.grad_lse(0) == "−7/4"
     assert numbers(one.delta(0))[0] == numbers(one.plain_delta(0))[0] - v.grad_log_sum_exp[0][0]  # type: ignore[operator]
     *parts, last = one.shares(0)
     for column in (3, 4):
@@ -215,20 +215,20 @@ def test_what_is_not_exact_is_refused() -> None:
 
 
 def test_the_parts_of_an_allowance() -> None:
-    one = allowance.worked_allowance(committed("tile-loop"), "tile-loop-000", 2, 0, 3)
-    assert (one.num_keys, one.blocks) == (4, 3)
+    one = allowance.worked_allowance(committed("tile-loop"), "tile-loop-000", 3, 0, 3)
+    assert (one.num_keys, one.blocks) == (6, 3)
     for dtype in allowance.DTYPES:
-        # Sums of four numbers and one product, in two orders.
+        # Sums of six numbers and one product, in two orders.
         whole = sum(one.parts(dtype)) * EVALUATION
         assert math.isclose(whole, one.allowance(dtype), rel_tol=8 * _UNIT)
     shared, stored, sums, result = one.parts("bfloat16")
     # The output is rounded to 8 bits: 2⁻⁸ of its size, and of the other errors.
-    size = float(abs(one.vector.expected[2].output[0]))
+    size = float(abs(one.vector.expected[3].output[0]))
     assert math.isclose(result, 2.0**-8 * (size + shared + stored + sums), rel_tol=16 * _UNIT)
     # Each weight is off by 2⁻⁸ of its share.
     keys = one.by_key("bfloat16")
-    assert [row[0] for row in keys] == ["1", "3", "4", "6"]
-    assert one.shown_output == "−125/34 ≈ −3.68"
+    assert [row[0] for row in keys] == ["0", "1", "2", "3", "4", "6"]
+    assert one.shown_output == "377/30 ≈ 12.6"
 
 
 def test_what_explains_an_allowance_adds_up_everywhere() -> None:

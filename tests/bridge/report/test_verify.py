@@ -232,3 +232,14 @@ def test_one_stage_alone_is_judged_alone(tmp_path: Path, monkeypatch: pytest.Mon
         assert verification.run(("faults",)) is good
         assert list(verification.report) == ["faults"]
     assert "not run" not in console.export_text()
+
+
+def test_a_family_is_done_when_it_is_made_and_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
+    verification = Verification(Path(), Console(quiet=True))
+    monkeypatch.setattr(verification, "families", lambda: [None] * 3)
+    with verification.progress.bar("Vectors") as bar:
+        verification.bars["vectors"] = bar
+        verification.vectors_reached(recomputed=3)
+        assert (bar.done, bar.total) == (0, 3)
+        verification.vectors_reached(made=2)
+        assert (bar.done, bar.total) == (2, 3)

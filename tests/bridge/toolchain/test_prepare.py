@@ -154,6 +154,25 @@ def test_the_recipe_covers_every_source_that_makes_it() -> None:
     assert set(read) == sources | drivers
 
 
+@pytest.mark.parametrize(
+    ("driver", "rebuilds"), [("Repair", True), ("Build", True), ("Audit", False)]
+)
+def test_another_audit_leaves_what_was_built(
+    driver: str, rebuilds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever driver changes, the toolchain is another; modules are built anew only by another
+    builder."""
+    prepared, built = recipe.recipe(), recipe.builder()
+    original = Path.read_bytes
+
+    def edited(path: Path) -> bytes:
+        return original(path) + (b"\n" if path.name == f"{driver}.lean" else b"")
+
+    monkeypatch.setattr(Path, "read_bytes", edited)
+    assert recipe.recipe() != prepared
+    assert (recipe.builder() != built) == rebuilds
+
+
 def test_another_layout_of_the_package() -> None:
     with pytest.raises(ToolchainError, match="not laid out as expected"):
         javascript.Glue("var a=1;")

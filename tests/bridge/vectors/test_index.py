@@ -124,6 +124,14 @@ def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
     ]
 
 
+def test_how_many_families_are_written_is_told(tmp_path: Path) -> None:
+    made: list[str] = []
+    told: list[int] = []
+    generate.generate(program(made), tmp_path, told.append)
+    assert told == sorted(told)
+    assert told[-1] == len(NAMES)
+
+
 def test_one_family_alone(folder: Path) -> None:
     made: list[str] = []
     whole = {path.name: path.read_bytes() for path in folder.iterdir()}

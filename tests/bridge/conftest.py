@@ -1,4 +1,4 @@
-"""Small Lean projects, and the prepared embedded Lean that all tests here share."""
+"""Small Lean projects, and the prepared embedded Lean that the tests here share."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Sources:
     @cached_property
     def _declared(self) -> dict[str, list[tuple[str, Written]]]:
         found: dict[str, list[tuple[str, Written]]] = {}
-        for part in ("Spec", "Proof", "Model", "Claims", "Twins", "Vectors"):
+        for part in ("Spec", "Proof", "Model", "Kernel", "Claims", "Twins", "Vectors"):
             for path in sorted((self._root / "Attention" / part).glob("**/*.lean")):
                 file = path.relative_to(self._root).as_posix()
                 for one in declarations(path.read_text("utf-8")):

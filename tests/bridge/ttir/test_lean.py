@@ -184,12 +184,17 @@ def test_the_chapter_shows_what_triton_prints() -> None:
     if not done.stdout.strip():
         pytest.skip(f"nothing is known of the text of {texts.triton_version()}")
     printed = [_LOCATION.sub("", line).strip() for line in done.stdout.splitlines()]
-    # Triton numbers the values of a name through the whole text.
-    first, *_ = lines = _unnumbered(shown).splitlines()
-    compiled = _unnumbered("\n".join(printed)).splitlines()
-    starts = [n for n, line in enumerate(compiled) if line == first]
-    assert any(compiled[n : n + len(lines)] == lines for n in starts)
+    lines = shown.splitlines()
+    windows = [printed[n : n + len(lines)] for n in range(len(printed))]
+    assert _numbered(lines) in map(_numbered, windows)
 
 
-def _unnumbered(text: str) -> str:
-    return re.sub(r"(%[a-z]\w*?)_\d+", r"\1", text)
+def _numbered(lines: list[str]) -> str:
+    """Triton numbers the values of a name through the whole text; here each has its place among the
+    values of these lines."""
+    seen: dict[str, int] = {}
+
+    def placed(value: re.Match[str]) -> str:
+        return f"%{value[1]}:{seen.setdefault(value[0], len(seen))}"
+
+    return re.sub(r"%([a-z]\w*?)(?:_\d+)?\b", placed, "\n".join(lines))

@@ -1,5 +1,5 @@
-"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and copies of the project's
-kernels with a fault planted."""
+"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and copies of the
+project's kernels with a fault planted."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
     Every proof is checked, every implementation runs on the vectors, and each planted fault must
     be caught. Exit status 0 only if every line of the report is good. Also writes
     build/report.json. Changes no file that git tracks, but for --record. Stages: toolchain, build,
-    audit, vectors, implementations, faults.
+    audit, kernels, vectors, implementations, faults.
     """
     from bridge.report import tables, timings
     from bridge.report.verify import STAGES, Verification, write_report

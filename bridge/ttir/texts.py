@@ -102,7 +102,7 @@ def launches(text: Text, archs: tuple[int, ...] = (90,)) -> Iterator[tuple[str, 
     compute capabilities, each in words."""
     for arch in archs:
         for dtype in DTYPES:
-            for head_dim in (16, 64, 128, 256):
+            for head_dim in (16, 32, 64, 128, 256):
                 name = f"{text.name}, {str(dtype).removeprefix('torch.')}, head size {head_dim}"
                 yield f"{name}, sm_{arch}", text.launch(dtype, head_dim, arch), arch
 
@@ -128,7 +128,8 @@ def triton_version() -> str:
 
 def is_compared() -> bool:
     """Whether this Triton is one of which the texts are known."""
-    return triton.__version__.startswith(tuple(f"{version}." for version in COMPARED))
+    version: str = triton.__version__
+    return version.startswith(tuple(f"{one}." for one in COMPARED))
 
 
 def differing(root: Path, wanted: Mapping[str, str]) -> list[str]:

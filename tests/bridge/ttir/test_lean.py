@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from ttir_cases import FAULTS, ROOT, kernel
 
+from bridge.ttir import texts
 from bridge.ttir.lean import Translation, numeric, translate
 from bridge.ttir.parse import parse
 from bridge.ttir.syntax import TtirError
@@ -158,3 +160,41 @@ _HARMLESS = {
 @pytest.mark.parametrize("edit", _HARMLESS)
 def test_a_harmless_edit_is_the_same_text(tmp_path: Path, edit: str) -> None:
     assert _differing(tmp_path, _HARMLESS[edit]) == []
+
+
+# The text that docs/kernel.md shows a part of.
+_TEXT = """
+from bridge.ttir import texts
+from bridge.ttir.source import of_launch
+print(of_launch(texts.TEXTS[0].launch(blocks=(32, 64))).text if texts.is_compared() else "")
+"""
+_LOCATION = re.compile(r" loc\((?:[^()\"]|\"[^\"]*\"|\((?:[^()\"]|\"[^\"]*\")*\))*\)")
+
+
+def test_the_chapter_shows_what_triton_prints() -> None:
+    page = (ROOT / "docs" / "kernel.md").read_text("utf-8")
+    assert " and ".join(texts.COMPARED) in page
+    (shown,) = re.findall(r"```mlir\n(.*?)\n```", page, re.DOTALL)
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _TEXT],
+        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    if not done.stdout.strip():
+        pytest.skip(f"nothing is known of the text of {texts.triton_version()}")
+    printed = [_LOCATION.sub("", line).strip() for line in done.stdout.splitlines()]
+    lines = shown.splitlines()
+    windows = [printed[n : n + len(lines)] for n in range(len(printed))]
+    assert _numbered(lines) in map(_numbered, windows)
+
+
+def _numbered(lines: list[str]) -> str:
+    """Triton numbers the values of a name through the whole text; here each has its place among the
+    values of these lines."""
+    seen: dict[str, int] = {}
+
+    def placed(value: re.Match[str]) -> str:
+        return f"%{value[1]}:{seen.setdefault(value[0], len(seen))}"
+
+    return re.sub(r"%([a-z]\w*?)(?:_\d+)?\b", placed, "\n".join(lines))

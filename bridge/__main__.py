@@ -92,7 +92,7 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
     Every proof is checked, every implementation runs on the vectors, and each planted fault must
     be caught. Exit status 0 only if every line of the report is good. Also writes
     build/report.json. Changes no file that git tracks, but for --record. Stages: toolchain, build,
-    audit, vectors, implementations, faults.
+    audit, kernels, vectors, implementations, faults.
     """
     from bridge.report import tables, timings
     from bridge.report.verify import STAGES, Verification, write_report
@@ -412,12 +412,20 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
 
 @main.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is not current.")
-def translate(check: bool) -> None:
+@click.option("--kernels", is_flag=True, help="Write the compiled kernels in Lean instead.")
+def translate(check: bool, kernels: bool) -> None:
     """Write the Spec in Python anew.
 
     From Lean's own terms, into bridge/spec. Exit status 1 if a definition has no translation, or
     the library does not build.
+
+    --kernels: from what Triton compiles, into Attention/Kernel/Generated; --check then says of each
+    launch too whether it comes to this text. With a Triton that the texts are not known of nothing
+    is compared.
     """
+    if kernels:
+        _translate_kernels(checkout(), check)
+        return
     from bridge.index.collect import IndexFailure
     from bridge.report.theorems import SourceError
     from bridge.report.verify import Verification
@@ -443,6 +451,43 @@ def translate(check: bool) -> None:
         raise click.ClickException("run .venv/bin/python -m bridge translate")
     said = f"{len(wanted)} files are current" if check else "nothing changed"
     click.echo("\n".join(f"wrote {name}" for name in changed) or said)
+
+
+def _translate_kernels(root: Path, check: bool) -> None:
+    """`translate --kernels`."""
+    from bridge import interpreting
+
+    interpreting.settle(False)
+    from bridge.ttir import texts
+    from bridge.ttir.syntax import TtirError
+
+    if check and not texts.is_compared():
+        click.echo(f"not compared: {texts.triton_version()} is none of {texts.COMPARED}")
+        return
+    try:
+        wanted = texts.texts()
+        changed = texts.differing(root, wanted)
+        others = [name for text in texts.TEXTS for name in texts.differing_launches(text)]
+    except TtirError as error:
+        raise click.ClickException(str(error)) from error
+    if check:
+        lines = [f"{name} is not what the kernel compiles to" for name in changed]
+        lines += [f"another text than that of its class is launched: {name}" for name in others]
+        if lines:
+            click.echo("\n".join(lines))
+            raise click.ClickException("run .venv/bin/python -m bridge translate --kernels")
+        click.echo(f"{len(wanted)} files are current")
+        return
+    for name in changed:
+        if name in wanted:
+            write(root / name, wanted[name])
+        else:
+            (root / name).unlink()
+    if others:
+        raise click.ClickException(
+            "another text than that of its class is launched: " + "; ".join(others)
+        )
+    click.echo("\n".join(f"wrote {name}" for name in changed) or "nothing changed")
 
 
 def write(path: Path, text: str) -> None:

@@ -88,6 +88,11 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             (*LEAN, "bridge/*", "pyproject.toml"),
         ),
         Check(
+            "kernel texts", "Lean: Attention/Kernel/Generated is what Triton compiles",
+            ("python", "-m", "bridge", "translate", "--kernels", "--check"),
+            ("Attention/Kernel/Generated/*", "bridge/*", "pyimpl/*"),
+        ),
+        Check(
             f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
             ("python", "-m", "pyimpl.kernels.compile", *quick), ("pyimpl/*",),
         ),

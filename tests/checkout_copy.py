@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def copy_of(source: Path, target: Path) -> None:
-    """The files of the project and what has been built, without the environment."""
+def copy_of(source: Path, target: Path, *, built: bool = True) -> None:
+    """The files of the project and, if `built`, what has been built, without the environment."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -19,5 +19,5 @@ def copy_of(source: Path, target: Path) -> None:
         if (source / name).exists():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source / name, target / name)
-    if (source / "build").exists():
+    if built and (source / "build").exists():
         shutil.copytree(source / "build", target / "build")

@@ -42,6 +42,9 @@ class Small(verify.Verification):
     def audit(self):
         exec(given["audit"])
 
+    def kernels(self):
+        return {"ok": True}
+
     def vectors_made(self):
         return [], False
 

@@ -108,7 +108,7 @@ def unedited(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_nothing_is_done_twice(unedited: Path) -> None:
     status, report, _ = verify(unedited)
     assert status == 0
-    stages = ("build", "audit", "vectors", "implementations", "faults")
+    stages = ("build", "audit", "kernels", "vectors", "implementations", "faults")
     assert [report[name]["kept"] for name in stages] == [True] * len(stages)
 
 

@@ -24,6 +24,7 @@ CHAPTERS = (
     "transformer",
     "backward",
     "allowances",
+    "kernel",
     "paper",
 )
 # What is worked of a vector, by the name that templates know it by; each takes a family, a vector

@@ -120,12 +120,11 @@ class Sources:
     @cached_property
     def _declared(self) -> dict[str, list[tuple[str, Written]]]:
         found: dict[str, list[tuple[str, Written]]] = {}
-        for part in ("Spec", "Proof", "Model", "Claims", "Twins", "Vectors"):
-            for path in sorted((self._root / "Attention" / part).glob("**/*.lean")):
-                file = path.relative_to(self._root).as_posix()
-                for one in declarations(path.read_text("utf-8")):
-                    if one.name is not None and not one.private:
-                        found.setdefault(one.name, []).append((file, one))
+        for path in sorted((self._root / "Attention").glob("**/*.lean")):
+            file = path.relative_to(self._root).as_posix()
+            for one in declarations(path.read_text("utf-8")):
+                if one.name is not None and not one.private:
+                    found.setdefault(one.name, []).append((file, one))
         return found
 
     @cached_property

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 import numpy as np
 import torch
 
-from bridge.spec.masks import Alignment, mask_window
-from bridge.ttir import compare, definition
+from bridge.spec.masks import Alignment
+from bridge.ttir import compare
 from bridge.ttir.compare import Case, Compared, Level, Shape
-from bridge.ttir.domain import Array, Domain, Numbers
-from pyimpl.kernels._sequences import Sequences
+from bridge.ttir.domain import Domain, Numbers
 
 _CAUSAL = (None, 0)
 _BOTTOM = Alignment.BOTTOM_RIGHT
@@ -60,7 +58,7 @@ def _decode(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
     case = Case(shape, level, seed)
     domain, kernels, memory = case.domain, case.kernels, case.memory
     q, k, v = map(kernels.tensor, (case.q, case.k, case.v))
-    parts, lses = kernels.decode_splits(q, k, v, case.options, splits=3)
+    parts, lses = kernels.decode_splits(q, k, v, case.options(shape.shift), splits=3)
     by_part = memory.programs(parts)[0]
     weights = domain.each(lambda x: x[..., None], domain.exp(memory.read(lses)))
     sums = _sum(domain, weights)
@@ -98,52 +96,10 @@ def _combine(shape: Shape, level: Level, seed: int, found: Compared) -> Compared
 def _varlen(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
     """As many packed sequences as the shape's batch says and one more, each 3 queries and 7 keys
     shorter than the one before."""
-    case = Case(replace(shape, batch=shape.batch + 1), level, seed)
-    domain, kernels, memory = case.domain, case.kernels, case.memory
     count = shape.batch + 1
     lengths = [(max(0, shape.q_len - 3 * b), max(0, shape.kv_len - 7 * b)) for b in range(count)]
-
-    def packed(tile: Numbers, which: int) -> Numbers:
-        def rows(x: Array) -> Array:
-            parts = [x[b, :, : lengths[b][which]] for b in range(count)]
-            return np.concatenate([part.transpose(1, 0, 2) for part in parts])
-
-        return domain.each(rows, tile)
-
-    begins = [
-        torch.tensor([0, *accumulate(pair[i] for pair in lengths)], dtype=torch.int32)
-        for i in (0, 1)
-    ]
-    bottom = shape.alignment is Alignment.BOTTOM_RIGHT
-    sequences = Sequences(begins[0], begins[1], shape.q_len, shape.kv_len, bottom)
-    packed_q, packed_k, packed_v = (
-        kernels.tensor(packed(x, i)) for x, i in ((case.q, 0), (case.k, 1), (case.v, 1))
-    )
-    out, lse = kernels.varlen(
-        packed_q, packed_k, packed_v, sequences, replace(case.options, shift=0)
-    )
-    outs, lses = memory.read(out), memory.read(lse)
-    by_out, by_lse = memory.programs(out), memory.programs(lse)
-    for b, h, of in case.heads():
-        q_len, kv_len = lengths[b]
-        first = int(begins[0][b])
-        rows = slice(first, first + q_len)
-        mask = mask_window(shape.alignment, *shape.window, q_len=q_len, kv_len=kv_len)
-        seen = [[mask(i, j) for j in range(kv_len)] for i in range(q_len)]
-        q, k, v = (
-            domain.each(lambda x, b=b, head=head, n=n: x[b, head, :n], tile)
-            for tile, head, n in ((case.q, h, q_len), (case.k, of, kv_len), (case.v, of, kv_len))
-        )
-        visible = np.array(seen, bool).reshape(q_len, kv_len)
-        wanted = definition.attend(domain, q, k, v, case.inputs.scale, visible)
-        got = domain.each(lambda x, h=h, rows=rows: x[rows, h], outs)
-        found.add(domain, "output", (b, h), got, wanted.out, by_out[rows, h])
-        if found.only is None:
-            logs = domain.each(lambda x, h=h, rows=rows: x[h, rows], lses)
-            sums = domain.each(lambda x: x[:, 0], wanted.denominators)
-            equal = wanted.has_log_sum_exp(logs)
-            found.note(domain, "log-sum-exp", (b, h), equal, logs, sums, by_lse[h, rows])
-    return case.done(found)
+    packed = replace(shape, batch=count, lengths=tuple(lengths))
+    return compare.forward(packed, level, seed, found)
 
 
 def _backward(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:

@@ -152,7 +152,7 @@ class Recording(TorchDispatchMode):
     def __enter__(self) -> Recording:
         for patch in self._patches():
             self._stack.enter_context(patch)
-        self._stack.enter_context(_OnCuda())  # type: ignore[no-untyped-call]
+        self._stack.enter_context(_OnCuda())
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 

@@ -232,6 +232,8 @@ def summary(console: Console, report: dict[str, Section]) -> None:
     lines = []
     if headlines := report.get("audit", {}).get("headlines"):
         lines.append(f"{len(headlines)} theorems, each checked by Lean down to its axioms")
+    if kernels := report.get("kernels", {}).get("said"):
+        lines.append(f"Kernels in Lean: {kernels}")
     if results := report.get("implementations", {}).get("results"):
         families = report.get("vectors", {}).get("families", {})
         states = [(v["id"], v["status"]) for r in results for v in r["vectors"]]

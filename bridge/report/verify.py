@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import sys
 import threading
 import time
@@ -22,12 +23,12 @@ from bridge.conformance.judge import describe_failure
 from bridge.files import write_whole
 from bridge.interrupt import end_children
 from bridge.pages import claims
-from bridge.report import statements, timings
+from bridge.report import kernels, statements, timings
 from bridge.report.beside import Beside
 from bridge.report.cache import Cache, digest, imported_files
 from bridge.report.implemented import implemented_names, known_implementations
 from bridge.report.progress import Bar, Progress
-from bridge.report.runs import Run, Runs
+from bridge.report.runs import Run, Runs, triton_version
 from bridge.report.theorems import SourceError, listed_theorems
 from bridge.toolchain import Lean, ToolchainError, find
 from bridge.toolchain.messages import ModuleResult
@@ -44,6 +45,7 @@ STAGES = {
     "toolchain": "Lean",
     "build": "Proofs checked: lake build",
     "audit": "Audit of every declaration",
+    "kernels": "Kernels: the compiled text is the proved text",
     "vectors": "Vectors",
     "implementations": "Implementations on the vectors",
     "faults": "Planted faults",
@@ -156,6 +158,8 @@ class Verification:
                 if "vectors" in wanted:
                     made = Beside(self.vectors_made)
                     beside.append(made)
+            if "kernels" in wanted:
+                self.stage("kernels", self.kernels)
             if "vectors" in wanted:
                 good = self.stage("vectors", lambda: self.vectors(made))["ok"]
             if "implementations" in wanted and good:
@@ -343,6 +347,20 @@ class Verification:
             if name in found and found[name]["empty"]
         ]
         return {name: one["text"] for name, one in found.items()}, sentences, kept
+
+    # --- kernels ----------------------------------------------------------------------------------
+
+    def kernels(self) -> Section:
+        """Whether the texts that theorems are about are what Triton compiles."""
+        found, kept = self.cache.get(
+            "kernels",
+            digest(self.root, kernels.SOURCES, triton_version(), platform.machine(), sys.version),
+            lambda: kernels.compare(self.root),
+            lambda found: bool(found["ok"]),
+        )
+        if not found["compared"] and found["ok"]:
+            self.note(found["said"])
+        return {**found, "kept": kept}
 
     # --- vectors ----------------------------------------------------------------------------------
 

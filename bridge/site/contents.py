@@ -30,6 +30,7 @@ _PARTS = (
             "docs/transformer.md",
             "docs/backward.md",
             "docs/allowances.md",
+            "docs/kernel.md",
             "docs/paper.md",
             "docs/approximation.md",
         ),

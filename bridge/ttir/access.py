@@ -162,7 +162,7 @@ def unshared(
         where = spread(touched, mask, shape)
         detail = f"an element of {region.name}"
         raise machine.violation("read and written", detail, operation, where)
-    if region.loaded and region.stored:
+    if region.loaded + region.stored + region.added > 1:
         raise machine.violation("read and written", f"tensor {region.name}", operation, None)
 
 
@@ -189,8 +189,11 @@ def atomic(machine: Machine, operation: Operation, pointers: Any, value: Any, *r
     used, mask = addresses(machine, operation, pointers, rest[0] if rest else None, shape)
     if len(np.unique(used)) != used.size:
         raise Undecided("one atomic operation adds twice to an address")
+    if not used.size:
+        return
     buffer.stored_by[used] = machine.number
-    region.stored = True
+    region.added = True
+    unshared(machine, operation, region, buffer.loaded[used], mask, shape)
 
     def given(tile: Array) -> Array:
         full = np.broadcast_to(tile, shape)

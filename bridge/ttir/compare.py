@@ -1,18 +1,21 @@
-"""A launch of the forward or backward kernels against attention by its definition: for all inputs
-of a shape (`formal`), on random residues (`fields`) or random rational numbers (`rational`)."""
+"""Launches of the kernels against attention by its definition: for all inputs of a shape
+(`formal`), on random residues (`fields`) or random rational numbers (`rational`)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bridge.spec.heads import kv_head
 from bridge.spec.masks import Alignment, alignment_shift, mask_window
+from bridge.spec.score_mods import distance
 from bridge.ttir import definition
 from bridge.ttir.domain import LOG2E, Array, Domain, Numbers, single
 from bridge.ttir.fields import FieldDomain
@@ -21,16 +24,24 @@ from bridge.ttir.launches import Kernels
 from bridge.ttir.memory import Memory
 from bridge.ttir.rational import RationalDomain, logarithm
 from pyimpl._scores import ScoreOptions
+from pyimpl.kernels._sequences import Sequences
 
 Level = Literal["rational", "formal", "fields"]
 # A scale that no other number of a launch is near to, for which the domain's own stands.
 SCALE = 0.734375019
+_SOFTCAP = 30.0
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Which attention is asked for. window: how many keys each side of a query's place are seen,
-    None: all; causal is (None, 0). blocks: of tiles of queries and keys."""
+    """Which attention is asked for.
+
+    window: how many keys each side of a query's place are seen, None: all; causal is (None, 0).
+    bias, alibi, softcap: whether there are biases, slopes or a cap. blocks: of tiles of queries and
+    keys. lengths: () if each sequence of the batch has q_len queries and kv_len keys, else how many
+    queries and keys each has, up to these: then they are packed one after another, without bias, or
+    a cache has these lengths (`compare_decode`).
+    """
 
     batch: int = 1
     heads: int = 1
@@ -44,16 +55,50 @@ class Shape:
     dtype: torch.dtype = torch.float32
     blocks: tuple[int, int] = (16, 16)
     arch: int = 90
+    bias: bool = False
+    alibi: bool = False
+    softcap: bool = False
+    lengths: tuple[tuple[int, int], ...] = ()
 
-    def visible(self) -> Array:
-        """Which keys each query sees (`bridge.spec.masks.mask_window`)."""
-        sizes = {"q_len": self.q_len, "kv_len": self.kv_len}
-        mask = mask_window(self.alignment, *self.window, **sizes)
-        seen = [[mask(i, j) for j in range(self.kv_len)] for i in range(self.q_len)]
-        return np.array(seen, bool).reshape(self.q_len, self.kv_len)
+    def __post_init__(self) -> None:
+        most = (self.q_len, self.kv_len)
+        if self.lengths and len(self.lengths) != self.batch:
+            raise ValueError(
+                f"lengths must be () or one pair for each of {self.batch} sequences, "
+                f"not {len(self.lengths)}"
+            )
+        if any(not 0 <= n <= m for pair in self.lengths for n, m in zip(pair, most, strict=True)):
+            raise ValueError(f"lengths must be pairs up to {most}, not {self.lengths}")
+        if self.lengths and self.bias:
+            raise ValueError("lengths must be () where there is a bias")
+
+    def lengths_of(self, b: int) -> tuple[int, int]:
+        """The numbers of queries and keys of a sequence."""
+        return self.lengths[b] if self.lengths else (self.q_len, self.kv_len)
+
+    def visible(self, b: int) -> Array:
+        """Which keys each query of a sequence sees (`bridge.spec.masks.mask_window`)."""
+        q_len, kv_len = self.lengths_of(b)
+        mask = mask_window(self.alignment, *self.window, q_len=q_len, kv_len=kv_len)
+        seen = [[mask(i, j) for j in range(kv_len)] for i in range(q_len)]
+        return np.array(seen, bool).reshape(q_len, kv_len)
+
+    def distances(self, b: int) -> Array:
+        """How far the queries of a sequence are from its keys (`bridge.spec.score_mods`)."""
+        q_len, kv_len = self.lengths_of(b)
+        sizes = {"q_len": q_len, "kv_len": kv_len}
+        found = [
+            [distance(self.alignment, i, j, **sizes) for j in range(kv_len)] for i in range(q_len)
+        ]
+        return np.array(found, np.int64).reshape(q_len, kv_len)
+
+    @property
+    def is_bottom_right(self) -> bool:
+        return self.alignment is Alignment.BOTTOM_RIGHT
 
     @property
     def shift(self) -> int:
+        """How far the window is moved, where all sequences are as long as can be."""
         return alignment_shift(self.q_len, self.kv_len, self.alignment)
 
 
@@ -134,15 +179,17 @@ class Compared:
         self.wrong_elements += len(off)
         for where in off[: _SHOWN - len(self.wrong)]:
             at = tuple(int(i) for i in where)
-            texts = [
-                domain.text(domain.each(lambda x, at=at: x[(*at, ...)], tile))
-                for tile in (found, wanted)
-            ]
-            self.wrong.append(Wrong(name, (*place, *at), int(programs[at]), *texts))
+
+            def text(tile: Numbers, at: tuple[int, ...] = at) -> str:
+                return domain.text(domain.each(lambda x: x[(*at, ...)], tile))
+
+            program = int(programs[at])
+            self.wrong.append(Wrong(name, (*place, *at), program, text(found), text(wanted)))
 
 
 class Inputs:
-    """Numbers of a level for a launch: `draw(name, shape)`, and a scale.
+    """Numbers of a level for a launch: `draw(name, shape)`, `draw_scores` for those that are added
+    to scores, and a scale.
 
     given: the scale that launchers are given, or use. A power of two stands for itself, but for
     rational numbers; any other for a number of which is known, at most, that it is not negative.
@@ -152,13 +199,16 @@ class Inputs:
         random = np.random.default_rng(seed)
         self.domain: Domain
         self.draw: Callable[[str, tuple[int, ...]], Numbers]
+        self.draw_scores: Callable[[str, tuple[int, ...]], Numbers]
         if level == "formal":
             formal = FormalDomain()
             self.domain, self.draw = formal, formal.atoms
+            self.draw_scores = self.draw
             self.scale: Numbers = single(formal.atom("scale", not_negative=True))
         elif level == "fields":
             fields = FieldDomain()
             self.domain, self.draw = fields, lambda name, shape: fields.draw(shape, random)
+            self.draw_scores = self.draw
             self.scale = fields.draw((), random)
         else:
             self.domain = RationalDomain()
@@ -168,6 +218,8 @@ class Inputs:
                 return np.asarray(random.integers(-3, 4, shape).astype(object), object)
 
             self.draw = small
+            in_base_2 = np.frompyfunc(lambda x: logarithm(x, 1, 1), 1, 1)
+            self.draw_scores = lambda name, shape: np.asarray(in_base_2(small(name, shape)), object)
         domain: Domain = self.domain
         whole = level != "rational" and abs(math.frexp(given)[0]) == 0.5
         if whole:
@@ -181,118 +233,211 @@ class Inputs:
 
 
 class Case:
-    """Inputs of a level for a shape, and attention of them by definition."""
+    """Inputs of a level for a shape, the tensors that a launch is given, and attention of them by
+    definition.
 
-    def __init__(self, shape: Shape, level: Level, seed: int, scale: float = SCALE) -> None:
+    Tiles, such as `q`, are `[batch, heads, length, …]`, and so are tensors; those of packed
+    sequences are `[1, heads, total, …]`.
+    """
+
+    def __init__(
+        self, shape: Shape, level: Level, seed: int, scale: float = SCALE, *, packed: bool = False
+    ) -> None:
         self.shape = shape
+        self.packed = packed
         self.inputs = Inputs(level, seed, scale)
         self.domain = self.inputs.domain
         self.memory = Memory(self.domain)
         self.kernels = Kernels(self.memory, shape.dtype, shape.arch, shape.blocks)
-        self.visible = shape.visible()
         keys = (shape.batch, shape.kv_heads, shape.kv_len)
         self.q = self.draw("q", shape.batch, shape.heads, shape.q_len, shape.head_dim)
         self.k = self.draw("k", *keys, shape.head_dim)
         self.v = self.draw("v", *keys, shape.value_dim)
-        left, right = shape.window
-        self.options = ScoreOptions(SCALE, left=left, right=right, shift=shape.shift)
+        sizes = (shape.batch, shape.heads)
+        scores = self.inputs.draw_scores
+        self.bias = scores("bias", (*sizes, shape.q_len, shape.kv_len)) if shape.bias else None
+        self.slopes = scores("slope", sizes) if shape.alibi else None
+        # Where each sequence begins among the packed ones.
+        lengths = [shape.lengths_of(b) for b in range(shape.batch)]
+        self.begins = tuple([0, *accumulate(pair[i] for pair in lengths)] for i in (0, 1))
 
     def draw(self, name: str, *shape: int) -> Numbers:
         return self.inputs.draw(name, shape)
 
-    def at(self, tile: Numbers, *place: int) -> Numbers:
-        return self.domain.each(lambda x: x[place], tile)
+    def options(self, shift: int = 0) -> ScoreOptions:
+        """shift: 0 where a kernel aligns each sequence itself."""
+        shape, memory = self.shape, self.memory
+        left, right = shape.window
+        return ScoreOptions(
+            SCALE, left=left, right=right, shift=shift,
+            softcap=_SOFTCAP if shape.softcap else None,
+            bias=None if self.bias is None else memory.tensor(self.bias),
+            alibi_slopes=None if self.slopes is None else memory.tensor(self.slopes),
+        )  # fmt: skip
+
+    def sequences(self) -> Sequences | None:
+        if not self.packed:
+            return None
+        begins = [torch.tensor(begin, dtype=torch.int32) for begin in self.begins]
+        sizes = (self.shape.q_len, self.shape.kv_len)
+        return Sequences(begins[0], begins[1], *sizes, self.shape.is_bottom_right)
+
+    def tensor(self, tile: Numbers, *, keys: bool = False, wide: bool = False) -> Tensor:
+        """keys: along its length are keys, not queries; wide: it is of float32."""
+        if self.packed:
+            lengths = [self.shape.lengths_of(b)[keys] for b in range(self.shape.batch)]
+
+            def pack(x: Array) -> Array:
+                return np.concatenate([x[b, :, :n] for b, n in enumerate(lengths)], 1)[None]
+
+            tile = self.domain.each(pack, tile)
+        return self.memory.tensor(tile) if wide else self.kernels.tensor(tile)
+
+    def given(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values."""
+        return self.tensor(self.q), self.tensor(self.k, keys=True), self.tensor(self.v, keys=True)
+
+    def part(self, tensor: Tensor, b: int, h: int, *, keys: bool = False) -> Tensor:
+        """What is one sequence's and head's of a tensor."""
+        length = self.shape.lengths_of(b)[keys]
+        if self.packed:
+            first = self.begins[keys][b]
+            return tensor[0, h, first : first + length]
+        return tensor[b, h, :length]
+
+    def at(self, tile: Numbers, b: int, h: int, *, keys: bool = False) -> Numbers:
+        """What is one sequence's and head's of a tile."""
+        length = self.shape.lengths_of(b)[keys]
+        return self.domain.each(lambda x: x[b, h, :length], tile)
+
+    def stacked(self, tiles: list[Numbers], *tail: int) -> Numbers:
+        """The tile `[batch, heads, q_len, *tail]` whose parts these are, in the order of
+        `heads`."""
+        shape = self.shape
+
+        def filled(x: Array, zero: Array) -> Array:
+            found = np.empty((shape.q_len, *tail), np.asarray(x).dtype)
+            found[...] = zero
+            found[: len(x)] = x
+            return found
+
+        zero = self.domain.integers(np.zeros((), np.int64))
+        rows = [self.domain.each(filled, tile, zero) for tile in tiles]
+        whole = (shape.batch, shape.heads, shape.q_len, *tail)
+        return self.domain.each(lambda *parts: np.stack(parts).reshape(whole), *rows)
 
     def heads(self) -> list[tuple[int, int, int]]:
-        """Each batch and head, and its head of keys and values."""
+        """Each sequence and head, and its head of keys and values."""
         shape = self.shape
         group = shape.heads // shape.kv_heads
         return [
             (b, h, kv_head(h, group=group)) for b in range(shape.batch) for h in range(shape.heads)
         ]
 
+    def head(self, b: int, h: int, of: int) -> definition.Head:
+        domain, shape = self.domain, self.shape
+        q_len, kv_len = shape.lengths_of(b)
+        added = None
+        if self.bias is not None:
+            added = domain.each(lambda x: x[b, h, :q_len, :kv_len], self.bias)
+        if self.slopes is not None:
+            slope = domain.each(lambda x: x[b, h, ...], self.slopes)
+            alibi = domain.multiply(slope, domain.integers(-shape.distances(b)))
+            added = alibi if added is None else domain.add(added, alibi)
+        k, v = self.at(self.k, b, of, keys=True), self.at(self.v, b, of, keys=True)
+        return definition.Head(self.at(self.q, b, h), k, v, shape.visible(b), added)
+
     def rows(self, b: int, h: int, of: int) -> definition.Rows:
-        q, k, v = self.at(self.q, b, h), self.at(self.k, b, of), self.at(self.v, b, of)
-        return definition.attend(self.domain, q, k, v, self.inputs.scale, self.visible)
+        return definition.attend(self.domain, self.head(b, h, of), self.inputs.scale)
+
+    def compare(
+        self, found: Compared, name: str, b: int, h: int, part: Tensor, wanted: Numbers
+    ) -> None:
+        """Compare what was stored to a tensor that is one sequence's and head's."""
+        numbers, programs = self.memory.read(part), self.memory.programs(part)
+        found.add(self.domain, name, (b, h), numbers, wanted, programs)
+
+    def compare_attention(self, found: Compared, out: Tensor, lse: Tensor | None) -> None:
+        """Compare an output and, if there is one, a log-sum-exp with attention by definition."""
+        domain = self.domain
+        for b, h, of in self.heads():
+            rows = self.rows(b, h, of)
+            self.compare(found, "output", b, h, self.part(out, b, h), rows.out)
+            if lse is None or found.only is not None:
+                continue
+            part = self.part(lse, b, h)
+            logs, programs = self.memory.read(part), self.memory.programs(part)
+            sums = domain.each(lambda x: x[:, 0], rows.denominators)
+            equal = rows.has_log_sum_exp(logs)
+            found.note(domain, "log-sum-exp", (b, h), equal, logs, sums, programs)
 
     def done(self, found: Compared) -> Compared:
         found.assumed |= getattr(self.domain, "assumed", set())
         found.roundings |= self.kernels.roundings
         return found
 
-    def compare_attention(
-        self,
-        found: Compared,
-        outs: Numbers,
-        lses: Numbers | None,
-        programs: tuple[Array, Array | None],
-    ) -> None:
-        """Compare an output `[batch, heads, q_len, value_dim]` and, if there is one, a log-sum-exp
-        `[batch, heads, q_len]` with attention; `programs`: which stored their elements."""
-        domain = self.domain
-        for b, h, of in self.heads():
-            rows = self.rows(b, h, of)
-            found.add(domain, "output", (b, h), self.at(outs, b, h), rows.out, programs[0][b, h])
-            if lses is None or programs[1] is None or found.only is not None:
-                continue
-            logs = self.at(lses, b, h)
-            sums = domain.each(lambda x: x[:, 0], rows.denominators)
-            equal = rows.has_log_sum_exp(logs)
-            found.note(domain, "log-sum-exp", (b, h), equal, logs, sums, programs[1][b, h])
-
 
 def forward(shape: Shape, level: Level, seed: int = 0, found: Compared | None = None) -> Compared:
-    """The forward kernel: its output and its log-sum-exp. Raises as `machine.Machine.run` does."""
-    case = Case(shape, level, seed)
-    kernels = case.kernels
-    out, lse = kernels.forward(*map(kernels.tensor, (case.q, case.k, case.v)), case.options)
-    memory, found = case.memory, found or Compared()
-    programs = memory.programs(out), memory.programs(lse)
-    case.compare_attention(found, memory.read(out), memory.read(lse), programs)
+    """The forward kernel, of packed sequences where `shape` has lengths: its output and its
+    log-sum-exp. Raises as `machine.Machine.run` does."""
+    case = Case(shape, level, seed, packed=bool(shape.lengths))
+    q, k, v = case.given()
+    sequences = case.sequences()
+    if sequences is None:
+        out, lse = case.kernels.forward(q, k, v, case.options(shape.shift))
+    else:
+        q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
+        out, lse = case.kernels.varlen(q, k, v, sequences, case.options())
+        out, lse = out.transpose(0, 1)[None], lse[None]
+    found = found or Compared()
+    case.compare_attention(found, out, lse)
     return case.done(found)
 
 
-def backward(shape: Shape, level: Level, seed: int = 0, found: Compared | None = None) -> Compared:
-    """The kernels of the backward pass, given the output and the log-sum-exp of attention: the
-    gradients by queries, keys and values. heads must be kv_heads, and small: the definition is
-    computed element by element. Raises as `machine.Machine.run` does."""
-    if shape.heads != shape.kv_heads:
-        raise ValueError(f"heads must be kv_heads, {shape.kv_heads}, not {shape.heads}")
-    case = Case(shape, level, seed)
-    domain, kernels, memory = case.domain, case.kernels, case.memory
+def backward(
+    shape: Shape,
+    level: Level,
+    seed: int = 0,
+    found: Compared | None = None,
+    *,
+    atomics: bool = False,
+) -> Compared:
+    """The kernels of the backward pass, of packed sequences where `shape` has lengths, given the
+    output and the log-sum-exp of attention: the gradients by queries, keys and values, and by a
+    bias. shape: small, since the definition is computed element by element. atomics: as of
+    `Kernels.backward`. Raises as `machine.Machine.run` does."""
+    case = Case(shape, level, seed, packed=bool(shape.lengths))
+    domain = case.domain
     rows = (shape.batch, shape.heads, shape.q_len)
     grad_out = case.draw("dO", *rows, shape.value_dim)
     grad_lse = case.draw("dL", *rows)
 
-    parts = []
+    outs, logs = [], []
     for b, h, of in case.heads():
-        sums = case.rows(b, h, of).denominators
-        logs = domain.log_sum_exp(f"L{[b, h]}", domain.each(lambda x: x[:, 0], sums))
+        sums = domain.each(lambda x: x[:, 0], case.rows(b, h, of).denominators)
+        logs.append(domain.log_sum_exp(f"L{[b, h]}", sums))
         # Now quotients by these sums are products with their logarithms' powers.
-        parts.append((case.rows(b, h, of).out, logs))
-
-    def stacked(tiles: list[Numbers], tail: tuple[int, ...]) -> Numbers:
-        def stack(*arrays: Array) -> Array:
-            return np.stack([np.broadcast_to(x, rows[2:] + tail) for x in arrays]).reshape(
-                rows + tail
-            )
-
-        return domain.each(stack, *tiles)
-
-    outs = stacked([out for out, _ in parts], (shape.value_dim,))
-    logs = stacked([log for _, log in parts], ())
-    tensors = kernels.backward(
-        *map(kernels.tensor, (case.q, case.k, case.v, outs)), memory.tensor(logs),
-        kernels.tensor(grad_out), memory.tensor(grad_lse), case.options,
-    )  # fmt: skip
-    tiles = {name: memory.read(tensor) for name, tensor in tensors.items()}
+        outs.append(case.rows(b, h, of).out)
+    tensors = case.kernels.backward(
+        *case.given(),
+        out=case.tensor(case.stacked(outs, shape.value_dim)),
+        lse=case.tensor(case.stacked(logs), wide=True),
+        grad_out=case.tensor(grad_out),
+        grad_lse=case.tensor(grad_lse, wide=True),
+        options=case.options(0 if case.packed else shape.shift),
+        sequences=case.sequences(),
+        atomics=atomics,
+    )
     found = found or Compared()
-    for b, h, of in case.heads():
+    for b in range(shape.batch):
+        own = [(h, of) for c, h, of in case.heads() if c == b]
         wanted = definition.gradients(
-            domain, case.at(case.q, b, h), case.at(case.k, b, of), case.at(case.v, b, of),
-            case.at(grad_out, b, h), case.at(grad_lse, b, h), case.inputs.scale, case.visible,
+            domain, [case.head(b, h, of) for h, of in own],
+            [(case.at(grad_out, b, h), case.at(grad_lse, b, h)) for h, _ in own],
+            case.inputs.scale, kv_heads=shape.kv_heads,
         )  # fmt: skip
-        for name, tile in tiles.items():
-            programs = memory.programs(tensors[name])[b, h]
-            found.add(domain, name, (b, h), case.at(tile, b, h), wanted[name], programs)
+        for name, tensor in tensors.items():
+            for h, tile in enumerate(wanted[name]):
+                part = case.part(tensor, b, h, keys=name in ("key", "value"))
+                case.compare(found, name, b, h, part, tile)
     return case.done(found)

@@ -7,6 +7,7 @@ over matrices of real size.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from bridge.spec.attention import attention
 from bridge.spec.backward import Gradients, vjp
+from bridge.spec.backward_heads import group_gradients
 from bridge.spec.core import Arithmetic
 from bridge.spec.log_sum_exp import is_log_sum_exp
 from bridge.spec.softmax import denominator
@@ -75,6 +77,18 @@ def arithmetic(domain: Domain) -> Arithmetic:
     return Arithmetic(lambda x: Number(domain, domain.exp(x.tile)), number, number)
 
 
+@dataclass(frozen=True, eq=False)
+class Head:
+    """One head of one sequence: queries `[rows, d]`, keys `[cols, d]`, values `[cols, value_dim]`,
+    which keys each query sees, and what is added to the scores, None: nothing; `[rows, cols]`."""
+
+    q: Numbers
+    k: Numbers
+    v: Numbers
+    visible: Array
+    added: Numbers | None = None
+
+
 @dataclass(frozen=True)
 class Rows:
     """The results for the queries of one head.
@@ -99,22 +113,21 @@ class Rows:
         return np.asarray(is_log_sum_exp(column, [total], num=all_of_them))[:, 0]
 
 
-def attend(
-    domain: Domain, q: Numbers, k: Numbers, v: Numbers, scale: Numbers, visible: Array
-) -> Rows:
-    """`bridge.spec.attention.attention` of queries `[rows, d]`, keys `[cols, d]`, values `[cols,
-    value_dim]`; `visible`: `[rows, cols]`. Rows without a key count on their own, since a masked
+def attend(domain: Domain, head: Head, scale: Numbers) -> Rows:
+    """`bridge.spec.attention.attention`. Rows without a key count on their own, since a masked
     score is none there and −∞ elsewhere."""
     num = arithmetic(domain)
+    q, k, v, visible, added = head.q, head.k, head.v, head.visible, head.added
     rows, columns = visible.shape
     some = visible.any(1)
     minus_infinity = domain.constant(-float("inf"))
 
     def modify(i: int, j: int, score: Number) -> Number | None:
         seen = visible[some, j][:, None]
-        return Number(
-            domain, domain.each(lambda x, y: np.where(seen, x, y), score.tile, minus_infinity)
-        )
+        tile = score.tile
+        if added is not None:
+            tile = domain.add(tile, domain.each(lambda x: x[some, j][:, None], added))
+        return Number(domain, domain.each(lambda x, y: np.where(seen, x, y), tile, minus_infinity))
 
     queries = Queries(domain, domain.each(lambda x: x[some], q))
     keys = [[Number(domain, domain.each(lambda x, j=j: x[j : j + 1], k))] for j in range(columns)]
@@ -143,16 +156,51 @@ def attend(
 
 def gradients(
     domain: Domain,
-    q: Numbers,
-    k: Numbers,
-    v: Numbers,
+    heads: Sequence[Head],
+    by: Sequence[tuple[Numbers, Numbers]],
+    scale: Numbers,
+    *,
+    kv_heads: int,
+) -> dict[str, list[Numbers]]:
+    """`bridge.spec.backward.vjp` of each query head of a sequence, element by element, and
+    `bridge.spec.backward_heads.group_gradients`; `by`: the gradients by each head's output and
+    log-sum-exp. Tiles of each head, of queries or of keys, by the names "query", "key", "value" and
+    "bias"."""
+    num = arithmetic(domain)
+    q_len, kv_len = heads[0].visible.shape
+    d, d_v = _parts(heads[0].q).shape[1], _parts(heads[0].v).shape[1]
+    sizes = {"kv_len": kv_len, "d": d, "d_v": d_v}
+    found = group_gradients(
+        [
+            _vjp(domain, head, grad_out, grad_lse, scale, q_len=q_len, **sizes)
+            for head, (grad_out, grad_lse) in zip(heads, by, strict=True)
+        ],
+        num_kv_heads=kv_heads, group=len(heads) // kv_heads, num=num, **sizes,
+    )  # fmt: skip
+
+    def tile(rows: list[list[Number]], width: int) -> Numbers:
+        if not rows or not width:
+            return domain.each(lambda x: np.broadcast_to(x, (len(rows), width)), num.value(0).tile)
+        flat = [x.tile for row in rows for x in row]
+        shape = (len(rows), width)
+        return domain.each(lambda *parts: np.stack(parts).reshape(shape), *flat)
+
+    return {
+        "query": [tile(rows, d) for rows in found.dQ],
+        "key": [tile(rows, d) for rows in found.dK],
+        "value": [tile(rows, d_v) for rows in found.dV],
+        "bias": [tile(rows, kv_len) for rows in found.dBias],
+    }
+
+
+def _vjp(
+    domain: Domain,
+    head: Head,
     grad_out: Numbers,
     grad_lse: Numbers,
     scale: Numbers,
-    visible: Array,
-) -> dict[str, Numbers]:
-    """`bridge.spec.backward.vjp` of one head, element by element: tiles by the names "query",
-    "key", "value" and "bias"."""
+    **sizes: int,
+) -> Gradients:
     num = arithmetic(domain)
 
     def matrix(tile: Numbers) -> list[list[Number]]:
@@ -163,35 +211,23 @@ def gradients(
 
         return [[at(i, j) for j in range(columns)] for i in range(rows)]
 
-    q_len, kv_len = visible.shape
-    d, d_v = _parts(q).shape[1], _parts(v).shape[1]
-    found: Gradients = vjp(
+    added = None if head.added is None else matrix(head.added)
+
+    def modify(i: int, j: int, score: Number) -> Number | None:
+        if not head.visible[i, j]:
+            return None
+        return score if added is None else score + added[i][j]
+
+    return vjp(
         Number(domain, scale),
-        lambda i, j, s: s if visible[i, j] else None,
+        modify,
         lambda i, j, s: num.value(1),
-        matrix(q),
-        matrix(k),
-        matrix(v),
+        matrix(head.q),
+        matrix(head.k),
+        matrix(head.v),
         lambda x: x,
         matrix(grad_out),
         [row[0] for row in matrix(domain.each(lambda x: x[:, None], grad_lse))],
-        q_len=q_len,
-        kv_len=kv_len,
-        d=d,
-        d_v=d_v,
         num=num,
+        **sizes,
     )
-
-    def tile(rows: list[list[Number]], width: int) -> Numbers:
-        if not rows or not width:
-            return domain.each(lambda x: np.broadcast_to(x, (len(rows), width)), num.value(0).tile)
-        flat = [x.tile for row in rows for x in row]
-        shape = (len(rows), width)
-        return domain.each(lambda *parts: np.stack(parts).reshape(shape), *flat)
-
-    return {
-        "query": tile(found.dQ, d),
-        "key": tile(found.dK, d),
-        "value": tile(found.dV, d_v),
-        "bias": tile(found.dBias, kv_len),
-    }

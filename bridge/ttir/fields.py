@@ -5,6 +5,7 @@ a g of order Q, so exp2 turns sums into products. Every input is drawn at random
 compute one function of the inputs agree always, and others agree by chance. The idea is that of
 Mirage (arXiv 2405.05751, section 5), with maxima added: of a set of numbers it is a number that a
 hash draws from the set, since in softmax it does not matter which reference point is subtracted.
+So is that of logarithms, of a sum and its exponent.
 
 How likely a wrong output goes unseen. Fix one output of a kernel that differs from attention, as a
 function of the inputs, and let w_j = 2^(s_j) be the weights of the keys. If the exponents that
@@ -79,15 +80,11 @@ def _tile(value: Any, exponent: Any, kind: Any = _NUMBER) -> Residues:
 
 
 def _mix(x: Array) -> Array:
-    """A hash of exponents or values (splitmix64)."""
+    """A hash of exponents or values (splitmix64), modulo 2⁶⁴."""
     with np.errstate(over="ignore"):
-        return _mixed(x.astype(np.uint64))
-
-
-def _mixed(x: Array) -> Array:
-    z = (x + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = (x.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((z ^ (z >> np.uint64(31))) % np.uint64(Q)).astype(np.int64)
 
 
@@ -214,17 +211,24 @@ class FieldDomain(Domain):
         return Residues(value, np.asarray(exponent), kind)
 
     def maximum(self, a: Residues, b: Residues) -> Residues:
-        self._plain(a, b)
-        drawn = (_mix(a.exponent) + _mix(b.exponent)) % Q
-        same = (a.exponent == b.exponent) & (a.kind == b.kind)
-        value, exponent = (
-            np.where(b.kind > 0, x, np.where(a.kind > 0, y, np.where(same, x, drawn)))
-            for x, y in ((a.value, b.value), (a.exponent, b.exponent))
-        )
+        ratios = [np.ones_like(x.value) if x.ratio is None else x.ratio for x in (a, b)]
+        of_logs = not (_is_plain(a) and _is_plain(b))
+        hashes = [_mix(x.exponent) for x in (a, b)]
+        if of_logs:
+            hashes = [_mix((h + _mix(r)) % Q) for h, r in zip(hashes, ratios, strict=True)]
+        drawn = sum(hashes) % Q
+        same = (a.exponent == b.exponent) & (a.kind == b.kind) & (ratios[0] == ratios[1])
+
+        def chosen(x: Array, y: Array, other: Any) -> Array:
+            return np.where(b.kind > 0, x, np.where(a.kind > 0, y, np.where(same, x, other)))
+
+        value, exponent = chosen(a.value, b.value, drawn), chosen(a.exponent, b.exponent, drawn)
+        ratio = chosen(ratios[0], ratios[1], 1) if of_logs else None
         if (np.maximum(a.kind, b.kind) == _INFINITY).any():
             raise Undecided("a maximum with ∞")
         # Of a number and −∞ the number, of a number and NaN too; of −∞ and NaN −∞.
-        return Residues(value, exponent, np.minimum(a.kind, b.kind))
+        unit = self._units([a, b]) if of_logs else 1
+        return Residues(value, exponent, np.minimum(a.kind, b.kind), ratio, unit)
 
     def absolute(self, a: Residues) -> Residues:
         raise Undecided("the absolute value of a number that may have either sign")
@@ -276,7 +280,7 @@ class FieldDomain(Domain):
 
     def dot(self, a: Residues, b: Residues, c: Residues) -> Residues:
         self._plain(a, b)
-        special = (a.kind > 0).any(1)[:, None] | (b.kind > 0).any(0)[None, :]
+        special = np.logical_or.outer(np.any(a.kind > 0, 1), np.any(b.kind > 0, 0))
         product = Residues(
             _matmul(a.value, b.value, P),
             _matmul(a.exponent, b.exponent, Q),

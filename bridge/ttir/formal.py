@@ -68,6 +68,8 @@ class FormalDomain(ObjectDomain):
         self._above: dict[Monomial, Elements] = {}
         self._apart: set[int] = set()
         self._log_sum_exps: dict[Exponentials, Polynomial] = {}
+        # The atoms that stand for logarithms among the elements of maxima.
+        self._log_atoms: dict[tuple[Polynomial, Exponentials], Polynomial] = {}
 
     # ------------------------------------------------------------------------------- atoms
 
@@ -138,6 +140,10 @@ class FormalDomain(ObjectDomain):
             return x.plus(y, -1)
         if type(y) is float:
             return self.add_one(x, -y)
+        if type(x) is float and y is not None:
+            return x
+        if type(x) is Log and type(y) is Log and x.natural == y.natural and x.of == y.of:
+            return x.shift.plus(y.shift, -1)
         return self.add_one(x, self.multiply_one(Polynomial.constant(-1), y))
 
     def multiply_one(self, x: Any, y: Any) -> Any:
@@ -153,6 +159,12 @@ class FormalDomain(ObjectDomain):
             return _log_times(x, y)
         if type(x) is Quotient or type(y) is Quotient:
             (a, b), (c, d) = _fraction(x), _fraction(y)
+            if type(x) is not type(y):
+                # x is bottom · 2^shift, as where parts are combined.
+                factor, top, bottom = (c, a, b) if type(x) is Quotient else (a, c, d)
+                shift = _shift(factor, bottom)
+                if shift is not None:
+                    return _plain(top.shifted(shift))
             return Quotient(a.times(c), b.times(d))
         return _plain(_exponentials(x).times(_exponentials(y)))
 
@@ -177,8 +189,9 @@ class FormalDomain(ObjectDomain):
         return self._largest(self._elements(x) | self._elements(y))
 
     def absolute_one(self, x: Any) -> Any:
-        if type(x) is Polynomial and x.number is not None:
-            return Polynomial.constant(abs(x.number))
+        number = x.number if type(x) is Polynomial else None
+        if number is not None:
+            return Polynomial.constant(-number if number < 0 else number)
         raise Undecided(f"the absolute value of {self.element_text(x)}, which may have either sign")
 
     def exp2_one(self, x: Any) -> Any:
@@ -245,10 +258,17 @@ class FormalDomain(ObjectDomain):
     def at_most_zero_one(self, x: Any) -> bool:
         if type(x) is float:
             return x != math.inf
+        if type(x) is Log:
+            return self._is_log_at_most_zero(x)
         if type(x) is not Polynomial:
             return False
         if x.number is not None:
             return x.number <= 0
+        # Maxima of logarithms come with log₂e.
+        return self._is_below_maximum(x) or self._is_below_maximum(x.times(_LN2))
+
+    def _is_below_maximum(self, x: Polynomial) -> bool:
+        """Whether x is a number less a maximum of numbers among which it is."""
         for monomial, coefficient in x.terms.items():
             above = self._above.get(monomial)
             if above is None or coefficient != -1:
@@ -257,6 +277,17 @@ class FormalDomain(ObjectDomain):
             elements = self._elements_of(rest)
             if rest in above or (elements is not None and elements <= above):
                 return True
+        return False
+
+    def _is_log_at_most_zero(self, x: Log) -> bool:
+        """Whether x is a logarithm less a maximum of logarithms among which it is."""
+        shift = x.shift if x.natural else x.shift.times(_LN2)
+        for monomial, coefficient in shift.terms.items():
+            above = self._above.get(monomial)
+            if above is not None and coefficient == -1:
+                rest = Polynomial({m: c for m, c in shift.terms.items() if m != monomial})
+                if self._log_atoms.get((rest, x.of)) in above:
+                    return True
         return False
 
     def equal_one(self, x: Any, y: Any) -> bool:
@@ -346,6 +377,12 @@ class FormalDomain(ObjectDomain):
         return self._above.get(monomial) if coefficient == 1 and len(monomial) == 1 else None
 
     def _elements(self, x: Any) -> Elements:
+        if type(x) is Log and x.natural:
+            key = (x.shift, x.of)
+            atom = self._log_atoms.get(key)
+            if atom is None:
+                atom = self._log_atoms[key] = self.atom(f"log{len(self._log_atoms) + 1}")
+            return frozenset([atom])
         if type(x) is not Polynomial:
             raise Undecided(f"the maximum of {self.element_text(x)}")
         found = self._elements_of(x)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,8 +24,9 @@ from pyimpl.kernels import (
     forward,
     varlen,
 )
-from pyimpl.kernels._backward_launch import Given, Sequences
+from pyimpl.kernels._backward_launch import Given
 from pyimpl.kernels._launch import Launch
+from pyimpl.kernels._sequences import Sequences
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Kernels:
         sequences: Sequences,
         options: ScoreOptions,
     ) -> tuple[Tensor, Tensor]:
-        """`pyimpl.kernels.varlen`; q `[total, heads, head_dim]`, lse `[heads, total]`."""
+        """`pyimpl.kernels.varlen`; q `[total, heads, head_dim]`, log-sum-exp `[heads, total]`."""
         out = self.memory.empty((*q.shape[:-1], v.shape[-1]), self.dtype)
         lse = self.memory.empty((q.shape[1], q.shape[0]))
         block_m, block_n = self.blocks
@@ -148,9 +150,11 @@ class Kernels:
         grad_lse: Tensor | None,
         options: ScoreOptions,
         sequences: Sequences | None = None,
+        *,
+        atomics: bool = False,
     ) -> dict[str, Tensor]:
-        """The kernels of `pyimpl.kernels.backward`: gradients by the names "query", "key", "value"
-        and, with a bias, "bias"."""
+        """The kernels of `pyimpl.kernels.backward`, which has `atomics` too: gradients by the names
+        "query", "key", "value" and, with a bias, "bias"."""
         row_lse, delta = self.memory.empty(lse.shape), self.memory.empty(lse.shape)
         self._run(backward.row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta))
         given = Given(q, k, v, grad_out, row_lse, delta, options, sequences)
@@ -162,8 +166,19 @@ class Kernels:
             "block_m": self.blocks[0], "block_n": self.blocks[1], "num_warps": 4, "num_stages": 1
         }  # fmt: skip
         how: dict[str, Any] = {"capability": self.arch, "chosen": chosen}
-        self._run(backward_keys.launch(given, grads["key"], grads["value"], **how))
-        self._run(backward_queries.launch(given, grads["query"], None, **how))
+        by_keys = (given, grads["key"], grads["value"])
+        if atomics:
+            domain = self.memory.domain
+            zero = domain.integers(np.zeros((), np.int64))
+            shape = tuple(q.shape)
+            sums = self.memory.tensor(domain.each(lambda x: np.broadcast_to(x, shape), zero))
+            self._run(backward_keys.launch(*by_keys, sums, **how))
+            # As `backward` does with the sums.
+            scaled = domain.multiply(self.memory.read(sums), domain.scalar(options.scale))
+            grads["query"] = self.tensor(scaled)
+        else:
+            self._run(backward_keys.launch(*by_keys, **how))
+            self._run(backward_queries.launch(given, grads["query"], None, **how))
         if options.bias is not None:
             bias = options.bias
             shape = (1,) * (4 - bias.dim()) + tuple(bias.shape)

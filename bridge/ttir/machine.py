@@ -100,7 +100,9 @@ class Machine:
         x, y, z = (range(size) for size in self.grid)
         for self.number, place in enumerate(itertools.product(z, y, x)):
             self.program = place[::-1]
-            self._run(self.kernel.blocks)
+            # ∞ − ∞ is NaN, which a kernel may choose to leave out.
+            with np.errstate(invalid="ignore"):
+                self._run(self.kernel.blocks)
 
     # ------------------------------------------------------------------------------ control
 

@@ -36,7 +36,8 @@ class Buffer:
 class Region:
     """The part of a buffer that a tensor argument spans: elements first … last.
 
-    name: the argument's. loaded, stored: whether a kernel did so at all.
+    name: the argument's. loaded, stored, added: whether a kernel loaded from it, stored to it or
+    added to it at all.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Region:
     last: int
     loaded: bool = field(default=False)
     stored: bool = field(default=False)
+    added: bool = field(default=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,6 +173,8 @@ class Reader:
             return token.text.strip('@"')
         if token.kind in ("word", "alias"):
             found = token.text + self.skipped()
+            # `dense<16> : tensor<1xi32>`: a hint of Triton's. Of other words a colon says what
+            # types the operation has.
             if token.text == "dense" and self.taken(":"):
                 self.type()
             return found

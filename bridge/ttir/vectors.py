@@ -25,7 +25,7 @@ from bridge.vectors.model import Alibi, AttentionVector, Mask, Row, Vector
 from bridge.vectors.operations import GroupedQueryVector, PagedVector, VarlenVector
 from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
-from pyimpl.kernels._backward_launch import Sequences
+from pyimpl.kernels._sequences import Sequences
 
 TAKEN = (
     AttentionVector, DropoutVector, GradientVector, GroupedQueryVector, PagedVector, VarlenVector,
@@ -155,7 +155,9 @@ class _Runner:
         longest_k = max(b - a for a, b in pairwise(vector.cu_seqlens_k))
         sequences = Sequences(cu_q, cu_k, longest, longest_k, vector.alignment == "bottom-right")
         window = vector.masks[0].window
-        bounds = {} if window is None else {"left": window.left, "right": window.right}
+        bounds: dict[str, Any] = (
+            {} if window is None else {"left": window.left, "right": window.right}
+        )
         options = ScoreOptions(self.scale(vector), **bounds)
         out, lse = self.kernels.varlen(q, k, v, sequences, options)
         yield from self.compared(vector.expected, out[:, 0], lse[0], "packed")

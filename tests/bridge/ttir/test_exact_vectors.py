@@ -24,7 +24,7 @@ EXACT = [
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_families(name: str) -> None:
     (family,) = load(names=[name])
-    for vector in family.vectors[:2]:
+    for vector in family.vectors[:1]:
         assert list(differences(vector)) == []
 
 

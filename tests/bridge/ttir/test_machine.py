@@ -174,6 +174,23 @@ def test_exp2_of_what_is_used(
     assert (caught.value.kind, caught.value.element) == ("exp2 of a positive number", wrong)
 
 
+_ADD = """
+    %v = arith.constant 2.0 : f32
+    FIRST
+    %old = tt.atomic_rmw fadd, relaxed, gpu, %p, %v, %t : (!tt.ptr<f32>, f32, i1) -> f32"""
+
+
+def test_atomic_additions() -> None:
+    memory, given = _memory(1)
+    body = "    %t = arith.constant true" + _ADD
+    run(kernel("%p: !tt.ptr<f32>", body.replace("FIRST", "")), memory, given, programs=3)
+    assert memory.read(given).tolist() == [7]
+    for first in ("%x = tt.load %p : !tt.ptr<f32>", "tt.store %p, %v : !tt.ptr<f32>"):
+        with pytest.raises(Violation) as caught:
+            run(kernel("%p: !tt.ptr<f32>", body.replace("FIRST", first)), memory, given)
+        assert caught.value.kind == "read and written"
+
+
 def test_what_has_no_meaning_is_said_with_its_operation() -> None:
     memory, given = _memory(1)
     body = "    %v = tt.load %p : !tt.ptr<f32>\n    %w = math.erf %v : f32"

@@ -73,7 +73,7 @@ def test_types_attributes_and_constants() -> None:
     %r = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
     %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32> -> tensor<1x8xi32>
     %x = tt.trans %c {order = array<i32: 1, 0>} : tensor<4x8xbf16> -> tensor<8x4xbf16>
-    %g = arith.cmpi slt, %r, %r : tensor<8xi32>
+    %g = arith.cmpi slt, %r, %r {tt.constancy = dense<4> : tensor<1xi32>} : tensor<8xi32>
     %s = tt.splat %p : !tt.ptr<bf16> -> tensor<8x!tt.ptr<bf16>>
     %q = tt.addptr %s, %r : tensor<8x!tt.ptr<bf16>>, tensor<8xi32>
     %l = tt.load %q, %g evictionPolicy = evict_last : tensor<8x!tt.ptr<bf16>>""",
@@ -87,6 +87,7 @@ def test_types_attributes_and_constants() -> None:
     assert by_name["e"].integer("axis") == 0
     assert by_name["x"].integers("order") == [1, 0]
     assert by_name["g"].word("predicate") == "slt"
+    assert by_name["g"].attributes["tt.constancy"] == "dense<4>"
     assert by_name["g"].result.type == Tensor((8,), Scalar("i1"))
     assert by_name["l"].result.type == Tensor((8,), Scalar("bf16"))
     assert by_name["l"].attributes["evictionPolicy"] == "evict_last"

@@ -1,0 +1,139 @@
+module
+
+public import Attention.Kernel.Forward
+
+public section
+
+/-! # Which tiles of keys the forward kernel visits -/
+
+namespace Attention.Kernel.Problem
+
+universe u
+
+variable {R : Type u}
+
+private theorem mul_le_of_lt_tdiv {x b t : Int} (hb : 0 < b) (hx : 0 ≤ x) (h : t < x.tdiv b) :
+    (t + 1) * b ≤ x := by
+  rw [Int.tdiv_eq_ediv_of_nonneg hx] at h
+  exact (Int.le_ediv_iff_mul_le hb).mp h
+
+private theorem le_tdiv_mul {s b : Int} (hb : 0 < b) (hs : 0 ≤ s) :
+    s ≤ (s + (b - 1)).tdiv b * b := by
+  rw [Int.tdiv_eq_ediv_of_nonneg (by omega)]
+  have h := Int.lt_ediv_add_one_mul_self (s + (b - 1)) hb
+  rw [Int.add_mul] at h
+  omega
+
+private theorem tdiv_mul_le {s b : Int} (hb : 0 < b) (hs : 0 ≤ s) : s.tdiv b * b ≤ s := by
+  rw [Int.tdiv_eq_ediv_of_nonneg hs]
+  exact Int.ediv_mul_le _ (by omega)
+
+private theorem tdiv_le_tdiv_ceil {a s b : Int} (hb : 0 < b) (ha : 0 ≤ a) (h : a ≤ s) :
+    a.tdiv b ≤ (s + (b - 1)).tdiv b := by
+  rw [Int.tdiv_eq_ediv_of_nonneg ha, Int.tdiv_eq_ediv_of_nonneg (by omega)]
+  exact Int.ediv_le_ediv hb (by omega)
+
+private theorem le_mul_of_tdiv_ceil_le {s b t : Int} (hb : 0 < b) (hs : 0 ≤ s)
+    (h : (s + (b - 1)).tdiv b ≤ t) : s ≤ t * b :=
+  Int.le_trans (le_tdiv_mul hb hs) (Int.mul_le_mul_of_nonneg_right h (by omega))
+
+variable (p : Problem R) (pid : Int)
+
+/-- The order of the tiles. -/
+theorem first_le (hb : 0 < p.BN) : 0 ≤ p.first pid ∧
+    p.first pid ≤ p.wholeFirst pid ∧ p.wholeFirst pid ≤ p.wholeStop pid ∧
+    p.wholeStop pid ≤ p.stop pid := by
+  have hb' : (0 : Int) < p.BN := by omega
+  have h₀ : 0 ≤ p.firstKey pid := by
+    simp only [firstKey]; split <;> omega
+  have h₁ : 0 ≤ p.first pid ∧ p.first pid ≤ p.stop pid := by
+    simp only [first, stop]
+    split
+    · rename_i h
+      have h := of_decide_eq_true h
+      exact ⟨Int.tdiv_nonneg h₀ (by omega), tdiv_le_tdiv_ceil hb' h₀ (by omega)⟩
+    · omega
+  have h₂ : p.first pid ≤ p.wholeFirst pid ∧ p.wholeFirst pid ≤ p.stop pid := by
+    simp only [wholeFirst]; omega
+  simp only [wholeStop]
+  omega
+
+/-- Every key that a query of the tile sees is in one of the tiles visited. -/
+theorem visited (hb : 0 < p.BN) {y : Int} (h₁ : p.firstKey pid ≤ y) (h₂ : y < p.stopKey pid) :
+    p.first pid * p.BN ≤ y ∧ y < p.stop pid * p.BN := by
+  have hb' : (0 : Int) < p.BN := by omega
+  have h₀ : 0 ≤ p.firstKey pid := by
+    simp only [firstKey]; split <;> omega
+  have h : decide (p.firstKey pid < p.stopKey pid) = true := decide_eq_true (by omega)
+  simp only [first, stop, h, if_true]
+  have := tdiv_mul_le (s := p.firstKey pid) hb' h₀
+  have := le_tdiv_mul (s := p.stopKey pid) hb' (by omega)
+  omega
+
+/-- Rows of queries lie between the first and the last. -/
+theorem row_bounds {i : Nat} (hi : i < p.BM) (hq : p.row pid i < p.qLen) :
+    p.rowFirst pid ≤ p.row pid i ∧ p.row pid i ≤ p.rowLast pid := by
+  have e : (p.tile pid + 1) * p.BM = p.rowFirst pid + p.BM := by simp only [rowFirst]; grind
+  simp only [rowLast, e]
+  simp only [row] at *
+  omega
+
+/-- In the tiles taken without mask code every row sees every key. -/
+theorem whole_seen (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.wholeFirst pid ≤ t)
+    (h₂ : t < p.wholeStop pid) {i j : Nat} (hi : i < p.BM) (hq : p.row pid i < p.qLen)
+    (hj : j < p.BN) : 0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧
+      (∀ l, p.left = some l → p.row pid i + p.shift - l ≤ p.keyAt t j) ∧
+      (∀ r, p.right = some r → p.keyAt t j ≤ p.row pid i + p.shift + r) := by
+  have hb' : (0 : Int) < p.BN := by omega
+  obtain ⟨o₁, o₂, o₃, o₄⟩ := p.first_le pid hb
+  obtain ⟨r₁, r₂⟩ := p.row_bounds pid hi hq
+  have hstop : t < p.unmaskedStop pid ∧ t < Int.tdiv p.kvLen p.BN := by
+    simp only [wholeStop] at h₂; omega
+  have hfirst : p.unmaskedFirst pid ≤ t := by
+    simp only [wholeFirst] at h₁ o₄ o₃ o₂; omega
+  have e : (t + 1) * (p.BN : Int) = t * p.BN + p.BN := by grind
+  have hkey : p.keyAt t j = t * p.BN + j := rfl
+  have h₃ := mul_le_of_lt_tdiv hb' hkv hstop.2
+  have h₄ : 0 ≤ t * (p.BN : Int) := Int.mul_nonneg (by omega) (by omega)
+  refine ⟨by omega, by omega, fun l hl => ?_, fun r hr => ?_⟩
+  · simp only [unmaskedFirst, hl] at hfirst
+    have := le_mul_of_tdiv_ceil_le hb' (by omega) hfirst
+    omega
+  · have h₅ := hstop.1
+    simp only [unmaskedStop, hr] at h₅
+    split at h₅
+    · rename_i h
+      have := of_decide_eq_true h
+      omega
+    · have := mul_le_of_lt_tdiv hb' (by omega) h₅
+      omega
+
+/-- The mask code lets through what the window shows, of the keys up to the last one that some query
+sees. -/
+theorem visible_iff (t : Int) (i j : Nat) : p.visible pid t i j = true ↔
+    p.keyAt t j < p.stopKey pid ∧
+      (∀ l, p.left = some l → p.row pid i + p.shift - l ≤ p.keyAt t j) ∧
+      (∀ r, p.right = some r → p.keyAt t j ≤ p.row pid i + p.shift + r) := by
+  unfold visible
+  cases p.left <;> cases p.right <;> simp [and_assoc]
+
+/-- A key within the window of a query is one of those that some query of the tile sees. -/
+theorem seen_bounds {i : Nat} (hi : i < p.BM) (hq : p.row pid i < p.qLen) {y : Int} (h₀ : 0 ≤ y)
+    (hy : y < p.kvLen) (hl : ∀ l, p.left = some l → p.row pid i + p.shift - l ≤ y)
+    (hr : ∀ r, p.right = some r → y ≤ p.row pid i + p.shift + r) :
+    p.firstKey pid ≤ y ∧ y < p.stopKey pid := by
+  obtain ⟨r₁, r₂⟩ := p.row_bounds pid hi hq
+  constructor
+  · unfold firstKey
+    cases h : p.left with
+    | none => exact h₀
+    | some l => have := hl l h; simp only; omega
+  · unfold stopKey
+    cases h : p.right with
+    | none => exact hy
+    | some r => have := hr r h; simp only; omega
+
+theorem stopKey_le : p.stopKey pid ≤ p.kvLen := by
+  unfold stopKey; split <;> omega
+
+end Attention.Kernel.Problem

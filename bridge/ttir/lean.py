@@ -1,0 +1,503 @@
+"""TTIR translated to Lean: one definition for each value that an operation computes.
+
+    found = translate(kernel, "Causal", {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_D": 128})
+
+What an operation means is `Attention.Kernel.Ops`; nothing is simplified here. A tensor becomes a
+function of its indices, a pointer an offset from its argument. Operations that only arrange
+elements (`tt.splat`, `tt.broadcast`, …), constants and conversions, which do nothing without
+rounding, are written where they are used. Tile sizes become variables.
+
+A value is named by the Python variable that it is assigned to: the last of a variable has its name,
+those before it a number too (`queries_1`, `queries_2`, `queries`). All names begin with the given
+one; those of a loop go on with `loop1`, `loop2`, …
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bridge.ttir.syntax import (
+    Block,
+    Function,
+    Operation,
+    Pointer,
+    Scalar,
+    Tensor,
+    TtirError,
+    Value,
+    element_of,
+    shape_of,
+)
+
+# Of an element, from those of the operands.
+_ELEMENTWISE = {
+    "arith.addi": "{} + {}",
+    "arith.subi": "{} - {}",
+    "arith.muli": "{} * {}",
+    "arith.divsi": "Int.tdiv {} {}",
+    "arith.remsi": "Int.tmod {} {}",
+    "arith.minsi": "min {} {}",
+    "arith.maxsi": "max {} {}",
+    "arith.addf": "Flt.add {} {}",
+    "arith.subf": "Flt.sub {} {}",
+    "arith.mulf": "Flt.mul {} {}",
+    "arith.divf": "Flt.div {} {}",
+    "arith.maxnumf": "Flt.max {} {}",
+    "arith.select": "if {} then {} else {}",
+    "math.exp2": "Flt.exp2 {}",
+    "math.log": "Flt.log a.ln {}",
+    "tt.addptr": "{} + {}",
+}
+_TRUTH = {"arith.andi": "{} && {}", "arith.ori": "{} || {}", "arith.xori": "xor {} {}"}
+_COMPARED = {
+    "slt": "decide ({} < {})",
+    "sle": "decide ({} ≤ {})",
+    "sgt": "decide ({1} < {0})",
+    "sge": "decide ({1} ≤ {0})",
+    "eq": "decide ({} = {})",
+    "ne": "decide ({} ≠ {})",
+}
+_REDUCED = {"arith.addf": "Flt.sum", "arith.maxnumf": "Flt.maxOver"}
+# Without rounding they do nothing.
+_CONVERSIONS = frozenset({"arith.extsi", "arith.extf", "arith.truncf"})
+_INDICES = ("i", "j", "k")
+# Names that the text uses, or that would hide one of Lean's own from a proof.
+_TAKEN = frozenset({"Args", "min", "max", "xor", "decide", "forRange", "none", "some"})
+
+
+def _as_float32(x: float) -> float:
+    value: float = struct.unpack("f", struct.pack("f", x))[0]
+    return value
+
+
+# Literals that stand for a number which no float is, and the field of `Args` that is this number.
+_LITERALS = {_as_float32(math.log(2.0)): "a.ln2", _as_float32(1.0 / math.log(2.0)): "a.log2e"}
+
+
+@dataclass(frozen=True)
+class Translation:
+    """name: with which the names begin; fields: of `Args`, with their types; definitions: in order,
+    as text."""
+
+    name: str
+    fields: dict[str, str]
+    definitions: list[str]
+
+    def at(self, sizes: Mapping[str, int]) -> str:
+        """The definitions with numbers for the tile sizes and without line breaks: to compare with
+        those of a kernel compiled for these sizes (`numeric`)."""
+        text = _unbroken(self.definitions)
+        for name, size in sizes.items():
+            text = text.replace(f"(a.{name} - 1 : Int)", f"({size - 1} : Int)")
+            text = text.replace(f"(a.{name} : Int)", f"({size} : Int)")
+            text = re.sub(rf"\ba\.{name}\b", str(size), text)
+        return text
+
+
+def translate(kernel: Function, name: str, sizes: Mapping[str, int]) -> Translation:
+    """The kernel in Lean.
+
+    name: with which all names begin; sizes: the tile sizes that it was compiled for, all different;
+    each such number is taken for the tile size.
+
+    Raises:
+        TtirError: two sizes are one number, or the kernel has something without a translation.
+    """
+    if len(set(sizes.values())) < len(sizes):
+        raise TtirError(f"tile sizes must differ, to be told apart in the text, not {dict(sizes)}")
+    return _Translator(kernel, name, {size: name for name, size in sizes.items()}).run()
+
+
+def numeric(kernel: Function, name: str) -> str:
+    """The definitions, with the tile sizes as the numbers that they are (`Translation.at`)."""
+    return _unbroken(_Translator(kernel, name, {}).run().definitions)
+
+
+def _unbroken(definitions: Sequence[str]) -> str:
+    return " ".join(" ".join(definitions).split())
+
+
+Element = Callable[[Sequence[str]], str]
+
+
+@dataclass
+class _Scope:
+    """The kernel's body, or that of a loop: the prefix of its names, what each definition takes,
+    and how this is passed on."""
+
+    prefix: str
+    binders: str
+    arguments: str
+    in_loop: bool = False
+    names: Counter[str] = field(default_factory=Counter)
+    last: dict[str, int] = field(default_factory=dict)
+
+
+class _Translator:
+    def __init__(self, kernel: Function, name: str, sizes: Mapping[int, str]) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.sizes = sizes
+        self.elements: dict[Value, Element] = {}
+        self.pointers: dict[Value, str] = {}
+        self.definitions: list[str] = []
+        self.loops = 0
+        self.stores: Counter[str] = Counter()
+        self.returned: list[str] = []
+
+    def run(self) -> Translation:
+        fields: dict[str, str] = {}
+        for argument in self.kernel.arguments:
+            name = re.sub(r"\W", "_", argument.name)
+            fields[name] = self.argument(argument, name)
+        scope = _Scope(f"{self.name}.", f"(a : {self.name}.Args R) (pid : Int)", "a pid")
+        block: Block | None = self.kernel.blocks[0]
+        self.count(self.kernel.blocks, scope)
+        while block is not None:
+            block = self.block(block, scope)
+        fields |= {"ln2": "R", "log2e": "R", "ln": "R → R"}
+        fields |= dict.fromkeys(self.sizes.values(), "Nat")
+        return Translation(self.name, fields, [_broken(text) for text in self.definitions])
+
+    def argument(self, value: Value, name: str) -> str:
+        """The type of the argument's field."""
+        if isinstance(value.type, Pointer):
+            self.pointers[value] = f"a.{name}"
+            self.elements[value] = lambda at: "(0 : Int)"
+            return f"Mem {_argument(_type_of(value.type.to))}"
+        self.elements[value] = lambda at: f"a.{name}"
+        return _type_of(value.type)
+
+    def count(self, blocks: Sequence[Block], scope: _Scope) -> None:
+        """How many values of each variable get a definition."""
+        for block in blocks:
+            for operation in block.operations:
+                if _is_computed(operation):
+                    name = _name_of(operation.result, operation)
+                    scope.last[name] = scope.last.get(name, 0) + 1
+
+    # -------------------------------------------------------------------------- operations
+
+    def block(self, block: Block, scope: _Scope) -> Block | None:
+        """Translate the operations; the block that comes after it, None after the last."""
+        for operation in block.operations:
+            if operation.name == "cf.cond_br":
+                return self.branch(operation, scope)
+            if operation.name == "cf.br":
+                (successor,) = operation.successors
+                for argument, operand in zip(
+                    successor.block.arguments, successor.operands, strict=True
+                ):
+                    self.same(argument, operand)
+                return successor.block
+            self.operation(operation, scope)
+        return None
+
+    def branch(self, operation: Operation, scope: _Scope) -> Block:
+        """An early return: nothing is stored after it."""
+        then, other = operation.successors
+        condition = self.elements[operation.operands[0]](())
+        if [o.name for o in then.block.operations] == ["tt.return"]:
+            self.returned.append(f"!{condition}")
+            return other.block
+        if [o.name for o in other.block.operations] == ["tt.return"]:
+            self.returned.append(condition)
+            return then.block
+        raise TtirError(f"{operation} has no translation: neither side only returns")
+
+    def operation(self, operation: Operation, scope: _Scope) -> None:
+        match operation.name:
+            case "tt.return" | "scf.yield":
+                return
+            case "scf.for":
+                self.loop(operation, scope)
+            case "tt.store":
+                self.store(operation, scope)
+            case name if name in _CONVERSIONS:
+                self.same(operation.result, operation.operands[0])
+            case name if name in _ARRANGED:
+                self.elements[operation.result] = self.arranged(operation)
+                if operation.operands and operation.operands[0] in self.pointers:
+                    self.pointers[operation.result] = self.pointers[operation.operands[0]]
+            case _:
+                self.define(operation.result, operation, self.computed(operation), scope)
+
+    def same(self, result: Value, operand: Value) -> None:
+        self.elements[result] = self.elements[operand]
+        if operand in self.pointers:
+            self.pointers[result] = self.pointers[operand]
+
+    def arranged(self, operation: Operation) -> Element:
+        """Elements of an operation that computes nothing."""
+        operands = [self.elements[x] for x in operation.operands]
+        match operation.name:
+            case "arith.constant":
+                text = self.constant(operation)
+                return lambda at: text
+            case "tt.get_program_id":
+                if operation.word("axis") != "x":
+                    raise TtirError(f"{operation} has no translation: only axis x has")
+                return lambda at: "pid"
+            case "tt.make_range":
+                start = operation.integer("start")
+                if start:
+                    return lambda at: f"({start} + {at[0]} : Int)"
+                return lambda at: f"({at[0]} : Int)"
+            case "tt.splat":
+                return lambda at: operands[0](())
+            case "tt.expand_dims":
+                axis = operation.integer("axis")
+                return lambda at: operands[0]((*at[:axis], *at[axis + 1 :]))
+            case "tt.broadcast":
+                source, target = (
+                    shape_of(operation.operands[0].type),
+                    shape_of(operation.result.type),
+                )
+                wide = [a == b for a, b in zip(source, target, strict=True)]
+                return lambda at: operands[0](
+                    [x if w else "0" for x, w in zip(at, wide, strict=True)]
+                )
+            case _:  # tt.trans
+                order = operation.integers("order")
+                return lambda at: operands[0]([x for _, x in sorted(zip(order, at, strict=True))])
+
+    def constant(self, operation: Operation) -> str:
+        value = operation.attributes["value"]
+        kind = element_of(operation.result.type)
+        if isinstance(value, list) or not isinstance(kind, Scalar):
+            raise TtirError(f"{operation} has no translation: its elements differ")
+        if kind.name == "i1":
+            return "true" if value else "false"
+        if not kind.is_float:
+            return self.number(int(value))
+        x = float(value)
+        if x == -math.inf:
+            return "Flt.ninf"
+        if x in _LITERALS:
+            return f"(Flt.num {_LITERALS[x]})"
+        if x != int(x) or x < 0:
+            raise TtirError(f"{operation} has no translation: {x} stands for no number known here")
+        return f"(Flt.num {int(x)})"
+
+    def number(self, n: int) -> str:
+        if n in self.sizes:
+            return f"(a.{self.sizes[n]} : Int)"
+        if n + 1 in self.sizes:
+            return f"(a.{self.sizes[n + 1]} - 1 : Int)"
+        return f"({n} : Int)"
+
+    def size(self, n: int) -> str:
+        return f"a.{self.sizes[n]}" if n in self.sizes else str(n)
+
+    def computed(self, operation: Operation) -> Element:
+        """Elements of an operation that gets a definition."""
+        operands = [self.elements[x] for x in operation.operands]
+        name = operation.name
+        if name == "arith.cmpi":
+            form = _COMPARED.get(operation.word("predicate"))
+        elif name == "arith.cmpf":
+            form = "Flt.oeq {} {}" if operation.word("predicate") == "oeq" else None
+        elif name in _TRUTH and element_of(operation.result.type) == Scalar("i1"):
+            form = _TRUTH[name]
+        else:
+            form = _ELEMENTWISE.get(name)
+        if form is not None:
+            return lambda at: form.format(*[_argument(x(at)) for x in operands])
+        if name == "tt.load":
+            return self.load(operation)
+        if name == "tt.dot":
+            left, right, onto = operands
+            inner = self.size(shape_of(operation.operands[0].type)[1])
+            return lambda at: (
+                f"Flt.dot {inner} (fun n => {left((at[0], 'n'))}) "
+                f"(fun n => {right(('n', at[1]))}) {_argument(onto(at))}"
+            )
+        if name == "tt.reduce" and len(operands) == 1:
+            axis = operation.integer("axis")
+            combined = [o.name for o in operation.regions[0][0].operations]
+            if len(combined) == 2 and combined[0] in _REDUCED:
+                over = self.size(shape_of(operation.operands[0].type)[axis])
+                return lambda at: (
+                    f"{_REDUCED[combined[0]]} {over} "
+                    f"fun n => {operands[0]((*at[:axis], 'n', *at[axis:]))}"
+                )
+        raise TtirError(f"{operation} has no translation")
+
+    def load(self, operation: Operation) -> Element:
+        pointer, *rest = operation.operands
+        memory, offset = self.pointers[pointer], self.elements[pointer]
+        if not rest:
+            return lambda at: f"{memory} {_argument(offset(at))}"
+        if len(rest) == 1:
+            raise TtirError(f"{operation} has no translation: a masked load without other values")
+        mask, other = (self.elements[x] for x in rest)
+        return lambda at: (
+            f"if {mask(at)} then {memory} {_argument(offset(at))} else {_argument(other(at))}"
+        )
+
+    def store(self, operation: Operation, scope: _Scope) -> None:
+        if scope.in_loop:
+            raise TtirError(f"{operation} has no translation: it is in a loop")
+        pointer, value, *mask = operation.operands
+        base = self.pointers[pointer].removeprefix("a.")
+        self.stores[base] += 1
+        if self.stores[base] > 1:
+            raise TtirError(f"{operation} has no translation: the second store to {base}")
+        at = _INDICES[: len(shape_of(pointer.type))]
+        active = [*self.returned, *(self.elements[x](at) for x in mask)] or ["true"]
+        parts = [" && ".join(active), self.elements[pointer](at), self.elements[value](at)]
+        result = f"{'Nat → ' * len(at)}Store {_argument(_type_of(value.type))}"
+        self.definitions.append(
+            f"/-- What is stored behind `{base}`. -/\n"
+            f"@[expose] def {scope.prefix}store_{base} {scope.binders} : {result} :=\n"
+            f"  fun {' '.join(at)} => ⟨⟨{parts[0]}, {parts[1]}⟩, {parts[2]}⟩"
+        )
+
+    def define(self, value: Value, operation: Operation, element: Element, scope: _Scope) -> None:
+        variable = _name_of(value, operation)
+        scope.names[variable] += 1
+        number = scope.names[variable]
+        name = scope.prefix + variable + ("" if number == scope.last[variable] else f"_{number}")
+        at = _INDICES[: len(shape_of(value.type))]
+        head = f"fun {' '.join(at)} => " if at else ""
+        self.definitions.append(
+            f"@[expose] def {name} {scope.binders} : "
+            f"{'Nat → ' * len(at)}{_type_of(value.type)} :=\n  {head}{element(at)}"
+        )
+        self.elements[value] = lambda at: f"({' '.join([name, scope.arguments, *at])})"
+        if (
+            operation.operands
+            and operation.operands[0] in self.pointers
+            and (operation.name == "tt.addptr")
+        ):
+            self.pointers[value] = self.pointers[operation.operands[0]]
+
+    def loop(self, operation: Operation, scope: _Scope) -> None:
+        if scope.in_loop:
+            raise TtirError(f"{operation} has no translation: it is in a loop")
+        first, stop, step, *carried = operation.operands
+        if self.elements[step](()) != "(1 : Int)":
+            raise TtirError(f"{operation} has no translation: its step is not 1")
+        self.loops += 1
+        prefix = f"{scope.prefix}loop{self.loops}."
+        (block,) = operation.regions[0]
+        types = [f"({'Nat → ' * len(shape_of(x.type))}{_type_of(x.type)})" for x in carried]
+        state = f"{prefix}State R"
+        self.definitions.append(
+            f"/-- What the loop carries. -/\n"
+            f"abbrev {prefix}State (R : Type u) :=\n  {' × '.join(types)}"
+        )
+        last = len(carried) - 1
+        parts = ["".join([".2"] * n) + (".1" if n < last else "") for n in range(len(carried))]
+        inner = _Scope(
+            prefix,
+            f"(a : {self.name}.Args R) (pid t : Int) (s : {state})",
+            f"{scope.arguments} t s",
+            True,
+        )
+        number, *arguments = block.arguments
+        self.elements[number] = lambda at: "t"
+        for argument, part in zip(arguments, parts, strict=True):
+            self.elements[argument] = _part(f"s{part}")
+        self.count([block], inner)
+        self.block(block, inner)
+        for name, bound in (("firstTile", first), ("stopTile", stop)):
+            self.definitions.append(
+                f"@[expose] def {prefix}{name} {scope.binders} : Int :=\n"
+                f"  {self.elements[bound](())}"
+            )
+        made = [self.whole(x) for x in block.operations[-1].operands]
+        start = [self.whole(x) for x in carried]
+        self.definitions.append(
+            f"/-- One iteration. -/\n@[expose] def {prefix}body {inner.binders} :\n    {state} :=\n"
+            f"  ({', '.join(made)})"
+        )
+        self.definitions.append(
+            f"/-- The state before the loop. -/\n"
+            f"@[expose] def {prefix}start {scope.binders} : {state} :=\n  ({', '.join(start)})"
+        )
+        self.definitions.append(
+            f"/-- The state after the loop. -/\n"
+            f"@[expose] def {prefix}result {scope.binders} : {state} :=\n"
+            f"  forRange ({prefix}firstTile {scope.arguments})\n"
+            f"    ({prefix}stopTile {scope.arguments})\n"
+            f"    ({prefix}body {scope.arguments}) ({prefix}start {scope.arguments})"
+        )
+        for result, part in zip(operation.results, parts, strict=True):
+            self.elements[result] = _part(f"({prefix}result {scope.arguments}){part}")
+
+    def whole(self, value: Value) -> str:
+        """A value as a function of its indices."""
+        at = _INDICES[: len(shape_of(value.type))]
+        return (
+            f"fun {' '.join(at)} => {self.elements[value](at)}" if at else self.elements[value](())
+        )
+
+
+_ARRANGED = frozenset(
+    {
+        "arith.constant",
+        "tt.get_program_id",
+        "tt.make_range",
+        "tt.splat",
+        "tt.expand_dims",
+        "tt.broadcast",
+        "tt.trans",
+    }
+)
+_NO_VALUE = frozenset({"tt.return", "scf.yield", "scf.for", "tt.store", "cf.cond_br", "cf.br"})
+
+
+def _broken(definition: str) -> str:
+    """With lines of at most 100 columns: broken before the type, then at spaces."""
+    lines = []
+    for line in definition.splitlines():
+        if len(line) > 100 and line.startswith("@[expose]"):
+            at = line.rindex(" : ")
+            lines += [*_wrapped(line[:at]), f"   {line[at:]}"]
+        else:
+            lines += _wrapped(line)
+    return "\n".join(lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(
+        line, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _part(text: str) -> Element:
+    """Elements of a part of a loop's state."""
+    return lambda at: f"({' '.join([text, *at])})" if at else text
+
+
+def _is_computed(operation: Operation) -> bool:
+    return operation.name not in _NO_VALUE | _ARRANGED | _CONVERSIONS
+
+
+def _name_of(value: Value, operation: Operation) -> str:
+    """The Python variable, or without one what the operation is called."""
+    name = re.sub(r"\W", "_", value.variable or operation.name.split(".")[1])
+    return f"{name}_" if name in _TAKEN else name
+
+
+def _type_of(type: object) -> str:
+    """The Lean type of an element."""
+    kind = type.element if isinstance(type, Tensor) else type
+    if isinstance(kind, Pointer):
+        return "Int"
+    if not isinstance(kind, Scalar):
+        raise TtirError(f"values of type {kind} have no translation")
+    return "Bool" if kind.name == "i1" else "Flt R" if kind.is_float else "Int"
+
+
+def _argument(text: str) -> str:
+    """The text as an argument of a function."""
+    closed = re.fullmatch(r"[\w.]+", text) or (text[0] == "(" and text[-1] == ")")
+    return text if closed else f"({text})"

@@ -16,7 +16,7 @@ pytestmark = NEEDS_COMPILER
 # The forward kernel (with dropout), varlen, paged with combine, and those of the backward pass.
 QUICK = ("causal", "sink-tiles", "dropout", "varlen", "paged", "gradient")
 # A whole tile of queries, a ragged tile of keys: the weights of its padding, whose rows are never
-# stored, may be 2 to a positive power, and the machine asks that a choice of others follows at once.
+# stored, may be 2 to a positive power, and the machine asks that others are chosen at once.
 REFUSED = ("gradient-dropout-011",)
 EXACT = [
     family.name

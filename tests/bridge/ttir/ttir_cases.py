@@ -13,7 +13,7 @@ from triton.runtime.jit import JITFunction
 
 from bridge.spec.masks import Alignment
 from bridge.ttir.compare import Level, Shape, forward
-from bridge.ttir.faults import Violation
+from bridge.ttir.faults import CannotTell, Violation
 from bridge.ttir.machine import Machine
 from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse
@@ -97,6 +97,8 @@ def said(level: Level, shape: str) -> str:
         return "equal" if forward(SHAPES[shape], level).equal else "wrong"
     except Violation as violation:
         return violation.kind
+    except CannotTell:
+        return "cannot tell"
 
 
 def kernel(arguments: str, body: str) -> str:

@@ -7,8 +7,8 @@ public section
 /-! # The forward kernel, once for all of its texts
 
 Triton compiles one Python kernel to several texts: a window that is not there leaves no code, and a
-head size that fills its tile leaves no mask. `Problem` has what they are given, the definitions what
-they compute; that a text computes this is proved by unfolding (`Attention.Kernel.Texts`), and only
+head size that fills its tile leaves no mask. `Problem` has their arguments, the definitions their
+results; that a text computes these is proved by unfolding (`Attention.Kernel.Texts`), and only
 theorems about the texts themselves are claimed.
 Source: `pyimpl/kernels/forward.py`, `_loop.py` and `_bounds.py`. -/
 
@@ -19,8 +19,8 @@ open Flt
 universe u
 
 /-- What a text of the forward kernel is given. A pointer is what lies behind it; strides are in
-elements, 1 along vectors. left, right: of the window, `none` where there is no bound. even: the head
-size fills its tile. -/
+elements, 1 along vectors. left, right: of the window, `none` where there is no bound. even: the
+head size fills its tile. -/
 structure Problem (R : Type u) where
   query : Mem (Flt R)
   key : Mem (Flt R)

@@ -62,7 +62,9 @@ theorem exists_place {t b h : Int} (ht : 0 ≤ t) (ht' : t < p.tiles) (hb : 0 �
     ∃ pid, 0 ≤ pid ∧ pid < p.tiles * (batches * heads : Nat) ∧ p.tile pid = t ∧ p.batch pid = b ∧
       p.head pid = h := by
   have hT : 0 < p.tiles := by omega
-  have hu : 0 ≤ heads * b + h := by have := Int.mul_nonneg (a := heads) (b := b) (by omega) hb; omega
+  have hu : 0 ≤ heads * b + h := by
+    have := Int.mul_nonneg (a := heads) (b := b) (by omega) hb
+    omega
   have hu' : heads * b + h + 1 ≤ (batches * heads : Nat) := by
     have : (heads : Int) * (b + 1) ≤ heads * batches :=
       Int.mul_le_mul_of_nonneg_left (by omega) (by omega)

@@ -154,8 +154,9 @@ theorem Given.output (G : p.Given Q K V sc)
     (hinj : ∀ x y : OutIndex batches (num_kv_heads * group) q_len d,
       p.outOffset x = p.outOffset y → x = y) :
     Fills (p.outLane q_len (num_kv_heads * group) batches) (fun k => p.storeOut k.1 k.2.1 k.2.2)
-      p.outOffset fun (x : OutIndex batches (num_kv_heads * group) q_len d) v => v = num (groupedQuery sc (fun _ => p.mask.toScoreMod)
-        Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
+      p.outOffset fun (x : OutIndex batches (num_kv_heads * group) q_len d) v =>
+        v = num (groupedQuery sc (fun _ => p.mask.toScoreMod)
+          Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have active : ∀ {pid : Int} {i c : Nat}, (p.storeOut pid i c).active = true ↔
       p.row pid i < p.qLen ∧ (c : Int) < p.valueDim := by
     intro pid i c
@@ -204,9 +205,10 @@ theorem Given.logSumExp (G : p.Given Q K V sc) {log2e : R} (h₂ : 0 < p.ln2)
     (hinj : ∀ x y : LseIndex batches (num_kv_heads * group) q_len,
       p.lseOffset x = p.lseOffset y → x = y) :
     Fills (p.lseLane q_len (num_kv_heads * group) batches) (fun k => p.storeLse k.1 k.2)
-      p.lseOffset fun (x : LseIndex batches (num_kv_heads * group) q_len) v => ∃ L : Option R, v = ofScore L ∧ IsLogSumExp R (L.map (log2e * ·))
-        ((List.finRange kv_len).map (Spec.score sc p.mask.toScoreMod Q[x.1][x.2.1]
-          K[x.1][Spec.kvHead x.2.1] x.2.2)) := by
+      p.lseOffset fun (x : LseIndex batches (num_kv_heads * group) q_len) v =>
+        ∃ L : Option R, v = ofScore L ∧ IsLogSumExp R (L.map (log2e * ·))
+          ((List.finRange kv_len).map (Spec.score sc p.mask.toScoreMod Q[x.1][x.2.1]
+            K[x.1][Spec.kvHead x.2.1] x.2.2)) := by
   have active : ∀ {pid : Int} {i : Nat}, (p.storeLse pid i).active = true ↔
       p.row pid i < p.qLen := by
     intro pid i

@@ -11,9 +11,9 @@ public section
 About the text that Triton compiles and launches, translated by `bridge/ttir/lean.py` to
 `Attention.Kernel.Generated`, for dense tensors whose head size fills its tile, without mask, bias,
 ALiBi, softcap, sinks and dropout. `Given` has the hypotheses; `Attention.Kernel.Ops` the meaning of
-an operation: real numbers for floats, so the 16-bit texts, which differ in conversions only, are the
-same. The values are numbers, for all sizes, tile sizes and strides; with `Ops`' meaning of `exp2`
-this says too that no argument of it is above 0. -/
+an operation: numbers without rounding for floats, so the 16-bit texts, which differ in conversions
+only, are the same. The values are numbers, for all sizes, tile sizes and strides; with `Ops`'
+meaning of `exp2` none of them needed its value above 0. -/
 
 namespace Attention.Kernel
 
@@ -70,10 +70,11 @@ theorem Full.logSumExp {a : Full.Args R} (G : (Full.problem a).Given Q K V sc)
   simp only [Full.storeLse_eq, ← e]
   exact G.logSumExp h₂ h hln hinj
 
-/-- **The forward kernel's output is attention** where a query sees the keys up to `right` past its place, in either alignment: a launch
-stores each element of grouped-query attention by exactly one lane of one program, and nothing
-else. -/
-theorem Causal.output {a : Causal.Args R} (G : (Causal.problem a).Given Q K V sc) {alignment : Alignment} {right : Nat}
+/-- **The forward kernel's output is attention** where a query sees the keys up to `right`
+past its place, in either alignment: a launch stores each element of grouped-query attention by
+exactly one lane of one program, and nothing else. -/
+theorem Causal.output {a : Causal.Args R} (G : (Causal.problem a).Given Q K V sc)
+    {alignment : Alignment} {right : Nat}
     (hs : a.shift = alignment.shift q_len kv_len) (hr : a.right = right)
     (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d,
       (Causal.problem a).outOffset x = (Causal.problem a).outOffset y → x = y) :
@@ -82,16 +83,19 @@ theorem Causal.output {a : Causal.Args R} (G : (Causal.problem a).Given Q K V sc
       fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d) v =>
         v = num (groupedQuery sc (fun _ => (Mask.window alignment none (some right)).toScoreMod)
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
-  have e : ((Causal.problem a).mask : Mask q_len kv_len) = Mask.window alignment none (some right) :=
+  have e : ((Causal.problem a).mask : Mask q_len kv_len)
+      = Mask.window alignment none (some right) :=
     Problem.mask_eq_window hs rfl (congrArg some hr)
   simp only [Causal.storeOut_eq, ← e]
   exact G.output hinj
 
-/-- **The forward kernel's log-sum-exp is that of the scores** where a query sees the keys up to `right` past its place, in either alignment: a
-launch stores −∞ or a number L for each query by exactly one lane of one program, and nothing else.
+/-- **The forward kernel's log-sum-exp is that of the scores** where a query sees the keys
+up to `right` past its place, in either alignment: a launch stores −∞ or a number L for each query
+by exactly one lane of one program, and nothing else.
 L · log₂ e has the scores' sum of powers of 2 for its own, so it is the natural log-sum-exp of the
 scores times ln 2. Of the logarithm nothing is used but 2 ^ (log₂ e · ln x) = x. -/
-theorem Causal.logSumExp {a : Causal.Args R} (G : (Causal.problem a).Given Q K V sc) {alignment : Alignment} {right : Nat}
+theorem Causal.logSumExp {a : Causal.Args R} (G : (Causal.problem a).Given Q K V sc)
+    {alignment : Alignment} {right : Nat}
     (hs : a.shift = alignment.shift q_len kv_len) (hr : a.right = right)
     (h₂ : 0 < a.ln2) (h : a.ln2 * a.log2e = 1)
     (hln : ∀ x, 0 < x → (exp (a.log2e * a.ln x) : R) = x)
@@ -101,24 +105,28 @@ theorem Causal.logSumExp {a : Causal.Args R} (G : (Causal.problem a).Given Q K V
       (fun k => Causal.store_lse_ptr a k.1 k.2) (Causal.problem a).lseOffset
       fun (x : Problem.LseIndex batches (num_kv_heads * group) q_len) v =>
         ∃ L : Option R, v = ofScore L ∧ IsLogSumExp R (L.map (a.log2e * ·))
-          ((List.finRange kv_len).map (Spec.score sc (Mask.window alignment none (some right)).toScoreMod
+          ((List.finRange kv_len).map (Spec.score sc
+            (Mask.window alignment none (some right)).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
-  have e : ((Causal.problem a).mask : Mask q_len kv_len) = Mask.window alignment none (some right) :=
+  have e : ((Causal.problem a).mask : Mask q_len kv_len)
+      = Mask.window alignment none (some right) :=
     Problem.mask_eq_window hs rfl (congrArg some hr)
   simp only [Causal.storeLse_eq, ← e]
   exact G.logSumExp h₂ h hln hinj
 
-/-- **The forward kernel's output is attention** where a query sees the keys of a window, in either alignment: a launch
-stores each element of grouped-query attention by exactly one lane of one program, and nothing
-else. -/
-theorem Window.output {a : Window.Args R} (G : (Window.problem a).Given Q K V sc) {alignment : Alignment} {left right : Nat}
+/-- **The forward kernel's output is attention** where a query sees the keys of a window, in
+either alignment: a launch stores each element of grouped-query attention by exactly one lane of
+one program, and nothing else. -/
+theorem Window.output {a : Window.Args R} (G : (Window.problem a).Given Q K V sc)
+    {alignment : Alignment} {left right : Nat}
     (hs : a.shift = alignment.shift q_len kv_len) (hl : a.left = left) (hr : a.right = right)
     (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d,
       (Window.problem a).outOffset x = (Window.problem a).outOffset y → x = y) :
     Fills ((Window.problem a).outLane q_len (num_kv_heads * group) batches)
       (fun k => Window.store_out_ptr a k.1 k.2.1 k.2.2) (Window.problem a).outOffset
       fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d) v =>
-        v = num (groupedQuery sc (fun _ => (Mask.window alignment (some left) (some right)).toScoreMod)
+        v = num (groupedQuery sc
+          (fun _ => (Mask.window alignment (some left) (some right)).toScoreMod)
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have e : ((Window.problem a).mask : Mask q_len kv_len)
       = Mask.window alignment (some left) (some right) :=
@@ -126,11 +134,13 @@ theorem Window.output {a : Window.Args R} (G : (Window.problem a).Given Q K V sc
   simp only [Window.storeOut_eq, ← e]
   exact G.output hinj
 
-/-- **The forward kernel's log-sum-exp is that of the scores** where a query sees the keys of a window, in either alignment: a
-launch stores −∞ or a number L for each query by exactly one lane of one program, and nothing else.
+/-- **The forward kernel's log-sum-exp is that of the scores** where a query sees the keys
+of a window, in either alignment: a launch stores −∞ or a number L for each query by exactly one
+lane of one program, and nothing else.
 L · log₂ e has the scores' sum of powers of 2 for its own, so it is the natural log-sum-exp of the
 scores times ln 2. Of the logarithm nothing is used but 2 ^ (log₂ e · ln x) = x. -/
-theorem Window.logSumExp {a : Window.Args R} (G : (Window.problem a).Given Q K V sc) {alignment : Alignment} {left right : Nat}
+theorem Window.logSumExp {a : Window.Args R} (G : (Window.problem a).Given Q K V sc)
+    {alignment : Alignment} {left right : Nat}
     (hs : a.shift = alignment.shift q_len kv_len) (hl : a.left = left) (hr : a.right = right)
     (h₂ : 0 < a.ln2) (h : a.ln2 * a.log2e = 1)
     (hln : ∀ x, 0 < x → (exp (a.log2e * a.ln x) : R) = x)
@@ -140,7 +150,8 @@ theorem Window.logSumExp {a : Window.Args R} (G : (Window.problem a).Given Q K V
       (fun k => Window.store_lse_ptr a k.1 k.2) (Window.problem a).lseOffset
       fun (x : Problem.LseIndex batches (num_kv_heads * group) q_len) v =>
         ∃ L : Option R, v = ofScore L ∧ IsLogSumExp R (L.map (a.log2e * ·))
-          ((List.finRange kv_len).map (Spec.score sc (Mask.window alignment (some left) (some right)).toScoreMod
+          ((List.finRange kv_len).map (Spec.score sc
+            (Mask.window alignment (some left) (some right)).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
   have e : ((Window.problem a).mask : Mask q_len kv_len)
       = Mask.window alignment (some left) (some right) :=

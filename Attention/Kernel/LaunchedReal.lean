@@ -126,7 +126,8 @@ theorem Full.output_real {a : Full.Args Real} (G : (Full.problem a).Given Q K V 
 
 /-- **The Causal text over the real numbers**: given scale · log₂ e, as the launcher gives it, and
 taking powers of 2, it stores attention with the natural exponential and this scale. -/
-theorem Causal.output_real {a : Causal.Args Real} (G : (Causal.problem a).Given Q K V (scale * log2e))
+theorem Causal.output_real {a : Causal.Args Real}
+    (G : (Causal.problem a).Given Q K V (scale * log2e))
     {alignment : Alignment} {right : Nat} (hs : a.shift = alignment.shift q_len kv_len)
     (hr : a.right = right)
     (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d,
@@ -144,7 +145,8 @@ theorem Causal.output_real {a : Causal.Args Real} (G : (Causal.problem a).Given 
 
 /-- **The Window text over the real numbers**: given scale · log₂ e, as the launcher gives it, and
 taking powers of 2, it stores attention with the natural exponential and this scale. -/
-theorem Window.output_real {a : Window.Args Real} (G : (Window.problem a).Given Q K V (scale * log2e))
+theorem Window.output_real {a : Window.Args Real}
+    (G : (Window.problem a).Given Q K V (scale * log2e))
     {alignment : Alignment} {left right : Nat} (hs : a.shift = alignment.shift q_len kv_len)
     (hl : a.left = left) (hr : a.right = right)
     (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d,
@@ -153,7 +155,8 @@ theorem Window.output_real {a : Window.Args Real} (G : (Window.problem a).Given 
       (fun k => @Window.store_out_ptr Real _ realBase2.toExp a k.1 k.2.1 k.2.2)
       (Window.problem a).outOffset
       fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d) v =>
-        v = .num (groupedQuery scale (fun _ => (Mask.window alignment (some left) (some right)).toScoreMod)
+        v = .num (groupedQuery scale
+          (fun _ => (Mask.window alignment (some left) (some right)).toScoreMod)
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have h := @Window.output Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ _ hs hl hr hinj
@@ -179,7 +182,8 @@ theorem Full.logSumExp_real {a : Full.Args Real} (G : (Full.problem a).Given Q K
 
 /-- And what it stores as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
 `math.log` is the natural logarithm. -/
-theorem Causal.logSumExp_real {a : Causal.Args Real} (G : (Causal.problem a).Given Q K V (scale * log2e))
+theorem Causal.logSumExp_real {a : Causal.Args Real}
+    (G : (Causal.problem a).Given Q K V (scale * log2e))
     {alignment : Alignment} {right : Nat} (hs : a.shift = alignment.shift q_len kv_len)
     (hr : a.right = right)
     (h₁ : a.ln2 = Real.log 2) (h₂ : a.log2e = log2e) (h₃ : a.ln = Real.log)
@@ -189,7 +193,8 @@ theorem Causal.logSumExp_real {a : Causal.Args Real} (G : (Causal.problem a).Giv
       (fun k => @Causal.store_lse_ptr Real _ realBase2.toExp a k.1 k.2) (Causal.problem a).lseOffset
       fun (x : Problem.LseIndex batches (num_kv_heads * group) q_len) v =>
         ∃ L : Option Real, v = Flt.ofScore L ∧ IsLogSumExp Real L
-          ((List.finRange kv_len).map (Spec.score scale (Mask.window alignment none (some right)).toScoreMod
+          ((List.finRange kv_len).map (Spec.score scale
+            (Mask.window alignment none (some right)).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
   have h := @Causal.logSumExp Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ hs hr (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
@@ -199,7 +204,8 @@ theorem Causal.logSumExp_real {a : Causal.Args Real} (G : (Causal.problem a).Giv
 
 /-- And what it stores as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
 `math.log` is the natural logarithm. -/
-theorem Window.logSumExp_real {a : Window.Args Real} (G : (Window.problem a).Given Q K V (scale * log2e))
+theorem Window.logSumExp_real {a : Window.Args Real}
+    (G : (Window.problem a).Given Q K V (scale * log2e))
     {alignment : Alignment} {left right : Nat} (hs : a.shift = alignment.shift q_len kv_len)
     (hl : a.left = left) (hr : a.right = right)
     (h₁ : a.ln2 = Real.log 2) (h₂ : a.log2e = log2e) (h₃ : a.ln = Real.log)
@@ -209,7 +215,8 @@ theorem Window.logSumExp_real {a : Window.Args Real} (G : (Window.problem a).Giv
       (fun k => @Window.store_lse_ptr Real _ realBase2.toExp a k.1 k.2) (Window.problem a).lseOffset
       fun (x : Problem.LseIndex batches (num_kv_heads * group) q_len) v =>
         ∃ L : Option Real, v = Flt.ofScore L ∧ IsLogSumExp Real L
-          ((List.finRange kv_len).map (Spec.score scale (Mask.window alignment (some left) (some right)).toScoreMod
+          ((List.finRange kv_len).map (Spec.score scale
+            (Mask.window alignment (some left) (some right)).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
   have h := @Window.logSumExp Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ _ hs hl hr (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])

@@ -22,8 +22,8 @@ variable {R : Type u} {d q_len kv_len : Nat}
 
 /-- What the kernel relies on for one head of queries, `Q`, and its head of keys and values, `K` and
 `V`: sizes are as given, and their elements lie where the strides say. -/
-structure Holds [OrderedField R] (p : Problem R) (pid : Int) (Q : Matrix R q_len d) (K V : Matrix R kv_len d)
-    (sc : R) : Prop where
+structure Holds [OrderedField R] (p : Problem R) (pid : Int) (Q : Matrix R q_len d)
+    (K V : Matrix R kv_len d) (sc : R) : Prop where
   BM : 0 < p.BM
   BN : 0 < p.BN
   even : p.even = true → p.BD = d

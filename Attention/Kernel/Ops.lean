@@ -7,10 +7,10 @@ public section
 /-! # Triton's operations in exact arithmetic
 
 Everything that the theorems about kernels take on trust about the meaning of Triton's intermediate
-representation (TTIR), with `bridge/ttir/lean.py`, which translates it. A tensor is a function of its
-indices, a pointer a memory and an offset in elements. Integers are unbounded here; that none
-overflows is a theorem of its own. Floats are numbers without rounding, so that conversions between
-their types (`arith.truncf`, `arith.extf`) do nothing and have no name here.
+representation (TTIR), with `bridge/ttir/lean.py`, which translates it. A tensor is a function of
+its indices, a pointer a memory and an offset in elements. Integers are unbounded: nothing is said
+of overflow. Floats are numbers without rounding, so that conversions between their types
+(`arith.truncf`, `arith.extf`) do nothing and have no name here.
 Source: MLIR, dialects `arith`, `math`, `scf`; Triton, dialect `tt` (`TritonOps.td`). -/
 
 namespace Attention.Kernel

@@ -70,7 +70,8 @@ theorem Is.step {s : RowState R} {st : State R R d} (hs : s.Is st) {n : Nat}
       ((key j).score ≠ none → w = (key j).value[c])) :
     (s.step n largest score value).Is (stepBlock st ((List.range n).map key)) := by
   obtain ⟨hm, hl, ho⟩ := hs
-  have hscores : ((List.range n).map key).map (·.score) = (List.range n).map fun j => (key j).score :=
+  have hscores : ((List.range n).map key).map (·.score)
+      = (List.range n).map fun j => (key j).score :=
     List.map_map ..
   obtain ⟨M, hM⟩ : ∃ M, M = maxScore st.m (rowMax (((List.range n).map key).map (·.score))) :=
     ⟨_, rfl⟩
@@ -81,7 +82,8 @@ theorem Is.step {s : RowState R} {st : State R R d} (hs : s.Is st) {n : Nat}
   have hα : exp2 (sub s.m (s.reference largest)) = num (rescale st.m M) := by
     rw [href, hm]
     exact exp2_sub (hM ▸ le_maxScore_left ..)
-  have hp : ∀ j < n, exp2 (sub (score j) (s.reference largest)) = num (rescale (key j).score M) := by
+  have hp : ∀ j < n,
+      exp2 (sub (score j) (s.reference largest)) = num (rescale (key j).score M) := by
     intro j hj
     rw [href, hscore j hj]
     refine exp2_sub (hM ▸ ScoreLE.trans (le_rowMax ?_) (le_maxScore_right ..))

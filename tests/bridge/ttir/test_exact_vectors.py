@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from ttir_cases import NEEDS_COMPILER
 
+from bridge.ttir.faults import Violation
 from bridge.ttir.vectors import TAKEN, differences
 from bridge.vectors.load import load
 
@@ -14,6 +15,9 @@ pytestmark = NEEDS_COMPILER
 
 # The forward kernel (with dropout), varlen, paged with combine, and those of the backward pass.
 QUICK = ("causal", "sink-tiles", "dropout", "varlen", "paged", "gradient")
+# A whole tile of queries, a ragged tile of keys: the weights of its padding, whose rows are never
+# stored, may be 2 to a positive power, and the machine asks that others are chosen at once.
+REFUSED = ("gradient-dropout-011",)
 EXACT = [
     family.name
     for family in load()
@@ -38,7 +42,11 @@ def test_splits_and_their_combination() -> None:
 def test_all_families(name: str) -> None:
     (family,) = load(names=[name])
     for vector in family.vectors:
-        assert list(differences(vector)) == [], vector.id
+        if vector.id not in REFUSED:
+            assert list(differences(vector)) == [], vector.id
+            continue
+        with pytest.raises(Violation, match=r"exp2 of a positive number .*_gradient\.py"):
+            list(differences(vector))
 
 
 def test_a_changed_number_is_found() -> None:

@@ -26,7 +26,17 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.kernel)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            id=case.kernel,
+            marks=[] if case.kernel in ("forward", "combine", "keys") else [pytest.mark.thorough],
+        )
+        for case in CASES
+    ],
+)
 def test_every_kernel_has_its_values_and_places(case: Case) -> None:
     launch = KERNELS[case.kernel](case, 90)
     source = of_launch(launch)

@@ -1,20 +1,19 @@
-"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and copies of the package
-pyimpl with a fault planted in a kernel."""
+"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and faults planted in the
+forward kernel."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from triton.runtime.jit import JITFunction
 
-from bridge.ttir.compare import Level
+from bridge.spec.masks import Alignment
+from bridge.ttir.compare import Level, Shape, forward
+from bridge.ttir.faults import CannotTell, Violation
 from bridge.ttir.machine import Machine
 from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse
@@ -23,7 +22,6 @@ from pyimpl.kernels._numerics import INTERPRETED
 NEEDS_COMPILER = pytest.mark.skipif(
     INTERPRETED.value, reason="`test_compiled` runs this where Triton compiles"
 )
-ROOT = Path(__file__).resolve().parents[3]
 
 # Faults of the forward kernel: file, text and what stands in its place.
 FAULTS = {
@@ -63,79 +61,44 @@ FAULTS = {
     "maximum not scaled": ("_loop.py", "largest = largest * factor", "largest = largest"),
 }
 
-# Run in one process for all: PyTorch and Triton are imported once, and each copy of pyimpl by a
-# child of its own.
-_CHILD = """
-import json, os, pathlib, sys, traceback
-import torch, triton.compiler, triton.backends.compiler
-from bridge.spec.masks import Alignment
-from bridge.ttir import definition, fields, formal, machine, parse, rational
-torch.set_num_threads(1)
+LEVELS: tuple[Level, ...] = ("rational", "formal", "fields")
+SHAPES = {
+    "full": Shape(q_len=2, kv_len=37),
+    "causal": Shape(q_len=18, kv_len=18, window=(None, 0)),
+    "masked rows": Shape(q_len=5, kv_len=3, window=(None, 0), alignment=Alignment.BOTTOM_RIGHT),
+    "groups": Shape(heads=4, kv_heads=2, q_len=3, kv_len=17, window=(None, 14)),
+}
 
-def said(level, name):
-    from bridge.ttir.compare import Shape, forward
-    from bridge.ttir.faults import CannotTell, Violation
-    shape = {
-        "full": Shape(q_len=2, kv_len=37),
-        "causal": Shape(q_len=18, kv_len=18, window=(None, 0)),
-        "masked rows": Shape(q_len=5, kv_len=3, window=(None, 0), alignment=Alignment.BOTTOM_RIGHT),
-        "groups": Shape(heads=4, kv_heads=2, q_len=3, kv_len=17, window=(None, 14)),
-    }[name]
+
+@contextmanager
+def planted(fault: str) -> Iterator[None]:
+    """The source that Triton compiles of one function has this fault for so long; "": none."""
+    if not fault:
+        yield
+        return
+    file, old, new = FAULTS[fault]
+    module = importlib.import_module(f"pyimpl.kernels.{file.removesuffix('.py')}")
+    (function,) = (
+        f
+        for f in vars(module).values()
+        if isinstance(f, JITFunction) and f.__module__ == module.__name__ and old in f.src
+    )
+    right = function.src
+    function._unsafe_update_src(right.replace(old, new))
     try:
-        return "equal" if forward(shape, level).equal else "wrong"
+        yield
+    finally:
+        function._unsafe_update_src(right)
+
+
+def said(level: Level, shape: str) -> str:
+    """What the comparison of the forward kernel says."""
+    try:
+        return "equal" if forward(SHAPES[shape], level).equal else "wrong"
     except Violation as violation:
         return violation.kind
     except CannotTell:
         return "cannot tell"
-
-for folder, runs in json.load(sys.stdin):
-    child = os.fork()
-    if child == 0:
-        try:
-            sys.path.insert(0, folder)
-            found = [said(*run) for run in runs]
-            pathlib.Path(folder, "said.json").write_text(json.dumps(found))
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(0)
-    os.waitpid(child, 0)
-"""
-LEVELS: tuple[Level, ...] = ("rational", "formal", "fields")
-SHAPES = ("full", "causal", "masked rows", "groups")
-# A level and a shape.
-Run = tuple[str, str]
-
-
-def with_faults(folder: Path, runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[Run, str]]:
-    """By the names of faults, "" for none: what comparisons of the forward kernel with it say."""
-    work = []
-    for number, (fault, wanted) in enumerate(runs.items()):
-        copy = folder / str(number)
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "pyimpl", copy / "pyimpl", ignore=ignored)
-        if fault:
-            name, old, new = FAULTS[fault]
-            path = copy / "pyimpl" / "kernels" / name
-            text = path.read_text("utf-8")
-            assert text.count(old) == 1, f"{fault}: {old!r} is not once in {name}"
-            path.write_text(text.replace(old, new), "utf-8")
-        work.append((copy, wanted))
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(work[0][0].parent), str(ROOT)])
-    given = json.dumps([(str(copy), wanted) for copy, wanted in work])
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", _CHILD], input=given,
-        cwd=folder, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr, done.stderr
-    found = [json.loads((copy / "said.json").read_text("utf-8")) for copy, _ in work]
-    return {
-        fault: dict(zip(wanted, said, strict=True))
-        for (fault, wanted), said in zip(runs.items(), found, strict=True)
-    }
 
 
 def kernel(arguments: str, body: str) -> str:

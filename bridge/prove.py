@@ -82,10 +82,11 @@ def prove(
 
 
 def _own(name: str, seconds: float) -> Any:
+    from bridge.proving import lean
     from bridge.proving.own import SUBJECTS
     from bridge.proving.procedure import prove
 
-    return prove(SUBJECTS[name], lean=_lean, seconds=seconds, said=_said)
+    return prove(SUBJECTS[name], lean=lean.said, seconds=seconds, said=_said)
 
 
 def _foreign(name: str, alignment: str, seconds: float, options: dict[str, Any]) -> Any:
@@ -108,11 +109,6 @@ def _foreign(name: str, alignment: str, seconds: float, options: dict[str, Any])
 
 
 _NO_LEAN = "no proof; those of the project are about its own kernels"
-
-
-def _lean(name: str) -> str:
-    """What is said of the committed Lean text of one of the project's kernels."""
-    return "not compared"
 
 
 def _said(line: str) -> None:

@@ -301,4 +301,38 @@ def test_own_kernels(name: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"EQUAL: {name}\n")
     assert done.stdout.count("elements equal") == 2
-    assert "Lean: not compared" in done.stdout
+    proved = "Full.lean, of which kernel-full, kernel-full-lse, "
+    assert ("no theorem yet" in done.stdout) == (name != "forward")
+    assert (proved in done.stdout) == (name == "forward")
+
+
+_SAID = """
+import json, sys
+from pathlib import Path
+from bridge.proving.lean import said
+from bridge.ttir.texts import TEXTS
+
+full = TEXTS[:1]
+print(json.dumps([said("forward", Path(root), full) for root in sys.argv[1:]]))
+"""
+
+
+def test_theorems_of_the_compiled_text(tmp_path: Path) -> None:
+    """In a process where Triton compiles, of the committed Lean, of an edited one and of none."""
+    committed = "Attention/Kernel/Generated/Full.lean"
+    edited_lean, none = tmp_path / "edited", tmp_path / "none"
+    (edited_lean / committed).parent.mkdir(parents=True)
+    text = (ROOT / committed).read_text("utf-8")
+    assert "Flt.mul (" in text
+    (edited_lean / committed).write_text(text.replace("Flt.mul (", "Flt.add (", 1), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", _SAID, str(ROOT), str(edited_lean), str(none)],
+        env={**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    same, other, nothing = json.loads(done.stdout)
+    ids = "kernel-full, kernel-full-lse, kernel-full-real, kernel-full-lse-real"
+    assert same == f"without a window, the compiled text is {committed}, of which {ids} speak"
+    assert other.endswith(f"is not {committed}: no theorem speaks of it")
+    assert nothing.startswith("not compared, since there is no folder")

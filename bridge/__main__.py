@@ -30,6 +30,7 @@ try:
     from bridge.command import Commands
     from bridge.conform import Problem, conform
     from bridge.files import write_whole
+    from bridge.prove import prove
 except ModuleNotFoundError as error:
     lacking(error)
 
@@ -498,6 +499,7 @@ def write(path: Path, text: str) -> None:
 
 
 main.add_command(conform)
+main.add_command(prove)
 main.add_command(test)
 
 

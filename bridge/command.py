@@ -12,11 +12,16 @@ from bridge import interpreting, interrupt
 class Command(click.Command):
     """A command that settles, before it begins, whether Triton interprets its kernels, and that
     Ctrl-C ends with all that it started. `--help` and misuse come earlier, and do without
-    PyTorch."""
+    PyTorch.
+
+    interprets: as of `interpreting.settle`.
+    """
+
+    interprets: bool | None = None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            interpreting.settle()
+            interpreting.settle(self.interprets)
             return super().invoke(ctx)
         except KeyboardInterrupt:
             interrupt.end_children()

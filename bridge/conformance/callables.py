@@ -53,6 +53,18 @@ def is_adapter(found: object) -> TypeGuard[Adapter]:
 
 def find(name: str) -> Function | Adapter:
     """The function or adapter that is meant. Raises CallableError where there is none."""
+    found = meant(name)
+    if is_adapter(found):
+        made: Adapter = found() if inspect.isclass(found) else found
+        return made
+    if not callable(found):
+        raise CallableError(f"is of type {type(found).__name__}, which cannot be called")
+    return cast(Function, found)
+
+
+def meant(name: str) -> Any:
+    """What `module:attribute` or `file.py:attribute` is. Raises CallableError where there is
+    none."""
     place, _, attribute = name.rpartition(":")
     if not is_well_formed(name):
         raise CallableError("is not of the form module:function or file.py:function")
@@ -63,12 +75,7 @@ def find(name: str) -> Function | Adapter:
             hint = f"; there is {', '.join(near)}" if near else ""
             raise CallableError(f"{place} has no {part!r}{hint}")
         found = getattr(found, part)
-    if is_adapter(found):
-        made: Adapter = found() if inspect.isclass(found) else found
-        return made
-    if not callable(found):
-        raise CallableError(f"is of type {type(found).__name__}, which cannot be called")
-    return cast(Function, found)
+    return found
 
 
 def _module(name: str) -> Any:

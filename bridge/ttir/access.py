@@ -11,18 +11,21 @@ from bridge.ttir.domain import Array
 from bridge.ttir.faults import Kind, Undecided, Violation
 from bridge.ttir.integers import bits_of
 from bridge.ttir.memory import Pointers, Region
-from bridge.ttir.syntax import Operation, Scalar, element_of, shape_of
+from bridge.ttir.syntax import Operation, Scalar, Type, element_of, shape_of
 
 if TYPE_CHECKING:
     from bridge.ttir.machine import Machine
 
 
 def addresses(
-    machine: Machine, operation: Operation, pointers: Pointers, mask: Array | None
+    machine: Machine,
+    operation: Operation,
+    pointers: Pointers,
+    mask: Array | None,
+    shape: tuple[int, ...],
 ) -> tuple[Array, Array | None]:
     """The offsets that are used, flat, and the mask of the tile's shape, None: all of it."""
     region = pointers.region
-    shape = shape_of(operation.operands[0].type)
     offsets = np.broadcast_to(pointers.offsets, shape)
     if mask is not None:
         mask = np.broadcast_to(mask, shape)
@@ -48,18 +51,26 @@ def load(machine: Machine, operation: Operation, pointers: Any, *rest: Any) -> A
         raise Undecided("a load from what is no pointer to numbers")
     if operation.attributes.get("boundaryCheck"):
         raise Undecided("a load with a boundary check")
+    mask, other = (*rest, None, None)[:2]
+    return gathered_at(machine, operation, pointers, mask, other, operation.result.type)
+
+
+def gathered_at(
+    machine: Machine, operation: Operation, pointers: Pointers, mask: Any, other: Any, type: Type
+) -> Any:
+    """What is loaded from these addresses: a tile of this type, `other` where it is masked."""
+    shape = shape_of(type)
     region = pointers.region
     buffer = region.buffer
-    used, mask = addresses(machine, operation, pointers, rest[0] if rest else None)
+    used, mask = addresses(machine, operation, pointers, mask, shape)
     if used.size:
         region.loaded = True
         buffer.loaded[used] = True
-        unshared(machine, operation, region, buffer.stored_by[used] >= 0, mask)
-    shape = shape_of(operation.operands[0].type)
-    other = rest[1] if len(rest) > 1 else None
+        touched = buffer.stored_by[used] >= 0
+        unshared(machine, operation, region, touched, mask, shape)
     if mask is not None and other is None and not mask.all():
         raise Undecided("a masked load that does not say what the others are")
-    is_bool = element_of(operation.result.type) == Scalar("i1")
+    is_bool = element_of(type) == Scalar("i1")
 
     def gathered(values: Array, fill: Array | None = None) -> Array:
         found = values[used]
@@ -72,7 +83,7 @@ def load(machine: Machine, operation: Operation, pointers: Any, *rest: Any) -> A
         return found.reshape(shape)
 
     if not buffer.is_float:
-        bits = 8 if is_bool else bits_of(operation.result.type)
+        bits = 8 if is_bool else bits_of(type)
         found = integers.wrapped(gathered(buffer.values, other), bits)
         return found != 0 if is_bool else found
     fills = () if other is None or mask is None else (other,)
@@ -84,9 +95,18 @@ def store(machine: Machine, operation: Operation, pointers: Any, value: Any, *re
         raise Undecided("a store to what is no pointer to numbers")
     if operation.attributes.get("boundaryCheck"):
         raise Undecided("a store with a boundary check")
+    type = operation.operands[1].type
+    scattered_at(machine, operation, pointers, rest[0] if rest else None, value, type)
+
+
+def scattered_at(
+    machine: Machine, operation: Operation, pointers: Pointers, mask: Any, value: Any, type: Type
+) -> None:
+    """Store a tile of this type to these addresses, but where it is masked."""
+    shape = shape_of(type)
     region = pointers.region
     buffer = region.buffer
-    used, mask = addresses(machine, operation, pointers, rest[0] if rest else None)
+    used, mask = addresses(machine, operation, pointers, mask, shape)
     if not used.size:
         return
     before = buffer.stored_by[used]
@@ -94,14 +114,15 @@ def store(machine: Machine, operation: Operation, pointers: Any, value: Any, *re
     buffer.stored_by[used] = order
     twice = buffer.stored_by[used] != order
     if twice.any():
-        raise stores(machine, operation, "stored twice at once", region, used, twice, mask)
+        kind: Kind = "stored twice at once"
+        raise stores(machine, operation, kind, region, used, twice, mask, shape)
     others = (before >= 0) & (before != machine.number)
     if others.any():
-        raise stores(machine, operation, "stored by two programs", region, used, others, mask)
+        kind = "stored by two programs"
+        raise stores(machine, operation, kind, region, used, others, mask, shape)
     buffer.stored_by[used] = machine.number
     region.stored = True
-    unshared(machine, operation, region, buffer.loaded[used], mask)
-    shape = shape_of(operation.operands[0].type)
+    unshared(machine, operation, region, buffer.loaded[used], mask, shape)
 
     def scattered(values: Array, given: Array) -> Array:
         full = np.broadcast_to(given, shape)
@@ -122,26 +143,31 @@ def stores(
     used: Array,
     where: Array,
     mask: Array | None,
+    shape: tuple[int, ...],
 ) -> Violation:
     detail = f"element {int(used[where][0]) - region.first} of {region.name}"
-    return machine.violation(kind, detail, operation, spread(machine, operation, where, mask))
+    return machine.violation(kind, detail, operation, spread(where, mask, shape))
 
 
 def unshared(
-    machine: Machine, operation: Operation, region: Region, touched: Array, mask: Array | None
+    machine: Machine,
+    operation: Operation,
+    region: Region,
+    touched: Array,
+    mask: Array | None,
+    shape: tuple[int, ...],
 ) -> None:
     """Raise Violation if what is read is written too: an address, or a tensor."""
     if touched.any():
-        where = spread(machine, operation, touched, mask)
+        where = spread(touched, mask, shape)
         detail = f"an element of {region.name}"
         raise machine.violation("read and written", detail, operation, where)
     if region.loaded + region.stored + region.added > 1:
         raise machine.violation("read and written", f"tensor {region.name}", operation, None)
 
 
-def spread(machine: Machine, operation: Operation, where: Array, mask: Array | None) -> Array:
+def spread(where: Array, mask: Array | None, shape: tuple[int, ...]) -> Array:
     """Truth values of the addresses that are used as those of the tile."""
-    shape = shape_of(operation.operands[0].type)
     if mask is None:
         return where.reshape(shape)
     full = np.zeros(shape, bool)
@@ -159,15 +185,15 @@ def atomic(machine: Machine, operation: Operation, pointers: Any, value: Any, *r
         raise Undecided("what an atomic operation found, which depends on the programs' order")
     region = pointers.region
     buffer = region.buffer
-    used, mask = addresses(machine, operation, pointers, rest[0] if rest else None)
+    shape = shape_of(operation.operands[0].type)
+    used, mask = addresses(machine, operation, pointers, rest[0] if rest else None, shape)
     if len(np.unique(used)) != used.size:
         raise Undecided("one atomic operation adds twice to an address")
     if not used.size:
         return
     buffer.stored_by[used] = machine.number
     region.added = True
-    unshared(machine, operation, region, buffer.loaded[used], mask)
-    shape = shape_of(operation.operands[0].type)
+    unshared(machine, operation, region, buffer.loaded[used], mask, shape)
 
     def given(tile: Array) -> Array:
         full = np.broadcast_to(tile, shape)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from bridge.spec.heads import kv_head
 from bridge.spec.masks import Alignment, alignment_shift, mask_window
 from bridge.spec.score_mods import distance
 from bridge.ttir import definition
-from bridge.ttir.domain import Array, Domain, Numbers, single
+from bridge.ttir.domain import LOG2E, Array, Domain, Numbers, single
 from bridge.ttir.fields import FieldDomain
 from bridge.ttir.formal import FormalDomain
 from bridge.ttir.launches import Kernels
@@ -27,7 +28,7 @@ from pyimpl.kernels._sequences import Sequences
 
 Level = Literal["rational", "formal", "fields"]
 # A scale that no other number of a launch is near to, for which the domain's own stands.
-_SCALE = 0.734375019
+SCALE = 0.734375019
 _SOFTCAP = 30.0
 
 
@@ -95,47 +96,106 @@ class Shape:
     def is_bottom_right(self) -> bool:
         return self.alignment is Alignment.BOTTOM_RIGHT
 
+    @property
+    def shift(self) -> int:
+        """How far the window is moved, where all sequences are as long as can be."""
+        return alignment_shift(self.q_len, self.kv_len, self.alignment)
+
+
+class Wrong(NamedTuple):
+    """An element of an output that is not what it should be, as formulas. program: the number of
+    the program that stored it, −1: none did."""
+
+    name: str
+    place: tuple[int, ...]
+    program: int
+    found: str
+    wanted: str
+
+
+# An output's name, and a place in it.
+Place = tuple[str, tuple[int, ...]]
+# So many wrong elements are written out.
+_SHOWN = 8
+
 
 @dataclass
 class Compared:
     """What a comparison found.
 
-    wrong: by the name of an output the places that are not what they should be, and there as
-    formulas what was found and what was wanted. elements: how many were compared. assumed: what
-    was used about the inputs.
+    elements: how many were compared, and wrong_elements, how many of them are wrong; wrong: the
+    first of these. assumed: what was used about the inputs; roundings: as of `Machine`. only: None,
+    or the name of an output and a place, where alone it is looked.
     """
 
     elements: int = 0
-    wrong: list[tuple[str, tuple[int, ...], str, str]] = field(default_factory=list)
+    wrong_elements: int = 0
+    wrong: list[Wrong] = field(default_factory=list)
     assumed: set[str] = field(default_factory=set)
+    roundings: set[str] = field(default_factory=set)
+    only: Place | None = None
 
     @property
     def equal(self) -> bool:
-        return not self.wrong
+        return self.wrong_elements == 0
 
-    def add(self, domain: Domain, name: str, place: Any, found: Numbers, wanted: Numbers) -> None:
-        equal = domain.equal(found, wanted)
-        self.note(domain, name, place, equal, found, wanted)
+    def add(
+        self,
+        domain: Domain,
+        name: str,
+        place: Any,
+        found: Numbers,
+        wanted: Numbers,
+        programs: Array,
+    ) -> None:
+        if self.only is not None:
+            called, at = self.only
+            if called != name or at[: len(place)] != tuple(place):
+                return
+            row, column = at[len(place) :]
+            place = (*place, row)
+            found, wanted = (
+                domain.each(lambda x: x[row, column : column + 1], tile) for tile in (found, wanted)
+            )
+            equal, programs = domain.equal(found, wanted), programs[row, column : column + 1]
+        else:
+            equal = domain.equal(found, wanted)
+        self.note(domain, name, place, equal, found, wanted, programs)
 
     def note(
-        self, domain: Domain, name: str, place: Any, equal: Array, found: Numbers, wanted: Any
+        self,
+        domain: Domain,
+        name: str,
+        place: Any,
+        equal: Array,
+        found: Numbers,
+        wanted: Any,
+        programs: Array,
     ) -> None:
-        """`equal`: which elements are; `place`: that of the tile among all of its name."""
+        """`equal`: which elements are; `place`: that of the tile among all of its name; `programs`:
+        which stored the elements."""
         self.elements += equal.size
-        for where in np.argwhere(~equal):
+        off = np.argwhere(~equal)
+        self.wrong_elements += len(off)
+        for where in off[: _SHOWN - len(self.wrong)]:
             at = tuple(int(i) for i in where)
 
             def text(tile: Numbers, at: tuple[int, ...] = at) -> str:
                 return domain.text(domain.each(lambda x: x[(*at, ...)], tile))
 
-            self.wrong.append((name, (*place, *at), text(found), text(wanted)))
+            program = int(programs[at])
+            self.wrong.append(Wrong(name, (*place, *at), program, text(found), text(wanted)))
 
 
 class Inputs:
     """Numbers of a level for a launch: `draw(name, shape)`, `draw_scores` for those that are added
-    to scores, and a scale."""
+    to scores, and a scale.
 
-    def __init__(self, level: Level, seed: int = 0) -> None:
+    given: the scale that launchers are given, or use. A power of two stands for itself, but for
+    rational numbers; any other for a number of which is known, at most, that it is not negative.
+    """
+
+    def __init__(self, level: Level, seed: int = 0, given: float = SCALE) -> None:
         random = np.random.default_rng(seed)
         self.domain: Domain
         self.draw: Callable[[str, tuple[int, ...]], Numbers]
@@ -160,7 +220,16 @@ class Inputs:
             self.draw = small
             in_base_2 = np.frompyfunc(lambda x: logarithm(x, 1, 1), 1, 1)
             self.draw_scores = lambda name, shape: np.asarray(in_base_2(small(name, shape)), object)
-        self.domain.known.append((_SCALE, self.scale))
+        domain: Domain = self.domain
+        whole = level != "rational" and abs(math.frexp(given)[0]) == 0.5
+        if whole:
+            self.scale = domain.constant(given)
+        domain.known.append((given, self.scale))
+        # A scale that is a constant of the kernel's text.
+        by_log2e = domain.multiply(self.scale, domain.constant(LOG2E))
+        domain.literals[float(np.float32(given / math.log(2.0)))] = by_log2e
+        if not whole:
+            domain.literals[float(np.float32(given))] = self.scale
 
 
 class Case:
@@ -171,10 +240,12 @@ class Case:
     sequences are `[1, heads, total, …]`.
     """
 
-    def __init__(self, shape: Shape, level: Level, seed: int, *, packed: bool = False) -> None:
+    def __init__(
+        self, shape: Shape, level: Level, seed: int, scale: float = SCALE, *, packed: bool = False
+    ) -> None:
         self.shape = shape
         self.packed = packed
-        self.inputs = Inputs(level, seed)
+        self.inputs = Inputs(level, seed, scale)
         self.domain = self.inputs.domain
         self.memory = Memory(self.domain)
         self.kernels = Kernels(self.memory, shape.dtype, shape.arch, shape.blocks)
@@ -198,7 +269,7 @@ class Case:
         shape, memory = self.shape, self.memory
         left, right = shape.window
         return ScoreOptions(
-            _SCALE, left=left, right=right, shift=shift,
+            SCALE, left=left, right=right, shift=shift,
             softcap=_SOFTCAP if shape.softcap else None,
             bias=None if self.bias is None else memory.tensor(self.bias),
             alibi_slopes=None if self.slopes is None else memory.tensor(self.slopes),
@@ -279,44 +350,64 @@ class Case:
     def rows(self, b: int, h: int, of: int) -> definition.Rows:
         return definition.attend(self.domain, self.head(b, h, of), self.inputs.scale)
 
-    def compare_attention(self, found: Compared, out: Tensor, lse: Tensor) -> None:
-        """Compare an output and a log-sum-exp with attention by definition."""
+    def compare(
+        self, found: Compared, name: str, b: int, h: int, part: Tensor, wanted: Numbers
+    ) -> None:
+        """Compare what was stored to a tensor that is one sequence's and head's."""
+        numbers, programs = self.memory.read(part), self.memory.programs(part)
+        found.add(self.domain, name, (b, h), numbers, wanted, programs)
+
+    def compare_attention(self, found: Compared, out: Tensor, lse: Tensor | None) -> None:
+        """Compare an output and, if there is one, a log-sum-exp with attention by definition."""
         domain = self.domain
         for b, h, of in self.heads():
             rows = self.rows(b, h, of)
-            outs = self.memory.read(self.part(out, b, h))
-            found.add(domain, "output", (b, h), outs, rows.out)
-            logs = self.memory.read(self.part(lse, b, h))
+            self.compare(found, "output", b, h, self.part(out, b, h), rows.out)
+            if lse is None or found.only is not None:
+                continue
+            part = self.part(lse, b, h)
+            logs, programs = self.memory.read(part), self.memory.programs(part)
             sums = domain.each(lambda x: x[:, 0], rows.denominators)
-            found.note(domain, "log-sum-exp", (b, h), rows.has_log_sum_exp(logs), logs, sums)
-        found.assumed |= getattr(domain, "assumed", set())
+            equal = rows.has_log_sum_exp(logs)
+            found.note(domain, "log-sum-exp", (b, h), equal, logs, sums, programs)
+
+    def done(self, found: Compared) -> Compared:
+        found.assumed |= getattr(self.domain, "assumed", set())
+        found.roundings |= self.kernels.roundings
+        return found
 
 
-def forward(shape: Shape, level: Level, seed: int = 0) -> Compared:
+def forward(shape: Shape, level: Level, seed: int = 0, found: Compared | None = None) -> Compared:
     """The forward kernel, of packed sequences where `shape` has lengths: its output and its
     log-sum-exp. Raises as `machine.Machine.run` does."""
     case = Case(shape, level, seed, packed=bool(shape.lengths))
     q, k, v = case.given()
     sequences = case.sequences()
     if sequences is None:
-        shift = alignment_shift(shape.q_len, shape.kv_len, shape.alignment)
-        out, lse = case.kernels.forward(q, k, v, case.options(shift))
+        out, lse = case.kernels.forward(q, k, v, case.options(shape.shift))
     else:
         q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
         out, lse = case.kernels.varlen(q, k, v, sequences, case.options())
         out, lse = out.transpose(0, 1)[None], lse[None]
-    found = Compared()
+    found = found or Compared()
     case.compare_attention(found, out, lse)
-    return found
+    return case.done(found)
 
 
-def backward(shape: Shape, level: Level, seed: int = 0, *, atomics: bool = False) -> Compared:
+def backward(
+    shape: Shape,
+    level: Level,
+    seed: int = 0,
+    found: Compared | None = None,
+    *,
+    atomics: bool = False,
+) -> Compared:
     """The kernels of the backward pass, of packed sequences where `shape` has lengths, given the
     output and the log-sum-exp of attention: the gradients by queries, keys and values, and by a
     bias. shape: small, since the definition is computed element by element. atomics: as of
     `Kernels.backward`. Raises as `machine.Machine.run` does."""
     case = Case(shape, level, seed, packed=bool(shape.lengths))
-    domain, memory = case.domain, case.memory
+    domain = case.domain
     rows = (shape.batch, shape.heads, shape.q_len)
     grad_out = case.draw("dO", *rows, shape.value_dim)
     grad_lse = case.draw("dL", *rows)
@@ -327,18 +418,17 @@ def backward(shape: Shape, level: Level, seed: int = 0, *, atomics: bool = False
         logs.append(domain.log_sum_exp(f"L{[b, h]}", sums))
         # Now quotients by these sums are products with their logarithms' powers.
         outs.append(case.rows(b, h, of).out)
-    shift = alignment_shift(shape.q_len, shape.kv_len, shape.alignment)
     tensors = case.kernels.backward(
         *case.given(),
         out=case.tensor(case.stacked(outs, shape.value_dim)),
         lse=case.tensor(case.stacked(logs), wide=True),
         grad_out=case.tensor(grad_out),
         grad_lse=case.tensor(grad_lse, wide=True),
-        options=case.options(0 if case.packed else shift),
+        options=case.options(0 if case.packed else shape.shift),
         sequences=case.sequences(),
         atomics=atomics,
     )
-    found = Compared()
+    found = found or Compared()
     for b in range(shape.batch):
         own = [(h, of) for c, h, of in case.heads() if c == b]
         wanted = definition.gradients(
@@ -349,6 +439,5 @@ def backward(shape: Shape, level: Level, seed: int = 0, *, atomics: bool = False
         for name, tensor in tensors.items():
             for h, tile in enumerate(wanted[name]):
                 part = case.part(tensor, b, h, keys=name in ("key", "value"))
-                found.add(domain, name, (b, h), memory.read(part), tile)
-    found.assumed |= getattr(domain, "assumed", set())
-    return found
+                case.compare(found, name, b, h, part, tile)
+    return case.done(found)

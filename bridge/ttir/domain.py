@@ -18,8 +18,8 @@ LN2 = float(np.float32(math.log(2.0)))
 LOG2E = float(np.float32(1.0 / math.log(2.0)))
 # The factors with which a launcher passes on a number that it was given.
 UNITS = (1.0, math.log(2.0), 1.0 / math.log(2.0))
-# Two computations of one number in float64 differ by less, relatively.
-_CLOSE = 2.0**-40
+# Two computations of one number differ by less, relatively, if log₂e is written with 9 digits.
+_CLOSE = 2.0**-24
 
 
 class Domain(ABC):
@@ -28,8 +28,14 @@ class Domain(ABC):
 
     # Numbers that the launch was given, and what they stand for: a launcher's argument that is such
     # a number times one of `UNITS` stands for the product.
+    # literals: float32 numbers in a kernel's text that stand for others.
     def __init__(self) -> None:
         self.known: list[tuple[float, Numbers]] = []
+        self.literals: dict[float, Numbers] = {}
+
+    def literal(self, x: float) -> Numbers:
+        """What a float literal in a kernel's text stands for."""
+        return self.literals[x] if x in self.literals else self.constant(x)
 
     def scalar(self, x: float) -> Numbers:
         """What a float argument of a kernel stands for."""

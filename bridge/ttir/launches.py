@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class Kernels:
     """The kernels for one dtype and capability.
 
     blocks: the lengths of tiles of queries and keys, powers of two ≥ 16. ran: called with each
-    launch before it runs.
+    launch before it runs. roundings: those of all machines so far.
     """
 
     memory: Memory
@@ -42,6 +42,7 @@ class Kernels:
     arch: int = 90
     blocks: tuple[int, int] = (16, 16)
     ran: Callable[[Launch], Any] = lambda launch: None
+    roundings: set[str] = field(default_factory=set)
 
     def tensor(self, numbers: Numbers) -> Tensor:
         """A tensor of the kernels' dtype."""
@@ -50,7 +51,7 @@ class Kernels:
     def _run(self, launch: Launch) -> None:
         self.ran(launch)
         if launch.programs:
-            run(launch, self.memory, self.arch)
+            self.roundings |= run(launch, self.memory, self.arch).roundings
 
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, options: ScoreOptions
@@ -101,6 +102,26 @@ class Kernels:
         bottom_right: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """`pyimpl.kernels.decode` or, with a page table, `paged`, and `combine`."""
+        parts, lses = self.decode_splits(
+            q, k, v, options, splits=splits, kv_lens=kv_lens, page_table=page_table,
+            bottom_right=bottom_right,
+        )  # fmt: skip
+        return self.combine(parts, lses)
+
+    def decode_splits(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        options: ScoreOptions,
+        *,
+        splits: int,
+        kv_lens: Tensor | None = None,
+        page_table: Tensor | None = None,
+        bottom_right: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """The outputs `[splits, batch, heads, q_len, value_dim]` and log-sum-exps of `decode`'s
+        splits."""
         parts = self.memory.empty((splits, *q.shape[:-1], v.shape[-1]))
         lses = self.memory.empty((splits, *q.shape[:-1]))
         self._run(
@@ -109,7 +130,7 @@ class Kernels:
                 bottom_right=bottom_right, capability=self.arch, block_n=self.blocks[1],
             )
         )  # fmt: skip
-        return self.combine(parts, lses)
+        return parts, lses
 
     def combine(self, parts: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
         """`pyimpl.kernels.combine`."""

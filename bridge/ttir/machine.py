@@ -27,6 +27,7 @@ import numpy as np
 from torch import Tensor
 
 from bridge.ttir import integers
+from bridge.ttir.descriptors import Described
 from bridge.ttir.domain import Array
 from bridge.ttir.faults import CannotTell, Kind, Program, Unchosen, Undecided, Violation
 from bridge.ttir.integers import Mark, Marked
@@ -34,6 +35,7 @@ from bridge.ttir.memory import Memory, Pointers
 from bridge.ttir.operations import COMPUTE
 from bridge.ttir.syntax import (
     Block,
+    Descriptor,
     Function,
     Operation,
     Scalar,
@@ -72,6 +74,10 @@ class Machine:
             self.values[value.number] = self._argument(value, given)
 
     def _argument(self, value: Value, given: Any) -> Any:
+        if isinstance(value.type, Descriptor) and isinstance(given, Tensor):
+            # Tensor descriptors that a launcher makes read 0 beyond the tensor.
+            region = self.memory.region(value.name, given)
+            return Described(region, region.first, tuple(given.shape), given.stride(), 0.0)
         if isinstance(given, Tensor):
             region = self.memory.region(value.name, given)
             return Pointers(region, np.array(region.first, np.int64))
@@ -265,7 +271,8 @@ class Machine:
 
 def _tile_type(operation: Operation) -> Type:
     """The type of the tile whose elements an operation's elements are."""
-    of = operation.operands[0] if operation.name in ("tt.load", "tt.store") else None
+    place = {"tt.load": 0, "tt.store": 0, "tt.descriptor_store": -1}.get(operation.name)
+    of = None if place is None else operation.operands[place]
     return (of or (operation.results or operation.operands)[0]).type
 
 

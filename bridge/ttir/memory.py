@@ -21,11 +21,13 @@ from bridge.ttir.domain import Array, Domain, Numbers
 @dataclass(eq=False)
 class Buffer:
     """A storage. values: one for each of its elements; stored_by: the number of the program of
-    this launch that stored to an element, −1: none; loaded: whether one read it."""
+    this launch that stored to an element, −1: none; stored_before: that of the launch before that
+    stored to it; loaded: whether one of this launch read it."""
 
     values: Numbers
     is_float: bool
     stored_by: Array
+    stored_before: Array
     loaded: Array
     tensor: Tensor
 
@@ -86,7 +88,7 @@ class Memory:
     def _add(self, tensor: Tensor, values: Numbers, is_float: bool) -> Buffer:
         size = tensor.untyped_storage().nbytes() // tensor.element_size()
         nobody = np.full(size, -1, np.int64)
-        buffer = Buffer(values, is_float, nobody, np.zeros(size, bool), tensor)
+        buffer = Buffer(values, is_float, nobody, nobody.copy(), np.zeros(size, bool), tensor)
         if size:
             self._buffers[tensor.untyped_storage().data_ptr()] = buffer
         return buffer
@@ -94,6 +96,8 @@ class Memory:
     def begin_launch(self) -> None:
         """What was written before may be read, and what was read written."""
         for buffer in self._buffers.values():
+            stored = buffer.stored_by >= 0
+            buffer.stored_before[stored] = buffer.stored_by[stored]
             buffer.stored_by[:] = -1
             buffer.loaded[:] = False
 
@@ -125,6 +129,12 @@ class Memory:
         region = self.region("tensor", tensor)
         places = _places(tensor)
         return self.domain.each(lambda values: values[places], region.buffer.values)
+
+    def programs(self, tensor: Tensor) -> Array:
+        """The numbers of the programs that last stored to the elements of a tensor, −1: none."""
+        buffer = self.region("tensor", tensor).buffer
+        last = np.where(buffer.stored_by >= 0, buffer.stored_by, buffer.stored_before)
+        return np.asarray(last[_places(tensor)])
 
 
 def _places(tensor: Tensor) -> Array:

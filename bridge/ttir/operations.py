@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.ttir import integers
+from bridge.ttir import descriptors, integers
 from bridge.ttir.access import atomic, load, store
 from bridge.ttir.domain import LOG2E, Array, Numbers
 from bridge.ttir.faults import Unchosen, Undecided
@@ -36,8 +36,8 @@ def nonzero(machine: Machine, operation: Operation, b: Array) -> None:
         raise machine.violation("division by zero", "an integer's", operation, b == 0)
 
 
-def exp2(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
-    """2^x, of which x has to be ≤ 0, unless what comes of it is not chosen."""
+def exp2(machine: Machine, operation: Operation, x: Numbers, unit: float | None = None) -> Numbers:
+    """2^(unit·x), unit > 0, of which x has to be ≤ 0, unless what comes of it is not chosen."""
     within = machine.domain.at_most_zero(x)
     if within is not None and not within.all():
         off = ~within
@@ -46,7 +46,8 @@ def exp2(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
         detail = text if len(text) < 300 else text[:300] + "…"
         wrong = machine.violation("exp2 of a positive number", detail, operation, off)
         machine.unchosen[operation.result.number] = Unchosen(wrong, off)
-    return machine.domain.exp2(x)
+    domain = machine.domain
+    return domain.exp2(x if unit is None else domain.multiply(x, domain.constant(unit)))
 
 
 def reduce(machine: Machine, operation: Operation, *tiles: Any) -> Any:
@@ -110,7 +111,7 @@ def constant(machine: Machine, operation: Operation) -> Any:
             raise Undecided("a tile of several float constants")
         return np.array(value, bool if element == Scalar("i1") else np.int64).reshape(shape)
     if is_float:
-        found = machine.domain.constant(float(value))
+        found = machine.domain.literal(float(value))
         return machine.domain.each(lambda x: x.reshape(one), found)
     kind = bool if element == Scalar("i1") else np.int64
     return np.full(one, value, kind)
@@ -296,7 +297,7 @@ def _bool(f: Any, g: Any) -> Callable[..., Any]:
 
 
 def _exp(m: Machine, o: Operation, x: Numbers) -> Numbers:
-    return exp2(m, o, m.domain.multiply(x, m.domain.constant(LOG2E)))
+    return exp2(m, o, x, LOG2E)
 
 
 _REDUCTIONS: dict[str, Any] = {
@@ -323,6 +324,9 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "tt.load": load,
     "tt.store": store,
     "tt.atomic_rmw": atomic,
+    "tt.make_tensor_descriptor": descriptors.make,
+    "tt.descriptor_load": descriptors.load,
+    "tt.descriptor_store": descriptors.store,
     "tt.dot": dot,
     "tt.reduce": reduce,
     "tt.bitcast": bitcast,

@@ -152,13 +152,7 @@ class Reader:
         if self.token.kind not in ("word", "string"):
             raise self.error("an attribute's name")
         name = self.take().text.strip('"')
-        if not self.taken("="):
-            return name, True
-        value = self.attribute()
-        if self.taken(":"):
-            # `dense<16> : tensor<1xi32>`: a hint of Triton's.
-            self.type()
-        return name, value
+        return name, self.attribute() if self.taken("=") else True
 
     def attribute(self) -> Attribute:
         token = self.take()
@@ -179,7 +173,8 @@ class Reader:
             return token.text.strip('@"')
         if token.kind in ("word", "alias"):
             found = token.text + self.skipped()
-            # Of other words a colon says what types the operation has.
+            # `dense<16> : tensor<1xi32>`: a hint of Triton's. Of other words a colon says what
+            # types the operation has.
             if token.text == "dense" and self.taken(":"):
                 self.type()
             return found

@@ -1,0 +1,1 @@
+"""Whether a Triton kernel computes attention: verdicts on its own intermediate representation."""

@@ -1,0 +1,103 @@
+"""Somebody else's kernel, as `bridge prove` takes it: recorded launches, run and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from bridge.proving import replay
+from bridge.proving.foreign import Foreign, Recorded
+from bridge.proving.worker import Request
+from bridge.spec.masks import Alignment
+from bridge.ttir.compare import SCALE, Compared, Level, Place, Shape
+
+_CAUSAL = (None, 0)
+# Lengths of queries and keys; those that the launcher refuses are left out.
+_RANDOM = (
+    (1, 1), (3, 3), (20, 20), (17, 33), (64, 64), (100, 100), (128, 128), (200, 300), (256, 256),
+    (1024, 1024),
+)  # fmt: skip
+_FORMAL = ((1, 1), (3, 3), (5, 20), (16, 16), (32, 32), (64, 64), (128, 128))
+
+
+@dataclass
+class Kernel:
+    """A kernel in a process of its own. See `procedure.Subject`.
+
+    minus_infinity: literals of the kernel's text that stand for −∞; alignment: of causal masks;
+    layout: "bhnd" or "bnhd".
+    """
+
+    name: str
+    process: Foreign
+    dtype: str = "float16"
+    layout: str = "bhnd"
+    arch: int = 90
+    configuration: int = 0
+    alignment: Alignment = Alignment.TOP_LEFT
+    minus_infinity: Sequence[float] = ()
+    notes: list[str] = field(default_factory=list)
+    _recorded: dict[Shape, Recorded] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.notes += [f"Declared: {x:g} stands for −∞" for x in self.minus_infinity]
+
+    def shapes(self, level: Level) -> tuple[Shape, ...]:
+        dtype = getattr(torch, self.dtype)
+        windows = [(None, None), _CAUSAL] if self.process.takes["causal"] else [(None, None)]
+        if level == "formal":
+            return tuple(
+                Shape(q_len=m, kv_len=n, head_dim=16, value_dim=16, window=w,
+                      alignment=self.alignment, dtype=dtype)
+                for m, n in _FORMAL for w in windows
+            )  # fmt: skip
+        base = Shape(
+            heads=2, kv_heads=2, head_dim=64, value_dim=64, dtype=dtype, alignment=self.alignment
+        )
+        found = [
+            replace(base, q_len=m, kv_len=n, window=w, batch=2 if m < 256 else 1)
+            for m, n in _RANDOM for w in windows
+        ]  # fmt: skip
+        grouped = replace(base, heads=4, q_len=128, kv_len=128)
+        wide = replace(
+            base, heads=1, kv_heads=1, q_len=256, kv_len=256, head_dim=128, value_dim=128
+        )
+        return (*found, grouped, wide)
+
+    def compare(
+        self, shape: Shape, level: Level, seed: int = 0, only: Place | None = None
+    ) -> Compared:
+        takes_scale = self.process.takes["scale"]
+        return replay.compared(
+            self._record(shape), shape, level, seed,
+            scale=SCALE if takes_scale else shape.head_dim**-0.5, layout=self.layout,
+            minus_infinity=self.minus_infinity, found=Compared(only=only),
+        )  # fmt: skip
+
+    def program(self, shape: Shape, number: int) -> tuple[int, ...]:
+        return replay.place_of(self._record(shape).launches[-1], number)
+
+    def _record(self, shape: Shape) -> Recorded:
+        if shape not in self._recorded:
+            request = Request(
+                shape.batch, shape.heads, shape.kv_heads, shape.q_len, shape.kv_len,
+                shape.head_dim, shape.value_dim, shape.window == _CAUSAL, SCALE, self.dtype,
+                self.layout, self.arch, self.configuration,
+            )  # fmt: skip
+            self._recorded[shape] = self.process.record(request)
+            self._note(self._recorded[shape])
+        return self._recorded[shape]
+
+    def _note(self, recorded: Recorded) -> None:
+        for launch in recorded.launches:
+            if launch.configuration is not None and launch.configuration[1] > 1:
+                which, of = launch.configuration
+                note = f"{launch.kernel} is autotuned: configuration {which} of {of} was taken"
+                if note not in self.notes:
+                    self.notes.append(note)
+        if len(recorded.outputs) == 1:
+            note = "The output alone is compared; the launcher returns no log-sum-exp"
+            if note not in self.notes:
+                self.notes.append(note)

@@ -1,0 +1,354 @@
+"""The launches of a Triton kernel that Python code makes, recorded without a GPU.
+
+Tensors have shapes, strides, storages of their own and, as they say, a device "cuda", and no
+numbers. What PyTorch does to them is noted by storage, so that of each tensor that a
+kernel is given it is known whether it was given, made empty, filled with a constant, or computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, ClassVar
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from bridge.ttir.source import of_kernel
+
+# The device that tensors say they are on.
+CUDA = torch.device("cuda", 0)
+_META = torch.device("meta")
+_EMPTY = (
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "empty_permuted",
+)
+_FILLED = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero_": 0, "zero": 0, "ones": 1,
+           "ones_like": 1, "new_ones": 1}  # fmt: skip
+_FULL = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1, "fill": 1}
+
+
+@dataclass
+class Storage:
+    """What is in a storage of fake tensors.
+
+    origin: "given", "empty", "constant" or "computed"; detail: the name that it was given by, the
+    constant, or the operation of PyTorch.
+    """
+
+    number: int
+    dtype: torch.dtype
+    size: int
+    origin: str
+    detail: Any = None
+    kept: list[Tensor] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class View:
+    """A tensor: the number of its storage, and where in it its elements lie."""
+
+    storage: int
+    dtype: torch.dtype
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BlockView:
+    """A tensor descriptor that was made by the launcher; sizes and strides are its own."""
+
+    of: View
+    padding: str
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch: a kernel's TTIR, its arguments at run time in order, and its grid.
+
+    configuration: of an autotuned kernel, which of how many was taken.
+    """
+
+    kernel: str
+    text: str
+    arguments: tuple[tuple[str, View | BlockView | int | float | bool], ...]
+    grid: tuple[int, ...]
+    configuration: tuple[int, int] | None
+
+
+class _OnCuda(TorchFunctionMode):
+    """Tensors are made on PyTorch's device "meta", where none has numbers, and say that they are on
+    CUDA. (PyTorch's fake tensors do too, but take seconds to import its compiler, and without CUDA
+    cannot be indexed.)"""
+
+    _SAID: ClassVar[dict[Any, Any]] = {
+        Tensor.device.__get__: CUDA,
+        Tensor.is_cuda.__get__: True,  # type: ignore[attr-defined]
+        Tensor.is_meta.__get__: False,  # type: ignore[attr-defined]
+        Tensor.get_device: 0,
+        torch.get_device: 0,
+    }
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in self._SAID:
+            return self._SAID[func]
+        if func is Tensor.cuda:
+            return args[0]
+        kwargs = dict(kwargs or {})
+        if kwargs.get("device") is not None:
+            kwargs["device"] = _META
+        if func is Tensor.to:
+            args = tuple(_META if _is_device(x) else x for x in args)
+        return func(*args, **kwargs)
+
+
+def _is_device(x: Any) -> bool:
+    return isinstance(x, torch.device) or (isinstance(x, str) and x.partition(":")[0] == "cuda")
+
+
+class _Pointer:
+    """A tensor for Triton's binder, which looks at its dtype and at its address."""
+
+    def __init__(self, view: View) -> None:
+        self.view, self.dtype = view, view.dtype
+
+    def data_ptr(self) -> int:
+        return self.view.offset * self.view.dtype.itemsize
+
+
+class Recording(TorchDispatchMode):
+    """Launches while it lasts, as a context manager.
+
+    arch: compute capability that code sees, such as 90; configuration: which of an autotuned
+    kernel's is taken.
+    """
+
+    def __init__(self, arch: int, configuration: int = 0) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.arch, self.configuration = arch, configuration
+        self.launches: list[Launched] = []
+        self.storages: dict[int, Storage] = {}
+        self._taken: tuple[int, int] | None = None
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Recording:
+        for patch in self._patches():
+            self._stack.enter_context(patch)
+        self._stack.enter_context(_OnCuda())
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._stack.close()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else PyTorch's compiler is imported, for seconds, at the first operation.
+        return False
+
+    def given(
+        self, name: str, sizes: Sequence[int], strides: Sequence[int], dtype: torch.dtype
+    ) -> Tensor:
+        """A tensor that the code is given under this name."""
+        tensor = torch.empty_strided(tuple(sizes), tuple(strides), dtype=dtype, device=CUDA)
+        storage = self._storage(tensor)
+        storage.origin, storage.detail = "given", name
+        return tensor
+
+    def view(self, tensor: Tensor) -> View:
+        if tensor.is_neg() or tensor.is_conj():
+            raise ValueError("a tensor that is a negated view has no address of its own")
+        number = self._storage(tensor).number
+        offset = int(tensor.storage_offset())
+        return View(number, tensor.dtype, offset, tuple(tensor.shape), tensor.stride())
+
+    # --------------------------------------------------------------------------- PyTorch's side
+
+    def _storage(self, tensor: Tensor) -> Storage:
+        with torch._C.DisableTorchFunction():
+            on_meta = tensor.is_meta
+        if not on_meta:
+            raise ValueError("a tensor that was made before the launcher was called has no address")
+        key = _key(tensor)
+        if key not in self.storages:
+            size = tensor.untyped_storage().nbytes() // tensor.element_size()
+            number = len(self.storages)
+            self.storages[key] = Storage(number, tensor.dtype, size, "computed", "a number")
+        # Addresses of storages that have ended would be given to others.
+        self.storages[key].kept.append(tensor)
+        return self.storages[key]
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        known = set(self.storages)
+        found = func(*args, **kwargs)
+        name = func.overloadpacket.__name__
+        for tensor in tree_leaves(found):
+            if not isinstance(tensor, Tensor):
+                continue
+            fresh = _key(tensor) not in known
+            storage = self._storage(tensor)
+            if fresh or _writes(func):
+                storage.origin, storage.detail = self._origin(name, tensor, storage, args)
+        return found
+
+    def _origin(self, name: str, tensor: Tensor, storage: Storage, args: Any) -> tuple[str, Any]:
+        if name in _EMPTY:
+            return "empty", None
+        whole = tensor.numel() == storage.size and not self.launches
+        constant = _FILLED.get(name, args[_FULL[name]] if name in _FULL else None)
+        if whole and isinstance(constant, int | float):
+            return "constant", float(constant)
+        return "computed", f"aten.{name}"
+
+    # ---------------------------------------------------------------------------- Triton's side
+
+    def _patches(self) -> Iterator[Any]:
+        """Triton's functions and autotuner that record, and a GPU as far as code asks for one."""
+        recording = self
+
+        def run(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
+            if not warmup:
+                recording._launch(kernel, args, grid, kwargs)
+
+        def tuned(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+            tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+            configs = tuner.prune_configs(kwargs)
+            if recording.configuration >= len(configs):
+                raise ValueError(
+                    f"configuration must be below {len(configs)}, not {recording.configuration}"
+                )
+            config = configs[recording.configuration]
+            chosen = config.all_kwargs()
+            if config.pre_hook is not None:
+                config.pre_hook({**tuner.nargs, **kwargs, **chosen})
+            recording._taken = (recording.configuration, len(configs))
+            try:
+                return tuner.fn.run(*args, **kwargs, **chosen)
+            finally:
+                recording._taken = None
+
+        yield mock.patch.object(JITFunction, "run", run)
+        yield mock.patch.object(Autotuner, "run", tuned)
+        yield from gpu(self.arch)
+
+    def _launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: dict[str, Any]) -> None:
+        for hook in kernel.pre_run_hooks:
+            hook(*args, **kwargs)
+        defaults = {
+            name: parameter.default
+            for name, parameter in kernel.signature.parameters.items()
+            if parameter.default is not inspect.Parameter.empty
+        }
+        given = {**dict(zip(kernel.arg_names, args, strict=False)), **kwargs}
+        arguments = {name: given[name] for name in kernel.arg_names if name in given}
+        options = {name: x for name, x in given.items() if name not in arguments}
+        if callable(grid):
+            grid = grid({**defaults, **arguments})
+        pointers = tree_map_only(Tensor, lambda x: _Pointer(self.view(x)), arguments)
+        # The tensors of descriptors are no leaves of a tree.
+        source = of_kernel(kernel, pointers, options, self.arch)
+        self.launches.append(
+            Launched(
+                kernel.__name__,
+                source.text,
+                tuple((name, self._argument(name, x)) for name, x in source.arguments.items()),
+                tuple(int(size) for size in grid),
+                self._taken,
+            )
+        )
+
+    def _argument(self, name: str, given: Any) -> View | BlockView | int | float | bool:
+        if isinstance(given, _Pointer):
+            return given.view
+        if isinstance(given, TensorDescriptor):
+            of = self.view(given.base)
+            own = View(of.storage, of.dtype, of.offset, tuple(given.shape), tuple(given.strides))
+            return BlockView(own, given.padding)
+        if isinstance(given, bool | int | float) and math.isfinite(given):
+            return given
+        raise ValueError(f"argument {name} of the kernel is {given!r}, which has no meaning here")
+
+
+def _key(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _writes(func: Any) -> bool:
+    return bool(func._schema.is_mutable)
+
+
+class _Driver:
+    """Triton's driver of a GPU that is not there."""
+
+    def __init__(self, arch: int) -> None:
+        self.arch = arch
+        self.utils = SimpleNamespace(get_device_properties=lambda device: dict(_PROPERTIES))
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self.arch, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int = 0) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cuda", 0)
+
+    def get_device_interface(self) -> Any:
+        return torch.cuda
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        raise RuntimeError("there is no GPU to measure on")
+
+
+# Those of an H100.
+_PROPERTIES = {
+    "max_shared_mem": 232448, "max_num_regs": 65536, "multiprocessor_count": 132, "warpSize": 32,
+    "sm_clock_rate": 1980000, "mem_clock_rate": 2619000, "mem_bus_width": 5120,
+}  # fmt: skip
+
+
+def gpu(arch: int) -> Iterator[Any]:
+    """Patches that show a GPU of this compute capability to code that asks PyTorch or Triton."""
+    major, minor = divmod(arch, 10)
+    device = SimpleNamespace(
+        name="none", major=major, minor=minor, multi_processor_count=132, warp_size=32,
+        total_memory=80 << 30, shared_memory_per_block_optin=232448, L2_cache_size=50 << 20,
+        max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536,
+    )  # fmt: skip
+    answers: dict[str, Callable[..., Any]] = {
+        "_lazy_init": lambda: None,
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "get_device_capability": lambda device=None: (major, minor),
+        "get_device_properties": lambda device_=None: device,
+        "get_device_name": lambda device=None: "none",
+        "synchronize": lambda device=None: None,
+        "device": lambda device=None: contextlib.nullcontext(),
+    }
+    for name, answer in answers.items():
+        yield mock.patch.object(torch.cuda, name, answer)
+    yield mock.patch.object(driver, "_active", _Driver(arch))

@@ -1,0 +1,202 @@
+"""What runs in the process of somebody else's Triton kernel: its launcher is called on fake
+tensors, and the launches go back as data (`bridge.conformance.wire`), the kernels' TTIR among them.
+
+    python -m bridge.proving.worker REQUESTS ANSWERS FILE.py:KERNEL
+
+REQUESTS, ANSWERS: file descriptors. A request is a line of JSON, the fields of `Request`; the
+answer to one are frames `launch`, one for each, then `recorded`, or `refused` with a sentence.
+`ready` or `refused` comes first of all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bridge import interpreting
+
+if TYPE_CHECKING:
+    from bridge.proving.recording import BlockView, Recording, View
+
+_CAUSAL = ("is_causal", "causal")
+_SCALE = ("scale", "sm_scale", "softmax_scale")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the launcher is called with: query `[batch, heads, q_len, head_dim]`, key and value
+    `[batch, kv_heads, kv_len, …]`, or heads after lengths if `layout` is "bnhd".
+
+    scale: None: not given, so that the launcher's own is 1/√head_dim.
+    """
+
+    batch: int
+    heads: int
+    kv_heads: int
+    q_len: int
+    kv_len: int
+    head_dim: int
+    value_dim: int
+    causal: bool
+    scale: float
+    dtype: str
+    layout: str
+    arch: int
+    configuration: int
+
+
+def main(requests: int, answers: int, name: str) -> None:
+    # What the code prints must not end up in what is printed for the user.
+    os.dup2(2, 1)
+    # Triton reads its environment when it is imported.
+    interpreting.settle(False)
+    from bridge.conformance import wire
+    from bridge.proving.recording import Recording, gpu
+
+    def send(kind: str, **fields: Any) -> None:
+        wire.write(answers, kind, fields)
+
+    import contextlib
+
+    with contextlib.ExitStack() as stack:
+        for patch in gpu(90):
+            # A file may ask for its GPU when it is imported.
+            stack.enter_context(patch)
+        try:
+            launcher = _launcher(name)
+        except Exception as error:
+            send("refused", sentence=wire.cut(str(error)))
+            return
+    send("ready", takes=_takes(launcher))
+    with os.fdopen(requests) as lines:
+        for line in lines:
+            request = Request(**json.loads(line))
+            recording = Recording(request.arch, request.configuration)
+            try:
+                with recording:
+                    outputs = _call(launcher, request, recording)
+                    views = [asdict(recording.view(tensor)) for tensor in outputs]
+            except Exception as error:
+                send("refused", sentence=wire.cut(_said(error, name)))
+                continue
+            for launched in recording.launches:
+                arguments = [[name, _data(given)] for name, given in launched.arguments]
+                send(
+                    "launch", kernel=launched.kernel, text=launched.text, arguments=arguments,
+                    grid=launched.grid, configuration=launched.configuration,
+                )  # fmt: skip
+            storages = [
+                [s.number, _dtype(s.dtype), s.size, s.origin, s.detail]
+                for s in recording.storages.values()
+            ]
+            outputs_data = [{**view, "dtype": _dtype(view["dtype"])} for view in views]
+            send("recorded", storages=storages, outputs=outputs_data)
+
+
+def _launcher(name: str) -> Callable[..., Any]:
+    """The function that is called: the one that is named, or of a kernel `launch_` and its name.
+    Raises CallableError."""
+    from triton.runtime.jit import KernelInterface
+
+    from bridge.conformance import callables
+    from bridge.conformance.abilities import CallableError
+
+    found = callables.meant(name)
+    if isinstance(found, KernelInterface):
+        place, _, attribute = name.rpartition(":")
+        try:
+            found = callables.meant(f"{place}:launch_{attribute}")
+        except CallableError:
+            raise CallableError(
+                f"{attribute} is a kernel, and {place} has no function launch_{attribute}, which "
+                "is called with query, key and value and launches it"
+            ) from None
+    if inspect.isclass(found) and hasattr(found, "apply"):
+        found = found.apply
+    if not callable(found):
+        raise CallableError(f"{name} is of type {type(found).__name__}, which cannot be called")
+    launcher: Callable[..., Any] = found
+    return launcher
+
+
+def _parameters(launcher: Callable[..., Any]) -> list[str]:
+    """The names of the parameters; those of `torch.autograd.Function.apply` are those of
+    `forward`."""
+    owner = getattr(launcher, "__self__", None)
+    if inspect.isclass(owner) and hasattr(owner, "forward"):
+        return list(inspect.signature(owner.forward).parameters)[1:]
+    return list(inspect.signature(launcher).parameters)
+
+
+def _takes(launcher: Callable[..., Any]) -> dict[str, bool]:
+    names = _parameters(launcher)
+    return {
+        "causal": any(name in names for name in _CAUSAL),
+        "scale": any(name in names for name in _SCALE),
+    }
+
+
+def _call(launcher: Callable[..., Any], request: Request, recording: Recording) -> tuple[Any, ...]:
+    import torch
+
+    from bridge.conformance.batch import DTYPES
+
+    dtype = DTYPES[request.dtype]
+
+    def tensor(name: str, heads: int, length: int, dim: int) -> Any:
+        sizes = [request.batch, heads, length, dim]
+        if request.layout == "bnhd":
+            sizes = [request.batch, length, heads, dim]
+        strides = [sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1]
+        return recording.given(name, sizes, strides, dtype)
+
+    q = tensor("query", request.heads, request.q_len, request.head_dim)
+    k = tensor("key", request.kv_heads, request.kv_len, request.head_dim)
+    v = tensor("value", request.kv_heads, request.kv_len, request.value_dim)
+    named: dict[str, Any] = {}
+    names = _parameters(launcher)
+    for choices, given in ((_CAUSAL, request.causal), (_SCALE, request.scale)):
+        named |= {name: given for name in choices if name in names}
+    if getattr(launcher, "__name__", "") == "apply":
+        # `apply` takes no names.
+        in_order = [named.pop(name) for name in names[3:] if name in named]
+        found = launcher(q, k, v, *in_order)
+    else:
+        found = launcher(q, k, v, **named)
+    outputs = found if isinstance(found, tuple) else (found,)
+    if not outputs or not isinstance(outputs[0], torch.Tensor):
+        raise TypeError(f"returned {type(found).__name__}, and a tensor is accepted")
+    return tuple(x for x in outputs[:2] if isinstance(x, torch.Tensor))
+
+
+def _data(given: View | BlockView | int | float | bool) -> Any:
+    if isinstance(given, bool | int | float):
+        return given
+    of: Any = getattr(given, "of", given)
+    found = {**asdict(of), "dtype": _dtype(of.dtype)}
+    return found if of is given else {**found, "padding": getattr(given, "padding", "zero")}
+
+
+def _dtype(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _said(error: Exception, name: str) -> str:
+    """An exception in a sentence, with the line of the file that it comes from."""
+    file = name.rpartition(":")[0].rpartition("/")[2]
+    lines = [
+        f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(file)
+    ]
+    where = f" at {file}:{lines[-1]}" if lines else ""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}{where}: {text[0] if text else ''}".rstrip(": ")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

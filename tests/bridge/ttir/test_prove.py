@@ -1,0 +1,338 @@
+"""`bridge prove`: verdicts on kernels of others, and on the project's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from bridge.conformance.wire import Frame, WireError
+from bridge.proving import foreign
+from bridge.proving.foreign import Foreign, ForeignError, Refused
+from bridge.proving.kernel import Kernel
+from bridge.proving.procedure import prove
+from bridge.proving.replay import place_of
+from bridge.proving.verdict import LevelResult, Verdict
+from bridge.proving.worker import Request
+from bridge.ttir.compare import SCALE, Level, Shape
+
+ROOT = Path(__file__).resolve().parents[3]
+FUSED = Path(__file__).parent / "kernels" / "fused_attention.py"
+FAULTY = FUSED.with_name("faulty_rows.py")
+_CAUSAL = (None, 0)
+
+
+class Few(Kernel):
+    """A kernel on few shapes."""
+
+    few: dict[Level, tuple[Shape, ...]]
+
+    def shapes(self, level: Level) -> tuple[Shape, ...]:
+        return self.few[level]
+
+
+def verdict(
+    process: Foreign, random: tuple[Shape, ...], formal: tuple[Shape, ...] = (), **options: object
+) -> Verdict:
+    subject = Few(process.name, process, **options)  # type: ignore[arg-type]
+    subject.few = {"fields": random, "formal": formal}
+    return prove(subject, lean=lambda _: "no proof", seconds=30.0)
+
+
+@pytest.fixture(scope="module")
+def fused() -> Iterator[Foreign]:
+    with Foreign(f"{FUSED}:attention_forward") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[Foreign]:
+    with Foreign(f"{FAULTY}:rows") as process:
+        yield process
+
+
+def edited(folder: Path, old: str, new: str) -> str:
+    """The kernel of a copy of the file with this edit."""
+    text = FUSED.read_text("utf-8")
+    assert text.count(old) == 1
+    path = folder / "edited.py"
+    path.write_text(text.replace(old, new), "utf-8")
+    return f"{path}:attention_forward"
+
+
+def square(length: int, **more: object) -> Shape:
+    given = {"q_len": length, "kv_len": length, "head_dim": 16, "value_dim": 16, **more}
+    return Shape(**given)  # type: ignore[arg-type]
+
+
+class TestFused:
+    """A kernel in the manner of Triton's tutorial, both ways."""
+
+    def test_number_that_is_no_minus_infinity(self, fused: Foreign) -> None:
+        found = verdict(fused, (square(48), square(48, heads=2, kv_heads=2, window=_CAUSAL)))
+        assert found.word == "WRONG"
+        assert found.status == 1
+        finding = found.finding
+        assert finding is not None
+        assert finding.shape == square(16, window=_CAUSAL)
+        assert finding.program == (0, 0)
+        assert finding.output == "output"
+        assert found.levels[0].equal == [square(48)]
+        assert "causal" in found.text()
+
+    def test_declared_minus_infinity(self, fused: Foreign) -> None:
+        shapes = (square(48, heads=2, kv_heads=2), square(48, window=_CAUSAL))
+        found = verdict(fused, shapes, (square(16, window=_CAUSAL),), minus_infinity=(-1e6,))
+        assert found.word == "EQUAL"
+        assert found.status == 0
+        assert [level.word for level in found.levels] == ["EQUAL", "EQUAL"]
+        assert found.levels[1].elements == 16 * 17
+        assert found.roundings == {"f16"}
+        text = found.text()
+        assert "-1e+06 stands for −∞" in text
+        assert "rounding to f16" in text
+        assert 0 < found.error < 1e-5
+
+    @pytest.mark.thorough
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("acc * alpha[:, None]", "acc"),
+            ("l_i * alpha", "l_i"),
+            ("p.to(v.dtype), v,", "qk.to(v.dtype), v,"),
+            ("first, stop, BLOCK_N)", "first, stop - BLOCK_N, BLOCK_N)"),
+        ],
+    )
+    def test_faults(self, tmp_path: Path, old: str, new: str) -> None:
+        with Foreign(edited(tmp_path, old, new)) as process:
+            found = verdict(process, (square(64, batch=2, heads=2, kv_heads=2),))
+        assert found.word == "WRONG"
+        assert found.finding is not None
+        assert found.finding.shape == square(16)
+
+    @pytest.mark.thorough
+    def test_computed_by_pytorch(self, tmp_path: Path) -> None:
+        old, new = "    return out, lse\n", "    return out * 1.0\n"
+        with Foreign(edited(tmp_path, old, new)) as process:
+            found = verdict(process, (square(16),))
+        assert found.word == "CANNOT TELL"
+        assert found.finding is not None
+        assert "aten.mul" in found.finding.what
+
+
+def few(length: int) -> Shape:
+    return square(length, heads=2, kv_heads=2, head_dim=4, value_dim=4, dtype=torch.float32)
+
+
+class TestFaulty:
+    """A kernel by whose autotuned configurations faults are planted; with tensor descriptors, and
+    scores in base e."""
+
+    def faulty(self, process: Foreign, fault: int) -> Verdict:
+        shapes = (few(9), few(4))
+        return verdict(process, shapes, shapes[1:], configuration=fault, dtype="float32")
+
+    def test_none(self, faulty: Foreign) -> None:
+        found = self.faulty(faulty, 0)
+        assert found.word == "EQUAL", found.text()
+        assert [len(level.equal) for level in found.levels] == [2, 1]
+        assert found.notes == ["rows is autotuned: configuration 0 of 6 was taken"]
+
+    def test_fault_has_shape_program_and_element(self, faulty: Foreign) -> None:
+        found = self.faulty(faulty, 1)
+        finding = found.finding
+        assert found.word == "WRONG"
+        assert finding is not None
+        shape = finding.shape
+        # The smallest length that is no power of two; descriptors take no smaller head size.
+        assert (shape.heads, shape.q_len, shape.kv_len, shape.head_dim) == (1, 3, 3, 4)
+        assert finding.program == (0, 0)
+        assert finding.element == (0, 0, 0, 0)
+        assert "(v[0, 0, 2, 0])·2^(log2e·scale·q[0, 0, 0, 0]·k[0, 0, 2, 0] +" in finding.wanted
+        assert finding.found != finding.wanted
+
+    def test_maximum_of_another_sign(self, faulty: Foreign) -> None:
+        found = self.faulty(faulty, 2)
+        assert found.word == "WRONG"
+        # Random numbers of fields have no order.
+        assert found.levels[0].word == "EQUAL"
+        assert found.finding is not None
+        assert "exp2 of a positive number" in found.finding.what
+
+    def test_what_cannot_be_told(self, faulty: Foreign) -> None:
+        found = self.faulty(faulty, 3)
+        assert found.word == "CANNOT TELL"
+        assert found.status == 3
+        assert found.finding is not None
+        lines = FAULTY.read_text("utf-8").splitlines()
+        line = next(i for i, text in enumerate(lines, 1) if "tl.sin" in text)
+        assert found.finding.operation == f"math.sin at {FAULTY}:{line}"
+
+    @pytest.mark.parametrize(
+        ("fault", "kind", "operation"),
+        [(4, "outside its tensor", "tt.load"), (5, "stored by two programs", "tt.store")],
+    )
+    def test_violations(self, faulty: Foreign, fault: int, kind: str, operation: str) -> None:
+        found = self.faulty(faulty, fault)
+        assert found.word == "WRONG"
+        assert found.finding is not None
+        assert kind in found.finding.what
+        assert re.match(rf"{operation} at .*faulty_rows.py:\d+$", found.finding.operation)
+        assert found.finding.program is not None
+
+
+def request(length: int, **more: object) -> Request:
+    given = {
+        "batch": 1, "heads": 2, "kv_heads": 2, "q_len": length, "kv_len": length, "head_dim": 16,
+        "value_dim": 16, "causal": False, "scale": SCALE, "dtype": "float16", "layout": "bhnd",
+        "arch": 90, "configuration": 0, **more,
+    }  # fmt: skip
+    return Request(**given)  # type: ignore[arg-type]
+
+
+class TestForeign:
+    def test_launch_is_recorded(self, fused: Foreign) -> None:
+        found = fused.record(request(64))
+        (launch,) = found.launches
+        assert launch.kernel == "attention_forward"
+        assert launch.grid == (4, 2)
+        arguments = dict(launch.arguments)
+        assert arguments["scale"] == SCALE
+        assert arguments["stride_h"] == 1024
+        assert place_of(launch, 5) == (1, 1)
+        assert place_of(launch, 1) == (1, 0)
+        origins = [found.storages[view.storage].origin for view in found.outputs]
+        assert origins == ["empty", "empty"]
+
+    def test_refused(self, fused: Foreign) -> None:
+        with pytest.raises(Refused, match=r"ValueError at fused_attention.py:\d+: query and key"):
+            fused.record(request(33))
+
+    @pytest.mark.thorough
+    @pytest.mark.parametrize(
+        ("kernel", "sentence"),
+        [
+            ("nothing", "has no 'nothing'"),
+            ("_pass", "_pass is a kernel, and .* has no function launch__pass"),
+            ("BLOCK_M", "is of type int, which cannot be called"),
+        ],
+    )
+    def test_no_kernel(self, kernel: str, sentence: str) -> None:
+        with pytest.raises(ForeignError, match=sentence), Foreign(f"{FUSED}:{kernel}"):
+            pass
+
+    def test_what_is_sent_is_looked_at(self) -> None:
+        view = {"storage": 0, "dtype": "float32", "offset": 0, "sizes": [4], "strides": [1]}
+        fields = {"storages": [[0, "float32", 3, "empty", None]], "outputs": [view]}
+        with pytest.raises(WireError, match="larger than its storage"):
+            foreign._recorded(Frame("recorded", fields, {}), ())
+        fields["storages"] = []
+        with pytest.raises(WireError, match="of which there are less"):
+            foreign._recorded(Frame("recorded", fields, {}), ())
+
+
+def test_verdict_without_shapes_is_not_equal() -> None:
+    found = Verdict("k", [LevelResult("fields"), LevelResult("formal")], set(), "", 0.0, [])
+    assert found.word == "CANNOT TELL"
+
+
+def command(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    environment["PYTHONPATH"] = str(ROOT)
+    return subprocess.run(
+        [sys.executable, "-m", "bridge", "prove", *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["forwards"], "'forwards' is given; forward, varlen, decode, combine, backward or"),
+        (["nowhere.py:kernel"], "there is no file 'nowhere.py'"),
+        (["forward", "--seconds", "0"], "--seconds: 0 is not a number of seconds above 0"),
+    ],
+)
+def test_misuse(arguments: list[str], sentence: str) -> None:
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+class TestPage:
+    """docs/prove.md does what it says."""
+
+    @pytest.mark.thorough
+    def test_example(self, tmp_path: Path) -> None:
+        page = (ROOT / "docs" / "prove.md").read_text("utf-8")
+        code, line = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        wrong, equal = re.findall(r"```\n((?:WRONG|EQUAL).*?)\n```", page)
+        options = ("my_kernel.py:rows", "--dtype", "float32", "--seconds", "1")
+        file = tmp_path / "my_kernel.py"
+        file.write_text(code, "utf-8")
+        done = command(*options, "--json", "verdict.json", folder=tmp_path)
+        assert done.returncode == 1, done.stderr
+        assert done.stdout.startswith(wrong + "\n")
+        found = json.loads((tmp_path / "verdict.json").read_text("utf-8"))
+        assert found["verdict"] == "WRONG"
+        assert found["finding"]["shape"]["kv_len"] == 3
+        before = "    weights ="
+        assert code.count(before) == 1
+        file.write_text(code.replace(before, line + before), "utf-8")
+        done = command(*options, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(equal + "\n")
+        assert "All inputs" in done.stdout
+        assert "bhnd" not in done.stdout
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["forward", "varlen", "decode", "combine", "backward"])
+def test_own_kernels(name: str) -> None:
+    done = command(name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith(f"EQUAL: {name}\n")
+    assert done.stdout.count("elements equal") == 2
+    proved = "Full.lean, of which kernel-full, kernel-full-lse, "
+    assert ("no theorem yet" in done.stdout) == (name != "forward")
+    assert (proved in done.stdout) == (name == "forward")
+
+
+_SAID = """
+import json, sys
+from pathlib import Path
+from bridge.proving.lean import said
+from bridge.ttir.texts import TEXTS
+
+full = TEXTS[:1]
+print(json.dumps([said("forward", Path(root), full) for root in sys.argv[1:]]))
+"""
+
+
+def test_theorems_of_the_compiled_text(tmp_path: Path) -> None:
+    """In a process where Triton compiles, of the committed Lean, of an edited one and of none."""
+    committed = "Attention/Kernel/Generated/Full.lean"
+    edited_lean, none = tmp_path / "edited", tmp_path / "none"
+    (edited_lean / committed).parent.mkdir(parents=True)
+    text = (ROOT / committed).read_text("utf-8")
+    assert "Flt.mul (" in text
+    (edited_lean / committed).write_text(text.replace("Flt.mul (", "Flt.add (", 1), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", _SAID, str(ROOT), str(edited_lean), str(none)],
+        env={**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    same, other, nothing = json.loads(done.stdout)
+    ids = "kernel-full, kernel-full-lse, kernel-full-real, kernel-full-lse-real"
+    assert same == f"without a window, the compiled text is {committed}, of which {ids} speak"
+    assert other.endswith(f"is not {committed}: no theorem speaks of it")
+    assert nothing.startswith("not compared, since there is no folder")

@@ -62,9 +62,10 @@ def write(
     """Write a frame to a file descriptor. tensors: of the dtypes of `DTYPES`, on any device."""
     described, numbers = [], []
     for name, tensor in (tensors or {}).items():
-        whole = tensor.detach().cpu().contiguous()
-        described.append([name, _NAMES[whole.dtype], list(whole.shape)])
-        numbers.append(whole.reshape(-1).view(torch.uint8).numpy().tobytes())
+        # A copy: the stride of a single element, of which `contiguous` leaves any, becomes 1.
+        flat = tensor.detach().cpu().reshape(-1).clone(memory_format=torch.contiguous_format)
+        described.append([name, _NAMES[tensor.dtype], list(tensor.shape)])
+        numbers.append(flat.view(torch.uint8).numpy().tobytes())
     content = {"kind": kind, "fields": fields, "tensors": described}
     header = json.dumps(content, allow_nan=False).encode()
     whole_frame = memoryview(b"".join((_SIZE.pack(len(header)), header, *numbers)))

@@ -66,7 +66,8 @@ def test_numbers_arrive_as_they_were(dtype: str) -> None:
     numbers = torch.tensor([[1.5, -0.0, float("nan")], [float("inf"), 3e-5, 7.0]]).to(
         wire.DTYPES[dtype]
     )
-    sent = {"a b": numbers.T, "none": numbers[:0], "one": numbers[0, 0]}
+    apart = numbers.as_strided((1, 1), (6, 6))
+    sent = {"a b": numbers.T, "none": numbers[:0], "one": numbers[0, 0], "apart": apart}
     out, into = os.pipe()
     wire.write(into, "kind", {"text": "é\n", "list": [1, None]}, sent)
     wire.write(into, "next", {})

@@ -192,7 +192,8 @@ def _mentioned(
     words = set(re.findall(rf"(?<![.\w]){NAME.pattern}", other.statement))
     bound = {
         word
-        for groups in _BINDERS.findall(other.statement)
+        for text in (other.statement, other.variables)
+        for groups in _BINDERS.findall(text)
         for group in groups
         for word in NAME.findall(group)
     }

@@ -50,6 +50,15 @@ def test_a_text_that_is_not_what_was_stored(
     assert any(sentence in problem for problem in problems(sample)), problems(sample)
 
 
+def test_a_variable_hides_the_constant_of_its_name(sample: Sample) -> None:
+    said = "total_nil: empty is written in its statement"
+    text = sample.texts[PROOF].replace("total ([]", "empty ([]")
+    comment = next(line for line in text.splitlines() if line.startswith("-- Written"))
+    for instead, hidden in ((comment, False), ("variable (empty : List Nat → Nat)", True)):
+        sample.texts[PROOF] = text.replace(comment, instead)
+        assert any(said in problem for problem in problems(sample)) != hidden
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

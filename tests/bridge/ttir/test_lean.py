@@ -11,12 +11,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from ttir_cases import FAULTS, ROOT, kernel
+from ttir_cases import FAULTS, kernel
 
 from bridge.ttir import texts
 from bridge.ttir.lean import Translation, numeric, translate
 from bridge.ttir.parse import parse
 from bridge.ttir.syntax import TtirError
+
+ROOT = Path(__file__).resolve().parents[3]
 
 # Adds 1 to 16 numbers below n.
 _ADD = """

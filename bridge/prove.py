@@ -51,7 +51,7 @@ def prove(
     seconds: float,
     json_to: str | None,
 ) -> None:
-    """Compare what a Triton kernel stores with attention, without a GPU.
+    """Compare what a Triton kernel stores with attention.
 
     KERNEL: forward, varlen, decode, combine or backward, the project's own; or file.py:kernel,
     where launch_kernel(query, key, value) launches it; or file.py:function, which launches one.

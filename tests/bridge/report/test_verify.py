@@ -235,9 +235,12 @@ def test_one_stage_alone_is_judged_alone(tmp_path: Path, monkeypatch: pytest.Mon
     assert "not run" not in console.export_text()
 
 
-def test_a_family_is_done_when_it_is_made_and_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
-    verification = Verification(Path(), Console(quiet=True))
-    monkeypatch.setattr(verification, "families", lambda: [None] * 3)
+def test_a_family_is_done_when_it_is_made_and_recomputed(tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "vectors"
+    folder.mkdir(parents=True)
+    for name in ("one", "two", "three", "index"):
+        (folder / f"{name}.json").touch()
+    verification = Verification(tmp_path, Console(quiet=True))
     with verification.progress.bar("Vectors") as bar:
         verification.bars["vectors"] = bar
         verification.vectors_reached(recomputed=3)

@@ -94,15 +94,20 @@ class Launched:
     configuration: tuple[int, int] | None
 
 
+def _getter(name: str) -> Any:
+    """An attribute of tensors, as PyTorch hands it to modes."""
+    return getattr(Tensor, name).__get__
+
+
 class _OnCuda(TorchFunctionMode):
     """Tensors are made on PyTorch's device "meta", where none has numbers, and say that they are on
     CUDA. (PyTorch's fake tensors do too, but take seconds to import its compiler, and without CUDA
     cannot be indexed.)"""
 
     _SAID: ClassVar[dict[Any, Any]] = {
-        Tensor.device.__get__: CUDA,
-        Tensor.is_cuda.__get__: True,  # type: ignore[attr-defined]
-        Tensor.is_meta.__get__: False,  # type: ignore[attr-defined]
+        _getter("device"): CUDA,
+        _getter("is_cuda"): True,
+        _getter("is_meta"): False,
         Tensor.get_device: 0,
         torch.get_device: 0,
     }
@@ -142,6 +147,7 @@ class Recording(TorchDispatchMode):
     """
 
     def __init__(self, arch: int, configuration: int = 0) -> None:
+        # PyTorch writes no types for the methods of its modes: hence `no-untyped-call`, three times.
         super().__init__()  # type: ignore[no-untyped-call]
         self.arch, self.configuration = arch, configuration
         self.launches: list[Launched] = []

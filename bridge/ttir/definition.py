@@ -47,8 +47,6 @@ class Number:
             return NotImplemented
         return self.domain.equal(self.tile, other.tile)
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 class Queries(Number):
     """Query vectors, a matrix `[rows, d]`: times a key vector, `[1, d]`, they are their inner

@@ -335,8 +335,8 @@ class FormalDomain(ObjectDomain):
         return self._largest(frozenset().union(*map(self._elements, numbers)))
 
     def dot(self, a: Array, b: Array, c: Array) -> Array:
-        plain = (Polynomial, Exponentials)
-        if any(type(x) not in plain for x in (*a.flat, *b.flat, *c.flat)):
+        sums = (Polynomial, Exponentials)
+        if any(type(x) not in sums for x in (*a.flat, *b.flat, *c.flat)):
             return super().dot(a, b, c)
         rows = [[(k, exponentials(x).terms.items()) for k, x in enumerate(row) if x] for row in a]
         columns = [[exponentials(x).terms.items() for x in column] for column in b.T]

@@ -127,10 +127,12 @@ def weights(products, pairs, scores, CHECKED: tl.constexpr):
             s = s + bias * LOG2E
         if pairs.mask is not None:
             visible = visible & (tl.load(pairs.mask, mask=pairs.inside, other=0) != 0)
-    p = tl.exp2(s - pairs.lse)
+    exponent = s - pairs.lse
     if CHECKED:
-        p = tl.where(visible, p, 0.0)
-    return Weights(p, x, visible)
+        # A pair that is masked may have a score above the log-sum-exp: chosen before, no weight
+        # overflows.
+        exponent = tl.where(visible, exponent, float("-inf"))
+    return Weights(tl.exp2(exponent), x, visible)
 
 
 @implements("Attention.Spec.droppedAgain")

@@ -217,10 +217,8 @@ def keys_kernel(
     whole_stop = tl.minimum(whole_stop, q_len // BLOCK_M)
     whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
     whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
-    if sums_ptr is not None:
-        # So does a ragged tile of keys, whose padding must add nothing to dQ; of dK and dV its rows
-        # are not stored.
-        whole_stop = tl.where(key_last - key_first + 1 < BLOCK_N, whole_first, whole_stop)
+    # So does a ragged tile of keys: the scores of its padding, 0, may be above the log-sum-exp.
+    whole_stop = tl.where(key_last - key_first + 1 < BLOCK_N, whole_first, whole_stop)
     if not WHOLE:
         whole_first = stop
         whole_stop = stop

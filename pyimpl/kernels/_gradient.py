@@ -18,6 +18,7 @@ from pyimpl._implements import implements
 from pyimpl.kernels._numerics import (
     LOG2E,
     device_function,
+    head_of,
     row_pointers,
     tanh,
     to_float32,
@@ -84,6 +85,24 @@ class Side(NamedTuple):
     bias_n: Any
     first: Any
     stop: Any
+
+
+@device_function
+def slope_of(ptr, batch, stride_b, head, stride_h):
+    """ALiBi's slope of a head times log₂e; None without slopes."""
+    slope = None
+    if ptr is not None:
+        slope = to_float32(tl.load(ptr + batch * stride_b + head * stride_h)) * LOG2E
+    return slope
+
+
+@device_function
+def head_of_pairs(ptr, batch, stride_b, head, stride_h, ALIGNED: tl.constexpr):
+    """`head_of` for a mask or a bias; None where there is none."""
+    found = None
+    if ptr is not None:
+        found = head_of(ptr, batch, stride_b, head, stride_h, None, None, ALIGNED)
+    return found
 
 
 @device_function

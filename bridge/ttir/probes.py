@@ -67,7 +67,7 @@ def words(
 
 
 @kernel
-def _bounds_kernel(
+def bounds_kernel(
     bounds_ptr, q_len, kv_len, left, right, shift, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
     """The bounds of a tile of queries, as the forward kernel takes them from its window."""
@@ -97,7 +97,7 @@ def visited(
     bounds = torch.zeros((query_tiles, 4), dtype=torch.int32)
     sizes = {"q_len": q_len, "kv_len": kv_len, "left": left, "right": right, "shift": shift}
     launch = Launch(
-        _bounds_kernel, query_tiles, {"bounds_ptr": bounds, **sizes},
+        bounds_kernel, query_tiles, {"bounds_ptr": bounds, **sizes},
         {"BLOCK_M": block_m, "BLOCK_N": block_n}, 4, 1,
     )  # fmt: skip
     return [

@@ -82,9 +82,8 @@ def unmasked_tiles(row_first, row_last, shift, left, right, kv_len, block_n):
 
 @device_function
 def whole_tiles(whole_first, whole_stop, first, stop, length, block):
-    """Of the unmasked tiles those from `first` to `stop` − 1 that are no ragged last one of this
-    length: it needs the check of where it ends. As `_loop.over_tiles` has it, whose text is
-    proved as it stands."""
+    """The unmasked tiles, from `whole_first` to `whole_stop` − 1, that are among those from `first`
+    to `stop` − 1 and no ragged last one: it needs the check of where the `length` ends."""
     whole_stop = tl.minimum(whole_stop, length // block)
     whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
     whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)

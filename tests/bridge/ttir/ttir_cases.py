@@ -38,8 +38,8 @@ FAULTS = {
         "visible = (keys >= 0)[None, :]",
     ),
     "ragged last tile taken as whole": (
-        "_loop.py",
-        "whole_stop = tl.minimum(whole_stop, kv_len // BLOCK_N)",
+        "_bounds.py",
+        "whole_stop = tl.minimum(whole_stop, length // block)",
         "whole_stop = whole_stop",
     ),
     "NaN for rows without a key": (

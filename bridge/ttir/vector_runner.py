@@ -116,7 +116,9 @@ class Runner:
             largest, denominator = (
                 (row.m, row.l) if isinstance(row, State) else (row.max, row.denominator)
             )
-            logs[i] = logarithm(largest, denominator, 1) if denominator else -math.inf
+            # A state keeps its m where all keys were deleted again.
+            none = largest is None or not denominator
+            logs[i] = -math.inf if none else logarithm(largest, denominator, 1)
         yield from self.same(lse, logs, f"{name}: log-sum-exp")
 
     def same(self, found: Tensor, wanted: Array, name: str) -> Iterator[str]:

@@ -117,8 +117,9 @@ class Runner:
                 (row.m, row.l) if isinstance(row, State) else (row.max, row.denominator)
             )
             # A state keeps its m where all keys were deleted again.
-            none = largest is None or not denominator
-            logs[i] = -math.inf if none else logarithm(largest, denominator, 1)
+            logs[i] = -math.inf
+            if largest is not None and denominator:
+                logs[i] = logarithm(largest, denominator, 1)
         yield from self.same(lse, logs, f"{name}: log-sum-exp")
 
     def same(self, found: Tensor, wanted: Array, name: str) -> Iterator[str]:

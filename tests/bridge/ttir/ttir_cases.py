@@ -38,8 +38,8 @@ FAULTS = {
         "visible = (keys >= 0)[None, :]",
     ),
     "ragged last tile taken as whole": (
-        "_loop.py",
-        "whole_stop = tl.minimum(whole_stop, kv_len // BLOCK_N)",
+        "_bounds.py",
+        "whole_stop = tl.minimum(whole_stop, length // block)",
         "whole_stop = whole_stop",
     ),
     "NaN for rows without a key": (
@@ -106,8 +106,10 @@ def kernel(arguments: str, body: str) -> str:
     return f"module {{\n  tt.func public @k({arguments}) {{\n{body}\n    tt.return\n  }}\n}}\n"
 
 
-def run(text: str, memory: Memory, *arguments: Any, programs: int = 1) -> Machine:
+def run(
+    text: str, memory: Memory, *arguments: Any, programs: int = 1, masked_after: bool = False
+) -> Machine:
     """The kernel in a text of TTIR, run."""
-    machine = Machine(parse(text).kernel, memory, arguments)
+    machine = Machine(parse(text).kernel, memory, arguments, masked_after=masked_after)
     machine.run((programs,))
     return machine

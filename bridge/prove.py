@@ -31,6 +31,8 @@ class Compiling(Command):
               help="Heads before or after lengths.")  # fmt: skip
 @click.option("--causal-alignment", type=click.Choice(["top-left", "bottom-right"]),
               default="top-left", show_default=True, help="Of a causal mask.")  # fmt: skip
+@click.option("--backward", is_flag=True,
+              help="Compare gradients too, of what the launcher returns.")  # fmt: skip
 @click.option("--minus-infinity", type=float, multiple=True, metavar="NUMBER",
               help="A number in the kernel that stands for −∞, such as -1e6.")  # fmt: skip
 @click.option("--arch", type=click.IntRange(80, 129), default=90, show_default=True,
@@ -45,6 +47,7 @@ def prove(
     dtype: str,
     layout: str,
     causal_alignment: str,
+    backward: bool,
     minus_infinity: tuple[float, ...],
     arch: int,
     configuration: int,
@@ -67,12 +70,14 @@ def prove(
     if not 0 < seconds < 1e6:
         raise Problem(f"--seconds: {seconds:g} is not a number of seconds above 0")
     check_files({"--json": json_to})
+    if backward and kernel in _OWN:
+        raise Problem(f"--backward: is for file.py:kernel; {kernel} is given, and there is backward")
     if kernel in _OWN:
         verdict = _own(kernel, seconds)
     else:
         options: dict[str, Any] = {
             "dtype": dtype, "layout": layout, "arch": arch, "configuration": configuration,
-            "minus_infinity": minus_infinity,
+            "minus_infinity": minus_infinity, "backward": backward,
         }  # fmt: skip
         verdict = _foreign(kernel, causal_alignment, seconds, options)
     click.echo(verdict.text())

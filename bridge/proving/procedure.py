@@ -21,6 +21,8 @@ from bridge.ttir.syntax import TtirError
 _MOST_TRIES = 40
 _LENGTHS = (1, 2, 3, 16, 17, 32, 64, 128, 256)
 _DIMS = (1, 2, 16, 32, 64)
+# What is compared of which a single element can be.
+_FORMULAS = ("output", "dQ", "dK", "dV")
 _KINDS_SEEN_BY_ORDER = "exp2 of a positive number"
 
 
@@ -222,7 +224,7 @@ def _with_formula(subject: Subject, outcome: _Outcome, seconds: float) -> _Outco
     """The wrong element as formulas of all inputs, if it was found by random numbers and the shape
     is small enough."""
     finding, compared = outcome.finding, outcome.compared
-    if finding is None or compared is None or finding.output != "output":
+    if finding is None or compared is None or finding.output not in _FORMULAS:
         return outcome
     if _work(outcome.shape) / _PER_SECOND > seconds or finding.element is None:
         return outcome

@@ -68,6 +68,8 @@ class FormalDomain(ObjectDomain):
         self._above: dict[Monomial, Elements] = {}
         self._apart: set[int] = set()
         self._log_sum_exps: dict[Exponentials, Polynomial] = {}
+        # Of sums that were settled, how each is another, 2^shift times it, that has a name.
+        self._named: dict[Exponentials, tuple[Exponent, Polynomial] | None] = {}
         # The atoms that stand for logarithms among the elements of maxima.
         self._log_atoms: dict[tuple[Polynomial, Exponentials], Polynomial] = {}
 
@@ -100,6 +102,12 @@ class FormalDomain(ObjectDomain):
     def _log_sum_exp(self, name: str, of: Any) -> Any:
         if type(of) is Polynomial and not of:
             return -math.inf
+        only = _only_exponent(_exponentials(of))
+        if only is not None:
+            # The logarithm of a single weight is its score.
+            found = polynomial_of(only).times(_LN2)
+            self._log_sum_exps[_exponentials(of)] = found
+            return found
         found = self.atom(name)
         (number,) = next(iter(found.terms))
         self._apart |= {number}
@@ -109,6 +117,50 @@ class FormalDomain(ObjectDomain):
             polynomial_of(key) for key, c in of.terms.items() if c.number == 1
         )
         return found
+
+    def settled(self, a: Array) -> Array:
+        # Sums are known by the logarithms that are kept, before quotients by them.
+        logs = np.frompyfunc(lambda x: self._settled_log(x) if type(x) is Log else x, 1, 1)
+        quotients = np.frompyfunc(
+            lambda x: self._settled_quotient(x) if type(x) is Quotient else x, 1, 1
+        )
+        return np.asarray(quotients(logs(a)), object)
+
+    def _name_of(self, of: Exponentials) -> tuple[Exponent, Polynomial] | None:
+        """(t, L) for which of · 2^t is the sum whose logarithm is L."""
+        if of not in self._named:
+            only = _only_exponent(of)
+            if only is not None:
+                self._named[of] = ((), polynomial_of(only).times(_LN2))
+                return self._named[of]
+            whole = of.canonical()
+            self._named[of] = next(
+                (
+                    (shift, name)
+                    for known, name in self._log_sum_exps.items()
+                    if (shift := _shift(known, of)) is not None
+                    or (shift := _shift(known.canonical(), whole)) is not None
+                ),
+                None,
+            )
+        return self._named[of]
+
+    def _settled_log(self, x: Log) -> Any:
+        found = self._name_of(x.of)
+        if found is None:
+            return x
+        shift, name = found
+        # log₂ of = L·log₂e − t.
+        log = name.times(_LOG2E).plus(polynomial_of(shift), -1)
+        return x.shift.plus(log.times(_LN2) if x.natural else log)
+
+    def _settled_quotient(self, x: Quotient) -> Any:
+        found = self._name_of(x.bottom)
+        if found is None:
+            return x
+        shift, name = found
+        by = exponent(polynomial_of(shift).plus(name.times(_LOG2E), -1), self._apart)
+        return _plain(x.top.shifted(by))
 
     # ------------------------------------------------------------------------------ elements
 
@@ -501,6 +553,14 @@ def _log_times(x: Any, y: Any) -> Any:
         if y == (_LOG2E if x.natural else _LN2):
             return Log(x.shift.times(y), x.of, not x.natural)
     raise Undecided("the product of a logarithm and another number")
+
+
+def _only_exponent(x: Exponentials) -> Exponent | None:
+    """The exponent of which it is 2 to the power, if it is."""
+    if len(x.terms) != 1:
+        return None
+    (key, coefficient), *_ = x.terms.items()
+    return key if coefficient.number == 1 else None
 
 
 def _shift(x: Exponentials, y: Exponentials) -> Exponent | None:

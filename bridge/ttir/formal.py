@@ -222,7 +222,9 @@ class FormalDomain(ObjectDomain):
 
     def divide_one(self, x: Any, y: Any) -> Any:
         if type(x) is float or type(y) is float:
-            raise Undecided("a quotient with −∞ or NaN")
+            if x is None or y is None or math.inf in (x, y) or -math.inf in (x, y):
+                raise Undecided("a quotient with ∞, or with what nothing was written to")
+            return math.nan
         if isinstance(y, Polynomial) and y.number:
             return self.multiply_one(x, Polynomial.constant(1 / Fraction(y.number)))
         top, bottom = _fraction(x), _fraction(y)
@@ -248,9 +250,9 @@ class FormalDomain(ObjectDomain):
 
     def exp2_one(self, x: Any) -> Any:
         if type(x) is float:
-            if x == -math.inf:
-                return ZERO
-            raise Undecided("2 to the power of ∞ or NaN")
+            if x == math.inf:
+                raise Undecided("2 to the power of ∞")
+            return ZERO if x == -math.inf else x
         if type(x) is Log and not x.natural:
             return _plain(x.of.shifted(exponent(x.shift, self._apart)))
         if type(x) is not Polynomial:
@@ -384,10 +386,12 @@ class FormalDomain(ObjectDomain):
 
     def _maximum(self, elements: list[Any]) -> Any:
         numbers = [x for x in elements if type(x) is not float]
-        if any(x != x or x == math.inf for x in elements if type(x) is float):
-            raise Undecided("a maximum with ∞ or NaN")
+        special = [x for x in elements if type(x) is float]
+        if math.inf in special:
+            raise Undecided("a maximum with ∞")
         if not numbers:
-            return -math.inf
+            # NaN counts only where there is nothing else.
+            return -math.inf if -math.inf in special else math.nan
         return self._largest(frozenset().union(*map(self._elements, numbers)))
 
     def dot(self, a: Array, b: Array, c: Array) -> Array:

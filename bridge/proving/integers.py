@@ -1,8 +1,8 @@
 """Integers and truth values of fake tensors, kept where they can be told.
 
 A launcher tells its kernels by integers where sequences begin and which pages or blocks are theirs.
-Tensors on the device "meta" have no numbers; so each operation of PyTorch on integers that are known
-is done on the CPU too.
+Tensors on the device "meta" have no numbers; so each operation of PyTorch on integers that are
+known is done on the CPU too.
 """
 
 from __future__ import annotations

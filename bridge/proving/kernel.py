@@ -16,15 +16,15 @@ from bridge.ttir.compare import SCALE, Compared, Level, Place, Shape
 _CAUSAL = (None, 0)
 # Lengths of queries and keys; those that the launcher refuses are left out.
 _RANDOM = (
-    (1, 1), (3, 3), (20, 20), (17, 33), (64, 64), (100, 100), (128, 128), (200, 300), (256, 256),
-    (1024, 1024),
+    (1, 1), (3, 3), (1, 17), (20, 20), (17, 33), (64, 64), (100, 100), (128, 128), (200, 300),
+    (256, 256), (1024, 1024),
 )  # fmt: skip
-_RANDOM_BACKWARD = ((1, 1), (3, 3), (20, 20), (17, 33), (64, 64), (128, 128), (200, 200), (256, 256))
+_RANDOM_BACKWARD = ((1, 1), (3, 3), (20, 20), (17, 33), (64, 64), (200, 200))
 _FORMAL_BACKWARD = ((1, 1), (3, 3), (5, 8), (16, 16), (32, 32))
 _NO_BOUND = (
     "The probability is that of an output; how likely a wrong gradient is missed has no bound here"
 )
-_FORMAL = ((1, 1), (3, 3), (5, 20), (16, 16), (32, 32), (64, 64), (128, 128))
+_FORMAL = ((1, 1), (3, 3), (1, 17), (5, 20), (16, 16), (32, 32), (64, 64), (128, 128))
 
 
 @dataclass
@@ -68,11 +68,15 @@ class Kernel:
             replace(base, q_len=m, kv_len=n, window=w, batch=2 if m < 256 else 1)
             for m, n in (_RANDOM_BACKWARD if self.backward else _RANDOM) for w in windows
         ]  # fmt: skip
-        grouped = replace(base, heads=4, q_len=128, kv_len=128)
+        grouped = [
+            replace(base, heads=4, q_len=length, kv_len=length, window=w)
+            for length in (64 if self.backward else 128,)
+            for w in windows
+        ]
         wide = replace(
             base, heads=1, kv_heads=1, q_len=256, kv_len=256, head_dim=128, value_dim=128
         )
-        return (*found, grouped) if self.backward else (*found, grouped, wide)
+        return (*found, *grouped) if self.backward else (*found, *grouped, wide)
 
     def compare(
         self, shape: Shape, level: Level, seed: int = 0, only: Place | None = None

@@ -35,9 +35,10 @@ class Published:
     def version(self) -> str | None:
         """Of the package, None if one of those that it needs is not installed."""
         try:
-            return [metadata.version(package) for package in self.packages][0]
+            first, *_ = [metadata.version(package) for package in self.packages]
         except metadata.PackageNotFoundError:
             return None
+        return first
 
 
 PUBLISHED = {

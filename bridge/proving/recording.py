@@ -262,7 +262,6 @@ class Recording(TorchDispatchMode):
             found = func(*args, **kwargs)
             if writes:
                 self.integers.written(func, args, kwargs)
-        name = func.overloadpacket.__name__
         for tensor in tree_leaves(found):
             if not isinstance(tensor, Tensor) or not tensor.is_meta:
                 continue

@@ -17,7 +17,6 @@ from bridge.ttir.launched import kernel_of
 from bridge.ttir.machine import Machine
 from bridge.ttir.source import Source
 
-
 _ROUNDED = {torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
@@ -69,9 +68,7 @@ class _Replay:
         self.given = {"query": case.q, "key": case.k, "value": case.v}
         shape = case.shape
         if recorded.gradients:
-            self.grad_out = case.draw(
-                "dO", shape.batch, shape.heads, shape.q_len, shape.value_dim
-            )
+            self.grad_out = case.draw("dO", shape.batch, shape.heads, shape.q_len, shape.value_dim)
             self.given["grad_output"] = self.grad_out
         self.whole: dict[int, Tensor] = {}
 

@@ -393,9 +393,7 @@ class Case:
             self.compare(found, "dQ", b, h, self.part(by_q, b, h), wanted)
             before = sums.get((b, of))
             if before is not None:
-                by_keys = [
-                    self.domain.add(*pair) for pair in zip(before, by_keys, strict=True)
-                ]
+                by_keys = [self.domain.add(*pair) for pair in zip(before, by_keys, strict=True)]
             sums[b, of] = (by_keys[0], by_keys[1])
         for (b, of), (wanted_k, wanted_v) in sums.items():
             self.compare(found, "dK", b, of, self.part(by_k, b, of, keys=True), wanted_k)

@@ -3,8 +3,9 @@ writes for an H100 is made here without one, and launched as inductor launches i
 
 The operator of FlexAttention is traced on fake tensors and lowered by inductor's `GraphLowering` to
 a module of Python, of which nothing is changed: it has the kernel's source, its buffers and its
-grid. Not taken part in: Dynamo, which traces `flex_attention` for a user, and autotuning, of which
-the default has one configuration here.
+grid. Dynamo, which traces `flex_attention` for a user, takes no part, and autotuning neither, of
+which the default has one configuration. Asked for is `kernel_options={"BACKEND": "TRITON"}`: for
+less than 128 queries the default is another template, that of decoding.
 """
 
 from __future__ import annotations
@@ -15,33 +16,42 @@ import linecache
 import math
 import sys
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import torch
 import triton
+from torch import Tensor
 from torch._higher_order_ops.flex_attention import flex_attention as _operator
 from torch.nn.attention.flex_attention import _create_empty_block_mask, create_block_mask
 
 _OPTIONS = {
-    "BACKEND": "AUTO", "PRESCALE_QK": False, "ROWS_GUARANTEED_SAFE": False,
+    "BACKEND": "TRITON", "PRESCALE_QK": False, "ROWS_GUARANTEED_SAFE": False,
     "BLOCKS_ARE_CONTIGUOUS": False, "WRITE_DQ": True, "OUTPUT_LOGSUMEXP": True, "OUTPUT_MAX": False,
 }  # fmt: skip
 
 
-def _same(score, b, h, m, n):
+# Of each tensor its dtype, sizes and strides.
+_Described = tuple[tuple[torch.dtype, tuple[int, ...], tuple[int, ...]], ...]
+
+
+def _same(score: Tensor, b: Tensor, h: Tensor, m: Tensor, n: Tensor) -> Tensor:
     return score
 
 
-def _causal(b, h, m, n):
+def _causal(b: Tensor, h: Tensor, m: Tensor, n: Tensor) -> Tensor:
     return m >= n
 
 
-def _all(b, h, m, n):
+def _all(b: Tensor, h: Tensor, m: Tensor, n: Tensor) -> Tensor:
     return m.new_ones((), dtype=torch.bool)
 
 
-def flex_attention(query, key, value, is_causal, scale):
+def flex_attention(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
     blocks = _blocks(query.shape[2], key.shape[2], is_causal)
     numbers = [None if x is None else x.to("cuda") for x in blocks.numbers]
     given = [query, key, value, *(x for x in numbers if x is not None)]
@@ -52,7 +62,7 @@ def flex_attention(query, key, value, is_causal, scale):
     return out, lse * math.log(2)
 
 
-def _blocks(q_len, kv_len, is_causal):
+def _blocks(q_len: int, kv_len: int, is_causal: bool) -> SimpleNamespace:
     """The block mask: its tensors on the CPU, and the lengths of its blocks."""
     if is_causal:
         mask = create_block_mask(_causal, None, None, q_len, kv_len, device="cpu")
@@ -65,12 +75,12 @@ def _blocks(q_len, kv_len, is_causal):
 
 
 @functools.cache
-def _source(described, sizes, is_causal, scale):
+def _source(described: _Described, sizes: tuple[int, ...], is_causal: bool, scale: float) -> str:
     """What inductor writes for tensors that are described so."""
-    found = []
-    failed = []
+    found: list[str] = []
+    failed: list[Exception] = []
 
-    def lower():
+    def lower() -> None:
         try:
             found.append(_lowered(described, sizes, is_causal, scale))
         except Exception as error:
@@ -85,15 +95,15 @@ def _source(described, sizes, is_causal, scale):
     return found[0]
 
 
-def _lowered(described, sizes, is_causal, scale):
-    from torch._inductor.decomposition import select_decomp_table
+def _lowered(described: _Described, sizes: tuple[int, ...], is_causal: bool, scale: float) -> str:
     from torch._inductor.debug import DebugContext
+    from torch._inductor.decomposition import select_decomp_table
     from torch._inductor.graph import GraphLowering
     from torch._inductor.virtualized import V
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    def attend(q, k, v, *numbers):
+    def attend(q: Tensor, k: Tensor, v: Tensor, *numbers: Tensor) -> Any:
         given = [*numbers, None, None, None, None][:4]
         mask = (
             q.shape[2], k.shape[2], *given, *[None] * 8, *sizes, _causal if is_causal else _all
@@ -120,10 +130,11 @@ def _lowered(described, sizes, is_causal, scale):
         stack.enter_context(V.set_fake_mode(fake))
         stack.enter_context(V.set_debug_handler(DebugContext()))
         graph.run(*tensors)
-        return graph.codegen()[0].value
+        code: str = graph.codegen()[0].value
+        return code
 
 
-def _permuted(out, strides):
+def _permuted(out: Tensor, strides: tuple[int, ...]) -> Tensor:
     """As `_permute_strides`, without the copy."""
     from torch._higher_order_ops.flex_attention import _construct_strides
     from torch._inductor.ir import get_fill_order
@@ -135,20 +146,23 @@ def _permuted(out, strides):
 
 
 @functools.cache
-def _module(source):
+def _module(source: str) -> dict[str, Any]:
     """The module that inductor wrote, run up to its functions."""
     from torch._inductor.async_compile import AsyncCompile
 
-    def empty(sizes, strides, dtype):
+    def empty(sizes: Any, strides: Any, dtype: torch.dtype) -> Tensor:
         return torch.empty_strided(sizes, strides, dtype=dtype, device="cuda")
 
-    names = {"__name__": "written_by_inductor"}
+    def compiled(self: Any, *given: Any, **_: Any) -> _Kernel:
+        return _Kernel(*given)
+
+    names: dict[str, Any] = {"__name__": "written_by_inductor"}
     guards = torch._C._dynamo.guards
     with (
-        mock.patch.object(AsyncCompile, "triton", lambda self, *given, **_: _Kernel(*given)),
-        mock.patch.object(AsyncCompile, "wait", lambda self, scope: None),
+        mock.patch.object(AsyncCompile, "triton", compiled),
+        mock.patch.object(AsyncCompile, "wait", return_value=None),
         mock.patch.object(guards, "_empty_strided_cuda", empty),
-        mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda i: 0, create=True),
+        mock.patch.object(torch._C, "_cuda_getCurrentRawStream", create=True, return_value=0),
     ):
         exec(compile(source, "written_by_inductor", "exec"), names)
     names["torch"] = SimpleNamespace(
@@ -162,24 +176,24 @@ def _module(source):
 class _Kernel:
     """A kernel of the module: its source under `triton.jit`, without inductor's launcher."""
 
-    def __init__(self, name, source, *_):
+    def __init__(self, name: str, source: str, *_: Any) -> None:
         from torch._inductor.runtime import triton_heuristics
 
         file = f"written_by_inductor_{abs(hash(source))}.py"
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-        self.options = {}
+        self.options: dict[str, int] = {}
 
-        def template(num_stages, num_warps, **_):
+        def template(num_stages: int, num_warps: int, **_: Any) -> Callable[[Any], Any]:
             self.options = {"num_stages": num_stages, "num_warps": num_warps}
             return lambda function: function
 
-        names = {"__name__": name}
+        names: dict[str, Any] = {"__name__": name}
         with mock.patch.object(triton_heuristics, "template", template):
             exec(compile(source, file, "exec"), names)
         self.function = names[name]
         assert isinstance(self.function, triton.JITFunction)
 
-    def run(self, *given, stream):
+    def run(self, *given: Any, stream: Any) -> None:
         # The grid is behind the kernel's own arguments.
         count = len(self.function.arg_names)
         self.function[given[count:]](*given[:count], **self.options)

@@ -139,6 +139,32 @@ def test_an_overflow_passes_through_loops_and_bits_to_an_address() -> None:
         run(kernel("%p: !tt.ptr<f32>, %n: i32", body), memory, given, 2000)
 
 
+_LEFT_OPEN = """
+    %c1 = arith.constant 1 : i32
+    %there = arith.cmpi slt, %n, %c1 : i32
+    %x = tt.load %i, %there : !tt.ptr<i32>
+    %y = arith.subi %x, %c1 : i32
+    %z = arith.muli %y, FACTOR : i32
+    scf.if %there {
+      tt.store %i, %c1 : !tt.ptr<i32>
+    }
+    %q = tt.addptr %p, %z : !tt.ptr<f32>, i32
+    %v = tt.load %q : !tt.ptr<f32>"""
+
+
+def test_what_a_masked_load_leaves_open() -> None:
+    memory, given = _memory(1, 2)
+    arguments = "%p: !tt.ptr<f32>, %i: !tt.ptr<i32>, %n: i32, %zero: i32"
+    at = torch.ones(1, dtype=torch.int32)
+    text = kernel(arguments, _LEFT_OPEN.replace("FACTOR", "%c1"))
+    with pytest.raises(Violation, match="read and written"):
+        run(text, memory, given, at, 0, 0)
+    with pytest.raises(CannotTell, match="what a masked load left open"):
+        run(text, memory, given, at, 1, 0)
+    # Times 0 it is 0; a region that gives nothing ends without a word.
+    run(kernel(arguments, _LEFT_OPEN.replace("FACTOR", "%zero")), memory, given, at, 1, 0)
+
+
 _EXP2 = """
     %r = tt.make_range {end = 2 : i32, start = 0 : i32} : tensor<2xi32>
     %x = tt.splat %p : !tt.ptr<f32> -> tensor<2x!tt.ptr<f32>>

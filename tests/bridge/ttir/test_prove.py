@@ -58,13 +58,15 @@ def faulty() -> Iterator[Foreign]:
         yield process
 
 
-def edited(folder: Path, old: str, new: str) -> str:
+def edited(
+    folder: Path, old: str, new: str, *, file: Path = FUSED, kernel: str = "attention_forward"
+) -> str:
     """The kernel of a copy of the file with this edit."""
-    text = FUSED.read_text("utf-8")
+    text = file.read_text("utf-8")
     assert text.count(old) == 1
     path = folder / "edited.py"
     path.write_text(text.replace(old, new), "utf-8")
-    return f"{path}:attention_forward"
+    return f"{path}:{kernel}"
 
 
 def square(length: int, **more: object) -> Shape:
@@ -102,29 +104,30 @@ class TestFused:
 
     @pytest.mark.thorough
     @pytest.mark.parametrize(
-        ("old", "new"),
+        ("old", "new", "length"),
         [
-            ("acc * alpha[:, None]", "acc"),
-            ("l_i * alpha", "l_i"),
-            ("p.to(v.dtype), v,", "qk.to(v.dtype), v,"),
-            ("first, stop, BLOCK_N)", "first, stop - BLOCK_N, BLOCK_N)"),
+            # Of a single tile nothing is rescaled.
+            ("acc * alpha[:, None]", "acc", 32),
+            ("l_i * alpha", "l_i", 32),
+            ("p.to(v.dtype), v,", "qk.to(v.dtype), v,", 16),
+            ("first, stop, BLOCK_N)", "first, stop - BLOCK_N, BLOCK_N)", 16),
         ],
     )
-    def test_faults(self, tmp_path: Path, old: str, new: str) -> None:
+    def test_faults(self, tmp_path: Path, old: str, new: str, length: int) -> None:
         with Foreign(edited(tmp_path, old, new)) as process:
             found = verdict(process, (square(64, batch=2, heads=2, kv_heads=2),))
         assert found.word == "WRONG"
         assert found.finding is not None
-        assert found.finding.shape == square(16)
+        assert found.finding.shape == square(length)
 
     @pytest.mark.thorough
     def test_computed_by_pytorch(self, tmp_path: Path) -> None:
-        old, new = "    return out, lse\n", "    return out * 1.0\n"
+        old, new = "    return out, lse\n", "    return torch.sin(out)\n"
         with Foreign(edited(tmp_path, old, new)) as process:
             found = verdict(process, (square(16),))
         assert found.word == "CANNOT TELL"
         assert found.finding is not None
-        assert "aten.mul" in found.finding.what
+        assert "aten.sin" in found.finding.what
 
 
 def few(length: int) -> Shape:
@@ -230,9 +233,22 @@ class TestForeign:
 
     def test_what_is_sent_is_looked_at(self) -> None:
         view = {"storage": 0, "dtype": "float32", "offset": 0, "sizes": [4], "strides": [1]}
-        fields = {"storages": [[0, "float32", 3, "empty", None]], "outputs": [view]}
+        fields = {
+            "storages": [[0, "float32", 3, "empty", None]], "outputs": [view], "gradients": [],
+            "forward_steps": 0,
+        }  # fmt: skip
         with pytest.raises(WireError, match="larger than its storage"):
             foreign._recorded(Frame("recorded", fields, {}), ())
+        fields["gradients"] = [view]
+        with pytest.raises(WireError, match="1 outputs and 1 gradients"):
+            foreign._recorded(Frame("recorded", fields, {}), ())
+        fields["gradients"] = []
+        fields["storages"] = [[0, "int32", 3, "integers", [1, 2]]]
+        with pytest.raises(WireError, match="2 integers for a storage of 3"):
+            foreign._recorded(Frame("recorded", fields, {}), ())
+        step = {"operation": "sum", "to": view, "operands": [view, 1.0], "dims": []}
+        with pytest.raises(WireError, match="sum of 2 operands"):
+            foreign._computed(Frame("computed", step, {}))
         fields["storages"] = []
         with pytest.raises(WireError, match="of which there are less"):
             foreign._recorded(Frame("recorded", fields, {}), ())

@@ -99,6 +99,8 @@ def _level(
             continue
         said(f"{subject.name}, {result.level}: {shape.q_len} × {shape.kv_len} …")
         outcome = _outcome(subject, shape, level)
+        if level == "formal" and outcome.kind == "wrong" and outcome.compared is not None:
+            outcome = _confirmed(subject, outcome)
         if outcome.kind == "refused":
             result.refused.append((shape, outcome.sentence))
             continue
@@ -153,6 +155,16 @@ def _outcome(subject: Subject, shape: Shape, level: Level, only: Place | None = 
     program = None if first.program < 0 else subject.program(shape, first.program)
     finding = Finding(shape, what, "", program, first.name, first.place, first.found, first.wanted)
     return _Outcome("wrong", shape, compared, finding)
+
+
+def _confirmed(subject: Subject, outcome: _Outcome) -> _Outcome:
+    """What formulas say, unless random numbers contradict it: two formulas that are written
+    differently can be one number, as where weights add up to 1."""
+    if _outcome(subject, outcome.shape, "fields").kind != "equal" or outcome.finding is None:
+        return outcome
+    what = "formulas differ, of which random numbers show no difference"
+    finding = replace(outcome.finding, what=what)
+    return replace(outcome, kind="cannot tell", finding=finding)
 
 
 def _stopped(error: Violation | CannotTell, shape: Shape, what: str) -> Finding:

@@ -182,7 +182,7 @@ class Recording(TorchDispatchMode):
     """
 
     def __init__(self, arch: int, configuration: int = 0) -> None:
-        # PyTorch writes no types for the methods of its modes: hence `no-untyped-call`, three times.
+        # PyTorch writes no types for the methods of its modes: hence `no-untyped-call`, thrice.
         super().__init__()  # type: ignore[no-untyped-call]
         self.arch, self.configuration = arch, configuration
         self.steps: list[Launched | Computed] = []
@@ -305,7 +305,7 @@ class Recording(TorchDispatchMode):
             operands = (0.0,)
         if operation == "sum":
             operands = args[:1]
-            given = args[1] if len(args) > 1 and args[1] is not None else range(args[0].dim())
+            given = (args[1] if len(args) > 1 else None) or range(args[0].dim())
             dims = tuple(int(d) % args[0].dim() for d in given)
         if operation in ("copy", "negate"):
             operands = operands[:1]
@@ -366,7 +366,7 @@ class Recording(TorchDispatchMode):
         options = {name: x for name, x in given.items() if name not in arguments}
         if callable(grid):
             grid = grid({**defaults, **arguments})
-        told = [x for x in arguments.values() if _is_fake(x) and is_whole(x.dtype)]
+        told = [x for x in tree_leaves(arguments) if _is_fake(x) and is_whole(x.dtype)]
         self.integers.told |= {key_of(x) for x in told}
         pointers = tree_map_only(Tensor, lambda x: _Pointer(self.view(x)), arguments)
         # The tensors of descriptors are no leaves of a tree.

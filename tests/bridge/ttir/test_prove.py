@@ -21,7 +21,7 @@ from bridge.proving.procedure import prove
 from bridge.proving.replay import place_of
 from bridge.proving.verdict import LevelResult, Verdict
 from bridge.proving.worker import Request
-from bridge.ttir.compare import SCALE, Level, Shape
+from bridge.ttir.compare import SCALE, Compared, Level, Shape, Wrong
 
 ROOT = Path(__file__).resolve().parents[3]
 FUSED = Path(__file__).parent / "kernels" / "fused_attention.py"
@@ -259,6 +259,26 @@ def test_verdict_without_shapes_is_not_equal() -> None:
     assert found.word == "CANNOT TELL"
 
 
+@pytest.mark.parametrize("by_numbers", [0, 1])
+def test_formulas_that_numbers_contradict_are_not_wrong(by_numbers: int) -> None:
+    class Subject(Few):
+        def __init__(self) -> None:
+            self.notes = []
+            self.name = "k"
+
+        def compare(
+            self, shape: Shape, level: Level, seed: int = 0, only: object = None
+        ) -> Compared:
+            differ = level == "formal" or (by_numbers and shape.q_len == 3)
+            wrong = [Wrong("output", (0, 0, 0, 0), -1, "x + y", "y + x")] if differ else []
+            return Compared(1, len(wrong), wrong)
+
+    subject = Subject()
+    subject.few = {"fields": (square(4),), "formal": (square(3),)}
+    found = prove(subject, lean=lambda _: "", seconds=1.0)
+    assert [level.word for level in found.levels] == ["EQUAL", ("CANNOT TELL", "WRONG")[by_numbers]]
+
+
 def command(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     environment["PYTHONPATH"] = str(ROOT)
@@ -290,7 +310,7 @@ class TestPage:
     def test_example(self, tmp_path: Path) -> None:
         page = (ROOT / "docs" / "prove.md").read_text("utf-8")
         code, line = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-        wrong, equal = re.findall(r"```\n((?:WRONG|EQUAL).*?)\n```", page)
+        wrong, equal, gradients = re.findall(r"```\n((?:WRONG|EQUAL).*?)\n```", page)
         options = ("my_kernel.py:rows", "--dtype", "float32", "--seconds", "1")
         file = tmp_path / "my_kernel.py"
         file.write_text(code, "utf-8")
@@ -308,6 +328,9 @@ class TestPage:
         assert done.stdout.startswith(equal + "\n")
         assert "All inputs" in done.stdout
         assert "bhnd" not in done.stdout
+        done = command(gradients.removeprefix("EQUAL: "), "--backward", "--seconds", "1")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(gradients + "\n")
 
 
 @pytest.mark.thorough

@@ -112,8 +112,10 @@ from {module} import Attention as Inner
 def attention(query, key, value, is_causal, scale):
     # Groups by PyTorch: the gradient by a key is a sum.
     group = query.shape[1] // key.shape[1]
-    key, value = (x[:, :, None].expand(-1, -1, group, -1, -1).reshape(query.shape)
-                  for x in (key, value))
+    key, value = (
+        x[:, :, None].expand(-1, -1, group, -1, -1).reshape(query.shape).contiguous()
+        for x in (key, value)
+    )
     return Inner.apply(query, key, value, is_causal, scale) * 2.0 / 2.0
 """
 

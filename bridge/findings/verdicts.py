@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def _question(entry: Entry) -> tuple[str, str, bool]:
     return entry["name"], entry["alignment"], entry["backward"]
 
 
-def command(entry: Entry) -> str:
+def command(entry: Mapping[str, Any]) -> str:
     """What was run."""
     options = ""
     if entry["alignment"] != "top-left":

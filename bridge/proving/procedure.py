@@ -13,7 +13,7 @@ from bridge.proving.replay import NotKnown
 from bridge.proving.verdict import Finding, LevelResult, Verdict
 from bridge.spec.masks import Alignment
 from bridge.ttir.compare import Compared, Level, Place, Shape
-from bridge.ttir.faults import CannotTell, Violation
+from bridge.ttir.faults import CannotTell, Undecided, Violation
 from bridge.ttir.fields import Q
 from bridge.ttir.syntax import TtirError
 
@@ -144,7 +144,7 @@ def _outcome(subject: Subject, shape: Shape, level: Level, only: Place | None = 
         return _Outcome("cannot tell", shape, finding=replace(finding, what=what))
     except CannotTell as error:
         return _Outcome("cannot tell", shape, finding=_stopped(error, shape, error.what))
-    except (NotKnown, TtirError, ValueError) as error:
+    except (NotKnown, TtirError, Undecided, ValueError) as error:
         return _Outcome("cannot tell", shape, finding=Finding(shape, str(error)))
     if compared.equal:
         return _Outcome("equal", shape, compared)
@@ -181,7 +181,7 @@ def _overflows(subject: Subject, shape: Shape) -> bool:
         except Violation as error:
             if error.kind == _KINDS_SEEN_BY_ORDER:
                 return True
-        except (CannotTell, NotKnown, Refused, ValueError):
+        except (CannotTell, NotKnown, Refused, Undecided, ValueError):
             return False
     return False
 

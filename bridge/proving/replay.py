@@ -57,7 +57,12 @@ def compared(
         for step in recorded.steps[recorded.forward_steps :]:
             found.roundings |= replay.run(step)
         case.compare_gradients(
-            found, replay.grad_out, [replay.gradient(view) for view in recorded.gradients]
+            found,
+            replay.grad_out,
+            [
+                replay.gradient(view, name)
+                for view, name in zip(recorded.gradients, ("query", "key", "value"), strict=True)
+            ],
         )
     return case.done(found)
 
@@ -111,10 +116,15 @@ class _Replay:
         memory.write(to, domain.each(lambda x: np.broadcast_to(x, sizes), found))
         return {_ROUNDED[step.to.dtype]} if step.to.dtype in _ROUNDED else set()
 
-    def gradient(self, view: View) -> Tensor:
-        """A gradient as `[batch, heads, length, dim]`."""
-        tensor = self.tensor(view, "a gradient")
-        return tensor.transpose(1, 2) if self.layout == "bnhd" else tensor
+    def gradient(self, view: View, name: str) -> Tensor:
+        """The gradient by an input as `[batch, heads, length, dim]`."""
+        tensor = self.tensor(view, f"the gradient by {name}")
+        found = tensor.transpose(1, 2) if self.layout == "bnhd" else tensor
+        tile = self.given[name]
+        wanted = np.shape(tile if isinstance(tile, np.ndarray) else tile[0])
+        if tuple(found.shape) != wanted:
+            raise NotKnown(f"the gradient by {name} is {list(tensor.shape)}")
+        return found
 
     def output(self, view: View) -> Tensor:
         """An output as `[batch, heads, q_len, …]`."""

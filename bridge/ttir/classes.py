@@ -17,7 +17,8 @@ _OPTIONS = {
     "mask_ptr": "mask", "bias_ptr": "bias", "slopes_ptr": "ALiBi", "cap": "softcap",
     "sinks_ptr": "sinks", "seed_ptr": "dropout",
 }  # fmt: skip
-_EDGES = {
+# By whether there is a left and a right one.
+EDGES = {
     (False, False): "full", (False, True): "right edge", (True, False): "left edge",
     (True, True): "window",
 }  # fmt: skip
@@ -49,7 +50,7 @@ def features(launch: Launch) -> frozenset[str]:
     """What a launch of the forward kernel is asked for: which edges its window has, options, packed
     sequences, and whether head sizes leave a part of their tile empty."""
     given = {name for name, argument in launch.arguments.items() if argument is not None}
-    found = {_EDGES["left" in given, "right" in given]}
+    found = {EDGES["left" in given, "right" in given]}
     found |= {word for name, word in _OPTIONS.items() if name in given}
     if "cu_q_ptr" in given:
         found.add("packed")

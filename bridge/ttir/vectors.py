@@ -30,6 +30,11 @@ from pyimpl.kernels._sequences import Sequences
 TAKEN = (
     AttentionVector, DropoutVector, GradientVector, GroupedQueryVector, PagedVector, VarlenVector,
 )  # fmt: skip
+# A whole tile of queries, a ragged tile of keys: the weights of its padding, whose rows are never
+# stored, may be 2 to a positive power, and the machine asks that others are chosen at once.
+REFUSED = ("gradient-dropout-011",)
+# The family that runs through the decoding kernel's splits too.
+SPLIT = "split-kv"
 
 
 def differences(vector: Vector, splits: int = 0, **kernels: Any) -> Iterator[str]:

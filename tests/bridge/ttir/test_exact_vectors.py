@@ -8,16 +8,13 @@ import pytest
 from ttir_cases import NEEDS_COMPILER
 
 from bridge.ttir.faults import Violation
-from bridge.ttir.vectors import TAKEN, differences
+from bridge.ttir.vectors import REFUSED, SPLIT, TAKEN, differences
 from bridge.vectors.load import load
 
 pytestmark = NEEDS_COMPILER
 
 # The forward kernel (with dropout), varlen, paged with combine, and those of the backward pass.
 QUICK = ("causal", "sink-tiles", "dropout", "varlen", "paged", "gradient")
-# A whole tile of queries, a ragged tile of keys: the weights of its padding, whose rows are never
-# stored, may be 2 to a positive power, and the machine asks that others are chosen at once.
-REFUSED = ("gradient-dropout-011",)
 EXACT = [
     family.name
     for family in load()
@@ -33,8 +30,15 @@ def test_quick_families(name: str) -> None:
 
 
 def test_splits_and_their_combination() -> None:
-    (family,) = load(names=["split-kv"])
+    (family,) = load(names=[SPLIT])
     assert list(differences(family.vectors[0], splits=3)) == []
+
+
+@pytest.mark.thorough
+def test_all_splits() -> None:
+    (family,) = load(names=[SPLIT])
+    for vector in family.vectors:
+        assert list(differences(vector, splits=3)) == [], vector.id
 
 
 @pytest.mark.thorough

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -35,12 +37,22 @@ def pytest_configure(config: pytest.Config) -> None:
     ):
         interpreting.settle(True)
         interpreter.install()
+    # It imports the kernels, for which all that has to be settled.
+    summary = importlib.import_module("forward_launches").Summary
+    config.pluginmanager.register(summary(), "forward launches")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> None:
     """Tensors here are tiny: more threads only wait for each other."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def launches_of_the_forward_kernel() -> Iterator[None]:
+    """Each is looked at: do the hypotheses of the theorems about it hold?"""
+    with importlib.import_module("forward_launches").looked_at():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,5 @@
-"""`docs/coverage.md`: each operation of the Spec with its theorems, vectors, Python and Triton."""
+"""`docs/coverage.md`: each operation of the Spec with its theorems, vectors, Python and Triton,
+and each kernel with how far it is checked."""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from bridge.pages.kernel_coverage import kernels
 from bridge.pages.map_data import Definition, Maps
 from bridge.pages.render import render
 from bridge.report.theorems import Excerpt
+from bridge.vectors.model import Family
 
 PAGE = "docs/coverage.md"
 # What runs as a kernel stands in this folder, Triton's functions that kernels call included.
@@ -33,12 +36,14 @@ class Row:
     through_python: tuple[str, ...]
 
 
-def page(maps: Maps) -> str:
+def page(maps: Maps, families: Sequence[Family]) -> str:
     """The text of the page."""
     found = rows(maps)
+    theorems = {theorem.lean: theorem.id for theorem in maps.theorems.values()}
     return render(
         "coverage.md.jinja",
         files={module: list(some) for module, some in groupby(found, lambda r: r.operation.module)},
+        kernels=kernels(families, theorems),
         rows=found,
         implemented=maps.python.keys(),
         run=sum(not r.vectors and not r.through_vectors and r.operation.run for r in found),

@@ -45,7 +45,7 @@ def texts(root: Path) -> dict[str, str]:
         claims_page.PAGE: claims_page.page(root, (family.name for family in families)),
         theorems_page.PAGE: theorems_page.page(root, maps),
         maps_page.PAGE: maps_page.page(root, maps),
-        coverage_page.PAGE: coverage_page.page(maps),
+        coverage_page.PAGE: coverage_page.page(maps, families),
         **theorem_map.texts(maps),
         **benchmarks_page.texts(root),
         **{f"bridge/vectors/{name}": schema_text(schema) for name, schema in schemas().items()},

@@ -67,8 +67,14 @@ _REDUCED = {"arith.addf": "Flt.sum", "arith.maxnumf": "Flt.maxOver"}
 # Without rounding they do nothing.
 _CONVERSIONS = frozenset({"arith.extsi", "arith.extf", "arith.truncf"})
 _INDICES = ("i", "j", "k")
-# Names that the text uses, or that would hide one of Lean's own from a proof.
-_TAKEN = frozenset({"Args", "min", "max", "xor", "decide", "forRange", "none", "some"})
+# Names that the text uses, that would hide one of Lean's own from a proof, or that a proof gives.
+_TAKEN = re.compile(
+    r"Args|min|max|xor|decide|forRange|none|some"
+    r"|State|firstTile|stopTile|body|start|before|result|store_\w+|load_\w+|loop\d+"
+    r"|problem|output"
+    # One of several values of a variable.
+    r"|\w+_\d+"
+)
 
 
 def _as_float32(x: float) -> float:
@@ -281,9 +287,9 @@ class _Translator:
             return "Flt.ninf"
         if x in _LITERALS:
             return f"(Flt.num {_LITERALS[x]})"
-        if x != int(x) or x < 0:
+        if not x.is_integer():
             raise TtirError(f"{operation} has no translation: {x} stands for no number known here")
-        return f"(Flt.num {int(x)})"
+        return f"(Flt.num {int(x)})" if x >= 0 else f"(Flt.num ({int(x)}))"
 
     def number(self, n: int) -> str:
         if n in self.sizes:
@@ -484,7 +490,7 @@ def _is_computed(operation: Operation) -> bool:
 def _name_of(value: Value, operation: Operation) -> str:
     """The Python variable, or without one what the operation is called."""
     name = re.sub(r"\W", "_", value.variable or operation.name.split(".")[1])
-    return f"{name}_" if name in _TAKEN else name
+    return f"{name}_" if _TAKEN.fullmatch(name) else name
 
 
 def _type_of(type: object) -> str:

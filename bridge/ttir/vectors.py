@@ -41,6 +41,8 @@ _TAKEN = (
     AttentionVector, CacheVector, CascadeVector, DropoutVector, GradientVector, GroupedQueryVector,
     MergeVector, PagedVector, PhiloxVector, TileBoundsVector, VarlenVector,
 )  # fmt: skip
+# The family that runs through the decoding kernel's splits too.
+SPLIT = "split-kv"
 
 
 def not_run(vector: Vector) -> str | None:

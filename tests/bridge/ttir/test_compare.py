@@ -2,63 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 import torch
-from ttir_cases import FAULTS, LEVELS, NEEDS_COMPILER, SHAPES, planted, said
+from ttir_cases import COMPARED, FAULTS, LEVELS, NEEDS_COMPILER, SHAPES, planted, said
 
-from bridge.spec.masks import Alignment
 from bridge.ttir.compare import Compared, Level, Shape, backward, forward
 from bridge.ttir.compare_decode import decode
 from bridge.ttir.faults import CannotTell
+from bridge.ttir.shapes import BACKWARD, DECODE, FORWARD
 
 pytestmark = NEEDS_COMPILER
 
-BOTTOM: dict[str, Any] = {"window": (None, 0), "alignment": Alignment.BOTTOM_RIGHT}
-SMALL: dict[str, Any] = {"head_dim": 2, "value_dim": 2}
-GROUPED: dict[str, Any] = {"heads": 2, "kv_heads": 1, **SMALL}
-# The level at which `make test` runs a case, "": at none; all are for `make test-all`.
-FORWARD = {
-    "masked rows": (Shape(heads=2, kv_heads=2, q_len=20, kv_len=16, **BOTTOM), "rational"),
-    "window": (Shape(q_len=17, kv_len=35, window=(3, 2)), ""),
-    "packed": (
-        Shape(
-            batch=3, heads=2, q_len=18, kv_len=20, lengths=((3, 5), (18, 20), (0, 4)), **BOTTOM
-        ),
-        "formal",
-    ),
-    "biases": (Shape(q_len=3, kv_len=17, bias=True, alibi=True, **BOTTOM, **GROUPED), "fields"),
-    "packed slopes": (
-        Shape(batch=2, q_len=3, kv_len=5, alibi=True, lengths=((2, 5), (3, 4)), **BOTTOM), ""
-    ),
-}  # fmt: skip
-BACKWARD = {
-    "causal": (Shape(q_len=6, kv_len=4, window=(None, 0)), ""),
-    "grouped": (Shape(q_len=3, kv_len=4, window=(None, 0), **GROUPED), "formal"),
-    "two tiles": (Shape(q_len=17, kv_len=17, head_dim=1, value_dim=1, window=(1, 0)), "fields"),
-    "packed": (
-        Shape(batch=2, q_len=3, kv_len=4, lengths=((2, 4), (3, 1)), **BOTTOM, **GROUPED), ""
-    ),
-    "biases": (Shape(q_len=2, kv_len=3, bias=True, alibi=True, **GROUPED), "rational"),
-}  # fmt: skip
-CACHES = Shape(
-    batch=2, heads=4, kv_heads=2, q_len=2, kv_len=37, lengths=((2, 20), (2, 37)), **BOTTOM
-)
-DECODE: dict[str, tuple[Shape, dict[str, Any], str]] = {
-    "splits": (CACHES, {"splits": 3}, "formal"),
-    "pages": (CACHES, {"splits": 2, "page_size": 16}, "fields"),
-    "one length": (Shape(q_len=1, kv_len=33), {"splits": 2}, ""),
+# The level at which `make test` runs a case; all levels of all are for `make test-all`.
+QUICK: dict[str, dict[str, Level]] = {
+    "forward": {"masked rows": "rational", "packed": "formal", "biases": "fields"},
+    "backward": {"grouped": "formal", "two tiles": "fields", "biases": "rational"},
+    "decode": {"splits": "formal", "pages": "fields"},
 }
 
 
-def _levels(cases: dict[str, Any]) -> Any:
-    """Each case at each level; one level of each is no thorough test."""
+def _levels(cases: Iterable[str], quick: dict[str, Level]) -> Any:
+    """Each case at each level; one level of some is no thorough test."""
     return pytest.mark.parametrize(
         ("case", "level"),
         [
-            pytest.param(case, level, marks=[] if level == chosen else [pytest.mark.thorough])
-            for case, (*_, chosen) in cases.items()
+            pytest.param(case, level, marks=[pytest.mark.thorough] * (quick.get(case) != level))
+            for case in cases
             for level in LEVELS
         ],
     )
@@ -68,18 +40,18 @@ def _assert_equal(found: Compared) -> None:
     assert found.equal, found.wrong[:3]
 
 
-@_levels(FORWARD)
+@_levels(FORWARD, QUICK["forward"])
 def test_forward(case: str, level: Level) -> None:
-    shape, _ = FORWARD[case]
+    shape = FORWARD[case]
     found = forward(shape, level)
     _assert_equal(found)
     rows = sum(shape.lengths_of(b)[0] for b in range(shape.batch))
     assert found.elements == shape.heads * rows * (shape.value_dim + 1)
 
 
-@_levels(BACKWARD)
+@_levels(BACKWARD, QUICK["backward"])
 def test_backward(case: str, level: Level) -> None:
-    shape, _ = BACKWARD[case]
+    shape = BACKWARD[case]
     found = backward(shape, level)
     _assert_equal(found)
     lengths = [shape.lengths_of(b) for b in range(shape.batch)]
@@ -90,9 +62,9 @@ def test_backward(case: str, level: Level) -> None:
     assert found.elements == by_keys + by_queries + by_bias
 
 
-@_levels(DECODE)
+@_levels(DECODE, QUICK["decode"])
 def test_decode(case: str, level: Level) -> None:
-    shape, options, _ = DECODE[case]
+    shape, options = DECODE[case]
     found = decode(shape, level, **options)
     _assert_equal(found)
     assert found.elements == shape.batch * shape.heads * shape.q_len * (shape.value_dim + 1)
@@ -143,11 +115,11 @@ def test_real_sizes() -> None:
 
 
 def test_some_faults_are_found() -> None:
-    with planted("o not rescaled"):
+    with planted(FAULTS["o-not-rescaled"]):
         assert said("formal", "full") == "wrong"
-    with planted("group by remainder"):
+    with planted(FAULTS["group-by-remainder"]):
         assert said("fields", "groups") == "wrong"
-    with planted("maximum not scaled"):
+    with planted(FAULTS["maximum-not-scaled"]):
         # Exact arithmetic does not see it: only the check of exp2 does.
         assert said("formal", "full") == "exp2 of a positive number"
         assert said("fields", "full") == "equal"
@@ -155,13 +127,13 @@ def test_some_faults_are_found() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("fault", ["", *FAULTS])
+@pytest.mark.parametrize("fault", ["", *COMPARED])
 def test_faults_are_found(fault: str) -> None:
-    with planted(fault):
+    with planted(FAULTS.get(fault)):
         found = {level: {said(level, x) for x in SHAPES} for level in LEVELS}
     # Of NaN the other domains say that they cannot tell.
     assert "cannot tell" not in found["rational"]
     seen = {level: what != {"equal"} for level, what in found.items()}
     # There is no order in the fields, and the rational scale is 1 in base 2.
-    by_numbers = fault not in ("", "maximum not scaled")
+    by_numbers = fault not in ("", "maximum-not-scaled")
     assert seen == {"rational": by_numbers, "formal": bool(fault), "fields": by_numbers}

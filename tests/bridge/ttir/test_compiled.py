@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-MODULES = ("test_parse.py", "test_exact_vectors.py", "test_compare.py")
+MODULES = ("test_parse.py", "test_exact_vectors.py", "test_compare.py", "test_proofs.py")
 
 
 def _run(marker: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ttir_cases import NEEDS_COMPILER
 
-from bridge.ttir.vectors import differences, not_run
+from bridge.ttir.vectors import SPLIT, differences, not_run
 from bridge.vectors.load import load
 from bridge.vectors.model import Vector
 
@@ -49,8 +49,15 @@ def test_padding_of_a_ragged_tile_of_keys_has_no_weight_above_1() -> None:
 
 
 def test_splits_and_their_combination() -> None:
-    (family,) = load(names=["split-kv"])
+    (family,) = load(names=[SPLIT])
     assert list(differences(family.vectors[0], splits=3)) == []
+
+
+@pytest.mark.thorough
+def test_all_splits() -> None:
+    (family,) = load(names=[SPLIT])
+    for vector in family.vectors:
+        assert list(differences(vector, splits=3)) == [], vector.id
 
 
 @pytest.mark.thorough

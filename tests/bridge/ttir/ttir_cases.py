@@ -3,15 +3,19 @@ forward kernel."""
 
 from __future__ import annotations
 
-import importlib
+import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest import mock
 
 import pytest
-from triton.runtime.jit import JITFunction
 
+from bridge.conformance.faults import KERNEL_FAULTS, OPTION_FAULTS
+from bridge.conformance.planted_package import copied
+from bridge.conformance.planting import Fault
 from bridge.spec.masks import Alignment
+from bridge.ttir import launches, texts
 from bridge.ttir.compare import Level, Shape, forward
 from bridge.ttir.faults import CannotTell, Violation
 from bridge.ttir.machine import Machine
@@ -23,43 +27,44 @@ NEEDS_COMPILER = pytest.mark.skipif(
     INTERPRETED.value, reason="`test_compiled` runs this where Triton compiles"
 )
 
-# Faults of the forward kernel: file, text and what stands in its place.
-FAULTS = {
-    "o not rescaled": ("_loop.py", "o = alpha[:, None] * o", "o = o * 1.0"),
-    "l not rescaled": ("_loop.py", "l = alpha * l + tl.sum(p, 1)", "l = l + tl.sum(p, 1)"),
-    "causal off by one": (
-        "_loop.py",
-        "keys[None, :] <= rows.positions[:, None] + scores.right",
-        "keys[None, :] < rows.positions[:, None] + scores.right",
-    ),
-    "ragged last tile not masked": (
-        "_loop.py",
-        "visible = (keys < at.stop)[None, :]",
-        "visible = (keys >= 0)[None, :]",
-    ),
-    "ragged last tile taken as whole": (
-        "_bounds.py",
+_LOOP = "kernels/_loop.py"
+# Faults of the forward kernel that are no part of the vectors' own.
+_MORE = (
+    Fault(
+        "ragged-tile-taken-as-whole",
+        "a ragged last tile is taken without mask code",
+        "kernels/_bounds.py",
         "whole_stop = tl.minimum(whole_stop, length // block)",
         "whole_stop = whole_stop",
     ),
-    "NaN for rows without a key": (
-        "_loop.py",
+    Fault(
+        "masked-row-undefined",
+        "of a row with every key masked −∞ is taken from −∞",
+        _LOOP,
         'm_finite = tl.where(m_new == float("-inf"), 0.0, m_new)',
         "m_finite = m_new",
     ),
-    "division by 0 for rows without a key": (
-        "_loop.py",
-        "return o / tl.where(none, 1.0, l)[:, None]",
-        "return o / l[:, None]",
+    Fault(
+        "group-by-remainder",
+        "query head h uses head h % group of the keys",
+        "kernels/forward.py",
+        "return head // group",
+        "return head % group",
     ),
-    "group by remainder": ("forward.py", "return head // group", "return head % group"),
-    "one tile too few": (
-        "_bounds.py",
-        "tl.maximum(row_last + shift + right + 1, 0)",
-        "tl.maximum(row_last + shift + right, 0)",
+    Fault(
+        "maximum-not-scaled",
+        "the maximum that weights are relative to is that of the products",
+        _LOOP,
+        "largest = largest * factor",
+        "largest = largest",
     ),
-    "maximum not scaled": ("_loop.py", "largest = largest * factor", "largest = largest"),
-}
+)
+FAULTS = {fault.name: fault for fault in (*KERNEL_FAULTS, *OPTION_FAULTS, *_MORE)}
+# Those that exact runs are asked to find.
+COMPARED = (
+    *("o-not-rescaled", "l-not-rescaled", "causal-excludes-diagonal", "ragged-keys-not-masked"),
+    *("masked-row-nan", "last-key-skipped", *(fault.name for fault in _MORE)),
+)
 
 LEVELS: tuple[Level, ...] = ("rational", "formal", "fields")
 SHAPES = {
@@ -71,24 +76,20 @@ SHAPES = {
 
 
 @contextmanager
-def planted(fault: str) -> Iterator[None]:
-    """The source that Triton compiles of one function has this fault for so long; "": none."""
-    if not fault:
+def planted(edit: Fault | None) -> Iterator[None]:
+    """For so long what `bridge.ttir` launches of the forward kernel is that of a copy of `pyimpl`
+    with this edit; None: none."""
+    if edit is None:
         yield
         return
-    file, old, new = FAULTS[fault]
-    module = importlib.import_module(f"pyimpl.kernels.{file.removesuffix('.py')}")
-    (function,) = (
-        f
-        for f in vars(module).values()
-        if isinstance(f, JITFunction) and f.__module__ == module.__name__ and old in f.src
-    )
-    right = function.src
-    function._unsafe_update_src(right.replace(old, new))
-    try:
+    with ExitStack() as stack:
+        # By way of it all of the forward kernel's launches come.
+        varlen = stack.enter_context(copied(edit.file, edit.apply, "kernels/varlen.py"))
+        for module, name in itertools.product((launches, texts), ("forward", "varlen")):
+            if hasattr(module, name):
+                copy = varlen if name == "varlen" else varlen.forward
+                stack.enter_context(mock.patch.object(module, name, copy))
         yield
-    finally:
-        function._unsafe_update_src(right)
 
 
 def said(level: Level, shape: str) -> str:

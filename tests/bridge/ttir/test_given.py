@@ -1,0 +1,246 @@
+"""The hypotheses about a launch: launches meet them, and what is off is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import forward_launches
+import pytest
+import torch
+from torch import Tensor
+from ttir_cases import FAULTS
+
+from bridge.conformance.planting import planted
+from bridge.ttir.classes import features, text_of
+from bridge.ttir.given import unmet
+from bridge.ttir.texts import TEXTS
+from pyimpl._scores import ScoreOptions
+from pyimpl.kernels import forward, varlen
+from pyimpl.kernels._launch import Launch
+
+Given = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, ScoreOptions]
+
+
+def given(options: ScoreOptions | None = None, value_dim: int = 16) -> Given:
+    """Tensors of four heads, in groups of two."""
+    torch.manual_seed(0)
+    query, out = torch.randn(2, 4, 5, 16), torch.empty(2, 4, 5, value_dim)
+    key, value = torch.randn(2, 2, 7, 16), torch.randn(2, 2, 7, value_dim)
+    lse = torch.empty(2, 4, 5)
+    return query, key, value, out, lse, options or ScoreOptions(0.25, right=0, shift=2)
+
+
+def launched(tensors: Given, make: Callable[..., Launch] = forward.launch) -> Launch:
+    return make(*tensors, capability=90)
+
+
+def names(launch: Launch, tensors: Given, *, of_tensors: bool = False) -> set[str]:
+    """The hypotheses that are off, all of the launcher, or all of the tensors."""
+    found = unmet(launch, *tensors)
+    assert {one.of_tensors for one in found} <= {of_tensors}
+    return {one.name for one in found}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ScoreOptions(0.25),
+        ScoreOptions(0.25, right=0, shift=2),
+        ScoreOptions(-0.25, left=1, right=0),
+        # Bounds that hide nothing, which the launcher leaves out.
+        ScoreOptions(0.25, left=4, right=6),
+        ScoreOptions(0.25, left=100, right=3, shift=-2),
+    ],
+    ids=str,
+)
+def test_launches_meet_the_hypotheses(options: ScoreOptions) -> None:
+    tensors = given(options)
+    assert unmet(launched(tensors), *tensors) == []
+
+
+def test_strided_tensors_meet_them() -> None:
+    query, key, value, out, lse, options = given()
+    query = query.transpose(1, 2).contiguous().transpose(1, 2)
+    key, value = torch.cat([key, value], -1).split(16, -1)
+    lse = torch.empty(5, 2, 4).permute(1, 2, 0)
+    tensors = (query, key, value, out, lse, options)
+    assert unmet(launched(tensors), *tensors) == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "changed", "name"),
+    [
+        ("stride_qh", 81, "query"),
+        ("stride_qm", 10**6, "query"),
+        ("stride_kn", 17, "key"),
+        ("stride_vb", 0, "value"),
+        ("stride_oh", 79, "out"),
+        ("stride_lm", 2, "lse"),
+        ("num_heads", 2, "numHeads"),
+        ("group", 1, "perHead"),
+        ("head_dim", 15, "dim"),
+        ("value_dim", 17, "valueDim"),
+        ("q_len", 6, "qLen"),
+        ("kv_len", 6, "kvLen"),
+        ("scale", 0.25, "scale"),
+        ("shift", 1, "mask"),
+        ("right", 1, "mask"),
+        ("right", None, "mask"),
+        ("left", 3, "mask"),
+    ],
+)
+def test_a_wrong_argument_is_named(argument: str, changed: int | float | None, name: str) -> None:
+    tensors = given()
+    launch = launched(tensors)
+    assert launch.arguments[argument] != changed
+    wrong = replace(launch, arguments={**launch.arguments, argument: changed})
+    assert names(wrong, tensors) == {name}
+
+
+def test_a_negative_scale_is_named() -> None:
+    tensors = given()
+    launch = launched(tensors)
+    scale = launch.arguments["scale"]
+    assert isinstance(scale, float)
+    wrong = replace(launch, arguments={**launch.arguments, "scale": -scale})
+    assert names(wrong, tensors) == {"scale", "scale_nonneg"}
+
+
+@pytest.mark.parametrize(
+    ("constant", "changed", "found"),
+    [
+        ("BLOCK_N", 0, {"BN"}),
+        ("BLOCK_M", 2, {"programs"}),
+        ("BLOCK_D", 8, {"fits", "even"}),
+        ("BLOCK_D", 32, {"even"}),
+    ],
+)
+def test_wrong_tiles_are_named(constant: str, changed: int, found: set[str]) -> None:
+    tensors = given()
+    launch = launched(tensors)
+    wrong = replace(launch, constants={**launch.constants, constant: changed})
+    assert names(wrong, tensors) == found
+
+
+def test_another_memory_is_named() -> None:
+    tensors = given()
+    launch = launched(tensors)
+    for pointer, name in (("key_ptr", "key"), ("out_ptr", "out")):
+        tensor = launch.arguments[pointer]
+        assert isinstance(tensor, Tensor)
+        copied = {**launch.arguments, pointer: tensor.clone().add_(1.0)}
+        assert names(replace(launch, arguments=copied), tensors) == {name}
+    assert names(replace(launch, programs=launch.programs - 1), tensors) == {"programs"}
+
+
+def _shared(tensors: Given) -> Given:
+    query, key, value, out, lse, options = tensors
+    return query, key, value, out[:, :1].expand(2, 4, 5, 16), lse, options
+
+
+def _interleaved(tensors: Given) -> Given:
+    query, key, value, _, lse, options = tensors
+    return (
+        query,
+        key,
+        value,
+        torch.empty(200).as_strided((2, 4, 5, 16), (80, 17, 8, 1)),
+        lse,
+        options,
+    )
+
+
+def _aliased(tensors: Given) -> Given:
+    query, key, value, _, lse, options = tensors
+    return query, key, value, query, lse, options
+
+
+def _not_a_number(tensors: Given) -> Given:
+    tensors[2][1, 1, 6, 3] = math.inf
+    return tensors
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (_shared, "injective"),
+        (_interleaved, "injective"),
+        (_aliased, "memory"),
+        (_not_a_number, "value"),
+        (lambda _: given(value_dim=32), "valueDim"),
+    ],
+)
+def test_tensors_that_the_theorems_are_not_about(change: Any, name: str) -> None:
+    tensors = change(given())
+    launch = launched(tensors)
+    assert names(launch, tensors, of_tensors=True) == {name}
+    assert forward_launches.said(launch, tensors) == f"Causal, but for {name}"
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        ("wrong-scale", "scale"),
+        ("omitted-scale", "scale"),
+        ("doubled-scale", "scale"),
+        ("base-of-exponential", "scale"),
+        ("causal-aligned-bottom-right", "mask"),
+        ("alignment-swapped", "mask"),
+    ],
+)
+def test_faults_of_the_launcher_are_named(fault: str, name: str) -> None:
+    """No proof fails for them: the kernel's text is the same."""
+    tensors = given(ScoreOptions(0.375, right=0, shift=1))
+    with planted(FAULTS[fault]) as module:
+        launch = launched(tensors, module.launch)
+    assert names(launch, tensors) == {name}
+    with pytest.raises(AssertionError, match=f"hypotheses: {name}"):
+        forward_launches.said(launch, tensors)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.name)
+def test_the_text_of_a_launch(text: Any) -> None:
+    for dtype, arch in ((torch.bfloat16, 100), (torch.float32, 80)):
+        assert text_of(text.launch(dtype, arch=arch)) == text
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (ScoreOptions(0.25, softcap=3.0), {"full", "softcap"}),
+        (ScoreOptions(0.25, right=0, sinks=torch.zeros(4)), {"right edge", "sinks"}),
+        (ScoreOptions(0.25, left=1, bias=torch.zeros(5, 7)), {"left edge", "bias"}),
+        (ScoreOptions(0.25, mask=torch.ones(5, 7, dtype=torch.bool)), {"full", "mask"}),
+    ],
+    ids=str,
+)
+def test_a_launch_of_no_proved_text(options: ScoreOptions, found: set[str]) -> None:
+    tensors = given(options)
+    launch = launched(tensors)
+    assert unmet(launch, *tensors) == []
+    assert text_of(launch) is None
+    assert features(launch) == found
+    words = ", ".join(sorted(found))
+    assert forward_launches.said(launch, tensors) == f"no theorem: {words}"
+
+
+def test_strides_along_vectors_are_of_another_text() -> None:
+    query, key, value, out, lse, options = given()
+    tensors = (query.mT.contiguous().mT, key, value, out, lse, options)
+    launch = launched(tensors)
+    assert unmet(launch, *tensors) == []
+    assert text_of(launch) is None
+
+
+def test_every_launch_is_looked_at() -> None:
+    before = forward_launches.FOUND.total()
+    query, key, value, _, _, options = given()
+    forward.forward(query, key, value, options, block_m=16, block_n=16)
+    begins = torch.tensor([0, 2, 5], dtype=torch.int32)
+    packed = (x[0].transpose(0, 1)[:5] for x in (query, key, value))
+    varlen.varlen(*packed, begins, begins, options, block_m=16, block_n=16)
+    assert forward_launches.FOUND.total() == before + 2
+    assert forward_launches.FOUND["proved: Causal"]

@@ -1,0 +1,162 @@
+"""The proofs about the compiled forward kernel, of edited sources: those of faults fail at a goal,
+those of harmless edits hold as they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from lean_copies import ROOT, Copy, copy
+from ttir_cases import FAULTS, NEEDS_COMPILER, planted
+
+from bridge.conformance.planting import Fault
+from bridge.ttir import texts
+from bridge.ttir.lean import numeric
+from bridge.ttir.syntax import TtirError
+
+pytestmark = NEEDS_COMPILER
+
+_LOOP = "kernels/_loop.py"
+# Of the launcher, which Lean knows nothing of (`bridge.ttir.given` looks at what it passes), or of
+# options for which there is no text with a proof: the texts are the same.
+UNSEEN = {
+    *("wrong-scale", "omitted-scale", "doubled-scale", "base-of-exponential"),
+    *("causal-aligned-bottom-right", "alignment-swapped"),
+    *("alignment-of-packed-sequences-swapped", "cu-seqlens-one-short", "cu-seqlens-one-over"),
+    *("mask-inverted", "bias-base", "softcap-omitted", "alibi-sign", "alibi-signed-distance"),
+    *("sink-omitted",),
+    # Of other kernels.
+    *("packed-heads-modulo", "sink-in-every-split", "last-split-dropped", "lengths-ignored"),
+    *("page-table-ignored", "parts-not-normalised"),
+}
+# Another text, which means the same where there is no softcap.
+RENAMED = "softcap-after-masking"
+# There is no +∞ in Lean's floats, and no logarithm to base 2.
+REFUSED = {"empty-row-lse-infinite", "empty-split-lse-infinite", "lse-base-2"}
+FAILING = FAULTS.keys() - UNSEEN - REFUSED - {RENAMED}
+
+_SCORES = """        s = dot(rows.q, k)
+        factor = scores.scale
+        if CHECKED or PAGE_SIZE is not None or scores.cap is not None or rows.slopes is not None:
+            s = score(s, keys, rows, scores)
+            factor = None
+"""
+_VALUES = """        if CHECKED or PAGE_SIZE is not None or not EVEN_V:
+            v = tl.load(value_ptrs, mask=v_inside, other=0.0)
+        else:
+            v = tl.load(value_ptrs)
+"""
+
+
+def _edit(name: str, file: str, old: str, new: str, count: int = 1) -> Fault:
+    return Fault(name, "changes nothing", file, old, new, count)
+
+
+HARMLESS = {
+    edit.name: edit
+    for edit in (
+        # As one that the translation gives itself.
+        _edit("variable renamed", _LOOP, "alpha", "result", 3),
+        _edit("loads reordered", _LOOP, _SCORES + _VALUES, _VALUES + _SCORES),
+        _edit(
+            "another tile size", "kernels/forward.py",
+            "by_size(dim, (32, 32, 4, 2), (32, 16, 8, 2),",
+            "by_size(dim, (32, 32, 4, 2), (64, 32, 8, 2),",
+        ),
+        _edit("comment", _LOOP, "    l = alpha * l", "    # The denominator.\n    l = alpha * l"),
+        _edit(
+            "equivalent bound", _LOOP,
+            "rows.positions[:, None] - scores.left <= keys[None, :]",
+            "keys[None, :] >= rows.positions[:, None] - scores.left",
+        ),
+        FAULTS[RENAMED],
+    )
+}  # fmt: skip
+# It changes few texts.
+QUICK = "equivalent bound"
+# What Lean says of a goal that is not proved; all else (a name that it does not know, a text that
+# it cannot read) is no failed proof.
+_AT_A_GOAL = re.compile(
+    r"unsolved goals|Type mismatch|type mismatch|Tactic `\w+` failed|is not definitionally equal|"
+    r"omega could not prove the goal|could not unify|Did not find an occurrence of the pattern"
+)
+
+
+def changed() -> dict[str, str]:
+    """By path, the texts that are now others than the committed."""
+    wanted = texts.texts()
+    return {path: wanted[path] for path in texts.differing(ROOT, wanted)}
+
+
+@pytest.fixture(scope="module")
+def lean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    with copy(tmp_path_factory.mktemp("lean")) as made:
+        yield made
+
+
+def test_the_committed_texts_are_what_triton_compiles() -> None:
+    assert changed() == {}
+
+
+def _quick(chosen: str, names: set[str]) -> list[object]:
+    return [
+        name if name == chosen else pytest.param(name, marks=pytest.mark.thorough)
+        for name in sorted(names)
+    ]
+
+
+@pytest.mark.parametrize("name", _quick("window-hides-its-first-key", FAILING))
+def test_the_proof_of_a_fault_fails_at_a_goal(name: str, lean: Copy) -> None:
+    with planted(FAULTS[name]):
+        found = changed()
+    assert found
+    built = lean.build(found, all_of_them=False)
+    assert not built.ok
+    for module in built.modules:
+        # The faulty text is Lean: it is the proof that fails.
+        assert module.ok or "Generated" not in module.name
+    errors = [message.text for message in built.messages if message.severity == "error"]
+    assert errors
+    assert all(map(_AT_A_GOAL.search, errors)), errors
+
+
+@pytest.mark.parametrize("name", _quick(QUICK, set(HARMLESS)))
+def test_the_proof_of_a_harmless_edit_holds(name: str, lean: Copy) -> None:
+    with planted(HARMLESS[name]):
+        found = changed()
+        for text in texts.TEXTS:
+            # With the tiles of the launcher.
+            launch = text.launch()
+            here = numeric(texts.kernel_of(launch), text.name)
+            assert here == texts.translation(text).at(texts.sizes_of(launch))
+    assert bool(found) == (name not in ("comment", "another tile size"))
+    if found:
+        built = lean.build(found, all_of_them=name != QUICK)
+        assert built.ok, built.messages
+        assert not {path.removesuffix(".lean").replace("/", ".") for path in found} - {*built.built}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(UNSEEN))
+def test_what_is_no_part_of_a_text_changes_none(name: str) -> None:
+    with planted(FAULTS[name]):
+        assert changed() == {}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_has_no_lean_is_refused(name: str) -> None:
+    with planted(FAULTS[name]), pytest.raises(TtirError, match="has no translation"):
+        changed()
+
+
+def test_hints_change_no_text() -> None:
+    """16 divides no stride of these tensors."""
+    text = texts.TEXTS[0]
+    launch = text.launch(blocks=(32, 64))
+    shape = {"ALIGNED": False, "PAIRS_ALIGNED": False}
+    unaligned = type(launch)(**{**vars(launch), "constants": {**launch.constants, **shape}})
+    assert numeric(texts.kernel_of(unaligned), text.name) == texts.translation(text).at(
+        texts.sizes_of(launch)
+    )

@@ -9,8 +9,9 @@ public section
 Everything that the theorems about kernels take on trust about the meaning of Triton's intermediate
 representation (TTIR), with `bridge/ttir/lean.py`, which translates it. A tensor is a function of
 its indices, a pointer a memory and an offset in elements. Integers are unbounded: that none passes
-its type is a statement of its own (`FitsI32`, `FitsI64`). Floats are numbers without rounding, so that conversions between their types
-(`arith.truncf`, `arith.extf`) do nothing and have no name here.
+its type is a statement of its own (`FitsI32`, `FitsI64`). Floats are numbers without rounding, so
+that conversions between their types (`arith.truncf`, `arith.extf`) do nothing and have no name
+here.
 Source: MLIR, dialects `arith`, `math`, `scf`; Triton, dialect `tt` (`TritonOps.td`). -/
 
 namespace Attention.Kernel

@@ -373,28 +373,23 @@ class _Translator:
         prefix, variable = self.name_of(operation, scope)
         at, over = self.lanes(operation.result)
         name = f"{prefix}load_{variable}"
-        result = f"{'Nat → ' * len(at)}Access"
+        kind = f"{'Nat → ' * len(at)}Access"
         head = f"fun {' '.join(at)} => " if at else ""
         self.definitions.append(
-            f"@[expose] def {name} {scope.binders} : {result} :=\n  {head}⟨{mask(at)}, {offset(at)}⟩"
+            f"@[expose] def {name} {scope.binders} : {kind} :=\n  {head}⟨{mask(at)}, {offset(at)}⟩"
         )
-        self.access(pointer, name, scope, at, over)
+
+        def access(at: Sequence[str]) -> str:
+            return f"({' '.join([name, scope.arguments, *at])})"
 
         def read(at: Sequence[str]) -> str:
-            access = f"({' '.join([name, scope.arguments, *at])})"
             if other is None:
-                return f"{memory} {access}.offset"
-            return f"{access}.read {memory} {_argument(other(at))}"
+                return f"{memory} {access(at)}.offset"
+            return f"{access(at)}.read {memory} {_argument(other(at))}"
 
         self.define(operation, read, scope)
-
-    def access(
-        self, pointer: Value, name: str, scope: _Scope, at: Sequence[str], over: str
-    ) -> None:
-        """Note an access behind the pointer, or a store."""
-        base = self.pointers[pointer].removeprefix("a.")
-        access = f"({' '.join([name, scope.arguments, *at])})"
-        scope.obligations.accesses.append(self.guarded(f"{over}P.{base} {access}", scope))
+        asked = f"{over}P.{memory.removeprefix('a.')} {access(at)}"
+        scope.obligations.accesses.append(self.guarded(asked, scope))
 
     def store(self, operation: Operation, scope: _Scope) -> None:
         if scope.in_loop:
@@ -414,7 +409,10 @@ class _Translator:
             f"@[expose] def {name} {scope.binders} : {result} :=\n"
             f"  fun {' '.join(at)} => ⟨⟨{parts[0]}, {parts[1]}⟩, {parts[2]}⟩"
         )
-        self.access(pointer, name, scope, at, over)
+        element = " ".join([name, scope.arguments, *at])
+        scope.obligations.accesses.append(
+            self.guarded(f"{over}P.{base} ({element}).toAccess", scope)
+        )
 
     def define(self, operation: Operation, element: Element, scope: _Scope) -> None:
         value = operation.result

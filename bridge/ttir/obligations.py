@@ -67,15 +67,12 @@ class Obligations:
             ("Exponents", self.exponents, inner.exponents),
             ("NoOverflow", self.integers, inner.integers),
         ):
+            first, stop = (f"{prefix}{end} {arguments}" for end in ("firstTile", "stopTile"))
+            state = f"({prefix}before {arguments} t)"
+            of = "" if name == "NoOverflow" else " P"
             if its:
-                of = "" if name == "NoOverflow" else " P"
-                yield (
-                    own,
-                    (
-                        f"∀ t, {prefix}firstTile {arguments} ≤ t → t < {prefix}stopTile {arguments} → "
-                        f"{prefix}{name} {arguments} t ({prefix}before {arguments} t){of}"
-                    ),
-                )
+                one = f"{prefix}{name} {arguments} t {state}{of}"
+                yield own, f"∀ t, {first} ≤ t → t < {stop} → {one}"
 
 
 def integer_conditions(operation: Operation, operands: Sequence[str], value: str) -> list[str]:

@@ -610,8 +610,8 @@ abbrev Causal.loop2.State (R : Type u) :=
     pid t (Causal.loop1.before a pid t) P) ∧
   (∀ t, Causal.loop2.firstTile a pid ≤ t → t < Causal.loop2.stopTile a pid → Causal.loop2.Accesses a
     pid t (Causal.loop2.before a pid t) P) ∧
-  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Causal.store_out_ptr a pid i j)) ∧
-  (∀ i < a.BLOCK_M, P.lse_ptr (Causal.store_lse_ptr a pid i))
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Causal.store_out_ptr a pid i j).toAccess) ∧
+  (∀ i < a.BLOCK_M, P.lse_ptr (Causal.store_lse_ptr a pid i).toAccess)
 /-- `P` of each argument of exp2. -/
 @[expose] def Causal.Exponents (a : Causal.Args R) (pid : Int)
     (P : Flt R → Prop) : Prop :=

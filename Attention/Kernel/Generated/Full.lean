@@ -551,8 +551,8 @@ abbrev Full.loop2.State (R : Type u) :=
     (Full.loop1.before a pid t) P) ∧
   (∀ t, Full.loop2.firstTile a pid ≤ t → t < Full.loop2.stopTile a pid → Full.loop2.Accesses a pid t
     (Full.loop2.before a pid t) P) ∧
-  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Full.store_out_ptr a pid i j)) ∧
-  (∀ i < a.BLOCK_M, P.lse_ptr (Full.store_lse_ptr a pid i))
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Full.store_out_ptr a pid i j).toAccess) ∧
+  (∀ i < a.BLOCK_M, P.lse_ptr (Full.store_lse_ptr a pid i).toAccess)
 /-- `P` of each argument of exp2. -/
 @[expose] def Full.Exponents (a : Full.Args R) (pid : Int)
     (P : Flt R → Prop) : Prop :=

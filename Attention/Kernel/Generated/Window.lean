@@ -850,8 +850,8 @@ abbrev Window.loop3.State (R : Type u) :=
     pid t (Window.loop2.before a pid t) P) ∧
   (∀ t, Window.loop3.firstTile a pid ≤ t → t < Window.loop3.stopTile a pid → Window.loop3.Accesses a
     pid t (Window.loop3.before a pid t) P) ∧
-  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Window.store_out_ptr a pid i j)) ∧
-  (∀ i < a.BLOCK_M, P.lse_ptr (Window.store_lse_ptr a pid i))
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Window.store_out_ptr a pid i j).toAccess) ∧
+  (∀ i < a.BLOCK_M, P.lse_ptr (Window.store_lse_ptr a pid i).toAccess)
 /-- `P` of each argument of exp2. -/
 @[expose] def Window.Exponents (a : Window.Args R) (pid : Int)
     (P : Flt R → Prop) : Prop :=

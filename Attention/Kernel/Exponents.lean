@@ -135,7 +135,10 @@ private theorem Given.wholeExponents (G : p.Given Q K V sc)
   obtain ⟨m, hm⟩ := hs i
   exact RowState.exponents (s := rowOf i s) hm (n := p.BN)
     (score := fun j => mul (p.wholeProduct pid t i j) p.scale) (x := fun j => some (f j * sc))
-    (fun j hj => by rw [hf j hj, G.scale]; rfl)
+    (fun j hj => by
+      show mul (p.wholeProduct pid t i j) p.scale = _
+      rw [hf j hj, G.scale]
+      rfl)
     (G.scale ▸ mul_maxOver G.scale_nonneg G.BN hf)
 
 /-- In a tile with mask code. -/

@@ -21,6 +21,10 @@ namespace Problem
 
 variable {R : Type u} {d q_len kv_len batches num_kv_heads group : Nat}
 
+/-- All strides. -/
+@[expose] def strides (p : Problem R) : List Int :=
+  [p.qb, p.qh, p.qm, p.kb, p.kh, p.kn, p.vb, p.vh, p.vn, p.ob, p.oh, p.om, p.lb, p.lh]
+
 /-- What the launcher sees to, and Triton (`BM`, `BN`: a tile has at most 2²⁰ elements).
 Source: `pyimpl/kernels/_launch.py`. -/
 structure Within (p : Problem R) (batches heads q_len : Nat) : Prop where
@@ -37,8 +41,7 @@ structure Within (p : Problem R) (batches heads q_len : Nat) : Prop where
   keys : p.BN * p.kn + 256 ≤ 2 ^ 31
   values : p.BN * p.vn + 256 ≤ 2 ^ 31
   /-- PyTorch has no strides below 0, and for one that passes 32 bits Triton makes another text. -/
-  strides : ∀ s ∈ [p.qb, p.qh, p.qm, p.kb, p.kh, p.kn, p.vb, p.vh, p.vn, p.ob, p.oh, p.om, p.lb,
-    p.lh], 0 ≤ s ∧ s < 2 ^ 31
+  strides : ∀ s ∈ p.strides, 0 ≤ s ∧ s < 2 ^ 31
   /-- `window_arguments`; a bound that excludes nothing is not given. -/
   shift : -2 ^ 29 < p.shift ∧ p.shift < 2 ^ 29
   left : ∀ l, p.left = some l → 0 ≤ l ∧ 0 < p.qLen - 1 + p.shift - l
@@ -68,6 +71,9 @@ structure Facts (p : Problem R) (pid : Int) : Prop where
   shift : -2 ^ 29 < p.shift ∧ p.shift < 2 ^ 29
   left : ∀ l, p.left = some l → 0 ≤ l ∧ l < 2 ^ 30
   right : ∀ r, p.right = some r → 0 ≤ r ∧ r < 2 ^ 30 ∧ p.shift + r < 2 ^ 29
+  keys : p.BN * p.kn + 256 ≤ 2 ^ 31
+  values : p.BN * p.vn + 256 ≤ 2 ^ 31
+  strides : ∀ s ∈ p.strides, 0 ≤ s ∧ s < 2 ^ 31
 
 private theorem tdiv_bounds {x b : Int} (hb : 0 < b) (hx : 0 ≤ x) :
     0 ≤ Int.tdiv x b ∧ Int.tdiv x b ≤ x ∧ Int.tdiv x b * b ≤ x := by
@@ -121,9 +127,28 @@ private theorem Within.facts (W : p.Within batches (num_kv_heads * group) q_len)
   case left => intro l hl; have := W.left l hl; omega
   case right => intro r hr; have := W.right r hr; omega
   case BD => exact W.BD
+  case keys => exact W.keys
+  case values => exact W.values
+  case strides => exact W.strides
   case heads => have := S.numHeads; omega
   case group => have := S.perHead; omega
   all_goals omega
+
+private theorem mul_bounds {x s : Int} (hx : 0 ≤ x) (hs : 0 ≤ s ∧ s < 2 ^ 31) :
+    0 ≤ x * s ∧ x * s ≤ x * 2 ^ 31 :=
+  ⟨Int.mul_nonneg hx hs.1, Int.mul_le_mul_of_nonneg_left (by omega) hx⟩
+
+private theorem lane_bounds {n i : Nat} {s : Int} (hi : i < n) (h₀ : 0 ≤ s)
+    (h : n * s + 256 ≤ 2 ^ 31) : 0 ≤ (i : Int) * s ∧ (i : Int) * s ≤ 2 ^ 31 - 256 := by
+  have h₁ : ((i : Int) + 1) * s ≤ n * s := Int.mul_le_mul_of_nonneg_right (by omega) h₀
+  rw [Int.add_mul] at h₁
+  exact ⟨Int.mul_nonneg (by omega) h₀, by omega⟩
+
+private theorem query_strides (p : Problem R) :
+    p.qb ∈ p.strides ∧ p.qh ∈ p.strides ∧ p.qm ∈ p.strides := by simp [Problem.strides]
+
+private theorem out_strides (p : Problem R) :
+    p.ob ∈ p.strides ∧ p.oh ∈ p.strides ∧ p.om ∈ p.strides := by simp [Problem.strides]
 
 /-! Below each theorem adds conjuncts, in the texts' order, to what is left of them, `P`. -/
 
@@ -140,7 +165,7 @@ private theorem Facts.head (hP : P) :
     p.tiles ≠ 0 ∧ FitsI32 (p.batch pid) ∧ p.heads ≠ 0 ∧ FitsI32 (p.head pid) ∧ p.heads ≠ 0 ∧
     FitsI32 (p.batch pid) ∧ FitsI64 (p.kvHead pid) ∧ p.group ≠ 0 ∧ FitsI32 (p.rowFirst pid) ∧
     P := by
-  obtain ⟨_, _, _, heads, group, _, _, _, _, _, _, _, _, _, _, _, _, _, _⟩ := F
+  obtain ⟨_, _, _, heads, group, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _⟩ := F
   simp only [FitsI32, FitsI64]
   refine ⟨?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_, heads, ?_, heads, ?_, ?_, group, ?_, hP⟩
   all_goals omega
@@ -173,20 +198,20 @@ private theorem Facts.shifted (hP : P) : (∀ i < p.BM, FitsI32 (p.row pid i + p
   simp only [FitsI32, row]
   omega
 
-private theorem mul_bounds {x s : Int} (hx : 0 ≤ x) (hs : 0 ≤ s ∧ s < 2 ^ 31) :
-    0 ≤ x * s ∧ x * s ≤ x * 2 ^ 31 :=
-  ⟨Int.mul_nonneg hx hs.1, Int.mul_le_mul_of_nonneg_left (by omega) hx⟩
-
 /-- The offsets of rows of a tensor that has queries' heads. -/
-private theorem Facts.rows {sb sh sm : Int} (hb : 0 ≤ sb ∧ sb < 2 ^ 31) (hh : 0 ≤ sh ∧ sh < 2 ^ 31)
-    (hm : 0 ≤ sm ∧ sm < 2 ^ 31) (hP : P) :
+private theorem Facts.rows {sb sh sm : Int} (hs : sb ∈ p.strides ∧ sh ∈ p.strides ∧ sm ∈ p.strides)
+    (hP : P) :
     FitsI64 (p.batch pid * sb) ∧ FitsI64 (p.head pid * sh) ∧
     FitsI64 (p.batch pid * sb + p.head pid * sh) ∧
     FitsI64 (0 + (p.batch pid * sb + p.head pid * sh)) ∧
     (∀ i < p.BM, FitsI64 (p.row pid i * sm)) ∧
-    (∀ i < p.BM, ∀ j < 1, FitsI64 (0 + (p.batch pid * sb + p.head pid * sh) + p.row pid i * sm)) ∧
+    (∀ i < p.BM, ∀ j < (1 : Nat),
+      FitsI64 (0 + (p.batch pid * sb + p.head pid * sh) + p.row pid i * sm)) ∧
     (∀ i < p.BM, ∀ n < p.BD,
       FitsI64 (0 + (p.batch pid * sb + p.head pid * sh) + p.row pid i * sm + (n : Int))) ∧ P := by
+  have hb := F.strides sb hs.1
+  have hh := F.strides sh hs.2.1
+  have hm := F.strides sm hs.2.2
   have h₁ := F.rowFirst
   have h₂ := F.BM
   have h₃ := F.places
@@ -207,11 +232,12 @@ private theorem Facts.rows {sb sh sm : Int} (hb : 0 ≤ sb ∧ sb < 2 ^ 31) (hh 
     omega
 
 /-- And of the log-sum-exp. -/
-private theorem Facts.lse {sb sh : Int} (hb : 0 ≤ sb ∧ sb < 2 ^ 31) (hh : 0 ≤ sh ∧ sh < 2 ^ 31) :
-    FitsI64 (p.batch pid * sb) ∧ FitsI64 (p.head pid * sh) ∧
-    FitsI64 (p.batch pid * sb + p.head pid * sh) ∧
-    FitsI64 (0 + (p.batch pid * sb + p.head pid * sh)) ∧
-    (∀ i < p.BM, FitsI64 (0 + (p.batch pid * sb + p.head pid * sh) + p.row pid i)) := by
+private theorem Facts.lse : FitsI64 (p.batch pid * p.lb) ∧ FitsI64 (p.head pid * p.lh) ∧
+    FitsI64 (p.batch pid * p.lb + p.head pid * p.lh) ∧
+    FitsI64 (0 + (p.batch pid * p.lb + p.head pid * p.lh)) ∧
+    (∀ i < p.BM, FitsI64 (0 + (p.batch pid * p.lb + p.head pid * p.lh) + p.row pid i)) := by
+  have hb := F.strides p.lb (by simp [Problem.strides])
+  have hh := F.strides p.lh (by simp [Problem.strides])
   have h₁ := F.rowFirst
   have h₂ := F.BM
   have h₃ := F.places
@@ -221,16 +247,15 @@ private theorem Facts.lse {sb sh : Int} (hb : 0 ≤ sb ∧ sb < 2 ^ 31) (hh : 0 
   simp only [FitsI64, row]
   exact ⟨by omega, by omega, by omega, by omega, fun i hi => by omega⟩
 
-private theorem Facts.keyHeads {kb kh vb vh : Int} (h₁ : 0 ≤ kb ∧ kb < 2 ^ 31)
-    (h₂ : 0 ≤ kh ∧ kh < 2 ^ 31) (h₃ : 0 ≤ vb ∧ vb < 2 ^ 31) (h₄ : 0 ≤ vh ∧ vh < 2 ^ 31) (hP : P) :
-    FitsI64 (p.batch pid * kb) ∧ FitsI64 (p.kvHead pid * kh) ∧ FitsI64 (p.batch pid * vb) ∧
-    FitsI64 (p.kvHead pid * vh) ∧ P := by
+private theorem Facts.keyHeads (hP : P) :
+    FitsI64 (p.batch pid * p.kb) ∧ FitsI64 (p.kvHead pid * p.kh) ∧
+    FitsI64 (p.batch pid * p.vb) ∧ FitsI64 (p.kvHead pid * p.vh) ∧ P := by
   have h₅ := F.places
   have h₆ := F.kvHead
-  have b₁ := mul_bounds h₅.1 h₁
-  have b₂ := mul_bounds h₆.1 h₂
-  have b₃ := mul_bounds h₅.1 h₃
-  have b₄ := mul_bounds h₆.1 h₄
+  have b₁ := mul_bounds h₅.1 (F.strides p.kb (by simp [Problem.strides]))
+  have b₂ := mul_bounds h₆.1 (F.strides p.kh (by simp [Problem.strides]))
+  have b₃ := mul_bounds h₅.1 (F.strides p.vb (by simp [Problem.strides]))
+  have b₄ := mul_bounds h₆.1 (F.strides p.vh (by simp [Problem.strides]))
   simp only [FitsI64]
   exact ⟨by omega, by omega, by omega, by omega, hP⟩
 
@@ -341,8 +366,164 @@ private theorem Facts.tileBegin {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t <
     omega
   · omega
 
+private theorem Facts.begin {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
+    FitsI32 (t * p.BN) := by
+  have h := F.tileBegin h₁ h₂
+  simp only [FitsI32]
+  omega
+
+private theorem Facts.keyAt {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
+    ∀ j < p.BN, FitsI32 (t * p.BN + (j : Int)) := by
+  have h := F.tileBegin h₁ h₂
+  have hb := F.BN
+  intro j hj
+  simp only [FitsI32]
+  omega
+
+/-- A tile's base in a tensor of keys or values. -/
+private theorem Facts.base {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) {sb sh sn : Int}
+    (hs : sb ∈ p.strides ∧ sh ∈ p.strides ∧ sn ∈ p.strides) :
+    (0 ≤ t * p.BN * sn ∧ t * p.BN * sn ≤ 2 ^ 60) ∧
+    (0 ≤ p.kvHead pid * sh + t * p.BN * sn ∧ p.kvHead pid * sh + t * p.BN * sn ≤ 2 ^ 62 + 2 ^ 60) ∧
+    (0 ≤ p.batch pid * sb + (p.kvHead pid * sh + t * p.BN * sn) ∧
+      p.batch pid * sb + (p.kvHead pid * sh + t * p.BN * sn) ≤ 2 ^ 62 + 2 ^ 60) := by
+  have h := F.tileBegin h₁ h₂
+  have h₅ := F.places
+  have h₆ := F.kvHead
+  have b₁ := mul_bounds h₅.1 (F.strides sb hs.1)
+  have b₂ := mul_bounds h₆.1 (F.strides sh hs.2.1)
+  have b₃ := mul_bounds h.1 (F.strides sn hs.2.2)
+  omega
+
+/-- The addresses of a tile of keys and values but the last ones. -/
+private theorem Facts.addresses {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) (hP : P) :
+    FitsI64 (t * p.BN * p.kn) ∧ FitsI64 (p.kvHead pid * p.kh + t * p.BN * p.kn) ∧
+    FitsI64 (p.batch pid * p.kb + (p.kvHead pid * p.kh + t * p.BN * p.kn)) ∧
+    FitsI64 (0 + (p.batch pid * p.kb + (p.kvHead pid * p.kh + t * p.BN * p.kn))) ∧
+    FitsI64 (t * p.BN * p.vn) ∧ FitsI64 (p.kvHead pid * p.vh + t * p.BN * p.vn) ∧
+    FitsI64 (p.batch pid * p.vb + (p.kvHead pid * p.vh + t * p.BN * p.vn)) ∧
+    FitsI64 (0 + (p.batch pid * p.vb + (p.kvHead pid * p.vh + t * p.BN * p.vn))) ∧
+    (∀ j < p.BN, FitsI32 ((j : Int) * p.kn)) ∧ (∀ j < p.BN, FitsI32 ((j : Int) * p.vn)) ∧
+    (∀ n < p.BD, ∀ j < p.BN, FitsI32 ((n : Int) + (j : Int) * p.kn)) ∧
+    (∀ n < p.BD, ∀ j < p.BN, FitsI64 (p.keyPtr pid t n j)) ∧
+    (∀ j < p.BN, ∀ c < p.BD, FitsI32 ((j : Int) * p.vn + (c : Int))) ∧ P := by
+  have bk := F.base h₁ h₂ (sb := p.kb) (sh := p.kh) (sn := p.kn) (by simp [Problem.strides])
+  have bv := F.base h₁ h₂ (sb := p.vb) (sh := p.vh) (sn := p.vn) (by simp [Problem.strides])
+  have lk := fun j (hj : j < p.BN) =>
+    lane_bounds hj (F.strides p.kn (by simp [Problem.strides])).1 F.keys
+  have lv := fun j (hj : j < p.BN) =>
+    lane_bounds hj (F.strides p.vn (by simp [Problem.strides])).1 F.values
+  have hd := F.BD
+  simp only [FitsI32, FitsI64, keyPtr]
+  refine ⟨by omega, by omega, by omega, by omega, by omega, by omega, by omega, by omega,
+    fun j hj => ?_, fun j hj => ?_, fun n hn j hj => ?_, fun n hn j hj => ?_, fun j hj c hc => ?_,
+    hP⟩
+  · have := lk j hj; omega
+  · have := lv j hj; omega
+  · have := lk j hj; omega
+  · have := lk j hj; omega
+  · have := lv j hj; omega
+
+private theorem Facts.valuePtrs {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
+    ∀ j < p.BN, ∀ c < p.BD, FitsI64 (p.valuePtr pid t j c) := by
+  have bv := F.base h₁ h₂ (sb := p.vb) (sh := p.vh) (sn := p.vn) (by simp [Problem.strides])
+  have hd := F.BD
+  intro j hj c hc
+  have := lane_bounds hj (F.strides p.vn (by simp [Problem.strides])).1 F.values
+  simp only [FitsI64, valuePtr]
+  omega
+
+private theorem Facts.edges {i : Nat} (hi : i < p.BM) :
+    (∀ l, p.left = some l → FitsI32 (p.row pid i + p.shift - l)) ∧
+      ∀ r, p.right = some r → FitsI32 (p.row pid i + p.shift + r) := by
+  have h₁ := F.rowFirst
+  have h₂ := F.BM
+  have h₃ := F.shift
+  have h₅ := F.qLen
+  simp only [FitsI32, row]
+  refine ⟨fun l hl => ?_, fun r hr => ?_⟩
+  · have := F.left l hl; omega
+  · have := F.right r hr; omega
+
 end
 
 end Problem
+
+/-! ## The texts -/
+
+open Problem
+
+variable {R : Type u} [OrderedField R] [Exp R R]
+variable {d q_len kv_len batches num_kv_heads group : Nat} {pid : Int}
+
+/-- **No integer overflows** in the text without a window: in every program of a launch the value of
+each integer operation fits its type. -/
+theorem Full.noOverflow {a : Full.Args R}
+    (S : (Full.problem a).Sized batches num_kv_heads group q_len kv_len d)
+    (W : (Full.problem a).Within batches (num_kv_heads * group) q_len)
+    (hp : (Full.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    Full.NoOverflow a pid := by
+  have F := W.facts S hp
+  have o := (Full.problem a).first_le pid S.BN
+  have first := Full.wholeFirst_eq a pid
+  have stop := Full.wholeStop_eq a pid
+  have start : (Full.problem a).first pid ≤ Full.loop2.firstTile a pid := by
+    show _ ≤ Full.loop1.stopTile a pid
+    omega
+  exact F.head <| F.queries <| F.rows (query_strides _) <| F.keyHeads <| F.noWindow
+    ⟨fun t h h' => ⟨F.begin (by omega) (by omega),
+      F.addresses (by omega) (by omega) (F.valuePtrs (by omega) (by omega))⟩,
+    fun t h h' =>
+      have h : (Full.problem a).first pid ≤ t := Int.le_trans start h
+      ⟨F.begin h h', F.keyAt h h', F.addresses h h' (F.valuePtrs h h')⟩,
+    F.rows (out_strides _) F.lse⟩
+
+/-- **No integer overflows** in the text with a right edge: in every program of a launch the value
+of each integer operation fits its type. -/
+theorem Causal.noOverflow {a : Causal.Args R}
+    (S : (Causal.problem a).Sized batches num_kv_heads group q_len kv_len d)
+    (W : (Causal.problem a).Within batches (num_kv_heads * group) q_len)
+    (hp : (Causal.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    Causal.NoOverflow a pid := by
+  have F := W.facts S hp
+  have o := (Causal.problem a).first_le pid S.BN
+  have first := Causal.wholeFirst_eq a pid
+  have stop := Causal.wholeStop_eq a pid
+  have start : (Causal.problem a).first pid ≤ Causal.loop2.firstTile a pid := by
+    show _ ≤ Causal.loop1.stopTile a pid
+    omega
+  exact F.head <| F.rowLast <| F.queries <| F.rows (query_strides _) <| F.shifted <| F.keyHeads <|
+    F.rightEdge rfl
+    ⟨fun t h h' => ⟨F.begin (by omega) (by omega),
+      F.addresses (by omega) (by omega) (F.valuePtrs (by omega) (by omega))⟩,
+    fun t h h' =>
+      have h : (Causal.problem a).first pid ≤ t := Int.le_trans start h
+      ⟨F.begin h h', F.keyAt h h', F.addresses h h'
+        ⟨F.valuePtrs h h', fun _ hi _ _ => (F.edges hi).2 _ rfl⟩⟩,
+    F.rows (out_strides _) F.lse⟩
+
+/-- **No integer overflows** in the text with both edges: in every program of a launch the value of
+each integer operation fits its type. -/
+theorem Window.noOverflow {a : Window.Args R}
+    (S : (Window.problem a).Sized batches num_kv_heads group q_len kv_len d)
+    (W : (Window.problem a).Within batches (num_kv_heads * group) q_len)
+    (hp : (Window.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    Window.NoOverflow a pid := by
+  have F := W.facts S hp
+  obtain ⟨_, o₁, o₂, o₃⟩ := (Window.problem a).first_le pid S.BN
+  have checked : ∀ t, (Window.problem a).first pid ≤ t → t < (Window.problem a).stop pid → _ :=
+    fun t h h' => And.intro (F.begin h h') <| And.intro (F.keyAt h h') <| F.addresses h h' <|
+      And.intro (F.valuePtrs h h') <| And.intro
+        (fun i hi (j : Nat) (_ : j < 1) => (F.edges (i := i) hi).1 _ rfl)
+        (fun i hi (j : Nat) (_ : j < 1) => (F.edges (i := i) hi).2 _ rfl)
+  exact F.head <| F.rowLast <| F.queries <| F.rows (query_strides _) <| F.shifted <| F.keyHeads <|
+    F.window rfl rfl
+    ⟨fun t h h' => checked t h (Int.lt_of_lt_of_le h' (Int.le_trans o₂ o₃)),
+    fun t h h' =>
+      have h : (Window.problem a).first pid ≤ t := Int.le_trans o₁ h
+      have h' : t < (Window.problem a).stop pid := Int.lt_of_lt_of_le h' o₃
+      ⟨F.begin h h', F.addresses h h' (F.valuePtrs h h')⟩,
+    fun t h h' => checked t (Int.le_trans (Int.le_trans o₁ o₂) h) h',
+    F.rows (out_strides _) F.lse⟩
 
 end Attention.Kernel

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bridge.ttir.obligations import Obligations, arguments_fit, integer_conditions, lanes
+from bridge.ttir.obligations import Obligations, integer_conditions, lanes
 from bridge.ttir.syntax import (
     Block,
     Function,
@@ -162,8 +162,6 @@ class _Translator:
         for argument in self.kernel.arguments:
             name = re.sub(r"\W", "_", argument.name)
             fields[name] = self.argument(argument, name)
-        given = zip(fields, (x.type for x in self.kernel.arguments), strict=True)
-        self.definitions.append(arguments_fit(self.name, given))
         scope = _Scope(f"{self.name}.", f"(a : {self.name}.Args R) (pid : Int)", "a pid")
         block: Block | None = self.kernel.blocks[0]
         self.count(self.kernel.blocks, scope)

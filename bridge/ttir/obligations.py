@@ -6,7 +6,6 @@ Three predicates, each with one conjunct for every operation that it is about, i
     K.Exponents a pid P     P of each argument of exp2
     K.NoOverflow a pid      the value of each integer operation fits its type; no division by 0
 
-and `K.ArgumentsFit a`, which says what the types of the kernel's arguments say of integers.
 A loop has its own, of one iteration and the state before it; the kernel's ask for them in every
 iteration that is run. An operation after an early return counts only where the program did not
 return.
@@ -14,10 +13,10 @@ return.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bridge.ttir.syntax import Operation, Pointer, Scalar, TtirError, Type, element_of
+from bridge.ttir.syntax import Operation, Pointer, Scalar, TtirError, element_of
 
 # Their value is one of their operands, or what lies in memory.
 _CHOSEN = frozenset({"arith.minsi", "arith.maxsi", "arith.select", "tt.load"})
@@ -94,20 +93,6 @@ def integer_conditions(operation: Operation, operands: Sequence[str], value: str
         # A remainder is undefined where the quotient overflows.
         conditions.append(f"{fits} (Int.tdiv {operands[0]} {operands[1]})")
     return conditions
-
-
-def arguments_fit(kernel: str, arguments: Iterable[tuple[str, Type]]) -> str:
-    """The predicate that the kernel's integer arguments, names with types, fit their types."""
-    conjuncts = [
-        f"  {_fits(str(kind))} a.{name}"
-        for name, kind in arguments
-        if isinstance(kind, Scalar) and kind.is_integer
-    ]
-    return (
-        "/-- The integers that the kernel is given fit their types. -/\n"
-        f"@[expose] def {kernel}.ArgumentsFit (a : {kernel}.Args R) : Prop :=\n"
-        + (" ∧\n".join(conjuncts) or "  True")
-    )
 
 
 def _fits(width: str) -> str:

@@ -63,30 +63,6 @@ structure Causal.Pointers (α : Type u) where
 
 variable {R : Type u} [OrderedField R] [Exp R R]
 
-/-- The integers that the kernel is given fit their types. -/
-@[expose] def Causal.ArgumentsFit (a : Causal.Args R) : Prop :=
-  FitsI32 a.stride_qb ∧
-  FitsI32 a.stride_qh ∧
-  FitsI32 a.stride_qm ∧
-  FitsI32 a.stride_kb ∧
-  FitsI32 a.stride_kh ∧
-  FitsI32 a.stride_kn ∧
-  FitsI32 a.stride_vb ∧
-  FitsI32 a.stride_vh ∧
-  FitsI32 a.stride_vn ∧
-  FitsI32 a.stride_ob ∧
-  FitsI32 a.stride_oh ∧
-  FitsI32 a.stride_om ∧
-  FitsI32 a.stride_lb ∧
-  FitsI32 a.stride_lh ∧
-  FitsI32 a.num_heads ∧
-  FitsI32 a.group ∧
-  FitsI32 a.q_len ∧
-  FitsI32 a.kv_len ∧
-  FitsI32 a.head_dim ∧
-  FitsI32 a.value_dim ∧
-  FitsI32 a.right ∧
-  FitsI32 a.shift
 @[expose] def Causal.query_tiles_1 (a : Causal.Args R) (pid : Int) : Int :=
   a.q_len + (a.BLOCK_M - 1 : Int)
 @[expose] def Causal.query_tiles (a : Causal.Args R) (pid : Int) : Int :=

@@ -142,7 +142,8 @@ variable {d q_len kv_len batches num_kv_heads group : Nat} {pid : Int}
 launch loads or stores is an element of the tensor behind the pointer. -/
 theorem Full.accesses {a : Full.Args R}
     (S : (Full.problem a).Sized batches num_kv_heads group q_len kv_len d)
-    (hp : (Full.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Full.Accesses a pid {
       query_ptr := Access.Inside batches (num_kv_heads * group) q_len d
         a.stride_qb a.stride_qh a.stride_qm
@@ -164,7 +165,8 @@ theorem Full.accesses {a : Full.Args R}
 launch loads or stores is an element of the tensor behind the pointer. -/
 theorem Causal.accesses {a : Causal.Args R}
     (S : (Causal.problem a).Sized batches num_kv_heads group q_len kv_len d)
-    (hp : (Causal.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Causal.Accesses a pid {
       query_ptr := Access.Inside batches (num_kv_heads * group) q_len d
         a.stride_qb a.stride_qh a.stride_qm
@@ -186,7 +188,8 @@ theorem Causal.accesses {a : Causal.Args R}
 launch loads or stores is an element of the tensor behind the pointer. -/
 theorem Window.accesses {a : Window.Args R}
     (S : (Window.problem a).Sized batches num_kv_heads group q_len kv_len d)
-    (hp : (Window.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Window.Accesses a pid {
       query_ptr := Access.Inside batches (num_kv_heads * group) q_len d
         a.stride_qb a.stride_qh a.stride_qm

@@ -187,7 +187,8 @@ open Problem
 /-- **No argument of exp2 is above 0** in the text without a window: in every program, tile and
 lane it is a number of at most 0, or −∞. -/
 theorem Full.exponents {a : Full.Args R} (G : (Full.problem a).Given Q K V sc)
-    (hp : (Full.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Full.Exponents a pid Flt.AtMostZero := by
   have first := Full.wholeFirst_eq a pid
   have stop := Full.wholeStop_eq a pid
@@ -206,7 +207,8 @@ theorem Full.exponents {a : Full.Args R} (G : (Full.problem a).Given Q K V sc)
 /-- **No argument of exp2 is above 0** in the text with a right edge: in every program, tile and
 lane it is a number of at most 0, or −∞. -/
 theorem Causal.exponents {a : Causal.Args R} (G : (Causal.problem a).Given Q K V sc)
-    (hp : (Causal.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Causal.Exponents a pid Flt.AtMostZero := by
   have first := Causal.wholeFirst_eq a pid
   have stop := Causal.wholeStop_eq a pid
@@ -225,7 +227,8 @@ theorem Causal.exponents {a : Causal.Args R} (G : (Causal.problem a).Given Q K V
 /-- **No argument of exp2 is above 0** in the text with both edges: in every program, tile and lane
 it is a number of at most 0, or −∞. -/
 theorem Window.exponents {a : Window.Args R} (G : (Window.problem a).Given Q K V sc)
-    (hp : (Window.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Window.Exponents a pid Flt.AtMostZero := by
   have k₁ : ∀ t, Maxima (Window.loop1.before a pid t) := fun t =>
     maxima_forRange maxima_init fun t' _ _ s hs i =>

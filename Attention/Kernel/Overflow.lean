@@ -500,7 +500,8 @@ each integer operation fits its type. -/
 theorem Full.noOverflow {a : Full.Args R}
     (S : (Full.problem a).Sized batches num_kv_heads group q_len kv_len d)
     (W : (Full.problem a).Within batches (num_kv_heads * group) q_len)
-    (hp : (Full.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Full.NoOverflow a pid := by
   have F := W.facts S hp
   have o := (Full.problem a).first_le pid S.BN
@@ -522,7 +523,8 @@ of each integer operation fits its type. -/
 theorem Causal.noOverflow {a : Causal.Args R}
     (S : (Causal.problem a).Sized batches num_kv_heads group q_len kv_len d)
     (W : (Causal.problem a).Within batches (num_kv_heads * group) q_len)
-    (hp : (Causal.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Causal.NoOverflow a pid := by
   have F := W.facts S hp
   have o := (Causal.problem a).first_le pid S.BN
@@ -546,7 +548,8 @@ each integer operation fits its type. -/
 theorem Window.noOverflow {a : Window.Args R}
     (S : (Window.problem a).Sized batches num_kv_heads group q_len kv_len d)
     (W : (Window.problem a).Within batches (num_kv_heads * group) q_len)
-    (hp : (Window.problem a).Program batches (num_kv_heads * group) q_len pid) :
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Window.NoOverflow a pid := by
   have F := W.facts S hp
   have o := (Window.problem a).first_le pid S.BN

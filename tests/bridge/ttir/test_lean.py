@@ -18,7 +18,7 @@ from ttir_cases import FAULTS, kernel
 from bridge.ttir import texts
 from bridge.ttir.lean import Translation, numeric, translate
 from bridge.ttir.parse import parse
-from bridge.ttir.syntax import Block, Operation, TtirError, element_of
+from bridge.ttir.syntax import Block, Function, Operation, TtirError, element_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -120,8 +120,8 @@ def test_divisions_are_listed_with_their_divisors() -> None:
 
 
 _RETURN = """
-    %none = arith.cmpi sle, %n, %pid : i32 loc("none"("k.py":1:0))
-    cf.cond_br %none, ^bb1, ^bb2
+    %done = arith.cmpi sle, %n, %pid : i32 loc("done"("k.py":1:0))
+    cf.cond_br %done, ^bb1, ^bb2
   ^bb1:
     tt.return
   ^bb2:
@@ -131,7 +131,7 @@ _RETURN = """
 def test_after_a_return_nothing_is_asked_of_programs_that_returned() -> None:
     pid = "    %pid = tt.get_program_id x : i32\n"
     found = _translated(pid + _RETURN + _ADD.replace(pid, "")).definitions
-    asked = "((!(K.none a pid)) = true → ∀ i < a.BLOCK, P.p (K.load_x_1 a pid i))"
+    asked = "((!(K.done a pid)) = true → ∀ i < a.BLOCK, P.p (K.load_x_1 a pid i))"
     assert asked in " ".join("\n".join(found).split())
 
 
@@ -161,13 +161,45 @@ def _of_integers(operation: Operation) -> bool:
     return _INTEGER_RESULT.match(str(kind)) is not None
 
 
-@pytest.mark.parametrize("text", texts.TEXTS, ids=lambda text: text.name)
-def test_all_operations_of_a_text_are_listed(text: texts.Text) -> None:
-    kernel = texts.kernel_of(text.launch(blocks=(32, 64)))
+# The texts in TTIR. This process has Triton interpret kernels.
+_TTIR = """
+import json
+from bridge.ttir import texts
+from bridge.ttir.source import of_launch
+launches = {text.name: text.launch(blocks=(32, 64)) for text in texts.TEXTS}
+found = {name: [of_launch(x).text, texts.sizes_of(x)] for name, x in launches.items()}
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, tuple[Function, dict[str, int]]]:
+    """By name the texts as Triton compiles them, and their tile sizes."""
+    found = json.loads(_printed(_TTIR))
+    return {name: (parse(text).kernel, sizes) for name, (text, sizes) in found.items()}
+
+
+def _printed(code: str) -> str:
+    """What the code prints in a process in which Triton compiles."""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", [text.name for text in texts.TEXTS])
+def test_all_operations_of_a_text_are_listed(
+    name: str, compiled: dict[str, tuple[Function, dict[str, int]]]
+) -> None:
+    kernel, sizes = compiled[name]
     operations = list(_operations(kernel.blocks))
-    definitions = "\n".join(texts.translation(text).definitions)
+    definitions = "\n".join(translate(kernel, name, sizes).definitions)
     names = Counter(operation.name for operation in operations)
-    assert names["tt.load"] and names["math.exp2"]
+    assert names["tt.load"]
+    assert names["math.exp2"]
     assert len(re.findall(r"P\.\w+_ptr \(", definitions)) == names["tt.load"] + names["tt.store"]
     exponents = re.findall(r"[ (]P\s+\(", definitions)
     assert len(exponents) == names["math.exp2"]
@@ -268,15 +300,10 @@ def test_the_chapter_shows_what_triton_prints() -> None:
     page = (ROOT / "docs" / "kernel.md").read_text("utf-8")
     assert " and ".join(texts.COMPARED) in page
     (shown,) = re.findall(r"```mlir\n(.*?)\n```", page, re.DOTALL)
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", _TEXT],
-        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    if not done.stdout.strip():
+    text = _printed(_TEXT)
+    if not text.strip():
         pytest.skip(f"nothing is known of the text of {texts.triton_version()}")
-    printed = [_LOCATION.sub("", line).strip() for line in done.stdout.splitlines()]
+    printed = [_LOCATION.sub("", line).strip() for line in text.splitlines()]
     lines = shown.splitlines()
     windows = [printed[n : n + len(lines)] for n in range(len(printed))]
     assert _numbered(lines) in map(_numbered, windows)

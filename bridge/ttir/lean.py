@@ -83,7 +83,7 @@ _LITERALS = {_as_float32(math.log(2.0)): "a.ln2", _as_float32(1.0 / math.log(2.0
 @dataclass(frozen=True)
 class Translation:
     """name: with which the names begin; fields: of `Args`, with their types; definitions: in order,
-    as text."""
+    as text, a line as long as it comes (`broken`)."""
 
     name: str
     fields: dict[str, str]
@@ -163,7 +163,7 @@ class _Translator:
             block = self.block(block, scope)
         fields |= {"ln2": "R", "log2e": "R", "ln": "R → R"}
         fields |= dict.fromkeys(self.sizes.values(), "Nat")
-        return Translation(self.name, fields, [_broken(text) for text in self.definitions])
+        return Translation(self.name, fields, self.definitions)
 
     def argument(self, value: Value, name: str) -> str:
         """The type of the argument's field."""
@@ -407,8 +407,12 @@ class _Translator:
             self.elements[argument] = _part(f"s{part}")
         self.count([block], inner)
         self.block(block, inner)
-        for name, bound in (("firstTile", first), ("stopTile", stop)):
+        for name, what, bound in (
+            ("firstTile", "The loop's first", first),
+            ("stopTile", "One past the loop's last", stop),
+        ):
             self.definitions.append(
+                f"/-- {what} tile. -/\n"
                 f"@[expose] def {prefix}{name} {scope.binders} : Int :=\n"
                 f"  {self.elements[bound](())}"
             )
@@ -454,8 +458,8 @@ _ARRANGED = frozenset(
 _NO_VALUE = frozenset({"tt.return", "scf.yield", "scf.for", "tt.store", "cf.cond_br", "cf.br"})
 
 
-def _broken(definition: str) -> str:
-    """With lines of at most 100 columns: broken before the type, then at spaces."""
+def broken(definition: str) -> str:
+    """The definition with lines of at most 100 columns: broken before the type, then at spaces."""
     lines = []
     for line in definition.splitlines():
         if len(line) > 100 and line.startswith("@[expose]"):

@@ -10,36 +10,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
 import triton
 
 from bridge.templates import template
-from bridge.ttir.lean import Translation, numeric, translate
+from bridge.ttir.lean import Translation, broken, numeric, translate
 from bridge.ttir.parse import parse
+from bridge.ttir.shared import fields_of, shared
 from bridge.ttir.source import of_launch
 from bridge.ttir.syntax import Function
 from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import forward
+from pyimpl.kernels import forward, varlen
 from pyimpl.kernels._launch import DTYPES, Launch
 
 FOLDER = "Attention/Kernel/Generated"
+# The module with the arguments of all texts.
+_ARGUMENTS = "Arguments"
 # The versions of Triton of which each text is known to come to the committed Lean.
 COMPARED = ("3.6", "3.7")
 ARCHITECTURES = (80, 90, 100)
-_SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_D")
+_SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_D", "BLOCK_V")
 
 
 @dataclass(frozen=True)
 class Text:
-    """The forward kernel with a window of these bounds, None for none, of a head size that fills
-    its tile. name: of the Lean module and with which its names begin; what: in words."""
+    """The forward kernel with a window of these bounds, None for none. name: of the Lean module and
+    with which its names begin; what: in words; fills: whether the sizes of heads and of values fill
+    their tiles; packed: for packed sequences, bottom_right: with the window aligned so in each."""
 
     name: str
     what: str
     left: int | None
     right: int | None
+    fills: bool = True
+    packed: bool = False
+    bottom_right: bool = False
 
     @property
     def path(self) -> str:
@@ -49,16 +57,28 @@ class Text:
         self,
         dtype: torch.dtype = torch.float32,
         head_dim: int = 128,
+        value_dim: int = 128,
         arch: int = 90,
         blocks: tuple[int | None, int | None] = (None, None),
     ) -> Launch:
         """A launch on tensors without memory; blocks as the launcher chooses them, if None."""
-        query = torch.empty((2, 8, 1000, head_dim), dtype=dtype, device="meta")
-        key = torch.empty((2, 2, 1024, head_dim), dtype=dtype, device="meta")
-        lse = torch.empty((2, 8, 1000), device="meta")
         options = ScoreOptions(0.125, left=self.left, right=self.right)
+
+        def tensor(*shape: int, of: torch.dtype = dtype) -> torch.Tensor:
+            return torch.empty(shape, dtype=of, device="meta")
+
+        if self.packed:
+            cu = tensor(5, of=torch.int32)
+            return varlen.launch(
+                tensor(1000, 8, head_dim), tensor(1024, 2, head_dim), tensor(1024, 2, value_dim),
+                cu, cu, tensor(1000, 8, value_dim), tensor(8, 1000, of=torch.float32), options,
+                max_q_len=500, bottom_right=self.bottom_right, capability=arch,
+                block_m=blocks[0], block_n=blocks[1],
+            )  # fmt: skip
         return forward.launch(
-            query, key, key, query, lse, options,
+            tensor(2, 8, 1000, head_dim), tensor(2, 2, 1024, head_dim),
+            tensor(2, 2, 1024, value_dim), tensor(2, 8, 1000, value_dim),
+            tensor(2, 8, 1000, of=torch.float32), options,
             capability=arch, block_m=blocks[0], block_n=blocks[1],
         )  # fmt: skip
 
@@ -66,8 +86,23 @@ class Text:
 TEXTS = (
     Text("Full", "without a window", None, None),
     Text("Causal", "with a right edge", None, 0),
+    Text("Left", "with a left edge", 100, None),
     Text("Window", "with a window", 100, 0),
-)
+    Text("PaddedFull", "without a window, of heads padded to their tiles", None, None, False),
+    Text("PaddedCausal", "with a right edge, of heads padded to their tiles", None, 0, False),
+    Text("PaddedWindow", "with a window, of heads padded to their tiles", 100, 0, False),
+    Text("PackedFull", "for packed sequences, without a window", None, None, packed=True),
+    Text("PackedCausal", "for packed sequences, with a right edge", None, 0, packed=True),
+    Text(
+        "PackedCausalEnd", "for packed sequences, with a right edge, aligned bottom-right",
+        None, 0, packed=True, bottom_right=True,
+    ),
+    Text("PackedWindow", "for packed sequences, with a window", 100, 0, packed=True),
+    Text(
+        "PackedWindowEnd", "for packed sequences, with a window, aligned bottom-right",
+        100, 0, packed=True, bottom_right=True,
+    ),
+)  # fmt: skip
 
 
 def kernel_of(launch: Launch, arch: int = 90) -> Function:
@@ -76,25 +111,16 @@ def kernel_of(launch: Launch, arch: int = 90) -> Function:
 
 
 def sizes_of(launch: Launch) -> dict[str, int]:
-    """The tile sizes by name; of BLOCK_V, which is BLOCK_D here, the text knows nothing."""
+    """The tile sizes by name."""
     return {name: int(launch.constants[name] or 0) for name in _SIZES}
 
 
+@cache
 def translation(text: Text) -> Translation:
     """The text in Lean, of a launch whose tile sizes differ."""
-    launch = text.launch(blocks=(32, 64))
+    head_dim, value_dim = (128, 256) if text.fills else (96, 200)
+    launch = text.launch(head_dim=head_dim, value_dim=value_dim, blocks=(32, 64))
     return translate(kernel_of(launch), text.name, sizes_of(launch))
-
-
-def lean(text: Text) -> str:
-    """The Lean module."""
-    found = translation(text)
-    return template("bridge.ttir", "generated.lean.jinja").render(
-        name=text.name,
-        what=text.what,
-        fields=found.fields,
-        definitions="\n".join(found.definitions),
-    )
 
 
 def launches(text: Text, archs: tuple[int, ...] = (90,)) -> Iterator[tuple[str, Launch, int]]:
@@ -104,7 +130,7 @@ def launches(text: Text, archs: tuple[int, ...] = (90,)) -> Iterator[tuple[str, 
         for dtype in DTYPES:
             for head_dim in (16, 32, 64, 128, 256):
                 name = f"{text.name}, {str(dtype).removeprefix('torch.')}, head size {head_dim}"
-                yield f"{name}, sm_{arch}", text.launch(dtype, head_dim, arch), arch
+                yield f"{name}, sm_{arch}", text.launch(dtype, head_dim, head_dim, arch), arch
 
 
 def differing_launches(text: Text, archs: tuple[int, ...] = (90,)) -> list[str]:
@@ -117,9 +143,23 @@ def differing_launches(text: Text, archs: tuple[int, ...] = (90,)) -> list[str]:
     ]
 
 
+@cache
 def texts() -> Mapping[str, str]:
     """By path from the root, each module of Lean that is written from a kernel."""
-    return {text.path: lean(text) for text in TEXTS}
+    translations = [translation(text) for text in TEXTS]
+    parameters = TEXTS[0].launch().kernel.arg_names
+    fields = template("bridge.ttir", "arguments.lean.jinja").render(
+        fields=fields_of(translations, parameters)
+    )
+    modules = {f"{FOLDER}/{_ARGUMENTS}.lean": fields}
+    for text, found in zip(TEXTS, shared(translations), strict=True):
+        modules[text.path] = template("bridge.ttir", "generated.lean.jinja").render(
+            name=text.name,
+            what=text.what,
+            uses=found.uses or [_ARGUMENTS],
+            definitions="\n".join(map(broken, found.definitions)),
+        )
+    return modules
 
 
 def triton_version() -> str:

@@ -67,7 +67,8 @@ abbrev OutIndex (batches heads q_len d_v : Nat) := Fin batches × Fin heads × F
 abbrev LseIndex (batches heads q_len : Nat) := Fin batches × Fin heads × Fin q_len
 
 /-- Where an element of the output lies. -/
-@[expose] def outOffset {heads : Nat} (p : Problem R) (x : OutIndex batches heads q_len d_v) : Int :=
+@[expose] def outOffset {heads : Nat} (p : Problem R) (x : OutIndex batches heads q_len d_v) :
+    Int :=
   x.1 * p.ob + x.2.1 * p.oh + x.2.2.1 * p.om + x.2.2.2
 
 /-- Where an element of the log-sum-exp lies. -/
@@ -135,8 +136,8 @@ theorem Given.output (G : p.Given Q K V sc)
   refine ⟨fun ⟨b, h, x, c⟩ => ?_, ?_, ?_⟩
   · obtain ⟨pid, i, h₀, h₁, hi, eb, eh, ex⟩ := exists_row G.BM G.tilesLen G.numHeads b h x.isLt
     have hc := c.isLt
-    refine ⟨(pid, i, c), ⟨h₀, h₁, hi, by have := G.fitsValue; simp only; omega⟩, active.mpr ⟨?_, ?_⟩,
-      offset eb eh ex hc, ?_⟩
+    refine ⟨(pid, i, c), ⟨h₀, h₁, hi, by have := G.fitsValue; simp only; omega⟩,
+      active.mpr ⟨?_, ?_⟩, offset eb eh ex hc, ?_⟩
     · show p.row pid i < p.qLen
       have := G.qLen
       omega

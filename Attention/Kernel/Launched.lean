@@ -9,8 +9,8 @@ public section
 /-! # The forward kernel is attention
 
 About the text that Triton compiles and launches, translated by `bridge/ttir/lean.py` to
-`Attention.Kernel.Generated`, for dense tensors whose head size fills its tile, without mask, bias,
-ALiBi, softcap, sinks and dropout. `Given` has the hypotheses; `Attention.Kernel.Ops` the meaning of
+`Attention.Kernel.Generated`, for dense tensors whose sizes of heads and values fill their tiles,
+without mask, bias, ALiBi, softcap, sinks and dropout. `Given` has the hypotheses; `Attention.Kernel.Ops` the meaning of
 an operation: numbers without rounding for floats, so the 16-bit texts, which differ in conversions
 only, are the same. The values are numbers, for all sizes, tile sizes and strides; with `Ops`'
 meaning of `exp2` none of them needed its value above 0. -/
@@ -134,9 +134,9 @@ theorem Left.output {a : Left.Args R} (G : (Left.problem a).Given Q K V sc)
   simp only [Left.storeOut_eq, ← e]
   exact G.output hinj
 
-/-- **The forward kernel's log-sum-exp is that of the scores** where a query sees the keys
-from `left` before its place on, in either alignment: a launch stores −∞ or a number L for each query
-by exactly one lane of one program, and nothing else.
+/-- **The forward kernel's log-sum-exp is that of the scores** where a query sees the keys from
+`left` before its place on, in either alignment: a launch stores −∞ or a number L for each query by
+exactly one lane of one program, and nothing else.
 L · log₂ e has the scores' sum of powers of 2 for its own, so it is the natural log-sum-exp of the
 scores times ln 2. Of the logarithm nothing is used but 2 ^ (log₂ e · ln x) = x. -/
 theorem Left.logSumExp {a : Left.Args R} (G : (Left.problem a).Given Q K V sc)

@@ -259,7 +259,8 @@ theorem Given.output (G : Given a cu_q cu_k max_q_len Q K V sc)
     simp only [heq_eq_eq, Prod.mk.injEq, Fin.mk.injEq] at e
     obtain ⟨e₂, e₃, e₄⟩ := e
     obtain ⟨e₅, e₆⟩ := Problem.row_unique (p := Forward.packed a left right atEnd b) G.BM G.maxLen
-      G.numHeads h₀ h₁ h₀' h₁' hi hi' (eb.trans eb'.symm) (by rw [eh, eh', e₂]) (by rw [ex, ex', e₃])
+      G.numHeads h₀ h₁ h₀' h₁' hi hi' (eb.trans eb'.symm) (by rw [eh, eh', e₂])
+      (by rw [ex, ex', e₃])
     simp only at e₄ e₅ e₆
     rw [e₄, e₅, e₆]
   · rintro ⟨pid, i, c⟩ ⟨h₀, h₁, hi, hc⟩ s
@@ -325,7 +326,8 @@ theorem Given.logSumExp (G : Given a cu_q cu_k max_q_len Q K V sc) {log2e : R} (
     simp only [heq_eq_eq, Prod.mk.injEq] at e
     obtain ⟨e₂, e₃⟩ := e
     obtain ⟨e₅, e₆⟩ := Problem.row_unique (p := Forward.packed a left right atEnd b) G.BM G.maxLen
-      G.numHeads h₀ h₁ h₀' h₁' hi hi' (eb.trans eb'.symm) (by rw [eh, eh', e₂]) (by rw [ex, ex', e₃])
+      G.numHeads h₀ h₁ h₀' h₁' hi hi' (eb.trans eb'.symm) (by rw [eh, eh', e₂])
+      (by rw [ex, ex', e₃])
     simp only at e₅ e₆
     rw [e₅, e₆]
   · rintro ⟨pid, i⟩ ⟨h₀, h₁, hi⟩ s

@@ -135,7 +135,7 @@ variable {K : (b : Fin n) → Vector (Matrix R (kv_len b) d) num_kv_heads}
 variable {V : (b : Fin n) → Vector (Matrix R (kv_len b) d_v) num_kv_heads} {sc : R}
 
 omit [Exponential R R] in
-private theorem Packed.mask_eq {a : Forward.Args R} (G : Packed.Given a cu_q cu_k max_q_len Q K V sc)
+private theorem Packed.mask_eq {a : Forward.Args R} (G : Given a cu_q cu_k max_q_len Q K V sc)
     (alignment : Alignment) (e : Forward.Edges) (hs : a.shift = 0) (b : Fin n) :
     ((Forward.packed a (e.leftEdge.map Int.ofNat) (e.rightEdge.map Int.ofNat) (atEnd alignment)
       b).mask : Mask (q_len b) (kv_len b)) = e.mask alignment := by

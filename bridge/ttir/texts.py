@@ -53,6 +53,18 @@ class Text:
     def path(self) -> str:
         return f"{FOLDER}/{self.name}.lean"
 
+    @property
+    def family(self) -> str:
+        """The namespace in `Attention.Kernel` of the theorems about it."""
+        return "Packed" if self.packed else self.name if self.fills else "Padded"
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """The sizes of heads and of values that are compared."""
+        if self.fills:
+            return (16, 16), (32, 32), (64, 64), (128, 128), (256, 256), (128, 64)
+        return (80, 80), (96, 96), (36, 36), (7, 7), (192, 192), (80, 40)
+
     def launch(
         self,
         dtype: torch.dtype = torch.float32,
@@ -83,26 +95,32 @@ class Text:
         )  # fmt: skip
 
 
+def _padded(name: str, what: str, left: int | None, right: int | None) -> Text:
+    return Text(f"Padded{name}", f"{what}, heads padded", left, right, fills=False)
+
+
+def _packed(name: str, what: str, left: int | None, right: int | None, end: bool = False) -> Text:
+    what = f"{what}, sequences packed" + (", aligned bottom-right" if end else "")
+    return Text(f"Packed{name}", what, left, right, packed=True, bottom_right=end)
+
+
+_FULL = ("Full", "without a window", None, None)
+_CAUSAL = ("Causal", "with a right edge", None, 0)
+_WINDOW = ("Window", "with a window", 100, 0)
 TEXTS = (
-    Text("Full", "without a window", None, None),
-    Text("Causal", "with a right edge", None, 0),
+    Text(*_FULL),
+    Text(*_CAUSAL),
     Text("Left", "with a left edge", 100, None),
-    Text("Window", "with a window", 100, 0),
-    Text("PaddedFull", "without a window, of heads padded to their tiles", None, None, False),
-    Text("PaddedCausal", "with a right edge, of heads padded to their tiles", None, 0, False),
-    Text("PaddedWindow", "with a window, of heads padded to their tiles", 100, 0, False),
-    Text("PackedFull", "for packed sequences, without a window", None, None, packed=True),
-    Text("PackedCausal", "for packed sequences, with a right edge", None, 0, packed=True),
-    Text(
-        "PackedCausalEnd", "for packed sequences, with a right edge, aligned bottom-right",
-        None, 0, packed=True, bottom_right=True,
-    ),
-    Text("PackedWindow", "for packed sequences, with a window", 100, 0, packed=True),
-    Text(
-        "PackedWindowEnd", "for packed sequences, with a window, aligned bottom-right",
-        100, 0, packed=True, bottom_right=True,
-    ),
-)  # fmt: skip
+    Text(*_WINDOW),
+    _padded(*_FULL),
+    _padded(*_CAUSAL),
+    _padded(*_WINDOW),
+    _packed(*_FULL),
+    _packed(*_CAUSAL),
+    _packed("CausalEnd", *_CAUSAL[1:], end=True),
+    _packed(*_WINDOW),
+    _packed("WindowEnd", *_WINDOW[1:], end=True),
+)
 
 
 def kernel_of(launch: Launch, arch: int = 90) -> Function:
@@ -123,22 +141,29 @@ def translation(text: Text) -> Translation:
     return translate(kernel_of(launch), text.name, sizes_of(launch))
 
 
-def launches(text: Text, archs: tuple[int, ...] = (90,)) -> Iterator[tuple[str, Launch, int]]:
-    """Launches of the class with the tiles that the launcher chooses: dtypes, head sizes and
-    compute capabilities, each in words."""
+def launches(
+    text: Text, archs: tuple[int, ...] = (90,), every: bool = False
+) -> Iterator[tuple[str, Launch, int]]:
+    """Launches of the class with the tiles that the launcher chooses, each in words: all sizes that
+    are compared, for each compute capability. every: each size in each dtype, not in one alone."""
     for arch in archs:
-        for dtype in DTYPES:
-            for head_dim in (16, 32, 64, 128, 256):
-                name = f"{text.name}, {str(dtype).removeprefix('torch.')}, head size {head_dim}"
-                yield f"{name}, sm_{arch}", text.launch(dtype, head_dim, head_dim, arch), arch
+        for number, (head_dim, value_dim) in enumerate(text.sizes):
+            for dtype in DTYPES if every else (DTYPES[number % len(DTYPES)],):
+                size = f"head size {head_dim}"
+                if value_dim != head_dim:
+                    size += f", value size {value_dim}"
+                name = f"{text.name}, {str(dtype).removeprefix('torch.')}, {size}, sm_{arch}"
+                yield name, text.launch(dtype, head_dim, value_dim, arch), arch
 
 
-def differing_launches(text: Text, archs: tuple[int, ...] = (90,)) -> list[str]:
+def differing_launches(
+    text: Text, archs: tuple[int, ...] = (90,), every: bool = False
+) -> list[str]:
     """The launches of the class whose text does not come to the class's Lean, in words."""
     found = translation(text)
     return [
         name
-        for name, launch, arch in launches(text, archs)
+        for name, launch, arch in launches(text, archs, every)
         if numeric(kernel_of(launch, arch), text.name) != found.at(sizes_of(launch))
     ]
 

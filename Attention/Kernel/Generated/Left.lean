@@ -8,10 +8,10 @@ public section
 -- Each value takes what its scope has, whether it needs it or not.
 set_option linter.unusedVariables false
 
-/-! # The forward kernel with a left edge, as Triton compiles it
+/-! # The forward kernel as Triton compiles it: Left
 
-What another text computes alike is that text's. Written by
-`python -m bridge translate --kernels`; not edited. -/
+With a left edge. What an earlier text
+computes alike is that text's. Written by `python -m bridge translate --kernels`; not edited. -/
 
 namespace Attention.Kernel
 

@@ -9,10 +9,10 @@ public section
 -- Each value takes what its scope has, whether it needs it or not.
 set_option linter.unusedVariables false
 
-/-! # The forward kernel for packed sequences, with a window, aligned bottom-right, as Triton compiles it
+/-! # The forward kernel as Triton compiles it: PackedWindowEnd
 
-What another text computes alike is that text's. Written by
-`python -m bridge translate --kernels`; not edited. -/
+With a window, sequences packed, aligned bottom-right. What an earlier text
+computes alike is that text's. Written by `python -m bridge translate --kernels`; not edited. -/
 
 namespace Attention.Kernel
 

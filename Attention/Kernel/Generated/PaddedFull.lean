@@ -7,10 +7,10 @@ public section
 -- Each value takes what its scope has, whether it needs it or not.
 set_option linter.unusedVariables false
 
-/-! # The forward kernel without a window, of heads padded to their tiles, as Triton compiles it
+/-! # The forward kernel as Triton compiles it: PaddedFull
 
-What another text computes alike is that text's. Written by
-`python -m bridge translate --kernels`; not edited. -/
+Without a window, heads padded. What an earlier text
+computes alike is that text's. Written by `python -m bridge translate --kernels`; not edited. -/
 
 namespace Attention.Kernel
 

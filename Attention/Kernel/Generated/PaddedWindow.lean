@@ -9,10 +9,10 @@ public section
 -- Each value takes what its scope has, whether it needs it or not.
 set_option linter.unusedVariables false
 
-/-! # The forward kernel with a window, of heads padded to their tiles, as Triton compiles it
+/-! # The forward kernel as Triton compiles it: PaddedWindow
 
-What another text computes alike is that text's. Written by
-`python -m bridge translate --kernels`; not edited. -/
+With a window, heads padded. What an earlier text
+computes alike is that text's. Written by `python -m bridge translate --kernels`; not edited. -/
 
 namespace Attention.Kernel
 

@@ -41,30 +41,41 @@ def shared(translations: Sequence[Translation]) -> list[Shared]:
     """Each text's own definitions. What a loop is made of and what is stored each text has under
     its own name, whether another has it or not: the proofs begin there."""
     known: dict[str, str] = {}
+    names = [translation.name for translation in translations]
     result = []
     for translation in translations:
-        own = re.compile(rf"\b{translation.name}(?:\.[A-Za-z_]\w*)+")
-        renamed = {f"{translation.name}.Args": ARGUMENTS}
-        definitions = []
-        for text in translation.definitions:
-            text = own.sub(lambda found: renamed.get(found[0], found[0]), text)
-            defined = _DEFINED.search(text)
-            if defined is None:
-                raise ValueError(f"no definition: {text}")
-            name = defined[1]
-            meaning = text.replace(defined[0], "", 1)
-            if text.startswith("/--") and not text[defined.start() :].startswith("abbrev"):
-                definitions.append(text)
-            elif meaning in known:
-                renamed[name] = known[meaning]
-            else:
-                known[meaning] = name
-                definitions.append(text)
-        uses = {
-            other.name
-            for other in translations
-            if other is not translation
-            and any(re.search(rf"\b{other.name}\.", text) for text in definitions)
-        }
+        definitions = _own(translation, known)
+        uses = [
+            name
+            for name in names
+            if name != translation.name
+            and any(re.search(rf"\b{name}\.", text) for text in definitions)
+        ]
         result.append(Shared(definitions, sorted(uses)))
     return result
+
+
+def _own(translation: Translation, known: dict[str, str]) -> list[str]:
+    """The definitions that are not known yet, and those that each text has; `known`, by what is
+    defined, the name that has it, comes to have them too."""
+    named = re.compile(rf"\b{translation.name}(?:\.[A-Za-z_]\w*)+")
+    renamed = {f"{translation.name}.Args": ARGUMENTS}
+
+    def current(found: re.Match[str]) -> str:
+        return renamed.get(found[0], found[0])
+
+    definitions = []
+    for definition in translation.definitions:
+        text = named.sub(current, definition)
+        defined = _DEFINED.search(text)
+        if defined is None:
+            raise ValueError(f"no definition: {text}")
+        meaning = text.replace(defined[0], "", 1)
+        if text.startswith("/--") and not defined[0].startswith("abbrev"):
+            definitions.append(text)
+        elif meaning in known:
+            renamed[defined[1]] = known[meaning]
+        else:
+            known[meaning] = defined[1]
+            definitions.append(text)
+    return definitions

@@ -152,6 +152,63 @@ def test_a_faulty_kernel_is_another_text(tmp_path: Path, fault: str) -> None:
     assert "Attention/Kernel/Generated/Causal.lean" in found
 
 
+_PACKED = ("PackedCausal", "PackedCausalEnd", "PackedFull", "PackedWindow", "PackedWindowEnd")
+# Faults that some texts alone have: file, old, new, and the texts.
+_PARTIAL = {
+    "a sequence begins with the one after it": (
+        ("_sequences.py", "first = tl.load(cu_ptr + sequence * stride)",
+         "first = tl.load(cu_ptr + (sequence + 1) * stride)"),
+        _PACKED,
+    ),
+    "a tile behind the queries returns too late": (
+        ("forward.py", "if row_first >= q_len:", "if row_first > q_len:"), _PACKED,
+    ),
+    "the alignment is one off": (
+        ("forward.py", "shift = shift + kv_len - q_len", "shift = shift + kv_len - q_len + 1"),
+        ("PackedCausalEnd", "PackedWindowEnd"),
+    ),
+    "the left edge is one off": (
+        ("_bounds.py", "first = tl.maximum(row_first + shift - left, 0)",
+         "first = tl.maximum(row_first + shift - left + 1, 0)"),
+        ("Left", "PackedWindow", "PackedWindowEnd", "PaddedWindow", "Window"),
+    ),
+    "padding of a head is loaded": (
+        ("_loop.py", "or PAGE_SIZE is not None or not EVEN_D:", "or PAGE_SIZE is not None:"),
+        ("PaddedCausal", "PaddedFull", "PaddedWindow"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(x, marks=pytest.mark.thorough if n else ()) for n, x in enumerate(_PARTIAL)],
+)
+def test_a_fault_changes_the_texts_that_have_it(tmp_path: Path, fault: str) -> None:
+    edit, names = _PARTIAL[fault]
+    found = _differing(tmp_path, edit)
+    assert set(found) >= {f"Attention/Kernel/Generated/{name}.lean" for name in names}
+
+
+_EVERY = """
+from bridge.ttir import texts
+if texts.is_compared():
+    for text in texts.TEXTS:
+        print(texts.differing_launches(text, texts.ARCHITECTURES, every=True) or "", end="")
+"""
+
+
+@pytest.mark.thorough
+def test_every_launch_comes_to_the_text_of_its_class() -> None:
+    """Each size in each dtype, for each compute capability."""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _EVERY],
+        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
 # What means the same in other words, or says nothing to Triton.
 _HARMLESS = {
     "a comment": ("_loop.py", "    l = alpha * l", "    # The denominator.\n    l = alpha * l"),

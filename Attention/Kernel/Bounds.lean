@@ -39,6 +39,21 @@ private theorem le_mul_of_tdiv_ceil_le {s b t : Int} (hb : 0 < b) (hs : 0 ≤ s)
 
 variable (p : Problem R) (pid : Int)
 
+/-- The first tile, without a case of its own for a window that is open on the left. -/
+theorem first_eq : p.first pid
+    = if decide (p.firstKey pid < p.stopKey pid) then Int.tdiv (p.firstKey pid) p.BN else 0 := by
+  unfold first firstKey
+  split <;> simp_all
+
+theorem wholeFirst_eq :
+    p.wholeFirst pid = min (max (p.unmaskedFirst pid) (p.first pid)) (p.stop pid) := by
+  unfold wholeFirst
+  split
+  · rename_i h
+    simp only [unmaskedFirst, first, h]
+    omega
+  · rfl
+
 /-- The order of the tiles. -/
 theorem first_le (hb : 0 < p.BN) : 0 ≤ p.first pid ∧
     p.first pid ≤ p.wholeFirst pid ∧ p.wholeFirst pid ≤ p.wholeStop pid ∧
@@ -47,14 +62,15 @@ theorem first_le (hb : 0 < p.BN) : 0 ≤ p.first pid ∧
   have h₀ : 0 ≤ p.firstKey pid := by
     simp only [firstKey]; split <;> omega
   have h₁ : 0 ≤ p.first pid ∧ p.first pid ≤ p.stop pid := by
-    simp only [first, stop]
+    rw [first_eq]
+    simp only [stop]
     split
     · rename_i h
       have h := of_decide_eq_true h
       exact ⟨Int.tdiv_nonneg h₀ (by omega), tdiv_le_tdiv_ceil hb' h₀ (by omega)⟩
     · omega
   have h₂ : p.first pid ≤ p.wholeFirst pid ∧ p.wholeFirst pid ≤ p.stop pid := by
-    simp only [wholeFirst]; omega
+    rw [wholeFirst_eq]; omega
   simp only [wholeStop]
   omega
 
@@ -65,7 +81,8 @@ theorem visited (hb : 0 < p.BN) {y : Int} (h₁ : p.firstKey pid ≤ y) (h₂ : 
   have h₀ : 0 ≤ p.firstKey pid := by
     simp only [firstKey]; split <;> omega
   have h : decide (p.firstKey pid < p.stopKey pid) = true := decide_eq_true (by omega)
-  simp only [first, stop, h, if_true]
+  rw [first_eq]
+  simp only [stop, h, if_true]
   have := tdiv_mul_le (s := p.firstKey pid) hb' h₀
   have := le_tdiv_mul (s := p.stopKey pid) hb' (by omega)
   omega
@@ -112,7 +129,7 @@ theorem whole_seen (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.who
   have hstop : t < p.unmaskedStop pid ∧ t < Int.tdiv p.kvLen p.BN := by
     simp only [wholeStop] at h₂; omega
   have hfirst : p.unmaskedFirst pid ≤ t := by
-    simp only [wholeFirst] at h₁ o₄ o₃ o₂; omega
+    have := p.wholeFirst_eq pid; omega
   have e : (t + 1) * (p.BN : Int) = t * p.BN + p.BN := by grind
   have hkey : p.keyAt t j = t * p.BN + j := rfl
   have h₃ := mul_le_of_lt_tdiv hb' hkv hstop.2

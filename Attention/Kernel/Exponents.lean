@@ -81,10 +81,10 @@ private theorem maxima_forRange {lo hi : Int} {body : Int → State R → State 
   forRange_fold (P := fun (_ : Unit) s => Maxima s) (f := fun _ _ => ()) (block := fun _ => ())
     (st := ()) h₀ fun t h₁ h₂ _ s => h t h₁ h₂ s
 
-variable {d q_len kv_len batches num_kv_heads group : Nat} {p : Problem R}
+variable {d d_v q_len kv_len batches num_kv_heads group : Nat} {p : Problem R}
 variable {Q : Vector (Vector (Matrix R q_len d) (num_kv_heads * group)) batches}
-variable {K V : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches} {sc : R}
-variable {pid : Int}
+variable {K : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches}
+variable {V : Vector (Vector (Matrix R kv_len d_v) num_kv_heads) batches} {sc : R} {pid : Int}
 
 private theorem dot_exists {n : Nat} {a b : Nat → Flt R} (ha : ∀ j < n, ∃ x, a j = num x)
     (hb : ∀ j < n, ∃ x, b j = num x) : ∃ z, dot n a b (num 0) = num z := by
@@ -99,12 +99,11 @@ private theorem Given.program (G : p.Given Q K V sc)
     ∃ (b : Fin batches) (h : Fin (num_kv_heads * group)),
       p.Holds pid Q[b][h] K[b][Spec.kvHead h] V[b][Spec.kvHead h] sc ∧
       ∀ i n, ∃ x, p.queryTile pid i n = num x := by
-  obtain ⟨_, hb, hh, _⟩ := G.sized.place hp
-  have H := G.holds (pid := pid) (b := ⟨(p.batch pid).toNat, by omega⟩)
-    (h := ⟨(p.head pid).toNat, by omega⟩) (by simp only; omega) (by simp only; omega)
+  obtain ⟨b, h, hb, hh, hr⟩ := place_row G.BM G.tilesLen G.numHeads hp.1 hp.2
+  have H := G.holds hb hh
   refine ⟨_, _, H, fun i n => ?_⟩
   by_cases hq : p.row pid i < p.qLen
-  · have := G.sized.row_nonneg hp i
+  · have := hr i
     have := G.qLen
     exact ⟨_, H.queryTile (x := ⟨(p.row pid i).toNat, by omega⟩) (by simp only; omega) n⟩
   · exact ⟨0, by simp [Problem.queryTile, hq]⟩
@@ -178,9 +177,10 @@ end Problem
 /-! ## The texts -/
 
 variable [Exponential R R]
-variable {d q_len kv_len batches num_kv_heads group : Nat}
+variable {d d_v q_len kv_len batches num_kv_heads group : Nat}
 variable {Q : Vector (Vector (Matrix R q_len d) (num_kv_heads * group)) batches}
-variable {K V : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches} {sc : R} {pid : Int}
+variable {K : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches}
+variable {V : Vector (Vector (Matrix R kv_len d_v) num_kv_heads) batches} {sc : R} {pid : Int}
 
 open Problem
 
@@ -190,8 +190,8 @@ theorem Full.exponents {a : Full.Args R} (G : (Full.problem a).Given Q K V sc)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Full.Exponents a pid Flt.AtMostZero := by
-  have first := Full.wholeFirst_eq a pid
-  have stop := Full.wholeStop_eq a pid
+  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := by by_kernel
+  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := by by_kernel
   have k₁ : ∀ t ≤ Full.loop1.stopTile a pid, Maxima (Full.loop1.before a pid t) := fun t ht =>
     maxima_forRange maxima_init fun t' h h' s hs =>
       fun i => (G.wholeExponents hp (by omega) (by omega) hs i).2.2
@@ -210,8 +210,8 @@ theorem Causal.exponents {a : Causal.Args R} (G : (Causal.problem a).Given Q K V
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Causal.Exponents a pid Flt.AtMostZero := by
-  have first := Causal.wholeFirst_eq a pid
-  have stop := Causal.wholeStop_eq a pid
+  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := by by_kernel
+  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := by by_kernel
   have k₁ : ∀ t ≤ Causal.loop1.stopTile a pid, Maxima (Causal.loop1.before a pid t) := fun t ht =>
     maxima_forRange maxima_init fun t' h h' s hs =>
       fun i => (G.wholeExponents hp (by omega) (by omega) hs i).2.2

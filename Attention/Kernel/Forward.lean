@@ -6,10 +6,10 @@ public section
 
 /-! # The forward kernel, once for all of its texts
 
-Triton compiles one Python kernel to several texts: a window that is not there leaves no code, and a
-head size that fills its tile leaves no mask. `Problem` has their arguments, the definitions their
-results; that a text computes these is proved by unfolding (`Attention.Kernel.Texts`), and only
-theorems about the texts themselves are claimed.
+Triton compiles one Python kernel to several texts: a window that is not there leaves no code, a
+head size that fills its tile leaves no mask, and packed sequences have addresses of their own.
+`Problem` has their arguments, the definitions their results; that a text computes these is proved
+by unfolding (`Attention.Kernel.Texts`), and only theorems about the texts themselves are claimed.
 Source: `pyimpl/kernels/forward.py`, `_loop.py` and `_bounds.py`. -/
 
 namespace Attention.Kernel
@@ -19,8 +19,10 @@ open Flt
 universe u
 
 /-- What a text of the forward kernel is given. A pointer is what lies behind it; strides are in
-elements, 1 along vectors. left, right: of the window, `none` where there is no bound. even: the
-head size fills its tile. -/
+elements, 1 along vectors. left, right: of the window, `none` where there is no bound. even,
+evenValue: the size of heads, or of values, fills its tile. tilesLen: the number of queries that the
+programs' tiles are to cover. packed: the rows of packed tensors with which the sequence's queries
+and its keys begin, for which there are no strides from batch to batch; `none`: not packed. -/
 structure Problem (R : Type u) where
   query : Mem (Flt R)
   key : Mem (Flt R)
@@ -41,6 +43,8 @@ structure Problem (R : Type u) where
   lh : Int
   heads : Int
   group : Int
+  tilesLen : Int
+  packed : Option (Int × Int)
   qLen : Int
   kvLen : Int
   dim : Int
@@ -50,9 +54,11 @@ structure Problem (R : Type u) where
   right : Option Int
   shift : Int
   even : Bool
+  evenValue : Bool
   BM : Nat
   BN : Nat
   BD : Nat
+  BV : Nat
   ln2 : R
   ln : R → R
 
@@ -63,10 +69,10 @@ variable {R : Type u} (p : Problem R) (pid t : Int)
 /-! ## Which queries and keys -/
 
 /-- The number of tiles of queries. -/
-@[expose] def tiles : Int := Int.tdiv (p.qLen + (p.BM - 1 : Int)) p.BM
+@[expose] def tiles : Int := Int.tdiv (p.tilesLen + (p.BM - 1 : Int)) p.BM
 /-- The tile of queries of program `pid`. -/
 @[expose] def tile : Int := p.tiles - 1 - Int.tmod pid p.tiles
-/-- Its batch. -/
+/-- Its batch, or sequence. -/
 @[expose] def batch : Int := Int.tdiv (Int.tdiv pid p.tiles) p.heads
 /-- Its head. -/
 @[expose] def head : Int := Int.tmod (Int.tdiv pid p.tiles) p.heads
@@ -91,7 +97,9 @@ variable {R : Type u} (p : Problem R) (pid t : Int)
   | some r => min p.kvLen (max (p.rowLast pid + p.shift + r + 1) 0)
 /-- The first tile of keys. -/
 @[expose] def first : Int :=
-  if decide (p.firstKey pid < p.stopKey pid) then Int.tdiv (p.firstKey pid) p.BN else 0
+  match p.left with
+  | none => 0
+  | some _ => if decide (p.firstKey pid < p.stopKey pid) then Int.tdiv (p.firstKey pid) p.BN else 0
 /-- One past the last tile of keys. -/
 @[expose] def stop : Int :=
   if decide (p.firstKey pid < p.stopKey pid) then
@@ -110,7 +118,10 @@ variable {R : Type u} (p : Problem R) (pid t : Int)
       Int.tdiv (p.kvLen + (p.BN - 1 : Int)) p.BN
     else Int.tdiv (max (p.rowFirst pid + p.shift + r + 1) 0) p.BN
 /-- The first tile of keys that is taken without mask code. -/
-@[expose] def wholeFirst : Int := min (max (p.unmaskedFirst pid) (p.first pid)) (p.stop pid)
+@[expose] def wholeFirst : Int :=
+  match p.left with
+  | none => min (p.stop pid) 0
+  | some _ => min (max (p.unmaskedFirst pid) (p.first pid)) (p.stop pid)
 /-- One past the last such tile. -/
 @[expose] def wholeStop : Int :=
   min (max (min (p.unmaskedStop pid) (Int.tdiv p.kvLen p.BN)) (p.wholeFirst pid)) (p.stop pid)
@@ -134,20 +145,54 @@ variable {R : Type u} (p : Problem R) (pid t : Int)
 
 /-! ## Addresses -/
 
+/-- Where the head of the queries begins: its first row, of packed sequences that of its own. -/
+@[expose] def queryBase : Int :=
+  match p.packed with
+  | none => p.batch pid * p.qb + p.head pid * p.qh
+  | some (q, _) => p.head pid * p.qh + q * p.qm
+/-- The same of the keys. -/
+@[expose] def keyBase : Int :=
+  match p.packed with
+  | none => p.batch pid * p.kb + p.kvHead pid * p.kh
+  | some (_, k) => p.kvHead pid * p.kh + k * p.kn
+/-- The same of the values. -/
+@[expose] def valueBase : Int :=
+  match p.packed with
+  | none => p.batch pid * p.vb + p.kvHead pid * p.vh
+  | some (_, k) => p.kvHead pid * p.vh + k * p.vn
+/-- The same of the output. -/
+@[expose] def outBase : Int :=
+  match p.packed with
+  | none => p.batch pid * p.ob + p.head pid * p.oh
+  | some (q, _) => p.head pid * p.oh + q * p.om
+/-- The same of the log-sum-exps. -/
+@[expose] def lseBase : Int :=
+  match p.packed with
+  | none => p.batch pid * p.lb + p.head pid * p.lh
+  | some (q, _) => p.head pid * p.lh + q
 /-- Of component n of the query of row i. -/
-@[expose] def queryAt (i n : Nat) : Int :=
-  0 + (p.batch pid * p.qb + p.head pid * p.qh) + p.row pid i * p.qm + n
+@[expose] def queryAt (i n : Nat) : Int := 0 + p.queryBase pid + p.row pid i * p.qm + n
 /-- Of component n of key j of tile t. -/
 @[expose] def keyPtr (n j : Nat) : Int :=
-  0 + (p.batch pid * p.kb + (p.kvHead pid * p.kh + t * p.BN * p.kn)) + (n + j * p.kn)
+  match p.packed with
+  | none => 0 + (p.batch pid * p.kb + (p.kvHead pid * p.kh + t * p.BN * p.kn)) + (n + j * p.kn)
+  | some (_, k) => 0 + (p.kvHead pid * p.kh + (k * p.kn + t * p.BN * p.kn)) + (n + j * p.kn)
 /-- Of component c of value j of tile t. -/
 @[expose] def valuePtr (j c : Nat) : Int :=
-  0 + (p.batch pid * p.vb + (p.kvHead pid * p.vh + t * p.BN * p.vn)) + (j * p.vn + c)
+  match p.packed with
+  | none => 0 + (p.batch pid * p.vb + (p.kvHead pid * p.vh + t * p.BN * p.vn)) + (j * p.vn + c)
+  | some (_, k) => 0 + (p.kvHead pid * p.vh + (k * p.vn + t * p.BN * p.vn)) + (j * p.vn + c)
 /-- Of component c of the output of row i. -/
-@[expose] def outAt (i c : Nat) : Int :=
-  0 + (p.batch pid * p.ob + p.head pid * p.oh) + p.row pid i * p.om + c
+@[expose] def outAt (i c : Nat) : Int := 0 + p.outBase pid + p.row pid i * p.om + c
 /-- Of the log-sum-exp of row i. -/
-@[expose] def lseAt (i : Nat) : Int := 0 + (p.batch pid * p.lb + p.head pid * p.lh) + p.row pid i
+@[expose] def lseAt (i : Nat) : Int := 0 + p.lseBase pid + p.row pid i
+
+/-- What a store that this condition allows is allowed by: of packed sequences programs without a
+query return before. -/
+@[expose] def stored (allowed : Bool) : Bool :=
+  match p.packed with
+  | none => allowed
+  | some _ => !decide (p.qLen ≤ p.rowFirst pid) && allowed
 
 variable [OrderedField R] [Exp R R]
 
@@ -164,7 +209,7 @@ variable [OrderedField R] [Exp R R]
   | false => if decide ((n : Int) < p.dim) then p.key (p.keyPtr pid t n j) else num 0
 /-- Component c of value j of tile t where tiles are whole. -/
 @[expose] def wholeValue (j c : Nat) : Flt R :=
-  match p.even with
+  match p.evenValue with
   | true => p.value (p.valuePtr pid t j c)
   | false => if decide ((c : Int) < p.valueDim) then p.value (p.valuePtr pid t j c) else num 0
 /-- Component n of key j of tile t where tiles may be ragged. -/
@@ -221,12 +266,13 @@ abbrev State (R : Type u) := (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat 
 
 /-- What is stored as output. -/
 @[expose] def storeOut (i c : Nat) : Store (Flt R) :=
-  ⟨⟨decide (p.row pid i < p.qLen) && decide ((c : Int) < p.valueDim), p.outAt pid i c⟩,
+  ⟨⟨p.stored pid (decide (p.row pid i < p.qLen) && decide ((c : Int) < p.valueDim)),
+      p.outAt pid i c⟩,
     div ((p.result pid).2.2 i c)
       (if oeq ((p.result pid).2.1 i) (num 0) then num 1 else (p.result pid).2.1 i)⟩
 /-- What is stored as log-sum-exp. -/
 @[expose] def storeLse (i : Nat) : Store (Flt R) :=
-  ⟨⟨decide (p.row pid i < p.qLen), p.lseAt pid i⟩,
+  ⟨⟨p.stored pid (decide (p.row pid i < p.qLen)), p.lseAt pid i⟩,
     add (mul ((p.result pid).1 i) (num p.ln2))
       (log p.ln (if oeq ((p.result pid).2.1 i) (num 0) then num 1 else (p.result pid).2.1 i))⟩
 

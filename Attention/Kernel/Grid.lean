@@ -15,7 +15,7 @@ universe u
 
 variable {R : Type u} {p : Problem R} {q_len batches heads : Nat}
 
-theorem tiles_eq (hBM : 0 < p.BM) (hq : p.qLen = q_len) :
+theorem tiles_eq (hBM : 0 < p.BM) (hq : p.tilesLen = q_len) :
     p.tiles = (numTiles q_len p.BM : Nat) := by
   rw [tiles, hq, numTiles, Int.tdiv_eq_ediv_of_nonneg (by omega), Int.natCast_ediv]
   congr 1
@@ -108,5 +108,56 @@ theorem row_inj {pid pid' : Int} {i i' : Nat} (hi : i < p.BM) (hi' : i' < p.BM)
   have h₂ := e pid' hi'
   rw [h] at h₁
   omega
+
+/-! ## Rows -/
+
+/-- The program of a launch with as many as the launcher starts, one for each tile of queries of
+each head, has a batch and a head, and no row below 0. -/
+theorem place_row (hBM : 0 < p.BM) (hL : p.tilesLen = q_len) (hH : p.heads = heads) {pid : Int}
+    (h₀ : 0 ≤ pid) (h₁ : pid < (numTiles q_len p.BM * (batches * heads) : Nat)) :
+    ∃ (b : Fin batches) (h : Fin heads), p.batch pid = b ∧ p.head pid = h ∧
+      ∀ i, 0 ≤ p.row pid i := by
+  have hT := tiles_eq (p := p) hBM hL
+  rw [Int.natCast_mul, ← hT] at h₁
+  obtain ⟨⟨a₁, a₂⟩, ⟨b₁, b₂⟩, ⟨c₁, c₂⟩, _⟩ := Problem.place h₀ h₁ (by omega) hH
+  refine ⟨⟨(p.batch pid).toNat, by omega⟩, ⟨(p.head pid).toNat, by omega⟩, by simp only; omega,
+    by simp only; omega, fun i => ?_⟩
+  have := Int.mul_nonneg a₁ (b := (p.BM : Int)) (by omega)
+  simp only [row, rowFirst]
+  omega
+
+/-- Every query of every head has a program and a row. -/
+theorem exists_row (hBM : 0 < p.BM) (hL : p.tilesLen = q_len) (hH : p.heads = heads)
+    (b : Fin batches) (h : Fin heads) {x : Nat} (hx : x < q_len) : ∃ (pid : Int) (i : Nat),
+      0 ≤ pid ∧ pid < (numTiles q_len p.BM * (batches * heads) : Nat) ∧ i < p.BM ∧
+      p.batch pid = b ∧ p.head pid = h ∧ p.row pid i = x := by
+  have hT := tiles_eq (p := p) hBM hL
+  have ht : x / p.BM < numTiles q_len p.BM := by
+    rw [numTiles, Nat.lt_div_iff_mul_lt (by omega)]
+    have := Nat.div_mul_le_self x p.BM
+    omega
+  obtain ⟨pid, h₀, h₁, e₁, e₂, e₃⟩ := exists_place (p := p) (batches := batches) (b := b) (h := h)
+    (Int.natCast_nonneg (x / p.BM)) (hT ▸ Int.ofNat_lt.mpr ht) (by omega) (by omega) (by omega)
+    (by omega) hH
+  refine ⟨pid, x % p.BM, h₀, ?_, Nat.mod_lt _ hBM, e₂, e₃, ?_⟩
+  · rw [Int.natCast_mul, ← hT]; exact h₁
+  · simp only [row, rowFirst, e₁]
+    have := Nat.div_add_mod x p.BM
+    rw [Nat.mul_comm] at this
+    rw [← Int.natCast_mul, ← Int.natCast_add, this]
+
+/-- A query of a head has one program and one row. -/
+theorem row_unique (hBM : 0 < p.BM) (hL : p.tilesLen = q_len) (hH : p.heads = heads)
+    {pid pid' : Int} {i i' : Nat} (h₀ : 0 ≤ pid)
+    (h₁ : pid < (numTiles q_len p.BM * (batches * heads) : Nat)) (h₀' : 0 ≤ pid')
+    (h₁' : pid' < (numTiles q_len p.BM * (batches * heads) : Nat)) (hi : i < p.BM) (hi' : i' < p.BM)
+    (eb : p.batch pid = p.batch pid') (eh : p.head pid = p.head pid')
+    (ex : p.row pid i = p.row pid' i') : pid = pid' ∧ i = i' := by
+  have hT := tiles_eq (p := p) hBM hL
+  rw [Int.natCast_mul, ← hT] at h₁ h₁'
+  obtain ⟨_, _, _, e⟩ := Problem.place h₀ h₁ (by omega) hH
+  obtain ⟨_, _, _, e'⟩ := Problem.place h₀' h₁' (by omega) hH
+  obtain ⟨et, ei⟩ := row_inj hi hi' ex
+  exact ⟨by rw [e, e', eb, eh, et], ei⟩
 
 end Attention.Kernel.Problem

@@ -29,22 +29,26 @@ structure Fills {κ : Type u} {ι : Type v} {α : Type w} (lane : κ → Prop) (
 
 namespace Problem
 
-variable {R : Type u} [OrderedField R] {d q_len kv_len batches num_kv_heads group : Nat}
+variable {R : Type u} [OrderedField R] {d d_v q_len kv_len batches num_kv_heads group : Nat}
 
 /-- What the forward kernel relies on: sizes are as given, the scale is not negative, and the
 elements of `Q`, `K` and `V` lie where the strides say. Nothing is asked of other memory. -/
 structure Given (p : Problem R)
     (Q : Vector (Vector (Matrix R q_len d) (num_kv_heads * group)) batches)
-    (K V : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches) (sc : R) : Prop where
+    (K : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches)
+    (V : Vector (Vector (Matrix R kv_len d_v) num_kv_heads) batches) (sc : R) : Prop where
   BM : 0 < p.BM
   BN : 0 < p.BN
   /-- The tile is as wide as a head, or wider; a text without masks for that is of equal widths. -/
   fits : d ≤ p.BD
   even : p.even = true → p.BD = d
+  fitsValue : d_v ≤ p.BV
   numHeads : p.heads = (num_kv_heads * group : Nat)
   perHead : p.group = group
   dim : p.dim = d
-  valueDim : p.valueDim = d
+  valueDim : p.valueDim = d_v
+  packed : p.packed = none
+  tilesLen : p.tilesLen = q_len
   qLen : p.qLen = q_len
   kvLen : p.kvLen = kv_len
   scale : p.scale = num sc
@@ -53,17 +57,18 @@ structure Given (p : Problem R)
     p.query (b * p.qb + h * p.qh + x * p.qm + n) = num Q[b][h][x][n]
   key : ∀ (b : Fin batches) (h : Fin num_kv_heads) (y : Fin kv_len) (n : Fin d),
     p.key (b * p.kb + h * p.kh + y * p.kn + n) = num K[b][h][y][n]
-  value : ∀ (b : Fin batches) (h : Fin num_kv_heads) (y : Fin kv_len) (n : Fin d),
-    p.value (b * p.vb + h * p.vh + y * p.vn + n) = num V[b][h][y][n]
+  value : ∀ (b : Fin batches) (h : Fin num_kv_heads) (y : Fin kv_len) (c : Fin d_v),
+    p.value (b * p.vb + h * p.vh + y * p.vn + c) = num V[b][h][y][c]
 
 /-- An element of the output: batch, head, query and component. -/
-abbrev OutIndex (batches heads q_len d : Nat) := Fin batches × Fin heads × Fin q_len × Fin d
+abbrev OutIndex (batches heads q_len d_v : Nat) := Fin batches × Fin heads × Fin q_len × Fin d_v
 
 /-- An element of the log-sum-exp: batch, head and query. -/
 abbrev LseIndex (batches heads q_len : Nat) := Fin batches × Fin heads × Fin q_len
 
 /-- Where an element of the output lies. -/
-@[expose] def outOffset {heads : Nat} (p : Problem R) (x : OutIndex batches heads q_len d) : Int :=
+@[expose] def outOffset {heads : Nat} (p : Problem R) (x : OutIndex batches heads q_len d_v) :
+    Int :=
   x.1 * p.ob + x.2.1 * p.oh + x.2.2.1 * p.om + x.2.2.2
 
 /-- Where an element of the log-sum-exp lies. -/
@@ -73,14 +78,15 @@ abbrev LseIndex (batches heads q_len : Nat) := Fin batches × Fin heads × Fin q
 /-- The lanes of a launch: program, row and column. There are as many programs as the launcher
 starts, one for each tile of queries of each head. -/
 @[expose] def outLane (p : Problem R) (q_len heads batches : Nat) (k : Int × Nat × Nat) : Prop :=
-  0 ≤ k.1 ∧ k.1 < (numTiles q_len p.BM * (batches * heads) : Nat) ∧ k.2.1 < p.BM ∧ k.2.2 < p.BD
+  0 ≤ k.1 ∧ k.1 < (numTiles q_len p.BM * (batches * heads) : Nat) ∧ k.2.1 < p.BM ∧ k.2.2 < p.BV
 
 /-- The same of a tensor without components. -/
 @[expose] def lseLane (p : Problem R) (q_len heads batches : Nat) (k : Int × Nat) : Prop :=
   0 ≤ k.1 ∧ k.1 < (numTiles q_len p.BM * (batches * heads) : Nat) ∧ k.2 < p.BM
 
 variable {p : Problem R} {Q : Vector (Vector (Matrix R q_len d) (num_kv_heads * group)) batches}
-variable {K V : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches} {sc : R}
+variable {K : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches}
+variable {V : Vector (Vector (Matrix R kv_len d_v) num_kv_heads) batches} {sc : R}
 
 /-- What one program relies on. -/
 theorem Given.holds (G : p.Given Q K V sc) {pid : Int} {b : Fin batches}
@@ -90,11 +96,12 @@ theorem Given.holds (G : p.Given Q K V sc) {pid : Int} {b : Fin batches}
     rw [Problem.kvHead, hh, G.perHead, Int.tdiv_eq_ediv_of_nonneg (by omega)]
     exact (Int.natCast_ediv _ _).symm
   constructor
-  case query => rw [hb, hh]; exact G.query b h
-  case key => rw [hb, e]; exact G.key b (Spec.kvHead h)
-  case value => rw [hb, e]; exact G.value b (Spec.kvHead h)
+  case query => simp only [queryBase, G.packed, hb, hh]; exact G.query b h
+  case key => simp only [keyBase, G.packed, hb, e]; exact G.key b (Spec.kvHead h)
+  case value => simp only [valueBase, G.packed, hb, e]; exact G.value b (Spec.kvHead h)
   all_goals first
-    | exact G.BM | exact G.BN | exact G.even | exact G.fits | exact G.dim | exact G.valueDim
+    | exact G.BM | exact G.BN | exact G.even | exact G.fits | exact G.fitsValue | exact G.dim
+    | exact G.valueDim
     | exact G.qLen | exact G.kvLen | exact G.scale | exact G.scale_nonneg
 
 /-- A row that is stored belongs to one query of one head. -/
@@ -102,75 +109,35 @@ theorem Given.place (G : p.Given Q K V sc) {pid : Int} (h₀ : 0 ≤ pid)
     (h₁ : pid < (numTiles q_len p.BM * (batches * (num_kv_heads * group)) : Nat)) {i : Nat}
     (hq : p.row pid i < p.qLen) : ∃ (b : Fin batches) (h : Fin (num_kv_heads * group))
       (x : Fin q_len), p.batch pid = b ∧ p.head pid = h ∧ p.row pid i = x := by
-  have hT := tiles_eq (p := p) G.BM G.qLen
-  rw [Int.natCast_mul, ← hT] at h₁
-  obtain ⟨⟨a₁, a₂⟩, ⟨b₁, b₂⟩, ⟨c₁, c₂⟩, _⟩ := Problem.place h₀ h₁ (by omega) G.numHeads
-  have hr : 0 ≤ p.row pid i := by
-    have := Int.mul_nonneg a₁ (b := (p.BM : Int)) (by omega)
-    simp only [row, rowFirst]
-    omega
+  obtain ⟨b, h, eb, eh, hr⟩ := place_row G.BM G.tilesLen G.numHeads h₀ h₁
+  have := hr i
   have := G.qLen
-  exact ⟨⟨(p.batch pid).toNat, by omega⟩, ⟨(p.head pid).toNat, by omega⟩,
-    ⟨(p.row pid i).toNat, by omega⟩, by simp only; omega, by simp only; omega, by simp only; omega⟩
-
-/-- Every query of every head has a program and a row. -/
-theorem Given.exists_row (G : p.Given Q K V sc) (b : Fin batches) (h : Fin (num_kv_heads * group))
-    (x : Fin q_len) : ∃ (pid : Int) (i : Nat), 0 ≤ pid ∧
-      pid < (numTiles q_len p.BM * (batches * (num_kv_heads * group)) : Nat) ∧ i < p.BM ∧
-      p.batch pid = b ∧ p.head pid = h ∧ p.row pid i = x := by
-  have hT := tiles_eq (p := p) G.BM G.qLen
-  have ht : x.val / p.BM < numTiles q_len p.BM := by
-    have := G.BM
-    rw [numTiles, Nat.lt_div_iff_mul_lt (by omega)]
-    have := Nat.div_mul_le_self x.val p.BM
-    omega
-  obtain ⟨pid, h₀, h₁, e₁, e₂, e₃⟩ := exists_place (p := p) (batches := batches) (b := b) (h := h)
-    (Int.natCast_nonneg (x.val / p.BM)) (hT ▸ Int.ofNat_lt.mpr ht) (by omega) (by omega) (by omega)
-    (by omega) G.numHeads
-  refine ⟨pid, x.val % p.BM, h₀, ?_, Nat.mod_lt _ G.BM, e₂, e₃, ?_⟩
-  · rw [Int.natCast_mul, ← hT]; exact h₁
-  · simp only [row, rowFirst, e₁]
-    have := Nat.div_add_mod x.val p.BM
-    rw [Nat.mul_comm] at this
-    rw [← Int.natCast_mul, ← Int.natCast_add, this]
-
-/-- A query of a head has one program and one row. -/
-theorem Given.row_unique (G : p.Given Q K V sc) {pid pid' : Int} {i i' : Nat} (h₀ : 0 ≤ pid)
-    (h₁ : pid < (numTiles q_len p.BM * (batches * (num_kv_heads * group)) : Nat)) (h₀' : 0 ≤ pid')
-    (h₁' : pid' < (numTiles q_len p.BM * (batches * (num_kv_heads * group)) : Nat))
-    (hi : i < p.BM) (hi' : i' < p.BM) (eb : p.batch pid = p.batch pid')
-    (eh : p.head pid = p.head pid') (ex : p.row pid i = p.row pid' i') : pid = pid' ∧ i = i' := by
-  have hT := tiles_eq (p := p) G.BM G.qLen
-  rw [Int.natCast_mul, ← hT] at h₁ h₁'
-  obtain ⟨_, _, _, e⟩ := Problem.place h₀ h₁ (by omega) G.numHeads
-  obtain ⟨_, _, _, e'⟩ := Problem.place h₀' h₁' (by omega) G.numHeads
-  obtain ⟨et, ei⟩ := row_inj hi hi' ex
-  exact ⟨by rw [e, e', eb, eh, et], ei⟩
+  exact ⟨b, h, ⟨(p.row pid i).toNat, by omega⟩, eb, eh, by simp only; omega⟩
 
 variable [Exponential R R]
 
 /-- The launch fills the output with attention. -/
 theorem Given.output (G : p.Given Q K V sc)
-    (hinj : ∀ x y : OutIndex batches (num_kv_heads * group) q_len d,
+    (hinj : ∀ x y : OutIndex batches (num_kv_heads * group) q_len d_v,
       p.outOffset x = p.outOffset y → x = y) :
     Fills (p.outLane q_len (num_kv_heads * group) batches) (fun k => p.storeOut k.1 k.2.1 k.2.2)
-      p.outOffset fun (x : OutIndex batches (num_kv_heads * group) q_len d) v =>
+      p.outOffset fun (x : OutIndex batches (num_kv_heads * group) q_len d_v) v =>
         v = num (groupedQuery sc (fun _ => p.mask.toScoreMod)
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have active : ∀ {pid : Int} {i c : Nat}, (p.storeOut pid i c).active = true ↔
       p.row pid i < p.qLen ∧ (c : Int) < p.valueDim := by
     intro pid i c
-    simp only [storeOut, Bool.and_eq_true, decide_eq_true_eq]
+    simp only [storeOut, stored, G.packed, Bool.and_eq_true, decide_eq_true_eq]
   have offset : ∀ {pid : Int} {i c : Nat} {b : Fin batches} {h : Fin (num_kv_heads * group)}
-      {x : Fin q_len}, p.batch pid = b → p.head pid = h → p.row pid i = x → ∀ hc : c < d,
-      (p.storeOut pid i c).offset = p.outOffset (b, h, x, (⟨c, hc⟩ : Fin d)) := by
+      {x : Fin q_len}, p.batch pid = b → p.head pid = h → p.row pid i = x → ∀ hc : c < d_v,
+      (p.storeOut pid i c).offset = p.outOffset (b, h, x, (⟨c, hc⟩ : Fin d_v)) := by
     intro pid i c b h x eb eh ex hc
-    simp only [storeOut, outAt, outOffset, eb, eh, ex, Int.zero_add]
+    simp only [storeOut, outAt, outBase, G.packed, outOffset, eb, eh, ex, Int.zero_add]
   refine ⟨fun ⟨b, h, x, c⟩ => ?_, ?_, ?_⟩
-  · obtain ⟨pid, i, h₀, h₁, hi, eb, eh, ex⟩ := G.exists_row b h x
+  · obtain ⟨pid, i, h₀, h₁, hi, eb, eh, ex⟩ := exists_row G.BM G.tilesLen G.numHeads b h x.isLt
     have hc := c.isLt
-    refine ⟨(pid, i, c), ⟨h₀, h₁, hi, by have := G.fits; simp only; omega⟩, active.mpr ⟨?_, ?_⟩,
-      offset eb eh ex hc, ?_⟩
+    refine ⟨(pid, i, c), ⟨h₀, h₁, hi, by have := G.fitsValue; simp only; omega⟩,
+      active.mpr ⟨?_, ?_⟩, offset eb eh ex hc, ?_⟩
     · show p.row pid i < p.qLen
       have := G.qLen
       omega
@@ -189,8 +156,8 @@ theorem Given.output (G : p.Given Q K V sc)
     have e := hinj _ _ e
     simp only [Prod.mk.injEq, Fin.mk.injEq] at e
     obtain ⟨e₁, e₂, e₃, e₄⟩ := e
-    obtain ⟨e₅, e₆⟩ := G.row_unique h₀ h₁ h₀' h₁' hi hi' (by rw [eb, eb', e₁])
-      (by rw [eh, eh', e₂]) (by rw [ex, ex', e₃])
+    obtain ⟨e₅, e₆⟩ := row_unique G.BM G.tilesLen G.numHeads h₀ h₁ h₀' h₁' hi hi'
+      (by rw [eb, eb', e₁]) (by rw [eh, eh', e₂]) (by rw [ex, ex', e₃])
     simp only at e₄ e₅ e₆
     rw [e₄, e₅, e₆]
   · rintro ⟨pid, i, c⟩ ⟨h₀, h₁, hi, hc⟩ a
@@ -212,14 +179,14 @@ theorem Given.logSumExp (G : p.Given Q K V sc) {log2e : R} (h₂ : 0 < p.ln2)
   have active : ∀ {pid : Int} {i : Nat}, (p.storeLse pid i).active = true ↔
       p.row pid i < p.qLen := by
     intro pid i
-    simp only [storeLse, decide_eq_true_eq]
+    simp only [storeLse, stored, G.packed, decide_eq_true_eq]
   have offset : ∀ {pid : Int} {i : Nat} {b : Fin batches} {h : Fin (num_kv_heads * group)}
       {x : Fin q_len}, p.batch pid = b → p.head pid = h → p.row pid i = x →
       (p.storeLse pid i).offset = p.lseOffset (b, h, x) := by
     intro pid i b h x eb eh ex
-    simp only [storeLse, lseAt, lseOffset, eb, eh, ex, Int.zero_add]
+    simp only [storeLse, lseAt, lseBase, G.packed, lseOffset, eb, eh, ex, Int.zero_add]
   refine ⟨fun ⟨b, h, x⟩ => ?_, ?_, ?_⟩
-  · obtain ⟨pid, i, h₀, h₁, hi, eb, eh, ex⟩ := G.exists_row b h x
+  · obtain ⟨pid, i, h₀, h₁, hi, eb, eh, ex⟩ := exists_row G.BM G.tilesLen G.numHeads b h x.isLt
     refine ⟨(pid, i), ⟨h₀, h₁, hi⟩, active.mpr ?_, offset eb eh ex, ?_⟩
     · show p.row pid i < p.qLen
       have := G.qLen
@@ -232,8 +199,8 @@ theorem Given.logSumExp (G : p.Given Q K V sc) {log2e : R} (h₂ : 0 < p.ln2)
     have e := hinj _ _ e
     simp only [Prod.mk.injEq] at e
     obtain ⟨e₁, e₂, e₃⟩ := e
-    obtain ⟨e₅, e₆⟩ := G.row_unique h₀ h₁ h₀' h₁' hi hi' (by rw [eb, eb', e₁])
-      (by rw [eh, eh', e₂]) (by rw [ex, ex', e₃])
+    obtain ⟨e₅, e₆⟩ := row_unique G.BM G.tilesLen G.numHeads h₀ h₁ h₀' h₁' hi hi'
+      (by rw [eb, eb', e₁]) (by rw [eh, eh', e₂]) (by rw [ex, ex', e₃])
     simp only at e₅ e₆
     rw [e₅, e₆]
   · rintro ⟨pid, i⟩ ⟨h₀, h₁, hi⟩ a

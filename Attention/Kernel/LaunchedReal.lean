@@ -104,23 +104,24 @@ theorem exp2_log {x : Real} (hx : 0 < x) : realBase2.exp (log2e * Real.log x) = 
   show (Exp.exp (Real.log 2 * (log2e * Real.log x)) : Real) = x
   rw [← Semiring.mul_assoc, log_two_mul_log2e, Semiring.one_mul, Real.exp_log hx]
 
-variable {d q_len kv_len batches num_kv_heads group : Nat}
+variable {d d_v q_len kv_len batches num_kv_heads group : Nat}
 variable {Q : Vector (Vector (Matrix Real q_len d) (num_kv_heads * group)) batches}
-variable {K V : Vector (Vector (Matrix Real kv_len d) num_kv_heads) batches} {scale : Real}
+variable {K : Vector (Vector (Matrix Real kv_len d) num_kv_heads) batches}
+variable {V : Vector (Vector (Matrix Real kv_len d_v) num_kv_heads) batches} {scale : Real}
 
 /-- **The Full text over the real numbers**: given scale · log₂ e, as the launcher gives it, and
 taking powers of 2, it stores attention with the natural exponential and this scale. -/
 theorem Full.output_real {a : Full.Args Real} (G : (Full.problem a).Given Q K V (scale * log2e))
-    (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d,
+    (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d_v,
       (Full.problem a).outOffset x = (Full.problem a).outOffset y → x = y) :
     Fills ((Full.problem a).outLane q_len (num_kv_heads * group) batches)
       (fun k => @Full.store_out_ptr Real _ realBase2.toExp a k.1 k.2.1 k.2.2)
       (Full.problem a).outOffset
-      fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d) v =>
+      fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d_v) v =>
         v = .num (groupedQuery scale (fun _ => Mask.full.toScoreMod)
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
-  have h := @Full.output Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
-    (scale * log2e) a G  hinj
+  have h := @Full.output Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
+    (scale * log2e) a G hinj
   simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
@@ -130,16 +131,35 @@ theorem Causal.output_real {a : Causal.Args Real}
     (G : (Causal.problem a).Given Q K V (scale * log2e))
     {alignment : Alignment} {right : Nat} (hs : a.shift = alignment.shift q_len kv_len)
     (hr : a.right = right)
-    (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d,
+    (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d_v,
       (Causal.problem a).outOffset x = (Causal.problem a).outOffset y → x = y) :
     Fills ((Causal.problem a).outLane q_len (num_kv_heads * group) batches)
       (fun k => @Causal.store_out_ptr Real _ realBase2.toExp a k.1 k.2.1 k.2.2)
       (Causal.problem a).outOffset
-      fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d) v =>
+      fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d_v) v =>
         v = .num (groupedQuery scale (fun _ => (Mask.window alignment none (some right)).toScoreMod)
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
-  have h := @Causal.output Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
+  have h := @Causal.output Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ hs hr hinj
+  simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  exact h
+
+/-- **The Left text over the real numbers**: given scale · log₂ e, as the launcher gives it, and
+taking powers of 2, it stores attention with the natural exponential and this scale. -/
+theorem Left.output_real {a : Left.Args Real}
+    (G : (Left.problem a).Given Q K V (scale * log2e))
+    {alignment : Alignment} {left : Nat} (hs : a.shift = alignment.shift q_len kv_len)
+    (hl : a.left = left)
+    (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d_v,
+      (Left.problem a).outOffset x = (Left.problem a).outOffset y → x = y) :
+    Fills ((Left.problem a).outLane q_len (num_kv_heads * group) batches)
+      (fun k => @Left.store_out_ptr Real _ realBase2.toExp a k.1 k.2.1 k.2.2)
+      (Left.problem a).outOffset
+      fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d_v) v =>
+        v = .num (groupedQuery scale (fun _ => (Mask.window alignment (some left) none).toScoreMod)
+          Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
+  have h := @Left.output Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
+    (scale * log2e) a G _ _ hs hl hinj
   simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
@@ -149,19 +169,20 @@ theorem Window.output_real {a : Window.Args Real}
     (G : (Window.problem a).Given Q K V (scale * log2e))
     {alignment : Alignment} {left right : Nat} (hs : a.shift = alignment.shift q_len kv_len)
     (hl : a.left = left) (hr : a.right = right)
-    (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d,
+    (hinj : ∀ x y : Problem.OutIndex batches (num_kv_heads * group) q_len d_v,
       (Window.problem a).outOffset x = (Window.problem a).outOffset y → x = y) :
     Fills ((Window.problem a).outLane q_len (num_kv_heads * group) batches)
       (fun k => @Window.store_out_ptr Real _ realBase2.toExp a k.1 k.2.1 k.2.2)
       (Window.problem a).outOffset
-      fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d) v =>
+      fun (x : Problem.OutIndex batches (num_kv_heads * group) q_len d_v) v =>
         v = .num (groupedQuery scale
           (fun _ => (Mask.window alignment (some left) (some right)).toScoreMod)
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
-  have h := @Window.output Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
+  have h := @Window.output Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ _ hs hl hr hinj
   simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
   exact h
+
 /-- And what it stores as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
 `math.log` is the natural logarithm. -/
 theorem Full.logSumExp_real {a : Full.Args Real} (G : (Full.problem a).Given Q K V (scale * log2e))
@@ -174,8 +195,8 @@ theorem Full.logSumExp_real {a : Full.Args Real} (G : (Full.problem a).Given Q K
         ∃ L : Option Real, v = Flt.ofScore L ∧ IsLogSumExp Real L
           ((List.finRange kv_len).map (Spec.score scale Mask.full.toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
-  have h := @Full.logSumExp Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
-    (scale * log2e) a G  (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
+  have h := @Full.logSumExp Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
+    (scale * log2e) a G (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
     (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
   simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
   exact h
@@ -196,8 +217,30 @@ theorem Causal.logSumExp_real {a : Causal.Args Real}
           ((List.finRange kv_len).map (Spec.score scale
             (Mask.window alignment none (some right)).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
-  have h := @Causal.logSumExp Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
+  have h := @Causal.logSumExp Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ hs hr (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
+    (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
+  simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  exact h
+
+/-- And what it stores as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
+`math.log` is the natural logarithm. -/
+theorem Left.logSumExp_real {a : Left.Args Real}
+    (G : (Left.problem a).Given Q K V (scale * log2e))
+    {alignment : Alignment} {left : Nat} (hs : a.shift = alignment.shift q_len kv_len)
+    (hl : a.left = left)
+    (h₁ : a.ln2 = Real.log 2) (h₂ : a.log2e = log2e) (h₃ : a.ln = Real.log)
+    (hinj : ∀ x y : Problem.LseIndex batches (num_kv_heads * group) q_len,
+      (Left.problem a).lseOffset x = (Left.problem a).lseOffset y → x = y) :
+    Fills ((Left.problem a).lseLane q_len (num_kv_heads * group) batches)
+      (fun k => @Left.store_lse_ptr Real _ realBase2.toExp a k.1 k.2) (Left.problem a).lseOffset
+      fun (x : Problem.LseIndex batches (num_kv_heads * group) q_len) v =>
+        ∃ L : Option Real, v = Flt.ofScore L ∧ IsLogSumExp Real L
+          ((List.finRange kv_len).map (Spec.score scale
+            (Mask.window alignment (some left) none).toScoreMod
+            Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
+  have h := @Left.logSumExp Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
+    (scale * log2e) a G _ _ hs hl (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
     (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
   simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
   exact h
@@ -218,7 +261,7 @@ theorem Window.logSumExp_real {a : Window.Args Real}
           ((List.finRange kv_len).map (Spec.score scale
             (Mask.window alignment (some left) (some right)).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
-  have h := @Window.logSumExp Real d q_len kv_len batches num_kv_heads group _ realBase2 Q K V
+  have h := @Window.logSumExp Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ _ hs hl hr (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
     (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
   simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢

@@ -13,7 +13,7 @@ open Spec Flt
 
 universe u
 
-variable {R : Type u} {d q_len kv_len : Nat}
+variable {R : Type u} {d d_v q_len kv_len : Nat}
 
 /-- The mask of a window around x + shift, on the axis of the keys. -/
 @[expose] def mask (p : Problem R) : Mask q_len kv_len := fun x y =>
@@ -23,23 +23,21 @@ variable {R : Type u} {d q_len kv_len : Nat}
 /-- What the kernel relies on for one head of queries, `Q`, and its head of keys and values, `K` and
 `V`: sizes are as given, and their elements lie where the strides say. -/
 structure Holds [OrderedField R] (p : Problem R) (pid : Int) (Q : Matrix R q_len d)
-    (K V : Matrix R kv_len d) (sc : R) : Prop where
+    (K : Matrix R kv_len d) (V : Matrix R kv_len d_v) (sc : R) : Prop where
   BM : 0 < p.BM
   BN : 0 < p.BN
   even : p.even = true → p.BD = d
   fits : d ≤ p.BD
+  fitsValue : d_v ≤ p.BV
   dim : p.dim = d
-  valueDim : p.valueDim = d
+  valueDim : p.valueDim = d_v
   qLen : p.qLen = q_len
   kvLen : p.kvLen = kv_len
   scale : p.scale = num sc
   scale_nonneg : 0 ≤ sc
-  query : ∀ (x : Fin q_len) (n : Fin d), p.query
-    (p.batch pid * p.qb + p.head pid * p.qh + x * p.qm + n) = num Q[x][n]
-  key : ∀ (y : Fin kv_len) (n : Fin d), p.key
-    (p.batch pid * p.kb + p.kvHead pid * p.kh + y * p.kn + n) = num K[y][n]
-  value : ∀ (y : Fin kv_len) (n : Fin d), p.value
-    (p.batch pid * p.vb + p.kvHead pid * p.vh + y * p.vn + n) = num V[y][n]
+  query : ∀ (x : Fin q_len) (n : Fin d), p.query (p.queryBase pid + x * p.qm + n) = num Q[x][n]
+  key : ∀ (y : Fin kv_len) (n : Fin d), p.key (p.keyBase pid + y * p.kn + n) = num K[y][n]
+  value : ∀ (y : Fin kv_len) (c : Fin d_v), p.value (p.valueBase pid + y * p.vn + c) = num V[y][c]
 
 variable [OrderedField R]
 
@@ -69,7 +67,8 @@ theorem dot_ext {D : Nat} (hD : d ≤ D) {a b : Nat → Flt R} {v w : Vec R d}
   congr 1
   grind
 
-variable {p : Problem R} {pid : Int} {Q : Matrix R q_len d} {K V : Matrix R kv_len d} {sc : R}
+variable {p : Problem R} {pid : Int} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
+variable {V : Matrix R kv_len d_v} {sc : R}
 
 theorem Holds.queryTile (H : Holds p pid Q K V sc) {i : Nat} {x : Fin q_len}
     (hx : p.row pid i = x) (n : Nat) : p.queryTile pid i n = num (ext Q[x] n) := by
@@ -88,22 +87,20 @@ theorem Holds.queryTile (H : Holds p pid Q K V sc) {i : Nat} {x : Fin q_len}
 theorem Holds.keyPtr (H : Holds p pid Q K V sc) {t : Int} {j : Nat} {y : Fin kv_len}
     (hy : p.keyAt t j = y) {n : Nat} (hn : n < d) :
     p.key (p.keyPtr pid t n j) = num K[y][n] := by
-  have e : p.keyPtr pid t n j
-      = p.batch pid * p.kb + p.kvHead pid * p.kh + y * p.kn + n := by
+  have e : p.keyPtr pid t n j = p.keyBase pid + y * p.kn + n := by
     rw [← hy]
-    simp only [Problem.keyPtr, keyAt]
-    grind
+    simp only [Problem.keyPtr, keyBase, keyAt]
+    split <;> grind
   rw [e]
   exact H.key y ⟨n, hn⟩
 
 theorem Holds.valuePtr (H : Holds p pid Q K V sc) {t : Int} {j : Nat} {y : Fin kv_len}
-    (hy : p.keyAt t j = y) {c : Nat} (hc : c < d) :
+    (hy : p.keyAt t j = y) {c : Nat} (hc : c < d_v) :
     p.value (p.valuePtr pid t j c) = num V[y][c] := by
-  have e : p.valuePtr pid t j c
-      = p.batch pid * p.vb + p.kvHead pid * p.vh + y * p.vn + c := by
+  have e : p.valuePtr pid t j c = p.valueBase pid + y * p.vn + c := by
     rw [← hy]
-    simp only [Problem.valuePtr, keyAt]
-    grind
+    simp only [Problem.valuePtr, valueBase, keyAt]
+    split <;> grind
   rw [e]
   exact H.value y ⟨c, hc⟩
 
@@ -122,7 +119,7 @@ theorem Holds.wholeKey (H : Holds p pid Q K V sc) {t : Int} {j : Nat} {y : Fin k
       simp [h₂, ext, hn']
 
 theorem Holds.wholeValue (H : Holds p pid Q K V sc) {t : Int} {j : Nat} {y : Fin kv_len}
-    (hy : p.keyAt t j = y) {c : Nat} (hc : c < d) : p.wholeValue pid t j c = num V[y][c] := by
+    (hy : p.keyAt t j = y) {c : Nat} (hc : c < d_v) : p.wholeValue pid t j c = num V[y][c] := by
   unfold Problem.wholeValue
   split
   · exact H.valuePtr hy hc
@@ -141,7 +138,7 @@ theorem Holds.checkedKey (H : Holds p pid Q K V sc) {t : Int} {j : Nat} {y : Fin
     simp [Problem.checkedKey, h₂, ext, hn]
 
 theorem Holds.checkedValue (H : Holds p pid Q K V sc) {t : Int} {j : Nat} {y : Fin kv_len}
-    (hy : p.keyAt t j = y) (hin : p.inside pid t j = true) {c : Nat} (hc : c < d) :
+    (hy : p.keyAt t j = y) (hin : p.inside pid t j = true) {c : Nat} (hc : c < d_v) :
     p.checkedValue pid t j c = num V[y][c] := by
   have h₂ : decide ((c : Int) < p.valueDim) = true := decide_eq_true (by have := H.valueDim; omega)
   simp only [Problem.checkedValue, h₂, hin, Bool.and_self, if_true, H.valuePtr hy hc]

@@ -12,12 +12,13 @@ open Spec Spec.Online Proof Flt
 
 universe u
 
-variable {R : Type u} [OrderedField R] {d q_len kv_len : Nat}
-variable {p : Problem R} {pid : Int} {Q : Matrix R q_len d} {K V : Matrix R kv_len d} {sc : R}
+variable {R : Type u} [OrderedField R] {d d_v q_len kv_len : Nat}
+variable {p : Problem R} {pid : Int} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
+variable {V : Matrix R kv_len d_v} {sc : R}
 
 /-- What row x sees of key number y. -/
-abbrev seen (p : Problem R) (Q : Matrix R q_len d) (K V : Matrix R kv_len d) (sc : R)
-    (x : Fin q_len) : Nat → ScoredValue R R d :=
+abbrev seen (p : Problem R) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
+    (V : Matrix R kv_len d_v) (sc : R) (x : Fin q_len) : Nat → ScoredValue R R d_v :=
   keyOf sc p.mask.toScoreMod Q K V x
 
 theorem seen_of_lt {x : Fin q_len} {y : Nat} (hy : y < kv_len) : p.seen Q K V sc x y
@@ -64,7 +65,7 @@ variable [Exponential R R]
 /-- One tile without mask code. -/
 theorem Holds.whole (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : Fin q_len}
     (hx : p.row pid i = x) {t : Int} (h₁ : p.wholeFirst pid ≤ t) (h₂ : t < p.wholeStop pid)
-    {st : Online.State R R d} {s : Problem.State R} (hs : (rowOf i s).Is st) :
+    {st : Online.State R R d_v} {s : Problem.State R} (hs : (rowOf i s).Is st) :
     (rowOf i (p.wholeBody pid t s)).Is (stepBlock st (tileOf (p.seen Q K V sc x) p.BN t)) := by
   have ht : 0 ≤ t := by have := p.first_le pid H.BN; omega
   have hq : p.row pid i < p.qLen := by have := H.qLen; have := x.isLt; omega
@@ -105,7 +106,7 @@ theorem Holds.whole (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : Fi
 /-- One tile with mask code. -/
 theorem Holds.checked (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : Fin q_len}
     (hx : p.row pid i = x) {t : Int} (ht : 0 ≤ t)
-    {st : Online.State R R d} {s : Problem.State R} (hs : (rowOf i s).Is st) :
+    {st : Online.State R R d_v} {s : Problem.State R} (hs : (rowOf i s).Is st) :
     (rowOf i (p.checkedBody pid t s)).Is (stepBlock st (tileOf (p.seen Q K V sc x) p.BN t)) := by
   have hkv := H.kvLen
   have hstop := p.stopKey_le pid
@@ -172,7 +173,7 @@ theorem Holds.result (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : F
     split
     · rename_i h
       have e : p.wholeFirst pid = p.first pid := by
-        simp only [wholeFirst, unmaskedFirst, h]
+        simp only [p.wholeFirst_eq, unmaskedFirst, h]
         omega
       rw [e]
       exact h₀ _
@@ -192,7 +193,7 @@ private theorem Holds.tiles_seen (H : Holds p pid Q K V sc) {i : Nat} (hi : i < 
 
 /-- What is stored for row i, query x, is its row of attention. -/
 theorem Holds.output (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : Fin q_len}
-    (hx : p.row pid i = x) {c : Nat} (hc : c < d) : (p.storeOut pid i c).value
+    (hx : p.row pid i = x) {c : Nat} (hc : c < d_v) : (p.storeOut pid i c).value
       = num (attention sc p.mask.toScoreMod Q K V)[x][c] := by
   obtain ⟨o₁, o₂, o₃, o₄⟩ := p.first_le pid H.BN
   have h := (H.result hi hx).finish hc

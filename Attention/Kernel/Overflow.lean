@@ -19,7 +19,7 @@ universe u
 
 namespace Problem
 
-variable {R : Type u} {d q_len kv_len batches num_kv_heads group : Nat}
+variable {R : Type u} {d d_v q_len kv_len batches num_kv_heads group : Nat}
 
 /-- All strides. -/
 @[expose] def strides (p : Problem R) : List Int :=
@@ -32,6 +32,7 @@ structure Within (p : Problem R) (batches heads q_len : Nat) : Prop where
   BN : p.BN ≤ 2 ^ 20
   /-- `MAX_HEAD_DIM`. -/
   BD : p.BD ≤ 256
+  BV : p.BV ≤ 256
   /-- `check_length`. -/
   qLen : p.qLen < 2 ^ 29
   kvLen : p.kvLen < 2 ^ 29
@@ -67,8 +68,10 @@ structure Facts (p : Problem R) (pid : Int) : Prop where
   BM : 0 < p.BM ∧ p.BM ≤ 1048576
   BN : 0 < p.BN ∧ p.BN ≤ 1048576
   BD : p.BD ≤ 256
+  BV : p.BV ≤ 256
   heads : p.heads ≠ 0
   group : p.group ≠ 0
+  packed : p.packed = none
   qLen : 0 ≤ p.qLen ∧ p.qLen < 536870912
   kvLen : 0 ≤ p.kvLen ∧ p.kvLen < 536870912
   program : 0 ≤ pid ∧ pid < 2147483648
@@ -114,7 +117,7 @@ private theorem tiles_lt {n b : Int} (hb : 0 < b ∧ b ≤ 1048576) (hn : 0 ≤ 
   omega
 
 private theorem Within.facts (W : p.Within batches (num_kv_heads * group) q_len)
-    (S : p.Sized batches num_kv_heads group q_len kv_len d)
+    (S : p.Sized batches num_kv_heads group q_len kv_len d d_v)
     (hp : p.Program batches (num_kv_heads * group) q_len pid) : Facts p pid := by
   obtain ⟨ht, hb, hh, hk⟩ := S.place hp
   have hBM : (0 : Int) < p.BM ∧ (p.BM : Int) ≤ 1048576 :=
@@ -122,32 +125,35 @@ private theorem Within.facts (W : p.Within batches (num_kv_heads * group) q_len)
   have hq : 0 ≤ p.qLen ∧ p.qLen < 536870912 := ⟨S.qLen ▸ Int.natCast_nonneg _, W.qLen⟩
   have hkv : 0 ≤ p.kvLen ∧ p.kvLen < 536870912 := ⟨S.kvLen ▸ Int.natCast_nonneg _, W.kvLen⟩
   have hT : 0 < p.tiles := Int.lt_of_le_of_lt ht.1 ht.2
+  have hL : p.tiles = Int.tdiv (p.qLen + (p.BM - 1 : Int)) p.BM := by
+    rw [tiles, S.tilesLen, S.qLen]
   have hpid : pid < 2147483648 := Int.lt_trans hp.2 (Int.ofNat_lt.mpr W.programs)
   have hgroup : group ≠ 0 := fun h => by
     rw [h, Nat.mul_zero] at hh
     exact absurd hh.2 (Int.not_lt.mpr hh.1)
   have hplaces : (batches : Int) * (num_kv_heads * group : Nat) < 2147483648 := by
     have h : 1 ≤ numTiles q_len p.BM := by
-      have := tiles_eq (p := p) S.BM S.qLen
+      have := tiles_eq (p := p) S.BM S.tilesLen
       rw [this] at hT
       exact Int.natCast_pos.mp hT
     rw [← Int.natCast_mul]
     exact Int.ofNat_lt.mpr (Nat.lt_of_le_of_lt (Nat.le_mul_of_pos_left _ h) W.programs)
   have hquot := tdiv_bounds hT hp.1
   refine
-    { BM := ⟨S.BM, W.BM⟩, BN := ⟨S.BN, W.BN⟩, BD := W.BD, qLen := hq, kvLen := hkv
+    { BM := ⟨S.BM, W.BM⟩, BN := ⟨S.BN, W.BN⟩, BD := W.BD, BV := W.BV, qLen := hq, kvLen := hkv
       heads := S.numHeads ▸ Int.ne_of_gt (Int.lt_of_le_of_lt hh.1 hh.2)
       group := S.perHead ▸ Int.natCast_ne_zero.mpr hgroup
+      packed := S.packed
       program := ⟨hp.1, hpid⟩
-      tiles := ⟨hT, tiles_lt hBM hq⟩
+      tiles := ⟨hT, hL ▸ tiles_lt hBM hq⟩
       tile := ht
       quotient := ⟨hquot.1, Int.lt_of_le_of_lt hquot.2.1 hpid⟩
       remainder := ⟨Int.tmod_nonneg _ hp.1, Int.lt_trans (Int.tmod_lt_of_pos pid hT)
-        (Int.lt_trans (tiles_lt hBM hq) (by decide))⟩
+        (Int.lt_trans (hL ▸ tiles_lt hBM hq) (by decide))⟩
       places := ⟨hb.1, hh.1, sum_lt hb hh hplaces⟩
       kvHead := ⟨hk.1, (tdiv_bounds (S.perHead ▸ Int.natCast_pos.mpr (Nat.pos_of_ne_zero hgroup))
         hh.1).2.1⟩
-      rowFirst := tile_bounds hBM.1 ht hq.1
+      rowFirst := tile_bounds hBM.1 ⟨ht.1, hL ▸ ht.2⟩ hq.1
       rowNext := by rw [Int.add_mul, Int.one_mul]; rfl
       shift := W.shift, keys := W.keys, values := W.values, strides := W.strides
       left := fun l hl => ?_, right := fun r hr => ?_ }
@@ -248,7 +254,7 @@ private theorem Facts.shifted (hP : P) : (∀ i < p.BM, FitsI32 (p.row pid i + p
   omega
 
 /-- The offsets of rows of a tensor that has queries' heads. -/
-private theorem Facts.rows {sb sh sm : Int} (hs : sb ∈ p.strides ∧ sh ∈ p.strides ∧ sm ∈ p.strides)
+private theorem Facts.rows {width : Nat} (hw : width ≤ 256) {sb sh sm : Int} (hs : sb ∈ p.strides ∧ sh ∈ p.strides ∧ sm ∈ p.strides)
     (hP : P) :
     FitsI64 (p.batch pid * sb) ∧ FitsI64 (p.head pid * sh) ∧
     FitsI64 (p.batch pid * sb + p.head pid * sh) ∧
@@ -256,7 +262,7 @@ private theorem Facts.rows {sb sh sm : Int} (hs : sb ∈ p.strides ∧ sh ∈ p.
     (∀ i < p.BM, FitsI64 (p.row pid i * sm)) ∧
     (∀ i < p.BM, ∀ j < (1 : Nat),
       FitsI64 (0 + (p.batch pid * sb + p.head pid * sh) + p.row pid i * sm)) ∧
-    (∀ i < p.BM, ∀ n < p.BD,
+    (∀ i < p.BM, ∀ n < width,
       FitsI64 (0 + (p.batch pid * sb + p.head pid * sh) + p.row pid i * sm + (n : Int))) ∧ P := by
   obtain ⟨c₁, c₂, c₃, c₄, c₅, c₆⟩ := base_bounds F.places (F.strides sb hs.1) (F.strides sh hs.2.1)
   have b₃ : ∀ i < p.BM, 0 ≤ p.row pid i * sm ∧ p.row pid i * sm ≤ 1155173304420532224 := by
@@ -264,7 +270,6 @@ private theorem Facts.rows {sb sh sm : Int} (hs : sb ∈ p.strides ∧ sh ∈ p.
     have h := F.row_bounds hi
     have := mul_bounds h.1 (F.strides sm hs.2.2)
     omega
-  have hd := F.BD
   generalize p.batch pid * sb + p.head pid * sh = base at *
   refine ⟨c₁, c₂, c₃, c₄, fun i hi => ?_, fun i hi _ _ => ?_, fun i hi n hn => ?_, hP⟩
   all_goals
@@ -445,7 +450,7 @@ private theorem Facts.addresses {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t <
     (∀ j < p.BN, FitsI32 ((j : Int) * p.kn)) ∧ (∀ j < p.BN, FitsI32 ((j : Int) * p.vn)) ∧
     (∀ n < p.BD, ∀ j < p.BN, FitsI32 ((n : Int) + (j : Int) * p.kn)) ∧
     (∀ n < p.BD, ∀ j < p.BN, FitsI64 (p.keyPtr pid t n j)) ∧
-    (∀ j < p.BN, ∀ c < p.BD, FitsI32 ((j : Int) * p.vn + (c : Int))) ∧ P := by
+    (∀ j < p.BN, ∀ c < p.BV, FitsI32 ((j : Int) * p.vn + (c : Int))) ∧ P := by
   have bk := F.base h₁ h₂ (sb := p.kb) (sh := p.kh) (sn := p.kn) (by simp [Problem.strides])
   have bv := F.base h₁ h₂ (sb := p.vb) (sh := p.vh) (sn := p.vn) (by simp [Problem.strides])
   have lk := fun j (hj : j < p.BN) =>
@@ -453,7 +458,8 @@ private theorem Facts.addresses {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t <
   have lv := fun j (hj : j < p.BN) =>
     lane_bounds hj (F.strides p.vn (by simp [Problem.strides])).1 F.values
   have hd := F.BD
-  simp only [fitsI32_iff, fitsI64_iff, keyPtr]
+  have hv := F.BV
+  simp only [fitsI32_iff, fitsI64_iff, keyPtr, F.packed]
   refine ⟨by omega, by omega, by omega, by omega, by omega, by omega, by omega, by omega,
     fun j hj => ?_, fun j hj => ?_, fun n hn j hj => ?_, fun n hn j hj => ?_, fun j hj c hc => ?_,
     hP⟩
@@ -464,12 +470,12 @@ private theorem Facts.addresses {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t <
   · have := lv j hj; omega
 
 private theorem Facts.valuePtrs {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
-    ∀ j < p.BN, ∀ c < p.BD, FitsI64 (p.valuePtr pid t j c) := by
+    ∀ j < p.BN, ∀ c < p.BV, FitsI64 (p.valuePtr pid t j c) := by
   have bv := F.base h₁ h₂ (sb := p.vb) (sh := p.vh) (sn := p.vn) (by simp [Problem.strides])
-  have hd := F.BD
+  have hd := F.BV
   intro j hj c hc
   have := lane_bounds hj (F.strides p.vn (by simp [Problem.strides])).1 F.values
-  simp only [fitsI64_iff, valuePtr]
+  simp only [fitsI64_iff, valuePtr, F.packed]
   omega
 
 private theorem Facts.edges {i : Nat} (hi : i < p.BM) :
@@ -493,47 +499,47 @@ end Problem
 open Problem
 
 variable {R : Type u} [OrderedField R] [Exp R R]
-variable {d q_len kv_len batches num_kv_heads group : Nat} {pid : Int}
+variable {d d_v q_len kv_len batches num_kv_heads group : Nat} {pid : Int}
 
 /-- **No integer overflows** in the text without a window: in every program of a launch the value of
 each integer operation fits its type. -/
 theorem Full.noOverflow {a : Full.Args R}
-    (S : (Full.problem a).Sized batches num_kv_heads group q_len kv_len d)
+    (S : (Full.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (W : (Full.problem a).Within batches (num_kv_heads * group) q_len)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Full.NoOverflow a pid := by
   have F := W.facts S hp
   have o := (Full.problem a).first_le pid S.BN
-  have first := Full.wholeFirst_eq a pid
-  have stop := Full.wholeStop_eq a pid
+  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := by by_kernel
+  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := by by_kernel
   have start : (Full.problem a).first pid ≤ Full.loop2.firstTile a pid := by
     show _ ≤ Full.loop1.stopTile a pid
     omega
-  exact F.head <| F.queries <| F.rows (query_strides _) <| F.keyHeads <| F.noWindow
+  exact F.head <| F.queries <| F.rows F.BD (query_strides _) <| F.keyHeads <| F.noWindow
     ⟨fun t h h' => ⟨F.begin (by omega) (by omega),
       F.addresses (by omega) (by omega) (F.valuePtrs (by omega) (by omega))⟩,
     fun t h h' =>
       have h : (Full.problem a).first pid ≤ t := Int.le_trans start h
       ⟨F.begin h h', F.keyAt h h', F.addresses h h' (F.valuePtrs h h')⟩,
-    F.rows (out_strides _) F.lse⟩
+    F.rows F.BV (out_strides _) F.lse⟩
 
 /-- **No integer overflows** in the text with a right edge: in every program of a launch the value
 of each integer operation fits its type. -/
 theorem Causal.noOverflow {a : Causal.Args R}
-    (S : (Causal.problem a).Sized batches num_kv_heads group q_len kv_len d)
+    (S : (Causal.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (W : (Causal.problem a).Within batches (num_kv_heads * group) q_len)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Causal.NoOverflow a pid := by
   have F := W.facts S hp
   have o := (Causal.problem a).first_le pid S.BN
-  have first := Causal.wholeFirst_eq a pid
-  have stop := Causal.wholeStop_eq a pid
+  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := by by_kernel
+  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := by by_kernel
   have start : (Causal.problem a).first pid ≤ Causal.loop2.firstTile a pid := by
     show _ ≤ Causal.loop1.stopTile a pid
     omega
-  exact F.head <| F.rowLast <| F.queries <| F.rows (query_strides _) <| F.shifted <| F.keyHeads <|
+  exact F.head <| F.rowLast <| F.queries <| F.rows F.BD (query_strides _) <| F.shifted <| F.keyHeads <|
     F.rightEdge rfl
     ⟨fun t h h' => ⟨F.begin (by omega) (by omega),
       F.addresses (by omega) (by omega) (F.valuePtrs (by omega) (by omega))⟩,
@@ -541,12 +547,12 @@ theorem Causal.noOverflow {a : Causal.Args R}
       have h : (Causal.problem a).first pid ≤ t := Int.le_trans start h
       ⟨F.begin h h', F.keyAt h h', F.addresses h h'
         ⟨F.valuePtrs h h', fun _ hi _ _ => (F.edges hi).2 _ rfl⟩⟩,
-    F.rows (out_strides _) F.lse⟩
+    F.rows F.BV (out_strides _) F.lse⟩
 
 /-- **No integer overflows** in the text with both edges: in every program of a launch the value of
 each integer operation fits its type. -/
 theorem Window.noOverflow {a : Window.Args R}
-    (S : (Window.problem a).Sized batches num_kv_heads group q_len kv_len d)
+    (S : (Window.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (W : (Window.problem a).Within batches (num_kv_heads * group) q_len)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
@@ -557,9 +563,9 @@ theorem Window.noOverflow {a : Window.Args R}
   have e₂ : Window.loop1.stopTile a pid = (Window.problem a).wholeFirst pid := rfl
   have e₃ : Window.loop2.stopTile a pid = (Window.problem a).wholeStop pid := rfl
   have e₄ : Window.loop3.stopTile a pid = (Window.problem a).stop pid := rfl
-  refine F.head <| F.rowLast <| F.queries <| F.rows (query_strides _) <| F.shifted <|
+  refine F.head <| F.rowLast <| F.queries <| F.rows F.BD (query_strides _) <| F.shifted <|
     F.keyHeads <| F.window (l := a.left) (r := a.right) rfl rfl
-    ⟨fun t h h' => ?_, fun t h h' => ?_, fun t h h' => ?_, F.rows (out_strides _) F.lse⟩
+    ⟨fun t h h' => ?_, fun t h h' => ?_, fun t h h' => ?_, F.rows F.BV (out_strides _) F.lse⟩
   · have h : (Window.problem a).first pid ≤ t := by omega
     have h' : t < (Window.problem a).stop pid := by omega
     exact ⟨F.begin h h', F.keyAt h h', F.addresses h h' ⟨F.valuePtrs h h',

@@ -1,149 +1,321 @@
 module
 
+import Attention.Kernel.ByKernel
 public import Attention.Kernel.Forward
 public import Attention.Kernel.Generated.Causal
 public import Attention.Kernel.Generated.Full
+public import Attention.Kernel.Generated.Left
+public import Attention.Kernel.Generated.PackedCausal
+public import Attention.Kernel.Generated.PackedCausalEnd
+public import Attention.Kernel.Generated.PackedFull
+public import Attention.Kernel.Generated.PackedWindow
+public import Attention.Kernel.Generated.PackedWindowEnd
+public import Attention.Kernel.Generated.PaddedCausal
+public import Attention.Kernel.Generated.PaddedFull
+public import Attention.Kernel.Generated.PaddedWindow
 public import Attention.Kernel.Generated.Window
 
 public section
 
 /-! # The texts of the forward kernel compute what `Problem` says
 
-By unfolding; where Triton has folded a constant, such as 0 / n, by that. -/
+By unfolding. -/
 
 namespace Attention.Kernel
-
-open Flt
 
 universe u
 
 variable {R : Type u}
 
-/-- What the text with no window is given. -/
-@[expose] def Full.problem (a : Full.Args R) : Problem R where
+/-- What a text for dense tensors is given, with a window of these bounds; even: the sizes of heads
+and values fill their tiles. -/
+@[expose] def Forward.dense (a : Forward.Args R) (left right : Option Int) (even : Bool) :
+    Problem R where
   query := a.query_ptr; key := a.key_ptr; value := a.value_ptr
   qb := a.stride_qb; qh := a.stride_qh; qm := a.stride_qm
   kb := a.stride_kb; kh := a.stride_kh; kn := a.stride_kn
   vb := a.stride_vb; vh := a.stride_vh; vn := a.stride_vn
   ob := a.stride_ob; oh := a.stride_oh; om := a.stride_om
   lb := a.stride_lb; lh := a.stride_lh
-  heads := a.num_heads; group := a.group; qLen := a.q_len; kvLen := a.kv_len
+  heads := a.num_heads; group := a.group; tilesLen := a.q_len; packed := none
+  qLen := a.q_len; kvLen := a.kv_len
   dim := a.head_dim; valueDim := a.value_dim; scale := a.scale
-  left := none; right := none; shift := a.shift; even := true
-  BM := a.BLOCK_M; BN := a.BLOCK_N; BD := a.BLOCK_D; ln2 := a.ln2; ln := a.ln
+  left := left; right := right; shift := a.shift; even := even; evenValue := even
+  BM := a.BLOCK_M; BN := a.BLOCK_N; BD := a.BLOCK_D; BV := a.BLOCK_V; ln2 := a.ln2; ln := a.ln
 
-/-- What the text with a right edge: causal, or a window that is open on the left is given. -/
-@[expose] def Causal.problem (a : Causal.Args R) : Problem R where
+/-- The first row of a packed sequence, of `total` rows, and one past its last. -/
+@[expose] def Forward.firstRow (cu : Mem Int) (stride total b : Int) : Int :=
+  min (max (cu (0 + b * stride)) 0) total
+
+@[expose, inherit_doc Forward.firstRow] def Forward.stopRow (cu : Mem Int)
+    (stride total b : Int) : Int :=
+  min (max (cu (0 + (b + 1) * stride)) (Forward.firstRow cu stride total b)) total
+
+/-- What a text for packed sequences is given for sequence b, with a window of these bounds;
+atEnd: aligned bottom-right. The sizes of heads and values fill their tiles. -/
+@[expose] def Forward.packed (a : Forward.Args R) (left right : Option Int) (atEnd : Bool)
+    (b : Int) : Problem R where
   query := a.query_ptr; key := a.key_ptr; value := a.value_ptr
-  qb := a.stride_qb; qh := a.stride_qh; qm := a.stride_qm
-  kb := a.stride_kb; kh := a.stride_kh; kn := a.stride_kn
-  vb := a.stride_vb; vh := a.stride_vh; vn := a.stride_vn
-  ob := a.stride_ob; oh := a.stride_oh; om := a.stride_om
-  lb := a.stride_lb; lh := a.stride_lh
-  heads := a.num_heads; group := a.group; qLen := a.q_len; kvLen := a.kv_len
+  qb := 0; qh := a.stride_qh; qm := a.stride_qm
+  kb := 0; kh := a.stride_kh; kn := a.stride_kn
+  vb := 0; vh := a.stride_vh; vn := a.stride_vn
+  ob := 0; oh := a.stride_oh; om := a.stride_om
+  lb := 0; lh := a.stride_lh
+  heads := a.num_heads; group := a.group; tilesLen := a.max_q_len
+  packed := some (Forward.firstRow a.cu_q_ptr a.stride_xb a.q_len b,
+    Forward.firstRow a.cu_k_ptr a.stride_yb a.kv_len b)
+  qLen := Forward.stopRow a.cu_q_ptr a.stride_xb a.q_len b -
+    Forward.firstRow a.cu_q_ptr a.stride_xb a.q_len b
+  kvLen := Forward.stopRow a.cu_k_ptr a.stride_yb a.kv_len b -
+    Forward.firstRow a.cu_k_ptr a.stride_yb a.kv_len b
   dim := a.head_dim; valueDim := a.value_dim; scale := a.scale
-  left := none; right := some a.right; shift := a.shift; even := true
-  BM := a.BLOCK_M; BN := a.BLOCK_N; BD := a.BLOCK_D; ln2 := a.ln2; ln := a.ln
+  left := left; right := right
+  shift := match atEnd with
+    | false => a.shift
+    | true => a.shift + (Forward.stopRow a.cu_k_ptr a.stride_yb a.kv_len b -
+        Forward.firstRow a.cu_k_ptr a.stride_yb a.kv_len b) -
+      (Forward.stopRow a.cu_q_ptr a.stride_xb a.q_len b -
+        Forward.firstRow a.cu_q_ptr a.stride_xb a.q_len b)
+  even := true; evenValue := true
+  BM := a.BLOCK_M; BN := a.BLOCK_N; BD := a.BLOCK_D; BV := a.BLOCK_V; ln2 := a.ln2; ln := a.ln
+
+/-- The sequence of program `pid`. -/
+@[expose] def Forward.sequence (a : Forward.Args R) (pid : Int) : Int :=
+  Int.tdiv (Int.tdiv pid (Int.tdiv (a.max_q_len + (a.BLOCK_M - 1 : Int)) a.BLOCK_M)) a.num_heads
+
+/-- What the text without a window is given. -/
+abbrev Full.problem (a : Full.Args R) : Problem R := Forward.dense a none none true
+
+/-- What the text with a right edge (causal, or a window that is open on the left) is given. -/
+abbrev Causal.problem (a : Causal.Args R) : Problem R := Forward.dense a none (some a.right) true
+
+/-- What the text with a left edge is given. -/
+abbrev Left.problem (a : Left.Args R) : Problem R := Forward.dense a (some a.left) none true
 
 /-- What the text with a window is given. -/
-@[expose] def Window.problem (a : Window.Args R) : Problem R where
-  query := a.query_ptr; key := a.key_ptr; value := a.value_ptr
-  qb := a.stride_qb; qh := a.stride_qh; qm := a.stride_qm
-  kb := a.stride_kb; kh := a.stride_kh; kn := a.stride_kn
-  vb := a.stride_vb; vh := a.stride_vh; vn := a.stride_vn
-  ob := a.stride_ob; oh := a.stride_oh; om := a.stride_om
-  lb := a.stride_lb; lh := a.stride_lh
-  heads := a.num_heads; group := a.group; qLen := a.q_len; kvLen := a.kv_len
-  dim := a.head_dim; valueDim := a.value_dim; scale := a.scale
-  left := some a.left; right := some a.right; shift := a.shift; even := true
-  BM := a.BLOCK_M; BN := a.BLOCK_N; BD := a.BLOCK_D; ln2 := a.ln2; ln := a.ln
-
-theorem Full.first_eq (a : Full.Args R) (pid : Int) : (Full.problem a).first pid = 0 := by
-  simp [Problem.first, Problem.firstKey, Full.problem]
-
-theorem Full.wholeFirst_eq (a : Full.Args R) (pid : Int) :
-    (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := by
-  rw [Problem.wholeFirst, Full.first_eq, Int.min_comm]
-  rfl
-
-theorem Full.wholeStop_eq (a : Full.Args R) (pid : Int) :
-    (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := by
-  rw [Problem.wholeStop, Full.wholeFirst_eq]
-  rfl
-
-theorem Causal.first_eq (a : Causal.Args R) (pid : Int) : (Causal.problem a).first pid = 0 := by
-  simp [Problem.first, Problem.firstKey, Causal.problem]
-
-theorem Causal.wholeFirst_eq (a : Causal.Args R) (pid : Int) :
-    (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := by
-  rw [Problem.wholeFirst, Causal.first_eq, Int.min_comm]
-  rfl
-
-theorem Causal.wholeStop_eq (a : Causal.Args R) (pid : Int) :
-    (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := by
-  rw [Problem.wholeStop, Causal.wholeFirst_eq]
-  rfl
-
-private theorem forRange_congr {σ : Type u} {lo lo' hi hi' : Int} {body body' : Int → σ → σ}
-    {init init' : σ} (h₁ : lo = lo') (h₂ : hi = hi') (h₃ : ∀ t s, body t s = body' t s)
-    (h₄ : init = init') : forRange lo hi body init = forRange lo' hi' body' init' := by
-  rw [h₁, h₂, funext fun t => funext (h₃ t), h₄]
+abbrev Window.problem (a : Window.Args R) : Problem R :=
+  Forward.dense a (some a.left) (some a.right) true
 
 variable [OrderedField R] [Exp R R]
 
-theorem Full.result_eq (a : Full.Args R) (pid : Int) :
-    (Full.problem a).result pid = Full.loop2.result a pid :=
-  forRange_congr (Full.wholeStop_eq a pid) rfl (fun _ _ => rfl)
-    (forRange_congr (Full.wholeFirst_eq a pid) (Full.wholeStop_eq a pid) (fun _ _ => rfl) rfl)
+private theorem Full.stores_eq (a : Full.Args R) (pid : Int) :
+    (Full.store_out_ptr a pid, Full.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Full.problem a) := by
+  by_kernel
 
 /-- The text's stores of output. -/
 theorem Full.storeOut_eq (a : Full.Args R) (pid : Int) (i c : Nat) :
-    Full.store_out_ptr a pid i c = (Full.problem a).storeOut pid i c := by
-  rw [Problem.storeOut, Full.result_eq]
-  rfl
+    Full.store_out_ptr a pid i c =
+      (Full.problem a).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (Full.stores_eq a pid)).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Full.storeLse_eq (a : Full.Args R) (pid : Int) (i : Nat) :
-    Full.store_lse_ptr a pid i = (Full.problem a).storeLse pid i := by
-  rw [Problem.storeLse, Full.result_eq]
-  rfl
+    Full.store_lse_ptr a pid i =
+      (Full.problem a).storeLse pid i :=
+  congrFun (Prod.mk.inj (Full.stores_eq a pid)).2 i
 
-theorem Causal.result_eq (a : Causal.Args R) (pid : Int) :
-    (Causal.problem a).result pid = Causal.loop2.result a pid :=
-  forRange_congr (Causal.wholeStop_eq a pid) rfl (fun _ _ => rfl)
-    (forRange_congr (Causal.wholeFirst_eq a pid) (Causal.wholeStop_eq a pid) (fun _ _ => rfl) rfl)
+private theorem Causal.stores_eq (a : Causal.Args R) (pid : Int) :
+    (Causal.store_out_ptr a pid, Causal.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Causal.problem a) := by
+  by_kernel
 
 /-- The text's stores of output. -/
 theorem Causal.storeOut_eq (a : Causal.Args R) (pid : Int) (i c : Nat) :
-    Causal.store_out_ptr a pid i c = (Causal.problem a).storeOut pid i c := by
-  rw [Problem.storeOut, Causal.result_eq]
-  rfl
+    Causal.store_out_ptr a pid i c =
+      (Causal.problem a).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (Causal.stores_eq a pid)).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Causal.storeLse_eq (a : Causal.Args R) (pid : Int) (i : Nat) :
-    Causal.store_lse_ptr a pid i = (Causal.problem a).storeLse pid i := by
-  rw [Problem.storeLse, Causal.result_eq]
-  rfl
+    Causal.store_lse_ptr a pid i =
+      (Causal.problem a).storeLse pid i :=
+  congrFun (Prod.mk.inj (Causal.stores_eq a pid)).2 i
 
-theorem Window.result_eq (a : Window.Args R) (pid : Int) :
-    (Window.problem a).result pid = Window.loop3.result a pid := by
-  have h : forRange ((Window.problem a).first pid) ((Window.problem a).wholeFirst pid)
-      (fun t => (Window.problem a).checkedBody pid t) Problem.init
-        = forRange (Window.loop1.firstTile a pid) (Window.loop1.stopTile a pid)
-          (Window.loop1.body a pid) (Window.loop1.start a pid) :=
-    forRange_congr rfl rfl (fun _ _ => rfl) rfl
-  exact forRange_congr rfl rfl (fun _ _ => rfl) (forRange_congr rfl rfl (fun _ _ => rfl) h)
+private theorem Left.stores_eq (a : Left.Args R) (pid : Int) :
+    (Left.store_out_ptr a pid, Left.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Left.problem a) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem Left.storeOut_eq (a : Left.Args R) (pid : Int) (i c : Nat) :
+    Left.store_out_ptr a pid i c =
+      (Left.problem a).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (Left.stores_eq a pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem Left.storeLse_eq (a : Left.Args R) (pid : Int) (i : Nat) :
+    Left.store_lse_ptr a pid i =
+      (Left.problem a).storeLse pid i :=
+  congrFun (Prod.mk.inj (Left.stores_eq a pid)).2 i
+
+private theorem Window.stores_eq (a : Window.Args R) (pid : Int) :
+    (Window.store_out_ptr a pid, Window.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Window.problem a) := by
+  by_kernel
 
 /-- The text's stores of output. -/
 theorem Window.storeOut_eq (a : Window.Args R) (pid : Int) (i c : Nat) :
-    Window.store_out_ptr a pid i c = (Window.problem a).storeOut pid i c := by
-  rw [Problem.storeOut, Window.result_eq]
-  rfl
+    Window.store_out_ptr a pid i c =
+      (Window.problem a).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (Window.stores_eq a pid)).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Window.storeLse_eq (a : Window.Args R) (pid : Int) (i : Nat) :
-    Window.store_lse_ptr a pid i = (Window.problem a).storeLse pid i := by
-  rw [Problem.storeLse, Window.result_eq]
-  rfl
+    Window.store_lse_ptr a pid i =
+      (Window.problem a).storeLse pid i :=
+  congrFun (Prod.mk.inj (Window.stores_eq a pid)).2 i
+
+private theorem PaddedFull.stores_eq (a : PaddedFull.Args R) (pid : Int) :
+    (PaddedFull.store_out_ptr a pid, PaddedFull.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Forward.dense a none none false) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem PaddedFull.storeOut_eq (a : PaddedFull.Args R) (pid : Int) (i c : Nat) :
+    PaddedFull.store_out_ptr a pid i c =
+      (Forward.dense a none none false).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (PaddedFull.stores_eq a pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem PaddedFull.storeLse_eq (a : PaddedFull.Args R) (pid : Int) (i : Nat) :
+    PaddedFull.store_lse_ptr a pid i =
+      (Forward.dense a none none false).storeLse pid i :=
+  congrFun (Prod.mk.inj (PaddedFull.stores_eq a pid)).2 i
+
+private theorem PaddedCausal.stores_eq (a : PaddedCausal.Args R) (pid : Int) :
+    (PaddedCausal.store_out_ptr a pid, PaddedCausal.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Forward.dense a none (some a.right) false) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem PaddedCausal.storeOut_eq (a : PaddedCausal.Args R) (pid : Int) (i c : Nat) :
+    PaddedCausal.store_out_ptr a pid i c =
+      (Forward.dense a none (some a.right) false).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (PaddedCausal.stores_eq a pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem PaddedCausal.storeLse_eq (a : PaddedCausal.Args R) (pid : Int) (i : Nat) :
+    PaddedCausal.store_lse_ptr a pid i =
+      (Forward.dense a none (some a.right) false).storeLse pid i :=
+  congrFun (Prod.mk.inj (PaddedCausal.stores_eq a pid)).2 i
+
+private theorem PaddedWindow.stores_eq (a : PaddedWindow.Args R) (pid : Int) :
+    (PaddedWindow.store_out_ptr a pid, PaddedWindow.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Forward.dense a (some a.left) (some a.right) false) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem PaddedWindow.storeOut_eq (a : PaddedWindow.Args R) (pid : Int) (i c : Nat) :
+    PaddedWindow.store_out_ptr a pid i c =
+      (Forward.dense a (some a.left) (some a.right) false).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (PaddedWindow.stores_eq a pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem PaddedWindow.storeLse_eq (a : PaddedWindow.Args R) (pid : Int) (i : Nat) :
+    PaddedWindow.store_lse_ptr a pid i =
+      (Forward.dense a (some a.left) (some a.right) false).storeLse pid i :=
+  congrFun (Prod.mk.inj (PaddedWindow.stores_eq a pid)).2 i
+
+private theorem PackedFull.stores_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) :
+    (PackedFull.store_out_ptr a pid, PackedFull.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Forward.packed a none none atEnd (Forward.sequence a pid)) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem PackedFull.storeOut_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) (i c : Nat) :
+    PackedFull.store_out_ptr a pid i c =
+      (Forward.packed a none none atEnd (Forward.sequence a pid)).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (PackedFull.stores_eq a atEnd pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem PackedFull.storeLse_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) (i : Nat) :
+    PackedFull.store_lse_ptr a pid i =
+      (Forward.packed a none none atEnd (Forward.sequence a pid)).storeLse pid i :=
+  congrFun (Prod.mk.inj (PackedFull.stores_eq a atEnd pid)).2 i
+
+private theorem PackedCausal.stores_eq (a : PackedCausal.Args R) (pid : Int) :
+    (PackedCausal.store_out_ptr a pid, PackedCausal.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Forward.packed a none (some a.right) false (Forward.sequence a pid)) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem PackedCausal.storeOut_eq (a : PackedCausal.Args R) (pid : Int) (i c : Nat) :
+    PackedCausal.store_out_ptr a pid i c =
+      (Forward.packed a none (some a.right) false (Forward.sequence a pid)).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (PackedCausal.stores_eq a pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem PackedCausal.storeLse_eq (a : PackedCausal.Args R) (pid : Int) (i : Nat) :
+    PackedCausal.store_lse_ptr a pid i =
+      (Forward.packed a none (some a.right) false (Forward.sequence a pid)).storeLse pid i :=
+  congrFun (Prod.mk.inj (PackedCausal.stores_eq a pid)).2 i
+
+private theorem PackedCausalEnd.stores_eq (a : PackedCausalEnd.Args R) (pid : Int) :
+    (PackedCausalEnd.store_out_ptr a pid, PackedCausalEnd.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Forward.packed a none (some a.right) true (Forward.sequence a pid)) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem PackedCausalEnd.storeOut_eq (a : PackedCausalEnd.Args R) (pid : Int) (i c : Nat) :
+    PackedCausalEnd.store_out_ptr a pid i c =
+      (Forward.packed a none (some a.right) true (Forward.sequence a pid)).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (PackedCausalEnd.stores_eq a pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem PackedCausalEnd.storeLse_eq (a : PackedCausalEnd.Args R) (pid : Int) (i : Nat) :
+    PackedCausalEnd.store_lse_ptr a pid i =
+      (Forward.packed a none (some a.right) true (Forward.sequence a pid)).storeLse pid i :=
+  congrFun (Prod.mk.inj (PackedCausalEnd.stores_eq a pid)).2 i
+
+private theorem PackedWindow.stores_eq (a : PackedWindow.Args R) (pid : Int) :
+    (PackedWindow.store_out_ptr a pid, PackedWindow.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Forward.packed a (some a.left) (some a.right) false (Forward.sequence a pid)) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem PackedWindow.storeOut_eq (a : PackedWindow.Args R) (pid : Int) (i c : Nat) :
+    PackedWindow.store_out_ptr a pid i c =
+      (Forward.packed a (some a.left) (some a.right) false
+        (Forward.sequence a pid)).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (PackedWindow.stores_eq a pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem PackedWindow.storeLse_eq (a : PackedWindow.Args R) (pid : Int) (i : Nat) :
+    PackedWindow.store_lse_ptr a pid i =
+      (Forward.packed a (some a.left) (some a.right) false
+        (Forward.sequence a pid)).storeLse pid i :=
+  congrFun (Prod.mk.inj (PackedWindow.stores_eq a pid)).2 i
+
+private theorem PackedWindowEnd.stores_eq (a : PackedWindowEnd.Args R) (pid : Int) :
+    (PackedWindowEnd.store_out_ptr a pid, PackedWindowEnd.store_lse_ptr a pid) =
+      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
+        (Forward.packed a (some a.left) (some a.right) true (Forward.sequence a pid)) := by
+  by_kernel
+
+/-- The text's stores of output. -/
+theorem PackedWindowEnd.storeOut_eq (a : PackedWindowEnd.Args R) (pid : Int) (i c : Nat) :
+    PackedWindowEnd.store_out_ptr a pid i c =
+      (Forward.packed a (some a.left) (some a.right) true
+        (Forward.sequence a pid)).storeOut pid i c :=
+  congrFun (congrFun (Prod.mk.inj (PackedWindowEnd.stores_eq a pid)).1 i) c
+
+/-- The text's stores of log-sum-exps. -/
+theorem PackedWindowEnd.storeLse_eq (a : PackedWindowEnd.Args R) (pid : Int) (i : Nat) :
+    PackedWindowEnd.store_lse_ptr a pid i =
+      (Forward.packed a (some a.left) (some a.right) true
+        (Forward.sequence a pid)).storeLse pid i :=
+  congrFun (Prod.mk.inj (PackedWindowEnd.stores_eq a pid)).2 i
 
 end Attention.Kernel

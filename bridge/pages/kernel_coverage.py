@@ -119,7 +119,7 @@ def _of_kernel(name: str, asked: Iterable[str]) -> set[str]:
 
 
 def _prefix(text: Text) -> str:
-    return f"Attention.Kernel.{text.name}."
+    return f"Attention.Kernel.{text.family}."
 
 
 def _kernel(name: str, rows: Mapping[str, Row]) -> Kernel:

@@ -61,7 +61,7 @@ TOPICS = (
         ("Rounded", "Rounding", "Allowance", "ScoreAllowance", "LogSumExpAllowance"),
         "allowances",
     ),
-    Topic("The kernels that Triton compiles", ("Launched",), "kernel"),
+    Topic("The kernels that Triton compiles", ("Launched", "PackedLaunched"), "kernel"),
     Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "Sound")),
     Topic(
         "What attention can and cannot do",

@@ -12,15 +12,15 @@ from bridge.ttir.syntax import TtirError
 from bridge.ttir.texts import Text
 
 ROOT = Path(__file__).resolve().parents[2]
-# The kernel that `Attention.Kernel` is about.
-_PROVED = "forward"
+# The kernels that `Attention.Kernel` is about, and whether sequences are packed in them.
+_PROVED = {"forward": False, "varlen": True}
 
 
 def said(kernel: str, root: Path = ROOT, classes: Sequence[Text] = texts.TEXTS) -> str:
-    """For each class of the forward kernel's texts, whether what is compiled here for compute
+    """For each class of the kernel's texts, whether what is compiled here for compute
     capability 9.0 is the committed Lean, and the ids of `docs/theorems.toml` that speak of it; of
     another kernel that there is no theorem. That the proofs hold is for `make verify`."""
-    if kernel != _PROVED:
+    if kernel not in _PROVED:
         return "no theorem yet speaks of what is compiled of this kernel"
     if not (root / texts.FOLDER).is_dir():
         return f"not compared, since there is no folder {texts.FOLDER}"
@@ -28,16 +28,17 @@ def said(kernel: str, root: Path = ROOT, classes: Sequence[Text] = texts.TEXTS) 
         return f"not compared: {texts.triton_version()} is none of {', '.join(texts.COMPARED)}"
     entries = tomllib.loads(theorem_list().read_text("utf-8"))["theorem"]
     theorems = {str(entry["lean"]): str(entry["id"]) for entry in entries}
-    return "; ".join(_of_class(text, root, theorems) for text in classes)
+    packed = _PROVED[kernel]
+    return "; ".join(_of_class(text, root, theorems) for text in classes if text.packed == packed)
 
 
 def _of_class(text: Text, root: Path, theorems: dict[str, str]) -> str:
     ids = [
-        one for lean, one in theorems.items() if lean.startswith(f"Attention.Kernel.{text.name}.")
+        one for lean, one in theorems.items() if lean.startswith(f"Attention.Kernel.{text.family}.")
     ]
     path = root / text.path
     try:
-        if not path.exists() or path.read_text("utf-8") != texts.lean(text):
+        if not path.exists() or path.read_text("utf-8") != texts.texts()[text.path]:
             return f"{text.what}, the compiled text is not {text.path}: no theorem speaks of it"
         others = texts.differing_launches(text)
     except TtirError as error:

@@ -14,7 +14,7 @@ SOURCES = (
     *("pyimpl", "Attention/Kernel/Generated", "bridge/ttir"),
     *("bridge/templates.py", "bridge/interpreting.py"),
 )
-# It takes 15 s of processor time.
+# It takes 25 s of processor time.
 _LIMIT = limits.Limit(300.0)
 
 

@@ -93,17 +93,19 @@ _LITERALS = {_as_float32(math.log(2.0)): "a.ln2", _as_float32(1.0 / math.log(2.0
 @dataclass(frozen=True)
 class Translation:
     """name: with which the names begin; fields: of `Args`, with their types; pointers: which of
-    them are pointers; definitions: in order, as text."""
+    them are pointers; definitions: in order, as text, a line as long as it comes (`broken`);
+    conditions: the predicates after them, likewise."""
 
     name: str
     fields: dict[str, str]
     pointers: list[str]
     definitions: list[str]
+    conditions: list[str]
 
     def at(self, sizes: Mapping[str, int]) -> str:
         """The definitions with numbers for the tile sizes and without line breaks: to compare with
         those of a kernel compiled for these sizes (`numeric`)."""
-        text = _unbroken(self.definitions)
+        text = _unbroken([*self.definitions, *self.conditions])
         for name, size in sizes.items():
             text = text.replace(f"(a.{name} - 1 : Int)", f"({size - 1} : Int)")
             text = text.replace(f"(a.{name} : Int)", f"({size} : Int)")
@@ -127,7 +129,8 @@ def translate(kernel: Function, name: str, sizes: Mapping[str, int]) -> Translat
 
 def numeric(kernel: Function, name: str) -> str:
     """The definitions, with the tile sizes as the numbers that they are (`Translation.at`)."""
-    return _unbroken(_Translator(kernel, name, {}).run().definitions)
+    found = _Translator(kernel, name, {}).run()
+    return _unbroken([*found.definitions, *found.conditions])
 
 
 def _unbroken(definitions: Sequence[str]) -> str:
@@ -159,6 +162,7 @@ class _Translator:
         self.elements: dict[Value, Element] = {}
         self.pointers: dict[Value, str] = {}
         self.definitions: list[str] = []
+        self.conditions: list[str] = []
         self.loops = 0
         self.stores: Counter[str] = Counter()
         self.returned: list[str] = []
@@ -173,12 +177,11 @@ class _Translator:
         self.count(self.kernel.blocks, scope)
         while block is not None:
             block = self.block(block, scope)
-        self.definitions += scope.obligations.definitions(self.name, scope.prefix, scope.binders)
+        self.conditions += scope.obligations.definitions(self.name, scope.prefix, scope.binders)
         pointers = [name for name, kind in fields.items() if kind.startswith("Mem ")]
         fields |= {"ln2": "R", "log2e": "R", "ln": "R → R"}
         fields |= dict.fromkeys(self.sizes.values(), "Nat")
-        broken = [_broken(text) for text in self.definitions]
-        return Translation(self.name, fields, pointers, broken)
+        return Translation(self.name, fields, pointers, self.definitions, self.conditions)
 
     def argument(self, value: Value, name: str) -> str:
         """The type of the argument's field."""
@@ -471,8 +474,12 @@ class _Translator:
             self.elements[argument] = _part(f"s{part}")
         self.count([block], inner)
         self.block(block, inner)
-        for name, bound in (("firstTile", first), ("stopTile", stop)):
+        for name, what, bound in (
+            ("firstTile", "The loop's first", first),
+            ("stopTile", "One past the loop's last", stop),
+        ):
             self.definitions.append(
+                f"/-- {what} tile. -/\n"
                 f"@[expose] def {prefix}{name} {scope.binders} : Int :=\n"
                 f"  {self.elements[bound](())}"
             )
@@ -493,13 +500,13 @@ class _Translator:
             f"    ({prefix}stopTile {scope.arguments})\n"
             f"    ({prefix}body {scope.arguments}) ({prefix}start {scope.arguments})"
         )
-        self.definitions.append(
+        self.conditions.append(
             f"/-- The state before iteration t. -/\n"
             f"@[expose] def {prefix}before {scope.binders} (t : Int) : {state} :=\n"
             f"  forRange ({prefix}firstTile {scope.arguments}) t\n"
             f"    ({prefix}body {scope.arguments}) ({prefix}start {scope.arguments})"
         )
-        self.definitions += inner.obligations.definitions(self.name, prefix, inner.binders)
+        self.conditions += inner.obligations.definitions(self.name, prefix, inner.binders)
         for conditions, condition in scope.obligations.of_loop(
             inner.obligations, prefix, scope.arguments
         ):
@@ -529,8 +536,8 @@ _ARRANGED = frozenset(
 _NO_VALUE = frozenset({"tt.return", "scf.yield", "scf.for", "tt.store", "cf.cond_br", "cf.br"})
 
 
-def _broken(definition: str) -> str:
-    """With lines of at most 100 columns: broken before the type, then at spaces."""
+def broken(definition: str) -> str:
+    """The definition with lines of at most 100 columns: broken before the type, then at spaces."""
     lines = []
     for line in definition.splitlines():
         if len(line) > 100 and line.startswith("@[expose]"):

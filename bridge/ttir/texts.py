@@ -9,64 +9,120 @@ to the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import torch
 import triton
 
 from bridge.templates import template
-from bridge.ttir.lean import Translation, numeric, translate
+from bridge.ttir.lean import Translation, broken, numeric, translate
 from bridge.ttir.parse import parse
+from bridge.ttir.shared import fields_of, shared
 from bridge.ttir.source import of_launch
 from bridge.ttir.syntax import Function
 from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import forward
+from pyimpl.kernels import forward, varlen
 from pyimpl.kernels._launch import DTYPES, Launch
 
 FOLDER = "Attention/Kernel/Generated"
+# The module with the arguments of all texts.
+_ARGUMENTS = "Arguments"
 # The versions of Triton of which each text is known to come to the committed Lean.
 COMPARED = ("3.6", "3.7")
 ARCHITECTURES = (80, 90, 100)
-_SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_D")
+_SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_D", "BLOCK_V")
 
 
 @dataclass(frozen=True)
 class Text:
-    """The forward kernel with a window of these bounds, None for none, of a head size that fills
-    its tile. name: of the Lean module and with which its names begin; what: in words."""
+    """The forward kernel with a window of these bounds, None for none. name: of the Lean module and
+    with which its names begin; what: in words; fills: whether the sizes of heads and of values fill
+    their tiles; packed: for packed sequences, bottom_right: with the window aligned so in each;
+    conditions: whether its Lean has `Accesses`, `Exponents` and `NoOverflow`, which theorems are
+    about."""
 
     name: str
     what: str
     left: int | None
     right: int | None
+    fills: bool = True
+    packed: bool = False
+    bottom_right: bool = False
+    conditions: bool = False
 
     @property
     def path(self) -> str:
         return f"{FOLDER}/{self.name}.lean"
 
+    @property
+    def family(self) -> str:
+        """The namespace in `Attention.Kernel` of the theorems about it."""
+        return "Packed" if self.packed else self.name if self.fills else "Padded"
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """The sizes of heads and of values that are compared."""
+        if self.fills:
+            return (16, 16), (32, 32), (64, 64), (128, 128), (256, 256), (128, 64)
+        return (80, 80), (96, 96), (36, 36), (7, 7), (192, 192), (80, 40)
+
     def launch(
         self,
         dtype: torch.dtype = torch.float32,
         head_dim: int = 128,
+        value_dim: int = 128,
         arch: int = 90,
         blocks: tuple[int | None, int | None] = (None, None),
     ) -> Launch:
         """A launch on tensors without memory; blocks as the launcher chooses them, if None."""
-        query = torch.empty((2, 8, 1000, head_dim), dtype=dtype, device="meta")
-        key = torch.empty((2, 2, 1024, head_dim), dtype=dtype, device="meta")
-        lse = torch.empty((2, 8, 1000), device="meta")
         options = ScoreOptions(0.125, left=self.left, right=self.right)
+
+        def tensor(*shape: int, of: torch.dtype = dtype) -> torch.Tensor:
+            return torch.empty(shape, dtype=of, device="meta")
+
+        if self.packed:
+            cu = tensor(5, of=torch.int32)
+            return varlen.launch(
+                tensor(1000, 8, head_dim), tensor(1024, 2, head_dim), tensor(1024, 2, value_dim),
+                cu, cu, tensor(1000, 8, value_dim), tensor(8, 1000, of=torch.float32), options,
+                max_q_len=500, bottom_right=self.bottom_right, capability=arch,
+                block_m=blocks[0], block_n=blocks[1],
+            )  # fmt: skip
         return forward.launch(
-            query, key, key, query, lse, options,
+            tensor(2, 8, 1000, head_dim), tensor(2, 2, 1024, head_dim),
+            tensor(2, 2, 1024, value_dim), tensor(2, 8, 1000, value_dim),
+            tensor(2, 8, 1000, of=torch.float32), options,
             capability=arch, block_m=blocks[0], block_n=blocks[1],
         )  # fmt: skip
 
 
+def _padded(name: str, what: str, left: int | None, right: int | None) -> Text:
+    return Text(f"Padded{name}", f"{what}, heads padded", left, right, fills=False)
+
+
+def _packed(name: str, what: str, left: int | None, right: int | None, end: bool = False) -> Text:
+    what = f"{what}, sequences packed" + (", aligned bottom-right" if end else "")
+    return Text(f"Packed{name}", what, left, right, packed=True, bottom_right=end)
+
+
+_FULL = ("Full", "without a window", None, None)
+_CAUSAL = ("Causal", "with a right edge", None, 0)
+_WINDOW = ("Window", "with a window", 100, 0)
 TEXTS = (
-    Text("Full", "without a window", None, None),
-    Text("Causal", "with a right edge", None, 0),
-    Text("Window", "with a window", 100, 0),
+    Text(*_FULL, conditions=True),
+    Text(*_CAUSAL, conditions=True),
+    Text("Left", "with a left edge", 100, None),
+    Text(*_WINDOW, conditions=True),
+    _padded(*_FULL),
+    _padded(*_CAUSAL),
+    _padded(*_WINDOW),
+    _packed(*_FULL),
+    _packed(*_CAUSAL),
+    _packed("CausalEnd", *_CAUSAL[1:], end=True),
+    _packed(*_WINDOW),
+    _packed("WindowEnd", *_WINDOW[1:], end=True),
 )
 
 
@@ -76,51 +132,67 @@ def kernel_of(launch: Launch, arch: int = 90) -> Function:
 
 
 def sizes_of(launch: Launch) -> dict[str, int]:
-    """The tile sizes by name; of BLOCK_V, which is BLOCK_D here, the text knows nothing."""
+    """The tile sizes by name."""
     return {name: int(launch.constants[name] or 0) for name in _SIZES}
 
 
+@cache
 def translation(text: Text) -> Translation:
     """The text in Lean, of a launch whose tile sizes differ."""
-    launch = text.launch(blocks=(32, 64))
+    head_dim, value_dim = (128, 256) if text.fills else (96, 200)
+    launch = text.launch(head_dim=head_dim, value_dim=value_dim, blocks=(32, 64))
     return translate(kernel_of(launch), text.name, sizes_of(launch))
 
 
-def lean(text: Text) -> str:
-    """The Lean module."""
-    found = translation(text)
-    return template("bridge.ttir", "generated.lean.jinja").render(
-        name=text.name,
-        what=text.what,
-        fields=found.fields,
-        pointers=found.pointers,
-        definitions="\n".join(found.definitions),
-    )
-
-
-def launches(text: Text, archs: tuple[int, ...] = (90,)) -> Iterator[tuple[str, Launch, int]]:
-    """Launches of the class with the tiles that the launcher chooses: dtypes, head sizes and
-    compute capabilities, each in words."""
+def launches(
+    text: Text, archs: tuple[int, ...] = (90,), every: bool = False
+) -> Iterator[tuple[str, Launch, int]]:
+    """Launches of the class with the tiles that the launcher chooses, each in words: all sizes that
+    are compared, for each compute capability. every: each size in each dtype, not in one alone."""
     for arch in archs:
-        for dtype in DTYPES:
-            for head_dim in (16, 32, 64, 128, 256):
-                name = f"{text.name}, {str(dtype).removeprefix('torch.')}, head size {head_dim}"
-                yield f"{name}, sm_{arch}", text.launch(dtype, head_dim, arch), arch
+        for number, (head_dim, value_dim) in enumerate(text.sizes):
+            for dtype in DTYPES if every else (DTYPES[number % len(DTYPES)],):
+                size = f"head size {head_dim}"
+                if value_dim != head_dim:
+                    size += f", value size {value_dim}"
+                name = f"{text.name}, {str(dtype).removeprefix('torch.')}, {size}, sm_{arch}"
+                yield name, text.launch(dtype, head_dim, value_dim, arch), arch
 
 
-def differing_launches(text: Text, archs: tuple[int, ...] = (90,)) -> list[str]:
+def differing_launches(
+    text: Text, archs: tuple[int, ...] = (90,), every: bool = False
+) -> list[str]:
     """The launches of the class whose text does not come to the class's Lean, in words."""
     found = translation(text)
     return [
         name
-        for name, launch, arch in launches(text, archs)
+        for name, launch, arch in launches(text, archs, every)
         if numeric(kernel_of(launch, arch), text.name) != found.at(sizes_of(launch))
     ]
 
 
+@cache
 def texts() -> Mapping[str, str]:
     """By path from the root, each module of Lean that is written from a kernel."""
-    return {text.path: lean(text) for text in TEXTS}
+    translations = [translation(text) for text in TEXTS]
+    parameters = TEXTS[0].launch().kernel.arg_names
+    fields = template("bridge.ttir", "arguments.lean.jinja").render(
+        fields=fields_of(translations, parameters)
+    )
+    modules = {f"{FOLDER}/{_ARGUMENTS}.lean": fields}
+    written = [
+        found if text.conditions else replace(found, conditions=[])
+        for text, found in zip(TEXTS, translations, strict=True)
+    ]
+    for text, found in zip(TEXTS, shared(written), strict=True):
+        modules[text.path] = template("bridge.ttir", "generated.lean.jinja").render(
+            name=text.name,
+            what=text.what,
+            uses=found.uses or [_ARGUMENTS],
+            pointers=found.pointers,
+            definitions="\n".join(map(broken, found.definitions)),
+        )
+    return modules
 
 
 def triton_version() -> str:

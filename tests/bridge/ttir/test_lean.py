@@ -229,6 +229,26 @@ def test_all_operations_of_a_text_are_listed(
     assert len(re.findall(r"a\.\w+_ptr\b", definitions)) == names["tt.load"]
 
 
+_EVERY = """
+from bridge.ttir import texts
+if texts.is_compared():
+    for text in texts.TEXTS:
+        print(texts.differing_launches(text, texts.ARCHITECTURES, every=True) or "", end="")
+"""
+
+
+@pytest.mark.thorough
+def test_every_launch_comes_to_the_text_of_its_class() -> None:
+    """Each size in each dtype, for each compute capability."""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _EVERY],
+        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
 def test_what_has_no_translation_is_refused() -> None:
     with pytest.raises(TtirError, match=r"math\.sin.*has no translation"):
         _translated(_ADD.replace("arith.addf %x, %one", "math.sin %x"))

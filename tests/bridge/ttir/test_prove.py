@@ -340,9 +340,13 @@ def test_own_kernels(name: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"EQUAL: {name}\n")
     assert done.stdout.count("elements equal") == 2
-    proved = "Full.lean, of which kernel-full, kernel-full-lse, "
-    assert ("no theorem yet" in done.stdout) == (name != "forward")
-    assert (proved in done.stdout) == (name == "forward")
+    proved = {
+        "forward": "Full.lean, of which kernel-full, kernel-full-lse, ",
+        "varlen": "PackedFull.lean, of which kernel-packed, kernel-packed-lse, ",
+    }
+    assert ("no theorem yet" in done.stdout) == (name not in proved)
+    for kernel, words in proved.items():
+        assert (words in done.stdout) == (name == kernel)
 
 
 _SAID = """
@@ -352,7 +356,10 @@ from bridge.proving.lean import said
 from bridge.ttir.texts import TEXTS
 
 full = TEXTS[:1]
-print(json.dumps([said("forward", Path(root), full) for root in sys.argv[1:]]))
+print(json.dumps([
+    *(said("forward", Path(root), full) for root in sys.argv[1:]), said("varlen", classes=full),
+    said("varlen", classes=[text for text in TEXTS if text.name == "PackedFull"]),
+]))
 """
 
 
@@ -370,8 +377,12 @@ def test_theorems_of_the_compiled_text(tmp_path: Path) -> None:
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    same, other, nothing = json.loads(done.stdout)
+    same, other, nothing, no_class, packed = json.loads(done.stdout)
     ids = "kernel-full, kernel-full-lse, kernel-full-real, kernel-full-lse-real"
     assert same == f"without a window, the compiled text is {committed}, of which {ids} speak"
     assert other.endswith(f"is not {committed}: no theorem speaks of it")
     assert nothing.startswith("not compared, since there is no folder")
+    assert no_class == ""
+    ids = "kernel-packed, kernel-packed-lse, kernel-packed-real, kernel-packed-lse-real"
+    where = "without a window, sequences packed, the compiled text is"
+    assert packed == f"{where} {committed.replace('Full', 'PackedFull')}, of which {ids} speak"

@@ -59,7 +59,38 @@ _MORE = (
         "largest = largest",
     ),
 )
-FAULTS = {fault.name: fault for fault in (*KERNEL_FAULTS, *OPTION_FAULTS, *_MORE)}
+# Faults that some texts alone have: of packed sequences, of windows, of padded heads.
+_PARTIAL = (
+    Fault(
+        "next-sequence",
+        "a packed sequence begins with the one after it",
+        "kernels/_sequences.py",
+        "first = tl.load(cu_ptr + sequence * stride)",
+        "first = tl.load(cu_ptr + (sequence + 1) * stride)",
+    ),
+    Fault(
+        "returns-too-late",
+        "a tile that begins right behind the queries of its sequence is no reason to return",
+        "kernels/forward.py",
+        "if row_first >= q_len:",
+        "if row_first > q_len:",
+    ),
+    Fault(
+        "packed-alignment-one-off",
+        "packed sequences aligned bottom-right see one key more",
+        "kernels/forward.py",
+        "shift = shift + kv_len - q_len",
+        "shift = shift + kv_len - q_len + 1",
+    ),
+    Fault(
+        "padding-of-heads-loaded",
+        "what lies behind a head that does not fill its tile is loaded as part of it",
+        _LOOP,
+        "or PAGE_SIZE is not None or not EVEN_D:",
+        "or PAGE_SIZE is not None:",
+    ),
+)
+FAULTS = {f.name: f for f in (*KERNEL_FAULTS, *OPTION_FAULTS, *_MORE, *_PARTIAL)}
 # Those that exact runs are asked to find.
 COMPARED = (
     *("o-not-rescaled", "l-not-rescaled", "causal-excludes-diagonal", "ragged-keys-not-masked"),
@@ -89,6 +120,9 @@ def planted(edit: Fault | None) -> Iterator[None]:
             if hasattr(module, name):
                 copy = varlen if name == "varlen" else varlen.forward
                 stack.enter_context(mock.patch.object(module, name, copy))
+        for kept in (texts.texts, texts.translation):
+            kept.cache_clear()
+            stack.callback(kept.cache_clear)
         yield
 
 

@@ -1,0 +1,237 @@
+module
+
+public import Attention.Kernel.Generated.Full
+public import Attention.Kernel.Generated.PackedCausal
+public import Attention.Kernel.Generated.PackedFull
+
+public section
+
+-- Each value takes what its scope has, whether it needs it or not.
+set_option linter.unusedVariables false
+
+/-! # The forward kernel as Triton compiles it: PackedWindow
+
+With a window, sequences packed. What an earlier text
+computes alike is that text's. Written by `python -m bridge translate --kernels`; not edited. -/
+
+namespace Attention.Kernel
+
+universe u
+
+/-- What the text is given: of these arguments those that it has. -/
+abbrev PackedWindow.Args (R : Type u) := Forward.Args R
+
+variable {R : Type u} [OrderedField R] [Exp R R]
+
+@[expose] def PackedWindow.first_12 (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedCausal.seen_1 a pid) - a.left
+@[expose] def PackedWindow.first_13 (a : Forward.Args R) (pid : Int) : Int :=
+  max (PackedWindow.first_12 a pid) (0 : Int)
+@[expose] def PackedWindow.some_ (a : Forward.Args R) (pid : Int) : Bool :=
+  decide ((PackedWindow.first_13 a pid) < (PackedCausal.stop_16 a pid))
+@[expose] def PackedWindow.divsi_1 (a : Forward.Args R) (pid : Int) : Int :=
+  Int.tdiv (PackedWindow.first_13 a pid) (a.BLOCK_N : Int)
+@[expose] def PackedWindow.select_1 (a : Forward.Args R) (pid : Int) : Int :=
+  if (PackedWindow.some_ a pid) then (PackedWindow.divsi_1 a pid) else (0 : Int)
+@[expose] def PackedWindow.select_2 (a : Forward.Args R) (pid : Int) : Int :=
+  if (PackedWindow.some_ a pid) then (PackedCausal.divsi a pid) else (0 : Int)
+@[expose] def PackedWindow.first_14 (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedCausal.stop_12 a pid) - a.left
+@[expose] def PackedWindow.first_15 (a : Forward.Args R) (pid : Int) : Int :=
+  max (PackedWindow.first_14 a pid) (0 : Int)
+@[expose] def PackedWindow.first_16 (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedWindow.first_15 a pid) + (a.BLOCK_N - 1 : Int)
+@[expose] def PackedWindow.first (a : Forward.Args R) (pid : Int) : Int :=
+  Int.tdiv (PackedWindow.first_16 a pid) (a.BLOCK_N : Int)
+@[expose] def PackedWindow.whole_first_1 (a : Forward.Args R) (pid : Int) : Int :=
+  max (PackedWindow.first a pid) (PackedWindow.select_1 a pid)
+@[expose] def PackedWindow.whole_first (a : Forward.Args R) (pid : Int) : Int :=
+  min (PackedWindow.whole_first_1 a pid) (PackedWindow.select_2 a pid)
+@[expose] def PackedWindow.whole_stop_3 (a : Forward.Args R) (pid : Int) : Int :=
+  max (PackedCausal.whole_stop_2 a pid) (PackedWindow.whole_first a pid)
+@[expose] def PackedWindow.whole_stop (a : Forward.Args R) (pid : Int) : Int :=
+  min (PackedWindow.whole_stop_3 a pid) (PackedWindow.select_2 a pid)
+@[expose] def PackedWindow.loop1.inside_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
+    : Nat → Bool :=
+  fun i => decide ((PackedWindow.first_13 a pid) ≤ (Full.loop2.keys a pid t s i))
+@[expose] def PackedWindow.loop1.inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Bool :=
+  fun i => (PackedWindow.loop1.inside_1 a pid t s i) && (PackedCausal.loop2.inside_2 a pid t s i)
+@[expose] def PackedWindow.loop1.k_inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
+    : Nat → Nat → Bool :=
+  fun i j => (Full.loop2.found_3 a pid t s i) && (PackedWindow.loop1.inside a pid t s j)
+@[expose] def PackedWindow.loop1.v_inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
+    : Nat → Nat → Bool :=
+  fun i j => (Full.loop2.found a pid t s j) && (PackedWindow.loop1.inside a pid t s i)
+@[expose] def PackedWindow.loop1.load_k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(PackedWindow.loop1.k_inside a pid t s i j), (PackedFull.loop1.key_ptrs a pid t s i
+    j)⟩
+@[expose] def PackedWindow.loop1.k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => (PackedWindow.loop1.load_k a pid t s i j).read a.key_ptr (Flt.num 0)
+@[expose] def PackedWindow.loop1.y_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_D (fun n => (PackedFull.q a pid i n)) (fun n => (PackedWindow.loop1.k a
+    pid t s n j)) (Flt.num 0)
+@[expose] def PackedWindow.loop1.s (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.mul (PackedWindow.loop1.y_1 a pid t s i j) a.scale
+@[expose] def PackedWindow.loop1.load_v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(PackedWindow.loop1.v_inside a pid t s i j), (PackedFull.loop1.value_ptrs a pid t s i
+    j)⟩
+@[expose] def PackedWindow.loop1.v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => (PackedWindow.loop1.load_v a pid t s i j).read a.value_ptr (Flt.num 0)
+@[expose] def PackedWindow.loop1.visible_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
+    : Nat → Nat → Int :=
+  fun i j => (PackedCausal.rows a pid i) - a.left
+@[expose] def PackedWindow.loop1.visible_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
+    : Nat → Nat → Bool :=
+  fun i j => decide ((PackedWindow.loop1.visible_1 a pid t s i 0) ≤ (Full.loop2.keys a pid t s j))
+@[expose] def PackedWindow.loop1.visible_3 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
+    : Nat → Nat → Bool :=
+  fun i j => (PackedCausal.loop2.inside_2 a pid t s j) && (PackedWindow.loop1.visible_2 a pid t s i
+    j)
+@[expose] def PackedWindow.loop1.visible (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Bool :=
+  fun i j => (PackedWindow.loop1.visible_3 a pid t s i j) && (PackedCausal.loop2.visible_2 a pid t s
+    i j)
+@[expose] def PackedWindow.loop1.select (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => if (PackedWindow.loop1.visible a pid t s i j) then (PackedWindow.loop1.s a pid t s i j)
+    else Flt.ninf
+@[expose] def PackedWindow.loop1.largest (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
+  fun i => Flt.maxOver a.BLOCK_N fun n => (PackedWindow.loop1.select a pid t s i n)
+@[expose] def PackedWindow.loop1.m_new (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
+  fun i => Flt.max (s.1 i) (PackedWindow.loop1.largest a pid t s i)
+@[expose] def PackedWindow.loop1.m_finite_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
+    : Nat → Bool :=
+  fun i => Flt.oeq (PackedWindow.loop1.m_new a pid t s i) Flt.ninf
+@[expose] def PackedWindow.loop1.m_finite (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
+    : Nat → Flt R :=
+  fun i => if (PackedWindow.loop1.m_finite_1 a pid t s i) then (Flt.num 0) else
+    (PackedWindow.loop1.m_new a pid t s i)
+@[expose] def PackedWindow.loop1.alpha_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
+  fun i => Flt.sub (s.1 i) (PackedWindow.loop1.m_finite a pid t s i)
+@[expose] def PackedWindow.loop1.alpha (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
+  fun i => Flt.exp2 (PackedWindow.loop1.alpha_1 a pid t s i)
+@[expose] def PackedWindow.loop1.p_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.sub (PackedWindow.loop1.select a pid t s i j) (PackedWindow.loop1.m_finite a pid t
+    s i)
+@[expose] def PackedWindow.loop1.p (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.exp2 (PackedWindow.loop1.p_1 a pid t s i j)
+@[expose] def PackedWindow.loop1.l_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
+  fun i => Flt.mul (PackedWindow.loop1.alpha a pid t s i) (s.2.1 i)
+@[expose] def PackedWindow.loop1.l_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
+  fun i => Flt.sum a.BLOCK_N fun n => (PackedWindow.loop1.p a pid t s i n)
+@[expose] def PackedWindow.loop1.l (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Flt R :=
+  fun i => Flt.add (PackedWindow.loop1.l_1 a pid t s i) (PackedWindow.loop1.l_2 a pid t s i)
+@[expose] def PackedWindow.loop1.o (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.mul (PackedWindow.loop1.alpha a pid t s i) (s.2.2 i j)
+@[expose] def PackedWindow.loop1.y (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Flt R :=
+  fun i j => Flt.dot a.BLOCK_N (fun n => (PackedWindow.loop1.p a pid t s i n)) (fun n =>
+    (PackedWindow.loop1.v a pid t s n j)) (PackedWindow.loop1.o a pid t s i j)
+/-- The loop's first tile. -/
+@[expose] def PackedWindow.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedWindow.select_1 a pid)
+/-- One past the loop's last tile. -/
+@[expose] def PackedWindow.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedWindow.whole_first a pid)
+/-- One iteration. -/
+@[expose] def PackedWindow.loop1.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+    Full.loop1.State R :=
+  (fun i => (PackedWindow.loop1.m_new a pid t s i), fun i => (PackedWindow.loop1.l a pid t s i), fun
+    i j => (PackedWindow.loop1.y a pid t s i j))
+/-- The state before the loop. -/
+@[expose] def PackedWindow.loop1.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+  (fun i => Flt.ninf, fun i => (Flt.num 0), fun i j => (Flt.num 0))
+/-- The state after the loop. -/
+@[expose] def PackedWindow.loop1.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+  forRange (PackedWindow.loop1.firstTile a pid)
+    (PackedWindow.loop1.stopTile a pid)
+    (PackedWindow.loop1.body a pid) (PackedWindow.loop1.start a pid)
+/-- The loop's first tile. -/
+@[expose] def PackedWindow.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedWindow.whole_first a pid)
+/-- One past the loop's last tile. -/
+@[expose] def PackedWindow.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedWindow.whole_stop a pid)
+/-- One iteration. -/
+@[expose] def PackedWindow.loop2.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+    Full.loop1.State R :=
+  (fun i => (PackedFull.loop1.m_new a pid t s i), fun i => (PackedFull.loop1.l a pid t s i), fun i j
+    => (PackedFull.loop1.y a pid t s i j))
+/-- The state before the loop. -/
+@[expose] def PackedWindow.loop2.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+  (fun i => ((PackedWindow.loop1.result a pid).1 i), fun i => ((PackedWindow.loop1.result a pid).2.1
+    i), fun i j => ((PackedWindow.loop1.result a pid).2.2 i j))
+/-- The state after the loop. -/
+@[expose] def PackedWindow.loop2.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+  forRange (PackedWindow.loop2.firstTile a pid)
+    (PackedWindow.loop2.stopTile a pid)
+    (PackedWindow.loop2.body a pid) (PackedWindow.loop2.start a pid)
+/-- The loop's first tile. -/
+@[expose] def PackedWindow.loop3.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedWindow.whole_stop a pid)
+/-- One past the loop's last tile. -/
+@[expose] def PackedWindow.loop3.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+  (PackedWindow.select_2 a pid)
+/-- One iteration. -/
+@[expose] def PackedWindow.loop3.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+    Full.loop1.State R :=
+  (fun i => (PackedWindow.loop1.m_new a pid t s i), fun i => (PackedWindow.loop1.l a pid t s i), fun
+    i j => (PackedWindow.loop1.y a pid t s i j))
+/-- The state before the loop. -/
+@[expose] def PackedWindow.loop3.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+  (fun i => ((PackedWindow.loop2.result a pid).1 i), fun i => ((PackedWindow.loop2.result a pid).2.1
+    i), fun i j => ((PackedWindow.loop2.result a pid).2.2 i j))
+/-- The state after the loop. -/
+@[expose] def PackedWindow.loop3.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+  forRange (PackedWindow.loop3.firstTile a pid)
+    (PackedWindow.loop3.stopTile a pid)
+    (PackedWindow.loop3.body a pid) (PackedWindow.loop3.start a pid)
+@[expose] def PackedWindow.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
+  fun i => Flt.oeq ((PackedWindow.loop3.result a pid).2.1 i) (Flt.num 0)
+@[expose] def PackedWindow.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+  fun i => if (PackedWindow.none_ a pid i) then (Flt.num 1) else ((PackedWindow.loop3.result a
+    pid).2.1 i)
+@[expose] def PackedWindow.divf (a : Forward.Args R) (pid : Int) : Nat → Nat → Flt R :=
+  fun i j => Flt.div ((PackedWindow.loop3.result a pid).2.2 i j) (PackedWindow.select a pid i)
+/-- What is stored behind `out_ptr`. -/
+@[expose] def PackedWindow.store_out_ptr (a : Forward.Args R) (pid : Int)
+    : Nat → Nat → Store (Flt R) :=
+  fun i j => ⟨⟨!(PackedFull.cmpi a pid) && (PackedFull.stored a pid i j), (PackedFull.out_ptrs a pid
+    i j)⟩, (PackedWindow.divf a pid i j)⟩
+@[expose] def PackedWindow.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+  fun i => Flt.mul ((PackedWindow.loop3.result a pid).1 i) (Flt.num a.ln2)
+@[expose] def PackedWindow.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+  fun i => Flt.log a.ln (PackedWindow.select a pid i)
+@[expose] def PackedWindow.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+  fun i => Flt.add (PackedWindow.mulf a pid i) (PackedWindow.log a pid i)
+/-- What is stored behind `lse_ptr`. -/
+@[expose] def PackedWindow.store_lse_ptr (a : Forward.Args R) (pid : Int) : Nat → Store (Flt R) :=
+  fun i => ⟨⟨!(PackedFull.cmpi a pid) && (PackedFull.inside a pid i), (PackedFull.addptr a pid i)⟩,
+    (PackedWindow.addf a pid i)⟩
+
+end Attention.Kernel

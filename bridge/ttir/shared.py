@@ -1,0 +1,83 @@
+"""Several texts of a kernel with one definition where they agree.
+
+Texts of one kernel compute mostly the same values: a window changes the bounds of the loops and
+what is masked, packed sequences change addresses. A definition that an earlier text has too, with
+other names for what is the same there, is not written again but taken from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bridge.ttir.lean import Translation
+
+# The names of all arguments of all texts, of which a text uses its own.
+ARGUMENTS = "Forward.Args"
+_DEFINED = re.compile(r"(?:@\[expose\] def|abbrev) ([\w.]+)")
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The definitions of a text that no earlier one has; uses: the earlier ones it takes some
+    from; pointers: its own, where there are conditions on what is accessed by them."""
+
+    definitions: list[str]
+    uses: list[str]
+    pointers: list[str]
+
+
+def fields_of(translations: Sequence[Translation], order: Sequence[str]) -> dict[str, str]:
+    """All arguments of the texts with their types: the kernel's parameters in their order, then
+    what the translation adds."""
+    found: dict[str, str] = {}
+    for translation in translations:
+        found |= translation.fields
+    given = [name for name in order if name in found and not name.startswith("BLOCK_")]
+    return {name: found[name] for name in (*given, *(x for x in found if x not in given))}
+
+
+def shared(translations: Sequence[Translation]) -> list[Shared]:
+    """Each text's own definitions. What a loop is made of and what is stored each text has under
+    its own name, whether another has it or not: the proofs begin there."""
+    known: dict[str, str] = {}
+    names = [translation.name for translation in translations]
+    result = []
+    for translation in translations:
+        definitions = _own(translation, known)
+        uses = [
+            name
+            for name in names
+            if name != translation.name
+            and any(re.search(rf"\b{name}\.", text) for text in definitions)
+        ]
+        pointers = translation.pointers if translation.conditions else []
+        result.append(Shared(definitions, sorted(uses), pointers))
+    return result
+
+
+def _own(translation: Translation, known: dict[str, str]) -> list[str]:
+    """The definitions that are not known yet, and those that each text has; `known`, by what is
+    defined, the name that has it, comes to have them too."""
+    named = re.compile(rf"\b{translation.name}(?:\.[A-Za-z_]\w*)+")
+    renamed = {f"{translation.name}.Args": ARGUMENTS}
+
+    def current(found: re.Match[str]) -> str:
+        return renamed.get(found[0], found[0])
+
+    definitions = []
+    for definition in (*translation.definitions, *translation.conditions):
+        text = named.sub(current, definition)
+        defined = _DEFINED.search(text)
+        if defined is None:
+            raise ValueError(f"no definition: {text}")
+        meaning = text.replace(defined[0], "", 1)
+        if text.startswith("/--") and not defined[0].startswith("abbrev"):
+            definitions.append(text)
+        elif meaning in known:
+            renamed[defined[1]] = known[meaning]
+        else:
+            known[meaning] = defined[1]
+            definitions.append(text)
+    return definitions

@@ -1,0 +1,65 @@
+"""Several texts in Lean with one definition where they agree."""
+
+from __future__ import annotations
+
+from ttir_cases import kernel
+
+from bridge.ttir.lean import Translation, translate
+from bridge.ttir.parse import parse
+from bridge.ttir.shared import fields_of, shared
+
+# Stores a number that it computes of n, in three values of two names.
+_TEXT = """
+    %two = arith.constant 2 : i32
+    %x = arith.addi %n, %two : i32 loc("x"("k.py":1:0))
+    %x1 = arith.muli %x, %two : i32 loc("x"("k.py":2:0))
+    %y = arith.addi %x1, %n : i32 loc("y"("k.py":3:0))
+    tt.store %p, %y : !tt.ptr<i32>
+"""
+_ARGUMENTS = "%p: !tt.ptr<i32>, %n: i32"
+
+
+def _translated(name: str, body: str, arguments: str = _ARGUMENTS) -> Translation:
+    return translate(parse(kernel(arguments, body)).kernel, name, {})
+
+
+def _names(definitions: list[str]) -> list[str]:
+    return [text.split("def ")[1].split(" ")[0] for text in definitions]
+
+
+def test_a_text_has_the_definitions_that_no_earlier_one_has() -> None:
+    other = _TEXT.replace("arith.addi %x1, %n", "arith.subi %x1, %n")
+    first, second = shared([_translated("A", _TEXT), _translated("B", other)])
+    assert _names(first.definitions) == ["A.x_1", "A.x", "A.y", "A.store_p"]
+    assert first.uses == []
+    assert _names(second.definitions) == ["B.y", "B.store_p"]
+    assert second.uses == ["A"]
+    assert "(A.x a pid) - a.n" in second.definitions[0]
+    assert "(B.y a pid)" in second.definitions[1]
+    assert all("(a : Forward.Args R)" in x for x in first.definitions + second.definitions)
+
+
+def test_what_is_stored_is_every_texts_own() -> None:
+    _, second = shared([_translated("A", _TEXT), _translated("B", _TEXT)])
+    assert _names(second.definitions) == ["B.store_p"]
+    assert "(A.y a pid)" in second.definitions[0]
+
+
+def test_an_equal_text_of_other_values_is_not_shared() -> None:
+    """B's y reads as A's does, but of another x."""
+    other = _TEXT.replace("arith.muli", "arith.subi")
+    _, second = shared([_translated("A", _TEXT), _translated("B", other)])
+    assert _names(second.definitions) == ["B.x", "B.y", "B.store_p"]
+
+
+def test_other_names_of_the_same_values_are_shared() -> None:
+    other = _TEXT.replace('loc("x"', 'loc("z"')
+    _, second = shared([_translated("A", _TEXT), _translated("B", other)])
+    assert _names(second.definitions) == ["B.store_p"]
+
+
+def test_arguments_are_those_of_all_texts_in_the_kernels_order() -> None:
+    more = _translated("B", _TEXT, "%p: !tt.ptr<i32>, %m: i32, %n: i32")
+    fields = fields_of([_translated("A", _TEXT), more], ["p", "m", "n", "unused"])
+    assert list(fields) == ["p", "m", "n", "ln2", "log2e", "ln"]
+    assert fields["p"] == "Mem Int"

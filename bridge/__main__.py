@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -27,14 +26,12 @@ try:
     from rich.console import Console
 
     from bridge.checks import test
-    from bridge.command import Commands
-    from bridge.conform import Problem, conform
-    from bridge.files import write_whole
+    from bridge.command import Commands, Problem, checkout, write
+    from bridge.conform import conform
     from bridge.prove import prove
+    from bridge.translate import translate
 except ModuleNotFoundError as error:
     lacking(error)
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 class FolderPath(click.Path):
@@ -47,13 +44,6 @@ class FolderPath(click.Path):
         if value == "":
             self.fail("'' is given; accepted is the path of a folder, . for the current one.")
         return super().convert(value, param, ctx)
-
-
-def checkout() -> Path:
-    """The root of the checkout. Raises Problem in an installed wheel, which has no Lean sources."""
-    if not (ROOT / "lakefile.lean").exists():
-        raise Problem(f"this command needs a checkout of the project; {ROOT} has no lakefile.lean")
-    return ROOT
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -410,97 +400,10 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     sys.exit(1 if problems or (name is None and found.gaps) else 0)
 
 
-@main.command()
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is not current.")
-@click.option("--kernels", is_flag=True, help="Write the compiled kernels in Lean instead.")
-def translate(check: bool, kernels: bool) -> None:
-    """Write the Spec in Python anew.
-
-    From Lean's own terms, into bridge/spec. Exit status 1 if a definition has no translation, or
-    the library does not build.
-
-    --kernels: from what Triton compiles, into Attention/Kernel/Generated; --check then says of each
-    launch too whether it comes to this text. With a Triton that the texts are not known of nothing
-    is compared.
-    """
-    if kernels:
-        _translate_kernels(checkout(), check)
-        return
-    from bridge.index.collect import IndexFailure
-    from bridge.report.theorems import SourceError
-    from bridge.report.verify import Verification
-    from bridge.toolchain import ToolchainError
-    from bridge.translation import make
-    from bridge.translation.errors import UntranslatableError
-    from bridge.vectors.fields import VectorError
-
-    root = checkout()
-    if importlib.util.find_spec("ruff") is None:
-        raise Problem(f"{sys.executable} has no package ruff; run make setup first")
-    try:
-        wanted = make.texts(Verification(root, Console(stderr=True)))
-        changed = (make.differing if check else make.replace)(root, wanted)
-    except (IndexFailure, UntranslatableError) as error:
-        raise click.ClickException(str(error)) from error
-    except (ToolchainError, SourceError, VectorError) as error:
-        raise Problem(str(error)) from error
-    except OSError as error:
-        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
-    if check and changed:
-        click.echo("\n".join(f"{name} is not what Lean's terms come to" for name in changed))
-        raise click.ClickException("run .venv/bin/python -m bridge translate")
-    said = f"{len(wanted)} files are current" if check else "nothing changed"
-    click.echo("\n".join(f"wrote {name}" for name in changed) or said)
-
-
-def _translate_kernels(root: Path, check: bool) -> None:
-    """`translate --kernels`."""
-    from bridge import interpreting
-
-    interpreting.settle(False)
-    from bridge.ttir import texts
-    from bridge.ttir.syntax import TtirError
-
-    if check and not texts.is_compared():
-        click.echo(f"not compared: {texts.triton_version()} is none of {texts.COMPARED}")
-        return
-    try:
-        wanted = texts.texts()
-        changed = texts.differing(root, wanted)
-        others = [name for text in texts.TEXTS for name in texts.differing_launches(text)]
-    except TtirError as error:
-        raise click.ClickException(str(error)) from error
-    if check:
-        lines = [f"{name} is not what the kernel compiles to" for name in changed]
-        lines += [f"another text than that of its class is launched: {name}" for name in others]
-        if lines:
-            click.echo("\n".join(lines))
-            raise click.ClickException("run .venv/bin/python -m bridge translate --kernels")
-        click.echo(f"{len(wanted)} files are current")
-        return
-    for name in changed:
-        if name in wanted:
-            write(root / name, wanted[name])
-        else:
-            (root / name).unlink()
-    if others:
-        raise click.ClickException(
-            "another text than that of its class is launched: " + "; ".join(others)
-        )
-    click.echo("\n".join(f"wrote {name}" for name in changed) or "nothing changed")
-
-
-def write(path: Path, text: str) -> None:
-    """A whole file or none. Raises Problem where it cannot be written."""
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise Problem(f"{path} cannot be written: {error.strerror or error}") from error
-
-
 main.add_command(conform)
 main.add_command(prove)
 main.add_command(test)
+main.add_command(translate)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bridge.conform import Problem
+from bridge.command import Problem, checkout
 from bridge.report.cache import Cache
 
-ROOT = Path(__file__).resolve().parent.parent
 # A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A
 # file's tests stay on one worker: what the chain tests start from is then made once.
 PYTEST = ("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
@@ -110,8 +109,7 @@ def test(name: tuple[str, ...], everything: bool, fresh: bool) -> None:
     NAME: only these; default: all, up to the first that fails. What has passed is kept until one
     of its inputs changes. Exit status 0 if all pass, 1 if one fails, 130 after Ctrl-C.
     """
-    if not (ROOT / "lakefile.lean").exists():
-        raise Problem(f"this command needs a checkout of the project; {ROOT} has no lakefile.lean")
+    root = checkout()
     chosen = checks(everything=everything)
     known = [check.name for check in chosen]
     for one in name:
@@ -121,7 +119,7 @@ def test(name: tuple[str, ...], everything: bool, fresh: bool) -> None:
         if importlib.util.find_spec(package) is None:
             raise Problem(f"{sys.executable} has no package {package}; run make setup first")
     wanted = [check for check in chosen if not name or check.name in name]
-    sys.exit(Run(ROOT, Console(), fresh=fresh).all(wanted))
+    sys.exit(Run(root, Console(), fresh=fresh).all(wanted))
 
 
 class Run:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from bridge.command import Command
+from bridge.command import Command, Problem
 from bridge.files import why_not_writable, write_whole
 
 if TYPE_CHECKING:
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from bridge.conformance.isolated import Outcome
     from bridge.conformance.subject import Subject
     from bridge.vectors.model import Family
-
-
-class Problem(click.ClickException):
-    """What the user can mend: one sentence, exit status 2."""
-
-    exit_code = 2
 
 
 class Conform(Command):

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from bridge.command import Command
-from bridge.conform import Problem, check_files
+from bridge.command import Command, Problem
+from bridge.conform import check_files
 from bridge.files import write_whole
 
 _OWN = ("forward", "varlen", "decode", "combine", "backward")

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import torch
@@ -69,13 +68,8 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is not None:
+    def __exit__(self, *raised: object) -> None:
+        if raised[0] is not None:
             for process in set(multiprocessing.active_children()) - self._others:
                 process.kill()
         self._pool.shutdown(cancel_futures=True)

@@ -14,19 +14,17 @@ from bridge.ttir.classes import EDGES, features
 from bridge.ttir.compare import Shape
 from bridge.ttir.shapes import BACKWARD, DECODE, FORWARD
 from bridge.ttir.texts import TEXTS, Text
-from bridge.ttir.vectors import REFUSED, SPLIT
-from bridge.ttir.vectors import TAKEN as EXACT
+from bridge.ttir.vectors import SPLIT, not_run
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family, Mask, Vector
-from bridge.vectors.operations import VarlenVector
+from bridge.vectors.operations import CacheVector, MergeVector, VarlenVector
 from pyimpl.kernels._cases import KERNELS, cases
 from pyimpl.kernels._launch import padded
 
 # Kernels that know nothing of scores: all that they are asked for is one row.
 _WITHOUT_SCORES = ("rows", "combine")
 _BACKWARD = ("rows", "keys", "queries", "bias")
-# The kernels that a vector of an operation runs, with allowances; the exact machine combines
-# `decode`'s splits itself.
+# The kernels that the vectors of an operation run, with allowances.
 RUN_BY = {
     "attention": ("forward",),
     "dropout": ("forward",),
@@ -36,6 +34,14 @@ RUN_BY = {
     "paged": ("paged",),
     "combine": (),
     "gradient": ("forward", *_BACKWARD),
+}
+# The same exactly: there `decode`'s splits are combined, if there is one alone.
+RUN_EXACTLY = {
+    **RUN_BY,
+    "cascade": ("forward", "decode", "combine"),
+    "paged": ("paged", "combine"),
+    "merge": ("decode", "combine"),
+    "cache": ("decode", "combine"),
 }
 # What `_cases` calls what `features` does.
 _CASES = {
@@ -167,15 +173,16 @@ def _runs(family: Family, vector: Vector) -> Iterator[tuple[str, bool]]:
     ):
         for name in RUN_BY[vector.operation]:
             yield name, False
-    if vector.model == "exact" and isinstance(vector, EXACT) and vector.id not in REFUSED:
-        for name in RUN_BY[vector.operation]:
-            yield name, True
-        combined = {"paged": ("combine",)}.get(vector.operation, ())
-        for name in ("decode", "combine") if family.name == SPLIT else combined:
+    if not_run(vector) is None:
+        split = ("decode", "combine") if family.name == SPLIT else ()
+        for name in (*RUN_EXACTLY.get(vector.operation, ()), *split):
             yield name, True
 
 
 def _of_vector(vector: Any) -> set[str]:
+    if isinstance(vector, CacheVector | MergeVector):
+        # Scores are the products of keys of size 1, and a mask says which keys there are.
+        return {"mask", "padded head size"}
     masks: Sequence[Mask] = vector.masks if isinstance(vector, VarlenVector) else ()
     mask = masks[0] if masks else getattr(vector, "mask", Mask("none"))
     window = mask.window

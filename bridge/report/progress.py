@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -34,12 +33,7 @@ class Bar:
         self._progress.show(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._progress.drop(self)
 
     def reached(self, done: int, total: int, share: float | None = None) -> None:

@@ -22,20 +22,18 @@ from bridge.conformance import adapters, faults, interpreter, parallel, planting
 from bridge.conformance.judge import describe_failure
 from bridge.files import write_whole
 from bridge.interrupt import end_children
-from bridge.pages import claims
-from bridge.report import kernels, statements, timings
+from bridge.report import headlines, kernels, statements, timings
 from bridge.report.beside import Beside
 from bridge.report.cache import Cache, digest, imported_files
 from bridge.report.implemented import implemented_names, known_implementations
 from bridge.report.progress import Bar, Progress
 from bridge.report.runs import Run, Runs, triton_version
-from bridge.report.theorems import SourceError, listed_theorems
+from bridge.report.theorems import SourceError
 from bridge.toolchain import Lean, ToolchainError, find
 from bridge.toolchain.messages import ModuleResult
 from bridge.vectors import exact, generate
 from bridge.vectors.fields import VectorError
-from bridge.vectors.index import entries_of
-from bridge.vectors.load import default_directory, load
+from bridge.vectors.load import load
 from bridge.vectors.model import Family
 
 Section = dict[str, Any]
@@ -248,18 +246,18 @@ class Verification:
             "audit", self.lean_key(), lambda: lean.audit().to_json(), lambda a: bool(a["ok"])
         )
         listing = {d["name"]: d for d in audit["declarations"]}
-        headlines, problems = self.headlines(listing)
+        found, problems = headlines.headlines(self.root, listing)
         names = implemented_names()
         for lean_name, python in sorted(names.items()):
             if lean_name not in listing:
                 problems.append(f"{python} implements {lean_name}, which the library does not have")
-        verdicts, wrong = self.claims(listing)
+        verdicts, wrong = headlines.claimed(self.root, listing)
         problems += wrong
-        said, empty, kept_too = self.statements(headlines, listing)
+        said, empty, kept_too = headlines.stated(lean, self.cache, self.lean_key(), found, listing)
         # The site shows them, and has no Lean to ask.
         statements.keep(self.root, said)
         problems += empty
-        for headline in headlines:
+        for headline in found:
             headline["statement"] = said[headline["lean"]]
         return {
             "ok": audit["ok"] and not problems,
@@ -271,82 +269,10 @@ class Verification:
             "trusted": audit["trusted"],
             "trusted_names": audit["trusted_names"],
             "classes": audit["classes"],
-            "headlines": headlines,
+            "headlines": found,
             "claims": verdicts,
             "listing": listing,
         }
-
-    def claims(self, listing: dict[str, Any]) -> tuple[dict[str, dict[str, int]], list[str]]:
-        """How many rows of docs/claims.toml each document has of each verdict; and what is wrong
-        with the rows, or with the theorems and definitions that they name. That none of these rests
-        on another axiom than Lean's, the audit has seen."""
-        manifest = claims.read(self.root)
-        families = frozenset(entry["family"] for entry in entries_of(default_directory()))
-        problems = claims.problems(manifest, claims.declared(self.root), families)
-        for claim in manifest.claims:
-            for name in claim.lean:
-                stored = listing.get(name, {"kind": "nothing"})["kind"]
-                if stored == "nothing" or (stored == "theorem") != (name not in claim.defines):
-                    problems.append(
-                        f"{claim.document}, {claim.heading}: Lean has {name} as {stored}"
-                    )
-        counts = {d.id: Counter(c.verdict for c in manifest.of(d)) for d in manifest.documents}
-        return {id: dict(count) for id, count in counts.items()}, problems
-
-    def headlines(self, listing: dict[str, Any]) -> tuple[list[Section], list[str]]:
-        """The theorems of docs/theorems.toml with what the audit says of them."""
-        entries = listed_theorems(self.root / "docs" / "theorems.toml")
-        found, problems = [], []
-        for entry in entries:
-            declaration = listing.get(entry["lean"])
-            if declaration is None or declaration["kind"] != "theorem":
-                problems.append(f"{entry['id']}: {entry['lean']} is not a theorem of the library")
-                continue
-            # In the order of the library, whatever order the names came in.
-            mentions = [name for name in listing if name in declaration["mentions"]]
-            if not any(name.startswith("Attention.Spec.") for name in mentions):
-                problems.append(f"{entry['id']}: its statement mentions no Spec definition")
-            # Classes are declared before those that ask for more.
-            classes = [name for name in mentions if listing[name]["is_class"]]
-            over = classes[-1] if classes else None
-            found.append({**entry, **declaration, "mentions": mentions, "over": over})
-        ids = [entry["id"] for entry in entries]
-        problems += [f"{id} is listed twice" for id in sorted({i for i in ids if ids.count(i) > 1})]
-        tested = {id for entry in entries_of(default_directory()) for id in entry["theorems"]}
-        problems += [f"vectors name {id}, which is not listed" for id in sorted(tested - set(ids))]
-        return found, problems
-
-    def statements(
-        self, headlines: list[Section], listing: dict[str, Any]
-    ) -> tuple[dict[str, str], list[str], bool]:
-        """The whole statement of each theorem of docs/theorems.toml and docs/claims.toml, by its
-        Lean name; a sentence on each that says nothing; and whether that is kept."""
-        lean = self.lean
-        assert lean is not None
-        named = [(headline["id"], headline["lean"]) for headline in headlines]
-        for claim in claims.read(self.root).claims:
-            label = f"{claim.document}, {claim.heading}"
-            named += [(label, name) for name in (*claim.refutes, *claim.proves)]
-        # What Lean has not, or has as something else, is named elsewhere.
-        proved = {name for name, d in listing.items() if d["kind"] == "theorem"}
-        wanted = {name: listing[name]["file"] for name in sorted({n for _, n in named} & proved)}
-        found, kept = self.cache.get(
-            "statements",
-            digest(
-                self.root,
-                [f"bridge/{part}" for part in statements.SOURCES],
-                self.lean_key(),
-                *wanted,
-            ),
-            lambda: {name: asdict(one) for name, one in statements.read(lean, wanted).items()},
-            lambda found: all(one["empty"] is None for one in found.values()),
-        )
-        sentences = [
-            f"{label}: {name} says nothing: {found[name]['empty']}"
-            for label, name in named
-            if name in found and found[name]["empty"]
-        ]
-        return {name: one["text"] for name, one in found.items()}, sentences, kept
 
     # --- kernels ----------------------------------------------------------------------------------
 

@@ -51,22 +51,21 @@ class _Reader:
         return self.data[self.at - 1]
 
     def unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
+        return self._leb128()[0]
 
     def signed(self) -> int:
-        value = shift = 0
+        value, bits = self._leb128()
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    def _leb128(self) -> tuple[int, int]:
+        """A number in groups of 7 bits, the lowest first, and how many bits those are."""
+        value = bits = 0
         while True:
             byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
+            value |= (byte & 127) << bits
+            bits += 7
             if byte < 128:
-                return value - (1 << shift) if byte & 64 else value
+                return value, bits
 
     def name(self) -> bytes:
         length = self.unsigned()

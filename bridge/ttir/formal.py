@@ -10,19 +10,30 @@ as a scale ≥ 0, are in `assumed` when that was used.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from bridge.ttir.domain import LN2, LOG2E, Array, ObjectDomain
+from bridge.ttir.elements import (
+    LN2_NUMBER,
+    LOG2E_NUMBER,
+    Log,
+    Quotient,
+    exponentials,
+    fraction,
+    log_plus,
+    log_times,
+    plain,
+    quotients_plus,
+    shift_between,
+)
 from bridge.ttir.faults import Undecided
 from bridge.ttir.polynomials import (
     LN2_ATOM,
     LOG2E_ATOM,
     ZERO,
-    Exponent,
     Exponentials,
     Monomial,
     Polynomial,
@@ -32,24 +43,7 @@ from bridge.ttir.polynomials import (
     total,
 )
 
-_LN2 = Polynomial.atom(LN2_ATOM)
-_LOG2E = Polynomial.atom(LOG2E_ATOM)
 Elements = frozenset[Polynomial]
-
-
-@dataclass(frozen=True, eq=False)
-class Quotient:
-    top: Exponentials
-    bottom: Exponentials
-
-
-@dataclass(frozen=True, eq=False)
-class Log:
-    """shift + unit · log₂ of a sum of exponentials that is positive; unit: ln 2 or 1."""
-
-    shift: Polynomial
-    of: Exponentials
-    natural: bool
 
 
 class FormalDomain(ObjectDomain):
@@ -103,7 +97,7 @@ class FormalDomain(ObjectDomain):
         found = self.atom(name)
         (number,) = next(iter(found.terms))
         self._apart |= {number}
-        of = _exponentials(of)
+        of = exponentials(of)
         self._log_sum_exps[of] = found
         self._above[LOG2E_ATOM, number] = frozenset(
             polynomial_of(key) for key, c in of.terms.items() if c.number == 1
@@ -114,9 +108,9 @@ class FormalDomain(ObjectDomain):
 
     def constant_one(self, x: float) -> Any:
         if x == LN2:
-            return _LN2
+            return LN2_NUMBER
         if x == LOG2E:
-            return _LOG2E
+            return LOG2E_NUMBER
         if not math.isfinite(x):
             return x
         return Polynomial.constant(int(x) if x.is_integer() else Fraction(x))
@@ -130,10 +124,10 @@ class FormalDomain(ObjectDomain):
         if type(x) is float or type(y) is float:
             return sum(z for z in (x, y) if type(z) is float)
         if type(x) is Log or type(y) is Log:
-            return _log_plus(x, y)
+            return log_plus(x, y)
         if type(x) is Quotient or type(y) is Quotient:
-            return _quotients_plus(x, y)
-        return _plain(_exponentials(x).plus(_exponentials(y)))
+            return quotients_plus(x, y)
+        return plain(exponentials(x).plus(exponentials(y)))
 
     def subtract_one(self, x: Any, y: Any) -> Any:
         if type(x) is Polynomial and type(y) is Polynomial:
@@ -152,32 +146,32 @@ class FormalDomain(ObjectDomain):
         if type(x) is Polynomial and type(y) is Polynomial:
             for one, other in ((x, y), (y, x)):
                 elements = self._elements_of(one)
-                if elements is not None and other != _LN2 and self._is_not_negative(other):
+                if elements is not None and other != LN2_NUMBER and self._is_not_negative(other):
                     return self._largest(frozenset(p.times(other) for p in elements))
             return x.times(y)
         if type(x) is Log or type(y) is Log:
-            return _log_times(x, y)
+            return log_times(x, y)
         if type(x) is Quotient or type(y) is Quotient:
-            (a, b), (c, d) = _fraction(x), _fraction(y)
+            (a, b), (c, d) = fraction(x), fraction(y)
             if type(x) is not type(y):
                 # x is bottom · 2^shift, as where parts are combined.
                 factor, top, bottom = (c, a, b) if type(x) is Quotient else (a, c, d)
-                shift = _shift(factor, bottom)
+                shift = shift_between(factor, bottom)
                 if shift is not None:
-                    return _plain(top.shifted(shift))
+                    return plain(top.shifted(shift))
             return Quotient(a.times(c), b.times(d))
-        return _plain(_exponentials(x).times(_exponentials(y)))
+        return plain(exponentials(x).times(exponentials(y)))
 
     def divide_one(self, x: Any, y: Any) -> Any:
         if type(x) is float or type(y) is float:
             raise Undecided("a quotient with −∞ or NaN")
         if isinstance(y, Polynomial) and y.number:
             return self.multiply_one(x, Polynomial.constant(1 / Fraction(y.number)))
-        top, bottom = _fraction(x), _fraction(y)
+        top, bottom = fraction(x), fraction(y)
         (a, b), (c, d) = top, bottom
         known = self._log_sum_exps.get(c)
         if known is not None:
-            inverse = self.exp2_one(known.times(_LOG2E).scaled(-1))
+            inverse = self.exp2_one(known.times(LOG2E_NUMBER).scaled(-1))
             return self.multiply_one(x, inverse)
         self._check_positive(c)
         return Quotient(a.times(d), b.times(c))
@@ -200,11 +194,11 @@ class FormalDomain(ObjectDomain):
                 return ZERO
             raise Undecided("2 to the power of ∞ or NaN")
         if type(x) is Log and not x.natural:
-            return _plain(x.of.shifted(exponent(x.shift, self._apart)))
+            return plain(x.of.shifted(exponent(x.shift, self._apart)))
         if type(x) is not Polynomial:
             raise Undecided(f"2 to the power of {self.element_text(x)}")
         key = exponent(x, self._apart)
-        return _plain(Exponentials({key: Polynomial.constant(1)}))
+        return plain(Exponentials({key: Polynomial.constant(1)}))
 
     def log2_one(self, x: Any) -> Any:
         if type(x) is float:
@@ -215,7 +209,7 @@ class FormalDomain(ObjectDomain):
             return -math.inf
         if type(x) in (Quotient, Log):
             raise Undecided(f"the logarithm of {self.element_text(x)}")
-        of = _exponentials(x)
+        of = exponentials(x)
         self._check_positive(of)
         return Log(ZERO, of, False)
 
@@ -243,7 +237,7 @@ class FormalDomain(ObjectDomain):
         known either."""
         if type(x) in (Quotient, Log) or type(y) in (Quotient, Log):
             raise Undecided(f"whether {self.element_text(x)} is {self.element_text(y)}")
-        difference = _exponentials(x).plus(_exponentials(y), -1)
+        difference = exponentials(x).plus(exponentials(y), -1)
         if not difference:
             return 0
         polynomial = difference.polynomial
@@ -265,7 +259,7 @@ class FormalDomain(ObjectDomain):
         if x.number is not None:
             return x.number <= 0
         # Maxima of logarithms come with log₂e.
-        return self._is_below_maximum(x) or self._is_below_maximum(x.times(_LN2))
+        return self._is_below_maximum(x) or self._is_below_maximum(x.times(LN2_NUMBER))
 
     def _is_below_maximum(self, x: Polynomial) -> bool:
         """Whether x is a number less a maximum of numbers among which it is."""
@@ -281,7 +275,7 @@ class FormalDomain(ObjectDomain):
 
     def _is_log_at_most_zero(self, x: Log) -> bool:
         """Whether x is a logarithm less a maximum of logarithms among which it is."""
-        shift = x.shift if x.natural else x.shift.times(_LN2)
+        shift = x.shift if x.natural else x.shift.times(LN2_NUMBER)
         for monomial, coefficient in shift.terms.items():
             above = self._above.get(monomial)
             if above is not None and coefficient == -1:
@@ -298,11 +292,13 @@ class FormalDomain(ObjectDomain):
         if type(x) is Log or type(y) is Log:
             if type(x) is not type(y):
                 return False
-            x, y = (self.exp2_one(z if not z.natural else _log_times(z, _LOG2E)) for z in (x, y))
-        (a, b), (c, d) = _fraction(x), _fraction(y)
+            x, y = (
+                self.exp2_one(z if not z.natural else log_times(z, LOG2E_NUMBER)) for z in (x, y)
+            )
+        (a, b), (c, d) = fraction(x), fraction(y)
         if a == c and b == d:
             return True
-        shift = _shift(b, d)
+        shift = shift_between(b, d)
         if shift is not None and a == c.shifted(shift):
             return True
         return a.times(d).canonical() == c.times(b).canonical()
@@ -324,7 +320,7 @@ class FormalDomain(ObjectDomain):
 
     def _sum(self, elements: list[Any]) -> Any:
         if all(type(x) in (Polynomial, Exponentials) for x in elements):
-            return _plain(total(pair for x in elements for pair in _exponentials(x).terms.items()))
+            return plain(total(pair for x in elements for pair in exponentials(x).terms.items()))
         found = elements[0]
         for x in elements[1:]:
             found = self.add_one(found, x)
@@ -339,11 +335,11 @@ class FormalDomain(ObjectDomain):
         return self._largest(frozenset().union(*map(self._elements, numbers)))
 
     def dot(self, a: Array, b: Array, c: Array) -> Array:
-        plain = (Polynomial, Exponentials)
-        if any(type(x) not in plain for x in (*a.flat, *b.flat, *c.flat)):
+        sums = (Polynomial, Exponentials)
+        if any(type(x) not in sums for x in (*a.flat, *b.flat, *c.flat)):
             return super().dot(a, b, c)
-        rows = [[(k, _exponentials(x).terms.items()) for k, x in enumerate(row) if x] for row in a]
-        columns = [[_exponentials(x).terms.items() for x in column] for column in b.T]
+        rows = [[(k, exponentials(x).terms.items()) for k, x in enumerate(row) if x] for row in a]
+        columns = [[exponentials(x).terms.items() for x in column] for column in b.T]
         found = np.empty(c.shape, object)
         for i, j in np.ndindex(c.shape):
             column = columns[j]
@@ -353,7 +349,7 @@ class FormalDomain(ObjectDomain):
                 for key, p in terms
                 for another, q in column[k]
             ]
-            found[i, j] = _plain(total([*_exponentials(c[i, j]).terms.items(), *parts]))
+            found[i, j] = plain(total([*exponentials(c[i, j]).terms.items(), *parts]))
         return found
 
     # -------------------------------------------------------------------------------- maxima
@@ -447,70 +443,3 @@ class FormalDomain(ObjectDomain):
             factors = [self.names[a] for a in monomial]
             parts.append("·".join([str(c), *factors] if c != 1 or not factors else factors))
         return " + ".join(parts) or "0"
-
-
-def _plain(x: Exponentials) -> Any:
-    """The polynomial that it is, or itself."""
-    found = x.polynomial
-    return x if found is None else found
-
-
-def _exponentials(x: Any) -> Exponentials:
-    if type(x) is Polynomial:
-        return Exponentials.of(x)
-    if type(x) is Exponentials:
-        return x
-    raise Undecided("a sum of exponentials is wanted, not a quotient or logarithm")
-
-
-def _fraction(x: Any) -> tuple[Exponentials, Exponentials]:
-    if type(x) is Quotient:
-        return x.top, x.bottom
-    return _exponentials(x), Exponentials.of(Polynomial.constant(1))
-
-
-def _quotients_plus(x: Any, y: Any) -> Any:
-    (a, b), (c, d) = _fraction(x), _fraction(y)
-    if not a:
-        return y
-    if not c:
-        return x
-    if b is d or b == d:
-        return Quotient(a.plus(c), b)
-    return Quotient(a.times(d).plus(c.times(b)), b.times(d))
-
-
-def _log_plus(x: Any, y: Any) -> Any:
-    if type(x) is not Log:
-        x, y = y, x
-    if type(y) is Log:
-        if x.natural != y.natural:
-            raise Undecided("the sum of logarithms to two bases")
-        return Log(x.shift.plus(y.shift), x.of.times(y.of), x.natural)
-    if type(y) is not Polynomial:
-        raise Undecided("the sum of a logarithm and an exponential")
-    return Log(x.shift.plus(y), x.of, x.natural)
-
-
-def _log_times(x: Any, y: Any) -> Any:
-    if type(x) is not Log:
-        x, y = y, x
-    if type(y) is Polynomial:
-        if y.number == 1:
-            return x
-        if y == (_LOG2E if x.natural else _LN2):
-            return Log(x.shift.times(y), x.of, not x.natural)
-    raise Undecided("the product of a logarithm and another number")
-
-
-def _shift(x: Exponentials, y: Exponentials) -> Exponent | None:
-    """The t for which x = y · 2^t, if there is one; each has a term at least."""
-    if len(x.terms) != len(y.terms) or not x:
-        return None
-    first = next(iter(y.terms))
-    back = tuple((letter, -c) for letter, c in first)
-    for key in x.terms:
-        t = together(key, back)
-        if y.shifted(t) == x:
-            return t
-    return None

@@ -53,6 +53,12 @@ class Kernels:
         if launch.programs:
             self.roundings |= run(launch, self.memory, self.arch).roundings
 
+    def integers(self, launch: Launch, stored: Tensor) -> list[Any]:
+        """What any launch stores into a tensor of integers, as lists."""
+        self._run(launch)
+        found: list[Any] = np.asarray(self.memory.read(stored)).tolist()
+        return found
+
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, options: ScoreOptions
     ) -> tuple[Tensor, Tensor]:
@@ -89,24 +95,10 @@ class Kernels:
         )  # fmt: skip
         return out, lse
 
-    def decode(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        options: ScoreOptions,
-        *,
-        splits: int,
-        kv_lens: Tensor | None = None,
-        page_table: Tensor | None = None,
-        bottom_right: bool = False,
-    ) -> tuple[Tensor, Tensor]:
-        """`pyimpl.kernels.decode` or, with a page table, `paged`, and `combine`."""
-        parts, lses = self.decode_splits(
-            q, k, v, options, splits=splits, kv_lens=kv_lens, page_table=page_table,
-            bottom_right=bottom_right,
-        )  # fmt: skip
-        return self.combine(parts, lses)
+    def decode(self, *given: Any, **named: Any) -> tuple[Tensor, Tensor]:
+        """`pyimpl.kernels.decode` or, with a page table, `paged`, and `combine`; of the arguments
+        of `decode_splits`."""
+        return self.combine(*self.decode_splits(*given, **named))
 
     def decode_splits(
         self,

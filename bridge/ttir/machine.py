@@ -6,9 +6,8 @@ Checked of every program:
 - no integer that is used as a number has overflowed;
 - no two programs store to one address, nor one operation twice;
 - no tensor and no address is both read and written;
-- every argument of exp2 is ≤ 0, where the domain has an order, but where `arith.select` chooses
-  another number at once: then no weight overflows. That a kernel is right in exact arithmetic does
-  not say so.
+- every argument of exp2 is ≤ 0, where the domain has an order: then no weight overflows. That a
+  kernel is right in exact arithmetic does not say so.
 
 The operations mean what MLIR's and Triton's documentation says (https://mlir.llvm.org/docs/Dialects,
 https://triton-lang.org/main/dialects/TritonOps.html), without rounding: conversions between floats
@@ -50,12 +49,21 @@ class Machine:
     """One launch of a kernel.
 
     arguments: for each argument of `kernel` a tensor of `memory`, an integer, or a float
-    (`Domain.scalar`). roundings: the types to which floats were converted, and the precisions of
-    products; what they lose is not seen here.
+    (`Domain.scalar`). masked_after: an argument of exp2 may be positive where `arith.select`
+    chooses another number than what comes of it, at once. roundings: the types to which floats were
+    converted, and the precisions of products; what they lose is not seen here.
     """
 
-    def __init__(self, kernel: Function, memory: Memory, arguments: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        kernel: Function,
+        memory: Memory,
+        arguments: Sequence[Any],
+        *,
+        masked_after: bool = False,
+    ) -> None:
         self.kernel, self.memory, self.domain = kernel, memory, memory.domain
+        self.masked_after = masked_after
         self.roundings: set[str] = set()
         self.program: Program = ()
         self.number = -1

@@ -37,7 +37,8 @@ def nonzero(machine: Machine, operation: Operation, b: Array) -> None:
 
 
 def exp2(machine: Machine, operation: Operation, x: Numbers, unit: float | None = None) -> Numbers:
-    """2^(unit·x), unit > 0, of which x has to be ≤ 0, unless what comes of it is not chosen."""
+    """2^(unit·x), unit > 0, of which x has to be ≤ 0 or, with `Machine.masked_after`, what comes of
+    it not to be chosen."""
     within = machine.domain.at_most_zero(x)
     if within is not None and not within.all():
         off = ~within
@@ -45,6 +46,8 @@ def exp2(machine: Machine, operation: Operation, x: Numbers, unit: float | None 
         text = machine.domain.text(machine.domain.each(lambda tile: tile[(*place, ...)], x))
         detail = text if len(text) < 300 else text[:300] + "…"
         wrong = machine.violation("exp2 of a positive number", detail, operation, off)
+        if not machine.masked_after:
+            raise wrong
         machine.unchosen[operation.result.number] = Unchosen(wrong, off)
     domain = machine.domain
     return domain.exp2(x if unit is None else domain.multiply(x, domain.constant(unit)))

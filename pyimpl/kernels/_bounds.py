@@ -78,3 +78,13 @@ def unmasked_tiles(row_first, row_last, shift, left, right, kv_len, block_n):
         seen = tl.maximum(row_first + shift + right + 1, 0)
         stop = tl.where(kv_len <= seen, stop, seen // block_n)
     return first, stop
+
+
+@device_function
+def whole_tiles(whole_first, whole_stop, first, stop, length, block):
+    """The unmasked tiles, from `whole_first` to `whole_stop` − 1, that are among those from `first`
+    to `stop` − 1 and no ragged last one: it needs the check of where the `length` ends."""
+    whole_stop = tl.minimum(whole_stop, length // block)
+    whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
+    whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
+    return whole_first, whole_stop

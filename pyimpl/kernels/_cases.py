@@ -168,6 +168,36 @@ KERNELS: dict[str, Callable[[Case, int], Launch]] = {
 }
 
 
+# The fields of `Case`, a line a case.
+_QUICK = """
+forward bf16 64 causal
+forward fp16 80 window+mask+bias
+forward fp32 64 softcap+alibi+sink
+decode bf16 128 window+mask+bias
+paged fp16 64 window+softcap+alibi+sink
+varlen bf16 64 causal+sink
+combine bf16 64
+rows bf16 80
+keys fp16 80 window+mask+bias
+keys fp32 64 softcap+alibi+sink
+keys bf16 256 window
+queries bf16 64 causal+packed
+bias bf16 64 causal+bias
+forward bf16 64 causal+dropout
+varlen fp32 64 window+dropout
+keys bf16 64 packed+causal+dropout
+keys bf16 256 window+mask+bias+dropout
+varlen fp32 250 window+dropout
+queries bf16 64 window+mask+bias+dropout
+bias fp32 64 causal+bias+dropout
+"""
+
+
+def _case(line: str) -> Case:
+    kernel, dtype, head_dim, *features = line.split()
+    return Case(kernel, dtype, int(head_dim), *features)
+
+
 def cases(quick: bool = False) -> list[Case]:
     """The representative cases of each kernel: dtypes, head sizes, and what is asked of the scores.
 
@@ -176,28 +206,7 @@ def cases(quick: bool = False) -> list[Case]:
     `quick`: a few cases that between them take every branch of the kernels.
     """
     if quick:
-        return [
-            Case("forward", "bf16", 64, "causal"),
-            Case("forward", "fp16", 80, "window+mask+bias"),
-            Case("forward", "fp32", 64, "softcap+alibi+sink"),
-            Case("decode", "bf16", 128, "window+mask+bias"),
-            Case("paged", "fp16", 64, "window+softcap+alibi+sink"),
-            Case("varlen", "bf16", 64, "causal+sink"),
-            Case("combine", "bf16", 64),
-            Case("rows", "bf16", 80),
-            Case("keys", "fp16", 80, "window+mask+bias"),
-            Case("keys", "fp32", 64, "softcap+alibi+sink"),
-            Case("keys", "bf16", 256, "window"),
-            Case("queries", "bf16", 64, "causal+packed"),
-            Case("bias", "bf16", 64, "causal+bias"),
-            Case("forward", "bf16", 64, "causal+dropout"),
-            Case("varlen", "fp32", 64, "window+dropout"),
-            Case("keys", "bf16", 64, "packed+causal+dropout"),
-            Case("keys", "bf16", 256, "window+mask+bias+dropout"),
-            Case("varlen", "fp32", 250, "window+dropout"),
-            Case("queries", "bf16", 64, "window+mask+bias+dropout"),
-            Case("bias", "fp32", 64, "causal+bias+dropout"),
-        ]
+        return [_case(line) for line in _QUICK.strip().splitlines()]
     every = ("", "causal", "window", "mask", "window+mask+bias", "causal+softcap+alibi+sink")
     few = ("window+mask+bias", "causal+softcap+alibi+sink")
     dropping = tuple(f"{features}+dropout" for features in ("causal", few[0]))

@@ -18,6 +18,7 @@ from pyimpl._implements import implements
 from pyimpl.kernels._numerics import (
     LOG2E,
     device_function,
+    head_of,
     row_pointers,
     tanh,
     to_float32,
@@ -87,6 +88,24 @@ class Side(NamedTuple):
 
 
 @device_function
+def slope_of(ptr, batch, stride_b, head, stride_h):
+    """ALiBi's slope of a head times log₂e; None without slopes."""
+    slope = None
+    if ptr is not None:
+        slope = to_float32(tl.load(ptr + batch * stride_b + head * stride_h)) * LOG2E
+    return slope
+
+
+@device_function
+def head_of_pairs(ptr, batch, stride_b, head, stride_h, ALIGNED: tl.constexpr):
+    """`head_of` for a mask or a bias; None where there is none."""
+    found = None
+    if ptr is not None:
+        found = head_of(ptr, batch, stride_b, head, stride_h, None, None, ALIGNED)
+    return found
+
+
+@device_function
 def visible_pairs(pairs, scores):
     """Which pairs the window shows, of those that are no padding."""
     visible = pairs.inside
@@ -127,10 +146,12 @@ def weights(products, pairs, scores, CHECKED: tl.constexpr):
             s = s + bias * LOG2E
         if pairs.mask is not None:
             visible = visible & (tl.load(pairs.mask, mask=pairs.inside, other=0) != 0)
-    p = tl.exp2(s - pairs.lse)
+    exponent = s - pairs.lse
     if CHECKED:
-        p = tl.where(visible, p, 0.0)
-    return Weights(p, x, visible)
+        # A pair that is masked may have a score above the log-sum-exp: chosen before, no weight
+        # overflows.
+        exponent = tl.where(visible, exponent, float("-inf"))
+    return Weights(tl.exp2(exponent), x, visible)
 
 
 @implements("Attention.Spec.droppedAgain")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import triton.language as tl
 
 from pyimpl._implements import implements
+from pyimpl.kernels._bounds import whole_tiles
 from pyimpl.kernels._dropout import kept_pairs
 from pyimpl.kernels._numerics import (
     LN2,
@@ -280,10 +281,7 @@ def over_tiles(
             BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, PAGE_SIZE, FAR, True,
         )  # fmt: skip
     else:
-        # A ragged last tile of keys needs the check of where they end.
-        whole_stop = tl.minimum(whole_stop, kv_len // BLOCK_N)
-        whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
-        whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
+        whole_first, whole_stop = whole_tiles(whole_first, whole_stop, first, stop, kv_len, BLOCK_N)
         if scores.left is not None:
             m, l, o = over_key_tiles(
                 m, l, o, first, whole_first, rows, at, scores, head_dim, value_dim,

@@ -33,7 +33,11 @@ class Sequences(NamedTuple):
 @implements("Attention.Spec.slice")
 @device_function
 def sequence_slice(cu_ptr, stride, sequence, total):
-    """(first row, number of rows) of a packed sequence; nothing outside of the `total` rows."""
+    """(first row, number of rows) of a packed sequence; nothing outside of the `total` rows.
+
+    Each kernel asks for queries and keys, and leaves the first rows None where nothing is packed:
+    Triton 3.6 takes no None in a tuple that a function returns.
+    """
     first = tl.load(cu_ptr + sequence * stride)
     stop = tl.load(cu_ptr + (sequence + 1) * stride)
     first = tl.minimum(tl.maximum(first, 0), total)

@@ -35,9 +35,11 @@ from pyimpl.kernels._bounds import (
 from pyimpl.kernels._dropout import drop_of, kept_pairs
 from pyimpl.kernels._gradient import (
     Pairs,
+    head_of_pairs,
     load_numbers,
     load_rows,
     raw_gradient,
+    slope_of,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -48,7 +50,7 @@ from pyimpl.kernels._launch import (
     strides_of,
 )
 from pyimpl.kernels._loop import Scores
-from pyimpl.kernels._numerics import LOG2E, dot, head_of, kernel, or_one, row_pointers, to_float32
+from pyimpl.kernels._numerics import dot, head_of, kernel, or_one, row_pointers
 from pyimpl.kernels.forward import kv_head_of
 
 
@@ -87,10 +89,7 @@ def bias_kernel(
                 shift,
             )  # fmt: skip
             scores = Scores(scale, cap, left, right, drop, None, None)
-            slope = None
-            if slopes_ptr is not None:
-                slope = tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)
-                slope = to_float32(slope) * LOG2E
+            slope = slope_of(slopes_ptr, batch, stride_sb, head, stride_sh)
             for m in range(tile_m, tile_m + or_one(over_m)):
                 row_first = tile_row_first(BLOCK_M, m)
                 row_last = tile_row_last(q_len, BLOCK_M, m)
@@ -143,11 +142,10 @@ def bias_kernel(
                     bias = row_pointers(
                         bias, rows, keys64, stride_bm, or_one(stride_bn), PAIRS_ALIGNED
                     )  # fmt: skip
-                    mask = None
-                    if mask_ptr is not None:
-                        mask = head_of(
-                            mask_ptr, batch, stride_mb, head, stride_mh, None, None, PAIRS_ALIGNED
-                        )  # fmt: skip
+                    mask = head_of_pairs(
+                        mask_ptr, batch, stride_mb, head, stride_mh, PAIRS_ALIGNED
+                    )  # fmt: skip
+                    if mask is not None:
                         mask = row_pointers(
                             mask, rows, keys64, stride_mm, or_one(stride_mn), PAIRS_ALIGNED
                         )  # fmt: skip

@@ -33,15 +33,18 @@ from pyimpl.kernels._bounds import (
     tile_row_last,
     unmasked_tiles,
     visited_tiles,
+    whole_tiles,
 )
 from pyimpl.kernels._dropout import drop_of, kept_pairs
 from pyimpl.kernels._gradient import (
     Pairs,
     Side,
     dropped,
+    head_of_pairs,
     load_numbers,
     load_rows,
     raw_gradient,
+    slope_of,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -55,7 +58,6 @@ from pyimpl.kernels._launch import (
 )
 from pyimpl.kernels._loop import Scores
 from pyimpl.kernels._numerics import (
-    LOG2E,
     device_function,
     dot,
     head_of,
@@ -65,7 +67,6 @@ from pyimpl.kernels._numerics import (
     or_one,
     round_to,
     row_pointers,
-    to_float32,
     within,
 )
 from pyimpl.kernels._sequences import sequence_arguments, sequence_slice, strides_in_sequences
@@ -213,14 +214,10 @@ def keys_kernel(
     whole_first, whole_stop = unmasked_tiles(
         key_first, key_last, -shift, right, left, q_len, BLOCK_M
     )
-    # A ragged last tile of queries needs the check of where they end.
-    whole_stop = tl.minimum(whole_stop, q_len // BLOCK_M)
-    whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
-    whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
-    if sums_ptr is not None:
-        # So does a ragged tile of keys, whose padding must add nothing to dQ; of dK and dV its rows
-        # are not stored.
-        whole_stop = tl.where(key_last - key_first + 1 < BLOCK_N, whole_first, whole_stop)
+    whole_first, whole_stop = whole_tiles(whole_first, whole_stop, first, stop, q_len, BLOCK_M)
+    # A ragged tile of keys is checked too: the scores of its padding, 0, may be above the
+    # log-sum-exp.
+    whole_stop = tl.where(key_last - key_first + 1 < BLOCK_N, whole_first, whole_stop)
     if not WHOLE:
         whole_first = stop
         whole_stop = stop
@@ -233,17 +230,12 @@ def keys_kernel(
             seed_ptr, cu_q_ptr, batch, num_kv_heads * group, q_head, keep_last, keep_scale, shift,
         )  # fmt: skip
         scores = Scores(scale, cap, left, right, drop, q_first, k_first)
-        slope = None
-        mask = None
-        bias = None
-        if slopes_ptr is not None:
-            slope = tl.load(slopes_ptr + batch * stride_sb + q_head * stride_sh)
-            slope = to_float32(slope) * LOG2E
-        if mask_ptr is not None:
-            mask = head_of(mask_ptr, batch, stride_mb, q_head, stride_mh, None, None, PAIRS_ALIGNED)
+        slope = slope_of(slopes_ptr, batch, stride_sb, q_head, stride_sh)
+        mask = head_of_pairs(mask_ptr, batch, stride_mb, q_head, stride_mh, PAIRS_ALIGNED)
+        bias = head_of_pairs(bias_ptr, batch, stride_bb, q_head, stride_bh, PAIRS_ALIGNED)
+        if mask is not None:
             mask = mask + tl.cast(key_first, tl.int64) * or_one(stride_mn)
-        if bias_ptr is not None:
-            bias = head_of(bias_ptr, batch, stride_bb, q_head, stride_bh, None, None, PAIRS_ALIGNED)
+        if bias is not None:
             bias = bias + tl.cast(key_first, tl.int64) * or_one(stride_bn)
         lse_n = or_one(stride_lm)
         delta_n = or_one(stride_tm)

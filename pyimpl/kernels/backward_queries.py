@@ -30,15 +30,18 @@ from pyimpl.kernels._bounds import (
     tile_row_last,
     unmasked_tiles,
     visited_tiles,
+    whole_tiles,
 )
 from pyimpl.kernels._dropout import drop_of, kept_pairs
 from pyimpl.kernels._gradient import (
     Pairs,
     Side,
     distances,
+    head_of_pairs,
     load_numbers,
     load_rows,
     raw_gradient,
+    slope_of,
     weights,
 )
 from pyimpl.kernels._launch import (
@@ -53,7 +56,6 @@ from pyimpl.kernels._launch import (
 )
 from pyimpl.kernels._loop import Scores
 from pyimpl.kernels._numerics import (
-    LOG2E,
     device_function,
     dot,
     head_of,
@@ -63,7 +65,6 @@ from pyimpl.kernels._numerics import (
     or_one,
     round_to,
     row_pointers,
-    to_float32,
     within,
 )
 from pyimpl.kernels._sequences import sequence_arguments, sequence_slice, strides_in_sequences
@@ -172,16 +173,12 @@ def queries_kernel(
     delta_base = head_of(delta_ptr, batch, stride_tb, head, stride_th, q_first, delta_n, False)
     lse = load_numbers(lse_base, rows, lse_n, inside, float("inf"), True)
     delta = load_numbers(delta_base, rows, delta_n, inside, 0.0, True)
-    slope = None
-    mask = None
-    bias = None
-    if slopes_ptr is not None:
-        slope = to_float32(tl.load(slopes_ptr + batch * stride_sb + head * stride_sh)) * LOG2E
-    if mask_ptr is not None:
-        mask = head_of(mask_ptr, batch, stride_mb, head, stride_mh, None, None, PAIRS_ALIGNED)
+    slope = slope_of(slopes_ptr, batch, stride_sb, head, stride_sh)
+    mask = head_of_pairs(mask_ptr, batch, stride_mb, head, stride_mh, PAIRS_ALIGNED)
+    bias = head_of_pairs(bias_ptr, batch, stride_bb, head, stride_bh, PAIRS_ALIGNED)
+    if mask is not None:
         mask = mask + offsets(rows, stride_mm, PAIRS_ALIGNED)
-    if bias_ptr is not None:
-        bias = head_of(bias_ptr, batch, stride_bb, head, stride_bh, None, None, PAIRS_ALIGNED)
+    if bias is not None:
         bias = bias + offsets(rows, stride_bm, PAIRS_ALIGNED)
     at = Side(
         head_of(key_ptr, batch, stride_kb, kv_head, stride_kh, k_first, stride_kn, ALIGNED),
@@ -194,9 +191,7 @@ def queries_kernel(
     whole_first, whole_stop = unmasked_tiles(
         row_first, row_last, shift, left, right, kv_len, BLOCK_N
     )
-    whole_stop = tl.minimum(whole_stop, kv_len // BLOCK_N)
-    whole_first = tl.minimum(tl.maximum(whole_first, first), stop)
-    whole_stop = tl.minimum(tl.maximum(whole_stop, whole_first), stop)
+    whole_first, whole_stop = whole_tiles(whole_first, whole_stop, first, stop, kv_len, BLOCK_N)
     if not WHOLE:
         whole_first = stop
         whole_stop = stop

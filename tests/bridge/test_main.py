@@ -16,6 +16,8 @@ from click.testing import CliRunner
 
 import bridge.__main__ as command_line
 from bridge import checks, limits, toolchain
+from bridge import command as commands
+from bridge.command import ROOT
 from bridge.conformance import adapters
 from bridge.limits import Limit
 from bridge.pages import written
@@ -83,13 +85,15 @@ def test_misuse_is_one_sentence_and_ends_with_2(arguments: list[str], sentence: 
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("command", ["try", "verify", "audit", "watch", "vectors", "pages", "test"])
+CHECKOUT = ("try", "verify", "audit", "watch", "vectors", "pages", "test", "translate")
+
+
+@pytest.mark.parametrize("name", CHECKOUT)
 def test_without_a_checkout_it_says_so(
-    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(command_line, "ROOT", tmp_path)
-    monkeypatch.setattr(checks, "ROOT", tmp_path)
-    result = invoke(command)
+    monkeypatch.setattr(commands, "ROOT", tmp_path)
+    result = invoke(name)
     assert result.exit_code == 2
     assert "needs a checkout" in result.stderr
 
@@ -107,7 +111,7 @@ def test_damaged_vectors_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_missing_dependency_is_one_sentence() -> None:
     # -S: without the environment's packages.
     command = [sys.executable, "-S", "-m", "bridge", "verify"]
-    done = limits.run(command, Limit(60, 120), cwd=command_line.ROOT, env={})
+    done = limits.run(command, Limit(60, 120), cwd=ROOT, env={})
     assert done.returncode == 2
     assert "has no package click; run make setup first" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -193,23 +197,23 @@ def test_an_empty_path_is_not_the_current_folder(
 def test_make_help_lists_every_command() -> None:
     # A make that was called by make says where it goes.
     command = ["make", "--no-print-directory", "help"]
-    done = limits.run(command, Limit(60, 120), cwd=command_line.ROOT)
+    done = limits.run(command, Limit(60, 120), cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    makefile = (command_line.ROOT / "Makefile").read_text("utf-8")
+    makefile = (ROOT / "Makefile").read_text("utf-8")
     wanted = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
     assert [line.partition(":")[0] for line in done.stdout.splitlines()] == wanted
 
 
 def test_make_calls_the_tools_as_modules() -> None:
     """With packages of another environment in use, `.venv/bin` has not their scripts."""
-    makefile = (command_line.ROOT / "Makefile").read_text("utf-8")
+    makefile = (ROOT / "Makefile").read_text("utf-8")
     assert set(re.findall(r"\$\(BIN\)/(\w+)", makefile)) == {"python"}
     # zizmor is no module: its program is looked for on PATH, too.
     programs = {check.command[0] for check in checks.checks()}
     assert programs == {"python", "lake", "zizmor"}
 
 
-FUNCTIONS = command_line.ROOT / "tests" / "bridge" / "conformance" / "attention_functions.py"
+FUNCTIONS = ROOT / "tests" / "bridge" / "conformance" / "attention_functions.py"
 
 
 @pytest.mark.parametrize(("function", "status"), [("reference", 0), ("scale_ignored", 1)])

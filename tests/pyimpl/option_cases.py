@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from attention_checks import score_options
+from hypothesis import strategies as st
 from torch import Tensor
 
 from pyimpl._scores import ScoreOptions
@@ -78,3 +79,18 @@ OPTIONS |= {
 def options_of(name: str, query: Tensor, key: Tensor, seed: int = 0) -> ScoreOptions:
     """The named options for tensors of these shapes."""
     return score_options(query, **OPTIONS[name](Draw(query, key, seed)))
+
+
+# What a function that goes over tiles is tried with: sizes as of `attention_checks.inputs`, query
+# heads for each of keys, options by name, and lengths of tiles.
+TILED: dict[str, st.SearchStrategy[Any]] = {
+    "shape": st.tuples(
+        *[st.integers(0, 3)] * 2, *[st.integers(0, 40)] * 2, *[st.integers(1, 12)] * 2
+    ),
+    "group": st.integers(1, 3),
+    "name": st.sampled_from(sorted(OPTIONS)),
+    "block_m": st.integers(1, 50),
+    "block_n": st.integers(1, 50),
+    "tile_scores": st.integers(1, 5000),
+    "seed": st.integers(0, 2**31),
+}

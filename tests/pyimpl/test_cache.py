@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-from attention_checks import judge
 from hypothesis import given
 from hypothesis import strategies as st
+from state_checks import Key, judge_state, tensors
 from torch import Tensor
 
-from bridge.conformance.profile import Profile
 from bridge.conformance.states import wrong_states
 from bridge.vectors import exact
 from bridge.vectors.operations import CacheVector, Edit
@@ -25,18 +24,10 @@ from pyimpl.state import State, empty, finish, log_sum_exp
 
 CPU = torch.device("cpu")
 # Small integer values and scores.
-Key = tuple[int | None, list[int]]
 keys = st.tuples(
     st.one_of(st.none(), st.integers(-6, 6)),
     st.lists(st.integers(-9, 9), min_size=2, max_size=2),
 )
-
-
-def tensors(some: list[Key]) -> tuple[Tensor, Tensor]:
-    """scores [1, k] with −∞ for masked, values [k, 2]."""
-    scores = [-torch.inf if score is None else float(score) for score, _ in some]
-    values = torch.tensor([value for _, value in some], dtype=torch.float64).reshape(-1, 2)
-    return torch.tensor([scores], dtype=torch.float64), values
 
 
 def key(one: Key) -> tuple[Tensor, Tensor]:
@@ -54,18 +45,7 @@ def nothing() -> Cache:
 
 @given(st.lists(keys, max_size=8))
 def test_append_is_the_state_of_the_keys(some: list[Key]) -> None:
-    scores, values = tensors(some)
-    state = append(start(), scores, values)
-    seen = ~torch.isneginf(scores)
-    judge(
-        (finish(state)[None, None], log_sum_exp(state)[None, None]),
-        torch.ones(1, 1, 1, 1, dtype=torch.float64),
-        torch.where(seen, scores, 0.0).reshape(1, 1, -1, 1),
-        values[None, None],
-        mask=seen[None, None],
-        scale=1.0,
-        profile=Profile.float64(block_n=1),
-    )
+    judge_state(append(start(), *tensors(some)), some)
 
 
 changes = st.tuples(

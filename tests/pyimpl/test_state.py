@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 import torch
-from attention_checks import judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from state_checks import Key, judge_state, tensors
 
-from bridge.conformance.profile import Profile
 from pyimpl.state import (
     MergeTree,
     State,
@@ -33,20 +31,12 @@ from pyimpl.state import (
 )
 
 # Scores on a grid of eighths and small integer values: sums and differences of them are exact.
-Key = tuple[float | None, list[int]]
 keys = st.tuples(
     st.one_of(st.none(), st.integers(-400, 400).map(lambda n: n / 8)),
     st.lists(st.integers(-9, 9), min_size=2, max_size=2),
 )
 key_lists = st.lists(keys, max_size=12)
 nonempty = st.lists(keys, min_size=1, max_size=12)
-
-
-def tensors(some: list[Key]) -> tuple[Tensor, Tensor]:
-    """scores [1, k] with −∞ for masked, values [k, 2]."""
-    scores = [-torch.inf if score is None else score for score, _ in some]
-    values = torch.tensor([value for _, value in some], dtype=torch.float64).reshape(-1, 2)
-    return torch.tensor([scores], dtype=torch.float64), values
 
 
 def nothing() -> State:
@@ -63,19 +53,9 @@ def same(a: State, b: State) -> bool:
 
 def check(state: State, some: list[Key]) -> None:
     """The state is one of the keys given, up to the allowance; its maximum is theirs exactly."""
-    scores, values = tensors(some)
     if some:
-        assert torch.equal(state.m, scores.amax(-1))
-    seen = ~torch.isneginf(scores)
-    judge(
-        (finish(state)[None, None], log_sum_exp(state)[None, None]),
-        torch.ones(1, 1, 1, 1, dtype=torch.float64),
-        torch.where(seen, scores, 0.0).reshape(1, 1, -1, 1),
-        values[None, None],
-        mask=seen[None, None],
-        scale=1.0,
-        profile=Profile.float64(block_n=1),
-    )
+        assert torch.equal(state.m, tensors(some)[0].amax(-1))
+    judge_state(state, some)
 
 
 @given(key_lists)

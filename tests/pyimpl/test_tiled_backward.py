@@ -11,7 +11,7 @@ from attention_checks import inputs, score_options
 from backward_checks import judge_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from option_cases import OPTIONS, options_of
+from option_cases import TILED, options_of
 from test_tiled import CASES, Largest
 from torch import Tensor
 
@@ -47,16 +47,7 @@ def by_name(
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    shape=st.tuples(*[st.integers(0, 3)] * 2, *[st.integers(0, 40)] * 2, *[st.integers(1, 12)] * 2),
-    group=st.integers(1, 3),
-    dtype=st.sampled_from(DTYPES),
-    name=st.sampled_from(sorted(OPTIONS)),
-    block_m=st.integers(1, 50),
-    block_n=st.integers(1, 50),
-    tile_scores=st.integers(1, 5000),
-    seed=st.integers(0, 2**31),
-)
+@given(dtype=st.sampled_from(DTYPES), **TILED)
 def test_any_shape_options_and_tiles(
     shape, group: int, dtype, name: str, block_m: int, block_n: int, tile_scores: int, seed: int
 ) -> None:

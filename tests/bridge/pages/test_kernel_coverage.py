@@ -8,13 +8,13 @@ from unittest import mock
 
 import committed
 import pytest
+from ttir_cases import kernel_name
 
 from bridge.conformance.pyimpl_adapters import PyimplTriton
 from bridge.conformance.run import run
 from bridge.pages.kernel_coverage import RUN_BY, Kernel, Row, kernels
 from bridge.ttir.shapes import BACKWARD, FORWARD
 from bridge.ttir.texts import Text
-from bridge.ttir.vectors import REFUSED
 from bridge.vectors.model import Family
 from pyimpl.kernels import _cases
 from pyimpl.kernels._launch import Launch
@@ -67,7 +67,16 @@ def test_shapes_stand_where_they_are_of() -> None:
 
 
 def test_vectors_stand_where_they_are_of() -> None:
-    names = ("causal", "softcap", "split-kv", "paged", "gradient-dropout", "varlen", "linear")
+    names = (
+        "causal",
+        "softcap",
+        "split-kv",
+        "paged",
+        "gradient-dropout",
+        "varlen",
+        "linear",
+        "merge",
+    )
     families = committed.families(*names)
     size = {family.name: len(family.vectors) for family in families}
     found = kernels(families, {})
@@ -81,24 +90,9 @@ def test_vectors_stand_where_they_are_of() -> None:
     }
     assert not row(found, "combine", "all").vectors
     dropped = row(found, "keys", "dropout")
-    refused = len([id for id in REFUSED if id.startswith("gradient-dropout-")])
-    assert dropped.vectors["gradient-dropout"] - dropped.exact["gradient-dropout"] == refused > 0
+    assert dropped.vectors["gradient-dropout"] == dropped.exact["gradient-dropout"] > 0
     assert row(found, "varlen", "full").exact["varlen"] > 0
     assert not any("linear" in {**r.exact, **r.vectors} for k in found for r in k.rows.values())
-
-
-def _name_of(launch: Launch) -> str:
-    """As `pyimpl.kernels._cases` has it."""
-    names = {
-        "_forward_kernel": "forward", "_decode_kernel": "decode", "_row_numbers_kernel": "rows",
-        "keys_kernel": "keys", "queries_kernel": "queries", "bias_kernel": "bias",
-    }  # fmt: skip
-    name = names[launch.kernel.fn.__name__]
-    if launch.arguments.get("cu_q_ptr") is not None:
-        return "varlen"
-    if launch.arguments.get("table_ptr") is not None:
-        return "paged"
-    return name
 
 
 @pytest.mark.parametrize("operation", RUN_BY)
@@ -107,7 +101,7 @@ def test_the_kernels_that_vectors_run(operation: str) -> None:
     launched: set[str] = set()
 
     def noted(launch: Launch, device: Any) -> None:
-        launched.add(_name_of(launch))
+        launched.add(kernel_name(launch))
 
     with mock.patch.object(Launch, "run", noted):
         run(PyimplTriton(), [replace(family, vectors=family.vectors[-1:])], "float32")

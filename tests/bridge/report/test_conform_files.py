@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import bridge.__main__ as command_line
+from bridge.command import ROOT
 from bridge.conformance.abilities import Abilities
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.declared import Description
@@ -132,7 +133,7 @@ def test_the_page_shows_inputs_rows_and_theorem() -> None:
     one = spoiled(chosen)
     parser = checked(page([one], chosen))
     vector = chosen[0].vectors[0]
-    sentence = theorem_sentences(command_line.ROOT / "docs" / "theorems.toml")[vector.theorem]
+    sentence = theorem_sentences(ROOT / "docs" / "theorems.toml")[vector.theorem]
     for wanted in (vector.id, vector.reason, vector.theorem, sentence, vector.lean, "expected"):
         assert wanted in parser.text, wanted
     assert command(one, vector.id) in parser.text

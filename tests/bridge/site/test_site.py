@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bridge import __main__
+from bridge import __main__, command
 from bridge.report import statements
 from bridge.site import contents, full, links
 from bridge.site.build import SiteError, build
@@ -135,7 +135,7 @@ def test_a_page_that_the_contents_name_must_be_there(small: Path) -> None:
 
 
 def test_the_command(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(__main__, "ROOT", small)
+    monkeypatch.setattr(command, "ROOT", small)
     # This checkout has no theorems; of the project's own `site` makes them.
     monkeypatch.setattr(full, "pages", lambda root, stored: [])
     monkeypatch.setattr(statements, "kept", lambda root: {})

@@ -244,10 +244,10 @@ def _flash_sink(v: model.AttentionVector) -> Any:
     return sinks.flash_sink(scale, modify, score_number(v, v.sink), *qkv, *BLOCKS, **sizes(v))
 
 
-def _multi_head(v: operations.GroupedQueryVector) -> Any:
-    assert v.num_heads == v.num_kv_heads
+def _heads(function: Callable[..., Any], v: operations.GroupedQueryVector, **sizes: int) -> Any:
+    """The rows of all heads, one head after another."""
     mask = plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len))
-    found = heads.multi_head(
+    found = function(
         score_number(v, v.scale),
         lambda h, i, j, s: mask(i, j, s),
         [matrix(v, q) for q in v.q],
@@ -257,30 +257,21 @@ def _multi_head(v: operations.GroupedQueryVector) -> Any:
         kv_len=v.kv_len,
         d=v.head_dim,
         d_v=v.value_dim,
-        num_heads=v.num_heads,
         num=EXACT,
+        **sizes,
     )
     return [row for head in found for row in head]
 
 
+def _multi_head(v: operations.GroupedQueryVector) -> Any:
+    assert v.num_heads == v.num_kv_heads
+    return _heads(heads.multi_head, v, num_heads=v.num_heads)
+
+
 def _grouped(function: Callable[..., Any]) -> Callable[[operations.GroupedQueryVector], Any]:
     def call(v: operations.GroupedQueryVector) -> Any:
-        mask = plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len))
-        found = function(
-            score_number(v, v.scale),
-            lambda h, i, j, s: mask(i, j, s),
-            [matrix(v, q) for q in v.q],
-            [matrix(v, k) for k in v.k],
-            [values(v, x) for x in v.v],
-            q_len=v.q_len,
-            kv_len=v.kv_len,
-            d=v.head_dim,
-            d_v=v.value_dim,
-            num_kv_heads=v.num_kv_heads,
-            group=v.num_heads // v.num_kv_heads,
-            num=EXACT,
-        )
-        return [row for head in found for row in head]
+        group = v.num_heads // v.num_kv_heads
+        return _heads(function, v, num_kv_heads=v.num_kv_heads, group=group)
 
     return call
 

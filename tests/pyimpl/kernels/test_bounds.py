@@ -6,30 +6,8 @@ import itertools
 
 import torch
 import triton
-import triton.language as tl
 
-from pyimpl.kernels._bounds import (
-    first_key,
-    stop_key,
-    tile_row_first,
-    tile_row_last,
-    unmasked_tiles,
-    visited_tiles,
-)
-
-
-@triton.jit
-def _bounds(
-    result, tile, q_len, kv_len, left, right, shift, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
-):
-    row_first, row_last = tile_row_first(BLOCK_M, tile), tile_row_last(q_len, BLOCK_M, tile)
-    first, stop = first_key(row_first, shift, left), stop_key(row_last, shift, right, kv_len)
-    visited = visited_tiles(first, stop, BLOCK_N)
-    whole = unmasked_tiles(row_first, row_last, shift, left, right, kv_len, BLOCK_N)
-    tl.store(result, visited[0])
-    tl.store(result + 1, visited[1])
-    tl.store(result + 2, whole[0])
-    tl.store(result + 3, whole[1])
+from bridge.ttir.probes import bounds_kernel
 
 
 def test_every_small_case() -> None:
@@ -37,13 +15,14 @@ def test_every_small_case() -> None:
     without mask code if and only if each query sees each key."""
     block_m, block_n = 4, 3
     sizes = itertools.product((5, 8), (0, 1, 7, 12), (None, 0, 2, 5), (None, 0, 3), (-3, 0, 4))
-    result = torch.empty(4, dtype=torch.int32)
     for q_len, kv_len, left, right, shift in sizes:
-        for tile in range(triton.cdiv(q_len, block_m)):
-            _bounds[(1,)](
-                result, tile, q_len, kv_len, left, right, shift, BLOCK_M=block_m, BLOCK_N=block_n
-            )
-            visited, whole = range(*result[:2].tolist()), range(*result[2:].tolist())
+        tiles = triton.cdiv(q_len, block_m)
+        result = torch.empty(tiles, 4, dtype=torch.int32)
+        bounds_kernel[(tiles,)](
+            result, q_len, kv_len, left, right, shift, BLOCK_M=block_m, BLOCK_N=block_n
+        )
+        for tile, (first, stop, whole_first, whole_stop) in enumerate(result.tolist()):
+            visited, whole = range(first, stop), range(whole_first, whole_stop)
             queries = range(tile * block_m, min((tile + 1) * block_m, q_len))
             for number in range(triton.cdiv(kv_len, block_n)):
                 keys = range(number * block_n, min((number + 1) * block_n, kv_len))

@@ -85,9 +85,9 @@ def test_vectors_stand_where_they_are_of() -> None:
     softcap = row(found, "forward", "softcap")
     assert not softcap.exact
     assert softcap.vectors == {"softcap": size["softcap"]}
-    assert row(found, "combine", "all").exact == {
-        name: size[name] for name in ("split-kv", "paged")
-    }
+    combined = {name: size[name] for name in ("split-kv", "paged", "merge")}
+    assert row(found, "combine", "all").exact == combined
+    assert row(found, "decode", "mask").exact["merge"] == size["merge"]
     assert not row(found, "combine", "all").vectors
     dropped = row(found, "keys", "dropout")
     assert dropped.vectors["gradient-dropout"] == dropped.exact["gradient-dropout"] > 0

@@ -67,8 +67,10 @@ public import Attention.Claims.TransformerMemorises
 public import Attention.Claims.UniversalApproximation
 public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.Weights
+public import Attention.Kernel.Accesses
 public import Attention.Kernel.Bounds
 public import Attention.Kernel.Contiguous
+public import Attention.Kernel.Exponents
 public import Attention.Kernel.Float
 public import Attention.Kernel.Forward
 public import Attention.Kernel.Generated.Causal
@@ -81,7 +83,9 @@ public import Attention.Kernel.LaunchedReal
 public import Attention.Kernel.Loads
 public import Attention.Kernel.Model
 public import Attention.Kernel.Ops
+public import Attention.Kernel.Overflow
 public import Attention.Kernel.Row
+public import Attention.Kernel.Sized
 public import Attention.Kernel.Texts
 public import Attention.Kernel.Tiles
 public import Attention.Model.DyadicSound

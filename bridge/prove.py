@@ -12,7 +12,10 @@ import click
 from bridge.command import Command, Problem
 from bridge.conform import check_files
 from bridge.files import write_whole
+from bridge.findings import verdicts
+from bridge.proving.published import PUBLISHED, Published
 
+ROOT = Path(__file__).resolve().parents[1]
 _OWN = ("forward", "varlen", "decode", "combine", "backward")
 _DTYPES = ("float32", "float16", "bfloat16")
 
@@ -31,6 +34,8 @@ class Compiling(Command):
               help="Heads before or after lengths.")  # fmt: skip
 @click.option("--causal-alignment", type=click.Choice(["top-left", "bottom-right"]),
               default="top-left", show_default=True, help="Of a causal mask.")  # fmt: skip
+@click.option("--backward", is_flag=True,
+              help="Compare gradients too, of what the launcher returns.")  # fmt: skip
 @click.option("--minus-infinity", type=float, multiple=True, metavar="NUMBER",
               help="A number in the kernel that stands for −∞, such as -1e6.")  # fmt: skip
 @click.option("--arch", type=click.IntRange(80, 129), default=90, show_default=True,
@@ -39,45 +44,66 @@ class Compiling(Command):
               help="Which of an autotuned kernel's.")  # fmt: skip
 @click.option("--seconds", default=60.0, show_default=True,
               help="Processor time for all inputs of shapes.")  # fmt: skip
+@click.option("--keep", is_flag=True,
+              help="Keep the verdict on a published kernel for docs/findings.md.")  # fmt: skip
 @click.option("--json", "json_to", metavar="FILE", help="Write the verdict as JSON too.")
 def prove(
     kernel: str,
     dtype: str,
     layout: str,
     causal_alignment: str,
+    backward: bool,
     minus_infinity: tuple[float, ...],
     arch: int,
     configuration: int,
     seconds: float,
+    keep: bool,
     json_to: str | None,
 ) -> None:
     """Compare what a Triton kernel stores with attention.
 
-    KERNEL: forward, varlen, decode, combine or backward, the project's own; or file.py:kernel,
-    where launch_kernel(query, key, value) launches it; or file.py:function, which launches one.
+    KERNEL: forward, varlen, decode, combine or backward, the project's own; flex_attention,
+    fla-parallel-attn or conch-varlen-attention, of packages; or file.py:kernel, where
+    launch_kernel(query, key, value) launches it; or file.py:function, which launches one.
 
     Exit status 0: EQUAL, 1: WRONG, 3: CANNOT TELL; 2 for misuse.
     """
-    if kernel not in _OWN and ":" not in kernel:
-        own = ", ".join(_OWN)
-        raise Problem(f"KERNEL: {kernel!r} is given; {own} or file.py:kernel is accepted")
-    place, _, attribute = kernel.rpartition(":")
-    if kernel not in _OWN and not (place.endswith(".py") and Path(place).is_file() and attribute):
-        raise Problem(f"KERNEL: {kernel!r} is given, and there is no file {place!r} of Python")
+    published = PUBLISHED.get(kernel)
+    if kernel not in _OWN and published is None:
+        place, colon, attribute = kernel.rpartition(":")
+        if not colon:
+            named = ", ".join((*_OWN, *PUBLISHED))
+            raise Problem(f"KERNEL: {kernel!r} is given; {named} or file.py:kernel is accepted")
+        if not (place.endswith(".py") and Path(place).is_file() and attribute):
+            raise Problem(f"KERNEL: {kernel!r} is given, and there is no file {place!r} of Python")
+    if published is not None:
+        layout = published.layout
+        _refuse(published, backward)
+    if keep and not (ROOT / "docs").is_dir():
+        raise Problem(f"--keep: is for a checkout of the project; {ROOT} has no docs")
+    if keep and published is None:
+        raise Problem(f"--keep: is for {', '.join(PUBLISHED)}; {kernel} is given")
     if not 0 < seconds < 1e6:
         raise Problem(f"--seconds: {seconds:g} is not a number of seconds above 0")
     check_files({"--json": json_to})
+    if backward and kernel in _OWN:
+        raise Problem(
+            f"--backward: is for file.py:kernel; {kernel} is given, and there is backward"
+        )
     if kernel in _OWN:
         verdict = _own(kernel, seconds)
     else:
         options: dict[str, Any] = {
             "dtype": dtype, "layout": layout, "arch": arch, "configuration": configuration,
-            "minus_infinity": minus_infinity,
+            "minus_infinity": minus_infinity, "backward": backward,
         }  # fmt: skip
-        verdict = _foreign(kernel, causal_alignment, seconds, options)
+        launcher = kernel if published is None else published.launcher
+        verdict = _foreign(kernel, launcher, causal_alignment, seconds, options)
     click.echo(verdict.text())
     if json_to is not None:
         write_whole(Path(json_to), json.dumps(verdict.to_json(), indent=2) + "\n")
+    if keep and published is not None:
+        verdicts.keep(ROOT, published, verdict, causal_alignment, backward=backward)
     sys.exit(verdict.status)
 
 
@@ -89,7 +115,18 @@ def _own(name: str, seconds: float) -> Any:
     return prove(SUBJECTS[name], lean=lean.said, seconds=seconds, said=_said)
 
 
-def _foreign(name: str, alignment: str, seconds: float, options: dict[str, Any]) -> Any:
+def _refuse(published: Published, backward: bool) -> None:
+    """Raise Problem for what cannot be asked of a published kernel."""
+    if published.version is None:
+        install = f"{sys.executable} -m pip install --no-deps {' '.join(published.packages)}"
+        raise Problem(f"KERNEL: {published.name} needs what is not installed: {install}")
+    if backward and not published.gradients:
+        raise Problem(f"--backward: {published.name} has no launcher with a backward pass")
+
+
+def _foreign(
+    name: str, launcher: str, alignment: str, seconds: float, options: dict[str, Any]
+) -> Any:
     from bridge.proving.foreign import Foreign, ForeignError
     from bridge.proving.kernel import Kernel
     from bridge.proving.procedure import prove
@@ -97,7 +134,7 @@ def _foreign(name: str, alignment: str, seconds: float, options: dict[str, Any])
 
     aligned = Alignment.BOTTOM_RIGHT if alignment == "bottom-right" else Alignment.TOP_LEFT
     try:
-        with Foreign(name) as process:
+        with Foreign(launcher) as process:
             subject = Kernel(name, process, alignment=aligned, **options)
             verdict = prove(subject, lean=lambda _: _NO_LEAN, seconds=seconds, said=_said)
     except ForeignError as error:

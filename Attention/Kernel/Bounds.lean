@@ -78,6 +78,28 @@ theorem row_bounds {i : Nat} (hi : i < p.BM) (hq : p.row pid i < p.qLen) :
   simp only [row] at *
   omega
 
+/-- The keys of the tiles taken without mask code are keys. -/
+theorem whole_key (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.wholeFirst pid ≤ t)
+    (h₂ : t < p.wholeStop pid) {j : Nat} (hj : j < p.BN) :
+    0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen := by
+  obtain ⟨o₁, o₂, _⟩ := p.first_le pid hb
+  have hstop : t < Int.tdiv p.kvLen p.BN := by
+    simp only [wholeStop] at h₂; omega
+  have h₃ := mul_le_of_lt_tdiv (b := p.BN) (by omega) hkv hstop
+  have h₄ : 0 ≤ t * (p.BN : Int) := Int.mul_nonneg (by omega) (by omega)
+  rw [Int.add_mul] at h₃
+  simp only [keyAt]
+  omega
+
+/-- The mask code lets loads through of keys only. -/
+theorem inside_key {t : Int} {j : Nat} (h : p.inside pid t j = true) :
+    0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen := by
+  simp only [inside, Bool.and_eq_true, decide_eq_true_eq] at h
+  have h₀ : 0 ≤ p.firstKey pid ∧ p.stopKey pid ≤ p.kvLen := by
+    unfold firstKey stopKey
+    constructor <;> split <;> omega
+  omega
+
 /-- In the tiles taken without mask code every row sees every key. -/
 theorem whole_seen (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.wholeFirst pid ≤ t)
     (h₂ : t < p.wholeStop pid) {i j : Nat} (hi : i < p.BM) (hq : p.row pid i < p.qLen)

@@ -8,9 +8,10 @@ public section
 
 Everything that the theorems about kernels take on trust about the meaning of Triton's intermediate
 representation (TTIR), with `bridge/ttir/lean.py`, which translates it. A tensor is a function of
-its indices, a pointer a memory and an offset in elements. Integers are unbounded: nothing is said
-of overflow. Floats are numbers without rounding, so that conversions between their types
-(`arith.truncf`, `arith.extf`) do nothing and have no name here.
+its indices, a pointer a memory and an offset in elements. Integers are unbounded: that none passes
+its type is a statement of its own (`FitsI32`, `FitsI64`). Floats are numbers without rounding, so
+that conversions between their types (`arith.truncf`, `arith.extf`) do nothing and have no name
+here.
 Source: MLIR, dialects `arith`, `math`, `scf`; Triton, dialect `tt` (`TritonOps.td`). -/
 
 namespace Attention.Kernel
@@ -36,10 +37,20 @@ structure Access where
   /-- The offset from the pointer, in elements. -/
   offset : Int
 
+/-- `tt.load` of an element: of what lies there, or where the mask is false of another value. -/
+@[expose] def Access.read {α : Type u} (x : Access) (memory : Mem α) (other : α) : α :=
+  if x.active then memory x.offset else other
+
 /-- A store by one element of a tensor. -/
 structure Store (α : Type u) extends Access where
   /-- What is stored. -/
   value : α
+
+/-- A signed integer of 32 bits can be x. -/
+@[expose] def FitsI32 (x : Int) : Prop := -2 ^ 31 ≤ x ∧ x < 2 ^ 31
+
+/-- A signed integer of 64 bits can be x. -/
+@[expose] def FitsI64 (x : Int) : Prop := -2 ^ 63 ≤ x ∧ x < 2 ^ 63
 
 namespace Flt
 

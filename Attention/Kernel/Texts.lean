@@ -66,12 +66,22 @@ theorem Full.wholeFirst_eq (a : Full.Args R) (pid : Int) :
   rw [Problem.wholeFirst, Full.first_eq, Int.min_comm]
   rfl
 
+theorem Full.wholeStop_eq (a : Full.Args R) (pid : Int) :
+    (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := by
+  rw [Problem.wholeStop, Full.wholeFirst_eq]
+  rfl
+
 theorem Causal.first_eq (a : Causal.Args R) (pid : Int) : (Causal.problem a).first pid = 0 := by
   simp [Problem.first, Problem.firstKey, Causal.problem]
 
 theorem Causal.wholeFirst_eq (a : Causal.Args R) (pid : Int) :
     (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := by
   rw [Problem.wholeFirst, Causal.first_eq, Int.min_comm]
+  rfl
+
+theorem Causal.wholeStop_eq (a : Causal.Args R) (pid : Int) :
+    (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := by
+  rw [Problem.wholeStop, Causal.wholeFirst_eq]
   rfl
 
 private theorem forRange_congr {σ : Type u} {lo lo' hi hi' : Int} {body body' : Int → σ → σ}
@@ -82,12 +92,9 @@ private theorem forRange_congr {σ : Type u} {lo lo' hi hi' : Int} {body body' :
 variable [OrderedField R] [Exp R R]
 
 theorem Full.result_eq (a : Full.Args R) (pid : Int) :
-    (Full.problem a).result pid = Full.loop2.result a pid := by
-  have h : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := by
-    rw [Problem.wholeStop, Full.wholeFirst_eq]
-    rfl
-  exact forRange_congr h rfl (fun _ _ => rfl)
-    (forRange_congr (Full.wholeFirst_eq a pid) h (fun _ _ => rfl) rfl)
+    (Full.problem a).result pid = Full.loop2.result a pid :=
+  forRange_congr (Full.wholeStop_eq a pid) rfl (fun _ _ => rfl)
+    (forRange_congr (Full.wholeFirst_eq a pid) (Full.wholeStop_eq a pid) (fun _ _ => rfl) rfl)
 
 /-- The text's stores of output. -/
 theorem Full.storeOut_eq (a : Full.Args R) (pid : Int) (i c : Nat) :
@@ -102,12 +109,9 @@ theorem Full.storeLse_eq (a : Full.Args R) (pid : Int) (i : Nat) :
   rfl
 
 theorem Causal.result_eq (a : Causal.Args R) (pid : Int) :
-    (Causal.problem a).result pid = Causal.loop2.result a pid := by
-  have h : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := by
-    rw [Problem.wholeStop, Causal.wholeFirst_eq]
-    rfl
-  exact forRange_congr h rfl (fun _ _ => rfl)
-    (forRange_congr (Causal.wholeFirst_eq a pid) h (fun _ _ => rfl) rfl)
+    (Causal.problem a).result pid = Causal.loop2.result a pid :=
+  forRange_congr (Causal.wholeStop_eq a pid) rfl (fun _ _ => rfl)
+    (forRange_congr (Causal.wholeFirst_eq a pid) (Causal.wholeStop_eq a pid) (fun _ _ => rfl) rfl)
 
 /-- The text's stores of output. -/
 theorem Causal.storeOut_eq (a : Causal.Args R) (pid : Int) (i c : Nat) :

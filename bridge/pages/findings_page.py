@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bridge.findings import store, subjects
+from bridge.findings import store, subjects, verdicts
 from bridge.pages.render import render
+from bridge.proving.published import PUBLISHED
 
 PAGE = "docs/findings.md"
 
@@ -57,8 +58,33 @@ def extent(symptom: Mapping[str, Any]) -> str:
     return f"{text}. Families: {', '.join(symptom['families'])}."
 
 
-def page(document: Mapping[str, Any], sentences: Mapping[str, str]) -> str:
-    """The text of the page. sentences: of theorems, by id."""
+def proved(entry: Mapping[str, Any]) -> str:
+    """What the levels of a verdict came to, in one cell."""
+    parts = []
+    for name, level in entry["levels"].items():
+        kind = "all inputs" if name == "formal" else "random numbers"
+        if level["shapes"]:
+            parts.append(f"{kind}: {level['elements']} elements of {level['shapes']} shapes")
+        if level["verdict"] not in ("EQUAL", None, entry["verdict"]):
+            parts.append(f"{kind}: {level['verdict']}")
+    return "; ".join(parts) or "none is equal"
+
+
+def asked(entry: Mapping[str, Any]) -> str:
+    """What a verdict is about."""
+    what = PUBLISHED[entry["name"]].what
+    more = [", output and gradients"] if entry["backward"] else []
+    if entry["alignment"] != "top-left":
+        more.append(f", a causal mask taken to be {entry['alignment']}")
+    return what + "".join(more)
+
+
+def page(
+    document: Mapping[str, Any],
+    sentences: Mapping[str, str],
+    kept: Sequence[Mapping[str, Any]],
+) -> str:
+    """The text of the page. sentences: of theorems, by id; kept: the verdicts on kernels."""
     entries = document["functions"]
     names = sorted({name for entry in entries for name in entry["families"]})
     taken = {
@@ -70,6 +96,10 @@ def page(document: Mapping[str, Any], sentences: Mapping[str, str]) -> str:
     return render(
         "findings.md.jinja",
         command=store.COMMAND,
+        verdicts=[
+            {**one, "asked": asked(one), "proved": proved(one), "command": verdicts.command(one)}
+            for one in kept
+        ],
         entries=[{**entry, "called": subjects.called(entry["name"])} for entry in entries],
         families=names,
         untaken=[name for name in names if name not in taken],

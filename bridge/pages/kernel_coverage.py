@@ -24,7 +24,7 @@ from pyimpl.kernels._launch import padded
 # Kernels that know nothing of scores: all that they are asked for is one row.
 _WITHOUT_SCORES = ("rows", "combine")
 _BACKWARD = ("rows", "keys", "queries", "bias")
-# The kernels that the vectors of an operation run, with allowances.
+# The kernels that a vector of an operation runs, with allowances.
 RUN_BY = {
     "attention": ("forward",),
     "dropout": ("forward",),
@@ -35,13 +35,16 @@ RUN_BY = {
     "combine": (),
     "gradient": ("forward", *_BACKWARD),
 }
-# The same exactly: there `decode`'s splits are combined, if there is one alone.
-RUN_EXACTLY = {
+# Those that it runs exactly: what PyTorch combines there, the combining kernel does here.
+EXACTLY_BY = {
     **RUN_BY,
     "cascade": ("forward", "decode", "combine"),
     "paged": ("paged", "combine"),
     "merge": ("decode", "combine"),
     "cache": ("decode", "combine"),
+    # They run what kernels call inside, in a kernel of its own.
+    "philox": (),
+    "tile-bounds": (),
 }
 # What `_cases` calls what `features` does.
 _CASES = {
@@ -174,15 +177,15 @@ def _runs(family: Family, vector: Vector) -> Iterator[tuple[str, bool]]:
         for name in RUN_BY[vector.operation]:
             yield name, False
     if not_run(vector) is None:
-        split = ("decode", "combine") if family.name == SPLIT else ()
-        for name in (*RUN_EXACTLY.get(vector.operation, ()), *split):
+        more = ("decode", "combine") if family.name == SPLIT else ()
+        for name in (*EXACTLY_BY[vector.operation], *more):
             yield name, True
 
 
 def _of_vector(vector: Any) -> set[str]:
     if isinstance(vector, CacheVector | MergeVector):
-        # Scores are the products of keys of size 1, and a mask says which keys there are.
-        return {"mask", "padded head size"}
+        # Keys that are given by their scores, for head size 1; those that are not there are masked.
+        return {"mask"} | _padding(1, vector.value_dim)
     masks: Sequence[Mask] = vector.masks if isinstance(vector, VarlenVector) else ()
     mask = masks[0] if masks else getattr(vector, "mask", Mask("none"))
     window = mask.window

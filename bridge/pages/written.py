@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from bridge.findings import store
+from bridge.findings import store, verdicts
 from bridge.pages import (
     benchmarks_page,
     chapters,
@@ -40,7 +40,7 @@ def texts(root: Path) -> dict[str, str]:
         faults_page.PAGE: faults_page.page(),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(
-            store.read(root / store.FILE), generated_tests.sentences(root)
+            store.read(root / store.FILE), generated_tests.sentences(root), verdicts.read(root)
         ),
         claims_page.PAGE: claims_page.page(root, (family.name for family in families)),
         theorems_page.PAGE: theorems_page.page(root, maps),

@@ -31,10 +31,12 @@ _DTYPES = {
         torch.int16, torch.int8, torch.uint8, torch.bool,
     )
 }  # fmt: skip
-_ORIGINS = ("given", "empty", "constant", "computed")
+_ORIGINS = ("given", "empty", "constant", "integers", "computed")
+_OPERATIONS = ("copy", "fill", "add", "subtract", "multiply", "divide", "negate", "sum")
 _LARGEST = 1 << 40
 _LONGEST_TTIR = 1 << 22
-_MOST_LAUNCHES, _MOST_ARGUMENTS, _MOST_PROGRAMS = 64, 1000, 1 << 31
+_MOST_STEPS, _MOST_ARGUMENTS, _MOST_PROGRAMS = 1000, 1000, 1 << 31
+_MOST_INTEGERS = 1 << 16
 
 
 class ForeignError(Exception):
@@ -52,7 +54,7 @@ class Storage:
     dtype: torch.dtype
     size: int
     origin: str
-    detail: str | float | None
+    detail: str | float | tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,32 @@ class Launched:
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What a launcher did: outputs are its output and, if it returned one, its log-sum-exp."""
+class Computed:
+    """As `recording.Computed`."""
 
-    launches: tuple[Launched, ...]
+    operation: str
+    to: View
+    operands: tuple[View | float, ...]
+    dims: tuple[int, ...]
+
+
+Step = Launched | Computed
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a launcher did: outputs are its output and, if it returned one, its log-sum-exp, which
+    are there after `forward_steps` steps; gradients: those by query, key and value after all."""
+
+    steps: tuple[Step, ...]
     storages: tuple[Storage, ...]
     outputs: tuple[View, ...]
+    forward_steps: int = 0
+    gradients: tuple[View, ...] = ()
+
+    @property
+    def launches(self) -> tuple[Launched, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Launched))
 
 
 class Foreign:
@@ -137,15 +159,15 @@ class Foreign:
             os.write(self._to, json.dumps(asdict(request)).encode() + b"\n")
         except BrokenPipeError:
             raise ForeignError("ended the process") from None
-        launches: list[Launched] = []
+        steps: list[Step] = []
         try:
-            while (frame := self._hear()).kind == "launch":
-                if len(launches) >= _MOST_LAUNCHES:
-                    raise WireError(f"more than {_MOST_LAUNCHES} launches")
-                launches.append(_launched(frame))
+            while (frame := self._hear()).kind in ("launch", "computed"):
+                if len(steps) >= _MOST_STEPS:
+                    raise WireError(f"more than {_MOST_STEPS} launches and operations")
+                steps.append(_launched(frame) if frame.kind == "launch" else _computed(frame))
             if frame.kind == "refused":
                 raise Refused(_sentence(frame))
-            return _recorded(frame, tuple(launches))
+            return _recorded(frame, tuple(steps))
         except WireError as error:
             raise ForeignError(f"sent what is no answer: {error}") from error
 
@@ -192,6 +214,17 @@ def _launched(frame: Frame) -> Launched:
     return Launched(name, text, tuple(arguments), grid, configuration)
 
 
+def _computed(frame: Frame) -> Computed:
+    given = _list(frame.field("operands"), "operands", 2)
+    operands = [x if isinstance(x, float) else _view(x) for x in given]
+    dims = [wire.whole(n, "a dimension", 0, 15) for n in _list(frame.field("dims"), "dims", 16)]
+    operation = wire.one_of(frame.field("operation"), "an operation", _OPERATIONS)
+    wanted = 1 if operation in ("copy", "fill", "negate", "sum") else 2
+    if len(operands) != wanted:
+        raise WireError(f"{operation} of {len(operands)} operands")
+    return Computed(operation, _view(frame.field("to")), tuple(operands), tuple(dims))
+
+
 def _argument(value: Any) -> View | int | float | bool:
     if isinstance(value, bool):
         return value
@@ -218,32 +251,49 @@ def _view(value: Any) -> View:
     )
 
 
-def _recorded(frame: Frame, launches: tuple[Launched, ...]) -> Recorded:
+def _recorded(frame: Frame, steps: tuple[Step, ...]) -> Recorded:
     if frame.kind != "recorded":
         raise WireError(f"a frame {wire.shown(frame.kind)} where launches end")
-    storages = []
-    for number, one in enumerate(_list(frame.field("storages"), "storages", 100_000)):
-        own, dtype, size, origin, detail = _list(one, "a storage", 5, exactly=True)
-        wire.whole(own, "a storage's number", number, number)
-        origin = wire.one_of(origin, "an origin", _ORIGINS)
-        if origin == "constant":
-            if not isinstance(detail, float):
-                raise WireError("a constant that is no number")
-        elif origin != "empty":
-            detail = wire.text(detail, "a storage's origin")
-        kind = _DTYPES.get(dtype) if isinstance(dtype, str) else None
-        size = wire.whole(size, "a storage's size", 0, _LARGEST)
-        storages.append(Storage(torch.uint8 if kind is None else kind, size, origin, detail))
+    given = _list(frame.field("storages"), "storages", 100_000)
+    storages = [_storage(number, one) for number, one in enumerate(given)]
     outputs = tuple(_view(one) for one in _list(frame.field("outputs"), "outputs", 2))
-    views = [x for launch in launches for _, x in launch.arguments if isinstance(x, View)]
-    for view in (*views, *outputs):
+    gradients = tuple(_view(one) for one in _list(frame.field("gradients"), "gradients", 3))
+    if not outputs or len(gradients) not in (0, 3):
+        raise WireError(f"{len(outputs)} outputs and {len(gradients)} gradients")
+    views = [*outputs, *gradients]
+    for step in steps:
+        if isinstance(step, Launched):
+            views += [x for _, x in step.arguments if isinstance(x, View)]
+        else:
+            views += [x for x in (step.to, *step.operands) if isinstance(x, View)]
+    for view in views:
         if view.storage >= len(storages):
             raise WireError(f"a tensor of storage {view.storage}, of which there are less")
-        steps = zip(view.sizes, view.strides, strict=True)
-        last = view.offset + sum((size - 1) * stride for size, stride in steps)
+        at = zip(view.sizes, view.strides, strict=True)
+        last = view.offset + sum((size - 1) * stride for size, stride in at)
         if 0 not in view.sizes and last >= storages[view.storage].size:
             raise WireError("a tensor that is larger than its storage")
-    return Recorded(launches, tuple(storages), outputs)
+    count = wire.whole(frame.field("forward_steps"), "steps of the forward pass", 0, len(steps))
+    return Recorded(steps, tuple(storages), outputs, count, gradients)
+
+
+def _storage(number: int, one: Any) -> Storage:
+    own, dtype, size, origin, detail = _list(one, "a storage", 5, exactly=True)
+    wire.whole(own, "a storage's number", number, number)
+    origin = wire.one_of(origin, "an origin", _ORIGINS)
+    size = wire.whole(size, "a storage's size", 0, _LARGEST)
+    if origin == "constant":
+        if not isinstance(detail, float):
+            raise WireError("a constant that is no number")
+    elif origin == "integers":
+        numbers = _list(detail, "integers", _MOST_INTEGERS)
+        if len(numbers) != size:
+            raise WireError(f"{len(numbers)} integers for a storage of {size}")
+        detail = tuple(wire.whole(n, "an integer", -(2**63), 2**63 - 1) for n in numbers)
+    elif origin != "empty":
+        detail = wire.text(detail, "a storage's origin")
+    kind = _DTYPES.get(dtype) if isinstance(dtype, str) else None
+    return Storage(torch.uint8 if kind is None else kind, size, origin, detail)
 
 
 def _list(value: Any, what: str, most: int, *, exactly: bool = False) -> list[Any]:

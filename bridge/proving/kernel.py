@@ -16,10 +16,15 @@ from bridge.ttir.compare import SCALE, Compared, Level, Place, Shape
 _CAUSAL = (None, 0)
 # Lengths of queries and keys; those that the launcher refuses are left out.
 _RANDOM = (
-    (1, 1), (3, 3), (20, 20), (17, 33), (64, 64), (100, 100), (128, 128), (200, 300), (256, 256),
-    (1024, 1024),
+    (1, 1), (3, 3), (1, 17), (20, 20), (17, 33), (64, 64), (100, 100), (128, 128), (200, 300),
+    (256, 256), (1024, 1024),
 )  # fmt: skip
-_FORMAL = ((1, 1), (3, 3), (5, 20), (16, 16), (32, 32), (64, 64), (128, 128))
+_RANDOM_BACKWARD = ((1, 1), (3, 3), (20, 20), (17, 33), (64, 64), (200, 200))
+_FORMAL_BACKWARD = ((1, 1), (3, 3), (5, 8), (16, 16), (32, 32))
+_NO_BOUND = (
+    "The probability is that of an output; how likely a wrong gradient is missed has no bound here"
+)
+_FORMAL = ((1, 1), (3, 3), (1, 17), (5, 20), (16, 16), (32, 32), (64, 64), (128, 128))
 
 
 @dataclass
@@ -27,7 +32,7 @@ class Kernel:
     """A kernel in a process of its own. See `procedure.Subject`.
 
     minus_infinity: literals of the kernel's text that stand for −∞; alignment: of causal masks;
-    layout: "bhnd" or "bnhd".
+    layout: "bhnd" or "bnhd"; backward: whether gradients are compared too, on fewer shapes.
     """
 
     name: str
@@ -38,11 +43,14 @@ class Kernel:
     configuration: int = 0
     alignment: Alignment = Alignment.TOP_LEFT
     minus_infinity: Sequence[float] = ()
+    backward: bool = False
     notes: list[str] = field(default_factory=list)
     _recorded: dict[Shape, Recorded] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.notes += [f"Declared: {x:g} stands for −∞" for x in self.minus_infinity]
+        if self.backward:
+            self.notes.append(_NO_BOUND)
 
     def shapes(self, level: Level) -> tuple[Shape, ...]:
         dtype = getattr(torch, self.dtype)
@@ -51,20 +59,24 @@ class Kernel:
             return tuple(
                 Shape(q_len=m, kv_len=n, head_dim=16, value_dim=16, window=w,
                       alignment=self.alignment, dtype=dtype)
-                for m, n in _FORMAL for w in windows
+                for m, n in (_FORMAL_BACKWARD if self.backward else _FORMAL) for w in windows
             )  # fmt: skip
         base = Shape(
             heads=2, kv_heads=2, head_dim=64, value_dim=64, dtype=dtype, alignment=self.alignment
         )
         found = [
             replace(base, q_len=m, kv_len=n, window=w, batch=2 if m < 256 else 1)
-            for m, n in _RANDOM for w in windows
+            for m, n in (_RANDOM_BACKWARD if self.backward else _RANDOM) for w in windows
         ]  # fmt: skip
-        grouped = replace(base, heads=4, q_len=128, kv_len=128)
+        grouped = [
+            replace(base, heads=4, q_len=length, kv_len=length, window=w)
+            for length in (64 if self.backward else 128,)
+            for w in windows
+        ]
         wide = replace(
             base, heads=1, kv_heads=1, q_len=256, kv_len=256, head_dim=128, value_dim=128
         )
-        return (*found, grouped, wide)
+        return (*found, *grouped) if self.backward else (*found, *grouped, wide)
 
     def compare(
         self, shape: Shape, level: Level, seed: int = 0, only: Place | None = None
@@ -84,7 +96,7 @@ class Kernel:
             request = Request(
                 shape.batch, shape.heads, shape.kv_heads, shape.q_len, shape.kv_len,
                 shape.head_dim, shape.value_dim, shape.window == _CAUSAL, SCALE, self.dtype,
-                self.layout, self.arch, self.configuration,
+                self.layout, self.arch, self.configuration, self.backward,
             )  # fmt: skip
             self._recorded[shape] = self.process.record(request)
             self._note(self._recorded[shape])

@@ -13,7 +13,7 @@ from bridge.proving.replay import NotKnown
 from bridge.proving.verdict import Finding, LevelResult, Verdict
 from bridge.spec.masks import Alignment
 from bridge.ttir.compare import Compared, Level, Place, Shape
-from bridge.ttir.faults import CannotTell, Violation
+from bridge.ttir.faults import CannotTell, Undecided, Violation
 from bridge.ttir.fields import Q
 from bridge.ttir.syntax import TtirError
 
@@ -21,6 +21,8 @@ from bridge.ttir.syntax import TtirError
 _MOST_TRIES = 40
 _LENGTHS = (1, 2, 3, 16, 17, 32, 64, 128, 256)
 _DIMS = (1, 2, 16, 32, 64)
+# What is compared of which a single element can be.
+_FORMULAS = ("output", "dQ", "dK", "dV")
 _KINDS_SEEN_BY_ORDER = "exp2 of a positive number"
 
 
@@ -97,6 +99,8 @@ def _level(
             continue
         said(f"{subject.name}, {result.level}: {shape.q_len} × {shape.kv_len} …")
         outcome = _outcome(subject, shape, level)
+        if level == "formal" and outcome.kind == "wrong" and outcome.compared is not None:
+            outcome = _confirmed(subject, outcome)
         if outcome.kind == "refused":
             result.refused.append((shape, outcome.sentence))
             continue
@@ -140,7 +144,7 @@ def _outcome(subject: Subject, shape: Shape, level: Level, only: Place | None = 
         return _Outcome("cannot tell", shape, finding=replace(finding, what=what))
     except CannotTell as error:
         return _Outcome("cannot tell", shape, finding=_stopped(error, shape, error.what))
-    except (NotKnown, TtirError, ValueError) as error:
+    except (NotKnown, TtirError, Undecided, ValueError) as error:
         return _Outcome("cannot tell", shape, finding=Finding(shape, str(error)))
     if compared.equal:
         return _Outcome("equal", shape, compared)
@@ -151,6 +155,16 @@ def _outcome(subject: Subject, shape: Shape, level: Level, only: Place | None = 
     program = None if first.program < 0 else subject.program(shape, first.program)
     finding = Finding(shape, what, "", program, first.name, first.place, first.found, first.wanted)
     return _Outcome("wrong", shape, compared, finding)
+
+
+def _confirmed(subject: Subject, outcome: _Outcome) -> _Outcome:
+    """What formulas say, unless random numbers contradict it: two formulas that are written
+    differently can be one number, as where weights add up to 1."""
+    if _outcome(subject, outcome.shape, "fields").kind != "equal" or outcome.finding is None:
+        return outcome
+    what = "formulas differ, of which random numbers show no difference"
+    finding = replace(outcome.finding, what=what)
+    return replace(outcome, kind="cannot tell", finding=finding)
 
 
 def _stopped(error: Violation | CannotTell, shape: Shape, what: str) -> Finding:
@@ -167,7 +181,7 @@ def _overflows(subject: Subject, shape: Shape) -> bool:
         except Violation as error:
             if error.kind == _KINDS_SEEN_BY_ORDER:
                 return True
-        except (CannotTell, NotKnown, Refused, ValueError):
+        except (CannotTell, NotKnown, Refused, Undecided, ValueError):
             return False
     return False
 
@@ -222,7 +236,7 @@ def _with_formula(subject: Subject, outcome: _Outcome, seconds: float) -> _Outco
     """The wrong element as formulas of all inputs, if it was found by random numbers and the shape
     is small enough."""
     finding, compared = outcome.finding, outcome.compared
-    if finding is None or compared is None or finding.output != "output":
+    if finding is None or compared is None or finding.output not in _FORMULAS:
         return outcome
     if _work(outcome.shape) / _PER_SECOND > seconds or finding.element is None:
         return outcome

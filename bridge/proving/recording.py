@@ -2,7 +2,9 @@
 
 Tensors have shapes, strides, storages of their own and, as they say, a device "cuda", and no
 numbers. What PyTorch does to them is noted by storage, so that of each tensor that a
-kernel is given it is known whether it was given, made empty, filled with a constant, or computed.
+kernel is given it is known whether it was given, made empty, filled with a constant, or computed:
+integers are known (`integers`), and of floats the sums, products and copies are recorded in their
+order among the launches.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -27,6 +30,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from bridge.proving.integers import Integers, is_whole, key_of
 from bridge.ttir.source import of_kernel
 
 # The device that tensors say they are on.
@@ -49,8 +53,9 @@ _FULL = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1, "fill": 1}
 class Storage:
     """What is in a storage of fake tensors.
 
-    origin: "given", "empty", "constant" or "computed"; detail: the name that it was given by, the
-    constant, or the operation of PyTorch.
+    origin: "given", "empty" (or computed by a step that is recorded), "constant", "integers" or
+    "computed" (by what is not); detail: the name that it was given by, the constant, the integers,
+    or the operation of PyTorch.
     """
 
     number: int
@@ -94,6 +99,29 @@ class Launched:
     configuration: tuple[int, int] | None
 
 
+@dataclass(frozen=True)
+class Computed:
+    """A step of PyTorch's between launches.
+
+    operation: one of `OPERATIONS`; operands: tensors, or numbers; dims: of a sum, those that it is
+    over, which the result has with length 1.
+    """
+
+    operation: str
+    to: View
+    operands: tuple[View | float, ...]
+    dims: tuple[int, ...] = ()
+
+
+# PyTorch's operations that are recorded, by what they do: those that end in _ write to their first
+# operand.
+OPERATIONS = {
+    "clone": "copy", "_to_copy": "copy", "copy_": "copy", "fill_": "fill", "zero_": "fill",
+    "add": "add", "add_": "add", "sub": "subtract", "sub_": "subtract", "mul": "multiply",
+    "mul_": "multiply", "div": "divide", "div_": "divide", "neg": "negate", "sum": "sum",
+}  # fmt: skip
+
+
 def _getter(name: str) -> Any:
     """An attribute of tensors, as PyTorch hands it to modes."""
     return getattr(Tensor, name).__get__
@@ -113,20 +141,27 @@ class _OnCuda(TorchFunctionMode):
     }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in self._SAID:
+        if func in self._SAID and args[0].is_meta:
             return self._SAID[func]
         if func is Tensor.cuda:
-            return args[0]
+            return args[0].to(_META)
         kwargs = dict(kwargs or {})
-        if kwargs.get("device") is not None:
+        if _is_cuda(kwargs.get("device")):
             kwargs["device"] = _META
         if func is Tensor.to:
-            args = tuple(_META if _is_device(x) else x for x in args)
+            args = tuple(_META if _is_cuda(x) else x for x in args)
+        if func in (torch.tensor, torch.as_tensor) and kwargs.get("device") == _META:
+            # Made on "meta" it would have no numbers.
+            return func(*args, **{**kwargs, "device": None}).to(_META)
         return func(*args, **kwargs)
 
 
-def _is_device(x: Any) -> bool:
-    return isinstance(x, torch.device) or (isinstance(x, str) and x.partition(":")[0] == "cuda")
+def _is_cuda(x: Any) -> bool:
+    if isinstance(x, int) and not isinstance(x, bool):
+        return False
+    return (isinstance(x, torch.device) and x.type in ("cuda", "meta")) or (
+        isinstance(x, str) and x.partition(":")[0] == "cuda"
+    )
 
 
 class _Pointer:
@@ -150,7 +185,8 @@ class Recording(TorchDispatchMode):
         # PyTorch writes no types for its modes: hence `no-untyped-call`, three times.
         super().__init__()  # type: ignore[no-untyped-call]
         self.arch, self.configuration = arch, configuration
-        self.launches: list[Launched] = []
+        self.steps: list[Launched | Computed] = []
+        self.integers = Integers()
         self.storages: dict[int, Storage] = {}
         self._taken: tuple[int, int] | None = None
         self._stack = contextlib.ExitStack()
@@ -180,6 +216,15 @@ class Recording(TorchDispatchMode):
         storage.origin, storage.detail = "given", name
         return tensor
 
+    def sent(self) -> Iterator[Storage]:
+        """The storages, with the integers that are known."""
+        for storage in self.storages.values():
+            if storage.origin == "integers" and storage.detail is None:
+                storage.detail = self.integers.numbers(storage.kept[0])
+                if storage.detail is None:
+                    storage.origin, storage.detail = "computed", "integers that are not followed"
+            yield storage
+
     def view(self, tensor: Tensor) -> View:
         if tensor.is_neg() or tensor.is_conj():
             raise ValueError("a tensor that is a negated view has no address of its own")
@@ -190,11 +235,12 @@ class Recording(TorchDispatchMode):
     # --------------------------------------------------------------------------- PyTorch's side
 
     def _storage(self, tensor: Tensor) -> Storage:
-        with torch._C.DisableTorchFunction():
-            on_meta = tensor.is_meta
-        if not on_meta:
-            raise ValueError("a tensor that was made before the launcher was called has no address")
-        key = _key(tensor)
+        if not _is_fake(tensor):
+            raise ValueError(
+                "a kernel is given a tensor that is not on the GPU, or that was made before the "
+                "launcher was called"
+            )
+        key = key_of(tensor)
         if key not in self.storages:
             size = tensor.untyped_storage().nbytes() // tensor.element_size()
             number = len(self.storages)
@@ -204,27 +250,77 @@ class Recording(TorchDispatchMode):
         return self.storages[key]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        # Autograd calls operations under `_OnCuda`, whose answers are for the launcher alone.
+        with torch._C.DisableTorchFunction():
+            return self._dispatched(func, args, kwargs or {})
+
+    def _dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
         known = set(self.storages)
-        found = func(*args, **kwargs)
-        name = func.overloadpacket.__name__
+        writes = bool(func._schema.is_mutable)
+        found = self.integers.computed(func, args, kwargs)
+        if found is NotImplemented:
+            found = func(*args, **kwargs)
+            if writes:
+                self.integers.written(func, args, kwargs)
         for tensor in tree_leaves(found):
-            if not isinstance(tensor, Tensor):
+            if not isinstance(tensor, Tensor) or not tensor.is_meta:
                 continue
-            fresh = _key(tensor) not in known
+            fresh = key_of(tensor) not in known
             storage = self._storage(tensor)
-            if fresh or _writes(func):
-                storage.origin, storage.detail = self._origin(name, tensor, storage, args)
+            if fresh or writes:
+                storage.origin, storage.detail = self._origin(
+                    func, tensor, storage, args, kwargs, fresh=fresh
+                )
         return found
 
-    def _origin(self, name: str, tensor: Tensor, storage: Storage, args: Any) -> tuple[str, Any]:
+    def _origin(
+        self, func: Any, tensor: Tensor, storage: Storage, args: Any, kwargs: Any, *, fresh: bool
+    ) -> tuple[str, Any]:
+        """What is in a storage after an operation whose result is this tensor."""
+        name = func.overloadpacket.__name__
+        if is_whole(tensor.dtype):
+            if self.integers.of(tensor) is not None:
+                return "integers", None
+            if key_of(tensor) in self.integers.told:
+                return "computed", f"aten.{name}, of what a kernel was given before"
         if name in _EMPTY:
             return "empty", None
-        whole = tensor.numel() == storage.size and not self.launches
         constant = _FILLED.get(name, args[_FULL[name]] if name in _FULL else None)
-        if whole and isinstance(constant, int | float):
-            return "constant", float(constant)
+        if isinstance(constant, int | float):
+            whole = tensor.numel() == storage.size
+            if whole and (fresh or not self.steps) and math.isfinite(constant):
+                return "constant", float(constant)
+        if name in OPERATIONS and self._compute(name, tensor, args, kwargs):
+            return ("empty", None) if fresh else (storage.origin, storage.detail)
         return "computed", f"aten.{name}"
+
+    def _compute(self, name: str, to: Tensor, args: Any, kwargs: Any) -> bool:
+        """Record an operation on floats; whether it could be."""
+        if kwargs.get("alpha", 1) != 1 or kwargs.get("rounding_mode") is not None:
+            return False
+        operation = OPERATIONS[name]
+        operands = args[1:2] if operation in ("copy", "fill") and name.endswith("_") else args[:2]
+        dims: tuple[int, ...] = ()
+        if name == "zero_":
+            operands = (0.0,)
+        if operation == "sum":
+            operands = args[:1]
+            given = (args[1] if len(args) > 1 else None) or range(args[0].dim())
+            dims = tuple(int(d) % args[0].dim() for d in given)
+        if operation in ("copy", "negate"):
+            operands = operands[:1]
+        views: list[View | float] = []
+        for x in operands:
+            if isinstance(x, Tensor) and x.is_meta and x.is_floating_point():
+                views.append(self.view(x))
+            elif isinstance(x, int | float) and math.isfinite(x):
+                views.append(float(x))
+            else:
+                return False
+        if not to.is_floating_point():
+            return False
+        self.steps.append(Computed(operation, self.view(to), tuple(views), dims))
+        return True
 
     # ---------------------------------------------------------------------------- Triton's side
 
@@ -270,10 +366,18 @@ class Recording(TorchDispatchMode):
         options = {name: x for name, x in given.items() if name not in arguments}
         if callable(grid):
             grid = grid({**defaults, **arguments})
+        told = [x for x in tree_leaves(arguments) if _is_fake(x) and is_whole(x.dtype)]
+        self.integers.told |= {key_of(x) for x in told}
         pointers = tree_map_only(Tensor, lambda x: _Pointer(self.view(x)), arguments)
         # The tensors of descriptors are no leaves of a tree.
         source = of_kernel(kernel, pointers, options, self.arch)
-        self.launches.append(
+        if _STORES_INTEGERS.search(source.text):
+            for x in told:
+                # Kept as they were before: which of them change is not looked at.
+                storage = self._storage(x)
+                storage.detail = storage.detail or self.integers.numbers(x)
+                self.integers.forget(x)
+        self.steps.append(
             Launched(
                 kernel.__name__,
                 source.text,
@@ -295,12 +399,14 @@ class Recording(TorchDispatchMode):
         raise ValueError(f"argument {name} of the kernel is {given!r}, which has no meaning here")
 
 
-def _key(tensor: Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
+def _is_fake(x: Any) -> bool:
+    """Whether it is a tensor that has no numbers."""
+    with torch._C.DisableTorchFunction():
+        return isinstance(x, Tensor) and x.is_meta
 
 
-def _writes(func: Any) -> bool:
-    return bool(func._schema.is_mutable)
+# An operation of TTIR that changes integers in memory.
+_STORES_INTEGERS = re.compile(r"tt\.(?:store|atomic_\w+|descriptor_store)\b.*ptr<i\d+>")
 
 
 class _Driver:

@@ -10,12 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.proving.foreign import Launched, Recorded, View
+from bridge.proving.foreign import Computed, Launched, Recorded, View
 from bridge.ttir.compare import Case, Compared, Level, Shape
 from bridge.ttir.domain import Numbers
 from bridge.ttir.launched import kernel_of
 from bridge.ttir.machine import Machine
 from bridge.ttir.source import Source
+
+_ROUNDED = {torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
 class NotKnown(Exception):
@@ -34,7 +36,7 @@ def compared(
     found: Compared | None = None,
 ) -> Compared:
     """The launches of a launcher that was called with this shape and scale, and its outputs against
-    attention.
+    attention; with gradients, if it was asked for them, against attention's.
 
     layout: "bhnd" or "bnhd", of all tensors `[batch, heads, length, dim]`. minus_infinity: literals
     of the kernels' text that stand for −∞. Raises NotKnown, and as `machine.Machine.run` does.
@@ -44,12 +46,24 @@ def compared(
         case.domain.literals[float(np.float32(x))] = case.domain.constant(-math.inf)
     replay = _Replay(case, recorded, layout)
     found = found or Compared()
-    for launched in recorded.launches:
-        found.roundings |= replay.run(launched)
     if not recorded.launches:
         raise NotKnown("the launcher launches no Triton kernel")
+    for step in recorded.steps[: recorded.forward_steps]:
+        found.roundings |= replay.run(step)
     tensors = [replay.output(view) for view in recorded.outputs]
     case.compare_attention(found, tensors[0], tensors[1] if len(tensors) > 1 else None)
+    if recorded.gradients:
+        case.name_log_sum_exps()
+        for step in recorded.steps[recorded.forward_steps :]:
+            found.roundings |= replay.run(step)
+        case.compare_gradients(
+            found,
+            replay.grad_out,
+            [
+                replay.gradient(view, name)
+                for view, name in zip(recorded.gradients, ("query", "key", "value"), strict=True)
+            ],
+        )
     return case.done(found)
 
 
@@ -57,10 +71,17 @@ class _Replay:
     def __init__(self, case: Case, recorded: Recorded, layout: str) -> None:
         self.case, self.recorded, self.layout = case, recorded, layout
         self.given = {"query": case.q, "key": case.k, "value": case.v}
+        shape = case.shape
+        if recorded.gradients:
+            self.grad_out = case.draw("dO", shape.batch, shape.heads, shape.q_len, shape.value_dim)
+            self.given["grad_output"] = self.grad_out
         self.whole: dict[int, Tensor] = {}
 
-    def run(self, launched: Launched) -> set[str]:
-        """Run a launch; the roundings that it has."""
+    def run(self, step: Launched | Computed) -> set[str]:
+        """Do a step; the roundings that it has."""
+        return self.launch(step) if isinstance(step, Launched) else self.compute(step)
+
+    def launch(self, launched: Launched) -> set[str]:
         arguments = [
             self.tensor(given, f"argument {name} of {launched.kernel}")
             if isinstance(given, View)
@@ -72,6 +93,38 @@ class _Replay:
         machine = Machine(kernel, self.case.memory, arguments, masked_after=True)
         machine.run(launched.grid)
         return machine.roundings
+
+    def compute(self, step: Computed) -> set[str]:
+        """Do what PyTorch did between launches."""
+        domain, memory = self.case.domain, self.case.memory
+        name = f"an operand of PyTorch's {step.operation}"
+        operands = [
+            memory.read(self.tensor(x, name)) if isinstance(x, View) else domain.scalar(x)
+            for x in step.operands
+        ]
+        sizes = step.to.sizes
+        if step.operation == "sum":
+            (found,) = operands
+            for dim in sorted(step.dims, reverse=True):
+                found = domain.sum(found, dim)
+            found = domain.each(lambda x: x.reshape(sizes), found)
+        elif step.operation in ("copy", "fill"):
+            (found,) = operands
+        else:
+            found = getattr(domain, step.operation)(*operands)
+        to = self.tensor(step.to, "a result of PyTorch's")
+        memory.write(to, domain.each(lambda x: np.broadcast_to(x, sizes), found))
+        return {_ROUNDED[step.to.dtype]} if step.to.dtype in _ROUNDED else set()
+
+    def gradient(self, view: View, name: str) -> Tensor:
+        """The gradient by an input as `[batch, heads, length, dim]`."""
+        tensor = self.tensor(view, f"the gradient by {name}")
+        found = tensor.transpose(1, 2) if self.layout == "bnhd" else tensor
+        tile = self.given[name]
+        wanted = np.shape(tile if isinstance(tile, np.ndarray) else tile[0])
+        if tuple(found.shape) != wanted:
+            raise NotKnown(f"the gradient by {name} is {list(tensor.shape)}")
+        return found
 
     def output(self, view: View) -> Tensor:
         """An output as `[batch, heads, q_len, …]`."""
@@ -100,6 +153,8 @@ class _Replay:
             raise NotKnown(f"{name} was computed by PyTorch ({storage.detail}), outside of kernels")
         if storage.origin == "given":
             found = memory.tensor(self._flat(self.given[str(storage.detail)]), storage.dtype)
+        elif isinstance(storage.detail, tuple):
+            found = torch.tensor(storage.detail, dtype=storage.dtype)
         elif not storage.dtype.is_floating_point:
             filled = storage.detail if isinstance(storage.detail, float) else 0
             found = torch.full((storage.size,), int(filled), dtype=storage.dtype)

@@ -4,7 +4,8 @@ tensors, and the launches go back as data (`bridge.conformance.wire`), the kerne
     python -m bridge.proving.worker REQUESTS ANSWERS FILE.py:KERNEL
 
 REQUESTS, ANSWERS: file descriptors. A request is a line of JSON, the fields of `Request`; the
-answer to one are frames `launch`, one for each, then `recorded`, or `refused` with a sentence.
+answer to one are frames `launch` and `computed`, one for each step, then `recorded`, or `refused`
+with a sentence.
 `ready` or `refused` comes first of all.
 """
 
@@ -15,7 +16,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,8 @@ class Request:
     """What the launcher is called with: query `[batch, heads, q_len, head_dim]`, key and value
     `[batch, kv_heads, kv_len, …]`, or heads after lengths if `layout` is "bnhd".
 
-    scale: None: not given, so that the launcher's own is 1/√head_dim.
+    scale: None: not given, so that the launcher's own is 1/√head_dim. backward: whether PyTorch is
+    asked for gradients of what the launcher returns.
     """
 
     batch: int
@@ -49,6 +51,17 @@ class Request:
     layout: str
     arch: int
     configuration: int
+    backward: bool = False
+
+
+@dataclass(frozen=True)
+class _Called:
+    """The output and, if it was returned, the log-sum-exp; how many steps there were by then; the
+    gradients by query, key and value, if they were asked for."""
+
+    outputs: tuple[Any, ...]
+    forward_steps: int
+    gradients: tuple[Any, ...]
 
 
 def main(requests: int, answers: int, name: str) -> None:
@@ -57,7 +70,7 @@ def main(requests: int, answers: int, name: str) -> None:
     # Triton reads its environment when it is imported.
     interpreting.settle(False)
     from bridge.conformance import wire
-    from bridge.proving.recording import Recording, gpu
+    from bridge.proving.recording import Computed, Recording, gpu
 
     def send(kind: str, **fields: Any) -> None:
         wire.write(answers, kind, fields)
@@ -80,23 +93,34 @@ def main(requests: int, answers: int, name: str) -> None:
             recording = Recording(request.arch, request.configuration)
             try:
                 with recording:
-                    outputs = _call(launcher, request, recording)
-                    views = [asdict(recording.view(tensor)) for tensor in outputs]
+                    called = _call(launcher, request, recording)
+                    views = [asdict(recording.view(tensor)) for tensor in called.outputs]
+                    gradients = [asdict(recording.view(tensor)) for tensor in called.gradients]
             except Exception as error:
                 send("refused", sentence=wire.cut(_said(error, name)))
                 continue
-            for launched in recording.launches:
-                arguments = [[name, _data(given)] for name, given in launched.arguments]
+            for step in recording.steps:
+                if isinstance(step, Computed):
+                    operands = [_data(given) for given in step.operands]
+                    send(
+                        "computed", operation=step.operation, to=_data(step.to), operands=operands,
+                        dims=step.dims,
+                    )  # fmt: skip
+                    continue
+                arguments = [[name, _data(given)] for name, given in step.arguments]
                 send(
-                    "launch", kernel=launched.kernel, text=launched.text, arguments=arguments,
-                    grid=launched.grid, configuration=launched.configuration,
+                    "launch", kernel=step.kernel, text=step.text, arguments=arguments,
+                    grid=step.grid, configuration=step.configuration,
                 )  # fmt: skip
             storages = [
-                [s.number, _dtype(s.dtype), s.size, s.origin, s.detail]
-                for s in recording.storages.values()
+                [s.number, _dtype(s.dtype), s.size, s.origin, s.detail] for s in recording.sent()
             ]
-            outputs_data = [{**view, "dtype": _dtype(view["dtype"])} for view in views]
-            send("recorded", storages=storages, outputs=outputs_data)
+            send(
+                "recorded", storages=storages,
+                outputs=[{**view, "dtype": _dtype(view["dtype"])} for view in views],
+                gradients=[{**view, "dtype": _dtype(view["dtype"])} for view in gradients],
+                forward_steps=called.forward_steps,
+            )  # fmt: skip
 
 
 def _launcher(name: str) -> Callable[..., Any]:
@@ -142,7 +166,7 @@ def _takes(launcher: Callable[..., Any]) -> dict[str, bool]:
     }
 
 
-def _call(launcher: Callable[..., Any], request: Request, recording: Recording) -> tuple[Any, ...]:
+def _call(launcher: Callable[..., Any], request: Request, recording: Recording) -> _Called:
     import torch
 
     from bridge.conformance.batch import DTYPES
@@ -153,8 +177,7 @@ def _call(launcher: Callable[..., Any], request: Request, recording: Recording) 
         sizes = [request.batch, heads, length, dim]
         if request.layout == "bnhd":
             sizes = [request.batch, length, heads, dim]
-        strides = [sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1]
-        return recording.given(name, sizes, strides, dtype)
+        return recording.given(name, sizes, _dense(sizes), dtype).requires_grad_(request.backward)
 
     q = tensor("query", request.heads, request.q_len, request.head_dim)
     k = tensor("key", request.kv_heads, request.kv_len, request.head_dim)
@@ -172,7 +195,27 @@ def _call(launcher: Callable[..., Any], request: Request, recording: Recording) 
     outputs = found if isinstance(found, tuple) else (found,)
     if not outputs or not isinstance(outputs[0], torch.Tensor):
         raise TypeError(f"returned {type(found).__name__}, and a tensor is accepted")
-    return tuple(x for x in outputs[:2] if isinstance(x, torch.Tensor))
+    outputs = tuple(x for x in outputs[:2] if isinstance(x, torch.Tensor))
+    steps = len(recording.steps)
+    if not request.backward:
+        return _Called(outputs, steps, ())
+    out = outputs[0]
+    if not out.requires_grad:
+        raise TypeError(
+            "returned an output that has no gradient, and one that a torch.autograd.Function "
+            "computes is accepted"
+        )
+    grad_out = recording.given("grad_output", out.shape, _dense(out.shape), out.dtype)
+    gradients = torch.autograd.grad(out, [q, k, v], grad_out)
+    return _Called(outputs, steps, gradients)
+
+
+def _dense(sizes: Sequence[int]) -> list[int]:
+    """The strides of a contiguous tensor."""
+    strides = [1]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, strides[0] * size)
+    return strides
 
 
 def _data(given: View | BlockView | int | float | bool) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from bridge.ttir import integers
 from bridge.ttir.domain import Array
 from bridge.ttir.faults import Kind, Undecided, Violation
-from bridge.ttir.integers import bits_of
+from bridge.ttir.integers import Mark, Marked, bits_of
 from bridge.ttir.memory import Pointers, Region
 from bridge.ttir.syntax import Operation, Scalar, Type, element_of, shape_of
 
@@ -68,7 +68,8 @@ def gathered_at(
         buffer.loaded[used] = True
         touched = buffer.stored_by[used] >= 0
         unshared(machine, operation, region, touched, mask, shape)
-    if mask is not None and other is None and not mask.all():
+    left_open = mask is not None and other is None and not mask.all()
+    if left_open and buffer.is_float:
         raise Undecided("a masked load that does not say what the others are")
     is_bool = element_of(type) == Scalar("i1")
 
@@ -78,6 +79,8 @@ def gathered_at(
             tile = np.empty(shape, values.dtype)
             if fill is not None:
                 tile[...] = fill
+            elif not mask.all():
+                tile[...] = 0
             tile[mask] = found
             found = tile
         return found.reshape(shape)
@@ -85,7 +88,11 @@ def gathered_at(
     if not buffer.is_float:
         bits = 8 if is_bool else bits_of(type)
         found = integers.wrapped(gathered(buffer.values, other), bits)
-        return found != 0 if is_bool else found
+        found = found != 0 if is_bool else found
+        if left_open and mask is not None:
+            element = tuple(int(i) for i in np.argwhere(~mask)[0])
+            return Marked(found, Mark(operation, machine.program, element, overflowed=False))
+        return found
     fills = () if other is None or mask is None else (other,)
     return machine.domain.each(gathered, buffer.values, *fills)
 

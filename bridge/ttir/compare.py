@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
@@ -370,6 +370,34 @@ class Case:
             sums = domain.each(lambda x: x[:, 0], rows.denominators)
             equal = rows.has_log_sum_exp(logs)
             found.note(domain, "log-sum-exp", (b, h), equal, logs, sums, programs)
+
+    def name_log_sum_exps(self) -> None:
+        """Give the log-sum-exps of attention names, by which a backward pass computes with what a
+        forward pass stored."""
+        for b, h, of in self.heads():
+            sums = self.domain.each(lambda x: x[:, 0], self.rows(b, h, of).denominators)
+            self.domain.log_sum_exp(f"L{[b, h]}", sums)
+        self.memory.settle()
+
+    def compare_gradients(
+        self, found: Compared, grad_out: Numbers, gradients: Sequence[Tensor]
+    ) -> None:
+        """Compare gradients by queries, keys and values with those of attention, which is told of
+        gradients by its output alone."""
+        by_q, by_k, by_v = gradients
+        sums: dict[tuple[int, int], tuple[Numbers, Numbers]] = {}
+        for b, h, of in self.heads():
+            wanted, *by_keys = definition.tile_gradients(
+                self.domain, self.head(b, h, of), self.at(grad_out, b, h), self.inputs.scale
+            )
+            self.compare(found, "dQ", b, h, self.part(by_q, b, h), wanted)
+            before = sums.get((b, of))
+            if before is not None:
+                by_keys = [self.domain.add(*pair) for pair in zip(before, by_keys, strict=True)]
+            sums[b, of] = (by_keys[0], by_keys[1])
+        for (b, of), (wanted_k, wanted_v) in sums.items():
+            self.compare(found, "dK", b, of, self.part(by_k, b, of, keys=True), wanted_k)
+            self.compare(found, "dV", b, of, self.part(by_v, b, of, keys=True), wanted_v)
 
     def done(self, found: Compared) -> Compared:
         found.assumed |= getattr(self.domain, "assumed", set())

@@ -49,11 +49,14 @@ class Number:
 
 
 class Queries(Number):
-    """Query vectors, a matrix `[rows, d]`: times a key vector, `[1, d]`, they are their inner
-    products with it, `[rows, 1]`. To `bridge.spec` they are vectors of one element."""
+    """Vectors, a matrix `[rows, d]`: times a vector, `[1, d]`, or one for each row, they are their
+    inner products with it, `[rows, 1]`. To `bridge.spec` they are vectors of one element."""
 
     def __mul__(self, other: Number) -> Number:
         domain = self.domain
+        if len(_parts(other.tile)) > 1:
+            products = domain.sum(domain.multiply(self.tile, other.tile), 1)
+            return Number(domain, domain.each(lambda x: x[:, None], products))
         column = domain.each(np.transpose, other.tile)
         zero = domain.constant(0.0)
         rows = len(_parts(self.tile))
@@ -189,6 +192,56 @@ def gradients(
         "value": [tile(rows, d_v) for rows in found.dV],
         "bias": [tile(rows, kv_len) for rows in found.dBias],
     }
+
+
+def tile_gradients(
+    domain: Domain, head: Head, grad_out: Numbers, scale: Numbers
+) -> tuple[Numbers, Numbers, Numbers]:
+    """`bridge.spec.backward.vjp` of one head with all of its queries as one: the gradients by
+    queries, keys and values, as tiles. The sum over queries, of which `bridge.spec` sees one, is
+    taken here; rows without a key count nothing. Without biases."""
+    num = arithmetic(domain)
+    rows, columns = head.visible.shape
+    some = head.visible.any(1)
+    zero = domain.constant(0.0)
+
+    def zeros(height: int, tile: Numbers) -> Numbers:
+        shape = (height, _parts(tile).shape[1])
+        return domain.each(lambda x: np.array(np.broadcast_to(x, shape)), zero)
+
+    by_q, by_k, by_v = zeros(rows, head.q), zeros(columns, head.k), zeros(columns, head.v)
+    if not some.any():
+        return by_q, by_k, by_v
+    minus_infinity = domain.constant(-float("inf"))
+
+    def modify(i: int, j: int, score: Number) -> Number:
+        seen = head.visible[some, j][:, None]
+        hidden = domain.each(lambda x, y: np.where(seen, x, y), score.tile, minus_infinity)
+        return Number(domain, hidden)
+
+    def vectors(tile: Numbers) -> list[list[Number]]:
+        return [
+            [Number(domain, domain.each(lambda x, j=j: x[j : j + 1], tile))] for j in range(columns)
+        ]
+
+    def chosen(tile: Numbers) -> list[list[Number]]:
+        return [[Queries(domain, domain.each(lambda x: x[some], tile))]]
+
+    found = vjp(
+        Number(domain, scale), modify, lambda i, j, s: num.value(1),
+        chosen(head.q), vectors(head.k), vectors(head.v), lambda x: x, chosen(grad_out),
+        [num.value(0)], q_len=1, kv_len=columns, d=1, d_v=1, num=num,
+    )  # fmt: skip
+
+    def put(whole: Array, part: Array) -> Array:
+        whole[some] = part
+        return whole
+
+    def summed(by_key: list[list[Number]]) -> Numbers:
+        tiles = [domain.sum(one.tile, 0) for (one,) in by_key]
+        return domain.each(lambda *parts: np.stack(parts), *tiles)
+
+    return domain.each(put, by_q, found.dQ[0][0].tile), summed(found.dK), summed(found.dV)
 
 
 def _vjp(

@@ -116,6 +116,11 @@ class Domain(ABC):
         what to call them."""
         return self.log(of)
 
+    def settled(self, a: Numbers) -> Numbers:
+        """The same numbers, where logarithms and quotients by sums that `log_sum_exp` was told of
+        are written by its names."""
+        return a
+
     @abstractmethod
     def at_most_zero(self, a: Numbers) -> Array | None:
         """Which elements are ≤ 0 or NaN; None where the domain knows no order."""

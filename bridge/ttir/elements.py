@@ -93,6 +93,14 @@ def log_times(x: Any, y: Any) -> Any:
     raise Undecided("the product of a logarithm and another number")
 
 
+def only_exponent(x: Exponentials) -> Exponent | None:
+    """The exponent of which it is 2 to the power, if it is."""
+    if len(x.terms) != 1:
+        return None
+    (key, coefficient), *_ = x.terms.items()
+    return key if coefficient.number == 1 else None
+
+
 def shift_between(x: Exponentials, y: Exponentials) -> Exponent | None:
     """The t for which x = y · 2^t, if there is one; each has a term at least."""
     if len(x.terms) != len(y.terms) or not x:

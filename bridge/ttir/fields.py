@@ -234,8 +234,8 @@ class FieldDomain(Domain):
         raise Undecided("the absolute value of a number that may have either sign")
 
     def exp2(self, a: Residues) -> Residues:
-        if (a.kind >= _INFINITY).any():
-            raise Undecided("2 to the power of ∞ or NaN")
+        if ((a.kind == _INFINITY) | (a.kind == _UNWRITTEN)).any():
+            raise Undecided("2 to the power of ∞, or of what nothing was written to")
         if a.ratio is not None and a.unit != 1 and (a.ratio != 1).any():
             raise Undecided("2 to the power of a logarithm to another base")
         value = _powers(a.exponent)
@@ -244,7 +244,7 @@ class FieldDomain(Domain):
         value = np.where(a.kind == _MINUS_INFINITY, 0, value)
         # As an exponent it is a number of its own.
         exponent = np.where(a.kind == _MINUS_INFINITY, 0, _mix(value))
-        return _tile(value, exponent)
+        return _tile(value, exponent, np.where(a.kind == _NAN, np.int8(_NAN), np.int8(_NUMBER)))
 
     def log2(self, a: Residues) -> Residues:
         zero = np.zeros_like(a.value)
@@ -268,14 +268,15 @@ class FieldDomain(Domain):
 
     def largest(self, a: Residues, axis: int) -> Residues:
         self._plain(a)
-        if (a.kind >= _INFINITY).any():
-            raise Undecided("a maximum with ∞ or NaN")
+        if ((a.kind == _INFINITY) | (a.kind == _UNWRITTEN)).any():
+            raise Undecided("a maximum with ∞, or with what nothing was written to")
         is_number = a.kind == _NUMBER
         count = is_number.sum(axis)
         drawn = np.where(is_number, _mix(a.exponent), 0).sum(axis) % Q
         one, lone = (np.where(is_number, x, 0).sum(axis) for x in (a.value, a.exponent))
         value, exponent = np.where(count == 1, one, drawn), np.where(count == 1, lone, drawn)
-        kind = np.where(count == 0, np.int8(_MINUS_INFINITY), np.int8(_NUMBER))
+        # NaN counts only where there is nothing else.
+        kind = np.where(count == 0, a.kind.min(axis), np.int8(_NUMBER))
         return _tile(np.where(count == 0, 0, value), np.where(count == 0, 0, exponent), kind)
 
     def dot(self, a: Residues, b: Residues, c: Residues) -> Residues:

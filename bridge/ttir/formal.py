@@ -25,6 +25,7 @@ from bridge.ttir.elements import (
     fraction,
     log_plus,
     log_times,
+    only_exponent,
     plain,
     quotients_plus,
     shift_between,
@@ -34,6 +35,7 @@ from bridge.ttir.polynomials import (
     LN2_ATOM,
     LOG2E_ATOM,
     ZERO,
+    Exponent,
     Exponentials,
     Monomial,
     Polynomial,
@@ -62,6 +64,8 @@ class FormalDomain(ObjectDomain):
         self._above: dict[Monomial, Elements] = {}
         self._apart: set[int] = set()
         self._log_sum_exps: dict[Exponentials, Polynomial] = {}
+        # Of sums that were settled, how each is another, 2^shift times it, that has a name.
+        self._named: dict[Exponentials, tuple[Exponent, Polynomial] | None] = {}
         # The atoms that stand for logarithms among the elements of maxima.
         self._log_atoms: dict[tuple[Polynomial, Exponentials], Polynomial] = {}
 
@@ -94,6 +98,12 @@ class FormalDomain(ObjectDomain):
     def _log_sum_exp(self, name: str, of: Any) -> Any:
         if type(of) is Polynomial and not of:
             return -math.inf
+        only = only_exponent(exponentials(of))
+        if only is not None:
+            # The logarithm of a single weight is its score.
+            found = polynomial_of(only).times(LN2_NUMBER)
+            self._log_sum_exps[exponentials(of)] = found
+            return found
         found = self.atom(name)
         (number,) = next(iter(found.terms))
         self._apart |= {number}
@@ -103,6 +113,50 @@ class FormalDomain(ObjectDomain):
             polynomial_of(key) for key, c in of.terms.items() if c.number == 1
         )
         return found
+
+    def settled(self, a: Array) -> Array:
+        # Sums are known by the logarithms that are kept, before quotients by them.
+        logs = np.frompyfunc(lambda x: self._settled_log(x) if type(x) is Log else x, 1, 1)
+        quotients = np.frompyfunc(
+            lambda x: self._settled_quotient(x) if type(x) is Quotient else x, 1, 1
+        )
+        return np.asarray(quotients(logs(a)), object)
+
+    def _name_of(self, of: Exponentials) -> tuple[Exponent, Polynomial] | None:
+        """(t, L) for which of · 2^t is the sum whose logarithm is L."""
+        if of not in self._named:
+            only = only_exponent(of)
+            if only is not None:
+                self._named[of] = ((), polynomial_of(only).times(LN2_NUMBER))
+                return self._named[of]
+            whole = of.canonical()
+            self._named[of] = next(
+                (
+                    (shift, name)
+                    for known, name in self._log_sum_exps.items()
+                    if (shift := shift_between(known, of)) is not None
+                    or (shift := shift_between(known.canonical(), whole)) is not None
+                ),
+                None,
+            )
+        return self._named[of]
+
+    def _settled_log(self, x: Log) -> Any:
+        found = self._name_of(x.of)
+        if found is None:
+            return x
+        shift, name = found
+        # log₂ of = L·log₂e − t.
+        log = name.times(LOG2E_NUMBER).plus(polynomial_of(shift), -1)
+        return x.shift.plus(log.times(LN2_NUMBER) if x.natural else log)
+
+    def _settled_quotient(self, x: Quotient) -> Any:
+        found = self._name_of(x.bottom)
+        if found is None:
+            return x
+        shift, name = found
+        by = exponent(polynomial_of(shift).plus(name.times(LOG2E_NUMBER), -1), self._apart)
+        return plain(x.top.shifted(by))
 
     # ------------------------------------------------------------------------------ elements
 
@@ -164,7 +218,9 @@ class FormalDomain(ObjectDomain):
 
     def divide_one(self, x: Any, y: Any) -> Any:
         if type(x) is float or type(y) is float:
-            raise Undecided("a quotient with −∞ or NaN")
+            if x is None or y is None or math.inf in (x, y) or -math.inf in (x, y):
+                raise Undecided("a quotient with ∞, or with what nothing was written to")
+            return math.nan
         if isinstance(y, Polynomial) and y.number:
             return self.multiply_one(x, Polynomial.constant(1 / Fraction(y.number)))
         top, bottom = fraction(x), fraction(y)
@@ -190,9 +246,9 @@ class FormalDomain(ObjectDomain):
 
     def exp2_one(self, x: Any) -> Any:
         if type(x) is float:
-            if x == -math.inf:
-                return ZERO
-            raise Undecided("2 to the power of ∞ or NaN")
+            if x == math.inf:
+                raise Undecided("2 to the power of ∞")
+            return ZERO if x == -math.inf else x
         if type(x) is Log and not x.natural:
             return plain(x.of.shifted(exponent(x.shift, self._apart)))
         if type(x) is not Polynomial:
@@ -328,10 +384,12 @@ class FormalDomain(ObjectDomain):
 
     def _maximum(self, elements: list[Any]) -> Any:
         numbers = [x for x in elements if type(x) is not float]
-        if any(x != x or x == math.inf for x in elements if type(x) is float):
-            raise Undecided("a maximum with ∞ or NaN")
+        special = [x for x in elements if type(x) is float]
+        if math.inf in special:
+            raise Undecided("a maximum with ∞")
         if not numbers:
-            return -math.inf
+            # NaN counts only where there is nothing else.
+            return -math.inf if -math.inf in special else math.nan
         return self._largest(frozenset().union(*map(self._elements, numbers)))
 
     def dot(self, a: Array, b: Array, c: Array) -> Array:

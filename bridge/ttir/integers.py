@@ -20,16 +20,18 @@ from bridge.ttir.syntax import Operation, Scalar, Type, element_of
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Where an integer overflowed that was not used as a number so far."""
+    """Where an integer overflowed, or was loaded from nowhere, that was not used as a number so
+    far."""
 
     operation: Operation
     program: Program
     element: tuple[int, ...]
+    overflowed: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """A result of which an element overflowed."""
+    """A result of which an element has a mark."""
 
     value: Array
     mark: Mark

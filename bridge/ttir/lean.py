@@ -10,6 +10,9 @@ rounding, are written where they are used. Tile sizes become variables.
 A value is named by the Python variable that it is assigned to: the last of a variable has its name,
 those before it a number too (`queries_1`, `queries_2`, `queries`). All names begin with the given
 one; those of a loop go on with `loop1`, `loop2`, …
+
+Beside the values stand three predicates, with a conjunct for each operation that they are about
+(`bridge.ttir.obligations`): `Accesses`, `Exponents` and `NoOverflow`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bridge.ttir.obligations import Obligations, integer_conditions, lanes
 from bridge.ttir.syntax import (
     Block,
     Function,
@@ -69,9 +73,9 @@ _CONVERSIONS = frozenset({"arith.extsi", "arith.extf", "arith.truncf"})
 _INDICES = ("i", "j", "k")
 # Names that the text uses, that would hide one of Lean's own from a proof, or that a proof gives.
 _TAKEN = re.compile(
-    r"Args|min|max|xor|decide|forRange|none|some"
+    r"Args|Pointers|Accesses|Exponents|NoOverflow|min|max|xor|decide|forRange|none|some"
     r"|State|firstTile|stopTile|body|start|before|result|store_\w+|load_\w+|loop\d+"
-    r"|problem|output"
+    r"|problem|output|output_real|logSumExp|logSumExp_real|accesses|exponents|noOverflow|\w+_eq"
     # One of several values of a variable.
     r"|\w+_\d+"
 )
@@ -88,11 +92,12 @@ _LITERALS = {_as_float32(math.log(2.0)): "a.ln2", _as_float32(1.0 / math.log(2.0
 
 @dataclass(frozen=True)
 class Translation:
-    """name: with which the names begin; fields: of `Args`, with their types; definitions: in order,
-    as text."""
+    """name: with which the names begin; fields: of `Args`, with their types; pointers: which of
+    them are pointers; definitions: in order, as text."""
 
     name: str
     fields: dict[str, str]
+    pointers: list[str]
     definitions: list[str]
 
     def at(self, sizes: Mapping[str, int]) -> str:
@@ -141,6 +146,7 @@ class _Scope:
     binders: str
     arguments: str
     in_loop: bool = False
+    obligations: Obligations = field(default_factory=Obligations)
     names: Counter[str] = field(default_factory=Counter)
     last: dict[str, int] = field(default_factory=dict)
 
@@ -167,9 +173,12 @@ class _Translator:
         self.count(self.kernel.blocks, scope)
         while block is not None:
             block = self.block(block, scope)
+        self.definitions += scope.obligations.definitions(self.name, scope.prefix, scope.binders)
+        pointers = [name for name, kind in fields.items() if kind.startswith("Mem ")]
         fields |= {"ln2": "R", "log2e": "R", "ln": "R → R"}
         fields |= dict.fromkeys(self.sizes.values(), "Nat")
-        return Translation(self.name, fields, [_broken(text) for text in self.definitions])
+        broken = [_broken(text) for text in self.definitions]
+        return Translation(self.name, fields, pointers, broken)
 
     def argument(self, value: Value, name: str) -> str:
         """The type of the argument's field."""
@@ -225,6 +234,8 @@ class _Translator:
                 self.loop(operation, scope)
             case "tt.store":
                 self.store(operation, scope)
+            case "tt.load":
+                self.load(operation, scope)
             case name if name in _CONVERSIONS:
                 self.same(operation.result, operation.operands[0])
             case name if name in _ARRANGED:
@@ -232,7 +243,30 @@ class _Translator:
                 if operation.operands and operation.operands[0] in self.pointers:
                     self.pointers[operation.result] = self.pointers[operation.operands[0]]
             case _:
-                self.define(operation.result, operation, self.computed(operation), scope)
+                self.define(operation, self.computed(operation), scope)
+                self.oblige(operation, scope)
+
+    def oblige(self, operation: Operation, scope: _Scope) -> None:
+        """Note what the operation's operands and its value have to keep to."""
+        at, over = self.lanes(operation.result)
+        operands = [_argument(self.elements[x](at)) for x in operation.operands]
+        if operation.name == "math.exp2":
+            scope.obligations.exponents.append(self.guarded(f"{over}P {operands[0]}", scope))
+        value = _argument(self.elements[operation.result](at))
+        for condition in integer_conditions(operation, operands, value):
+            scope.obligations.integers.append(self.guarded(f"{over}{condition}", scope))
+
+    def lanes(self, value: Value) -> tuple[tuple[str, ...], str]:
+        """Names for the indices of a value, and the quantifiers over them."""
+        shape = shape_of(value.type)
+        at = _INDICES[: len(shape)]
+        return at, lanes(at, [self.size(n) for n in shape])
+
+    def guarded(self, condition: str, scope: _Scope) -> str:
+        """The condition, asked for unless the program has returned before."""
+        if scope.in_loop or not self.returned:
+            return condition
+        return f"({' && '.join(self.returned)}) = true → {condition}"
 
     def same(self, result: Value, operand: Value) -> None:
         self.elements[result] = self.elements[operand]
@@ -315,8 +349,6 @@ class _Translator:
             form = _ELEMENTWISE.get(name)
         if form is not None:
             return lambda at: form.format(*[_argument(x(at)) for x in operands])
-        if name == "tt.load":
-            return self.load(operation)
         if name == "tt.dot":
             left, right, onto = operands
             inner = self.size(shape_of(operation.operands[0].type)[1])
@@ -335,17 +367,33 @@ class _Translator:
                 )
         raise TtirError(f"{operation} has no translation")
 
-    def load(self, operation: Operation) -> Element:
+    def load(self, operation: Operation, scope: _Scope) -> None:
+        """The access, and the value that is read by it."""
         pointer, *rest = operation.operands
-        memory, offset = self.pointers[pointer], self.elements[pointer]
-        if not rest:
-            return lambda at: f"{memory} {_argument(offset(at))}"
         if len(rest) == 1:
             raise TtirError(f"{operation} has no translation: a masked load without other values")
-        mask, other = (self.elements[x] for x in rest)
-        return lambda at: (
-            f"if {mask(at)} then {memory} {_argument(offset(at))} else {_argument(other(at))}"
+        memory, offset = self.pointers[pointer], self.elements[pointer]
+        mask, other = (self.elements[x] for x in rest) if rest else (_always, None)
+        prefix, variable = self.name_of(operation, scope)
+        at, over = self.lanes(operation.result)
+        name = f"{prefix}load_{variable}"
+        kind = f"{'Nat → ' * len(at)}Access"
+        head = f"fun {' '.join(at)} => " if at else ""
+        self.definitions.append(
+            f"@[expose] def {name} {scope.binders} : {kind} :=\n  {head}⟨{mask(at)}, {offset(at)}⟩"
         )
+
+        def access(at: Sequence[str]) -> str:
+            return f"({' '.join([name, scope.arguments, *at])})"
+
+        def read(at: Sequence[str]) -> str:
+            if other is None:
+                return f"{memory} {access(at)}.offset"
+            return f"{access(at)}.read {memory} {_argument(other(at))}"
+
+        self.define(operation, read, scope)
+        asked = f"{over}P.{memory.removeprefix('a.')} {access(at)}"
+        scope.obligations.accesses.append(self.guarded(asked, scope))
 
     def store(self, operation: Operation, scope: _Scope) -> None:
         if scope.in_loop:
@@ -355,21 +403,25 @@ class _Translator:
         self.stores[base] += 1
         if self.stores[base] > 1:
             raise TtirError(f"{operation} has no translation: the second store to {base}")
-        at = _INDICES[: len(shape_of(pointer.type))]
+        at, over = self.lanes(pointer)
         active = [*self.returned, *(self.elements[x](at) for x in mask)] or ["true"]
         parts = [" && ".join(active), self.elements[pointer](at), self.elements[value](at)]
+        name = f"{scope.prefix}store_{base}"
         result = f"{'Nat → ' * len(at)}Store {_argument(_type_of(value.type))}"
         self.definitions.append(
             f"/-- What is stored behind `{base}`. -/\n"
-            f"@[expose] def {scope.prefix}store_{base} {scope.binders} : {result} :=\n"
+            f"@[expose] def {name} {scope.binders} : {result} :=\n"
             f"  fun {' '.join(at)} => ⟨⟨{parts[0]}, {parts[1]}⟩, {parts[2]}⟩"
         )
+        element = " ".join([name, scope.arguments, *at])
+        scope.obligations.accesses.append(
+            self.guarded(f"{over}P.{base} ({element}).toAccess", scope)
+        )
 
-    def define(self, value: Value, operation: Operation, element: Element, scope: _Scope) -> None:
-        variable = _name_of(value, operation)
-        scope.names[variable] += 1
-        number = scope.names[variable]
-        name = scope.prefix + variable + ("" if number == scope.last[variable] else f"_{number}")
+    def define(self, operation: Operation, element: Element, scope: _Scope) -> None:
+        value = operation.result
+        name = "".join(self.name_of(operation, scope))
+        scope.names[_name_of(value, operation)] += 1
         at = _INDICES[: len(shape_of(value.type))]
         head = f"fun {' '.join(at)} => " if at else ""
         self.definitions.append(
@@ -383,6 +435,12 @@ class _Translator:
             and (operation.name == "tt.addptr")
         ):
             self.pointers[value] = self.pointers[operation.operands[0]]
+
+    def name_of(self, operation: Operation, scope: _Scope) -> tuple[str, str]:
+        """The prefix and the name of the next definition of the operation's variable."""
+        variable = _name_of(operation.result, operation)
+        number = scope.names[variable] + 1
+        return scope.prefix, variable + ("" if number == scope.last[variable] else f"_{number}")
 
     def loop(self, operation: Operation, scope: _Scope) -> None:
         if scope.in_loop:
@@ -435,6 +493,17 @@ class _Translator:
             f"    ({prefix}stopTile {scope.arguments})\n"
             f"    ({prefix}body {scope.arguments}) ({prefix}start {scope.arguments})"
         )
+        self.definitions.append(
+            f"/-- The state before iteration t. -/\n"
+            f"@[expose] def {prefix}before {scope.binders} (t : Int) : {state} :=\n"
+            f"  forRange ({prefix}firstTile {scope.arguments}) t\n"
+            f"    ({prefix}body {scope.arguments}) ({prefix}start {scope.arguments})"
+        )
+        self.definitions += inner.obligations.definitions(self.name, prefix, inner.binders)
+        for conditions, condition in scope.obligations.of_loop(
+            inner.obligations, prefix, scope.arguments
+        ):
+            conditions.append(self.guarded(condition, scope))
         for result, part in zip(operation.results, parts, strict=True):
             self.elements[result] = _part(f"({prefix}result {scope.arguments}){part}")
 
@@ -476,6 +545,10 @@ def _wrapped(line: str) -> list[str]:
     return textwrap.wrap(
         line, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )
+
+
+def _always(at: Sequence[str]) -> str:
+    return "true"
 
 
 def _part(text: str) -> Element:

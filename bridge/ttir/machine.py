@@ -36,6 +36,7 @@ from bridge.ttir.syntax import (
     Block,
     Descriptor,
     Function,
+    Location,
     Operation,
     Scalar,
     TtirError,
@@ -136,6 +137,9 @@ class Machine:
                 self._operation(operation)
             except Undecided as reason:
                 raise self._cannot_tell(operation, str(reason)) from reason
+        if block is not self.kernel.blocks[0]:
+            # What ends a region that gives nothing is not printed.
+            return _END
         if block.operations:
             raise self._cannot_tell(block.operations[-1], "the block does not end")
         raise TtirError("a block of the kernel is empty")
@@ -194,18 +198,28 @@ class Machine:
             if mark is None:
                 continue
             name = operation.name
+            if name == "arith.muli" and not mark.overflowed and self._has_zero(operation):
+                continue
             if name in integers.BITWISE:
                 return mark
             equal = name == "arith.cmpi" and operation.word("predicate")[0] in "uen"
-            if name not in integers.UNSIGNED and not equal:
-                raise Violation(
-                    "overflow",
-                    f"its result is used as a number at {operation.location}",
-                    mark.operation,
-                    mark.program,
-                    mark.element,
-                )
+            if not mark.overflowed or (name not in integers.UNSIGNED and not equal):
+                raise self._used(mark, operation)
         return None
+
+    def _has_zero(self, operation: Operation) -> bool:
+        """Whether an operand is 0 and known: times it any number is 0."""
+        return any(
+            value.number not in self.marks and not np.any(self._of(value))
+            for value in operation.operands
+        )
+
+    def _used(self, mark: Mark, operation: Operation) -> Exception:
+        """What is raised where an operation uses a marked integer as a number."""
+        if not mark.overflowed:
+            return Undecided(f"what a masked load left open, at {mark.operation.location}")
+        detail = f"its result is used as a number at {operation.location}"
+        return Violation("overflow", detail, mark.operation, mark.program, mark.element)
 
     def _choose(self, operation: Operation) -> None:
         """Raise the violation of an operand's elements that had to be left out and are not."""
@@ -226,8 +240,7 @@ class Machine:
         """An integer that a loop or branch goes by."""
         mark = self.marks.get(value.number)
         if mark is not None:
-            detail = f"its result is used as a number at {operation.location}"
-            raise Violation("overflow", detail, mark.operation, mark.program, mark.element)
+            raise self._used(mark, operation)
         return int(self._of(value))
 
     def _for(self, operation: Operation) -> None:
@@ -284,6 +297,7 @@ def _tile_type(operation: Operation) -> Type:
     return (of or (operation.results or operation.operands)[0]).type
 
 
+_END = Operation("scf.yield", [], [], {}, [], [], Location(), 0)
 _TERMINATORS = frozenset({
     "tt.return", "scf.yield", "scf.condition", "cf.br", "cf.cond_br", "tt.reduce.return",
 })  # fmt: skip

@@ -130,6 +130,25 @@ class Memory:
         places = _places(tensor)
         return self.domain.each(lambda values: values[places], region.buffer.values)
 
+    def write(self, tensor: Tensor, numbers: Numbers) -> None:
+        """Give a tensor of this memory, which has each address once, these numbers of its shape."""
+        buffer = self.region("tensor", tensor).buffer
+        places = _places(tensor)
+
+        def put(values: Array, given: Array) -> Array:
+            values = np.array(values)
+            values[places] = given
+            return values
+
+        buffer.values = self.domain.each(put, buffer.values, numbers)
+        buffer.stored_before[places] = -1
+
+    def settle(self) -> None:
+        """`Domain.settled` of all numbers."""
+        for buffer in self._buffers.values():
+            if buffer.is_float:
+                buffer.values = self.domain.settled(buffer.values)
+
     def programs(self, tensor: Tensor) -> Array:
         """The numbers of the programs that last stored to the elements of a tensor, −1: none."""
         buffer = self.region("tensor", tensor).buffer

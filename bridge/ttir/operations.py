@@ -70,6 +70,8 @@ def reduce(machine: Machine, operation: Operation, *tiles: Any) -> Any:
     tile = move(machine, tiles[0], lambda x: np.broadcast_to(x, shape))
     if kind == "arith.addf":
         return machine.domain.sum(tile, axis)
+    if kind in _KEEP_NAN:
+        no_nan(machine, tile)
     if kind in ("arith.maxnumf", "arith.maximumf"):
         return machine.domain.largest(tile, axis)
     if kind in ("arith.minnumf", "arith.minimumf"):
@@ -290,6 +292,21 @@ def _float(name: str) -> Callable[..., Any]:
     return lambda m, o, *tiles: getattr(m.domain, name)(*tiles)
 
 
+def no_nan(machine: Machine, *tiles: Numbers) -> None:
+    """Raises Undecided where one is NaN: `maximumf` and `minimumf` keep it, the domains drop it."""
+    if any(machine.domain.compare("une", tile, tile).any() for tile in tiles):
+        raise Undecided("a maximum or minimum that keeps NaN, of a NaN")
+
+
+def _keeping_nan(name: str) -> Callable[..., Any]:
+    def compute(machine: Machine, operation: Operation, *tiles: Numbers) -> Numbers:
+        no_nan(machine, *tiles)
+        found: Numbers = getattr(machine.domain, name)(*tiles)
+        return found
+
+    return compute
+
+
 def _bool(f: Any, g: Any) -> Callable[..., Any]:
     """f of truth values, g of bits."""
 
@@ -303,6 +320,7 @@ def _exp(m: Machine, o: Operation, x: Numbers) -> Numbers:
     return exp2(m, o, x, LOG2E)
 
 
+_KEEP_NAN = ("arith.maximumf", "arith.minimumf")
 _REDUCTIONS: dict[str, Any] = {
     "arith.addi": np.sum, "arith.maxsi": np.max, "arith.minsi": np.min, "arith.ori": np.any,
     "arith.andi": np.all,
@@ -370,9 +388,9 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "tt.precise_divf": _float("divide"),
     "arith.negf": _float("negate"),
     "arith.maxnumf": _float("maximum"),
-    "arith.maximumf": _float("maximum"),
+    "arith.maximumf": _keeping_nan("maximum"),
     "arith.minnumf": _float("minimum"),
-    "arith.minimumf": _float("minimum"),
+    "arith.minimumf": _keeping_nan("minimum"),
     "math.absf": _float("absolute"),
     "math.exp2": exp2,
     "math.exp": _exp,

@@ -93,6 +93,7 @@ def lean(text: Text) -> str:
         name=text.name,
         what=text.what,
         fields=found.fields,
+        pointers=found.pointers,
         definitions="\n".join(found.definitions),
     )
 

@@ -53,6 +53,14 @@ structure Causal.Args (R : Type u) where
   BLOCK_N : Nat
   BLOCK_D : Nat
 
+/-- One thing for each pointer. -/
+structure Causal.Pointers (α : Type u) where
+  query_ptr : α
+  key_ptr : α
+  value_ptr : α
+  out_ptr : α
+  lse_ptr : α
+
 variable {R : Type u} [OrderedField R] [Exp R R]
 
 @[expose] def Causal.query_tiles_1 (a : Causal.Args R) (pid : Int) : Int :=
@@ -105,9 +113,10 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   fun i => decide ((i : Int) < a.head_dim)
 @[expose] def Causal.loaded (a : Causal.Args R) (pid : Int) : Nat → Nat → Bool :=
   fun i j => (Causal.inside a pid i) && (Causal.found_6 a pid j)
+@[expose] def Causal.load_q (a : Causal.Args R) (pid : Int) : Nat → Nat → Access :=
+  fun i j => ⟨(Causal.loaded a pid i j), (Causal.query_ptrs a pid i j)⟩
 @[expose] def Causal.q (a : Causal.Args R) (pid : Int) : Nat → Nat → Flt R :=
-  fun i j => if (Causal.loaded a pid i j) then a.query_ptr (Causal.query_ptrs a pid i j) else
-    (Flt.num 0)
+  fun i j => (Causal.load_q a pid i j).read a.query_ptr (Flt.num 0)
 @[expose] def Causal.rows (a : Causal.Args R) (pid : Int) : Nat → Int :=
   fun i => (Causal.queries a pid i) + a.shift
 @[expose] def Causal.found_7 (a : Causal.Args R) (pid : Int) : Int :=
@@ -212,16 +221,22 @@ abbrev Causal.loop1.State (R : Type u) :=
 @[expose] def Causal.loop1.value_ptrs (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
     : Nat → Nat → Int :=
   fun i j => (Causal.loop1.value_base a pid t s) + (Causal.loop1.value_ptrs_1 a pid t s i j)
+@[expose] def Causal.loop1.load_k (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨true, (Causal.loop1.key_ptrs a pid t s i j)⟩
 @[expose] def Causal.loop1.k (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
     : Nat → Nat → Flt R :=
-  fun i j => a.key_ptr (Causal.loop1.key_ptrs a pid t s i j)
+  fun i j => a.key_ptr (Causal.loop1.load_k a pid t s i j).offset
 @[expose] def Causal.loop1.y_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Causal.q a pid i n)) (fun n => (Causal.loop1.k a pid t s n
     j)) (Flt.num 0)
+@[expose] def Causal.loop1.load_v (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨true, (Causal.loop1.value_ptrs a pid t s i j)⟩
 @[expose] def Causal.loop1.v (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
     : Nat → Nat → Flt R :=
-  fun i j => a.value_ptr (Causal.loop1.value_ptrs a pid t s i j)
+  fun i j => a.value_ptr (Causal.loop1.load_v a pid t s i j).offset
 @[expose] def Causal.loop1.largest_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Causal.loop1.y_1 a pid t s i n)
@@ -286,6 +301,39 @@ abbrev Causal.loop1.State (R : Type u) :=
   forRange (Causal.loop1.firstTile a pid)
     (Causal.loop1.stopTile a pid)
     (Causal.loop1.body a pid) (Causal.loop1.start a pid)
+/-- The state before iteration t. -/
+@[expose] def Causal.loop1.before (a : Causal.Args R) (pid : Int) (t : Int)
+    : Causal.loop1.State R :=
+  forRange (Causal.loop1.firstTile a pid) t
+    (Causal.loop1.body a pid) (Causal.loop1.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Causal.loop1.Accesses (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    (P : Causal.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Causal.loop1.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, P.value_ptr (Causal.loop1.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Causal.loop1.Exponents (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Causal.loop1.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Causal.loop1.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Causal.loop1.NoOverflow (a : Causal.Args R) (pid t : Int) (s : Causal.loop1.State R)
+    : Prop :=
+  (FitsI32 (Causal.loop1.begin a pid t s)) ∧
+  (FitsI64 (Causal.loop1.key_base_1 a pid t s)) ∧
+  (FitsI64 (Causal.loop1.key_base_2 a pid t s)) ∧
+  (FitsI64 (Causal.loop1.key_base_3 a pid t s)) ∧
+  (FitsI64 (Causal.loop1.key_base a pid t s)) ∧
+  (FitsI64 (Causal.loop1.value_base_1 a pid t s)) ∧
+  (FitsI64 (Causal.loop1.value_base_2 a pid t s)) ∧
+  (FitsI64 (Causal.loop1.value_base_3 a pid t s)) ∧
+  (FitsI64 (Causal.loop1.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Causal.loop1.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Causal.loop1.found a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Causal.loop1.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Causal.loop1.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI32 (Causal.loop1.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI64 (Causal.loop1.value_ptrs a pid t s i j))
 /-- What the loop carries. -/
 abbrev Causal.loop2.State (R : Type u) :=
   (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
@@ -358,10 +406,12 @@ abbrev Causal.loop2.State (R : Type u) :=
 @[expose] def Causal.loop2.v_inside (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
     : Nat → Nat → Bool :=
   fun i j => (Causal.loop2.found a pid t s j) && (Causal.loop2.inside a pid t s i)
+@[expose] def Causal.loop2.load_k (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(Causal.loop2.k_inside a pid t s i j), (Causal.loop2.key_ptrs a pid t s i j)⟩
 @[expose] def Causal.loop2.k (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
     : Nat → Nat → Flt R :=
-  fun i j => if (Causal.loop2.k_inside a pid t s i j) then a.key_ptr (Causal.loop2.key_ptrs a pid t
-    s i j) else (Flt.num 0)
+  fun i j => (Causal.loop2.load_k a pid t s i j).read a.key_ptr (Flt.num 0)
 @[expose] def Causal.loop2.y_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Causal.q a pid i n)) (fun n => (Causal.loop2.k a pid t s n
@@ -369,10 +419,12 @@ abbrev Causal.loop2.State (R : Type u) :=
 @[expose] def Causal.loop2.s (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Causal.loop2.y_1 a pid t s i j) a.scale
+@[expose] def Causal.loop2.load_v (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(Causal.loop2.v_inside a pid t s i j), (Causal.loop2.value_ptrs a pid t s i j)⟩
 @[expose] def Causal.loop2.v (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
     : Nat → Nat → Flt R :=
-  fun i j => if (Causal.loop2.v_inside a pid t s i j) then a.value_ptr (Causal.loop2.value_ptrs a
-    pid t s i j) else (Flt.num 0)
+  fun i j => (Causal.loop2.load_v a pid t s i j).read a.value_ptr (Flt.num 0)
 @[expose] def Causal.loop2.visible_1 (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
     : Nat → Nat → Int :=
   fun i j => (Causal.rows a pid i) + a.right
@@ -445,6 +497,41 @@ abbrev Causal.loop2.State (R : Type u) :=
   forRange (Causal.loop2.firstTile a pid)
     (Causal.loop2.stopTile a pid)
     (Causal.loop2.body a pid) (Causal.loop2.start a pid)
+/-- The state before iteration t. -/
+@[expose] def Causal.loop2.before (a : Causal.Args R) (pid : Int) (t : Int)
+    : Causal.loop2.State R :=
+  forRange (Causal.loop2.firstTile a pid) t
+    (Causal.loop2.body a pid) (Causal.loop2.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Causal.loop2.Accesses (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    (P : Causal.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Causal.loop2.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, P.value_ptr (Causal.loop2.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Causal.loop2.Exponents (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Causal.loop2.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Causal.loop2.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Causal.loop2.NoOverflow (a : Causal.Args R) (pid t : Int) (s : Causal.loop2.State R)
+    : Prop :=
+  (FitsI32 (Causal.loop2.keys_1 a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Causal.loop2.keys a pid t s i)) ∧
+  (FitsI64 (Causal.loop2.key_base_1 a pid t s)) ∧
+  (FitsI64 (Causal.loop2.key_base_2 a pid t s)) ∧
+  (FitsI64 (Causal.loop2.key_base_3 a pid t s)) ∧
+  (FitsI64 (Causal.loop2.key_base a pid t s)) ∧
+  (FitsI64 (Causal.loop2.value_base_1 a pid t s)) ∧
+  (FitsI64 (Causal.loop2.value_base_2 a pid t s)) ∧
+  (FitsI64 (Causal.loop2.value_base_3 a pid t s)) ∧
+  (FitsI64 (Causal.loop2.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Causal.loop2.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Causal.loop2.found_2 a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Causal.loop2.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Causal.loop2.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI32 (Causal.loop2.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI64 (Causal.loop2.value_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Causal.loop2.visible_1 a pid t s i j))
 @[expose] def Causal.found_11 (a : Causal.Args R) (pid : Int) : Int :=
   (Causal.batch a pid) * a.stride_ob
 @[expose] def Causal.found_12 (a : Causal.Args R) (pid : Int) : Int :=
@@ -491,5 +578,91 @@ abbrev Causal.loop2.State (R : Type u) :=
 /-- What is stored behind `lse_ptr`. -/
 @[expose] def Causal.store_lse_ptr (a : Causal.Args R) (pid : Int) : Nat → Store (Flt R) :=
   fun i => ⟨⟨(Causal.inside a pid i), (Causal.addptr a pid i)⟩, (Causal.addf a pid i)⟩
+/-- What `P` asks of each access. -/
+@[expose] def Causal.Accesses (a : Causal.Args R) (pid : Int)
+    (P : Causal.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Causal.load_q a pid i j)) ∧
+  (∀ t, Causal.loop1.firstTile a pid ≤ t → t < Causal.loop1.stopTile a pid → Causal.loop1.Accesses a
+    pid t (Causal.loop1.before a pid t) P) ∧
+  (∀ t, Causal.loop2.firstTile a pid ≤ t → t < Causal.loop2.stopTile a pid → Causal.loop2.Accesses a
+    pid t (Causal.loop2.before a pid t) P) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Causal.store_out_ptr a pid i j).toAccess) ∧
+  (∀ i < a.BLOCK_M, P.lse_ptr (Causal.store_lse_ptr a pid i).toAccess)
+/-- `P` of each argument of exp2. -/
+@[expose] def Causal.Exponents (a : Causal.Args R) (pid : Int)
+    (P : Flt R → Prop) : Prop :=
+  (∀ t, Causal.loop1.firstTile a pid ≤ t → t < Causal.loop1.stopTile a pid → Causal.loop1.Exponents
+    a pid t (Causal.loop1.before a pid t) P) ∧
+  (∀ t, Causal.loop2.firstTile a pid ≤ t → t < Causal.loop2.stopTile a pid → Causal.loop2.Exponents
+    a pid t (Causal.loop2.before a pid t) P)
+/-- No integer operation overflows. -/
+@[expose] def Causal.NoOverflow (a : Causal.Args R) (pid : Int)
+    : Prop :=
+  (FitsI32 (Causal.query_tiles_1 a pid)) ∧
+  (FitsI32 (Causal.query_tiles a pid)) ∧
+  ((a.BLOCK_M : Int) ≠ 0) ∧
+  (FitsI32 (Causal.tile_1 a pid)) ∧
+  (FitsI32 (Causal.tile_2 a pid)) ∧
+  ((Causal.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Int.tdiv pid (Causal.query_tiles a pid))) ∧
+  (FitsI32 (Causal.tile a pid)) ∧
+  (FitsI32 (Causal.head_1 a pid)) ∧
+  ((Causal.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Causal.batch a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Causal.head a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Int.tdiv (Causal.head_1 a pid) a.num_heads)) ∧
+  (FitsI64 (Causal.kv_head a pid)) ∧
+  (a.group ≠ 0) ∧
+  (FitsI32 (Causal.row_first a pid)) ∧
+  (FitsI32 (Causal.row_last_1 a pid)) ∧
+  (FitsI32 (Causal.row_last_2 a pid)) ∧
+  (FitsI32 (Causal.row_last a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI32 (Causal.queries a pid i)) ∧
+  (FitsI64 (Causal.found_1 a pid)) ∧
+  (FitsI64 (Causal.found_2 a pid)) ∧
+  (FitsI64 (Causal.found_3 a pid)) ∧
+  (FitsI64 (Causal.found_4 a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Causal.found_5 a pid i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (Causal.query_ptrs_1 a pid i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, FitsI64 (Causal.query_ptrs a pid i j)) ∧
+  (∀ i < a.BLOCK_M, FitsI32 (Causal.rows a pid i)) ∧
+  (FitsI64 (Causal.found_7 a pid)) ∧
+  (FitsI64 (Causal.found_8 a pid)) ∧
+  (FitsI64 (Causal.found_9 a pid)) ∧
+  (FitsI64 (Causal.found_10 a pid)) ∧
+  (FitsI32 (Causal.stop_1 a pid)) ∧
+  (FitsI32 (Causal.stop_2 a pid)) ∧
+  (FitsI32 (Causal.stop_3 a pid)) ∧
+  (FitsI32 (Causal.addi a pid)) ∧
+  (FitsI32 (Causal.divsi a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Causal.stop_6 a pid)) ∧
+  (FitsI32 (Causal.stop_7 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Causal.seen_1 a pid)) ∧
+  (FitsI32 (Causal.seen_2 a pid)) ∧
+  (FitsI32 (Causal.seen_3 a pid)) ∧
+  (FitsI32 (Causal.stop_9 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Causal.whole_stop_1 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (∀ t, Causal.loop1.firstTile a pid ≤ t → t < Causal.loop1.stopTile a pid → Causal.loop1.NoOverflow
+    a pid t (Causal.loop1.before a pid t)) ∧
+  (∀ t, Causal.loop2.firstTile a pid ≤ t → t < Causal.loop2.stopTile a pid → Causal.loop2.NoOverflow
+    a pid t (Causal.loop2.before a pid t)) ∧
+  (FitsI64 (Causal.found_11 a pid)) ∧
+  (FitsI64 (Causal.found_12 a pid)) ∧
+  (FitsI64 (Causal.found_13 a pid)) ∧
+  (FitsI64 (Causal.found_14 a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Causal.found_15 a pid i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (Causal.out_ptrs_1 a pid i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, FitsI64 (Causal.out_ptrs a pid i j)) ∧
+  (FitsI64 (Causal.found_17 a pid)) ∧
+  (FitsI64 (Causal.found_18 a pid)) ∧
+  (FitsI64 (Causal.found_19 a pid)) ∧
+  (FitsI64 (Causal.found a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Causal.addptr a pid i))
 
 end Attention.Kernel

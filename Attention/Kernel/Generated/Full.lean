@@ -52,6 +52,14 @@ structure Full.Args (R : Type u) where
   BLOCK_N : Nat
   BLOCK_D : Nat
 
+/-- One thing for each pointer. -/
+structure Full.Pointers (α : Type u) where
+  query_ptr : α
+  key_ptr : α
+  value_ptr : α
+  out_ptr : α
+  lse_ptr : α
+
 variable {R : Type u} [OrderedField R] [Exp R R]
 
 @[expose] def Full.query_tiles_1 (a : Full.Args R) (pid : Int) : Int :=
@@ -96,9 +104,10 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   fun i => decide ((i : Int) < a.head_dim)
 @[expose] def Full.loaded (a : Full.Args R) (pid : Int) : Nat → Nat → Bool :=
   fun i j => (Full.inside a pid i) && (Full.found_6 a pid j)
+@[expose] def Full.load_q (a : Full.Args R) (pid : Int) : Nat → Nat → Access :=
+  fun i j => ⟨(Full.loaded a pid i j), (Full.query_ptrs a pid i j)⟩
 @[expose] def Full.q (a : Full.Args R) (pid : Int) : Nat → Nat → Flt R :=
-  fun i j => if (Full.loaded a pid i j) then a.query_ptr (Full.query_ptrs a pid i j) else (Flt.num
-    0)
+  fun i j => (Full.load_q a pid i j).read a.query_ptr (Flt.num 0)
 @[expose] def Full.found_7 (a : Full.Args R) (pid : Int) : Int :=
   (Full.batch a pid) * a.stride_kb
 @[expose] def Full.found_8 (a : Full.Args R) (pid : Int) : Int :=
@@ -171,16 +180,22 @@ abbrev Full.loop1.State (R : Type u) :=
 @[expose] def Full.loop1.value_ptrs (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Int :=
   fun i j => (Full.loop1.value_base a pid t s) + (Full.loop1.value_ptrs_1 a pid t s i j)
+@[expose] def Full.loop1.load_k (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨true, (Full.loop1.key_ptrs a pid t s i j)⟩
 @[expose] def Full.loop1.k (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
-  fun i j => a.key_ptr (Full.loop1.key_ptrs a pid t s i j)
+  fun i j => a.key_ptr (Full.loop1.load_k a pid t s i j).offset
 @[expose] def Full.loop1.y_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Full.q a pid i n)) (fun n => (Full.loop1.k a pid t s n j))
     (Flt.num 0)
+@[expose] def Full.loop1.load_v (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨true, (Full.loop1.value_ptrs a pid t s i j)⟩
 @[expose] def Full.loop1.v (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
-  fun i j => a.value_ptr (Full.loop1.value_ptrs a pid t s i j)
+  fun i j => a.value_ptr (Full.loop1.load_v a pid t s i j).offset
 @[expose] def Full.loop1.largest_1 (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Full.loop1.y_1 a pid t s i n)
@@ -244,6 +259,38 @@ abbrev Full.loop1.State (R : Type u) :=
   forRange (Full.loop1.firstTile a pid)
     (Full.loop1.stopTile a pid)
     (Full.loop1.body a pid) (Full.loop1.start a pid)
+/-- The state before iteration t. -/
+@[expose] def Full.loop1.before (a : Full.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+  forRange (Full.loop1.firstTile a pid) t
+    (Full.loop1.body a pid) (Full.loop1.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Full.loop1.Accesses (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    (P : Full.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop1.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, P.value_ptr (Full.loop1.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Full.loop1.Exponents (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Full.loop1.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Full.loop1.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Full.loop1.NoOverflow (a : Full.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Prop :=
+  (FitsI32 (Full.loop1.begin a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Full.loop1.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Full.loop1.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI64 (Full.loop1.value_ptrs a pid t s i j))
 /-- What the loop carries. -/
 abbrev Full.loop2.State (R : Type u) :=
   (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
@@ -314,10 +361,12 @@ abbrev Full.loop2.State (R : Type u) :=
 @[expose] def Full.loop2.v_inside (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
     : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found a pid t s j) && (Full.loop2.inside a pid t s i)
+@[expose] def Full.loop2.load_k (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(Full.loop2.k_inside a pid t s i j), (Full.loop2.key_ptrs a pid t s i j)⟩
 @[expose] def Full.loop2.k (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
     : Nat → Nat → Flt R :=
-  fun i j => if (Full.loop2.k_inside a pid t s i j) then a.key_ptr (Full.loop2.key_ptrs a pid t s i
-    j) else (Flt.num 0)
+  fun i j => (Full.loop2.load_k a pid t s i j).read a.key_ptr (Flt.num 0)
 @[expose] def Full.loop2.y_1 (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Full.q a pid i n)) (fun n => (Full.loop2.k a pid t s n j))
@@ -325,10 +374,12 @@ abbrev Full.loop2.State (R : Type u) :=
 @[expose] def Full.loop2.s (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Full.loop2.y_1 a pid t s i j) a.scale
+@[expose] def Full.loop2.load_v (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(Full.loop2.v_inside a pid t s i j), (Full.loop2.value_ptrs a pid t s i j)⟩
 @[expose] def Full.loop2.v (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
     : Nat → Nat → Flt R :=
-  fun i j => if (Full.loop2.v_inside a pid t s i j) then a.value_ptr (Full.loop2.value_ptrs a pid t
-    s i j) else (Flt.num 0)
+  fun i j => (Full.loop2.load_v a pid t s i j).read a.value_ptr (Flt.num 0)
 @[expose] def Full.loop2.select (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
     : Nat → Nat → Flt R :=
   fun i j => if (Full.loop2.inside_2 a pid t s j) then (Full.loop2.s a pid t s i j) else Flt.ninf
@@ -390,6 +441,39 @@ abbrev Full.loop2.State (R : Type u) :=
   forRange (Full.loop2.firstTile a pid)
     (Full.loop2.stopTile a pid)
     (Full.loop2.body a pid) (Full.loop2.start a pid)
+/-- The state before iteration t. -/
+@[expose] def Full.loop2.before (a : Full.Args R) (pid : Int) (t : Int) : Full.loop2.State R :=
+  forRange (Full.loop2.firstTile a pid) t
+    (Full.loop2.body a pid) (Full.loop2.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Full.loop2.Accesses (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    (P : Full.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop2.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, P.value_ptr (Full.loop2.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Full.loop2.Exponents (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Full.loop2.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Full.loop2.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Full.loop2.NoOverflow (a : Full.Args R) (pid t : Int) (s : Full.loop2.State R)
+    : Prop :=
+  (FitsI32 (Full.loop2.keys_1 a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.keys a pid t s i)) ∧
+  (FitsI64 (Full.loop2.key_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop2.key_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop2.key_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop2.key_base a pid t s)) ∧
+  (FitsI64 (Full.loop2.value_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop2.value_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop2.value_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop2.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.found_2 a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Full.loop2.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Full.loop2.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI32 (Full.loop2.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI64 (Full.loop2.value_ptrs a pid t s i j))
 @[expose] def Full.found_11 (a : Full.Args R) (pid : Int) : Int :=
   (Full.batch a pid) * a.stride_ob
 @[expose] def Full.found_12 (a : Full.Args R) (pid : Int) : Int :=
@@ -436,5 +520,76 @@ abbrev Full.loop2.State (R : Type u) :=
 /-- What is stored behind `lse_ptr`. -/
 @[expose] def Full.store_lse_ptr (a : Full.Args R) (pid : Int) : Nat → Store (Flt R) :=
   fun i => ⟨⟨(Full.inside a pid i), (Full.addptr a pid i)⟩, (Full.addf a pid i)⟩
+/-- What `P` asks of each access. -/
+@[expose] def Full.Accesses (a : Full.Args R) (pid : Int)
+    (P : Full.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
+  (∀ t, Full.loop1.firstTile a pid ≤ t → t < Full.loop1.stopTile a pid → Full.loop1.Accesses a pid t
+    (Full.loop1.before a pid t) P) ∧
+  (∀ t, Full.loop2.firstTile a pid ≤ t → t < Full.loop2.stopTile a pid → Full.loop2.Accesses a pid t
+    (Full.loop2.before a pid t) P) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Full.store_out_ptr a pid i j).toAccess) ∧
+  (∀ i < a.BLOCK_M, P.lse_ptr (Full.store_lse_ptr a pid i).toAccess)
+/-- `P` of each argument of exp2. -/
+@[expose] def Full.Exponents (a : Full.Args R) (pid : Int)
+    (P : Flt R → Prop) : Prop :=
+  (∀ t, Full.loop1.firstTile a pid ≤ t → t < Full.loop1.stopTile a pid → Full.loop1.Exponents a pid
+    t (Full.loop1.before a pid t) P) ∧
+  (∀ t, Full.loop2.firstTile a pid ≤ t → t < Full.loop2.stopTile a pid → Full.loop2.Exponents a pid
+    t (Full.loop2.before a pid t) P)
+/-- No integer operation overflows. -/
+@[expose] def Full.NoOverflow (a : Full.Args R) (pid : Int)
+    : Prop :=
+  (FitsI32 (Full.query_tiles_1 a pid)) ∧
+  (FitsI32 (Full.query_tiles a pid)) ∧
+  ((a.BLOCK_M : Int) ≠ 0) ∧
+  (FitsI32 (Full.tile_1 a pid)) ∧
+  (FitsI32 (Full.tile_2 a pid)) ∧
+  ((Full.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Int.tdiv pid (Full.query_tiles a pid))) ∧
+  (FitsI32 (Full.tile a pid)) ∧
+  (FitsI32 (Full.head_1 a pid)) ∧
+  ((Full.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Full.batch a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Full.head a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Int.tdiv (Full.head_1 a pid) a.num_heads)) ∧
+  (FitsI64 (Full.kv_head a pid)) ∧
+  (a.group ≠ 0) ∧
+  (FitsI32 (Full.row_first a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI32 (Full.queries a pid i)) ∧
+  (FitsI64 (Full.found_1 a pid)) ∧
+  (FitsI64 (Full.found_2 a pid)) ∧
+  (FitsI64 (Full.found_3 a pid)) ∧
+  (FitsI64 (Full.found_4 a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Full.found_5 a pid i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (Full.query_ptrs_1 a pid i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, FitsI64 (Full.query_ptrs a pid i j)) ∧
+  (FitsI64 (Full.found_7 a pid)) ∧
+  (FitsI64 (Full.found_8 a pid)) ∧
+  (FitsI64 (Full.found_9 a pid)) ∧
+  (FitsI64 (Full.found_10 a pid)) ∧
+  (FitsI32 (Full.addi a pid)) ∧
+  (FitsI32 (Full.divsi a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Full.whole_stop_1 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (∀ t, Full.loop1.firstTile a pid ≤ t → t < Full.loop1.stopTile a pid → Full.loop1.NoOverflow a pid
+    t (Full.loop1.before a pid t)) ∧
+  (∀ t, Full.loop2.firstTile a pid ≤ t → t < Full.loop2.stopTile a pid → Full.loop2.NoOverflow a pid
+    t (Full.loop2.before a pid t)) ∧
+  (FitsI64 (Full.found_11 a pid)) ∧
+  (FitsI64 (Full.found_12 a pid)) ∧
+  (FitsI64 (Full.found_13 a pid)) ∧
+  (FitsI64 (Full.found_14 a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Full.found_15 a pid i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (Full.out_ptrs_1 a pid i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, FitsI64 (Full.out_ptrs a pid i j)) ∧
+  (FitsI64 (Full.found_17 a pid)) ∧
+  (FitsI64 (Full.found_18 a pid)) ∧
+  (FitsI64 (Full.found_19 a pid)) ∧
+  (FitsI64 (Full.found a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Full.addptr a pid i))
 
 end Attention.Kernel

@@ -54,6 +54,14 @@ structure Window.Args (R : Type u) where
   BLOCK_N : Nat
   BLOCK_D : Nat
 
+/-- One thing for each pointer. -/
+structure Window.Pointers (α : Type u) where
+  query_ptr : α
+  key_ptr : α
+  value_ptr : α
+  out_ptr : α
+  lse_ptr : α
+
 variable {R : Type u} [OrderedField R] [Exp R R]
 
 @[expose] def Window.query_tiles_1 (a : Window.Args R) (pid : Int) : Int :=
@@ -106,9 +114,10 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   fun i => decide ((i : Int) < a.head_dim)
 @[expose] def Window.loaded (a : Window.Args R) (pid : Int) : Nat → Nat → Bool :=
   fun i j => (Window.inside a pid i) && (Window.found_6 a pid j)
+@[expose] def Window.load_q (a : Window.Args R) (pid : Int) : Nat → Nat → Access :=
+  fun i j => ⟨(Window.loaded a pid i j), (Window.query_ptrs a pid i j)⟩
 @[expose] def Window.q (a : Window.Args R) (pid : Int) : Nat → Nat → Flt R :=
-  fun i j => if (Window.loaded a pid i j) then a.query_ptr (Window.query_ptrs a pid i j) else
-    (Flt.num 0)
+  fun i j => (Window.load_q a pid i j).read a.query_ptr (Flt.num 0)
 @[expose] def Window.rows (a : Window.Args R) (pid : Int) : Nat → Int :=
   fun i => (Window.queries a pid i) + a.shift
 @[expose] def Window.found_7 (a : Window.Args R) (pid : Int) : Int :=
@@ -255,10 +264,12 @@ abbrev Window.loop1.State (R : Type u) :=
 @[expose] def Window.loop1.v_inside (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Window.loop1.found a pid t s j) && (Window.loop1.inside a pid t s i)
+@[expose] def Window.loop1.load_k (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(Window.loop1.k_inside a pid t s i j), (Window.loop1.key_ptrs a pid t s i j)⟩
 @[expose] def Window.loop1.k (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
     : Nat → Nat → Flt R :=
-  fun i j => if (Window.loop1.k_inside a pid t s i j) then a.key_ptr (Window.loop1.key_ptrs a pid t
-    s i j) else (Flt.num 0)
+  fun i j => (Window.loop1.load_k a pid t s i j).read a.key_ptr (Flt.num 0)
 @[expose] def Window.loop1.y_1 (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Window.q a pid i n)) (fun n => (Window.loop1.k a pid t s n
@@ -266,10 +277,12 @@ abbrev Window.loop1.State (R : Type u) :=
 @[expose] def Window.loop1.s (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Window.loop1.y_1 a pid t s i j) a.scale
+@[expose] def Window.loop1.load_v (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(Window.loop1.v_inside a pid t s i j), (Window.loop1.value_ptrs a pid t s i j)⟩
 @[expose] def Window.loop1.v (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
     : Nat → Nat → Flt R :=
-  fun i j => if (Window.loop1.v_inside a pid t s i j) then a.value_ptr (Window.loop1.value_ptrs a
-    pid t s i j) else (Flt.num 0)
+  fun i j => (Window.loop1.load_v a pid t s i j).read a.value_ptr (Flt.num 0)
 @[expose] def Window.loop1.visible_1 (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
     : Nat → Nat → Int :=
   fun i j => (Window.rows a pid i) - a.left
@@ -350,6 +363,42 @@ abbrev Window.loop1.State (R : Type u) :=
   forRange (Window.loop1.firstTile a pid)
     (Window.loop1.stopTile a pid)
     (Window.loop1.body a pid) (Window.loop1.start a pid)
+/-- The state before iteration t. -/
+@[expose] def Window.loop1.before (a : Window.Args R) (pid : Int) (t : Int)
+    : Window.loop1.State R :=
+  forRange (Window.loop1.firstTile a pid) t
+    (Window.loop1.body a pid) (Window.loop1.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Window.loop1.Accesses (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
+    (P : Window.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Window.loop1.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, P.value_ptr (Window.loop1.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Window.loop1.Exponents (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Window.loop1.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Window.loop1.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Window.loop1.NoOverflow (a : Window.Args R) (pid t : Int) (s : Window.loop1.State R)
+    : Prop :=
+  (FitsI32 (Window.loop1.keys_1 a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Window.loop1.keys a pid t s i)) ∧
+  (FitsI64 (Window.loop1.key_base_1 a pid t s)) ∧
+  (FitsI64 (Window.loop1.key_base_2 a pid t s)) ∧
+  (FitsI64 (Window.loop1.key_base_3 a pid t s)) ∧
+  (FitsI64 (Window.loop1.key_base a pid t s)) ∧
+  (FitsI64 (Window.loop1.value_base_1 a pid t s)) ∧
+  (FitsI64 (Window.loop1.value_base_2 a pid t s)) ∧
+  (FitsI64 (Window.loop1.value_base_3 a pid t s)) ∧
+  (FitsI64 (Window.loop1.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Window.loop1.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Window.loop1.found_2 a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Window.loop1.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Window.loop1.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI32 (Window.loop1.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI64 (Window.loop1.value_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Window.loop1.visible_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Window.loop1.visible_4 a pid t s i j))
 /-- What the loop carries. -/
 abbrev Window.loop2.State (R : Type u) :=
   (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
@@ -398,16 +447,22 @@ abbrev Window.loop2.State (R : Type u) :=
 @[expose] def Window.loop2.value_ptrs (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
     : Nat → Nat → Int :=
   fun i j => (Window.loop2.value_base a pid t s) + (Window.loop2.value_ptrs_1 a pid t s i j)
+@[expose] def Window.loop2.load_k (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨true, (Window.loop2.key_ptrs a pid t s i j)⟩
 @[expose] def Window.loop2.k (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
     : Nat → Nat → Flt R :=
-  fun i j => a.key_ptr (Window.loop2.key_ptrs a pid t s i j)
+  fun i j => a.key_ptr (Window.loop2.load_k a pid t s i j).offset
 @[expose] def Window.loop2.y_1 (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Window.q a pid i n)) (fun n => (Window.loop2.k a pid t s n
     j)) (Flt.num 0)
+@[expose] def Window.loop2.load_v (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨true, (Window.loop2.value_ptrs a pid t s i j)⟩
 @[expose] def Window.loop2.v (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
     : Nat → Nat → Flt R :=
-  fun i j => a.value_ptr (Window.loop2.value_ptrs a pid t s i j)
+  fun i j => a.value_ptr (Window.loop2.load_v a pid t s i j).offset
 @[expose] def Window.loop2.largest_1 (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
     : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Window.loop2.y_1 a pid t s i n)
@@ -473,6 +528,39 @@ abbrev Window.loop2.State (R : Type u) :=
   forRange (Window.loop2.firstTile a pid)
     (Window.loop2.stopTile a pid)
     (Window.loop2.body a pid) (Window.loop2.start a pid)
+/-- The state before iteration t. -/
+@[expose] def Window.loop2.before (a : Window.Args R) (pid : Int) (t : Int)
+    : Window.loop2.State R :=
+  forRange (Window.loop2.firstTile a pid) t
+    (Window.loop2.body a pid) (Window.loop2.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Window.loop2.Accesses (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
+    (P : Window.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Window.loop2.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, P.value_ptr (Window.loop2.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Window.loop2.Exponents (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Window.loop2.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Window.loop2.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Window.loop2.NoOverflow (a : Window.Args R) (pid t : Int) (s : Window.loop2.State R)
+    : Prop :=
+  (FitsI32 (Window.loop2.begin a pid t s)) ∧
+  (FitsI64 (Window.loop2.key_base_1 a pid t s)) ∧
+  (FitsI64 (Window.loop2.key_base_2 a pid t s)) ∧
+  (FitsI64 (Window.loop2.key_base_3 a pid t s)) ∧
+  (FitsI64 (Window.loop2.key_base a pid t s)) ∧
+  (FitsI64 (Window.loop2.value_base_1 a pid t s)) ∧
+  (FitsI64 (Window.loop2.value_base_2 a pid t s)) ∧
+  (FitsI64 (Window.loop2.value_base_3 a pid t s)) ∧
+  (FitsI64 (Window.loop2.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Window.loop2.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Window.loop2.found a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Window.loop2.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Window.loop2.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI32 (Window.loop2.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI64 (Window.loop2.value_ptrs a pid t s i j))
 /-- What the loop carries. -/
 abbrev Window.loop3.State (R : Type u) :=
   (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
@@ -545,10 +633,12 @@ abbrev Window.loop3.State (R : Type u) :=
 @[expose] def Window.loop3.v_inside (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
     : Nat → Nat → Bool :=
   fun i j => (Window.loop3.found a pid t s j) && (Window.loop3.inside a pid t s i)
+@[expose] def Window.loop3.load_k (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(Window.loop3.k_inside a pid t s i j), (Window.loop3.key_ptrs a pid t s i j)⟩
 @[expose] def Window.loop3.k (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
     : Nat → Nat → Flt R :=
-  fun i j => if (Window.loop3.k_inside a pid t s i j) then a.key_ptr (Window.loop3.key_ptrs a pid t
-    s i j) else (Flt.num 0)
+  fun i j => (Window.loop3.load_k a pid t s i j).read a.key_ptr (Flt.num 0)
 @[expose] def Window.loop3.y_1 (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Window.q a pid i n)) (fun n => (Window.loop3.k a pid t s n
@@ -556,10 +646,12 @@ abbrev Window.loop3.State (R : Type u) :=
 @[expose] def Window.loop3.s (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Window.loop3.y_1 a pid t s i j) a.scale
+@[expose] def Window.loop3.load_v (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
+    : Nat → Nat → Access :=
+  fun i j => ⟨(Window.loop3.v_inside a pid t s i j), (Window.loop3.value_ptrs a pid t s i j)⟩
 @[expose] def Window.loop3.v (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
     : Nat → Nat → Flt R :=
-  fun i j => if (Window.loop3.v_inside a pid t s i j) then a.value_ptr (Window.loop3.value_ptrs a
-    pid t s i j) else (Flt.num 0)
+  fun i j => (Window.loop3.load_v a pid t s i j).read a.value_ptr (Flt.num 0)
 @[expose] def Window.loop3.visible_1 (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
     : Nat → Nat → Int :=
   fun i j => (Window.rows a pid i) - a.left
@@ -641,6 +733,42 @@ abbrev Window.loop3.State (R : Type u) :=
   forRange (Window.loop3.firstTile a pid)
     (Window.loop3.stopTile a pid)
     (Window.loop3.body a pid) (Window.loop3.start a pid)
+/-- The state before iteration t. -/
+@[expose] def Window.loop3.before (a : Window.Args R) (pid : Int) (t : Int)
+    : Window.loop3.State R :=
+  forRange (Window.loop3.firstTile a pid) t
+    (Window.loop3.body a pid) (Window.loop3.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Window.loop3.Accesses (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
+    (P : Window.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Window.loop3.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, P.value_ptr (Window.loop3.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Window.loop3.Exponents (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Window.loop3.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Window.loop3.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Window.loop3.NoOverflow (a : Window.Args R) (pid t : Int) (s : Window.loop3.State R)
+    : Prop :=
+  (FitsI32 (Window.loop3.keys_1 a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Window.loop3.keys a pid t s i)) ∧
+  (FitsI64 (Window.loop3.key_base_1 a pid t s)) ∧
+  (FitsI64 (Window.loop3.key_base_2 a pid t s)) ∧
+  (FitsI64 (Window.loop3.key_base_3 a pid t s)) ∧
+  (FitsI64 (Window.loop3.key_base a pid t s)) ∧
+  (FitsI64 (Window.loop3.value_base_1 a pid t s)) ∧
+  (FitsI64 (Window.loop3.value_base_2 a pid t s)) ∧
+  (FitsI64 (Window.loop3.value_base_3 a pid t s)) ∧
+  (FitsI64 (Window.loop3.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Window.loop3.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Window.loop3.found_2 a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Window.loop3.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Window.loop3.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI32 (Window.loop3.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_D, FitsI64 (Window.loop3.value_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Window.loop3.visible_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Window.loop3.visible_4 a pid t s i j))
 @[expose] def Window.found_11 (a : Window.Args R) (pid : Int) : Int :=
   (Window.batch a pid) * a.stride_ob
 @[expose] def Window.found_12 (a : Window.Args R) (pid : Int) : Int :=
@@ -687,5 +815,104 @@ abbrev Window.loop3.State (R : Type u) :=
 /-- What is stored behind `lse_ptr`. -/
 @[expose] def Window.store_lse_ptr (a : Window.Args R) (pid : Int) : Nat → Store (Flt R) :=
   fun i => ⟨⟨(Window.inside a pid i), (Window.addptr a pid i)⟩, (Window.addf a pid i)⟩
+/-- What `P` asks of each access. -/
+@[expose] def Window.Accesses (a : Window.Args R) (pid : Int)
+    (P : Window.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Window.load_q a pid i j)) ∧
+  (∀ t, Window.loop1.firstTile a pid ≤ t → t < Window.loop1.stopTile a pid → Window.loop1.Accesses a
+    pid t (Window.loop1.before a pid t) P) ∧
+  (∀ t, Window.loop2.firstTile a pid ≤ t → t < Window.loop2.stopTile a pid → Window.loop2.Accesses a
+    pid t (Window.loop2.before a pid t) P) ∧
+  (∀ t, Window.loop3.firstTile a pid ≤ t → t < Window.loop3.stopTile a pid → Window.loop3.Accesses a
+    pid t (Window.loop3.before a pid t) P) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.out_ptr (Window.store_out_ptr a pid i j).toAccess) ∧
+  (∀ i < a.BLOCK_M, P.lse_ptr (Window.store_lse_ptr a pid i).toAccess)
+/-- `P` of each argument of exp2. -/
+@[expose] def Window.Exponents (a : Window.Args R) (pid : Int)
+    (P : Flt R → Prop) : Prop :=
+  (∀ t, Window.loop1.firstTile a pid ≤ t → t < Window.loop1.stopTile a pid → Window.loop1.Exponents
+    a pid t (Window.loop1.before a pid t) P) ∧
+  (∀ t, Window.loop2.firstTile a pid ≤ t → t < Window.loop2.stopTile a pid → Window.loop2.Exponents
+    a pid t (Window.loop2.before a pid t) P) ∧
+  (∀ t, Window.loop3.firstTile a pid ≤ t → t < Window.loop3.stopTile a pid → Window.loop3.Exponents
+    a pid t (Window.loop3.before a pid t) P)
+/-- No integer operation overflows. -/
+@[expose] def Window.NoOverflow (a : Window.Args R) (pid : Int)
+    : Prop :=
+  (FitsI32 (Window.query_tiles_1 a pid)) ∧
+  (FitsI32 (Window.query_tiles a pid)) ∧
+  ((a.BLOCK_M : Int) ≠ 0) ∧
+  (FitsI32 (Window.tile_1 a pid)) ∧
+  (FitsI32 (Window.tile_2 a pid)) ∧
+  ((Window.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Int.tdiv pid (Window.query_tiles a pid))) ∧
+  (FitsI32 (Window.tile a pid)) ∧
+  (FitsI32 (Window.head_1 a pid)) ∧
+  ((Window.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Window.batch a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Window.head a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Int.tdiv (Window.head_1 a pid) a.num_heads)) ∧
+  (FitsI64 (Window.kv_head a pid)) ∧
+  (a.group ≠ 0) ∧
+  (FitsI32 (Window.row_first a pid)) ∧
+  (FitsI32 (Window.row_last_1 a pid)) ∧
+  (FitsI32 (Window.row_last_2 a pid)) ∧
+  (FitsI32 (Window.row_last a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI32 (Window.queries a pid i)) ∧
+  (FitsI64 (Window.found_1 a pid)) ∧
+  (FitsI64 (Window.found_2 a pid)) ∧
+  (FitsI64 (Window.found_3 a pid)) ∧
+  (FitsI64 (Window.found_4 a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Window.found_5 a pid i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (Window.query_ptrs_1 a pid i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, FitsI64 (Window.query_ptrs a pid i j)) ∧
+  (∀ i < a.BLOCK_M, FitsI32 (Window.rows a pid i)) ∧
+  (FitsI64 (Window.found_7 a pid)) ∧
+  (FitsI64 (Window.found_8 a pid)) ∧
+  (FitsI64 (Window.found_9 a pid)) ∧
+  (FitsI64 (Window.found_10 a pid)) ∧
+  (FitsI32 (Window.first_1 a pid)) ∧
+  (FitsI32 (Window.first_2 a pid)) ∧
+  (FitsI32 (Window.stop_1 a pid)) ∧
+  (FitsI32 (Window.stop_2 a pid)) ∧
+  (FitsI32 (Window.stop_3 a pid)) ∧
+  (FitsI32 (Window.divsi_1 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Window.addi a pid)) ∧
+  (FitsI32 (Window.divsi a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Window.stop_6 a pid)) ∧
+  (FitsI32 (Window.stop_7 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Window.first_4 a pid)) ∧
+  (FitsI32 (Window.first_6 a pid)) ∧
+  (FitsI32 (Window.first a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Window.seen_1 a pid)) ∧
+  (FitsI32 (Window.seen_2 a pid)) ∧
+  (FitsI32 (Window.stop_9 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Window.whole_stop_1 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (∀ t, Window.loop1.firstTile a pid ≤ t → t < Window.loop1.stopTile a pid → Window.loop1.NoOverflow
+    a pid t (Window.loop1.before a pid t)) ∧
+  (∀ t, Window.loop2.firstTile a pid ≤ t → t < Window.loop2.stopTile a pid → Window.loop2.NoOverflow
+    a pid t (Window.loop2.before a pid t)) ∧
+  (∀ t, Window.loop3.firstTile a pid ≤ t → t < Window.loop3.stopTile a pid → Window.loop3.NoOverflow
+    a pid t (Window.loop3.before a pid t)) ∧
+  (FitsI64 (Window.found_11 a pid)) ∧
+  (FitsI64 (Window.found_12 a pid)) ∧
+  (FitsI64 (Window.found_13 a pid)) ∧
+  (FitsI64 (Window.found_14 a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Window.found_15 a pid i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (Window.out_ptrs_1 a pid i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, FitsI64 (Window.out_ptrs a pid i j)) ∧
+  (FitsI64 (Window.found_17 a pid)) ∧
+  (FitsI64 (Window.found_18 a pid)) ∧
+  (FitsI64 (Window.found_19 a pid)) ∧
+  (FitsI64 (Window.found a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Window.addptr a pid i))
 
 end Attention.Kernel

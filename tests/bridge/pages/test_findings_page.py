@@ -15,15 +15,17 @@ from bridge.conformance.adapter import ALL_DTYPES
 from bridge.conformance.callables import find, is_callable_name
 from bridge.conformance.run import run
 from bridge.conformance.subject import Subject, adapter_of
-from bridge.findings import collect, store, subjects
+from bridge.findings import collect, store, subjects, verdicts
 from bridge.findings.symptoms import wrong_numbers
 from bridge.pages import findings_page
 from bridge.pages.findings_page import cell
 from bridge.pages.generated_tests import sentences
+from bridge.proving.published import PUBLISHED
 from bridge.vectors.load import default_directory, load
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = store.read(ROOT / store.FILE)
+VERDICTS = verdicts.read(ROOT)
 EXAMPLES = [
     pytest.param(entry, symptom, id=f"{entry['name']}-{symptom['example']['vector']}")
     for entry in DOCUMENT["functions"]
@@ -32,7 +34,7 @@ EXAMPLES = [
 
 
 def test_the_page_is_current() -> None:
-    page = findings_page.page(DOCUMENT, sentences(ROOT))
+    page = findings_page.page(DOCUMENT, sentences(ROOT), VERDICTS)
     text = (ROOT / findings_page.PAGE).read_text("utf-8")
     assert page == text, "run .venv/bin/python -m bridge pages"
 
@@ -40,6 +42,16 @@ def test_the_page_is_current() -> None:
 def test_the_document_is_as_it_is_written_and_complete() -> None:
     assert (ROOT / store.FILE).read_text("utf-8") == store.as_text(DOCUMENT)
     assert [entry["name"] for entry in DOCUMENT["functions"]] == [c.name for c in subjects.CALLED]
+
+
+def test_each_verdict_is_on_the_page_with_its_command_and_cause() -> None:
+    text = (ROOT / findings_page.PAGE).read_text("utf-8")
+    assert {one["name"] for one in VERDICTS} == set(PUBLISHED)
+    for one in VERDICTS:
+        assert f"    {verdicts.command(one)}\n" in text
+        if one["verdict"] == "WRONG":
+            assert one["finding"]["shape"] in text
+            assert one["finding"]["what"] in text
 
 
 def test_each_vector_that_is_said_to_fail_is_still_there() -> None:

@@ -68,15 +68,9 @@ def test_shapes_stand_where_they_are_of() -> None:
 
 def test_vectors_stand_where_they_are_of() -> None:
     names = (
-        "causal",
-        "softcap",
-        "split-kv",
-        "paged",
-        "gradient-dropout",
-        "varlen",
-        "linear",
-        "merge",
-    )
+        "causal", "softcap", "split-kv", "paged", "merge", "gradient-dropout", "varlen", "linear",
+        "philox",
+    )  # fmt: skip
     families = committed.families(*names)
     size = {family.name: len(family.vectors) for family in families}
     found = kernels(families, {})
@@ -85,14 +79,16 @@ def test_vectors_stand_where_they_are_of() -> None:
     softcap = row(found, "forward", "softcap")
     assert not softcap.exact
     assert softcap.vectors == {"softcap": size["softcap"]}
-    combined = {name: size[name] for name in ("split-kv", "paged", "merge")}
-    assert row(found, "combine", "all").exact == combined
+    assert row(found, "combine", "all").exact == {
+        name: size[name] for name in ("split-kv", "paged", "merge")
+    }
     assert row(found, "decode", "mask").exact["merge"] == size["merge"]
     assert not row(found, "combine", "all").vectors
     dropped = row(found, "keys", "dropout")
     assert dropped.vectors["gradient-dropout"] == dropped.exact["gradient-dropout"] > 0
     assert row(found, "varlen", "full").exact["varlen"] > 0
-    assert not any("linear" in {**r.exact, **r.vectors} for k in found for r in k.rows.values())
+    for name in ("linear", "philox"):
+        assert not any(name in {**r.exact, **r.vectors} for k in found for r in k.rows.values())
 
 
 @pytest.mark.parametrize("operation", RUN_BY)

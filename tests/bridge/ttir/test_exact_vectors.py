@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ttir_cases import NEEDS_COMPILER, kernel_name
 
-from bridge.pages.kernel_coverage import RUN_EXACTLY
+from bridge.pages.kernel_coverage import EXACTLY_BY
 from bridge.ttir.vectors import SPLIT, differences, not_run
 from bridge.vectors.load import load
 from bridge.vectors.model import Vector
@@ -43,7 +43,7 @@ def test_quick_families(name: str) -> None:
     assert list(differences(family.vectors[0], ran=ran.append)) == []
     # The page about coverage says which kernels these are.
     kernels = {kernel_name(launch) for launch in ran} - {None}
-    assert kernels == set(RUN_EXACTLY.get(family.operation, ()))
+    assert kernels == set(EXACTLY_BY[family.operation])
 
 
 def test_padding_of_a_ragged_tile_of_keys_has_no_weight_above_1() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ from ttir_cases import kernel
 from bridge.ttir import texts
 from bridge.ttir.lean import Translation, numeric, translate
 from bridge.ttir.parse import parse
-from bridge.ttir.syntax import TtirError
+from bridge.ttir.syntax import Block, Function, Operation, TtirError, element_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -55,13 +58,26 @@ def test_each_value_has_a_definition_named_by_its_variable() -> None:
         f"@[expose] def K.inside {binders} : Nat → Bool :=\n"
         "  fun i => decide ((K.rows a pid i) < a.n)",
         f"@[expose] def K.at {binders} : Nat → Int :=\n  fun i => (0 : Int) + (K.rows a pid i)",
+        f"@[expose] def K.load_x_1 {binders} : Nat → Access :=\n"
+        "  fun i => ⟨(K.inside a pid i), (K.at a pid i)⟩",
         f"@[expose] def K.x_1 {binders} : Nat → Flt R :=\n"
-        "  fun i => if (K.inside a pid i) then a.p (K.at a pid i) else (Flt.num 0)",
+        "  fun i => (K.load_x_1 a pid i).read a.p (Flt.num 0)",
         f"@[expose] def K.x {binders} : Nat → Flt R :=\n"
         "  fun i => Flt.add (K.x_1 a pid i) (Flt.num 1)",
         "/-- What is stored behind `p`. -/\n"
         f"@[expose] def K.store_p {binders} : Nat → Store (Flt R) :=\n"
         "  fun i => ⟨⟨(K.inside a pid i), (K.at a pid i)⟩, (K.x a pid i)⟩",
+        "/-- What `P` asks of each access. -/\n"
+        f"@[expose] def K.Accesses {binders}\n    (P : K.Pointers (Access → Prop)) : Prop :=\n"
+        "  (∀ i < a.BLOCK, P.p (K.load_x_1 a pid i)) ∧\n"
+        "  (∀ i < a.BLOCK, P.p (K.store_p a pid i).toAccess)",
+        "/-- `P` of each argument of exp2. -/\n"
+        f"@[expose] def K.Exponents {binders}\n    (P : Flt R → Prop) : Prop :=\n  True",
+        "/-- No integer operation overflows. -/\n"
+        f"@[expose] def K.NoOverflow {binders}\n    : Prop :=\n"
+        "  (FitsI32 (K.first a pid)) ∧\n"
+        "  (∀ i < a.BLOCK, FitsI32 (K.rows a pid i)) ∧\n"
+        "  (∀ i < a.BLOCK, FitsI64 (K.at a pid i))",
     ]
 
 
@@ -92,16 +108,125 @@ def test_another_operation_is_another_text(old: str, new: str) -> None:
 
 def test_names_that_the_text_or_a_proof_has_too() -> None:
     """Of variables with such names, and of one that is named as another's first value would be."""
-    for name in ("result", "problem", "store_p", "x_1"):
+    for name in ("result", "problem", "store_p", "x_1", "accesses", "Exponents"):
         found = _translated(_ADD.replace('loc("inside"', f'loc("{name}"'))
         names = [re.findall(r"def (\S+)", text)[0] for text in found.definitions]
         assert f"K.{name}_" in names
-        assert len(set(names)) == len(names) == 7
+        assert len(set(names)) == len(names) == 11
 
 
 def test_numbers_below_0() -> None:
-    text = _translated(_ADD.replace("1.000000e+00", "-1.000000e+03")).definitions[-2]
+    found = _translated(_ADD.replace("1.000000e+00", "-1.000000e+03")).definitions
+    (text,) = (one for one in found if "def K.x " in one)
     assert text.endswith("Flt.add (K.x_1 a pid i) (Flt.num (-1000))")
+
+
+def test_a_load_without_a_mask_is_an_access_that_takes_place() -> None:
+    bare = _ADD.replace("tt.load %at, %inside, %zero", "tt.load %at")
+    (access,) = (x for x in _translated(bare).definitions if "def K.load_x_1" in x)
+    assert access.endswith("fun i => ⟨true, (K.at a pid i)⟩")
+
+
+def test_divisions_are_listed_with_their_divisors() -> None:
+    divided = _ADD.replace("arith.muli %pid, %size", "arith.remsi %pid, %n")
+    found = _translated(divided).definitions[-1]
+    assert "(FitsI32 (K.first a pid)) ∧\n  (a.n ≠ 0) ∧\n  (FitsI32 (Int.tdiv pid a.n)) ∧" in found
+
+
+_RETURN = """
+    %done = arith.cmpi sle, %n, %pid : i32 loc("done"("k.py":1:0))
+    cf.cond_br %done, ^bb1, ^bb2
+  ^bb1:
+    tt.return
+  ^bb2:
+"""
+
+
+def test_after_a_return_nothing_is_asked_of_programs_that_returned() -> None:
+    pid = "    %pid = tt.get_program_id x : i32\n"
+    found = _translated(pid + _RETURN + _ADD.replace(pid, "")).definitions
+    asked = "((!(K.done a pid)) = true → ∀ i < a.BLOCK, P.p (K.load_x_1 a pid i))"
+    assert asked in " ".join("\n".join(found).split())
+
+
+# The operations that integers come from, and no value of which is one of its operands.
+_INTEGER_RESULT = re.compile(r"(?:i32|i64|!tt\.ptr<.*>)$")
+_CHOSEN = {"arith.minsi", "arith.maxsi", "arith.select", "tt.load", "arith.extsi"}
+_PLACED = {
+    "arith.constant", "tt.get_program_id", "tt.make_range", "tt.splat", "tt.expand_dims",
+    "tt.broadcast", "tt.trans",
+}  # fmt: skip
+
+
+def _operations(blocks: list[Block]) -> Iterator[Operation]:
+    """Those of the kernel's body and of its loops, not those that a reduction combines by."""
+    for block in blocks:
+        for operation in block.operations:
+            yield operation
+            if operation.name == "scf.for":
+                for region in operation.regions:
+                    yield from _operations(region)
+
+
+def _of_integers(operation: Operation) -> bool:
+    if operation.name in _CHOSEN | _PLACED or len(operation.results) != 1:
+        return False
+    kind = element_of(operation.result.type)
+    return _INTEGER_RESULT.match(str(kind)) is not None
+
+
+# The texts in TTIR. This process has Triton interpret kernels.
+_TTIR = """
+import json
+from bridge.ttir import texts
+from bridge.ttir.source import of_launch
+launches = {text.name: text.launch(blocks=(32, 64)) for text in texts.TEXTS}
+found = {name: [of_launch(x).text, texts.sizes_of(x)] for name, x in launches.items()}
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, tuple[Function, dict[str, int]]]:
+    """By name the texts as Triton compiles them, and their tile sizes."""
+    found = json.loads(_printed(_TTIR))
+    return {name: (parse(text).kernel, sizes) for name, (text, sizes) in found.items()}
+
+
+def _printed(code: str) -> str:
+    """What the code prints in a process in which Triton compiles."""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", [text.name for text in texts.TEXTS])
+def test_all_operations_of_a_text_are_listed(
+    name: str, compiled: dict[str, tuple[Function, dict[str, int]]]
+) -> None:
+    kernel, sizes = compiled[name]
+    operations = list(_operations(kernel.blocks))
+    definitions = "\n".join(translate(kernel, name, sizes).definitions)
+    names = Counter(operation.name for operation in operations)
+    assert names["tt.load"]
+    assert names["math.exp2"]
+    assert len(re.findall(r"P\.\w+_ptr \(", definitions)) == names["tt.load"] + names["tt.store"]
+    exponents = re.findall(r"[ (]P\s+\(", definitions)
+    assert len(exponents) == names["math.exp2"]
+    integers = sum(map(_of_integers, operations))
+    divisions = names["arith.divsi"] + names["arith.remsi"]
+    assert len(re.findall(r"FitsI(?:32|64) ", definitions)) == integers + names["arith.remsi"]
+    assert definitions.count("≠ 0)") == divisions
+    # Every read of memory goes through an access that is listed.
+    assert (
+        len(re.findall(r"\.read\s+a\.\w+_ptr|a\.\w+_ptr \(.*\)\.offset", definitions))
+        == (names["tt.load"])
+    )
+    assert len(re.findall(r"a\.\w+_ptr\b", definitions)) == names["tt.load"]
 
 
 def test_what_has_no_translation_is_refused() -> None:
@@ -127,15 +252,10 @@ def test_the_chapter_shows_what_triton_prints() -> None:
     page = (ROOT / "docs" / "kernel.md").read_text("utf-8")
     assert " and ".join(texts.COMPARED) in page
     (shown,) = re.findall(r"```mlir\n(.*?)\n```", page, re.DOTALL)
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", _TEXT],
-        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    if not done.stdout.strip():
+    text = _printed(_TEXT)
+    if not text.strip():
         pytest.skip(f"nothing is known of the text of {texts.triton_version()}")
-    printed = [_LOCATION.sub("", line).strip() for line in done.stdout.splitlines()]
+    printed = [_LOCATION.sub("", line).strip() for line in text.splitlines()]
     lines = shown.splitlines()
     windows = [printed[n : n + len(lines)] for n in range(len(printed))]
     assert _numbered(lines) in map(_numbered, windows)

@@ -139,6 +139,32 @@ def test_an_overflow_passes_through_loops_and_bits_to_an_address() -> None:
         run(kernel("%p: !tt.ptr<f32>, %n: i32", body), memory, given, 2000)
 
 
+_LEFT_OPEN = """
+    %c1 = arith.constant 1 : i32
+    %there = arith.cmpi slt, %n, %c1 : i32
+    %x = tt.load %i, %there : !tt.ptr<i32>
+    %y = arith.subi %x, %c1 : i32
+    %z = arith.muli %y, FACTOR : i32
+    scf.if %there {
+      tt.store %i, %c1 : !tt.ptr<i32>
+    }
+    %q = tt.addptr %p, %z : !tt.ptr<f32>, i32
+    %v = tt.load %q : !tt.ptr<f32>"""
+
+
+def test_what_a_masked_load_leaves_open() -> None:
+    memory, given = _memory(1, 2)
+    arguments = "%p: !tt.ptr<f32>, %i: !tt.ptr<i32>, %n: i32, %zero: i32"
+    at = torch.ones(1, dtype=torch.int32)
+    text = kernel(arguments, _LEFT_OPEN.replace("FACTOR", "%c1"))
+    with pytest.raises(Violation, match="read and written"):
+        run(text, memory, given, at, 0, 0)
+    with pytest.raises(CannotTell, match="what a masked load left open"):
+        run(text, memory, given, at, 1, 0)
+    # Times 0 it is 0; a region that gives nothing ends without a word.
+    run(kernel(arguments, _LEFT_OPEN.replace("FACTOR", "%zero")), memory, given, at, 1, 0)
+
+
 _EXP2 = """
     %r = tt.make_range {end = 2 : i32, start = 0 : i32} : tensor<2xi32>
     %x = tt.splat %p : !tt.ptr<f32> -> tensor<2x!tt.ptr<f32>>
@@ -175,6 +201,39 @@ def test_exp2_of_what_is_used(
     if max(numbers) > 0:
         with pytest.raises(Violation, match="exp2 of a positive number"):
             run(text, memory, given)
+
+
+_MAXIMUM = """
+    %v = tt.load %p : !tt.ptr<f32>
+    %e = arith.constant 0.000000e+00 : f32
+    %n = arith.divf %e, %e : f32
+    %w = arith.KIND %v, %n : f32
+    tt.store %to, %w : !tt.ptr<f32>"""
+_REDUCED = """
+    %v = tt.load %p : !tt.ptr<f32>
+    %e = arith.constant 0.000000e+00 : f32
+    %n = arith.divf %e, %v : f32
+    %t = tt.splat %n : f32 -> tensor<4xf32>
+    %w = "tt.reduce"(%t) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.KIND %a, %b : f32
+      tt.reduce.return %c : f32
+    }) : (tensor<4xf32>) -> f32"""
+
+
+@pytest.mark.parametrize("kind", ["maxnumf", "minnumf", "maximumf", "minimumf"])
+@pytest.mark.parametrize("body", [_MAXIMUM, _REDUCED])
+def test_a_maximum_that_keeps_nan_is_not_one_that_drops_it(body: str, kind: str) -> None:
+    memory, given = _memory(0)
+    out = memory.empty((1,))
+    text = kernel(_TWO, body.replace("KIND", kind))
+    if not kind.endswith("numf"):
+        with pytest.raises(CannotTell, match="keeps NaN"):
+            run(text, memory, given, out)
+    else:
+        run(text, memory, given, out)
+        if body is _MAXIMUM:
+            assert memory.read(out).tolist() == [0]
 
 
 _ADD = """

@@ -21,7 +21,7 @@ from bridge.proving.procedure import prove
 from bridge.proving.replay import place_of
 from bridge.proving.verdict import LevelResult, Verdict
 from bridge.proving.worker import Request
-from bridge.ttir.compare import SCALE, Level, Shape
+from bridge.ttir.compare import SCALE, Compared, Level, Shape, Wrong
 
 ROOT = Path(__file__).resolve().parents[3]
 FUSED = Path(__file__).parent / "kernels" / "fused_attention.py"
@@ -58,13 +58,15 @@ def faulty() -> Iterator[Foreign]:
         yield process
 
 
-def edited(folder: Path, old: str, new: str) -> str:
+def edited(
+    folder: Path, old: str, new: str, *, file: Path = FUSED, kernel: str = "attention_forward"
+) -> str:
     """The kernel of a copy of the file with this edit."""
-    text = FUSED.read_text("utf-8")
+    text = file.read_text("utf-8")
     assert text.count(old) == 1
     path = folder / "edited.py"
     path.write_text(text.replace(old, new), "utf-8")
-    return f"{path}:attention_forward"
+    return f"{path}:{kernel}"
 
 
 def square(length: int, **more: object) -> Shape:
@@ -102,29 +104,30 @@ class TestFused:
 
     @pytest.mark.thorough
     @pytest.mark.parametrize(
-        ("old", "new"),
+        ("old", "new", "length"),
         [
-            ("acc * alpha[:, None]", "acc"),
-            ("l_i * alpha", "l_i"),
-            ("p.to(v.dtype), v,", "qk.to(v.dtype), v,"),
-            ("first, stop, BLOCK_N)", "first, stop - BLOCK_N, BLOCK_N)"),
+            # Of a single tile nothing is rescaled.
+            ("acc * alpha[:, None]", "acc", 32),
+            ("l_i * alpha", "l_i", 32),
+            ("p.to(v.dtype), v,", "qk.to(v.dtype), v,", 16),
+            ("first, stop, BLOCK_N)", "first, stop - BLOCK_N, BLOCK_N)", 16),
         ],
     )
-    def test_faults(self, tmp_path: Path, old: str, new: str) -> None:
+    def test_faults(self, tmp_path: Path, old: str, new: str, length: int) -> None:
         with Foreign(edited(tmp_path, old, new)) as process:
             found = verdict(process, (square(64, batch=2, heads=2, kv_heads=2),))
         assert found.word == "WRONG"
         assert found.finding is not None
-        assert found.finding.shape == square(16)
+        assert found.finding.shape == square(length)
 
     @pytest.mark.thorough
     def test_computed_by_pytorch(self, tmp_path: Path) -> None:
-        old, new = "    return out, lse\n", "    return out * 1.0\n"
+        old, new = "    return out, lse\n", "    return torch.sin(out)\n"
         with Foreign(edited(tmp_path, old, new)) as process:
             found = verdict(process, (square(16),))
         assert found.word == "CANNOT TELL"
         assert found.finding is not None
-        assert "aten.mul" in found.finding.what
+        assert "aten.sin" in found.finding.what
 
 
 def few(length: int) -> Shape:
@@ -230,9 +233,22 @@ class TestForeign:
 
     def test_what_is_sent_is_looked_at(self) -> None:
         view = {"storage": 0, "dtype": "float32", "offset": 0, "sizes": [4], "strides": [1]}
-        fields = {"storages": [[0, "float32", 3, "empty", None]], "outputs": [view]}
+        fields = {
+            "storages": [[0, "float32", 3, "empty", None]], "outputs": [view], "gradients": [],
+            "forward_steps": 0,
+        }  # fmt: skip
         with pytest.raises(WireError, match="larger than its storage"):
             foreign._recorded(Frame("recorded", fields, {}), ())
+        fields["gradients"] = [view]
+        with pytest.raises(WireError, match="1 outputs and 1 gradients"):
+            foreign._recorded(Frame("recorded", fields, {}), ())
+        fields["gradients"] = []
+        fields["storages"] = [[0, "int32", 3, "integers", [1, 2]]]
+        with pytest.raises(WireError, match="2 integers for a storage of 3"):
+            foreign._recorded(Frame("recorded", fields, {}), ())
+        step = {"operation": "sum", "to": view, "operands": [view, 1.0], "dims": []}
+        with pytest.raises(WireError, match="sum of 2 operands"):
+            foreign._computed(Frame("computed", step, {}))
         fields["storages"] = []
         with pytest.raises(WireError, match="of which there are less"):
             foreign._recorded(Frame("recorded", fields, {}), ())
@@ -241,6 +257,26 @@ class TestForeign:
 def test_verdict_without_shapes_is_not_equal() -> None:
     found = Verdict("k", [LevelResult("fields"), LevelResult("formal")], set(), "", 0.0, [])
     assert found.word == "CANNOT TELL"
+
+
+@pytest.mark.parametrize("by_numbers", [0, 1])
+def test_formulas_that_numbers_contradict_are_not_wrong(by_numbers: int) -> None:
+    class Subject(Few):
+        def __init__(self) -> None:
+            self.notes = []
+            self.name = "k"
+
+        def compare(
+            self, shape: Shape, level: Level, seed: int = 0, only: object = None
+        ) -> Compared:
+            differ = level == "formal" or (by_numbers and shape.q_len == 3)
+            wrong = [Wrong("output", (0, 0, 0, 0), -1, "x + y", "y + x")] if differ else []
+            return Compared(1, len(wrong), wrong)
+
+    subject = Subject()
+    subject.few = {"fields": (square(4),), "formal": (square(3),)}
+    found = prove(subject, lean=lambda _: "", seconds=1.0)
+    assert [level.word for level in found.levels] == ["EQUAL", ("CANNOT TELL", "WRONG")[by_numbers]]
 
 
 def command(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -274,7 +310,7 @@ class TestPage:
     def test_example(self, tmp_path: Path) -> None:
         page = (ROOT / "docs" / "prove.md").read_text("utf-8")
         code, line = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-        wrong, equal = re.findall(r"```\n((?:WRONG|EQUAL).*?)\n```", page)
+        wrong, equal, gradients = re.findall(r"```\n((?:WRONG|EQUAL).*?)\n```", page)
         options = ("my_kernel.py:rows", "--dtype", "float32", "--seconds", "1")
         file = tmp_path / "my_kernel.py"
         file.write_text(code, "utf-8")
@@ -292,6 +328,9 @@ class TestPage:
         assert done.stdout.startswith(equal + "\n")
         assert "All inputs" in done.stdout
         assert "bhnd" not in done.stdout
+        done = command(gradients.removeprefix("EQUAL: "), "--backward", "--seconds", "1")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(gradients + "\n")
 
 
 @pytest.mark.thorough

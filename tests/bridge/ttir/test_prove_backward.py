@@ -1,0 +1,177 @@
+"""`bridge prove --backward`: gradients that a launcher's backward pass computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from test_prove import FUSED, ROOT, command, edited, square, verdict
+
+from bridge.proving.foreign import Foreign, Refused
+from bridge.proving.kernel import Kernel
+from bridge.proving.published import PUBLISHED
+from bridge.spec.masks import Alignment
+from bridge.ttir import definition
+from bridge.ttir.compare import Case, Level, Shape
+
+FILE = FUSED.with_name("fused_backward.py")
+_CAUSAL = (None, 0)
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Foreign]:
+    with Foreign(f"{FILE}:Attention") as found:
+        yield found
+
+
+@pytest.mark.parametrize("level", ["formal", "fields"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Shape(q_len=2, kv_len=3, head_dim=2, value_dim=1),
+        Shape(q_len=4, kv_len=2, head_dim=1, value_dim=2, window=_CAUSAL,
+              alignment=Alignment.BOTTOM_RIGHT),
+    ],
+)  # fmt: skip
+def test_gradients_of_tiles_are_those_of_the_definition(shape: Shape, level: Level) -> None:
+    case = Case(shape, level, 0)
+    domain = case.domain
+    grad_out = case.at(case.draw("dO", 1, 1, shape.q_len, shape.value_dim), 0, 0)
+    none = domain.each(lambda x: np.broadcast_to(x, (shape.q_len,)), domain.constant(0.0))
+    head = case.head(0, 0, 0)
+    sums = domain.each(lambda x: x[:, 0], case.rows(0, 0, 0).denominators)
+    domain.log_sum_exp("L", sums)
+    scale = case.inputs.scale
+    wanted = definition.gradients(domain, [head], [(grad_out, none)], scale, kv_heads=1)
+    found = definition.tile_gradients(domain, head, grad_out, scale)
+    for name, tile in zip(("query", "key", "value"), found, strict=True):
+        assert domain.equal(tile, wanted[name][0]).all()
+
+
+def test_equal_at_both_levels(process: Foreign) -> None:
+    shapes = (square(20, batch=2, heads=2, kv_heads=2, window=_CAUSAL), square(3))
+    found = verdict(process, shapes, (square(3, window=_CAUSAL), square(3)), backward=True)
+    assert found.word == "EQUAL", found.text()
+    # Output, dQ, dK and dV.
+    assert found.levels[0].elements == 16 * 4 * (80 + 3)
+    assert found.levels[1].elements == 2 * 16 * 4 * 3
+    assert "no bound here" in found.text()
+
+
+def test_without_backward_it_is_compared_as_before(process: Foreign) -> None:
+    assert verdict(process, (square(3),)).levels[0].elements == 16 * 3
+
+
+_FAULTS = {
+    "D not subtracted": ("(tl.dot(v, tl.trans(do)) - delta[None, :])", "tl.dot(v, tl.trans(do))"),
+    "ln 2 forgotten": ("(dq * LN2)", "dq"),
+    "diagonal left out": ("rows[None, :] >= keys[:, None]", "rows[None, :] > keys[:, None]"),
+    "scale applied once more": ("(dk * scale)", "(dk * scale * scale)"),
+    "log-sum-exp without its maximum": ("m + tl.math.log2(l)", "tl.math.log2(l)"),
+}
+_FOUND_IN = {
+    "D not subtracted": "dK", "ln 2 forgotten": "dQ", "diagonal left out": "dK",
+    "scale applied once more": "dK", "log-sum-exp without its maximum": "dQ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(name, marks=() if name == "D not subtracted" else pytest.mark.thorough)
+        for name in _FAULTS
+    ],
+)
+def test_faults(tmp_path: Path, fault: str) -> None:
+    name = edited(tmp_path, *_FAULTS[fault], file=FILE, kernel="Attention")
+    with Foreign(name) as process:
+        found = verdict(process, (square(20, window=_CAUSAL),), backward=True)
+    assert found.word == "WRONG"
+    assert found.finding is not None
+    assert found.finding.output == _FOUND_IN[fault]
+    assert found.finding.shape.q_len < 20
+    assert found.finding.found != found.finding.wanted
+
+
+def test_a_launcher_without_gradients(tmp_path: Path) -> None:
+    with Foreign(f"{FUSED}:attention_forward") as process:
+        subject = Kernel(process.name, process, backward=True)
+        with pytest.raises(Refused, match="an output that has no gradient"):
+            subject.compare(square(16), "fields")
+
+
+_BY_PYTORCH = """
+import torch
+
+from {module} import Attention as Inner
+
+
+def attention(query, key, value, is_causal, scale):
+    # Groups by PyTorch: the gradient by a key is a sum.
+    group = query.shape[1] // key.shape[1]
+    key, value = (
+        x[:, :, None].expand(-1, -1, group, -1, -1).reshape(query.shape).contiguous()
+        for x in (key, value)
+    )
+    return Inner.apply(query, key, value, is_causal, scale) * 2.0 / 2.0
+"""
+
+
+def test_what_pytorch_computes_between_launches(tmp_path: Path) -> None:
+    (tmp_path / "inner.py").write_text(FILE.read_text("utf-8"), "utf-8")
+    file = tmp_path / "outer.py"
+    file.write_text(_BY_PYTORCH.format(module="inner"), "utf-8")
+    with Foreign(f"{file}:attention") as process:
+        shape = square(5, heads=4, kv_heads=2, window=_CAUSAL)
+        found = verdict(process, (shape,), (square(3, heads=2),), backward=True)
+        assert found.word == "EQUAL", found.text()
+        assert [level.word for level in found.levels] == ["EQUAL", "EQUAL"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["forward", "--backward"], "--backward: is for file.py:kernel; forward is given"),
+        (["forward", "--keep"], "--keep: is for flex_attention, "),
+        (["flex_attention", "--backward"], "flex_attention has no launcher with a backward pass"),
+    ],
+)
+def test_misuse(arguments: list[str], sentence: str) -> None:
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+@pytest.mark.thorough
+def test_flex_attention() -> None:
+    published = PUBLISHED["flex_attention"]
+    assert published.version == torch.__version__
+    shapes = (square(128), square(200, heads=4, kv_heads=2, window=_CAUSAL, head_dim=64,
+                                  value_dim=64))  # fmt: skip
+    with Foreign(published.launcher) as process:
+        found = verdict(process, shapes, (square(3, window=_CAUSAL), square(3)))
+    assert found.word == "EQUAL", found.text()
+    assert [level.word for level in found.levels] == ["EQUAL", "EQUAL"]
+    # Log-sum-exps too.
+    assert found.levels[0].elements == 128 * 17 + 4 * 200 * 65
+
+
+@pytest.mark.thorough
+def test_flex_attention_is_wrong_where_its_mask_is(tmp_path: Path) -> None:
+    text = Path(PUBLISHED["flex_attention"].launcher.rpartition(":")[0]).read_text("utf-8")
+    assert text.count("return m >= n") == 1
+    file = tmp_path / "flex.py"
+    file.write_text(text.replace("return m >= n", "return m > n"), "utf-8")
+    with Foreign(f"{file}:flex_attention") as process:
+        found = verdict(process, (square(16, window=_CAUSAL),))
+    assert found.word == "WRONG"
+
+
+def test_the_page_names_the_example() -> None:
+    page = (ROOT / "docs" / "prove.md").read_text("utf-8")
+    assert f"bridge prove {FILE.relative_to(ROOT)}:Attention --backward" in page
+    for name in PUBLISHED:
+        assert f"bridge prove {name}" in page

@@ -88,7 +88,9 @@ QUICK = "variable renamed"
 # it cannot read) is no failed proof.
 _AT_A_GOAL = re.compile(
     r"unsolved goals|Type mismatch|type mismatch|Tactic `\w+` failed|is not definitionally equal|"
-    r"omega could not prove the goal|could not unify|Did not find an occurrence of the pattern"
+    r"omega could not prove the goal|could not unify|Did not find an occurrence of the pattern|"
+    # The two sides of a goal, which are not equal, unfolded for too long.
+    r"\(deterministic\) timeout at `(isDefEq|whnf)`"
 )
 
 

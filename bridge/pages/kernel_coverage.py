@@ -41,7 +41,7 @@ EXACTLY_BY = {
     "cascade": ("forward", "decode", "combine"),
     "paged": ("paged", "combine"),
     "merge": ("decode", "combine"),
-    "cache": ("decode",),
+    "cache": ("decode", "combine"),
     # They run what kernels call inside, in a kernel of its own.
     "philox": (),
     "tile-bounds": (),

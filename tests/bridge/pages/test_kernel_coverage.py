@@ -8,6 +8,7 @@ from unittest import mock
 
 import committed
 import pytest
+from ttir_cases import kernel_name
 
 from bridge.conformance.pyimpl_adapters import PyimplTriton
 from bridge.conformance.run import run
@@ -90,27 +91,13 @@ def test_vectors_stand_where_they_are_of() -> None:
         assert not any(name in {**r.exact, **r.vectors} for k in found for r in k.rows.values())
 
 
-def _name_of(launch: Launch) -> str:
-    """As `pyimpl.kernels._cases` has it."""
-    names = {
-        "_forward_kernel": "forward", "_decode_kernel": "decode", "_row_numbers_kernel": "rows",
-        "keys_kernel": "keys", "queries_kernel": "queries", "bias_kernel": "bias",
-    }  # fmt: skip
-    name = names[launch.kernel.fn.__name__]
-    if launch.arguments.get("cu_q_ptr") is not None:
-        return "varlen"
-    if launch.arguments.get("table_ptr") is not None:
-        return "paged"
-    return name
-
-
 @pytest.mark.parametrize("operation", RUN_BY)
 def test_the_kernels_that_vectors_run(operation: str) -> None:
     family: Family = committed.family(committed.names(operation)[0])
     launched: set[str] = set()
 
     def noted(launch: Launch, device: Any) -> None:
-        launched.add(_name_of(launch))
+        launched.add(kernel_name(launch))
 
     with mock.patch.object(Launch, "run", noted):
         run(PyimplTriton(), [replace(family, vectors=family.vectors[-1:])], "float32")

@@ -16,7 +16,6 @@ from bridge.toolchain.store import Store
 from bridge.ttir.texts import FOLDER
 
 ROOT = Path(__file__).resolve().parents[3]
-_GENERATED = FOLDER.replace("/", ".")
 
 
 def dependents(names: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -7,11 +7,13 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from ttir_cases import NEEDS_COMPILER
+from ttir_cases import NEEDS_COMPILER, kernel_name
 
+from bridge.pages.kernel_coverage import EXACTLY_BY
 from bridge.ttir.vectors import SPLIT, differences, not_run
 from bridge.vectors.load import load
 from bridge.vectors.model import Vector
+from pyimpl.kernels._launch import Launch
 
 pytestmark = NEEDS_COMPILER
 
@@ -37,7 +39,11 @@ BOUNDS = {
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_families(name: str) -> None:
     (family,) = load(names=[name])
-    assert list(differences(family.vectors[0])) == []
+    ran: list[Launch] = []
+    assert list(differences(family.vectors[0], ran=ran.append)) == []
+    # The page about coverage says which kernels these are.
+    kernels = {kernel_name(launch) for launch in ran} - {None}
+    assert kernels == set(EXACTLY_BY[family.operation])
 
 
 def test_padding_of_a_ragged_tile_of_keys_has_no_weight_above_1() -> None:

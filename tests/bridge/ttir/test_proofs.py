@@ -47,6 +47,12 @@ _VALUES = """        if CHECKED or PAGE_SIZE is not None or not EVEN_V:
         else:
             v = tl.load(value_ptrs)
 """
+_FIRST = """    first = 0
+    if left is not None:
+        first = tl.maximum(row_first + shift - left, 0)
+    return first
+"""
+_RENAMED = re.sub(r"\bfirst\b", "problem", _FIRST)
 
 
 def _edit(name: str, file: str, old: str, new: str, count: int = 1) -> Fault:
@@ -56,8 +62,9 @@ def _edit(name: str, file: str, old: str, new: str, count: int = 1) -> Fault:
 HARMLESS = {
     edit.name: edit
     for edit in (
-        # As one that the translation gives itself.
-        _edit("variable renamed", _LOOP, "alpha", "result", 3),
+        # As the translation calls the end of a loop, and as a proof calls what a text is given.
+        _edit("variable of a loop renamed", _LOOP, "alpha", "result", 3),
+        _edit("variable renamed", "kernels/_bounds.py", _FIRST, _RENAMED),
         _edit("loads reordered", _LOOP, _SCORES + _VALUES, _VALUES + _SCORES),
         _edit(
             "another tile size", "kernels/forward.py",
@@ -73,13 +80,17 @@ HARMLESS = {
         FAULTS[RENAMED],
     )
 }  # fmt: skip
+# Triton or the translation makes the same text of them.
+SAME = ("comment", "another tile size", "equivalent bound")
 # It changes few texts.
-QUICK = "equivalent bound"
+QUICK = "variable renamed"
 # What Lean says of a goal that is not proved; all else (a name that it does not know, a text that
 # it cannot read) is no failed proof.
 _AT_A_GOAL = re.compile(
     r"unsolved goals|Type mismatch|type mismatch|Tactic `\w+` failed|is not definitionally equal|"
-    r"omega could not prove the goal|could not unify|Did not find an occurrence of the pattern"
+    r"omega could not prove the goal|could not unify|Did not find an occurrence of the pattern|"
+    # The two sides of a goal, which are not equal, unfolded for too long.
+    r"\(deterministic\) timeout at `(isDefEq|whnf)`"
 )
 
 
@@ -130,7 +141,7 @@ def test_the_proof_of_a_harmless_edit_holds(name: str, lean: Copy) -> None:
             launch = text.launch()
             here = numeric(texts.kernel_of(launch), text.name)
             assert here == texts.translation(text).at(texts.sizes_of(launch))
-    assert bool(found) == (name not in ("comment", "another tile size"))
+    assert bool(found) == (name not in SAME)
     if found:
         built = lean.build(found, all_of_them=name != QUICK)
         assert built.ok, built.messages

@@ -21,6 +21,7 @@ from bridge.ttir.faults import CannotTell, Violation
 from bridge.ttir.machine import Machine
 from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse
+from pyimpl.kernels._launch import Launch
 from pyimpl.kernels._numerics import INTERPRETED
 
 NEEDS_COMPILER = pytest.mark.skipif(
@@ -134,6 +135,20 @@ def said(level: Level, shape: str) -> str:
         return violation.kind
     except CannotTell:
         return "cannot tell"
+
+
+def kernel_name(launch: Launch) -> str | None:
+    """As `pyimpl.kernels._cases` has it; None of a kernel that it does not have."""
+    names = {
+        "_forward_kernel": "forward", "_decode_kernel": "decode", "_row_numbers_kernel": "rows",
+        "keys_kernel": "keys", "queries_kernel": "queries", "bias_kernel": "bias",
+        "_combine_kernel": "combine",
+    }  # fmt: skip
+    name = names.get(launch.kernel.fn.__name__)
+    given = {argument for argument, x in launch.arguments.items() if x is not None}
+    if name == "forward" and "cu_q_ptr" in given:
+        return "varlen"
+    return "paged" if name == "decode" and "table_ptr" in given else name
 
 
 def kernel(arguments: str, body: str) -> str:

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from test_prove import FUSED, ROOT, command, edited, square, verdict
+from click.testing import CliRunner
+from test_prove import FUSED, ROOT, edited, square, verdict
 
+from bridge.prove import prove as prove_command
 from bridge.proving.foreign import Foreign, Refused
 from bridge.proving.kernel import Kernel
 from bridge.proving.published import PUBLISHED
@@ -120,6 +122,7 @@ def attention(query, key, value, is_causal, scale):
 """
 
 
+@pytest.mark.thorough
 def test_what_pytorch_computes_between_launches(tmp_path: Path) -> None:
     (tmp_path / "inner.py").write_text(FILE.read_text("utf-8"), "utf-8")
     file = tmp_path / "outer.py"
@@ -140,9 +143,9 @@ def test_what_pytorch_computes_between_launches(tmp_path: Path) -> None:
     ],
 )
 def test_misuse(arguments: list[str], sentence: str) -> None:
-    done = command(*arguments)
-    assert done.returncode == 2
-    assert sentence in done.stderr
+    done = CliRunner().invoke(prove_command, arguments)
+    assert done.exit_code == 2
+    assert sentence in done.output
 
 
 @pytest.mark.thorough

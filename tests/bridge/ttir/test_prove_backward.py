@@ -173,6 +173,20 @@ def test_flex_attention_is_wrong_where_its_mask_is(tmp_path: Path) -> None:
     assert found.word == "WRONG"
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name != "flex_attention"])
+def test_packages(name: str) -> None:
+    """Where they are installed: their launchers call them."""
+    published = PUBLISHED[name]
+    if published.version is None:
+        pytest.skip(f"{published.packages[0]} is not installed")
+    shapes = (square(20, heads=4, kv_heads=2, batch=2, window=_CAUSAL),)
+    options = {"layout": published.layout, "backward": published.gradients}
+    with Foreign(published.launcher) as process:
+        found = verdict(process, shapes, **options)
+    assert found.word == "EQUAL", found.text()
+
+
 def test_the_page_names_the_example() -> None:
     page = (ROOT / "docs" / "prove.md").read_text("utf-8")
     assert f"bridge prove {FILE.relative_to(ROOT)}:Attention --backward" in page

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-from test_prove import FUSED, ROOT, edited, square, verdict
+from test_prove import FUSED, ROOT, edited, request, square, verdict
 
 from bridge.prove import prove as prove_command
 from bridge.proving.foreign import Foreign, Refused
@@ -61,6 +61,17 @@ def test_equal_at_both_levels(process: Foreign) -> None:
     assert found.levels[0].elements == 16 * 4 * (80 + 3)
     assert found.levels[1].elements == 2 * 16 * 4 * 3
     assert "no bound here" in found.text()
+
+
+def test_the_launch_that_stored_is_named(process: Foreign) -> None:
+    recorded = process.record(request(20, backward=True))
+    names = {
+        name: getattr(recorded.storing(name), "kernel", None)
+        for name in ("output", "dQ", "dK", "dV")
+    }
+    assert names == {
+        "output": "_forward", "dQ": "_by_queries", "dK": "_by_keys", "dV": "_by_keys"
+    }  # fmt: skip
 
 
 def test_without_backward_it_is_compared_as_before(process: Foreign) -> None:

@@ -12,7 +12,6 @@ import click
 from bridge.command import Command, Problem
 from bridge.conform import check_files
 from bridge.files import write_whole
-from bridge.findings import verdicts
 from bridge.proving.published import PUBLISHED, Published
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -103,6 +102,8 @@ def prove(
     if json_to is not None:
         write_whole(Path(json_to), json.dumps(verdict.to_json(), indent=2) + "\n")
     if keep and published is not None:
+        from bridge.findings import verdicts
+
         verdicts.keep(ROOT, published, verdict, causal_alignment, backward=backward)
     sys.exit(verdict.status)
 

@@ -108,6 +108,21 @@ class Recorded:
     def launches(self) -> tuple[Launched, ...]:
         return tuple(step for step in self.steps if isinstance(step, Launched))
 
+    def storing(self, output: str) -> Launched | None:
+        """The last launch that can have stored to an output, or a gradient, of the names of
+        `Compared`; None: PyTorch did."""
+        outputs = dict(zip(("output", "log-sum-exp"), self.outputs, strict=False))
+        gradients = dict(zip(("dQ", "dK", "dV"), self.gradients, strict=False))
+        storage = (outputs | gradients)[output].storage
+        steps = self.steps[: self.forward_steps] if output in outputs else self.steps
+        found = [
+            step
+            for step in steps
+            if isinstance(step, Launched)
+            and any(isinstance(x, View) and x.storage == storage for _, x in step.arguments)
+        ]
+        return found[-1] if found else None
+
 
 class Foreign:
     """The process, as a context manager. name: `file.py:kernel`; limit: seconds of processor time

@@ -123,7 +123,7 @@ class Own:
     ) -> Compared:
         return self._run(shape, level, seed, Compared(only=only))
 
-    def program(self, shape: Shape, number: int) -> tuple[int, ...]:
+    def program(self, shape: Shape, number: int, output: str) -> tuple[int, ...]:
         return (number,)
 
 

@@ -40,8 +40,8 @@ class Subject(Protocol):
     ) -> Compared:
         """Raises Refused, NotKnown, and as `machine.Machine.run` does."""
 
-    def program(self, shape: Shape, number: int) -> tuple[int, ...]:
-        """The place in the grid of the program with this number."""
+    def program(self, shape: Shape, number: int, output: str) -> tuple[int, ...]:
+        """The place in its grid of the program with this number that stored to this output."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _outcome(subject: Subject, shape: Shape, level: Level, only: Place | None = 
     what = f"{compared.wrong_elements} of {compared.elements} elements are not attention's"
     if first.program < 0:
         what += "; the first was stored by no program"
-    program = None if first.program < 0 else subject.program(shape, first.program)
+    program = None if first.program < 0 else subject.program(shape, first.program, first.name)
     finding = Finding(shape, what, "", program, first.name, first.place, first.found, first.wanted)
     return _Outcome("wrong", shape, compared, finding)
 

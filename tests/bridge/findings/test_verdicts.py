@@ -35,7 +35,7 @@ def test_a_verdict_takes_the_place_of_that_on_the_same_question(tmp_path: Path) 
     assert verdicts.command(top).endswith("prove flex_attention --keep")
     assert "--causal-alignment bottom-right --keep" in verdicts.command(bottom)
     assert proved(top) == "none is equal"
-    assert proved(bottom) == "random numbers: 7 elements of 1 shapes"
+    assert proved(bottom) == "random numbers: 7 elements of 1 shape"
     assert asked(bottom).endswith("bottom-right")
 
 
@@ -44,7 +44,7 @@ def test_a_level_that_cannot_tell_is_said(tmp_path: Path) -> None:
     formal = LevelResult("formal", finding=finding)
     verdicts.keep(tmp_path, FLEX, _verdict(_EQUAL, formal), "top-left", backward=False)
     (entry,) = verdicts.read(tmp_path)
-    assert proved(entry) == "random numbers: 7 elements of 1 shapes; all inputs: CANNOT TELL"
+    assert proved(entry) == "random numbers: 7 elements of 1 shape; all inputs: CANNOT TELL"
 
 
 def test_another_format_counts_as_none(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from test_prove import FUSED, ROOT, command, edited, square, verdict
+from click.testing import CliRunner
+from test_prove import FUSED, ROOT, edited, request, square, verdict
 
+from bridge.prove import prove as prove_command
 from bridge.proving.foreign import Foreign, Refused
 from bridge.proving.kernel import Kernel
 from bridge.proving.published import PUBLISHED
@@ -61,6 +63,17 @@ def test_equal_at_both_levels(process: Foreign) -> None:
     assert "no bound here" in found.text()
 
 
+def test_the_launch_that_stored_is_named(process: Foreign) -> None:
+    recorded = process.record(request(20, backward=True))
+    names = {
+        name: getattr(recorded.storing(name), "kernel", None)
+        for name in ("output", "dQ", "dK", "dV")
+    }
+    assert names == {
+        "output": "_forward", "dQ": "_by_queries", "dK": "_by_keys", "dV": "_by_keys"
+    }  # fmt: skip
+
+
 def test_without_backward_it_is_compared_as_before(process: Foreign) -> None:
     assert verdict(process, (square(3),)).levels[0].elements == 16 * 3
 
@@ -72,9 +85,10 @@ _FAULTS = {
     "scale applied once more": ("(dk * scale)", "(dk * scale * scale)"),
     "log-sum-exp without its maximum": ("m + tl.math.log2(l)", "tl.math.log2(l)"),
 }
+# Of the smallest shape that is wrong: with one key dQ and dK are 0.
 _FOUND_IN = {
-    "D not subtracted": "dK", "ln 2 forgotten": "dQ", "diagonal left out": "dK",
-    "scale applied once more": "dK", "log-sum-exp without its maximum": "dQ",
+    "D not subtracted": "dK", "ln 2 forgotten": "dQ", "diagonal left out": "dV",
+    "scale applied once more": "dK", "log-sum-exp without its maximum": "dV",
 }  # fmt: skip
 
 
@@ -120,6 +134,7 @@ def attention(query, key, value, is_causal, scale):
 """
 
 
+@pytest.mark.thorough
 def test_what_pytorch_computes_between_launches(tmp_path: Path) -> None:
     (tmp_path / "inner.py").write_text(FILE.read_text("utf-8"), "utf-8")
     file = tmp_path / "outer.py"
@@ -140,9 +155,9 @@ def test_what_pytorch_computes_between_launches(tmp_path: Path) -> None:
     ],
 )
 def test_misuse(arguments: list[str], sentence: str) -> None:
-    done = command(*arguments)
-    assert done.returncode == 2
-    assert sentence in done.stderr
+    done = CliRunner().invoke(prove_command, arguments)
+    assert done.exit_code == 2
+    assert sentence in done.output
 
 
 @pytest.mark.thorough
@@ -168,6 +183,20 @@ def test_flex_attention_is_wrong_where_its_mask_is(tmp_path: Path) -> None:
     with Foreign(f"{file}:flex_attention") as process:
         found = verdict(process, (square(16, window=_CAUSAL),))
     assert found.word == "WRONG"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name != "flex_attention"])
+def test_packages(name: str) -> None:
+    """Where they are installed: their launchers call them."""
+    published = PUBLISHED[name]
+    if published.version is None:
+        pytest.skip(f"{published.packages[0]} is not installed")
+    shapes = (square(20, heads=4, kv_heads=2, batch=2, window=_CAUSAL),)
+    options = {"layout": published.layout, "backward": published.gradients}
+    with Foreign(published.launcher) as process:
+        found = verdict(process, shapes, **options)
+    assert found.word == "EQUAL", found.text()
 
 
 def test_the_page_names_the_example() -> None:

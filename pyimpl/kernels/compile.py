@@ -120,7 +120,7 @@ def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -
 
 
 @functools.cache
-def _sources() -> str:
+def sources() -> str:
     """A hash of all that a record depends on, besides the architecture and the case."""
     package = Path(__file__).resolve().parents[1]
     state = hashlib.sha256(f"{triton.__version__} {torch.__version__}".encode())
@@ -134,7 +134,7 @@ _RECORD = "record.json"
 
 
 def _manager(arch: int, case: Case) -> Any:
-    key = f"{_sources()} {arch} {dataclasses.astuple(case)}"
+    key = f"{sources()} {arch} {dataclasses.astuple(case)}"
     return get_cache_manager(hashlib.sha256(key.encode()).hexdigest())
 
 
@@ -185,7 +185,7 @@ def _compile(arch: int, case: Case) -> Record:
     compiled = triton.compile(
         specialised(launch), target=GPUTarget("cuda", arch, 32), options=options
     )
-    registers, spilled = _resources(compiled.asm["cubin"])
+    registers, spilled = resources(compiled.asm["cubin"])
     block_m, block_n = (int(launch.constants.get(name) or 0) for name in ("BLOCK_M", "BLOCK_N"))
     # Without masks an iteration is shortest. Without tiles of keys there are no scores.
     text = _sass.disassembled(compiled.asm["cubin"])
@@ -212,7 +212,7 @@ def specialised(launch: Launch) -> ASTSource:
     return ASTSource(launch.kernel, types, constants, hints)
 
 
-def _resources(cubin: bytes) -> tuple[int, int]:
+def resources(cubin: bytes) -> tuple[int, int]:
     """Registers per thread and bytes of stack per thread of the one kernel in the binary.
 
     The kernel has no arrays of its own in local memory: its stack is what registers spill to.

@@ -272,7 +272,13 @@ def settings(options: argparse.Namespace, capability: int = 90) -> Settings:
     )
     if options.stand_in:
         found = replace(
-            found, sizes=SMALL, rounds=3, families=found.families[:1], dtypes=("bfloat16",)
+            found,
+            sizes=SMALL,
+            most=6,
+            rounds=3,
+            runs=3,
+            families=found.families[:1],
+            dtypes=("bfloat16",),
         )
     return found
 

@@ -11,7 +11,6 @@ from bench.cases import Case, Mask
 from bench.hour.findings import Finding
 from bench.hour.kernels import KERNELS, Options
 
-HEAD_DIMS = (64, 128, 256)
 PAGE_SIZE = 256
 # How many there may be: what about ten minutes have room for.
 MOST = 600
@@ -55,7 +54,7 @@ def case_of(plain: Mapping[str, Any]) -> Case:
 @dataclass(frozen=True)
 class Sizes:
     """How large the cases are: queries and keys of forward and backward, keys of decode, sequences
-    and heads."""
+    and heads; and which head sizes they have."""
 
     length: int = 4096
     keys: int = 65536
@@ -63,14 +62,15 @@ class Sizes:
     heads: int = 16
     decoded: int = 16
     decode_heads: int = 32
+    head_dims: tuple[int, ...] = (64, 128, 256)
 
 
 LARGE = Sizes()
 # For Triton's interpreter.
-SMALL = Sizes(32, 64, 1, 2, 1, 4)
+SMALL = Sizes(32, 64, 1, 2, 1, 4, (64,))
 
 
-def tuned_cases(kernel: str, sizes: Sizes, head_dims: Iterable[int] = HEAD_DIMS) -> list[Case]:
+def tuned_cases(kernel: str, sizes: Sizes) -> list[Case]:
     """The cases for which a kernel's options are measured."""
     of = KERNELS[kernel]
     if of.operation == "decode":
@@ -79,14 +79,14 @@ def tuned_cases(kernel: str, sizes: Sizes, head_dims: Iterable[int] = HEAD_DIMS)
         return [
             Case("decode", "bfloat16", sizes.decoded, heads, shared, 1, sizes.keys, head_dim,
                  Mask("full"), pages)
-            for head_dim in head_dims
+            for head_dim in sizes.head_dims
         ]  # fmt: skip
     masks = (Mask("full"), Mask("causal", None, 0))
     heads = sizes.heads
     return [
         Case(of.operation, "bfloat16", sizes.batch, heads, heads, sizes.length, sizes.length,
              head_dim, mask)
-        for head_dim, mask in itertools.product(head_dims, masks)
+        for head_dim, mask in itertools.product(sizes.head_dims, masks)
     ]  # fmt: skip
 
 
@@ -120,9 +120,10 @@ def to_tune(
     capability: int,
     best: Mapping[tuple[str, Case], Options],
     kernels: Iterable[str] = KERNELS,
+    most: int = MOST,
 ) -> list[Candidate]:
     """What to time, most wanted first: what `launch_options` says, what is around it, and around
-    that; where an earlier run found something best, that is the centre. At most `MOST`."""
+    that; where an earlier run found something best, that is the centre."""
     centres = []
     for kernel in kernels:
         for case in tuned_cases(kernel, sizes):
@@ -133,7 +134,7 @@ def to_tune(
     rounds.append(list(_in_turns([list(_around(centre)) for _, centre in centres])))
     further = [[x for near in _around(centre) for x in _around(near)] for _, centre in centres]
     rounds.append(list(_in_turns(further)))
-    return list(dict.fromkeys(itertools.chain(*rounds)))[:MOST]
+    return list(dict.fromkeys(itertools.chain(*rounds)))[:most]
 
 
 def best_of(findings: Iterable[Finding]) -> dict[tuple[str, Case], Options]:

@@ -38,8 +38,6 @@ Job = Generator[tuple[str, Fields], None, str]
 
 # How often a candidate is timed, and for how many seconds at most.
 ROUNDS, SECONDS = 9, 1.0
-# How often the same inputs are given, to see whether the bits are the same.
-RUNS = 50
 META = torch.device("meta")
 VECTORS = Path(__file__).resolve().parents[2] / "tests" / "vectors"
 

@@ -25,6 +25,8 @@ from bench.hour.findings import Record
 ROOT = Path(__file__).resolve().parents[2]
 # So many processes in a row that end without having done anything: then there is no sense in more.
 HOPELESS = 3
+# Seconds that a job may go on after its stage: less than what a new process costs.
+GRACE = 8.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Child:
             stderr=log, start_new_session=True,
         )  # fmt: skip
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._ends = False
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -71,7 +74,7 @@ class Child:
     @property
     def alive(self) -> bool:
         """Whether it can be given another job."""
-        return self._process.poll() is None
+        return not self._ends and self._process.poll() is None
 
     def do(self, job: Job, until: float, found: Callable[[str, dict[str, Any]], object]) -> Done:
         """Do a job until this time of `time.monotonic`, and say what is found."""
@@ -87,6 +90,7 @@ class Child:
                     break
                 answer = json.loads(line)
                 if "status" in answer:
+                    self._ends = answer["ends"]
                     return Done(answer["status"], answer["reason"])
                 found(answer.pop("what"), answer)
         except queue.Empty:
@@ -123,8 +127,8 @@ class Lane:
         until: float,
         done: Callable[[Job, Done], None] = lambda job, done: None,
     ) -> None:
-        """Do the jobs until this time of `time.monotonic`, in their order if there is one process,
-        and say what became of each."""
+        """Begin the jobs until this time of `time.monotonic`, in their order if there is one
+        process, and say what became of each."""
         each = iter(jobs)
         threads = [
             threading.Thread(target=self._work, args=(place, each, until, done), daemon=True)
@@ -155,7 +159,7 @@ class Lane:
                 job = next(jobs, None)
             if job is None:
                 return
-            came = self._did(self._child(place, job.overlay), job, until)
+            came = self._did(self._child(place, job.overlay), job, until + GRACE)
             idle = idle + 1 if came.status == "crashed" else 0
             done(job, came)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from bench.cases import Case
 from bench.hour.candidates import (
-    HEAD_DIMS,
     LARGE,
+    MOST,
     Candidate,
     Sizes,
     best_of,
@@ -24,7 +24,6 @@ from bench.hour.candidates import (
     tuned_cases,
 )
 from bench.hour.findings import Known
-from bench.hour.jobs import RUNS
 from bench.hour.kernels import KERNELS
 from bench.hour.lane import Job
 from bench.hour.what_if import WHAT_IFS
@@ -49,7 +48,7 @@ STAGES = (
     Stage("peers", 0.42, "cuDNN, FlashAttention-2 and flash-attn, in turns with ours"),
     Stage("tune", 0.72, "launch options: each right, then timed"),
     Stage("why", 0.80, "kernels with one thing left out"),
-    Stage("races", 0.84, f"the same inputs {RUNS} times"),
+    Stage("races", 0.84, "the same inputs again and again, bits compared"),
     Stage("flex", 0.92, "FlexAttention, and decode as a CUDA graph"),
     Stage("vectors", 0.985, "this project's vectors, in several processes"),
 )
@@ -72,13 +71,16 @@ START_SECONDS = 8.0
 @dataclass(frozen=True)
 class Settings:
     """sizes: of the cases; kernels: which are tuned; capability: of the device; cores: how many
-    processes compile; rounds: how often peers are timed."""
+    processes compile; most: how many candidates are timed; rounds: how often peers are timed; runs:
+    how often the same inputs are given; families and dtypes: of the vectors."""
 
     sizes: Sizes = LARGE
     kernels: tuple[str, ...] = tuple(KERNELS)
     capability: int = 90
     cores: int = 14
+    most: int = MOST
     rounds: int = 20
+    runs: int = 50
     families: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ("bfloat16", "float16", "float32")
 
@@ -101,7 +103,8 @@ class Plan:
             if x["what"] == "job" and x["job"].startswith("compile ") and x["status"] != "ok"
         }
         self.defaults = self._that_compile(defaults(sizes, capability, kernels))
-        self.tuned = self._that_compile(to_tune(sizes, capability, self._best, kernels))
+        tuned = to_tune(sizes, capability, self._best, kernels, settings.most)
+        self.tuned = self._that_compile(tuned)
         self.variants = self._that_compile(self._variants())
 
     def _that_compile(self, some: Iterable[Candidate]) -> list[Candidate]:
@@ -202,7 +205,7 @@ class Plan:
         found = []
         if "decode" in self.settings.kernels:
             short = replace(sizes, keys=sizes.keys // 8)
-            for case in tuned_cases("decode", short, HEAD_DIMS[:2]):
+            for case in tuned_cases("decode", short):
                 found.append(self._peers(case, FAST_PEERS, rates, True))
         for kernel in ("forward", "keys"):
             if kernel in self.settings.kernels:
@@ -213,7 +216,7 @@ class Plan:
     def _races(self) -> list[Job]:
         return [
             Job(
-                "race", f"race {one.name}", {**self._given(one), "runs": RUNS}, 60.0,
+                "race", f"race {one.name}", {**self._given(one), "runs": self.settings.runs}, 60.0,
             )
             for kernel in self.settings.kernels
             if KERNELS[kernel].same_bits

@@ -2,7 +2,7 @@
 
 Jobs come in as lines of JSON, `{"kind": …, "given": …}` (`bench.hour.jobs`). For each it writes
 lines of JSON to its output: `{"what": …, …}` for what is found, at once, and at last `{"status": …,
-"reason": …}`. What libraries print goes to the error output.
+"reason": …, "ends": …}`; ends: it takes no more jobs. What libraries print goes to the error output.
 
 overlay: a folder whose package `pyimpl` is taken instead of the project's.
 """
@@ -34,11 +34,12 @@ def main() -> int:
     work = Work()
     for line in iter(sys.stdin.readline, ""):
         status, reason = done(work, json.loads(line), answers)
-        _say(answers, {"status": status, "reason": reason})
+        ends = work.spent or status == "crashed"
+        _say(answers, {"status": status, "reason": reason, "ends": ends})
         if status == "crashed":
             # The end of Python would touch the device once more.
             os._exit(HARMED)
-        if work.spent:
+        if ends:
             break
     return 0
 

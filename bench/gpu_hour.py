@@ -148,7 +148,7 @@ class Hour:
         }
         plan = Plan(settings(options, here[0]["capability"]), self._known(), overlays)
         print(*table(plan, options.seconds), sep="\n", flush=True)
-        todo = plan.compiled()
+        todo = plan.compiled(options.stages)
         self._compiled = dict.fromkeys(job.name for job in todo)
         self._compiling.set()
         compiling = threading.Thread(target=self._compile, args=(todo,), daemon=True)

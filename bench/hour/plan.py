@@ -124,15 +124,17 @@ class Plan:
                         if case.mask.name == "full":
                             yield replace(self._centre(kernel, case), variant=variant)
 
-    def compiled(self) -> list[Job]:
-        """What is compiled, in its order: of what has been done nothing."""
+    def compiled(self, stages: Iterable[str] = ("correct", "tune", "why")) -> list[Job]:
+        """What is compiled for these stages, in its order: for what has been done nothing."""
         before = [f"correct {x.name}" for x in self.defaults]
         wanted = dict(zip(before, self.defaults, strict=True))
         near = len(self.defaults)
         wanted |= {f"tune {x.name}": x for x in self.tuned[:near]}
         wanted |= {f"why {x.name}": x for x in self.variants}
         wanted |= {f"tune {x.name}": x for x in self.tuned[near:]}
-        todo = dict.fromkeys(x for name, x in wanted.items() if name not in self._known)
+        todo = dict.fromkeys(
+            x for name, x in wanted.items() if name not in self._known and name.split()[0] in stages
+        )
         return [
             Job("compile", compile_name(x), self._given(x), 90.0, self._overlay(x)) for x in todo
         ]

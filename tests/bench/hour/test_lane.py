@@ -79,7 +79,11 @@ def job(kind: str, name: str = "", **fields: object) -> Job:
 
 def test_one_process_does_job_after_job(record: Record, made: Made) -> None:
     found = run(record, made, [job("say", "a"), job("wrong", "b"), job("say", "c")])
-    assert {name: came.status for name, came in found.items()} == {"a": "ok", "b": "wrong", "c": "ok"}
+    assert {name: came.status for name, came in found.items()} == {
+        "a": "ok",
+        "b": "wrong",
+        "c": "ok",
+    }
     assert len({x["pid"] for x in record.findings if x["what"] == "began"}) == 1
     assert [(x["job"], x.get("status")) for x in record.findings] == [
         ("a", None), ("a", "ok"), ("b", None), ("b", "wrong"), ("c", None), ("c", "ok"),

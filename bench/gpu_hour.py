@@ -42,6 +42,7 @@ from bench.hour.plan import (
     compiled_by,
     table,
 )
+from bench.measure import said
 from bridge.vectors.index import INDEX
 
 # Not compiled as well while they would be needed otherwise: the process that computes, and this.
@@ -143,10 +144,7 @@ class Hour:
             return 1
         self._say(f"{here[0]['machine']['device']}, {unpacked} compiled kernels brought along")
         self._identity = here[0]["identity"]
-        overlays = {
-            name: str(what_if.write(name, options.cache / "what-if")) for name in what_if.WHAT_IFS
-        }
-        plan = Plan(settings(options, here[0]["capability"]), self._known(), overlays)
+        plan = Plan(settings(options, here[0]["capability"]), self._known(), self._overlays())
         print(*table(plan, options.seconds), sep="\n", flush=True)
         todo = plan.compiled(options.stages)
         self._compiled = dict.fromkeys(job.name for job in todo)
@@ -155,13 +153,30 @@ class Hour:
         compiling.start()
         for stage in STAGES:
             if stage.name in options.stages:
-                self._stage(stage, plan)
+                try:
+                    self._stage(stage, plan)
+                except Exception as error:  # the others are worth their time all the same
+                    self._failed(stage.name, error)
         self._compiling.clear()
         compiling.join(max(0.0, self._time(1.0) - time.monotonic()))
         packed = cache.pack(_triton(options), options.out)
         record.add("end", seconds=round(record.seconds(), 1), packed=[x.name for x in packed])
         print(*gpu_report.summary(record.findings), sep="\n", flush=True)
         return 0
+
+    def _overlays(self) -> dict[str, str]:
+        found = {}
+        for name in what_if.WHAT_IFS:
+            try:
+                found[name] = str(what_if.write(name, self._options.cache / "what-if"))
+            except (OSError, ValueError) as error:
+                self._failed(name, error)
+        return found
+
+    def _failed(self, what: str, error: Exception) -> None:
+        reason = said(error)
+        self._say(f"{what}: {reason}")
+        self._record.add("error", of=what, reason=reason)
 
     def _time(self, share: float) -> float:
         return self._begun + share * float(self._options.seconds)

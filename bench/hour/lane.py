@@ -105,9 +105,11 @@ class Child:
 
     def end(self) -> None:
         """End it, whatever it does."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        # Of one that was waited for the number may be another's by now.
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 class Lane:

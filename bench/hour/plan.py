@@ -88,8 +88,8 @@ class Settings:
 class Plan:
     """The jobs of a run.
 
-    known: what earlier runs found; what they did is left out. overlays: by variant the folder of
-    the sources where it is left out.
+    known: what earlier runs found; what they did is left out. overlays: by variant, of those that
+    are timed, the folder of the sources where it is left out.
     """
 
     def __init__(self, settings: Settings, known: Known, overlays: dict[str, str]) -> None:
@@ -117,8 +117,8 @@ class Plan:
         return Candidate(kernel, case, tuple(sorted(options.items())))
 
     def _variants(self) -> Iterable[Candidate]:
-        for variant, change in WHAT_IFS.items():
-            for kernel in change.kernels:
+        for variant in self._overlays:
+            for kernel in WHAT_IFS[variant].kernels:
                 if kernel in self.settings.kernels:
                     for case in tuned_cases(kernel, self.settings.sizes):
                         if case.mask.name == "full":

@@ -215,6 +215,8 @@ def undone(findings: Findings) -> list[str]:
             lines.append(
                 f"  run {x['run']}, {x['stage']}: {x['left']} left out when its time was over"
             )
+        if x["what"] == "error":
+            lines.append(f"  {x['of']}: {x['reason']}")
         if x["what"] == "job" and x["status"] not in ("ok", "wrong"):
             lines.append(f"  {x['status']}: {x['job']}: {x['reason']}")
     return ["Not done", *lines] if lines else []

@@ -17,7 +17,8 @@ from test_gpu_tests import WITHOUT
 
 from bench import gpu_hour
 from bench.hour.findings import FILE, Finding, read
-from bench.hour.lane import Child
+from bench.hour.lane import Child, Job
+from bench.hour.what_if import WHAT_IFS, WhatIf
 
 ROOT = Path(__file__).parents[3]
 
@@ -134,6 +135,32 @@ def test_a_resumed_run_does_what_is_left(device, tmp_path: Path) -> None:
     # What was found best is the centre of the next: some of its neighbours are new.
     assert not set(jobs(third, 3, "tune")) & set(jobs(third, 1, "tune") | jobs(third, 2, "tune"))
     assert jobs(third, 3, "correct") == {}
+
+
+def test_what_goes_wrong_in_one_stage_leaves_the_others(
+    device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device()
+    jobs_of = gpu_hour.Plan.jobs
+
+    def failing(plan: gpu_hour.Plan, stage: str, rates: dict[str, dict[str, object]]) -> list[Job]:
+        if stage == "tune":
+            raise ValueError("no plan")
+        return jobs_of(plan, stage, rates)
+
+    monkeypatch.setattr(gpu_hour.Plan, "jobs", failing)
+    monkeypatch.setattr(gpu_hour, "table", lambda plan, seconds: [])
+    monkeypatch.setitem(WHAT_IFS, "no maximum", WhatIf("_loop.py", "not there", ""))
+    found = run(tmp_path, "--kernels", "forward")
+    errors = {x["of"]: x["reason"] for x in found if x["what"] == "error"}
+    assert set(errors) == {"no maximum", "tune"}
+    assert errors["tune"] == "ValueError: no plan"
+    assert {x["stage"] for x in found if x["what"] == "stage"} == {
+        stage.name for stage in gpu_hour.STAGES if stage.name != "tune"
+    }
+    whys = jobs(found, 1, "why ")
+    assert whys
+    assert not any("no maximum" in name for name in whys)
 
 
 def test_no_device_is_one_sentence(

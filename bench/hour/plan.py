@@ -52,11 +52,13 @@ STAGES = (
     Stage("flex", 0.92, "FlexAttention, and decode as a CUDA graph"),
     Stage("vectors", 0.985, "this project's vectors, in several processes"),
 )
-# Compiling ends with the stage that waits for it.
+# Of the stages only "tune" waits for compiling as long.
 COMPILING_UNTIL = 0.66
+# How long all implementations of one case are timed.
+PEER_SECONDS = 5.0
 
-# Seconds to compile one candidate, measured with Triton 3.7.1 on one core at 3 GHz, and what the
-# others take, by estimate.
+# Seconds to compile one candidate, measured: the mean of the defaults with Triton 3.7.1 on one core
+# of a busy machine; and what the others take, by estimate.
 COMPILE_SECONDS = {
     "forward": 3.2, "keys": 5.4, "queries": 2.6, "sums": 5.0, "decode": 2.3, "paged": 2.1,
 }  # fmt: skip
@@ -139,16 +141,14 @@ class Plan:
             Job("compile", compile_name(x), self._given(x), 90.0, self._overlay(x)) for x in todo
         ]
 
-    def jobs(self, stage: str, rates: dict[str, dict[str, Any]], capture: bool = True) -> list[Job]:
+    def jobs(self, stage: str, rates: dict[str, dict[str, Any]]) -> list[Job]:
         """The jobs of a stage that have not been done. rates: that "ceilings" found, by dtype."""
         made = {
             "ceilings": lambda: [Job("ceilings", "ceilings", {}, 60.0)],
-            "correct": lambda: [
-                self._candidate("correct", x, False, capture) for x in self.defaults
-            ],
+            "correct": lambda: [self._candidate("correct", x, False) for x in self.defaults],
             "peers": lambda: [self._peers(c, FAST_PEERS, rates, False) for c in self._peer_cases()],
-            "tune": lambda: [self._candidate("tune", x, True, capture) for x in self.tuned],
-            "why": lambda: [self._candidate("why", x, True, capture) for x in self.variants],
+            "tune": lambda: [self._candidate("tune", x, True) for x in self.tuned],
+            "why": lambda: [self._candidate("why", x, True) for x in self.variants],
             "races": self._races,
             "flex": lambda: self._slow(rates),
             "vectors": self._vectors,
@@ -165,8 +165,8 @@ class Plan:
     def _overlay(self, one: Candidate) -> str:
         return self._overlays[one.variant] if one.variant else ""
 
-    def _candidate(self, stage: str, one: Candidate, timed: bool, capture: bool) -> Job:
-        given = {**self._given(one), "timed": timed, "capture": capture}
+    def _candidate(self, stage: str, one: Candidate, timed: bool) -> Job:
+        given = {**self._given(one), "timed": timed, "capture": True}
         return Job("candidate", f"{stage} {one.name}", given, 40.0, self._overlay(one))
 
     def _peer_cases(self) -> list[Case]:
@@ -188,15 +188,10 @@ class Plan:
         return found
 
     def _peers(
-        self,
-        case: Case,
-        peers: Sequence[str],
-        rates: dict[str, dict[str, Any]],
-        captured: bool,
-        seconds: float = 5.0,
+        self, case: Case, peers: Sequence[str], rates: dict[str, dict[str, Any]], captured: bool
     ) -> Job:
         given = {
-            "case": asdict(case), "peers": peers, "captured": captured, "seconds": seconds,
+            "case": asdict(case), "peers": peers, "captured": captured, "seconds": PEER_SECONDS,
             "rounds": self.settings.rounds, "rates": rates,
         }  # fmt: skip
         how = " as a CUDA graph" if captured else ""

@@ -246,10 +246,10 @@ def measured_of(plain: dict[str, Any]) -> Measured:
 
 def _together(one: Measured, other: Measured) -> Measured:
     """The peers of both; ours as the first has it."""
-    results = {x.name: x for x in (*other.results[1:], *one.results)}
-    ordered = [x for x in (*one.results, *other.results[1:]) if results.pop(x.name, None)]
+    names = {x.name for x in one.results}
+    results = (*one.results, *(x for x in other.results if x.name not in names))
     best = min((one, other), key=lambda x: math.inf if x.ratio_to_best is None else x.ratio_to_best)
-    return Measured(one.case, tuple(ordered), best.best_peer, best.ratio_to_best)
+    return Measured(one.case, results, best.best_peer, best.ratio_to_best)
 
 
 def _defaults(findings: Findings) -> dict[tuple[str, Case], Candidate]:

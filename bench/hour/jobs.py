@@ -25,7 +25,7 @@ from bench.cases import Case, Inputs, make_inputs
 from bench.check import Check, Verdict, profile_of
 from bench.check_gradients import CheckGradients, gradient_profile
 from bench.hour.candidates import Candidate, Sizes, candidate_of, case_of, ragged
-from bench.hour.device import Device, Offline
+from bench.hour.device import Device, Offline, device_here
 from bench.hour.kernels import KERNELS, Prepared
 from bench.measure import Bench, said
 from bench.peers import PEERS, Peer, ours
@@ -57,8 +57,6 @@ class Work:
     def device(self) -> Device:
         """Found when it is first asked for: compiling needs none."""
         if self._device is None:
-            from bench.hour.device import device_here
-
             self._device = device_here()
         return self._device
 

@@ -51,7 +51,7 @@ def test_a_right_candidate_is_judged_twice_and_timed(
     assert (status, [x["what"] for x in found]) == ("ok", ["checked", "checked", "timed"])
     small = ragged(CASE, SMALL)
     # Every row of the small one, some of its own.
-    assert found[0]["rows"] == small.heads * small.q_len > 100
+    assert found[0]["rows"] == small.heads * small.q_len > 8
     assert found[1]["rows"] == 8
     assert found[2]["tflops"] == pytest.approx(CASE.flops / (found[2]["ms"] / 1e3) / 1e12)
     assert found[2]["candidate"]["options"] == {"block_m": 64}

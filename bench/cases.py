@@ -164,8 +164,9 @@ class Inputs:
 
 
 def make_inputs(case: Case, device: torch.device) -> Inputs:
-    """Normally distributed numbers, the same for the same case; pages in a random order."""
-    generator = torch.Generator(device).manual_seed(0)
+    """Normally distributed numbers, the same for the same case; pages in a random order. On the
+    device "meta" there are none, only shapes."""
+    generator = None if device.type == "meta" else torch.Generator(device).manual_seed(0)
 
     def normal(heads: int, length: int, size: float = 1.0) -> Tensor:
         shape = (case.batch, heads, length, case.head_dim)

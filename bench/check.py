@@ -7,6 +7,7 @@ one head of keys are looked at. Beside them every element must be finite. This i
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bench.cases import Inputs
+from bench.cases import Case, Inputs
 from bench.timing import Answer
 from bridge.conformance.allowance import attention_allowance
 from bridge.conformance.profile import Profile
@@ -53,10 +54,11 @@ def verdict(rows: int, max_error: float, error_over_allowance: float) -> Verdict
 class Check:
     """The check of one case of forward or decode."""
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: Inputs, *, every_row: bool = False) -> None:
+        """every_row: for a small case, instead of some."""
         case = inputs.case
         self._inputs = inputs
-        self._rows = _rows(inputs)
+        self._rows = _every_row(case) if every_row else _rows(inputs)
         self._scale = case.head_dim**-0.5
         self._truth = [self._exact(*row) for row in self._rows]
         self._allowances: dict[str, list[Array]] = {}
@@ -113,6 +115,11 @@ def profile_of(dtype: str, device: torch.device, *, is_peer: bool) -> Profile:
     if is_peer and device.type == "cpu":
         return Profile.sdpa_flash(dtype)
     return Profile.flash(dtype, block_n=16, truncating=device.type == "cuda")
+
+
+def _every_row(case: Case) -> list[tuple[int, int, int]]:
+    sizes = (range(case.batch), range(case.heads), range(case.q_len))
+    return list(itertools.product(*sizes))
 
 
 def _rows(inputs: Inputs) -> list[tuple[int, int, int]]:

@@ -103,7 +103,7 @@ class Bench:
             check = CheckGradients(inputs) if case.gradients else Check(inputs)
         except Exception as error:
             status = _status(error)
-            reason = "the inputs could not be made: " + _said(error)
+            reason = "the inputs could not be made: " + said(error)
             return _measured(case, [Result(name, status, reason) for name in names])
         ours, our_result = self._prepared(OURS, self.ours, inputs, check)
         our_samples: list[Sample] = []
@@ -152,7 +152,7 @@ class Bench:
                 verdict = check(runner.run(), profile)
             except Exception as error:
                 told = [str(w.message) for w in warned]
-                return None, Result(name, _status(error), _said(error, told))
+                return None, Result(name, _status(error), said(error, told))
         result = Result(
             name,
             "wrong" if verdict.wrong else "timed",
@@ -171,7 +171,7 @@ class Bench:
         try:
             found = in_turns(self.clock, runners, self.rounds, seconds, self.now)
         except Exception as error:
-            return replace(result, status=_status(error), reason=_said(error)), []
+            return replace(result, status=_status(error), reason=said(error)), []
         theirs = [samples[-1] for samples in found]
         result = self._with_times(result, case, theirs)
         if ours is not None:
@@ -215,7 +215,7 @@ def _status(error: Exception) -> Status:
     return "out of memory" if short or "can't allocate memory" in str(error) else "refused"
 
 
-def _said(error: Exception, warned: Sequence[str] = ()) -> str:
+def said(error: Exception, warned: Sequence[str] = ()) -> str:
     """The first line of an error, and of the warnings that came with it: SDPA says there why."""
     lines = []
     for text in (str(error), *warned):
@@ -224,7 +224,7 @@ def _said(error: Exception, warned: Sequence[str] = ()) -> str:
         line = line.partition(" (Triggered internally at ")[0][:300]
         if line and line not in lines:
             lines.append(line)
-    said = "; ".join(lines)
+    text = "; ".join(lines)
     if isinstance(error, Refused):
-        return said
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -197,14 +197,15 @@ def as_json(
         "rates": [asdict(rate) for rate in rates],
         "cases": cases,
     }
-    return json.dumps(_finite(whole), indent=1, allow_nan=False) + "\n"
+    return json.dumps(finite(whole), indent=1, allow_nan=False) + "\n"
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
+    """The same with None for a number that is infinite or none, which JSON cannot say."""
     if isinstance(value, dict):
-        return {name: _finite(x) for name, x in value.items()}
+        return {name: finite(x) for name, x in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(x) for x in value]
+        return [finite(x) for x in value]
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return value

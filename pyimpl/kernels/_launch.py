@@ -55,6 +55,17 @@ class Launch:
         }
         return types, constants
 
+    def compiled(self) -> Any:
+        """The finished kernel, out of Triton's cache or made and put there, for the device that
+        Triton's driver names; nothing is started, so tensors without memory will do."""
+        return self.kernel.warmup(
+            **self.arguments,
+            **self.constants,
+            num_warps=self.num_warps,
+            num_stages=self.num_stages,
+            grid=(max(1, self.programs),),
+        )
+
     def run(self, device: torch.device) -> None:
         """Start it on `device`, which need not be the current one. No programs: nothing happens."""
         if self.programs == 0:

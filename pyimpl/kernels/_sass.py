@@ -19,6 +19,13 @@ _BRANCH = re.compile(r"BRA.*`\((\.L_x_\d+)\)")
 # spill to.
 _SPILLS = ("LDL", "STL")
 _PRODUCT = re.compile(r"\bHGMMA\.")
+# Rows, columns and depth of one of Hopper's matrix instructions.
+_SHAPE = re.compile(r"HGMMA\.\d+x(\d+)x\d+")
+# All products of a warp group are finished.
+_WAIT = "WARPGROUP.DEPBAR.LE gsb0, 0x0"
+_EXPONENTIAL = "MUFU.EX2"
+# Bits of one access, 32 where the instruction does not say.
+_WIDTH = re.compile(r"\.[US]?(8|16|64|128)\b")
 _FENCE = re.compile(r"\bWARPGROUP\.ARRIVE\b")
 # Tiles so small that one instruction multiplies them have as many fences as instructions.
 _SEVERAL = 8
@@ -27,10 +34,20 @@ _SEVERAL = 8
 @dataclass(frozen=True)
 class Loop:
     """One iteration of an innermost loop: how many instructions a warp issues, and how many of them
-    move registers that were spilled."""
+    move registers that were spilled.
+
+    spilled_bytes: that these move, of each thread. columns: the fewest of a matrix instruction of
+    Hopper's warp groups, whose rate is lower with less than 64; 0: there is none. exponentials: how
+    many are taken; overlapped: of these how many while products of the same warp group are under
+    way.
+    """
 
     instructions: int
     spills: int
+    spilled_bytes: int = 0
+    columns: int = 0
+    exponentials: int = 0
+    overlapped: int = 0
 
 
 def printed(tool: str, option: str, cubin: bytes) -> str:
@@ -76,13 +93,37 @@ def loops_of(text: str) -> list[Loop]:
     with_exponentials = [
         (first, stop)
         for first, stop in backward
-        if any(x.startswith("MUFU.EX2") for x in instructions[first:stop])
+        if any(x.startswith(_EXPONENTIAL) for x in instructions[first:stop])
     ]
     return [
-        Loop(stop - first, sum(x.startswith(_SPILLS) for x in instructions[first:stop]))
+        _loop(instructions[first:stop])
         for first, stop in with_exponentials
         if not any(
             first <= other and end <= stop and (other, end) != (first, stop)
             for other, end in with_exponentials
         )
     ]
+
+
+def _loop(instructions: list[str]) -> Loop:
+    spills = [x for x in instructions if x.startswith(_SPILLS)]
+    columns = [int(found[1]) for x in instructions if (found := _SHAPE.match(x))]
+    exponentials = overlapped = 0
+    under_way = False
+    for x in instructions:
+        if _PRODUCT.match(x):
+            under_way = True
+        elif x.startswith(_WAIT):
+            under_way = False
+        elif x.startswith(_EXPONENTIAL):
+            exponentials += 1
+            overlapped += under_way
+    return Loop(
+        len(instructions), len(spills), sum(_bytes(x) for x in spills), min(columns, default=0),
+        exponentials, overlapped,
+    )  # fmt: skip
+
+
+def _bytes(access: str) -> int:
+    width = _WIDTH.search(access.split()[0])
+    return int(width[1]) // 8 if width else 4

@@ -67,8 +67,9 @@ class Record:
     memory. Block sizes that a kernel lacks are 0.
 
     Of the loop over tiles that most tiles take, the one without masks if there is one:
-    instructions, and how many of them move spilled registers; 0 of a kernel without such a loop.
-    serialised: each matrix instruction of a warp group waits for the one before it.
+    instructions, how many of them move spilled registers, and as `_sass.Loop` the bytes of these,
+    the columns of the narrowest matrix instruction, and the exponentials; 0 of a kernel without
+    such a loop. serialised: each matrix instruction of a warp group waits for the one before it.
     """
 
     arch: int
@@ -84,6 +85,10 @@ class Record:
     loop_instructions: int
     loop_spills: int
     serialised: bool
+    loop_spilled_bytes: int = 0
+    columns: int = 0
+    exponentials: int = 0
+    overlapped: int = 0
 
     @property
     def issued(self) -> float:
@@ -120,7 +125,7 @@ def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -
 
 
 @functools.cache
-def _sources() -> str:
+def sources() -> str:
     """A hash of all that a record depends on, besides the architecture and the case."""
     package = Path(__file__).resolve().parents[1]
     state = hashlib.sha256(f"{triton.__version__} {torch.__version__}".encode())
@@ -134,7 +139,7 @@ _RECORD = "record.json"
 
 
 def _manager(arch: int, case: Case) -> Any:
-    key = f"{_sources()} {arch} {dataclasses.astuple(case)}"
+    key = f"{sources()} {arch} {dataclasses.astuple(case)}"
     return get_cache_manager(hashlib.sha256(key.encode()).hexdigest())
 
 
@@ -185,7 +190,7 @@ def _compile(arch: int, case: Case) -> Record:
     compiled = triton.compile(
         specialised(launch), target=GPUTarget("cuda", arch, 32), options=options
     )
-    registers, spilled = _resources(compiled.asm["cubin"])
+    registers, spilled = resources(compiled.asm["cubin"])
     block_m, block_n = (int(launch.constants.get(name) or 0) for name in ("BLOCK_M", "BLOCK_N"))
     # Without masks an iteration is shortest. Without tiles of keys there are no scores.
     text = _sass.disassembled(compiled.asm["cubin"])
@@ -196,7 +201,8 @@ def _compile(arch: int, case: Case) -> Record:
         registers=registers, spilled=spilled, shared=compiled.metadata.shared,
         tensor_memory=compiled.metadata.tmem_size,
         loop_instructions=main.instructions, loop_spills=main.spills,
-        serialised=_sass.is_serialised(text),
+        serialised=_sass.is_serialised(text), loop_spilled_bytes=main.spilled_bytes,
+        columns=main.columns, exponentials=main.exponentials, overlapped=main.overlapped,
     )  # fmt: skip
 
 
@@ -212,7 +218,7 @@ def specialised(launch: Launch) -> ASTSource:
     return ASTSource(launch.kernel, types, constants, hints)
 
 
-def _resources(cubin: bytes) -> tuple[int, int]:
+def resources(cubin: bytes) -> tuple[int, int]:
     """Registers per thread and bytes of stack per thread of the one kernel in the binary.
 
     The kernel has no arrays of its own in local memory: its stack is what registers spill to.
@@ -264,7 +270,8 @@ def table(records: Iterable[Record]) -> str:
     """The records as text, one line each."""
     lines = [
         "arch    kernel   dtype  head_dim  features                   block_m  block_n  warps"
-        "  stages  registers  spilled B  shared B  loop  its spills  per score"
+        "  stages  registers  spilled B  shared B  loop  its spills  B  per score  columns"
+        "  overlapped"
     ]
     for r in records:
         lines.append(
@@ -272,7 +279,8 @@ def table(records: Iterable[Record]) -> str:
             f"  {r.case.features or '-':<25}"
             f"  {r.block_m:>8} {r.block_n:>8} {r.num_warps:>6} {r.num_stages:>7} {r.registers:>10}"
             f" {r.spilled:>10} {r.shared:>9} {r.loop_instructions:>5} {r.loop_spills:>11}"
-            f" {r.issued:>10.1f}"
+            f" {r.loop_spilled_bytes:>2} {r.issued:>10.1f} {r.columns:>8}"
+            f" {f'{r.overlapped}/{r.exponentials}':>11}"
         )
     return "\n".join(lines)
 

@@ -246,13 +246,15 @@ def launch(
     page_table: Tensor | None = None,
     bottom_right: bool = False,
     capability: int,
+    chosen: dict[str, int] | None = None,
     block_n: int | None = None,
 ) -> Launch:
     """The launch that writes each split's output and log-sum-exp into `parts`
     `[splits, batch, heads, q_len, value_dim]` and `lses` `[splits, batch, heads, q_len]`.
 
-    With a `page_table`, `key` and `value` are `[pages, kv_heads, page_size, …]`. The rest is as in
-    `decode`, and so are the errors.
+    With a `page_table`, `key` and `value` are `[pages, kv_heads, page_size, …]`. chosen: None for
+    `launch_options`; block_n, if given, comes before it. The rest is as in `decode`, and so are the
+    errors.
     """
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len = key.shape[1:3]
@@ -270,8 +272,10 @@ def launch(
         check_indices("kv_lens", kv_lens, query, (batch,))
     check_length("q_len × heads / kv_heads", q_len * group)
     check_length("kv_len", kv_len)
-    chosen = launch_options(query.dtype, head_dim, value_dim, q_len * group, capability)
+    if chosen is None:
+        chosen = launch_options(query.dtype, head_dim, value_dim, q_len * group, capability)
     block_n = chosen["block_n"] if block_n is None else block_n
+    check_block("block_m", chosen["block_m"])
     check_block("block_n", block_n)
     num_splits = parts.shape[0]
     row_tiles = triton.cdiv(q_len * group, chosen["block_m"])

@@ -72,7 +72,7 @@ def test_records_are_kept_by_case_architecture_and_sources(
     kept[0].write_text("{", "utf-8")
     compile_offline(ARCHITECTURES, which)
     assert len(compiled) == len(every) + 1 == len(kept) + 1
-    monkeypatch.setattr(offline, "_sources", lambda: "others")
+    monkeypatch.setattr(offline, "sources", lambda: "others")
     compile_offline([90], which[:1])
     assert compiled[-1] == (90, which[0])
     assert len(compiled) == len(every) + 2
@@ -87,9 +87,9 @@ def test_the_hash_of_the_sources_sees_each_file(
     found = set()
     for text in ("a", "b"):
         inner.write_text(text, "utf-8")
-        offline._sources.cache_clear()
-        found.add(offline._sources())
-    offline._sources.cache_clear()
+        offline.sources.cache_clear()
+        found.add(offline.sources())
+    offline.sources.cache_clear()
     assert len(found) == 2
 
 

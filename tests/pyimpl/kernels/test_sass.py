@@ -32,7 +32,29 @@ PRINTED = """
 def test_innermost_loops_with_exponentials() -> None:
     # Not the loop around two of them, nor the one without an exponential, nor what lies between
     # a branch forward and its target.
-    assert loops_of(PRINTED) == [Loop(4, 2), Loop(2, 0)]
+    assert loops_of(PRINTED) == [Loop(4, 2, 8, 0, 1, 0), Loop(2, 0, 0, 0, 1, 0)]
+
+
+def test_what_a_loop_moves_multiplies_and_takes_beside_products() -> None:
+    body = """
+        MUFU.EX2 R1, R1
+        WARPGROUP.ARRIVE
+        HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24
+        MUFU.EX2 R2, R2
+        HGMMA.64x32x16.F32.BF16 R24, R8, gdesc[UR4], R24, gsb0
+        WARPGROUP.DEPBAR.LE gsb0, 0x1
+        MUFU.EX2 R3, R3
+        WARPGROUP.DEPBAR.LE gsb0, 0x0
+        MUFU.EX2 R4, R4
+        STL.S16 [R1+0x50], R4
+        LDL.64 R6, [R1]
+        LDL.LU R8, [R1+0x128]
+        STL.128 [R1], R8
+        @P0 BRA `(.L_x_1)
+    """
+    lines = [x.strip() for x in body.strip().splitlines()]
+    text = ".L_x_1:\n" + "".join(f"        /*{n:04x}*/   {x} ;\n" for n, x in enumerate(lines))
+    assert loops_of(text) == [Loop(14, 4, 2 + 8 + 4 + 16, 32, 4, 2)]
 
 
 def test_nothing_to_find() -> None:

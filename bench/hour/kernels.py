@@ -1,0 +1,212 @@
+"""The kernels whose launch options are measured: `KERNELS`, by name.
+
+An entry says how a case's inputs become launches with given options. Another way to compute the
+same, in another language of Triton's too, is another entry: what else there is to do (compiling
+without a device, checking, timing, races) asks nothing but `Prepared`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from bench.cases import DTYPES, Case, Inputs, Operation
+from pyimpl import attention
+from pyimpl._scores import ScoreOptions
+from pyimpl.kernels import backward_keys, backward_queries, combine, decode, forward
+from pyimpl.kernels._backward_launch import Given
+from pyimpl.kernels._launch import Launch, processors
+from pyimpl.kernels._numerics import LOG2E
+from pyimpl.kernels._tuning import candidates
+
+Options = dict[str, int]
+# By the queries, the log-sum-exps and deltas of theirs, as long as the queries are there.
+_ROWS: Any = WeakTensorKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel for the inputs of a case.
+
+    launches: all that `run` starts, to be compiled beforehand. outputs: what it writes and is
+    judged: the output, or the gradients by query, key and value, None for one that it does not
+    compute. scratch: what else it writes.
+    """
+
+    launches: tuple[Launch, ...]
+    run: Callable[[], None]
+    outputs: tuple[Tensor | None, ...]
+    scratch: tuple[Tensor, ...] = ()
+
+    def poison(self) -> None:
+        """NaN wherever it writes: what it leaves out is seen."""
+        for tensor in (*self.outputs, *self.scratch):
+            if tensor is not None:
+                tensor.fill_(float("nan"))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """operation: of the cases that it is for. paged: with keys in pages. default: the options that
+    `launch_options` gives a case on a device of a compute capability. prepare: of inputs, options
+    and capability; also of inputs without memory. around: the options to be measured beside some.
+    same_bits: whether the same inputs give the same bits."""
+
+    operation: Operation
+    default: Callable[[Case, int], Options]
+    prepare: Callable[[Inputs, Options, int], Prepared]
+    around: Callable[[Options], list[Options]] = candidates
+    paged: bool = False
+    same_bits: bool = True
+
+
+def score_options(case: Case) -> ScoreOptions:
+    """What the case asks of the scores. Raises ValueError for a Boolean mask, which no kernel is
+    tuned for."""
+    if case.mask.name == "boolean":
+        raise ValueError("mask must be a window, not boolean")
+    return ScoreOptions(1.0 / math.sqrt(case.head_dim), left=case.mask.left, right=case.mask.right)
+
+
+def _sizes(case: Case) -> tuple[torch.dtype, int, int]:
+    return DTYPES[case.dtype], case.head_dim, case.head_dim
+
+
+def _forward(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    query = inputs.query
+    out = torch.empty_like(query)
+    lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
+    launch = forward.launch(
+        query, inputs.key, inputs.value, out, lse, score_options(inputs.case),
+        capability=capability, chosen=chosen,
+    )  # fmt: skip
+    return Prepared((launch,), partial(launch.run, query.device), (out,), (lse,))
+
+
+def _forward_default(case: Case, capability: int) -> Options:
+    return forward.launch_options(*_sizes(case), score_options(case), capability)
+
+
+def _given(inputs: Inputs) -> Given:
+    """What the kernels of the backward pass read, with the numbers of each query by plain
+    PyTorch."""
+    case, query, grad_out = inputs.case, inputs.query, inputs.grad_out
+    assert grad_out is not None
+    if query not in _ROWS:
+        rows = query.new_empty((2, *query.shape[:-1]), dtype=torch.float32)
+        if query.device.type != "meta":
+            out, lse = attention(
+                query, inputs.key, inputs.value, window=(case.mask.left, case.mask.right),
+                enable_gqa=case.grouped, return_lse=True, backend="tiled",
+            )  # fmt: skip
+            rows[0] = lse * LOG2E.value
+            rows[1] = (out.float() * grad_out.float()).sum(-1)
+        _ROWS[query] = rows
+    lse_rows, delta = _ROWS[query].unbind()
+    return Given(query, inputs.key, inputs.value, grad_out, lse_rows, delta, score_options(case))
+
+
+def _keys(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    given = _given(inputs)
+    grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
+    launch = backward_keys.launch(given, grad_k, grad_v, capability=capability, chosen=chosen)
+    return Prepared((launch,), partial(launch.run, given.query.device), (None, grad_k, grad_v))
+
+
+def _sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    """As `pyimpl.kernels.backward.backward` with atomics."""
+    given = _given(inputs)
+    grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (given.query, given.key, given.value))
+    sums = torch.empty_like(given.query, dtype=torch.float32)
+    launch = backward_keys.launch(given, grad_k, grad_v, sums, capability=capability, chosen=chosen)
+
+    def run() -> None:
+        sums.zero_()
+        launch.run(given.query.device)
+        torch.mul(sums, given.options.scale, out=grad_q)
+
+    return Prepared((launch,), run, (grad_q, grad_k, grad_v), (sums,))
+
+
+def _keys_default(case: Case, capability: int) -> Options:
+    return backward_keys.launch_options(*_sizes(case), score_options(case), capability)
+
+
+def _queries(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    given = _given(inputs)
+    grad_q = torch.empty_like(given.query)
+    launch = backward_queries.launch(given, grad_q, None, capability=capability, chosen=chosen)
+    return Prepared((launch,), partial(launch.run, given.query.device), (grad_q, None, None))
+
+
+def _queries_default(case: Case, capability: int) -> Options:
+    return backward_queries.launch_options(*_sizes(case), score_options(case), capability)
+
+
+def _decode(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    """As `pyimpl.kernels.decode.decode`; among the options `percent_splits`, of the splits that
+    `split_count` says."""
+    case, query, pages = inputs.case, inputs.query, inputs.pages
+    key, value, table, lens = inputs.key, inputs.value, None, None
+    if pages is not None:
+        key, value, table, lens = pages.key, pages.value, pages.table, pages.lens
+    device = query.device
+    rows = case.q_len * (case.heads // case.kv_heads)
+    programs = case.batch * case.kv_heads * -(-rows // chosen["block_m"])
+    tiles = -(-case.kv_len // chosen["block_n"])
+    many = processors(device) if device.type == "cuda" else 132
+    splits = decode.split_count(programs, tiles, many)
+    splits = max(1, splits * chosen["percent_splits"] // 100)
+    out = torch.empty_like(query)
+    lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
+    parts, lses = out[None], lse[None]
+    if splits > 1:
+        parts = out.new_empty(splits, *out.shape, dtype=torch.float32)
+        lses = lse.new_empty(splits, *lse.shape)
+    launches = [
+        decode.launch(
+            query, key, value, parts, lses, score_options(case), kv_lens=lens, page_table=table,
+            bottom_right=True, capability=capability, chosen=chosen,
+        )
+    ]  # fmt: skip
+    if splits > 1:
+        launches.append(combine.launch(parts, lses, out, lse))
+
+    def run() -> None:
+        for launch in launches:
+            launch.run(device)
+
+    return Prepared(tuple(launches), run, (out,), (parts, lses, lse))
+
+
+def _decode_default(case: Case, capability: int) -> Options:
+    rows = case.q_len * (case.heads // case.kv_heads)
+    found = decode.launch_options(*_sizes(case), rows, capability)
+    return {**found, "percent_splits": 100}
+
+
+def _around_decode(centre: Options) -> list[Options]:
+    """The rows of a tile are given by the queries."""
+    tile = {name: number for name, number in centre.items() if name != "percent_splits"}
+    found = [{**tile, "percent_splits": n} for n in (centre["percent_splits"], 50, 200, 400)]
+    for one in candidates(tile):
+        if one["block_m"] == tile["block_m"]:
+            found.append({**one, "percent_splits": centre["percent_splits"]})
+    return [one for place, one in enumerate(found) if one not in found[:place]]
+
+
+KERNELS: dict[str, Kernel] = {
+    "forward": Kernel("forward", _forward_default, _forward),
+    "keys": Kernel("backward", _keys_default, _keys),
+    "queries": Kernel("backward", _queries_default, _queries),
+    "sums": Kernel("backward", _keys_default, _sums, same_bits=False),
+    "decode": Kernel("decode", _decode_default, _decode, _around_decode),
+    "paged": Kernel("decode", _decode_default, _decode, _around_decode, paged=True),
+}

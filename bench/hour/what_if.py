@@ -1,0 +1,62 @@
+"""Kernels with one thing left out: the time that is saved is about the time that it takes. Their
+answers are wrong, and nobody looks at them.
+
+Each is one line of the kernels' sources written otherwise, in a copy of the package `pyimpl`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """old stands once in the file, of `pyimpl/kernels`, and becomes new. kernels: whose loop it
+    is."""
+
+    file: str
+    old: str
+    new: str
+    kernels: tuple[str, ...] = ("forward",)
+
+
+_BACKWARD = ("keys", "queries")
+WHAT_IFS: dict[str, WhatIf] = {
+    "no exponential": WhatIf(
+        "_loop.py", "p = tl.exp2(s - m_finite[:, None])", "p = s - m_finite[:, None]"
+    ),
+    "no maximum": WhatIf("_loop.py", "largest = tl.max(s, 1)\n", "largest = m + 1.0\n"),
+    "no rescaling of O": WhatIf("_loop.py", "o = alpha[:, None] * o\n", "o = 1.0 * o\n"),
+    "no product with V, V not loaded": WhatIf(
+        "_loop.py", "o = o + dot(round_to(p, v.dtype), v)", "o = o + tl.sum(p, 1)[:, None]"
+    ),
+    "always the first tile of keys": WhatIf(
+        "_loop.py", "begin = tl.cast(tile * BLOCK_N, tl.int64)", "begin = tl.cast(0, tl.int64)"
+    ),
+    "no exponential in the backward pass": WhatIf(
+        "_gradient.py", "p = tl.exp2(s - pairs.lse)", "p = s - pairs.lse", _BACKWARD
+    ),
+}
+
+
+def write(name: str, folder: Path) -> Path:
+    """A folder in `folder` with the package `pyimpl` where this is left out. Raises ValueError
+    where the line is no longer as it was."""
+    change = WHAT_IFS[name]
+    target = folder / name.replace(" ", "-").replace(",", "")
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(
+        ROOT / "pyimpl", target / "pyimpl", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    path = target / "pyimpl" / "kernels" / change.file
+    text = path.read_text("utf-8")
+    if text.count(change.old) != 1:
+        raise ValueError(
+            f"{change.file} has {change.old!r} {text.count(change.old)} times, not once"
+        )
+    path.write_text(text.replace(change.old, change.new), "utf-8")
+    return target

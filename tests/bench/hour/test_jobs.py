@@ -1,0 +1,257 @@
+"""What a worker does with a candidate: right before its time, and what is found when it is not."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hour_fakes import BACKWARD, CASE, candidate, given, kernel
+from torch import Tensor
+
+from bench.hour import jobs, worker
+from bench.hour.candidates import LARGE, SMALL, default, ragged, tuned_cases
+from bench.hour.device import StandIn
+from bench.hour.jobs import Work
+from bench.hour.kernels import KERNELS, Kernel, Options
+from bench.timing import Runner
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work(StandIn())
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, of: Kernel) -> None:
+    monkeypatch.setitem(KERNELS, "fake", of)
+
+
+def done(work: Work, kind: str, fields: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """What is found, through JSON, and the status."""
+    out = io.StringIO()
+    # As it comes from the other process.
+    status, reason = worker.done(work, json.loads(json.dumps({"kind": kind, "given": fields})), out)
+    found = [json.loads(line) for line in out.getvalue().splitlines()]
+    return found, status if reason is None else f"{status}: {reason}"
+
+
+def test_a_right_candidate_is_judged_twice_and_timed(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, kernel())
+    found, status = done(work, "candidate", given(candidate()))
+    assert (status, [x["what"] for x in found]) == ("ok", ["checked", "checked", "timed"])
+    small = ragged(CASE, SMALL)
+    # Every row of the small one, some of its own.
+    assert found[0]["rows"] == small.heads * small.q_len > 8
+    assert found[1]["rows"] == 8
+    assert found[2]["tflops"] == pytest.approx(CASE.flops / (found[2]["ms"] / 1e3) / 1e12)
+    assert found[2]["candidate"]["options"] == {"block_m": 64}
+
+
+@pytest.mark.parametrize("only", ["small", "own"])
+def test_a_wrong_candidate_is_reported_and_not_timed(
+    only: str, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ragged(CASE, SMALL)
+    rows = small.q_len if only == "small" else CASE.q_len
+
+    def change(out: Tensor, chosen: Options) -> None:
+        if out.shape[2] == rows:
+            out[0, -1, -1] += 0.5
+
+    fake(monkeypatch, kernel(change))
+    found, status = done(work, "candidate", given(candidate()))
+    assert status == "wrong"
+    assert [x["what"] for x in found] == ["checked"] * (1 if only == "small" else 2)
+    assert found[-1]["wrong"].startswith("an error of 0.5, ")
+
+
+def test_what_is_not_written_is_seen(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, kernel())
+    prepared = KERNELS["fake"].prepare(work.of(CASE, False)[0], {}, 90)
+    prepared.poison()
+    assert all(x is not None and bool(x.isnan().all()) for x in prepared.outputs)
+    # A kernel that leaves one row as it was.
+    kept: list[Tensor] = []
+
+    def change(out: Tensor, chosen: Options) -> None:
+        out[0, 0, 3] = kept[0] if kept else float("nan")
+
+    fake(monkeypatch, kernel(change))
+    found, status = done(work, "candidate", given(candidate()))
+    assert status == "wrong"
+    assert found[0]["wrong"] == "the output is not finite everywhere"
+
+
+@pytest.mark.parametrize("computed", [(0,), (1, 2), (0, 1, 2)])
+def test_gradients_that_a_kernel_does_not_compute_are_not_judged(
+    computed: tuple[int, ...], work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, kernel(computed=computed))
+    assert done(work, "candidate", given(candidate(case=BACKWARD)))[1] == "ok"
+    fake(monkeypatch, kernel(lambda out, _: out.mul_(1.01), computed=computed))
+    found, status = done(work, "candidate", given(candidate(case=BACKWARD)))
+    assert status == "wrong"
+    assert "times what is allowed" in found[0]["wrong"]
+
+
+def test_a_kernel_with_something_left_out_is_timed_and_not_judged(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, kernel(lambda out, _: out.zero_()))
+    fields = given(candidate())
+    fields["candidate"]["variant"] = "no maximum"
+    found, status = done(work, "candidate", fields)
+    assert (status, [x["what"] for x in found]) == ("ok", ["timed"])
+
+
+def test_what_a_candidate_raises_is_its_status(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    from triton.runtime.errors import OutOfResources
+
+    def raising(error: Exception) -> Kernel:
+        def prepare(*_: object) -> Any:
+            raise error
+
+        return Kernel("forward", lambda case, capability: {}, prepare)
+
+    fake(monkeypatch, raising(ValueError("no\nmore")))
+    assert done(work, "candidate", given(candidate())) == ([], "failed: ValueError: no")
+    fake(monkeypatch, raising(OutOfResources(300000, 232448, "shared memory")))
+    _, status = done(work, "candidate", given(candidate()))
+    assert status.startswith("refused: OutOfResources: out of resource: shared memory")
+
+
+def test_a_device_that_came_to_harm_ends_its_process(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def harmed() -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(work.device, "synchronize", harmed)
+    fake(monkeypatch, kernel())
+    _, status = done(work, "candidate", given(candidate()))
+    assert status.startswith("crashed: RuntimeError: CUDA error: an illegal")
+
+
+def test_what_cannot_be_captured_is_timed_as_it_is(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(runner: Runner) -> Runner:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(work.device, "captured", refuse)
+    fake(monkeypatch, kernel())
+    found, status = done(work, "candidate", given(candidate()))
+    assert (status, found[-1]["what"]) == ("ok", "timed")
+    assert found[-1]["not_captured"].endswith("stream is capturing")
+    assert work.spent
+    found, _ = done(work, "candidate", given(candidate(), capture=False))
+    assert found[-1]["not_captured"] is None
+
+
+def test_other_bits_are_a_race(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, kernel())
+    found, status = done(work, "race", given(candidate()))
+    assert (status, [x["different"] for x in found]) == ("ok", [0, 0])
+    runs: list[int] = []
+
+    def change(out: Tensor, chosen: Options) -> None:
+        runs.append(1)
+        if len(runs) == 3:
+            out[0, 0, 0, 0] = torch.nextafter(out[0, 0, 0, 0], torch.tensor(9.0))
+
+    fake(monkeypatch, kernel(change))
+    found, status = done(work, "race", given(candidate()))
+    assert (status, [x["different"] for x in found]) == ("wrong", [1, 0])
+    assert [x["runs"] for x in found] == [3, 3]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_todays_kernels_are_right(name: str, work: Work) -> None:
+    """In the interpreter, the full mask or the first case."""
+    one = default(name, tuned_cases(name, SMALL)[0], 90)
+    found, status = done(work, "candidate", given(one, timed=False))
+    assert (status, [x["wrong"] for x in found]) == ("ok", [None, None])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_small_case_runs_the_same_compiled_kernels(name: str) -> None:
+    """What is compiled for the one is what the other runs."""
+    of = KERNELS[name]
+    for case in tuned_cases(name, LARGE):
+        options = of.default(case, 90)
+        pair = [
+            {
+                (launch.kernel.__name__, str(launch.specialisation()), launch.num_warps)
+                for launch in of.prepare(jobs.make_inputs(x, jobs.META), options, 90).launches
+            }
+            for x in (case, ragged(case, LARGE))
+        ]
+        assert pair[0] == pair[1]
+
+
+def test_peers_are_measured_by_the_benchmark(work: Work) -> None:
+    case = tuned_cases("forward", SMALL)[1]
+    fields = {
+        "case": candidate(case=case).plain["case"], "peers": ["sdpa-flash", "flash-attn"],
+        "captured": False, "seconds": 1.0, "rounds": 3, "rates": {},
+    }  # fmt: skip
+    (found,), status = done(work, "peers", fields)
+    results = {x["name"]: x for x in found["measured"]["results"]}
+    assert status == "ok"
+    assert {name: x["status"] for name, x in results.items()} == {
+        "pyimpl": "timed", "sdpa-flash": "timed", "flash-attn": "refused",
+    }  # fmt: skip
+    assert found["measured"]["best_peer"] == "sdpa-flash"
+    assert not work.spent
+    done(work, "peers", {**fields, "captured": True})
+    assert work.spent
+
+
+def test_vectors_are_judged(work: Work) -> None:
+    (found,), status = done(work, "vectors", {"family": "softcap", "dtype": "float32"})
+    assert status == "ok"
+    assert found["counts"]["passed"] > 0
+    assert found["counts"]["failed"] == 0
+
+
+COMPILE = """
+import io, json, sys
+from bench.hour import worker
+from bench.hour.candidates import SMALL, default, tuned_cases
+from bench.hour.jobs import Work
+from dataclasses import asdict
+
+one = default("decode", tuned_cases("decode", SMALL)[0], 90)
+given = {"candidate": one.plain, "sizes": asdict(SMALL), "capability": 90}
+for _ in range(2):
+    out = io.StringIO()
+    print(json.dumps([worker.done(Work(), {"kind": "compile", "given": given}, out)]))
+    print(out.getvalue(), end="")
+"""
+
+
+def test_compiling_needs_no_device_and_is_kept(tmp_path: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    environment |= {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_STORE_BINARY_ONLY": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-c", COMPILE],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    first, found, _, again = map(json.loads, ended.stdout.splitlines())
+    assert first == [["ok", None]]
+    assert found["what"] == "compiled"
+    assert all(x["shared"] > 0 and x["registers"] > 0 for x in found["kernels"].values())
+    assert found["kernels"] == again["kernels"]
+    assert again["seconds"] < found["seconds"]
+    assert len(list(tmp_path.glob("*/*.cubin"))) == len(found["kernels"])

@@ -1,0 +1,143 @@
+"""What is to be done: the most wanted first, nothing twice, and nothing that is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bench.hour.candidates import (
+    FEW,
+    LARGE,
+    MOST,
+    SMALL,
+    Candidate,
+    best_of,
+    candidate_of,
+    default,
+    to_tune,
+    tuned_cases,
+)
+from bench.hour.findings import Finding, Known
+from bench.hour.kernels import KERNELS
+from bench.hour.plan import (
+    STAGES,
+    Plan,
+    Settings,
+    compile_name,
+    compiled_by,
+    table,
+)
+from bench.hour.what_if import WHAT_IFS
+
+OVERLAYS = {name: f"/{name}" for name in WHAT_IFS}
+IDENTITY = ["GPU"]
+START: Finding = {"run": 1, "what": "start", "identity": IDENTITY}
+
+
+def plan(*findings: Finding, **changes: Any) -> Plan:
+    known = Known.of([START, *findings], IDENTITY)
+    return Plan(replace(Settings(families=("softcap",)), **changes), known, OVERLAYS)
+
+
+def ended(name: str, status: str = "ok") -> Finding:
+    return {"run": 1, "what": "job", "job": name, "status": status}
+
+
+def timed(one: Candidate, ms: float) -> Finding:
+    return {"run": 1, "what": "timed", "candidate": one.plain, "ms": ms}
+
+
+def test_the_defaults_come_first_and_every_kernel_has_its_turn() -> None:
+    found = to_tune(LARGE, 90, {})
+    assert len(found) == len(set(found)) == MOST
+    groups = [(one.kernel, one.case) for one in found]
+    several = len(set(groups))
+    assert several == 4 * 3 * 2 + 2 * 3
+    assert found[:several] == [default(*group, 90) for group in groups[:several]]
+    # The next ones are neighbours, a few of each in turns.
+    assert len(set(groups[several : several + FEW * several])) == several
+    assert set(groups) == {(name, case) for name in KERNELS for case in tuned_cases(name, LARGE)}
+
+
+def test_the_best_of_earlier_runs_is_the_centre() -> None:
+    case = tuned_cases("forward", LARGE)[0]
+    usual = default("forward", case, 90)
+    options = dict(usual.options) | {"block_m": 64, "num_warps": 4}
+    best = Candidate("forward", case, tuple(sorted(options.items())))
+    findings = [
+        timed(usual, 2.0),
+        timed(best, 1.0),
+        timed(replace(best, variant="no maximum"), 0.1),
+    ]
+    assert best_of(findings) == {("forward", case): options}
+    some = [x for x in to_tune(LARGE, 90, best_of(findings)) if x.case == case][:4]
+    assert some[:2] == [usual, best]
+    assert sum(dict(some[2].options)[n] != options[n] for n in options) <= 2
+
+
+def test_a_candidate_survives_json() -> None:
+    for one in to_tune(SMALL, 90, {})[:40]:
+        assert candidate_of(one.plain) == one
+    assert len({one.name for one in to_tune(LARGE, 90, {})}) == MOST
+
+
+def test_what_is_known_is_not_done_again() -> None:
+    first = plan()
+    for stage in STAGES:
+        jobs = first.jobs(stage.name, {})
+        assert jobs
+        assert len({job.name for job in jobs}) == len(jobs)
+        again = plan(*(ended(job.name) for job in jobs[1:])).jobs(stage.name, {})
+        assert [job.name for job in again] == [jobs[0].name]
+
+
+def test_what_is_known_is_not_compiled_again() -> None:
+    first = plan()
+    compiled = [job.name for job in first.compiled()]
+    assert len(set(compiled)) == len(compiled)
+    wanted = {compiled_by(job) for stage in STAGES for job in first.jobs(stage.name, {})}
+    assert set(compiled) <= wanted
+    jobs = [job for stage in ("correct", "tune", "why") for job in first.jobs(stage, {})]
+    assert plan(*(ended(job.name) for job in jobs)).compiled() == []
+    # One that was judged and not yet timed is wanted still.
+    assert len(plan(*(ended(job.name) for job in first.jobs("correct", {}))).compiled()) > 100
+
+
+@pytest.mark.parametrize("status", ["failed", "late", "crashed"])
+def test_what_could_not_be_compiled_is_not_tried_again(status: str) -> None:
+    one = plan().tuned[0]
+    found = plan(ended(compile_name(one), status))
+    assert one not in found.tuned
+    assert one not in found.defaults
+    assert compile_name(one) not in {job.name for job in found.compiled()}
+    assert one in plan(ended(compile_name(one))).tuned
+
+
+def test_what_another_machine_found_is_not_known() -> None:
+    job = plan().jobs("ceilings", {})[0]
+    known = Known.of([START, ended(job.name)], ["another"])
+    assert Plan(Settings(), known, OVERLAYS).jobs("ceilings", {}) == [job]
+
+
+def test_the_stages_follow_each_other() -> None:
+    shares = [stage.until for stage in STAGES]
+    assert shares == sorted(shares)
+    assert shares[-1] < 1.0
+
+
+def test_the_table_says_what_will_be_cut() -> None:
+    lines = table(plan(cores=14), 560)
+    assert "candidates to compile" in lines[0]
+    assert "in 14 processes" in lines[0]
+    assert [line.split()[0] for line in lines[2:]] == [stage.name for stage in STAGES]
+    assert "will be cut" not in lines[2]
+    assert all("will be cut" in line for line in table(plan(cores=14), 30)[3:8])
+
+
+def test_of_some_kernels_only() -> None:
+    found = plan(kernels=("decode",))
+    assert {one.kernel for one in (*found.defaults, *found.tuned)} == {"decode"}
+    assert found.variants == []
+    assert found.jobs("races", {})

@@ -35,6 +35,9 @@ class Logarithm:
 
 def logarithm(whole: Rational, ratio: Rational, power: int) -> Any:
     """(whole + log₂ ratio) · (ln 2)^power, as a rational number if it is one."""
+    top, bottom = ratio.as_integer_ratio()
+    if top & (top - 1) == 0 and bottom & (bottom - 1) == 0:
+        whole, ratio = whole + top.bit_length() - bottom.bit_length(), 1
     if whole == 0 and ratio == 1:
         return 0
     if power == 0 and ratio == 1:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from ttir_cases import NEEDS_COMPILER, kernel_name
 
 from bridge.pages.kernel_coverage import EXACTLY_BY
+from bridge.ttir.rational import logarithm
 from bridge.ttir.vectors import SPLIT, differences, not_run
 from bridge.vectors.load import load
 from bridge.vectors.model import Vector
@@ -51,6 +53,17 @@ def test_padding_of_a_ragged_tile_of_keys_has_no_weight_above_1() -> None:
     is taken without mask code elsewhere."""
     (family,) = load(names=["gradient-dropout"])
     (vector,) = (vector for vector in family.vectors if vector.id == "gradient-dropout-011")
+    assert list(differences(vector)) == []
+
+
+def test_a_logarithm_of_a_power_of_two_is_a_number() -> None:
+    """A state of one key may refer to a larger score that has gone: its m + log₂ l is the key's."""
+    assert logarithm(1, Fraction(1, 2), 1) == 0
+    assert logarithm(2, Fraction(1, 8), 0) == -1
+    assert logarithm(0, 4, 1) == logarithm(2, 1, 1)
+    assert logarithm(0, 3, 0) not in (1, 2)
+    (family,) = load(names=["cache-window"])
+    (vector,) = (vector for vector in family.vectors if vector.id == "cache-window-003")
     assert list(differences(vector)) == []
 
 

@@ -147,7 +147,7 @@ class Recording(TorchDispatchMode):
     """
 
     def __init__(self, arch: int, configuration: int = 0) -> None:
-        # PyTorch writes no types for the methods of its modes: hence `no-untyped-call`, three times.
+        # PyTorch writes no types for the methods of its modes: hence `no-untyped-call`, thrice.
         super().__init__()  # type: ignore[no-untyped-call]
         self.arch, self.configuration = arch, configuration
         self.launches: list[Launched] = []

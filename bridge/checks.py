@@ -26,8 +26,12 @@ from bridge.report.timings import Times
 
 ROOT = Path(__file__).resolve().parent.parent
 # A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A
-# file's tests stay on one worker: what the chain tests start from is then made once.
-PYTEST = ("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+# file's tests stay on one worker: what the chain tests start from is then made once. Files begin in
+# the order of tests/conftest.py; xdist's own, by their number of tests, has the longest at the end.
+PYTEST = (
+    *("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4"),
+    *("--dist", "loadfile", "--no-loadscope-reorder"),
+)
 LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")
 # Seconds that a check has to end in after Ctrl-C; then it is killed.
 _ENDING = 3.0
@@ -64,6 +68,12 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             "workflows", "what GitHub runs, by its schema",
             ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
              ".github/workflows/ci.yml"),
+            (".github/*",),
+        ),
+        Check(
+            "workflow-actions", "the steps that its jobs share, by their schema",
+            ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions",
+             ".github/actions/environment/action.yml"),
             (".github/*",),
         ),
         Check(

@@ -159,6 +159,25 @@ def test_the_kernel_rejects_a_proof_that_does_not_fit(make_project: Make) -> Non
     assert "one" in problem
 
 
+def test_a_lemma_that_two_modules_make_is_checked_in_both(make_project: Make) -> None:
+    """The equation of `f` is made where it is asked for, and stored there."""
+    uses = "public import Small.Base\npublic section\ntheorem {} (n : Nat) : f n = n + 1 := "
+    uses += "by rw [f]\n"
+    lean = make_project(
+        {
+            "Base": "public section\n@[expose] def f (n : Nat) : Nat := n + 1\n",
+            "One": uses.format("one"),
+            "Two": uses.format("two"),
+        }
+    )
+    assert lean.build().ok
+    reached: Reached = []
+    found = lean.audit(on_checked=lambda checked, of: reached.append((checked, of)))
+    assert found.problems == ()
+    before, one, two, _ = (checked for checked, _ in reached)
+    assert one - before == two - one > 1
+
+
 def test_an_audit_that_does_not_end_is_ended(
     make_project: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,19 @@ def trusted (core : Environment) (reached : Reached) : Std.TreeMap String (List 
     | some kind => found.insert kind (name.toString :: found.getD kind [])
     | none => found
 
+/-- A constant as it is checked in an environment that may have one of its name: Lean makes equation
+lemmas where they are asked for, so two modules can store the same theorem. The second is checked
+under a name of its own. Anything else that is there twice is an error. -/
+def checkedAs (env : Environment) (module : Name) (info : ConstantInfo) : IO ConstantInfo :=
+  match env.find? info.name, info with
+  | none, _ => return info
+  | some (.thmInfo before), .thmInfo again => do
+    unless before.type == again.type && before.levelParams == again.levelParams do
+      throw (IO.userError s!"two modules have different theorems {info.name}")
+    let name := info.name ++ module
+    return .thmInfo { again with name, all := [name] }
+  | some _, _ => throw (IO.userError s!"two modules declare {info.name}")
+
 /-- The kernel checks every constant of the library again, each module in an environment that holds
 Lean's own modules and what of the library it has checked before. Says after each module how many
 constants it has checked, of how many; returns that, and what it does not accept. -/
@@ -146,8 +159,9 @@ def replay (modules : Array (Name × Array ConstantInfo)) (core : Environment) :
     IO (Nat × Option String) := do
   let total := modules.foldl (fun total (_, constants) => total + constants.size) 0
   try
-    let (_, checked) ← modules.foldlM (init := (core, 0)) fun (env, checked) (_, constants) => do
-      let env ← env.replay (constants.foldl (fun map info => map.insert info.name info) {})
+    let (_, checked) ← modules.foldlM (init := (core, 0)) fun (env, checked) (module, constants) => do
+      let infos ← constants.mapM (checkedAs env module)
+      let env ← env.replay (infos.foldl (fun map info => map.insert info.name info) {})
       let checked := checked + constants.size
       IO.println ("@@ " ++ (Json.mkObj [("checked", toJson checked), ("of", toJson total)]).compress)
       (← IO.getStdout).flush

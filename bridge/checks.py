@@ -145,7 +145,7 @@ def test(name: tuple[str, ...], everything: bool, fresh: bool, record: bool) -> 
 
 
 def _record(run: Run, whole: float) -> None:
-    # The pages are written from the vectors and the theorems: half a second to import.
+    # What writes pages is needed here alone.
     from bridge.pages import written
 
     try:

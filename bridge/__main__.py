@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -84,6 +85,7 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
     build/report.json. Changes no file that git tracks, but for --record. Stages: toolchain, build,
     audit, kernels, vectors, implementations, faults.
     """
+    from bridge.pages import written
     from bridge.report import tables, timings
     from bridge.report.verify import STAGES, Verification, write_report
 
@@ -95,7 +97,9 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
     root = checkout()
     console = Console()
     verification = Verification(root, console)
+    start = time.monotonic()
     ok = verification.run(stage)
+    whole = time.monotonic() - start
     path = root / "build" / "report.json"
     write_report(verification.report, ok, path)
     tables.show(console, verification.report)
@@ -105,9 +109,10 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
     console.print(f"{verdict} The whole report: {path.relative_to(root)}")
     if record:
         try:
-            timings.write(root, timings.recorded(verification.report))
+            found = timings.of_verify(verification.report, whole)
         except ValueError as error:
             raise Problem(f"--record: {error}") from error
+        written.record(root, "verify", found)
     sys.exit(0 if ok else 1)
 
 

@@ -20,11 +20,17 @@ import click
 from rich.console import Console
 
 from bridge.command import Problem, checkout
+from bridge.report import timings
 from bridge.report.cache import Cache
+from bridge.report.timings import Times
 
 # A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A
-# file's tests stay on one worker: what the chain tests start from is then made once.
-PYTEST = ("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+# file's tests stay on one worker: what the chain tests start from is then made once. Files begin in
+# the order of tests/conftest.py; xdist's own, by their number of tests, has the longest at the end.
+PYTEST = (
+    *("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4"),
+    *("--dist", "loadfile", "--no-loadscope-reorder"),
+)
 LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")
 # Seconds that a check has to end in after Ctrl-C; then it is killed.
 _ENDING = 3.0
@@ -61,6 +67,12 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             "workflows", "what GitHub runs, by its schema",
             ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
              ".github/workflows/ci.yml"),
+            (".github/*",),
+        ),
+        Check(
+            "workflow-actions", "the steps that its jobs share, by their schema",
+            ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions",
+             ".github/actions/environment/action.yml"),
             (".github/*",),
         ),
         Check(
@@ -103,12 +115,15 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
 @click.argument("name", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Thorough tests and all kernels, too.")
 @click.option("--fresh", is_flag=True, help="Run what is unchanged since it passed, too.")
-def test(name: tuple[str, ...], everything: bool, fresh: bool) -> None:
+@click.option("--record", is_flag=True, help="Write how long each check took into docs.")
+def test(name: tuple[str, ...], everything: bool, fresh: bool, record: bool) -> None:
     """Run the checks of make test: linters, Lean, kernels, tests.
 
     NAME: only these; default: all, up to the first that fails. What has passed is kept until one
     of its inputs changes. Exit status 0 if all pass, 1 if one fails, 130 after Ctrl-C.
     """
+    if record and (name or everything):
+        raise Problem("--record: takes the times of make test, and NAME or --all is given")
     root = checkout()
     chosen = checks(everything=everything)
     known = [check.name for check in chosen]
@@ -119,7 +134,23 @@ def test(name: tuple[str, ...], everything: bool, fresh: bool) -> None:
         if importlib.util.find_spec(package) is None:
             raise Problem(f"{sys.executable} has no package {package}; run make setup first")
     wanted = [check for check in chosen if not name or check.name in name]
-    sys.exit(Run(root, Console(), fresh=fresh).all(wanted))
+    run = Run(root, Console(), fresh=fresh)
+    start = time.monotonic()
+    status = run.all(wanted)
+    if record and status == 0:
+        _record(run, time.monotonic() - start)
+    sys.exit(status)
+
+
+def _record(run: Run, whole: float) -> None:
+    # What writes pages is needed here alone.
+    from bridge.pages import written
+
+    try:
+        found = timings.of_test(run.times, whole)
+    except ValueError as error:
+        raise Problem(f"--record: {error}") from error
+    written.record(run.root, "test", found)
 
 
 class Run:
@@ -130,6 +161,8 @@ class Run:
         self.cache = Cache(root / "build" / "cache")
         self.digests = digests(root)
         self.facts = facts()
+        # By check that passed, how long it took; None: it was kept.
+        self.times: dict[str, Times | None] = {}
 
     def all(self, wanted: Iterable[Check]) -> int:
         """Run them up to the first that fails; the exit status."""
@@ -140,6 +173,7 @@ class Run:
             key = self.key(check)
             if check.inputs and not self.fresh and self.cache.find(_kept(check), key) is not None:
                 kept += 1
+                self.times[check.name] = None
                 self.say("      unchanged since it passed")
                 continue
             try:
@@ -177,9 +211,10 @@ class Run:
         if status == 0:
             seconds, processor = time.monotonic() - start, _processor() - before
             self.say(f"      passed in {seconds:.1f} s, {processor:.1f} s of processor time")
+            times = {"seconds": round(seconds, 1), "processor_seconds": round(processor, 1)}
+            self.times[check.name] = times
             if check.inputs:
-                value = {"seconds": round(seconds, 1), "processor": round(processor, 1)}
-                self.cache.keep(_kept(check), key, value)
+                self.cache.keep(_kept(check), key, times)
         return status
 
     def key(self, check: Check) -> str:

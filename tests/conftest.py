@@ -55,8 +55,10 @@ def launches_of_the_forward_kernel() -> Iterator[None]:
         yield
 
 
+# Files of few tests that take a minute or more, mostly in processes of their own.
+LONG = ("test_chain", "test_add_a_feature", "test_wheel", "test_tutorial", "test_compiled")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests in copies of the checkout take one worker for minutes: they begin first, so that none
-    waits at the end."""
-    long = ("test_chain", "test_add_a_feature")
-    items.sort(key=lambda item: not any(name in item.nodeid for name in long))
+    """They begin first, so that no worker waits for one at the end."""
+    items.sort(key=lambda item: not any(name in item.nodeid for name in LONG))

@@ -7,6 +7,7 @@ import importlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 import pyimpl.modules
+from bridge.conformance import first_order
 from bridge.conformance.first_order import Rounded, allowance
 from bridge.vectors import transformers as given
 from bridge.vectors.model import Mask, Matrix
@@ -199,9 +201,22 @@ def parts(
     if isinstance(vector, TransformerVector):
         yield from _of_transformer(vector, dtype, package)
         return
-    _, allowed = allowance(_computed(vector, Builder(vector, dtype, pyimpl.modules)), dtype)
+    allowed = _allowed(vector, dtype, first_order.SECOND_ORDER)
     for name, result in _of_layer(vector, Builder(vector, dtype, package)):
         yield Part(name, result, vector.expected, allowed)
+
+
+@lru_cache(maxsize=1024)
+def _allowed(vector: Layered, dtype: torch.dtype, _factor: float) -> Tensor:
+    """By how much each element of what correct modules give may be off; of logits and
+    probabilities, side by side. It takes longer than they do, and is asked for again with every
+    package that is judged. _factor: that of the second order, on which it depends."""
+    build = Builder(vector, dtype, pyimpl.modules)
+    if isinstance(vector, TransformerVector):
+        compute = _both(vector, build.transformer(vector).requires_grad_(False))
+    else:
+        compute = _computed(vector, build)
+    return allowance(compute, dtype)[1]
 
 
 def _of_layer(vector: LayerVector, build: Builder) -> Iterator[tuple[str, Tensor]]:
@@ -321,8 +336,7 @@ def _of_transformer(
     vector: TransformerVector, dtype: torch.dtype, package: ModuleType
 ) -> Iterator[Part]:
     """Logits of the whole and token by token, and probabilities."""
-    right = Builder(vector, dtype, pyimpl.modules).transformer(vector).requires_grad_(False)
-    allowed, allowed_shares = allowance(_both(vector, right), dtype)[1].chunk(2, 1)
+    allowed, allowed_shares = _allowed(vector, dtype, first_order.SECOND_ORDER).chunk(2, 1)
     src, tgt = (torch.tensor([x]) for x in (vector.source_tokens, vector.target_tokens))
     source, context, own = (
         None if kept is None else kept[None]

@@ -13,6 +13,7 @@ from pathlib import Path
 from bridge.conformance import adapters, answers
 from bridge.conformance.faults import FAULTS
 from bridge.pages import sizes
+from bridge.report import timings
 from bridge.report.theorems import SourceError, listed_theorems
 from bridge.vectors.model import Family
 
@@ -27,6 +28,9 @@ SAID = (
     "… ({pairs} pairs of implementation and dtype)",
     "{faults} planted faults: {faults} caught",
     "… ({faults} faults)",
+    "took {verify_minutes} minutes on",
+    "`make verify` | {verify_minutes} minutes",
+    "`make test` | about {test_minutes} minutes after",
 )
 _BLOCK = re.compile(
     r"(?P<begin><!-- (?P<name>[\w-]+): written by bridge pages -->\n).*?"
@@ -45,7 +49,12 @@ def texts(root: Path, families: Sequence[Family], generated: Collection[str]) ->
         for path in sorted((*root.glob("*.md"), *root.glob("docs/*.md")))
         if (name := path.relative_to(root).as_posix()) not in generated
     }
-    return renewed(pages, SAID, numbers(root, families), {"sizes": sizes.table(families)})
+    tables = {
+        "sizes": sizes.table(families),
+        "stages-of-verify": timings.table(timings.read(root, "verify")),
+        "checks-of-test": timings.table(timings.read(root, "test")),
+    }
+    return renewed(pages, SAID, numbers(root, families), tables)
 
 
 def renewed(
@@ -76,6 +85,7 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
         "judged": len(vectors) - len(left),
         "pairs": len(pairs),
         "faults": len(FAULTS),
+        **{f"{command}_minutes": taken for command, taken in timings.minutes(root).items()},
     }
 
 

@@ -25,6 +25,8 @@ from bridge.pages import (
 )
 from bridge.pages.generated_tests import FOLDER
 from bridge.pages.render import write
+from bridge.report import timings
+from bridge.report.timings import Timings
 from bridge.vectors.load import load
 from bridge.vectors.shape_check import schema_text, schemas
 
@@ -63,6 +65,12 @@ def write_all(root: Path) -> list[str]:
         (root / name).unlink()
         changed.append(name)
     return changed
+
+
+def record(root: Path, command: str, found: Timings) -> None:
+    """Record how long `verify` or `test` took, and write the pages that say it."""
+    timings.write(root, command, found)
+    write_all(root)
 
 
 def stale(root: Path, wanted: Iterable[str]) -> list[str]:

@@ -1,34 +1,40 @@
-"""How long the parts of `make verify` took where they were last recorded: `docs/timings.json`, and
-the table in `docs/running.md`."""
+"""How long `make verify` and `make test` took where they were last recorded: `docs/timings.json`.
+
+`bridge pages` shows it in `docs/running.md`, and the minutes wherever a page says them.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bridge.files import write_changed
 
-FILE, PAGE = "docs/timings.json", "docs/running.md"
-# What stands around the table in the page.
-_BEGIN = "<!-- Written by verify --record from docs/timings.json. -->\n"
-_END = "<!-- end of the times -->\n"
+FILE = "docs/timings.json"
 # A job that is new counts as a large one, and so begins early.
 _UNKNOWN = 60.0
+
+Times = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Timings:
-    """machine: a sentence. stages: by name, wall seconds, and processor seconds where they are
-    known; jobs: processor seconds by the name under which the result is kept, apart from its
-    device."""
+    """One command where it was recorded.
 
-    machine: str
-    stages: dict[str, dict[str, float]]
-    jobs: dict[str, float]
+    machine: in words; whole: wall seconds of everything; stages: by name, wall seconds, and
+    processor seconds where they are known; jobs: processor seconds by the name under which the
+    result is kept, apart from its device.
+    """
+
+    machine: str = ""
+    whole: float = 0.0
+    stages: Mapping[str, Times] = field(default_factory=dict)
+    jobs: Times = field(default_factory=dict)
 
     def seconds(self, stage: str) -> float | None:
         """Wall seconds of a stage."""
@@ -39,23 +45,24 @@ class Timings:
         return self.jobs.get(name.rpartition("-")[0], _UNKNOWN)
 
 
-def read(root: Path) -> Timings:
-    """The recorded ones; none where there is no file."""
+def read(root: Path, command: str = "verify") -> Timings:
+    """What is recorded of `verify` or `test`; nothing where there is no file."""
+    return Timings(**_stored(root).get(command, {}))
+
+
+def _stored(root: Path) -> dict[str, Any]:
     try:
-        stored = json.loads((root / FILE).read_text("utf-8"))
+        stored: dict[str, Any] = json.loads((root / FILE).read_text("utf-8"))
     except FileNotFoundError:
-        return Timings("", {}, {})
-    return Timings(stored["machine"], stored["stages"], stored["jobs"])
+        return {}
+    return stored
 
 
-def recorded(report: dict[str, dict[str, Any]]) -> Timings:
-    """The times of a run whose every stage was done, and none kept. Raises ValueError otherwise."""
-    kept = [name for name, section in report.items() if section.get("kept") or not section["ok"]]
-    if kept:
-        raise ValueError(
-            f"times are recorded of a run that did everything; not so here: {', '.join(kept)}"
-        )
-    stages: dict[str, dict[str, float]] = {
+def of_verify(report: Mapping[str, Mapping[str, Any]], whole: float) -> Timings:
+    """The times of a run of `verify` that did everything, with none kept. Raises ValueError
+    otherwise."""
+    _did_everything(name for name, found in report.items() if found.get("kept") or not found["ok"])
+    stages = {
         name: {key: section[key] for key in ("seconds", "processor_seconds") if key in section}
         for name, section in report.items()
     }
@@ -63,31 +70,43 @@ def recorded(report: dict[str, dict[str, Any]]) -> Timings:
         f"implementation-{r['adapter']}-{r['dtype']}": r["processor_seconds"]
         for r in report["implementations"]["results"]
     } | {f"fault-{r['name']}": r["processor_seconds"] for r in report["faults"]["results"]}
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    return Timings(machine, stages, jobs)
+    return Timings(_machine(), round(whole, 2), stages, jobs)
+
+
+def of_test(checks: Mapping[str, Times | None], whole: float) -> Timings:
+    """The times of a run of `test`, by check; None: it was kept, for which ValueError is raised."""
+    _did_everything(name for name, times in checks.items() if times is None)
+    stages = {name: times for name, times in checks.items() if times is not None}
+    return Timings(_machine(), round(whole, 2), stages)
+
+
+def _did_everything(kept: Iterable[str]) -> None:
+    if names := ", ".join(kept):
+        raise ValueError(f"times are recorded of a run that did everything; not so here: {names}")
+
+
+def _machine() -> str:
+    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
 
 
 def table(found: Timings) -> str:
     """The stages as a table of Markdown."""
     if not found.stages:
-        return "Not recorded yet."
+        return "Not recorded yet.\n"
     lines = [f"Recorded with {found.machine}.", ""]
     lines += ["| stage | seconds | processor seconds |", "| --- | ---: | ---: |"]
     for stage, times in found.stages.items():
         used = f"{times['processor_seconds']:.0f}" if "processor_seconds" in times else "–"
         lines.append(f"| {stage} | {times['seconds']:.0f} | {used} |")
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
-def in_page(text: str, found: Timings) -> str:
-    """The text of the page with the table between its marks."""
-    before, begin, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    return f"{before}{begin}\n{table(found)}\n\n{end}{after}"
+def minutes(root: Path) -> dict[str, int]:
+    """By command, in how many minutes, rounded, and at least one, it did everything."""
+    return {name: max(1, round(one["whole"] / 60)) for name, one in _stored(root).items()}
 
 
-def write(root: Path, found: Timings) -> None:
-    """Write the file, and the table in the page."""
-    write_changed(root / FILE, json.dumps(vars(found), indent=1, ensure_ascii=False) + "\n")
-    page = root / PAGE
-    write_changed(page, in_page(page.read_text("utf-8"), found))
+def write(root: Path, command: str, found: Timings) -> None:
+    """Record a command; what is recorded of another stays."""
+    stored = {**_stored(root), command: vars(found)}
+    write_changed(root / FILE, json.dumps(stored, indent=1, ensure_ascii=False) + "\n")

@@ -243,7 +243,10 @@ class Verification:
         assert self.lean is not None
         lean = self.lean
         audit, kept = self.cache.get(
-            "audit", self.lean_key(), lambda: lean.audit().to_json(), lambda a: bool(a["ok"])
+            "audit",
+            self.lean_key(),
+            lambda: lean.audit(on_checked=self.bars["audit"].reached).to_json(),
+            lambda a: bool(a["ok"]),
         )
         listing = {d["name"]: d for d in audit["declarations"]}
         found, problems = headlines.headlines(self.root, listing)

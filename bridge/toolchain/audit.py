@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+# Called with how many constants the kernel has checked again so far, and with how many there are.
+OnChecked = Callable[[int, int], None]
 
 # What Lean's own logic assumes. Anything else among the axioms is a finding.
 STANDARD_AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound"})

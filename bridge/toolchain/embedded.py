@@ -17,7 +17,7 @@ from bridge.files import write_changed
 from bridge.interrupt import unseen_by_children
 from bridge.limits import Limit
 from bridge.toolchain import lakefile, modules
-from bridge.toolchain.audit import Audit, look_at, on_trust
+from bridge.toolchain.audit import Audit, OnChecked, look_at, on_trust
 from bridge.toolchain.drivers import Drivers
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, ModuleResult, message_of
@@ -304,9 +304,16 @@ class EmbeddedLean:
         if answer["problem"]:
             raise ToolchainError(f"{module}: {answer['problem']}")
 
-    def audit(self, targets: Sequence[str] = (), *, replay: bool = True) -> Audit:
+    def audit(
+        self,
+        targets: Sequence[str] = (),
+        *,
+        replay: bool = True,
+        on_checked: OnChecked | None = None,
+    ) -> Audit:
         """Look through the stored proof terms of modules (default: the lakefile's default targets)
-        and of what they need, which have to be built; with `replay` the kernel checks them again.
+        and of what they need, which have to be built; with `replay` the kernel checks them again,
+        and `on_checked` is called after each module.
         """
         graph, state = self._up_to_date(targets or self.default_targets())
         files = {module.name: self._name(module) for module in graph}
@@ -316,7 +323,11 @@ class EmbeddedLean:
         answers: list[dict[str, Any]] = []
         arguments = [str(self.prepared.shipped), *(() if replay else ("--no-replay",))]
 
+        checked = ""
+
         def waited_for() -> str:
+            if checked:
+                return f"the kernel, which has checked {checked} constants"
             last = answers[-1]["name"] if answers else None
             return f"the answer after that on {last}" if last else "its first answer"
 
@@ -329,6 +340,11 @@ class EmbeddedLean:
             for answer in process.answers():
                 if "replayed" in answer:
                     break
+                if "checked" in answer:
+                    checked = f"{answer['checked']} of {answer['of']}"
+                    if on_checked is not None:
+                        on_checked(answer["checked"], answer["of"])
+                    continue
                 place = places.get((answer["module"], answer["name"]), {})
                 answers.append({**answer, **place})
         declarations, problems = look_at(answers, files)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from bridge.files import write_changed
 from bridge.toolchain import lakefile, modules
-from bridge.toolchain.audit import PLACED, STANDARD_AXIOMS, Audit, look_at
+from bridge.toolchain.audit import PLACED, STANDARD_AXIOMS, Audit, OnChecked, look_at
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult, Severity
 
@@ -147,10 +147,17 @@ class NativeLean:
         """Run `main : List String → IO Unit` of a built module of the library."""
         self._run_file(f"Run{module.replace('.', '')}", _RUNNER.format(module=module), arguments)
 
-    def audit(self, targets: Sequence[str] = (), *, replay: bool = True) -> Audit:
+    def audit(
+        self,
+        targets: Sequence[str] = (),
+        *,
+        replay: bool = True,
+        on_checked: OnChecked | None = None,
+    ) -> Audit:
         """List every declaration of modules (default: the lakefile's default targets) and of what
         they need with its axioms, and `#print axioms` for each theorem. It takes little time, and
-        so the kernel checks all of them again, whatever `replay` says."""
+        so the kernel checks all of them again, whatever `replay` says, and `on_checked` is called
+        once."""
         targets = targets or lakefile.read(self.root / "lakefile.lean").defaults
         graph = modules.closure(self.root, targets)
         files = {m.name: m.file.relative_to(self.root).as_posix() for m in graph}
@@ -164,6 +171,8 @@ class NativeLean:
         if not answers or "replayed" not in answers[-1]:
             raise ToolchainError("the audit ended before the stored proofs had been checked again")
         *answers, again = answers
+        if on_checked is not None:
+            on_checked(again["replayed"], again["replayed"])
         for answer in answers:
             if not answer["first_line"]:
                 for key in PLACED:

@@ -18,6 +18,8 @@ from rich.console import Console
 
 from bridge import checks
 from bridge.checks import Check, Run
+from bridge.pages import written
+from bridge.report.timings import Times
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +61,54 @@ def test_what_is_unchanged_since_it_passed_is_kept(project: Project) -> None:
     status, said, ran = project.run()
     assert (status, ran) == (0, [])
     assert "2 unchanged, 0 run" in said
+
+
+def test_the_times_are_those_of_the_checks_that_ran(project: Project) -> None:
+    (project.root / "build").mkdir()
+
+    def times() -> dict[str, Times | None]:
+        run = Run(project.root, Console(quiet=True))
+        assert run.all(project.checks) == 0
+        return run.times
+
+    found = times()
+    assert list(found) == ["first", "second"]
+    assert all(one is not None and one["seconds"] > 0 for one in found.values())
+    (project.root / "b.md").write_text("2")
+    again = times()
+    assert again["first"] is None
+    assert again["second"] is not None
+
+
+@pytest.mark.parametrize("given", [["lint"], ["--all"]])
+def test_only_the_times_of_everything_are_recorded(given: list[str]) -> None:
+    result = CliRunner().invoke(checks.test, ["--record", *given])
+    assert result.exit_code == 2
+    assert "--record: takes the times of make test, and NAME or --all is given" in result.stderr
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_times_are_recorded(
+    project: Project, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded: list[tuple[Path, str, list[str]]] = []
+    (project.root / "lakefile.lean").touch()
+    (project.root / "build").mkdir()
+    monkeypatch.setattr(checks, "ROOT", project.root)
+    monkeypatch.setattr(checks, "checks", lambda everything: project.checks)
+    monkeypatch.setattr(
+        written, "record", lambda root, name, t: recorded.append((root, name, list(t.stages)))
+    )
+    if kept:
+        project.run()
+    result = CliRunner().invoke(checks.test, ["--record"])
+    if kept:
+        assert result.exit_code == 2
+        assert "not so here: first, second" in result.stderr
+        assert recorded == []
+    else:
+        assert result.exit_code == 0, result.output
+        assert recorded == [(project.root, "test", ["first", "second"])]
 
 
 def test_a_changed_input_runs_the_checks_that_depend_on_it(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""The times of the stages: recorded, read back, and in the page."""
+"""The times of the stages: recorded, read back, and as a table."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 
 from bridge.report import timings
 from bridge.report.verify import STAGES
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def report(**changes: Any) -> dict[str, Any]:
@@ -25,29 +23,35 @@ def report(**changes: Any) -> dict[str, Any]:
     return found | changes
 
 
-def test_the_page_has_the_recorded_times() -> None:
-    page = (ROOT / timings.PAGE).read_text("utf-8")
-    assert timings.in_page(page, timings.read(ROOT)) == page
-
-
 def test_what_is_recorded_is_read_back(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / timings.PAGE).write_bytes((ROOT / timings.PAGE).read_bytes())
-    found = timings.recorded(report())
-    timings.write(tmp_path, found)
+    found = timings.of_verify(report(), 601.239)
+    timings.write(tmp_path, "verify", found)
+    timings.write(tmp_path, "test", timings.of_test({"lint": {"seconds": 29.0}}, 29.0))
     assert timings.read(tmp_path) == found
-    assert "\n| build | 3 | 6 |\n| audit | 3 | – |\n" in (tmp_path / timings.PAGE).read_text(
-        "utf-8"
-    )
+    assert list(found.stages) == list(STAGES)
     assert found.seconds("audit") == 3.4
     assert found.cost("implementation-a-float32-cpu") == 1.5
     assert found.cost("fault-f-cuda") == 0.5
     # A new job begins early.
     assert found.cost("fault-new-cpu") > 10
+    assert timings.read(tmp_path, "test").seconds("lint") == 29.0
+    assert timings.minutes(tmp_path) == {"verify": 10, "test": 1}
     assert timings.read(tmp_path / "nowhere").stages == {}
+
+
+def test_each_stage_has_its_row() -> None:
+    found = timings.table(timings.of_verify(report(), 601.2))
+    assert "\n| build | 3 | 6 |\n| audit | 3 | – |\n| kernels | 3 | 6 |\n" in found
+    assert len(found.splitlines()) == 4 + len(STAGES)
+    assert timings.table(timings.Timings()) == "Not recorded yet.\n"
 
 
 @pytest.mark.parametrize("section", [{"ok": True, "kept": True}, {"ok": False}])
 def test_times_of_a_run_that_did_not_do_everything_are_refused(section: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not so here: build"):
-        timings.recorded(report(build=section))
+        timings.of_verify(report(build=section), 1.0)
+
+
+def test_a_check_that_was_kept_has_no_time_to_record() -> None:
+    with pytest.raises(ValueError, match=r"not so here: types$"):
+        timings.of_test({"lint": {"seconds": 1.0}, "types": None}, 1.0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from bridge.report import headlines, statements, verify
 from bridge.report.implemented import implemented_names
 from bridge.report.theorems import SourceError, listed_theorems
 from bridge.report.verify import Verification
+from bridge.toolchain import ToolchainError
+from bridge.toolchain.audit import Audit
 
 
 @pytest.mark.parametrize(
@@ -37,6 +40,20 @@ def test_the_audit_passes_only_if_all_statements_say_something(
     assert section["ok"] is not bool(found)
     assert statements.kept(tmp_path) == said
     assert section["headlines"] == [{"lean": "A.t", "statement": "A.t : 1 = 2"}]
+
+
+def test_the_audit_shows_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped:
+        def audit(self, on_checked: Callable[[int, int], None]) -> Audit:
+            on_checked(3, 12)
+            raise ToolchainError("stopped there")
+
+    verification = Verification(tmp_path, Console(quiet=True))
+    monkeypatch.setattr(verification, "lean", Stopped())
+    monkeypatch.setattr(verification, "lean_key", lambda: "key")
+    section = verification.stage("audit", verification.audit)
+    assert section["problems"] == ["stopped there"]
+    assert verification.bars["audit"].text().startswith("3 of 12, about ")
 
 
 def test_every_part_of_pyimpl_says_what_it_implements() -> None:

@@ -51,14 +51,32 @@ FINDINGS = {
 }
 
 
+Reached = list[tuple[int, int]]
+
+
 @pytest.fixture(scope="module")
-def audit(make_project: Make) -> Audit:
+def reached() -> Reached:
+    """How far the kernel was, each time that it was said."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def audit(make_project: Make, reached: Reached) -> Audit:
     lean = make_project(SOURCES)
     with pytest.raises(ToolchainError, match=r"is not built as it stands now: build it first"):
         lean.audit()
     result = lean.build()
     assert result.ok, [str(m) for m in result.messages if m.severity == "error"]
-    return lean.audit()
+    return lean.audit(on_checked=lambda checked, of: reached.append((checked, of)))
+
+
+def test_the_kernel_says_after_each_module_how_far_it_is(audit: Audit, reached: Reached) -> None:
+    # The modules, and the one that imports them all and declares nothing.
+    assert len(reached) == len(SOURCES) + 1
+    counts = [checked for checked, _ in reached]
+    assert counts == sorted(counts)
+    assert len(set(counts)) == len(SOURCES)
+    assert {of for _, of in reached} == {counts[-1]} == {audit.replayed}
 
 
 def test_every_fault_is_named_with_its_file_and_nothing_else(audit: Audit) -> None:
@@ -139,6 +157,25 @@ def test_the_kernel_rejects_a_proof_that_does_not_fit(make_project: Make) -> Non
     (problem,) = lean.audit().problems
     assert problem.startswith("the kernel does not accept the stored proofs: ")
     assert "one" in problem
+
+
+def test_a_lemma_that_two_modules_make_is_checked_in_both(make_project: Make) -> None:
+    """The equation of `f` is made where it is asked for, and stored there."""
+    uses = "public import Small.Base\npublic section\ntheorem {} (n : Nat) : f n = n + 1 := "
+    uses += "by rw [f]\n"
+    lean = make_project(
+        {
+            "Base": "public section\n@[expose] def f (n : Nat) : Nat := n + 1\n",
+            "One": uses.format("one"),
+            "Two": uses.format("two"),
+        }
+    )
+    assert lean.build().ok
+    reached: Reached = []
+    found = lean.audit(on_checked=lambda checked, of: reached.append((checked, of)))
+    assert found.problems == ()
+    before, one, two, _ = (checked for checked, _ in reached)
+    assert one - before == two - one > 1
 
 
 def test_an_audit_that_does_not_end_is_ended(

@@ -144,10 +144,12 @@ AXIOMS = "'f'' depends on axioms: [propext,\n Quot.sound]\n"
 
 def test_audit(fake: FakeLake) -> None:
     listing = SOUND + constant("f.eq_1", first_line=0, last_line=0)
-    audit = audited(fake, listing, AXIOMS, {"replayed": 3, "problem": None}).audit()
+    lean, reached = audited(fake, listing, AXIOMS, {"replayed": 3, "problem": None}), []
+    audit = lean.audit(on_checked=lambda checked, of: reached.append((checked, of)))
     assert audit.ok, audit.problems
     assert [d.name for d in audit.declarations] == ["_private.Small.0.hidden", "f'"]
     assert audit.replayed == 3
+    assert reached == [(3, 3)]
     script = fake.root / "build" / "lean" / "PrintAxioms.lean"
     assert script.read_text("utf-8") == "import Small\n#print axioms f'\n"
 

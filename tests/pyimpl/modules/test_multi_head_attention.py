@@ -135,7 +135,12 @@ def check_against_torch(
     ("bias", "add_bias_kv", "add_zero_attn"), list(product([True, False], repeat=3))
 )
 def test_equals_torch_on_all_its_options(bias, add_bias_kv, add_zero_attn, widths, dtype) -> None:
-    for batch_first, name in product([True, False], MASKS):
+    # In float64 with every mask; in the others, which only round more, with one, another each time.
+    masks = sorted(MASKS)
+    case = [bias, add_bias_kv, add_zero_attn, bool(widths)]
+    if dtype != torch.float64:
+        masks = [masks[sum(2**i for i, on in enumerate(case) if on) % len(masks)]]
+    for batch_first, name in product([True, False], masks):
         theirs = nn.MultiheadAttention(
             DIM, HEADS, bias=bias, add_bias_kv=add_bias_kv, add_zero_attn=add_zero_attn,
             batch_first=batch_first, device="cpu", dtype=dtype, **widths,

@@ -9,8 +9,9 @@ public section
 /-! # Looks through the stored proof terms of a library, and has the kernel check them again
 
 Argument: the folder of Lean's own modules as they were shipped. Standard input: a line for each module
-of the library, its name and its stock output, separated by a tab. Prints lines that begin with `@@` and
-hold JSON: one for each declaration, one for the replay. -/
+of the library, its name and its stock output, separated by a tab; imports come first. Prints lines that
+begin with `@@` and hold JSON: one for each declaration, one for each module that the kernel has checked,
+one for the whole. -/
 
 namespace Bridge.Audit
 
@@ -117,18 +118,18 @@ def readFull (olean : String) : IO ModuleData := do
   if h : 2 < parts.size then return parts[2].1
   else throw (IO.userError (olean ++ " has no private part"))
 
-def addAll (library : Library) (module : Name) (data : ModuleData) (i : Nat) : Library :=
-  if h : i < data.constants.size then
-    let info := data.constants[i]
-    addAll (library.insert info.name { info, module }) module data (i + 1)
-  else library
-
-partial def read (stdin : IO.FS.Stream) (library : Library) : IO Library := do
+/-- The modules and their constants, in the order in which they are named. -/
+partial def read (stdin : IO.FS.Stream) (modules : Array (Name × Array ConstantInfo)) :
+    IO (Array (Name × Array ConstantInfo)) := do
   let line ← stdin.getLine
   match line.trimAscii.toString.splitOn "\t" with
   | [module, olean] =>
-    read stdin (addAll library module.toName (← readFull olean) 0)
-  | _ => return library
+    read stdin (modules.push (module.toName, (← readFull olean).constants))
+  | _ => return modules
+
+def libraryOf (modules : Array (Name × Array ConstantInfo)) : Library :=
+  modules.foldl (init := {}) fun library (module, constants) =>
+    constants.foldl (init := library) fun library info => library.insert info.name { info, module }
 
 /-- The constants of Lean's own modules, among those that are reached, of which the body is left out:
 what each was, and their names. -/
@@ -138,19 +139,42 @@ def trusted (core : Environment) (reached : Reached) : Std.TreeMap String (List 
     | some kind => found.insert kind (name.toString :: found.getD kind [])
     | none => found
 
-/-- The kernel checks every constant of the library again, in a fresh environment. -/
-def replay (library : Library) (core : Environment) : IO (Option String) := do
-  let constants := library.toList.foldl (fun map (name, own) => map.insert name own.info) {}
+/-- A constant as it is checked in an environment that may have one of its name: Lean makes equation
+lemmas where they are asked for, so two modules can store the same theorem. The second is checked
+under a name of its own. Anything else that is there twice is an error. -/
+def checkedAs (env : Environment) (module : Name) (info : ConstantInfo) : IO ConstantInfo :=
+  match env.find? info.name, info with
+  | none, _ => return info
+  | some (.thmInfo before), .thmInfo again => do
+    unless before.type == again.type && before.levelParams == again.levelParams do
+      throw (IO.userError s!"two modules have different theorems {info.name}")
+    let name := info.name ++ module
+    return .thmInfo { again with name, all := [name] }
+  | some _, _ => throw (IO.userError s!"two modules declare {info.name}")
+
+/-- The kernel checks every constant of the library again, each module in an environment that holds
+Lean's own modules and what of the library it has checked before. Says after each module how many
+constants it has checked, of how many; returns that, and what it does not accept. -/
+def replay (modules : Array (Name × Array ConstantInfo)) (core : Environment) :
+    IO (Nat × Option String) := do
+  let total := modules.foldl (fun total (_, constants) => total + constants.size) 0
   try
-    let _ ← core.replay constants
-    return none
-  catch error => return some (toString error)
+    let (_, checked) ← modules.foldlM (init := (core, 0)) fun (env, checked) (module, constants) => do
+      let infos ← constants.mapM (checkedAs env module)
+      let env ← env.replay (infos.foldl (fun map info => map.insert info.name info) {})
+      let checked := checked + constants.size
+      IO.println ("@@ " ++ (Json.mkObj [("checked", toJson checked), ("of", toJson total)]).compress)
+      (← IO.getStdout).flush
+      return (env, checked)
+    return (checked, none)
+  catch error => return (0, some (toString error))
 
 def main (args : List String) : IO Unit := do
   let shipped :: rest := args | throw (IO.userError "expected a folder")
   let replays := !rest.contains "--no-replay"
   searchPathRef.set [shipped]
-  let library ← read (← IO.getStdin) {}
+  let modules ← read (← IO.getStdin) #[]
+  let library := libraryOf modules
   let imports : Array Import := #[{ module := `Init }]
   let (_, state) ← (importModulesCore imports (globalLevel := .exported)
     (isExported := true)).run default
@@ -160,10 +184,10 @@ def main (args : List String) : IO Unit := do
   let found := restsOn reached (reached.order.foldl (init := {}) fun found name =>
     found.insert name (ownFindings library core name))
   own.forM fun (name, own) => printDeclaration library found name own
-  let problem ← if replays then replay library core else pure none
+  let (replayed, problem) ← if replays then replay modules core else pure (0, none)
   let trusted := (trusted core reached).toList.map fun (kind, names) => (kind, toJson names)
   IO.println ("@@ " ++ (Json.mkObj [
-    ("replayed", toJson (if replays then library.size else 0)),
+    ("replayed", toJson replayed),
     ("trusted", Json.mkObj trusted),
     ("problem", toJson problem)]).compress)
 

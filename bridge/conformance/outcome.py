@@ -78,7 +78,8 @@ def outcomes(
     conditions: Conditions,
     announce: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Outcome]:
-    """Run it in those of the dtypes that it takes; none: in all. A function of somebody else's runs
+    """Run it in those of the dtypes that it takes; none: in all. What a function takes is found out
+    where the subject has no abilities. A function of somebody else's runs
     in a process of its own, and in a new one for each dtype. announce: is told what is done next,
     and which dtypes are not taken. Raises CallableError and NoSandboxError."""
     called = _called(subject)
@@ -90,7 +91,9 @@ def outcomes(
             )
         return
     with conditions.session(called) as session:
-        if callables.is_callable_name(subject.name):
+        if subject.abilities is not None:
+            description = Description(subject.abilities.dtypes, subject.abilities)
+        elif callables.is_callable_name(subject.name):
             announce(f"{subject.name}: what it takes …")
             # All dtypes: one that refuses those asked for is told from one that always raises.
             description = described(session, ALL_DTYPES)

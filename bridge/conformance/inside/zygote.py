@@ -17,7 +17,7 @@ import struct
 import sys
 from typing import Any, NoReturn
 
-import torch  # noqa: F401  (so that no session has to)
+import torch
 
 from . import frames, served, walls
 
@@ -100,6 +100,9 @@ def _settle(requests: int, answers: int, printed: int, paths: list[str]) -> None
         TORCHINDUCTOR_CACHE_DIR="/tmp/inductor",
         TRITON_CACHE_DIR="/tmp/triton",
     )
+    # Triton reads this when it is imported: without a GPU its kernels are interpreted.
+    if "TRITON_INTERPRET" not in environment and not torch.cuda.is_available():
+        os.environ["TRITON_INTERPRET"] = "1"
     sys.path[:] = paths
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)

@@ -16,8 +16,8 @@ from bridge.conformance.profile import CHOICES
 class Subject:
     """What is run: a built-in adapter's name, or that of a function (`inside.found`). profile: of
     `CHOICES`, None: its own; without: abilities that it is declared to lack; abilities: those of
-    a function, where they are known; undeclared: known wrong answers and refusals are not declared, but fail;
-    causal_alignment: that of a function without such an argument."""
+    a function, where they are known; undeclared: known wrong answers and refusals are not declared,
+    but fail; causal_alignment: that of a function without such an argument."""
 
     name: str
     profile: str | None = None

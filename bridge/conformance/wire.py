@@ -27,8 +27,10 @@ __all__ = ["cut", "write"]
 MOST_HEADER = 1 << 22
 MOST_NUMBERS = 1 << 28
 _MOST_TENSORS, _MOST_DIMS = 1024, 8
-# What a terminal or a page could take for more than text.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# What a terminal or a page could take for more than text, or shows in another order.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe]"
+)
 
 
 class WireError(ValueError):

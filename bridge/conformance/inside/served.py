@@ -46,7 +46,7 @@ def text_of(error: BaseException) -> str:
     """The text of an exception; "" for one of whom even that raises."""
     try:
         return frames.cut(str(error))
-    except Exception:
+    except BaseException:
         return ""
 
 

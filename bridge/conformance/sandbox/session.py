@@ -13,12 +13,13 @@ import select
 import signal
 import struct
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import psutil
 from torch import Tensor
@@ -37,6 +38,8 @@ from bridge.limits import Limit, LimitPassed, Watch
 _IMPORT_SECONDS = 180.0
 # A process that has closed its side and does not end.
 _END = Limit(30.0, 30.0)
+# Seconds between two looks at how much memory and how many processes there are.
+_COUNTED_EVERY = 0.1
 # What is shown of all that a function prints, in characters.
 _MOST_PRINTED = 1 << 16
 
@@ -73,8 +76,6 @@ class _Running:
     status: int
     printed: int
     parser: wire.Parser = field(default_factory=wire.Parser)
-    # What came with the first frame: why there are no walls.
-    without_walls: str | None = None
 
     def close(self) -> None:
         self.watch.end()
@@ -91,6 +92,9 @@ class Session:
 
     without_walls: None while the process is within walls, or else why it is not.
     """
+
+    # Within walls first, and if there are none, without.
+    ways: ClassVar[tuple[bool, ...]] = (True, False)
 
     def __init__(
         self,
@@ -188,17 +192,16 @@ class Session:
 
     def _start(self) -> None:
         """Start a process, within walls where the system has them."""
-        for walls in (True, False):
-            self._running = running = self._fork(walls)
+        for walls in self.ways:
+            self._running = self._fork(walls)
             frame = self._heard(Limit(_IMPORT_SECONDS, _IMPORT_SECONDS))
             why = wire.optional_text(frame.field("without_walls"), "why there are no walls")
+            self.without_walls = why
             if walls and why is not None:
                 self.end()
-                self.without_walls = why
                 if self.required:
                     raise NoSandboxError(why)
                 continue
-            running.without_walls = why
             return
 
     def _fork(self, walls: bool) -> _Running:
@@ -230,6 +233,7 @@ class Session:
         assert running is not None
         left = memoryview(request)
         running.watch.restart(limit)
+        counted = time.monotonic()
         while True:
             frame = running.parser.next()
             if frame is not None:
@@ -255,7 +259,9 @@ class Session:
             if passed is not None:
                 self.end()
                 raise Lost(f"did not return: {passed}", "did not return")
-            self._bounded(running)
+            if time.monotonic() - counted > _COUNTED_EVERY:
+                self._bounded(running)
+                counted = time.monotonic()
 
     def _bounded(self, running: _Running) -> None:
         """Raises Lost for processes that are too many or hold too much memory together."""

@@ -234,7 +234,9 @@ def test_a_file_that_forges_a_description(tmp_path: Path) -> None:
     hostile(tmp_path, "pass")
     file = tmp_path / "hostile.py"
     file.write_text(file.read_text("utf-8") + "say(pickle.dumps(Boom()))\n", "utf-8")
-    with pytest.raises(CallableError, match="importing it sent what is no answer: a header of"):
-        with Conditions(limit=3.0).session(f"{file}:f") as session:
-            described(session, ("float32",))
+    with (
+        pytest.raises(CallableError, match="importing it sent what is no answer: a header of"),
+        Conditions(limit=3.0).session(f"{file}:f") as session,
+    ):
+        described(session, ("float32",))
     assert not (tmp_path / "ran").exists()

@@ -113,8 +113,8 @@ def _called(subject: Subject) -> str | None:
     here."""
     if callables.is_callable_name(subject.name):
         return subject.name
-    function: str | None = getattr(libraries.find(subject.name), "calls", None)
-    return function
+    function: str | None = getattr(libraries.find(subject.name), "foreign", None)
+    return None if function is None else f"inside.known:{function}"
 
 
 def _taken(

@@ -64,10 +64,11 @@ def opens_the_vectors() -> bool:
 
 @attempt
 def searches_the_disk() -> bool:
-    for folder, _, files in os.walk("/", onerror=None):
-        if folder.startswith("/proc"):
-            continue
-        if "small-random.json" in files or ("generate.py" in files and "vectors" in folder):
+    for _, folders, files in os.walk("/"):
+        # What every machine has is large.
+        large = ("proc", "sys", "usr", "lib", "torch", "triton", "nvidia", "node_modules")
+        folders[:] = [name for name in folders if name not in large]
+        if "small-random.json" in files:
             return True
     return False
 

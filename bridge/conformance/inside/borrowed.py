@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.autograd.profiler import profile
 
 # Parts of the names of operators, and packages, that compute attention.
 _OPERATORS = ("scaled_dot_product", "flash_attention", "efficient_attention", "cudnn_attention",
-              "flex_attention", "native_multi_head_attention")  # fmt: skip
+              "flex_attention", "native_multi_head_attention", "pyimpl::")  # fmt: skip
 _PACKAGES = ("pyimpl", "flash_attn", "flash_attn_interface", "xformers", "flashinfer", "jax",
-             "onnxruntime", "transformers", "vllm", "sageattention")  # fmt: skip
+             "onnxruntime", "transformers", "vllm", "sageattention",
+             "torch.nn.attention.flex_attention")  # fmt: skip
 _MOST = 20
-
-
-# PyTorch writes no types for the methods of its modes.
-class _Listening(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.heard: set[str] = set()
-
-    def __torch_dispatch__(
-        self, function: Any, types: Any, arguments: Any = (), options: Any = None
-    ) -> Any:
-        name = str(function)
-        if any(part in name for part in _OPERATORS) or name.startswith("pyimpl"):
-            self.heard.add(name.removesuffix(".default"))
-        return function(*arguments, **(options or {}))
 
 
 class Borrowed:
@@ -36,11 +22,12 @@ class Borrowed:
     says so: what is not recorded proves nothing."""
 
     def __init__(self, asked: bool) -> None:
-        self.listening = _Listening() if asked else None
+        # What listens in Python (TorchDispatchMode) has PyTorch import its compiler, for seconds.
+        self.listening = profile() if asked else None
 
     def __enter__(self) -> Self:
         if self.listening is not None:
-            self.listening.__enter__()  # type: ignore[no-untyped-call]
+            self.listening.__enter__()
         return self
 
     def __exit__(
@@ -50,11 +37,13 @@ class Borrowed:
         traceback: TracebackType | None,
     ) -> None:
         if self.listening is not None:
-            self.listening.__exit__(kind, error, traceback)  # type: ignore[no-untyped-call]
+            self.listening.__exit__(kind, error, traceback)
 
     def names(self) -> list[str]:
         """Operators that were called and packages that are loaded."""
         if self.listening is None:
             return []
+        called = {event.name for event in self.listening.function_events or ()}
+        operators = {name for name in called if any(part in name for part in _OPERATORS)}
         packages = {name for name in _PACKAGES if name in sys.modules}
-        return sorted(self.listening.heard | packages)[:_MOST]
+        return sorted(operators | packages)[:_MOST]

@@ -104,6 +104,8 @@ def _settle(requests: int, answers: int, printed: int, paths: list[str]) -> None
         TMPDIR="/tmp",
         TORCHINDUCTOR_CACHE_DIR="/tmp/inductor",
         TRITON_CACHE_DIR="/tmp/triton",
+        # What PyTorch's profiler says of itself (`borrowed`).
+        KINETO_LOG_LEVEL="99",
     )
     # Triton reads this when it is imported: without a GPU its kernels are interpreted.
     if "TRITON_INTERPRET" not in environment and not torch.cuda.is_available():

@@ -27,7 +27,7 @@ class Borrowed:
 
     def __enter__(self) -> Self:
         if self.listening is not None:
-            self.listening.__enter__()
+            self.listening.__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(
@@ -37,7 +37,7 @@ class Borrowed:
         traceback: TracebackType | None,
     ) -> None:
         if self.listening is not None:
-            self.listening.__exit__(kind, error, traceback)
+            self.listening.__exit__(kind, error, traceback)  # type: ignore[no-untyped-call]
 
     def names(self) -> list[str]:
         """Operators that were called and packages that are loaded."""

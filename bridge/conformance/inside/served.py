@@ -124,11 +124,10 @@ class _Session:
     def differentiate(self, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         by = {name: self.inputs[name] for name in fields["by"]}
         outputs = {place: self.outputs[place] for place in tensors}
-        # As those of the outputs are, which autograd asks for.
-        grads = [x.to(outputs[place].device) for place, x in tensors.items()]
-        gradients = torch.autograd.grad(
-            list(outputs.values()), list(by.values()), grads, allow_unused=True
-        )
+        # By sums, whose gradients by the outputs are these: given as tensors of their own, PyTorch
+        # imports its symbolic shapes, for seconds.
+        sums = [(x * tensors[place].to(x.device)).sum() for place, x in outputs.items()]
+        gradients = torch.autograd.grad(sums, list(by.values()), allow_unused=True)
         pairs = zip(by, gradients, strict=True)
         numbers = {name: x.to_dense() for name, x in pairs if x is not None}
         return "differentiated", {"changed": self._changed()}, numbers

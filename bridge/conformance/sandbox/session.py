@@ -192,17 +192,17 @@ class Session:
 
     def _start(self) -> None:
         """Start a process, within walls where the system has them."""
+        first = None
         for walls in self.ways:
             self._running = self._fork(walls)
             frame = self._heard(Limit(_IMPORT_SECONDS, _IMPORT_SECONDS))
             why = wire.optional_text(frame.field("without_walls"), "why there are no walls")
-            self.without_walls = why
-            if walls and why is not None:
-                self.end()
-                if self.required:
-                    raise NoSandboxError(why)
-                continue
-            return
+            self.without_walls = first = first or why
+            if why is None or (not walls and not self.required):
+                return
+            if self.required:
+                raise NoSandboxError(why)
+            self.end()
 
     def _fork(self, walls: bool) -> _Running:
         requests, to_it = os.pipe()

@@ -149,7 +149,9 @@ def conform(
     for path in also:
         if not Path(path).exists():
             raise Problem(f"--also: there is no file or folder {path!r}")
-    conditions = Conditions(device, time_limit, tuple(map(Path, also)), require_sandbox, seed=seed)
+    conditions = Conditions(device, time_limit, tuple(map(Path, also)), require_sandbox)
+    if seed is not None:
+        conditions = replace(conditions, seed=seed)
     run = Conformance(dtype, families, conditions)
     for name in names:
         run.add(
@@ -225,6 +227,8 @@ class Conformance:
         tables.implementations(console, {"device": self.conditions.device, "results": results})
         if len({outcome.subject.name for outcome in self.results}) == 1:
             tables.by_family(console, results)
+        if any(outcome.description.abilities is not None for outcome in self.results):
+            console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
         for why in sorted({o.without_walls for o in self.results if o.without_walls is not None}):
             console.print(
                 f"NO SANDBOX: {why}. The functions could read the vectors and reach the judge; a "

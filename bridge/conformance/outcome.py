@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import random
+import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,19 +57,19 @@ class Outcome:
 @dataclass(frozen=True)
 class Conditions:
     """How functions are run. device: as PyTorch names it; limit, also, required: as of `Session`.
-    seed: of the order in which a function gets the vectors, None: another each time."""
+    seed: of the order in which the vectors come, and of the calls that are made twice."""
 
     device: str = "cpu"
     limit: float = 60.0
     also: tuple[Path, ...] = ()
     required: bool = False
-    seed: int | None = None
+    seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
     def session(self, name: str) -> Session:
         return Session(name, self.device, self.limit, also=self.also, required=self.required)
 
     def order(self) -> random.Random:
-        return random.SystemRandom() if self.seed is None else random.Random(self.seed)
+        return random.Random(self.seed)
 
 
 def outcomes(
@@ -103,7 +104,7 @@ def outcomes(
         for dtype in _taken(subject, description, dtypes, announce):
             session.renew()
             session.open()
-            adapter = adapter_of(subject, Remote(session, twice=True))
+            adapter = adapter_of(subject, Remote(session, twice=conditions.order()))
             result = _run(adapter, families, dtype, conditions)
             yield Outcome(subject, description, result, session.without_walls)
 

@@ -42,13 +42,13 @@ class Remote:
     Raises what the function raises, under its name and as a kind of what that derives from;
     Misbehaviour for what it does to memory, and `Lost`.
 
-    twice: whether some calls are made twice, the first time on other numbers in the same memory: a
+    twice: draws calls that are made twice, the first time on other numbers in the same memory: a
     function that goes by where its inputs lie, not by what they are, then gives wrong results.
     """
 
-    def __init__(self, session: Session, *, twice: bool = False) -> None:
+    def __init__(self, session: Session, *, twice: random.Random | None = None) -> None:
         self.session = session
-        self._chance = random.SystemRandom() if twice else None
+        self._chance = twice
         # What is no signature says to `inspect` that there is none.
         known = session.parameters
         self.__signature__ = object() if known is None else _signature(known)

@@ -31,6 +31,9 @@ zygote.main(number)
 """
 
 
+_lock = threading.Lock()
+
+
 class Zygote:
     """A running one. It ends when this process does, or when `end` is called."""
 
@@ -50,8 +53,9 @@ class Zygote:
         """The number of the process that keeps a new session with these pipes (`inside.zygote`).
         Raises OSError where this one has ended."""
         message = {"view": asdict(view), "paths": list(paths), "walls": walls}
-        socket.send_fds(self.socket, [json.dumps(message).encode()], list(pipes))
-        answer = self.socket.recv(4)
+        with _lock:
+            socket.send_fds(self.socket, [json.dumps(message).encode()], list(pipes))
+            answer = self.socket.recv(4)
         if len(answer) < 4:
             raise OSError(f"the process that functions start from ended: {self.process.wait()}")
         (pid,) = struct.unpack("=i", answer)
@@ -62,7 +66,6 @@ class Zygote:
         self.process.wait()
 
 
-_lock = threading.Lock()
 _running: tuple[int, Zygote] | None = None
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import DTYPES, said
+from bridge.conformance.batch import DTYPES, Unread, said
 
 Function = Callable[..., Any]
 # Which keys `is_causal` hides where there are not as many queries as keys.
@@ -370,7 +370,7 @@ class _Probe:
         if not isinstance(result, (tuple, list)):
             return None, "returns the output alone"
         second = result[1] if len(result) > 1 else None
-        if isinstance(second, Tensor) and second.shape == (1, 1, _Q_LEN):
+        if isinstance(second, (Tensor, Unread)) and tuple(second.shape) == (1, 1, _Q_LEN):
             return "tuple", ""
         return None, "returns no second tensor of shape [batch, heads, q_len]"
 

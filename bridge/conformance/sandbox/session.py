@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import keyword
 import os
 import select
 import signal
@@ -334,8 +335,11 @@ def _parameters(data: Any) -> list[tuple[str, str, bool]] | None:
         if not isinstance(one, list) or len(one) != 3:
             raise WireError("a parameter that is not described by name, kind and default")
         name = wire.text(one[0], "a parameter's name")
-        if not name.isidentifier():
+        if not name.isidentifier() or keyword.iskeyword(name):
             raise WireError(f"a parameter named {wire.shown(name)}")
         kind = wire.one_of(one[1], "a parameter's kind", _KINDS)
-        found.append((name, kind, wire.flag(one[2], "a default")))
+        default = wire.flag(one[2], "a default")
+        if default and kind.startswith("VAR"):
+            raise WireError("a default of a parameter that takes any number")
+        found.append((name, kind, default))
     return found

@@ -17,10 +17,12 @@ import pyimpl
 from bridge.conformance.abilities import CallableError
 from bridge.conformance.inside import seccomp, walls
 from bridge.conformance.outcome import Conditions, outcomes
+from bridge.conformance.sandbox import session as sessions
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import NoSandboxError, Session
 from bridge.conformance.sandbox.view import sight_of
 from bridge.conformance.subject import Subject
+from bridge.conformance.wire import WireError
 from bridge.vectors.load import default_directory
 from bridge.vectors.model import Family
 
@@ -101,6 +103,22 @@ def test_what_it_raises_is_raised_here(tmp_path: Path) -> None:
     assert nothing is None
     assert type(number).__name__ == "int"
     assert torch.equal(tensor, inputs()[0] + 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (3, "parameters that are no list"),
+        ([["x"]], "a parameter that is not described"),
+        ([["class", "KEYWORD_ONLY", False]], "a parameter named class"),
+        ([["a b", "KEYWORD_ONLY", False]], "a parameter named a b"),
+        ([["x", "ANY", False]], "a parameter's kind that is ANY"),
+        ([["x", "VAR_KEYWORD", True]], "a default of a parameter that takes any number"),
+    ],
+)
+def test_a_signature_is_looked_at(data: Any, sentence: str) -> None:
+    with pytest.raises(WireError, match=sentence):
+        sessions._parameters(data)
 
 
 def test_a_view_holds_neither_this_package_nor_the_vectors() -> None:

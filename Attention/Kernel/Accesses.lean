@@ -154,8 +154,8 @@ theorem Full.accesses {a : Full.Args R}
         a.stride_ob a.stride_oh a.stride_om
       lse_ptr := Access.Inside batches (num_kv_heads * group) q_len 1 a.stride_lb a.stride_lh 1
     } := by
-  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := by by_kernel
-  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := by by_kernel
+  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := rfl
+  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := rfl
   refine ⟨fun i _ n _ => S.query hp i n,
     fun t h h' => S.wholeKeys hp rfl rfl (by omega) (by omega), fun t _ _ => ?_,
     fun i _ c _ => S.out hp i c, fun i _ => S.lse hp i⟩
@@ -177,8 +177,8 @@ theorem Causal.accesses {a : Causal.Args R}
         a.stride_ob a.stride_oh a.stride_om
       lse_ptr := Access.Inside batches (num_kv_heads * group) q_len 1 a.stride_lb a.stride_lh 1
     } := by
-  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := by by_kernel
-  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := by by_kernel
+  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := rfl
+  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := rfl
   refine ⟨fun i _ n _ => S.query hp i n,
     fun t h h' => S.wholeKeys hp rfl rfl (by omega) (by omega), fun t _ _ => ?_,
     fun i _ c _ => S.out hp i c, fun i _ => S.lse hp i⟩

@@ -190,8 +190,8 @@ theorem Full.exponents {a : Full.Args R} (G : (Full.problem a).Given Q K V sc)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Full.Exponents a pid Flt.AtMostZero := by
-  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := by by_kernel
-  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := by by_kernel
+  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := rfl
+  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := rfl
   have k₁ : ∀ t ≤ Full.loop1.stopTile a pid, Maxima (Full.loop1.before a pid t) := fun t ht =>
     maxima_forRange maxima_init fun t' h h' s hs =>
       fun i => (G.wholeExponents hp (by omega) (by omega) hs i).2.2
@@ -210,8 +210,8 @@ theorem Causal.exponents {a : Causal.Args R} (G : (Causal.problem a).Given Q K V
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Causal.Exponents a pid Flt.AtMostZero := by
-  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := by by_kernel
-  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := by by_kernel
+  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := rfl
+  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := rfl
   have k₁ : ∀ t ≤ Causal.loop1.stopTile a pid, Maxima (Causal.loop1.before a pid t) := fun t ht =>
     maxima_forRange maxima_init fun t' h h' s hs =>
       fun i => (G.wholeExponents hp (by omega) (by omega) hs i).2.2

@@ -511,8 +511,8 @@ theorem Full.noOverflow {a : Full.Args R}
     Full.NoOverflow a pid := by
   have F := W.facts S hp
   have o := (Full.problem a).first_le pid S.BN
-  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := by by_kernel
-  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := by by_kernel
+  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := rfl
+  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := rfl
   have start : (Full.problem a).first pid ≤ Full.loop2.firstTile a pid := by
     show _ ≤ Full.loop1.stopTile a pid
     omega
@@ -534,8 +534,8 @@ theorem Causal.noOverflow {a : Causal.Args R}
     Causal.NoOverflow a pid := by
   have F := W.facts S hp
   have o := (Causal.problem a).first_le pid S.BN
-  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := by by_kernel
-  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := by by_kernel
+  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := rfl
+  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := rfl
   have start : (Causal.problem a).first pid ≤ Causal.loop2.firstTile a pid := by
     show _ ≤ Causal.loop1.stopTile a pid
     omega

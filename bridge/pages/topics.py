@@ -61,7 +61,11 @@ TOPICS = (
         ("Rounded", "Rounding", "Allowance", "ScoreAllowance", "LogSumExpAllowance"),
         "allowances",
     ),
-    Topic("The kernels that Triton compiles", ("Launched", "PackedLaunched"), "kernel"),
+    Topic(
+        "The kernels that Triton compiles",
+        ("Launched", "PackedLaunched", "Accesses", "Exponents", "Overflow"),
+        "kernel",
+    ),
     Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "Sound")),
     Topic(
         "What attention can and cannot do",

@@ -1,15 +1,17 @@
 """What the theorems about the forward kernel ask of a launch, looked at of one launch.
 
-`Attention.Kernel.Problem.Given` says that the arguments of a kernel describe tensors `Q`, `K` and
-`V`, and the theorems ask that no two elements of a result share a place. Lean has these as
-hypotheses; whether the launcher sees to them is asked here, of the launch that it makes and the
-tensors that it was given. Two more are trusted in Lean, and looked at all the same: that there are
-as many programs as tiles, and that inputs and results share no memory.
+`Attention.Kernel.Problem.Given` and, of packed sequences, `Attention.Kernel.Packed.Given` say that
+the arguments of a kernel describe tensors `Q`, `K` and `V`, and the theorems ask that no two
+elements of a result share a place. Lean has these as hypotheses; whether the launcher sees to them
+is asked here, of the launch that it makes and the tensors that it was given. Two more are trusted
+in Lean, and looked at all the same: that there are as many programs as tiles, and that inputs and
+results share no memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -53,12 +55,12 @@ def unmet(
 
     query, key, value, out, lse, options: what `pyimpl.kernels.forward.launch` was given. Elements
     are looked at where the tensors have memory. Of packed sequences, whose tensors are those of one
-    batch, neither the mask nor the sequences' bounds are.
+    batch, the mask is not.
     """
     looked_at = _Launched(launch, query, key, value, out, lse, options)
     return [
-        *looked_at.tiles(), *looked_at.sizes(), *looked_at.scores(), *looked_at.inputs(),
-        *looked_at.results(),
+        *looked_at.tiles(), *looked_at.sizes(), *looked_at.sequences(), *looked_at.scores(),
+        *looked_at.inputs(), *looked_at.results(),
     ]  # fmt: skip
 
 
@@ -93,16 +95,24 @@ class _Launched:
             yield Unmet(name, f"{argument} is {found}, and should be {wanted}", False)
 
     def tiles(self) -> Iterator[Unmet]:
-        """`BM`, `BN`, `fits`, `even`, and one program for each tile of queries of each head."""
-        sizes = {x: int(self.launch.constants[x] or 0) for x in ("BLOCK_M", "BLOCK_N", "BLOCK_D")}
+        """`BM`, `BN`, `fits`, `even`, the same of values, and one program for each tile of queries
+        of each head."""
+        constants = self.launch.constants
+        names = ("BLOCK_M", "BLOCK_N", "BLOCK_D", "BLOCK_V")
+        sizes = {name: int(constants[name] or 0) for name in names}
         for field, name in (("BM", "BLOCK_M"), ("BN", "BLOCK_N")):
             if sizes[name] <= 0:
                 yield Unmet(field, f"{name} is {sizes[name]}, and should be above 0", False)
-        width = sizes["BLOCK_D"]
-        if width < self.d:
-            yield Unmet("fits", f"BLOCK_D is {width}, below the head size {self.d}", False)
-        if self.launch.constants["EVEN_D"] and width != self.d:
-            yield Unmet("even", f"EVEN_D is set, for {width} columns of {self.d}", False)
+        for more, letter, what, size in (
+            ("", "D", "head size", self.d), ("Value", "V", "size of values", self.value_dim)
+        ):  # fmt: skip
+            width = sizes[f"BLOCK_{letter}"]
+            if width < size:
+                said = f"BLOCK_{letter} is {width}, below the {what} {size}"
+                yield Unmet(f"fits{more}", said, False)
+            if constants[f"EVEN_{letter}"] and width != size:
+                said = f"EVEN_{letter} is set, for {width} columns of {size}"
+                yield Unmet(f"even{more}", said, False)
         batches, q_len = self.batches, self.q_len
         if self.packed:
             begins = self.arguments["cu_q_ptr"]
@@ -125,10 +135,26 @@ class _Launched:
             )
         yield from self.differ("dim", "head_dim", self.d)
         yield from self.differ("valueDim", "value_dim", self.value_dim)
-        if self.value_dim != self.d:
-            yield Unmet("valueDim", f"values have {self.value_dim} and keys {self.d} parts", True)
         yield from self.differ("qLen", "q_len", self.q_len)
         yield from self.differ("kvLen", "kv_len", self.kv_len)
+
+    def sequences(self) -> Iterator[Unmet]:
+        """Of packed sequences `queries`, `keys` and `longest`: where they begin. The launcher does
+        not look at these numbers, which may lie on a device."""
+        for name, letters, rows in (("queries", "qx", self.q_len), ("keys", "ky", self.kv_len)):
+            begins = self.arguments[f"cu_{letters[0]}_ptr"]
+            if not isinstance(begins, Tensor):
+                continue
+            yield from self.differ(name, f"stride_{letters[1]}b", begins.stride(0))
+            if begins.is_meta:
+                continue
+            sums = begins.tolist()
+            lengths = [stop - first for first, stop in pairwise(sums)]
+            if min(lengths, default=0) < 0 or sums[0] < 0 or sums[-1] > rows:
+                yield Unmet(name, f"sequences of {rows} rows begin at {sums}", True)
+            longest = self.number("max_q_len")
+            if name == "queries" and max(lengths, default=0) > longest:
+                yield Unmet("longest", f"max_q_len is {longest}, and a sequence longer", True)
 
     def scores(self) -> Iterator[Unmet]:
         """`scale` and `scale_nonneg`, and which keys a query sees."""

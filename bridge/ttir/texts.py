@@ -71,12 +71,14 @@ class Text:
     def launch(
         self,
         dtype: torch.dtype = torch.float32,
-        head_dim: int = 128,
-        value_dim: int = 128,
+        head_dim: int | None = None,
+        value_dim: int | None = None,
         arch: int = 90,
         blocks: tuple[int | None, int | None] = (None, None),
     ) -> Launch:
-        """A launch on tensors without memory; blocks as the launcher chooses them, if None."""
+        """A launch on tensors without memory; what is None is chosen, blocks by the launcher."""
+        head_dim = (128 if self.fills else 80) if head_dim is None else head_dim
+        value_dim = head_dim if value_dim is None else value_dim
         options = ScoreOptions(0.125, left=self.left, right=self.right)
 
         def tensor(*shape: int, of: torch.dtype = dtype) -> torch.Tensor:
@@ -136,11 +138,16 @@ def sizes_of(launch: Launch) -> dict[str, int]:
     return {name: int(launch.constants[name] or 0) for name in _SIZES}
 
 
+def apart(text: Text) -> Launch:
+    """A launch whose tile sizes differ."""
+    head_dim, value_dim = (128, 256) if text.fills else (96, 200)
+    return text.launch(head_dim=head_dim, value_dim=value_dim, blocks=(32, 64))
+
+
 @cache
 def translation(text: Text) -> Translation:
     """The text in Lean, of a launch whose tile sizes differ."""
-    head_dim, value_dim = (128, 256) if text.fills else (96, 200)
-    launch = text.launch(head_dim=head_dim, value_dim=value_dim, blocks=(32, 64))
+    launch = apart(text)
     return translate(kernel_of(launch), text.name, sizes_of(launch))
 
 

@@ -116,6 +116,8 @@ def test_a_negative_scale_is_named() -> None:
         ("BLOCK_M", 2, {"programs"}),
         ("BLOCK_D", 8, {"fits", "even"}),
         ("BLOCK_D", 32, {"even"}),
+        ("BLOCK_V", 8, {"fitsValue", "evenValue"}),
+        ("BLOCK_V", 32, {"evenValue"}),
     ],
 )
 def test_wrong_tiles_are_named(constant: str, changed: int, found: set[str]) -> None:
@@ -170,7 +172,6 @@ def _not_a_number(tensors: Given) -> Given:
         (_interleaved, "injective"),
         (_aliased, "memory"),
         (_not_a_number, "value"),
-        (lambda _: given(value_dim=32), "valueDim"),
     ],
 )
 def test_tensors_that_the_theorems_are_not_about(change: Any, name: str) -> None:
@@ -178,6 +179,46 @@ def test_tensors_that_the_theorems_are_not_about(change: Any, name: str) -> None
     launch = launched(tensors)
     assert names(launch, tensors, of_tensors=True) == {name}
     assert forward_launches.said(launch, tensors) == f"Causal, but for {name}"
+
+
+def packed(sums_q: list[int], sums_k: list[int], max_q_len: int = 3) -> tuple[Launch, Given]:
+    """A launch for packed sequences that begin there, of 5 queries and 7 keys, and what the
+    forward kernel's launcher is given for it."""
+    query, key, value, out, lse, options = given(ScoreOptions(0.25, right=0))
+    rows = (x[:1].transpose(1, 2)[0].contiguous() for x in (query, key, value))
+    of_rows = [*rows, torch.empty(5, 4, 16)]
+    begins = [torch.tensor(x, dtype=torch.int32) for x in (sums_q, sums_k)]
+    lse = torch.empty(4, 5)
+    launch = varlen.launch(
+        *of_rows[:3], *begins, of_rows[3], lse, options,
+        max_q_len=max_q_len, bottom_right=True, capability=90,
+    )  # fmt: skip
+    query, key, value, out = (x.transpose(0, 1)[None] for x in of_rows)
+    return launch, (query, key, value, out, lse[None], options)
+
+
+def test_packed_sequences_meet_the_hypotheses() -> None:
+    launch, tensors = packed([1, 3, 3, 5], [0, 0, 4, 7])
+    assert unmet(launch, *tensors) == []
+    assert forward_launches.said(launch, tensors) == "proved: PackedCausalEnd"
+
+
+@pytest.mark.parametrize(
+    ("sums_q", "sums_k", "max_q_len", "name"),
+    [
+        ([0, 3, 2, 5], [0, 1, 4, 7], 3, "queries"),
+        ([0, 3, 5, 6], [0, 1, 4, 7], 3, "queries"),
+        ([0, 3, 5, 5], [0, 1, 4, 8], 3, "keys"),
+        ([0, 3, 5, 5], [0, 1, 4, 7], 2, "longest"),
+    ],
+)
+def test_other_prefix_sums_are_named(
+    sums_q: list[int], sums_k: list[int], max_q_len: int, name: str
+) -> None:
+    launch, tensors = packed(sums_q, sums_k, max_q_len)
+    assert names(launch, tensors, of_tensors=True) == {name}
+    wrong = replace(launch, arguments={**launch.arguments, "stride_yb": 2})
+    assert "keys" in {one.name for one in unmet(wrong, *tensors) if not one.of_tensors}
 
 
 @pytest.mark.parametrize(

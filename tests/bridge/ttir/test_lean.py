@@ -42,6 +42,10 @@ _ADD = """
 _ARGUMENTS = "%p: !tt.ptr<f32>, %n: i32"
 
 
+def _defined(found: Translation) -> list[str]:
+    return [*found.definitions, *found.conditions]
+
+
 def _translated(body: str, arguments: str = _ARGUMENTS) -> Translation:
     return translate(parse(kernel(arguments, body)).kernel, "K", {"BLOCK": 16})
 
@@ -52,7 +56,7 @@ def test_each_value_has_a_definition_named_by_its_variable() -> None:
     assert found.fields["n"] == "Int"
     assert found.fields["BLOCK"] == "Nat"
     binders = "(a : K.Args R) (pid : Int)"
-    assert found.definitions == [
+    assert _defined(found) == [
         f"@[expose] def K.first {binders} : Int :=\n  pid * (a.BLOCK : Int)",
         f"@[expose] def K.rows {binders} : Nat → Int :=\n  fun i => (K.first a pid) + (i : Int)",
         f"@[expose] def K.inside {binders} : Nat → Bool :=\n"
@@ -84,7 +88,7 @@ def test_each_value_has_a_definition_named_by_its_variable() -> None:
 def test_tile_sizes_are_variables() -> None:
     wider = parse(kernel(_ARGUMENTS, _ADD.replace("16", "64"))).kernel
     found = _translated(_ADD)
-    assert found.definitions == translate(wider, "K", {"BLOCK": 64}).definitions
+    assert _defined(found) == _defined(translate(wider, "K", {"BLOCK": 64}))
     assert found.at({"BLOCK": 64}) == numeric(wider, "K")
     assert found.at({"BLOCK": 32}) != numeric(wider, "K")
 
@@ -110,7 +114,7 @@ def test_names_that_the_text_or_a_proof_has_too() -> None:
     """Of variables with such names, and of one that is named as another's first value would be."""
     for name in ("result", "problem", "store_p", "x_1", "accesses", "Exponents"):
         found = _translated(_ADD.replace('loc("inside"', f'loc("{name}"'))
-        names = [re.findall(r"def (\S+)", text)[0] for text in found.definitions]
+        names = [re.findall(r"def (\S+)", text)[0] for text in _defined(found)]
         assert f"K.{name}_" in names
         assert len(set(names)) == len(names) == 11
 
@@ -129,7 +133,7 @@ def test_a_load_without_a_mask_is_an_access_that_takes_place() -> None:
 
 def test_divisions_are_listed_with_their_divisors() -> None:
     divided = _ADD.replace("arith.muli %pid, %size", "arith.remsi %pid, %n")
-    found = _translated(divided).definitions[-1]
+    found = _translated(divided).conditions[-1]
     assert "(FitsI32 (K.first a pid)) ∧\n  (a.n ≠ 0) ∧\n  (FitsI32 (Int.tdiv pid a.n)) ∧" in found
 
 
@@ -144,7 +148,7 @@ _RETURN = """
 
 def test_after_a_return_nothing_is_asked_of_programs_that_returned() -> None:
     pid = "    %pid = tt.get_program_id x : i32\n"
-    found = _translated(pid + _RETURN + _ADD.replace(pid, "")).definitions
+    found = _translated(pid + _RETURN + _ADD.replace(pid, "")).conditions
     asked = "((!(K.done a pid)) = true → ∀ i < a.BLOCK, P.p (K.load_x_1 a pid i))"
     assert asked in " ".join("\n".join(found).split())
 
@@ -180,7 +184,7 @@ _TTIR = """
 import json
 from bridge.ttir import texts
 from bridge.ttir.source import of_launch
-launches = {text.name: text.launch(blocks=(32, 64)) for text in texts.TEXTS}
+launches = {text.name: texts.apart(text) for text in texts.TEXTS}
 found = {name: [of_launch(x).text, texts.sizes_of(x)] for name, x in launches.items()}
 print(json.dumps(found))
 """
@@ -210,7 +214,8 @@ def test_all_operations_of_a_text_are_listed(
 ) -> None:
     kernel, sizes = compiled[name]
     operations = list(_operations(kernel.blocks))
-    definitions = "\n".join(translate(kernel, name, sizes).definitions)
+    translated = translate(kernel, name, sizes)
+    definitions = "\n".join(_defined(translated))
     names = Counter(operation.name for operation in operations)
     assert names["tt.load"]
     assert names["math.exp2"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ttir_cases import kernel
 
 from bridge.ttir.lean import Translation, translate
@@ -20,7 +22,8 @@ _ARGUMENTS = "%p: !tt.ptr<i32>, %n: i32"
 
 
 def _translated(name: str, body: str, arguments: str = _ARGUMENTS) -> Translation:
-    return translate(parse(kernel(arguments, body)).kernel, name, {})
+    """Without the conditions that few texts have."""
+    return replace(translate(parse(kernel(arguments, body)).kernel, name, {}), conditions=[])
 
 
 def _names(definitions: list[str]) -> list[str]:
@@ -56,6 +59,15 @@ def test_other_names_of_the_same_values_are_shared() -> None:
     other = _TEXT.replace('loc("x"', 'loc("z"')
     _, second = shared([_translated("A", _TEXT), _translated("B", other)])
     assert _names(second.definitions) == ["B.store_p"]
+
+
+def test_conditions_are_of_each_text_that_has_them() -> None:
+    first = translate(parse(kernel(_ARGUMENTS, _TEXT)).kernel, "A", {})
+    second, third = (_translated("B", _TEXT), replace(first, name="C", conditions=[]))
+    found = shared([first, second, third])
+    conditions = ["A.Accesses", "A.Exponents", "A.NoOverflow"]
+    assert _names(found[0].definitions)[-3:] == conditions
+    assert [one.pointers for one in found] == [["p"], [], []]
 
 
 def test_arguments_are_those_of_all_texts_in_the_kernels_order() -> None:

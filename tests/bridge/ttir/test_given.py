@@ -251,21 +251,20 @@ def test_the_text_of_a_launch(text: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "found"),
     [
-        (ScoreOptions(0.25, softcap=3.0), {"full", "softcap"}),
-        (ScoreOptions(0.25, right=0, sinks=torch.zeros(4)), {"right edge", "sinks"}),
-        (ScoreOptions(0.25, left=1, bias=torch.zeros(5, 7)), {"left edge", "bias"}),
-        (ScoreOptions(0.25, mask=torch.ones(5, 7, dtype=torch.bool)), {"full", "mask"}),
+        (ScoreOptions(0.25, softcap=3.0), "full, softcap"),
+        (ScoreOptions(0.25, right=0, sinks=torch.zeros(4)), "right edge, sinks"),
+        (ScoreOptions(0.25, left=1, bias=torch.zeros(5, 7)), "bias, left edge"),
+        (ScoreOptions(0.25, mask=torch.ones(5, 7, dtype=torch.bool)), "full, mask"),
     ],
-    ids=str,
+    ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_a_launch_of_no_proved_text(options: ScoreOptions, found: set[str]) -> None:
+def test_a_launch_of_no_proved_text(options: ScoreOptions, found: str) -> None:
     tensors = given(options)
     launch = launched(tensors)
     assert unmet(launch, *tensors) == []
     assert text_of(launch) is None
-    assert features(launch) == found
-    words = ", ".join(sorted(found))
-    assert forward_launches.said(launch, tensors) == f"no theorem: {words}"
+    assert ", ".join(sorted(features(launch))) == found
+    assert forward_launches.said(launch, tensors) == f"no theorem: {found}"
 
 
 def test_strides_along_vectors_are_of_another_text() -> None:

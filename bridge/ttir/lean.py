@@ -19,12 +19,23 @@ from __future__ import annotations
 
 import math
 import re
-import struct
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bridge.ttir.lean_text import (
+    ARRANGED,
+    COMPARED,
+    CONVERSIONS,
+    ELEMENTWISE,
+    LITERALS,
+    REDUCED,
+    TRUTH,
+    bracketed,
+    is_computed,
+    name_of,
+    type_of,
+)
 from bridge.ttir.obligations import Obligations, integer_conditions, lanes
 from bridge.ttir.syntax import (
     Block,
@@ -32,62 +43,13 @@ from bridge.ttir.syntax import (
     Operation,
     Pointer,
     Scalar,
-    Tensor,
     TtirError,
     Value,
     element_of,
     shape_of,
 )
 
-# Of an element, from those of the operands.
-_ELEMENTWISE = {
-    "arith.addi": "{} + {}",
-    "arith.subi": "{} - {}",
-    "arith.muli": "{} * {}",
-    "arith.divsi": "Int.tdiv {} {}",
-    "arith.remsi": "Int.tmod {} {}",
-    "arith.minsi": "min {} {}",
-    "arith.maxsi": "max {} {}",
-    "arith.addf": "Flt.add {} {}",
-    "arith.subf": "Flt.sub {} {}",
-    "arith.mulf": "Flt.mul {} {}",
-    "arith.divf": "Flt.div {} {}",
-    "arith.maxnumf": "Flt.max {} {}",
-    "arith.select": "if {} then {} else {}",
-    "math.exp2": "Flt.exp2 {}",
-    "math.log": "Flt.log a.ln {}",
-    "tt.addptr": "{} + {}",
-}
-_TRUTH = {"arith.andi": "{} && {}", "arith.ori": "{} || {}", "arith.xori": "xor {} {}"}
-_COMPARED = {
-    "slt": "decide ({} < {})",
-    "sle": "decide ({} ≤ {})",
-    "sgt": "decide ({1} < {0})",
-    "sge": "decide ({1} ≤ {0})",
-    "eq": "decide ({} = {})",
-    "ne": "decide ({} ≠ {})",
-}
-_REDUCED = {"arith.addf": "Flt.sum", "arith.maxnumf": "Flt.maxOver"}
-# Without rounding they do nothing.
-_CONVERSIONS = frozenset({"arith.extsi", "arith.extf", "arith.truncf"})
 _INDICES = ("i", "j", "k")
-# Names that the text uses, that would hide one of Lean's own from a proof, or that a proof gives.
-_TAKEN = re.compile(
-    r"Args|Pointers|Accesses|Exponents|NoOverflow|min|max|xor|decide|forRange|none|some"
-    r"|State|firstTile|stopTile|body|start|before|result|store_\w+|load_\w+|loop\d+"
-    r"|problem|output|output_real|logSumExp|logSumExp_real|accesses|exponents|noOverflow|\w+_eq"
-    # One of several values of a variable.
-    r"|\w+_\d+"
-)
-
-
-def _as_float32(x: float) -> float:
-    value: float = struct.unpack("f", struct.pack("f", x))[0]
-    return value
-
-
-# Literals that stand for a number which no float is, and the field of `Args` that is this number.
-_LITERALS = {_as_float32(math.log(2.0)): "a.ln2", _as_float32(1.0 / math.log(2.0)): "a.log2e"}
 
 
 @dataclass(frozen=True)
@@ -188,16 +150,16 @@ class _Translator:
         if isinstance(value.type, Pointer):
             self.pointers[value] = f"a.{name}"
             self.elements[value] = lambda at: "(0 : Int)"
-            return f"Mem {_argument(_type_of(value.type.to))}"
+            return f"Mem {bracketed(type_of(value.type.to))}"
         self.elements[value] = lambda at: f"a.{name}"
-        return _type_of(value.type)
+        return type_of(value.type)
 
     def count(self, blocks: Sequence[Block], scope: _Scope) -> None:
         """How many values of each variable get a definition."""
         for block in blocks:
             for operation in block.operations:
-                if _is_computed(operation):
-                    name = _name_of(operation.result, operation)
+                if is_computed(operation):
+                    name = name_of(operation.result, operation)
                     scope.last[name] = scope.last.get(name, 0) + 1
 
     # -------------------------------------------------------------------------- operations
@@ -239,9 +201,9 @@ class _Translator:
                 self.store(operation, scope)
             case "tt.load":
                 self.load(operation, scope)
-            case name if name in _CONVERSIONS:
+            case name if name in CONVERSIONS:
                 self.same(operation.result, operation.operands[0])
-            case name if name in _ARRANGED:
+            case name if name in ARRANGED:
                 self.elements[operation.result] = self.arranged(operation)
                 if operation.operands and operation.operands[0] in self.pointers:
                     self.pointers[operation.result] = self.pointers[operation.operands[0]]
@@ -252,10 +214,10 @@ class _Translator:
     def oblige(self, operation: Operation, scope: _Scope) -> None:
         """Note what the operation's operands and its value have to keep to."""
         at, over = self.lanes(operation.result)
-        operands = [_argument(self.elements[x](at)) for x in operation.operands]
+        operands = [bracketed(self.elements[x](at)) for x in operation.operands]
         if operation.name == "math.exp2":
             scope.obligations.exponents.append(self.guarded(f"{over}P {operands[0]}", scope))
-        value = _argument(self.elements[operation.result](at))
+        value = bracketed(self.elements[operation.result](at))
         for condition in integer_conditions(operation, operands, value):
             scope.obligations.integers.append(self.guarded(f"{over}{condition}", scope))
 
@@ -322,8 +284,8 @@ class _Translator:
         x = float(value)
         if x == -math.inf:
             return "Flt.ninf"
-        if x in _LITERALS:
-            return f"(Flt.num {_LITERALS[x]})"
+        if x in LITERALS:
+            return f"(Flt.num {LITERALS[x]})"
         if not x.is_integer():
             raise TtirError(f"{operation} has no translation: {x} stands for no number known here")
         return f"(Flt.num {int(x)})" if x >= 0 else f"(Flt.num ({int(x)}))"
@@ -343,29 +305,29 @@ class _Translator:
         operands = [self.elements[x] for x in operation.operands]
         name = operation.name
         if name == "arith.cmpi":
-            form = _COMPARED.get(operation.word("predicate"))
+            form = COMPARED.get(operation.word("predicate"))
         elif name == "arith.cmpf":
             form = "Flt.oeq {} {}" if operation.word("predicate") == "oeq" else None
-        elif name in _TRUTH and element_of(operation.result.type) == Scalar("i1"):
-            form = _TRUTH[name]
+        elif name in TRUTH and element_of(operation.result.type) == Scalar("i1"):
+            form = TRUTH[name]
         else:
-            form = _ELEMENTWISE.get(name)
+            form = ELEMENTWISE.get(name)
         if form is not None:
-            return lambda at: form.format(*[_argument(x(at)) for x in operands])
+            return lambda at: form.format(*[bracketed(x(at)) for x in operands])
         if name == "tt.dot":
             left, right, onto = operands
             inner = self.size(shape_of(operation.operands[0].type)[1])
             return lambda at: (
                 f"Flt.dot {inner} (fun n => {left((at[0], 'n'))}) "
-                f"(fun n => {right(('n', at[1]))}) {_argument(onto(at))}"
+                f"(fun n => {right(('n', at[1]))}) {bracketed(onto(at))}"
             )
         if name == "tt.reduce" and len(operands) == 1:
             axis = operation.integer("axis")
             combined = [o.name for o in operation.regions[0][0].operations]
-            if len(combined) == 2 and combined[0] in _REDUCED:
+            if len(combined) == 2 and combined[0] in REDUCED:
                 over = self.size(shape_of(operation.operands[0].type)[axis])
                 return lambda at: (
-                    f"{_REDUCED[combined[0]]} {over} "
+                    f"{REDUCED[combined[0]]} {over} "
                     f"fun n => {operands[0]((*at[:axis], 'n', *at[axis:]))}"
                 )
         raise TtirError(f"{operation} has no translation")
@@ -392,7 +354,7 @@ class _Translator:
         def read(at: Sequence[str]) -> str:
             if other is None:
                 return f"{memory} {access(at)}.offset"
-            return f"{access(at)}.read {memory} {_argument(other(at))}"
+            return f"{access(at)}.read {memory} {bracketed(other(at))}"
 
         self.define(operation, read, scope)
         asked = f"{over}P.{memory.removeprefix('a.')} {access(at)}"
@@ -410,7 +372,7 @@ class _Translator:
         active = [*self.returned, *(self.elements[x](at) for x in mask)] or ["true"]
         parts = [" && ".join(active), self.elements[pointer](at), self.elements[value](at)]
         name = f"{scope.prefix}store_{base}"
-        result = f"{'Nat → ' * len(at)}Store {_argument(_type_of(value.type))}"
+        result = f"{'Nat → ' * len(at)}Store {bracketed(type_of(value.type))}"
         self.definitions.append(
             f"/-- What is stored behind `{base}`. -/\n"
             f"@[expose] def {name} {scope.binders} : {result} :=\n"
@@ -424,12 +386,12 @@ class _Translator:
     def define(self, operation: Operation, element: Element, scope: _Scope) -> None:
         value = operation.result
         name = "".join(self.name_of(operation, scope))
-        scope.names[_name_of(value, operation)] += 1
+        scope.names[name_of(value, operation)] += 1
         at = _INDICES[: len(shape_of(value.type))]
         head = f"fun {' '.join(at)} => " if at else ""
         self.definitions.append(
             f"@[expose] def {name} {scope.binders} : "
-            f"{'Nat → ' * len(at)}{_type_of(value.type)} :=\n  {head}{element(at)}"
+            f"{'Nat → ' * len(at)}{type_of(value.type)} :=\n  {head}{element(at)}"
         )
         self.elements[value] = lambda at: f"({' '.join([name, scope.arguments, *at])})"
         if (
@@ -441,7 +403,7 @@ class _Translator:
 
     def name_of(self, operation: Operation, scope: _Scope) -> tuple[str, str]:
         """The prefix and the name of the next definition of the operation's variable."""
-        variable = _name_of(operation.result, operation)
+        variable = name_of(operation.result, operation)
         number = scope.names[variable] + 1
         return scope.prefix, variable + ("" if number == scope.last[variable] else f"_{number}")
 
@@ -454,7 +416,7 @@ class _Translator:
         self.loops += 1
         prefix = f"{scope.prefix}loop{self.loops}."
         (block,) = operation.regions[0]
-        types = [f"({'Nat → ' * len(shape_of(x.type))}{_type_of(x.type)})" for x in carried]
+        types = [f"({'Nat → ' * len(shape_of(x.type))}{type_of(x.type)})" for x in carried]
         state = f"{prefix}State R"
         self.definitions.append(
             f"/-- What the loop carries. -/\n"
@@ -522,38 +484,6 @@ class _Translator:
         )
 
 
-_ARRANGED = frozenset(
-    {
-        "arith.constant",
-        "tt.get_program_id",
-        "tt.make_range",
-        "tt.splat",
-        "tt.expand_dims",
-        "tt.broadcast",
-        "tt.trans",
-    }
-)
-_NO_VALUE = frozenset({"tt.return", "scf.yield", "scf.for", "tt.store", "cf.cond_br", "cf.br"})
-
-
-def broken(definition: str) -> str:
-    """The definition with lines of at most 100 columns: broken before the type, then at spaces."""
-    lines = []
-    for line in definition.splitlines():
-        if len(line) > 100 and line.startswith("@[expose]"):
-            at = line.rindex(" : ")
-            lines += [*_wrapped(line[:at]), f"   {line[at:]}"]
-        else:
-            lines += _wrapped(line)
-    return "\n".join(lines)
-
-
-def _wrapped(line: str) -> list[str]:
-    return textwrap.wrap(
-        line, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )
-
-
 def _always(at: Sequence[str]) -> str:
     return "true"
 
@@ -561,29 +491,3 @@ def _always(at: Sequence[str]) -> str:
 def _part(text: str) -> Element:
     """Elements of a part of a loop's state."""
     return lambda at: f"({' '.join([text, *at])})" if at else text
-
-
-def _is_computed(operation: Operation) -> bool:
-    return operation.name not in _NO_VALUE | _ARRANGED | _CONVERSIONS
-
-
-def _name_of(value: Value, operation: Operation) -> str:
-    """The Python variable, or without one what the operation is called."""
-    name = re.sub(r"\W", "_", value.variable or operation.name.split(".")[1])
-    return f"{name}_" if _TAKEN.fullmatch(name) else name
-
-
-def _type_of(type: object) -> str:
-    """The Lean type of an element."""
-    kind = type.element if isinstance(type, Tensor) else type
-    if isinstance(kind, Pointer):
-        return "Int"
-    if not isinstance(kind, Scalar):
-        raise TtirError(f"values of type {kind} have no translation")
-    return "Bool" if kind.name == "i1" else "Flt R" if kind.is_float else "Int"
-
-
-def _argument(text: str) -> str:
-    """The text as an argument of a function."""
-    closed = re.fullmatch(r"[\w.]+", text) or (text[0] == "(" and text[-1] == ")")
-    return text if closed else f"({text})"

@@ -17,7 +17,8 @@ import torch
 import triton
 
 from bridge.templates import template
-from bridge.ttir.lean import Translation, broken, numeric, translate
+from bridge.ttir.lean import Translation, numeric, translate
+from bridge.ttir.lean_text import broken
 from bridge.ttir.parse import parse
 from bridge.ttir.shared import fields_of, shared
 from bridge.ttir.source import of_launch

@@ -42,7 +42,8 @@ theorem Access.Inside.contiguous {batches heads len d : Nat} {x : Access}
 
 namespace Problem
 
-variable {R : Type u} {d d_v q_len kv_len batches num_kv_heads group : Nat} {p : Problem R} {pid : Int}
+variable {R : Type u} {d d_v q_len kv_len batches num_kv_heads group : Nat}
+variable {p : Problem R} {pid : Int}
 
 /-- An access of a row of queries or of results. -/
 private theorem Sized.row (S : p.Sized batches num_kv_heads group q_len kv_len d d_v)
@@ -82,7 +83,8 @@ include S hp
 private theorem Sized.query (i n : Nat) :
     Access.Inside batches (num_kv_heads * group) q_len d p.qb p.qh p.qm
       ⟨decide (p.row pid i < p.qLen) && decide ((n : Int) < p.dim), p.queryAt pid i n⟩ := by
-  refine S.row hp (i := i) (n := n) (fun h => ?_) (by simp only [queryAt, queryBase, S.packed]; omega)
+  refine S.row hp (i := i) (n := n) (fun h => ?_)
+    (by simp only [queryAt, queryBase, S.packed]; omega)
   simp only [Bool.and_eq_true, decide_eq_true_eq] at h
   have := S.dim
   exact ⟨h.1, by omega⟩
@@ -101,8 +103,8 @@ private theorem Sized.lse (i : Nat) :
   S.row hp (i := i) (n := 0) (fun h => ⟨of_decide_eq_true h, by omega⟩)
     (by simp only [lseAt, lseBase, S.packed]; omega)
 
-private theorem Sized.wholeKeys (he : p.even = true) (hv : p.evenValue = true) {t : Int} (h₁ : p.wholeFirst pid ≤ t)
-    (h₂ : t < p.wholeStop pid) :
+private theorem Sized.wholeKeys (he : p.even = true) (hv : p.evenValue = true) {t : Int}
+    (h₁ : p.wholeFirst pid ≤ t) (h₂ : t < p.wholeStop pid) :
     (∀ n < p.BD, ∀ j < p.BN, Access.Inside batches num_kv_heads kv_len d p.kb p.kh p.kn
       ⟨true, p.keyPtr pid t n j⟩) ∧
     (∀ j < p.BN, ∀ c < p.BV, Access.Inside batches num_kv_heads kv_len d_v p.vb p.vh p.vn

@@ -12,8 +12,9 @@ About the text that Triton compiles and launches, translated by `bridge/ttir/lea
 `Attention.Kernel.Generated`, for dense tensors whose sizes of heads and values fill their tiles,
 without mask, bias, ALiBi, softcap, sinks and dropout; `Attention.Kernel.PackedLaunched` has the
 others. `Given` has the hypotheses, `Attention.Kernel.Ops` the meaning of an operation: numbers
-without rounding for floats, so the 16-bit texts, which differ in conversions only, are the same. The values are numbers, for all sizes, tile sizes and strides; with `Ops`'
-meaning of `exp2` none of them needed its value above 0. -/
+without rounding for floats, so the 16-bit texts, which differ in conversions only, are the same.
+The values are numbers, for all sizes, tile sizes and strides; with `Ops`' meaning of `exp2` none of
+them needed its value above 0. -/
 
 namespace Attention.Kernel
 

@@ -254,7 +254,8 @@ private theorem Facts.shifted (hP : P) : (∀ i < p.BM, FitsI32 (p.row pid i + p
   omega
 
 /-- The offsets of rows of a tensor that has queries' heads. -/
-private theorem Facts.rows {width : Nat} (hw : width ≤ 256) {sb sh sm : Int} (hs : sb ∈ p.strides ∧ sh ∈ p.strides ∧ sm ∈ p.strides)
+private theorem Facts.rows {width : Nat} (hw : width ≤ 256) {sb sh sm : Int}
+    (hs : sb ∈ p.strides ∧ sh ∈ p.strides ∧ sm ∈ p.strides)
     (hP : P) :
     FitsI64 (p.batch pid * sb) ∧ FitsI64 (p.head pid * sh) ∧
     FitsI64 (p.batch pid * sb + p.head pid * sh) ∧
@@ -539,8 +540,8 @@ theorem Causal.noOverflow {a : Causal.Args R}
   have start : (Causal.problem a).first pid ≤ Causal.loop2.firstTile a pid := by
     show _ ≤ Causal.loop1.stopTile a pid
     omega
-  exact F.head <| F.rowLast <| F.queries <| F.rows F.BD (query_strides _) <| F.shifted <| F.keyHeads <|
-    F.rightEdge rfl
+  exact F.head <| F.rowLast <| F.queries <| F.rows F.BD (query_strides _) <| F.shifted <|
+    F.keyHeads <| F.rightEdge rfl
     ⟨fun t h h' => ⟨F.begin (by omega) (by omega),
       F.addresses (by omega) (by omega) (F.valuePtrs (by omega) (by omega))⟩,
     fun t h h' =>

@@ -38,7 +38,10 @@ WHAT_IFS: dict[str, WhatIf] = {
         "_loop.py", "begin = tl.cast(tile * BLOCK_N, tl.int64)", "begin = tl.cast(0, tl.int64)"
     ),
     "no exponential in the backward pass": WhatIf(
-        "_gradient.py", "p = tl.exp2(s - pairs.lse)", "p = s - pairs.lse", _BACKWARD
+        "_gradient.py",
+        "Weights(tl.exp2(exponent), x, visible)",
+        "Weights(exponent, x, visible)",
+        _BACKWARD,
     ),
 }
 

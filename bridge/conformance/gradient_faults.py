@@ -59,11 +59,11 @@ GRADIENT_FAULTS = (
     ),
     _fault(
         "kernel-masked-kept", "the weight of a masked pair is not 0", _TILE, _KERNEL,
-        "        p = tl.where(visible, p, 0.0)\n", "        p = tl.where(pairs.inside, p, 0.0)\n",
+        "tl.where(visible, exponent,", "tl.where(pairs.inside, exponent,",
     ),
     _fault(
         "kernel-stale-log-sum-exp", "P is taken against another log-sum-exp", _TILE, _KERNEL,
-        "p = tl.exp2(s - pairs.lse)", "p = tl.exp2(s - tl.max(pairs.lse))",
+        "exponent = s - pairs.lse", "exponent = s - tl.max(pairs.lse)",
     ),
     _fault(
         "kernel-dv-not-added", "dV is that of the last tile of queries",

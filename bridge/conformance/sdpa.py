@@ -8,12 +8,25 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bridge.conformance.adapter import ALL_DTYPES, Builtin, Part
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.differentiate import ByAutograd
 from bridge.conformance.profile import Profile
 from bridge.vectors.model import AttentionVector
+
+
+def sdpa(batch: Batch, backend: SDPBackend) -> Tensor:
+    with sdpa_kernel([backend]):
+        return torch.nn.functional.scaled_dot_product_attention(
+            batch.query,
+            batch.key,
+            batch.value,
+            attn_mask=_attn_mask(batch),
+            is_causal=_causal_alone(batch),
+            scale=batch.given_scale,
+        )
 
 
 def _causal_alone(batch: Batch) -> bool:
@@ -28,29 +41,9 @@ def _attn_mask(batch: Batch) -> Tensor | None:
     return batch.boolean if batch.bias is None else batch.added
 
 
-class _Sdpa(ByAutograd, Builtin):
-    """One backend of SDPA, by its name in `SDPBackend`."""
-
-    foreign = "sdpa"
-    backend = ""
-
-    def sdpa(self, batch: Batch, **more: Any) -> Any:
-        return self.call(
-            batch.query,
-            batch.key,
-            batch.value,
-            attn_mask=_attn_mask(batch),
-            is_causal=_causal_alone(batch),
-            scale=batch.given_scale,
-            backend=self.backend,
-            **more,
-        )
-
-
-class SdpaMath(_Sdpa):
+class SdpaMath(ByAutograd, Builtin):
     """PyTorch's math backend, as it is by default or with reduced-precision products allowed."""
 
-    backend = "MATH"
     takes = frozenset({"bias"})
     by_bias = True
 
@@ -70,7 +63,13 @@ class SdpaMath(_Sdpa):
         return None
 
     def run(self, batch: Batch) -> Outputs:
-        return Outputs(self.sdpa(batch, reduced=self.reduced))
+        cuda: Any = torch.backends.cuda
+        before = cuda.fp16_bf16_reduction_math_sdp_allowed()
+        cuda.allow_fp16_bf16_reduction_math_sdp(self.reduced)
+        try:
+            return Outputs(sdpa(batch, SDPBackend.MATH))
+        finally:
+            cuda.allow_fp16_bf16_reduction_math_sdp(before)
 
 
 def largest_score(vector: AttentionVector) -> float:
@@ -87,7 +86,6 @@ class SdpaFlash(ByAutograd, Builtin):
     """
 
     name = "sdpa-flash"
-    foreign = "sdpa_flash"
     takes = frozenset({"bias"})
 
     def profile(self, dtype: str, device: str) -> Profile:
@@ -119,23 +117,23 @@ class SdpaFlash(ByAutograd, Builtin):
             torch.nn.functional.pad(x, (0, width - x.shape[-1]))
             for x in (batch.query, batch.key, batch.value)
         )
-        causal = _causal_alone(batch)
         # The default scale of the padded head_dim would be another.
-        out, lse = self.call(
-            query,
-            key,
-            value,
-            attn_mask=None if causal else batch.added,
-            is_causal=causal,
-            scale=batch.scale,
+        padded = replace(batch, query=query, key=key, value=value, default_scale=False)
+        if query.device.type != "cpu":
+            return Outputs(sdpa(padded, SDPBackend.FLASH_ATTENTION)[..., :value_dim])
+        causal = _causal_alone(batch)
+        added = None if causal else batch.added
+        out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            query, key, value, 0.0, causal, attn_mask=added, scale=batch.scale
         )
         return Outputs(out[..., :value_dim], lse)
 
 
-class _OnGpu(_Sdpa):
+class _OnGpu(ByAutograd, Builtin):
     """A backend of SDPA that PyTorch has on GPUs alone. Head sizes are padded with columns of zeros
     to multiples of 8, which the backends ask for in one way or another."""
 
+    backend: SDPBackend
     takes = frozenset({"bias"})
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
 
@@ -156,14 +154,14 @@ class _OnGpu(_Sdpa):
         }
         # The default scale of the padded head_dim would be another.
         whole = replace(batch, default_scale=False, **padded)
-        return Outputs(self.sdpa(whole)[..., :value_dim])
+        return Outputs(sdpa(whole, self.backend)[..., :value_dim])
 
 
 class SdpaEfficient(_OnGpu):
     """PyTorch's memory-efficient backend."""
 
     name = "sdpa-efficient"
-    backend = "EFFICIENT_ATTENTION"
+    backend = SDPBackend.EFFICIENT_ATTENTION
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
 
 
@@ -171,4 +169,4 @@ class SdpaCudnn(_OnGpu):
     """PyTorch's cuDNN backend."""
 
     name = "sdpa-cudnn"
-    backend = "CUDNN_ATTENTION"
+    backend = SDPBackend.CUDNN_ATTENTION

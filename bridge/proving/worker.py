@@ -125,25 +125,26 @@ def main(requests: int, answers: int, name: str) -> None:
 
 def _launcher(name: str) -> Callable[..., Any]:
     """The function that is called: the one that is named, or of a kernel `launch_` and its name.
-    Raises NotFound."""
+    Raises CallableError."""
     from triton.runtime.jit import KernelInterface
 
-    from bridge.conformance.inside.found import NotFound, meant
+    from bridge.conformance import callables
+    from bridge.conformance.abilities import CallableError
 
-    found = meant(name)
+    found = callables.meant(name)
     if isinstance(found, KernelInterface):
         place, _, attribute = name.rpartition(":")
         try:
-            found = meant(f"{place}:launch_{attribute}")
-        except NotFound:
-            raise NotFound(
+            found = callables.meant(f"{place}:launch_{attribute}")
+        except CallableError:
+            raise CallableError(
                 f"{attribute} is a kernel, and {place} has no function launch_{attribute}, which "
                 "is called with query, key and value and launches it"
             ) from None
     if inspect.isclass(found) and hasattr(found, "apply"):
         found = found.apply
     if not callable(found):
-        raise NotFound(f"{name} is of type {type(found).__name__}, which cannot be called")
+        raise CallableError(f"{name} is of type {type(found).__name__}, which cannot be called")
     launcher: Callable[..., Any] = found
     return launcher
 

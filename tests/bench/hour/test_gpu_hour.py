@@ -117,7 +117,7 @@ def test_a_crash_leaves_the_others(device, tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_does_what_is_left(device, tmp_path: Path) -> None:
-    device(seconds=0.4)
+    device(seconds=2.0)
     few = ("--kernels", "forward", "--stages", "correct", "tune")
     first = run(tmp_path / "a", *few, seconds=6)
     done = jobs(first, 1, "")

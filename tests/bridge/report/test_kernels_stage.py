@@ -46,7 +46,7 @@ def test_another_text_than_the_compiled_one_fails(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed = "Attention/Kernel/Generated/Causal.lean"
-    edited(copied, changed, "Flt.mul (Causal.loop1.alpha", "Flt.add (Causal.loop1.alpha")
+    edited(copied, changed, "∀ i < a.BLOCK_M, FitsI64", "∀ i < a.BLOCK_N, FitsI64")
     good, section, printed = stage(copied, monkeypatch)
     assert not good
     assert section["problems"] == [f"{changed} is not what the kernel compiles to", SENTENCE]

@@ -378,7 +378,10 @@ def test_theorems_of_the_compiled_text(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     same, other, nothing, no_class, packed = json.loads(done.stdout)
-    ids = "kernel-full, kernel-full-lse, kernel-full-real, kernel-full-lse-real"
+    ids = (
+        "kernel-full, kernel-full-lse, kernel-full-real, kernel-full-lse-real, "
+        "kernel-full-accesses, kernel-full-exponents, kernel-full-integers"
+    )
     assert same == f"without a window, the compiled text is {committed}, of which {ids} speak"
     assert other.endswith(f"is not {committed}: no theorem speaks of it")
     assert nothing.startswith("not compared, since there is no folder")

@@ -112,3 +112,9 @@ def shift_between(x: Exponentials, y: Exponentials) -> Exponent | None:
         if y.shifted(t) == x:
             return t
     return None
+
+
+def is_positive(x: Exponentials) -> bool:
+    """Whether every coefficient is a number above 0, and there is one."""
+    numbers = [c.number for c in x.terms.values()]
+    return bool(numbers) and all(c is not None and c > 0 for c in numbers)

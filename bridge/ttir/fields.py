@@ -173,13 +173,12 @@ class FieldDomain(Domain):
             kind = np.where(opposite, np.int8(_NAN), kind)
         value = (a.value + b.value) % P
         exponent = (a.exponent + b.exponent) % Q
-        if a.ratio is None and b.ratio is None:
+        if a.ratio is not None and b.ratio is not None:
+            return Residues(value, exponent, kind, a.ratio * b.ratio % P, self._units([a, b]))
+        one = a if b.ratio is None else b
+        if one.ratio is None:
             return Residues(value, exponent, kind)
-        if a.ratio is None or b.ratio is None:
-            one = a if b.ratio is None else b
-            ratio = np.broadcast_to(one.ratio, value.shape)  # type: ignore[arg-type]
-            return Residues(value, exponent, kind, ratio, one.unit)
-        return Residues(value, exponent, kind, a.ratio * b.ratio % P, self._units([a, b]))
+        return Residues(value, exponent, kind, np.broadcast_to(one.ratio, value.shape), one.unit)
 
     def subtract(self, a: Residues, b: Residues) -> Residues:
         return self.add(a, self.negate(b))

@@ -23,6 +23,7 @@ from bridge.ttir.elements import (
     Quotient,
     exponentials,
     fraction,
+    is_positive,
     log_plus,
     log_times,
     only_exponent,
@@ -299,9 +300,9 @@ class FormalDomain(ObjectDomain):
         polynomial = difference.polynomial
         if polynomial is not None and polynomial.number is not None:
             return 1 if polynomial.number > 0 else -1
-        if self._is_positive(difference):
+        if is_positive(difference):
             return 1
-        if self._is_positive(Exponentials({}).plus(difference, -1)):
+        if is_positive(Exponentials({}).plus(difference, -1)):
             return -1
         raise Undecided(f"whether {self.element_text(x)} is {self.element_text(y)}")
 
@@ -464,13 +465,8 @@ class FormalDomain(ObjectDomain):
             return -float(y)
         return math.nan
 
-    @staticmethod
-    def _is_positive(x: Exponentials) -> bool:
-        numbers = [c.number for c in x.terms.values()]
-        return bool(numbers) and all(c is not None and c > 0 for c in numbers)
-
     def _check_positive(self, x: Exponentials) -> None:
-        if not self._is_positive(x):
+        if not is_positive(x):
             raise Undecided(f"whether {self.element_text(x)} is above 0")
 
     # ---------------------------------------------------------------------------------- text

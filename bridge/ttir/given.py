@@ -57,7 +57,8 @@ def unmet(
     are looked at where the tensors have memory. Of packed sequences, whose tensors are those of one
     batch, the mask is not.
     """
-    looked_at = _Launched(launch, query, key, value, out, lse, options)
+    inputs = {"query": query, "key": key, "value": value}
+    looked_at = _Launched(launch, inputs, {"out": out, "lse": lse}, options)
     return [
         *looked_at.tiles(), *looked_at.sizes(), *looked_at.sequences(), *looked_at.scores(),
         *looked_at.inputs(), *looked_at.results(),
@@ -68,17 +69,14 @@ class _Launched:
     def __init__(
         self,
         launch: Launch,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        out: Tensor,
-        lse: Tensor,
+        inputs: dict[str, Tensor],
+        results: dict[str, Tensor],
         options: ScoreOptions,
     ) -> None:
         self.launch, self.options = launch, options
         self.arguments: Arguments = launch.arguments
-        self.inputs_by_name = {"query": query, "key": key, "value": value}
-        self.results_by_name = {"out": out, "lse": lse}
+        self.inputs_by_name, self.results_by_name = inputs, results
+        query, key, value = inputs.values()
         self.batches, self.heads, self.q_len, self.d = query.shape
         self.kv_heads, self.kv_len = key.shape[1:3]
         self.value_dim = value.shape[-1]

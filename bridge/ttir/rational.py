@@ -145,10 +145,10 @@ class RationalDomain(ObjectDomain):
         return x == y or (type(x) is Logarithm and type(y) is Logarithm and _order(x, y) == 0)
 
     def dot(self, a: Array, b: Array, c: Array) -> Array:
-        factors = [_over_one_denominator(x) for x in (a, b)]
-        if None in factors:
+        left, right = _over_one_denominator(a), _over_one_denominator(b)
+        if left is None or right is None:
             return super().dot(a, b, c)
-        (top_a, bottom_a), (top_b, bottom_b) = factors  # type: ignore[misc]
+        (top_a, bottom_a), (top_b, bottom_b) = left, right
         product = np.asarray(top_a @ top_b, object)
         bottom = bottom_a * bottom_b
         if bottom != 1:

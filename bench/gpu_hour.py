@@ -108,8 +108,8 @@ class Hour:
         self._options = options
         self._begun = time.monotonic()
         self._record = Record(options.out / FILE, options.earlier)
-        # Unbuffered: what a process says as it is killed is there. Closed in `close`, at the
-        # end of the run: hence no `with` (SIM115).
+        # Unbuffered: what a process says as it is killed is there. Closed as `run` ends, so no
+        # `with` (SIM115).
         self._log: IO[bytes] = open(options.out / "log.txt", "ab", buffering=0)  # noqa: SIM115
         self._device = Lane(self._record, worker(self._log, _environment(options, False)))
         compilers = worker(self._log, _environment(options, True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import signal
 from collections.abc import Callable, Iterable
@@ -84,13 +85,18 @@ def _converse(
     methods = multiprocessing.get_all_start_methods()
     method = "forkserver" if "forkserver" in methods else "spawn"
     context: Any = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=judged.main, args=(theirs, work, arguments))
     if method == "forkserver":
         # The server has imported PyTorch and has run nothing: a copy of it starts at once.
         context.set_forkserver_preload([judged.__name__])
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=judged.main, args=(theirs, work, arguments))
-    with unseen_by_children():
+        with unseen_by_children():
+            multiprocessing.forkserver.ensure_running()
+        # Ctrl-C does not wait for what the server imports; copies of it do not see it either.
         process.start()
+    else:
+        with unseen_by_children():
+            process.start()
     theirs.close()
     first = max(limit, _IMPORT_SECONDS)
     watch = Watch(process.pid, Limit(first, first))

@@ -62,7 +62,7 @@ def try_it() -> None:
     """
     from bridge.conformance import trial
     from bridge.conformance.abilities import CallableError
-    from bridge.report.theorems import SourceError
+    from bridge.source.excerpt import SourceError
     from bridge.vectors.fields import VectorError
 
     console, root = Console(), checkout()
@@ -149,6 +149,7 @@ def audit(module: tuple[str, ...]) -> None:
     second time. Exit status 0 if nothing is found: no axiom but Lean's three, no sorry, no trust
     in the compiler, no unsafe code; in the library, no listed theorem whose statement says nothing.
     """
+    from bridge.audit.library import LibraryFailure
     from bridge.report import tables
     from bridge.report.verify import Verification
 
@@ -156,12 +157,13 @@ def audit(module: tuple[str, ...]) -> None:
     if module:
         sys.exit(_audit_modules(module, console))
     verification = Verification(checkout(), console)
-    verification.stage("toolchain", verification.find_lean)
-    if verification.lean is not None and verification.stage("build", verification.build)["ok"]:
-        verification.stage("audit", verification.audit)
+    try:
+        verification.library.audited(verification.stage)
+        ok = True
+    except LibraryFailure:
+        # Its stage has said why.
+        ok = False
     tables.show(console, verification.report)
-    report = verification.report
-    ok = "audit" in report and all(section["ok"] for section in report.values())
     found = "finds nothing wrong" if ok else "does not pass; see above"
     console.print(f"[{'green' if ok else 'red'}]The audit {found}.[/]")
     sys.exit(0 if ok else 1)
@@ -210,7 +212,7 @@ def vectors(family: str | None) -> None:
     Then its index and what else is made from it: docs/vectors.md and tests/generated.
     """
     from bridge.pages import written
-    from bridge.report.theorems import SourceError
+    from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError, find
     from bridge.vectors import generate
     from bridge.vectors.fields import VectorError
@@ -239,7 +241,7 @@ def vectors(family: str | None) -> None:
 def pages() -> None:
     """Write the generated pages and tests, without Lean."""
     from bridge.pages import written
-    from bridge.report.theorems import SourceError
+    from bridge.source.excerpt import SourceError
     from bridge.vectors.fields import VectorError
 
     root = checkout()
@@ -264,10 +266,10 @@ def site(out: Path | None) -> None:
     Theorems stand there as they are written, and as Lean has stored them where `verify` or `audit`
     has seen these sources. Fails if a link leads nowhere; then what was there stays.
     """
-    from bridge.report import statements
-    from bridge.report.theorems import SourceError
+    from bridge.audit import statements
     from bridge.site import full
     from bridge.site.build import SiteError, build, replaceable
+    from bridge.source.excerpt import SourceError
     from bridge.vectors.fields import VectorError
 
     root = checkout()
@@ -295,7 +297,7 @@ def findings(name: tuple[str, ...]) -> None:
     from bridge.findings import store, subjects
     from bridge.findings.symptoms import FindingsError
     from bridge.pages import written
-    from bridge.report.theorems import SourceError
+    from bridge.source.excerpt import SourceError
     from bridge.vectors.fields import VectorError
 
     root = checkout()
@@ -353,10 +355,11 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     NAME, an operation of the Spec lacks vectors, Python or a theorem, or docs/maps.json is not
     current; 2 for misuse.
     """
+    from bridge.audit.library import LibraryFailure
     from bridge.index import collect, maps, show, traced
     from bridge.pages import written
-    from bridge.report.theorems import SourceError
     from bridge.report.verify import Verification
+    from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError
     from bridge.vectors.fields import VectorError
 
@@ -364,8 +367,9 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     try:
         if name is not None:
             collect.check_name(root, name)
-        found = collect.collect(Verification(root, Console(stderr=True)))
-    except collect.IndexFailure as error:
+        verification = Verification(root, Console(stderr=True))
+        found = collect.collect(verification.library, verification.stage)
+    except LibraryFailure as error:
         raise click.ClickException(f"the library cannot be indexed: {error.problems[0]}") from error
     except collect.NameUnknownError as error:
         raise Problem(f"NAME: {error}") from error

@@ -19,9 +19,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from bridge.cache import Cache
 from bridge.command import Problem, checkout
 from bridge.report import timings
-from bridge.report.cache import Cache
 from bridge.report.timings import Times
 
 # A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -45,6 +46,11 @@ def write_changed(path: Path, content: bytes | str) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, data)
     return True
+
+
+def write_texts(root: Path, texts: Mapping[str, str]) -> list[str]:
+    """`write_changed` for each, by its path from the root; the paths of those that were written."""
+    return [name for name, text in texts.items() if write_changed(root / name, text)]
 
 
 def _beside(path: Path) -> Path:

@@ -28,9 +28,9 @@ def translate(check: bool, kernels: bool) -> None:
     if kernels:
         _translate_kernels(checkout(), check)
         return
-    from bridge.index.collect import IndexFailure
-    from bridge.report.theorems import SourceError
+    from bridge.audit.library import LibraryFailure
     from bridge.report.verify import Verification
+    from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError
     from bridge.translation import make
     from bridge.translation.errors import UntranslatableError
@@ -40,9 +40,10 @@ def translate(check: bool, kernels: bool) -> None:
     if importlib.util.find_spec("ruff") is None:
         raise Problem(f"{sys.executable} has no package ruff; run make setup first")
     try:
-        wanted = make.texts(Verification(root, Console(stderr=True)))
+        verification = Verification(root, Console(stderr=True))
+        wanted = make.texts(verification.library, verification.stage)
         changed = (make.differing if check else make.replace)(root, wanted)
-    except (IndexFailure, UntranslatableError) as error:
+    except (LibraryFailure, UntranslatableError) as error:
         raise click.ClickException(str(error)) from error
     except (ToolchainError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error

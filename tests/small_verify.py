@@ -21,6 +21,7 @@ from pathlib import Path
 from unittest import mock
 
 from bridge import __main__ as command_line
+from bridge.audit import library
 from bridge.conformance import adapters, faults, parallel
 from bridge.report import verify
 from bridge.toolchain import ToolchainError
@@ -31,9 +32,9 @@ families = pickle.loads(Path(given["families"]).read_bytes())
 class Lean:
     kind, version = "none", "0"
 
-class Small(verify.Verification):
-    def find_lean(self):
-        self.lean = Lean()
+class Library(library.Library):
+    def find(self):
+        self._lean = Lean()
         return {"ok": True}
 
     def build(self):
@@ -42,6 +43,7 @@ class Small(verify.Verification):
     def audit(self):
         exec(given["audit"])
 
+class Small(verify.Verification):
     def kernels(self):
         return {"ok": True}
 
@@ -50,6 +52,7 @@ class Small(verify.Verification):
 
 with (
     mock.patch.object(command_line, "checkout", lambda: Path(given["root"])),
+    mock.patch.object(verify, "Library", Library),
     mock.patch.object(verify, "Verification", Small),
     mock.patch.object(verify, "load", lambda: families),
     mock.patch.object(adapters, "BUILTIN", {n: adapters.BUILTIN[n] for n in given["adapters"]}),

@@ -19,7 +19,7 @@ from bridge.conformance import adapters, isolated
 from bridge.conformance.judge import VectorResult, describe_failure, plain
 from bridge.conformance.run import Result, run
 from bridge.conformance.subject import Subject
-from bridge.pages.sources import Sources
+from bridge.source.sources import Sources
 from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model import Family
 

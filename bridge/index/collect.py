@@ -9,27 +9,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bridge.audit.implemented import known_implementations
+from bridge.audit.library import Library, Stage
+from bridge.cache import digest
 from bridge.index import compare, extract, traced
 from bridge.index.entries import Index, assemble
 from bridge.index.gaps import Gap, gaps
-from bridge.index.source import declarations
-from bridge.report.cache import digest
-from bridge.report.implemented import known_implementations
-from bridge.report.verify import Verification
+from bridge.source.lean import declarations
 from bridge.toolchain import lakefile, modules
 from bridge.vectors.index import entries_of
 from bridge.vectors.load import default_directory
 
 # How names begin that Lean makes up: of instances, of what a structure extends, of constructors.
 _GENERATED = ("inst", "to", "mk")
-
-
-class IndexFailure(Exception):
-    """The library cannot be indexed as it is; `problems` says why, a sentence each."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
 
 
 class NameUnknownError(Exception):
@@ -85,25 +77,13 @@ def families() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def collect(verification: Verification) -> Collected:
-    """Everything, in about 20 s if the library has changed. Raises IndexFailure if it does not
+def collect(library: Library, stage: Stage) -> Collected:
+    """Everything, in about 20 s if the library has changed. Raises LibraryFailure if it does not
     build or the audit finds something, a headline theorem without a Spec definition included; and
     ToolchainError, SourceError or VectorError for what is no fault of a declaration."""
-    root = verification.root
-    stages = {
-        "toolchain": verification.find_lean,
-        "build": verification.build,
-        "audit": verification.audit,
-    }
-    for name, work in stages.items():
-        section = verification.stage(name, work)
-        if not section["ok"]:
-            raise IndexFailure(section["problems"] or [f"{name} fails"])
-    audit = verification.report["audit"]
-    lean = verification.lean
-    assert lean is not None
-    key = digest(root, ["bridge/index/listing.lean"], verification.lean_key())
-    answers, _ = verification.cache.get("listing", key, lambda: extract.listing(lean), bool)
+    root, audit = library.root, library.audited(stage)
+    key = digest(root, ["bridge/index/listing.lean"], library.key())
+    answers, _ = library.cache.get("listing", key, lambda: extract.listing(library.lean), bool)
     constants = extract.stored(answers)
     texts = texts_of(root)
     instances = [d["name"] for d in audit["listing"].values() if d["instance_of"]]

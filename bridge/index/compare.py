@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bridge.index.extract import Stored, uses
-from bridge.index.source import NAME, Written, declarations
+from bridge.source.lean import NAME, Written, declarations
 
 _KINDS = {
     "theorem": ("theorem",),

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.index.entries import Entry, Index
-from bridge.index.source import Written, declarations
+from bridge.source.lean import Written, declarations
 from bridge.toolchain import lakefile, modules
 
 _KIND_OF_NODE = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 
 FOLDER = "bench/results"
 OURS = "pyimpl"

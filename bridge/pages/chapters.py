@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bridge.pages.render import render
-from bridge.pages.sources import Sources
 from bridge.pages.worked import allowance, gradients, heads, layer, masks, row, tiles
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
+from bridge.source.sources import Sources
 from bridge.vectors.model import Family
 
 # In the order in which they are read.

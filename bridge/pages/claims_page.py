@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bridge.pages import claims
+from bridge.audit import claims
 from bridge.pages.render import render
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 
 PAGE = "docs/claims.md"
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from bridge.pages.kernel_coverage import kernels
 from bridge.pages.map_data import Definition, Maps
 from bridge.pages.render import render
-from bridge.report.theorems import Excerpt
+from bridge.source.excerpt import Excerpt
 from bridge.vectors.model import Family
 
 PAGE = "docs/coverage.md"

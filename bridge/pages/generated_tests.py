@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.pages.render import render
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.vectors.model import Family
 
 FOLDER = "tests/generated"

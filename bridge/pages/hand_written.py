@@ -10,11 +10,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from bridge.audit.theorems import listed_theorems
 from bridge.conformance import adapters, answers
 from bridge.conformance.faults import FAULTS
 from bridge.pages import sizes
 from bridge.report import timings
-from bridge.report.theorems import SourceError, listed_theorems
+from bridge.source.excerpt import SourceError
 from bridge.vectors.model import Family
 
 # Sentences with the numbers in them, each of which some page has.

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge.audit.implemented import known_implementations
+from bridge.audit.theorems import listed_theorems
 from bridge.index.maps import COMMAND, FILE, FORMAT
-from bridge.index.source import declarations
-from bridge.pages.sources import Sources
-from bridge.report.implemented import known_implementations
-from bridge.report.theorems import Excerpt, SourceError, listed_theorems, python_excerpts
+from bridge.source.excerpt import Excerpt, SourceError, python_excerpts
+from bridge.source.lean import declarations
+from bridge.source.sources import Sources
 from bridge.vectors.model import Family
 
 SPEC = "Attention.Spec."

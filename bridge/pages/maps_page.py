@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from bridge.audit import claims
 from bridge.conformance.faults import FAULTS
-from bridge.pages import benchmarks, claims
+from bridge.pages import benchmarks
 from bridge.pages.coverage_page import rows
 from bridge.pages.map_data import Maps
 from bridge.pages.render import render

@@ -10,7 +10,7 @@ from bridge.pages.render import render
 from bridge.pages.worked import masks
 from bridge.pages.worked.allowance import DTYPES, number, worked_allowance
 from bridge.pages.worked.shown import shown
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.spec import online, softmax
 from bridge.spec.attention import ScoredValue
 from bridge.spec.core import EXACT

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from bridge.audit.theorems import listed_theorems
 from bridge.pages.map_data import Maps, Theorem
 from bridge.pages.render import render
-from bridge.pages.sources import Sources
 from bridge.pages.topics import Topic, by_topic
-from bridge.report.theorems import listed_theorems
+from bridge.source.sources import Sources
 
 PAGE = "docs/theorems.md"
 

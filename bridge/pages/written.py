@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from bridge.files import write_texts
 from bridge.findings import store, verdicts
 from bridge.pages import (
     benchmarks_page,
@@ -24,7 +25,6 @@ from bridge.pages import (
     vectors_page,
 )
 from bridge.pages.generated_tests import FOLDER
-from bridge.pages.render import write
 from bridge.report import timings
 from bridge.report.timings import Timings
 from bridge.vectors.load import load
@@ -60,7 +60,7 @@ def write_all(root: Path) -> list[str]:
     """Write those that are not as they should be, and remove tests and drawings of what is no
     longer there; their paths."""
     wanted = texts(root)
-    changed = write(root, wanted)
+    changed = write_texts(root, wanted)
     for name in stale(root, wanted):
         (root / name).unlink()
         changed.append(name)

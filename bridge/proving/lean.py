@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from bridge.report.page import theorem_list
+from bridge.audit.theorems import listed_theorems, theorem_list
 from bridge.ttir import texts
 from bridge.ttir.syntax import TtirError
 from bridge.ttir.texts import Text
@@ -26,8 +25,7 @@ def said(kernel: str, root: Path = ROOT, classes: Sequence[Text] = texts.TEXTS) 
         return f"not compared, since there is no folder {texts.FOLDER}"
     if not texts.is_compared():
         return f"not compared: {texts.triton_version()} is none of {', '.join(texts.COMPARED)}"
-    entries = tomllib.loads(theorem_list().read_text("utf-8"))["theorem"]
-    theorems = {str(entry["lean"]): str(entry["id"]) for entry in entries}
+    theorems = {entry["lean"]: entry["id"] for entry in listed_theorems(theorem_list())}
     packed = _PROVED[kernel]
     return "; ".join(_of_class(text, root, theorems) for text in classes if text.packed == packed)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bridge.audit.theorems import theorem_list
 from bridge.conformance import gradients
 from bridge.conformance.batch import exactly, visible
 from bridge.conformance.isolated import Outcome
@@ -54,14 +55,6 @@ class Failure:
     command: str
     inputs: tuple[tuple[str, str], ...]
     lines: tuple[Line, ...]
-
-
-def theorem_list() -> Path:
-    """The list of headline theorems: package data in an installed wheel, else docs/theorems.toml of
-    the checkout."""
-    packaged = Path(__file__).parent / "theorems.toml"
-    checkout = Path(__file__).resolve().parents[2] / "docs" / "theorems.toml"
-    return packaged if packaged.exists() else checkout
 
 
 def page(

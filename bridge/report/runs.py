@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
+from bridge.cache import Cache, digest, imported_files
 from bridge.conformance import adapters, parallel, planting
 from bridge.conformance.adapter import BuiltinAdapter
 from bridge.conformance.parallel import Done, Job
 from bridge.conformance.planting import Fault
 from bridge.conformance.run import run
-from bridge.report.cache import Cache, digest, imported_files
 from bridge.vectors.model import Family
 
 Section = dict[str, Any]

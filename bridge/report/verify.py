@@ -18,25 +18,23 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from bridge.audit.implemented import known_implementations
+from bridge.audit.library import Library, Section
+from bridge.cache import Cache, digest, imported_files
 from bridge.conformance import adapters, faults, interpreter, parallel, planting
 from bridge.conformance.judge import describe_failure
 from bridge.files import write_whole
 from bridge.interrupt import end_children
-from bridge.report import headlines, kernels, statements, timings
+from bridge.report import kernels, timings
 from bridge.report.beside import Beside
-from bridge.report.cache import Cache, digest, imported_files
-from bridge.report.implemented import implemented_names, known_implementations
 from bridge.report.progress import Bar, Progress
 from bridge.report.runs import Run, Runs, triton_version
-from bridge.report.theorems import SourceError
-from bridge.toolchain import Lean, ToolchainError, find
-from bridge.toolchain.messages import ModuleResult
+from bridge.source.excerpt import SourceError
+from bridge.toolchain import ToolchainError
 from bridge.vectors import exact, generate
 from bridge.vectors.fields import VectorError
 from bridge.vectors.load import load
 from bridge.vectors.model import Family
-
-Section = dict[str, Any]
 
 # The stages in their order, and what they are called.
 STAGES = {
@@ -70,8 +68,8 @@ class Verification:
         self.runs = Runs(root, self.cache)
         self.timings = timings.read(root)
         self.report: dict[str, Section] = {}
-        self.lean: Lean | None = None
         self.bars: dict[str, Bar] = {}
+        self.library = Library(root, self.cache, self.note, self.reached)
         self._families: list[Family] | None = None
         self._families_done = {"made": 0, "recomputed": 0}
         self._workers: parallel.Workers | None = None
@@ -127,6 +125,10 @@ class Verification:
     def note(self, text: str) -> None:
         self.console.print(f"  {text}", markup=False, highlight=False)
 
+    def reached(self, name: str, done: int, total: int) -> None:
+        """So much of a stage is done."""
+        self.bars[name].reached(done, total)
+
     def run(self, only: Collection[str] = ()) -> bool:
         """All stages, or `only` these and those that they need; True if every one of them is good.
 
@@ -136,23 +138,19 @@ class Verification:
         """
         wanted = {*only, *(need for one in only for need in NEEDS.get(one, ()))} or set(STAGES)
         beside: list[Beside[Any]] = []
-        good = True
+        good, found = True, False
         try:
             if "toolchain" in wanted:
-                self.stage("toolchain", self.find_lean)
+                found = self.stage("toolchain", self.library.find)["ok"]
             made = None
-            if (
-                self.lean is not None
-                and "build" in wanted
-                and self.stage("build", self.build)["ok"]
-            ):
+            if found and "build" in wanted and self.stage("build", self.library.build)["ok"]:
                 if "audit" in wanted:
                     # Where two threads import Triton, each sees modules that the other has half
                     # made. What cannot be imported the audit says.
                     with contextlib.suppress(SourceError):
                         known_implementations()
                     self._running.add("audit")
-                    beside.append(Beside(lambda: self.stage("audit", self.audit)))
+                    beside.append(Beside(lambda: self.stage("audit", self.library.audit)))
                 if "vectors" in wanted:
                     made = Beside(self.vectors_made)
                     beside.append(made)
@@ -211,72 +209,6 @@ class Verification:
             self._workers.__exit__(*sys.exc_info())
             self._workers = None
 
-    # --- Lean -------------------------------------------------------------------------------------
-
-    def find_lean(self) -> Section:
-        self.lean = find(self.root, announce=self.note)
-        return {"ok": True, "kind": self.lean.kind, "version": self.lean.version}
-
-    def lean_key(self) -> str:
-        assert self.lean is not None
-        parts = ["Attention", "Attention.lean", "lakefile.lean", "bridge/toolchain"]
-        return digest(self.root, parts, self.lean.kind, self.lean.version)
-
-    def build(self) -> Section:
-        assert self.lean is not None
-        result = self.lean.build(on_module=self.module_built)
-        problems = [str(m) for m in result.messages if m.severity == "error"]
-        return {
-            "ok": result.ok,
-            "built": len(result.built),
-            "reused": len(result.reused),
-            "kept": not result.built,
-            "problems": problems,
-        }
-
-    def module_built(self, name: str, result: ModuleResult | None) -> None:
-        if result is not None:
-            bar = self.bars["build"]
-            bar.reached(bar.done + 1, result.total)
-
-    def audit(self) -> Section:
-        assert self.lean is not None
-        lean = self.lean
-        audit, kept = self.cache.get(
-            "audit",
-            self.lean_key(),
-            lambda: lean.audit(on_checked=self.bars["audit"].reached).to_json(),
-            lambda a: bool(a["ok"]),
-        )
-        listing = {d["name"]: d for d in audit["declarations"]}
-        found, problems = headlines.headlines(self.root, listing)
-        names = implemented_names()
-        for lean_name, python in sorted(names.items()):
-            if lean_name not in listing:
-                problems.append(f"{python} implements {lean_name}, which the library does not have")
-        verdicts, wrong = headlines.claimed(self.root, listing)
-        problems += wrong
-        said, empty, kept_too = headlines.stated(lean, self.cache, self.lean_key(), found, listing)
-        # The site shows them, and has no Lean to ask.
-        statements.keep(self.root, said)
-        problems += empty
-        for headline in found:
-            headline["statement"] = said[headline["lean"]]
-        return {
-            "ok": audit["ok"] and not problems,
-            "kept": kept and kept_too,
-            "problems": [*audit["problems"], *problems],
-            "declarations": len(listing),
-            "theorems": sum(d["kind"] == "theorem" for d in listing.values()),
-            "replayed": audit["replayed"],
-            "trusted": audit["trusted"],
-            "trusted_names": audit["trusted_names"],
-            "classes": audit["classes"],
-            "headlines": found,
-            "claims": verdicts,
-            "listing": listing,
-        }
-
     # --- kernels ----------------------------------------------------------------------------------
 
     def kernels(self) -> Section:
@@ -295,14 +227,13 @@ class Verification:
 
     def vectors_made(self) -> tuple[list[str], bool]:
         """How the vectors differ from what the Lean definitions yield, and whether that is kept."""
-        lean = self.lean
-        assert lean is not None
+        run = self.library.lean.run
         # Made by Lean, with an index by Python, whatever is committed.
         sources = imported_files(self.root, "bridge.vectors.generate")
         made, kept = self.cache.get(
             "vectors-made",
-            digest(self.root, sources, self.lean_key()),
-            lambda: generate.texts(lean.run, lambda number: self.vectors_reached(made=number)),
+            digest(self.root, sources, self.library.key()),
+            lambda: generate.texts(run, lambda number: self.vectors_reached(made=number)),
             bool,
         )
         self.vectors_reached(made=len(made) - 1)

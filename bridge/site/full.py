@@ -17,8 +17,8 @@ from typing import Any
 from bridge.pages import claims_page, map_data, theorems_page
 from bridge.pages.claims_page import slug
 from bridge.pages.map_data import Definition, Maps, Theorem
-from bridge.pages.sources import Sources
 from bridge.pages.topics import Topic, by_topic
+from bridge.source.sources import Sources
 from bridge.templates import template
 from bridge.vectors.index import entries_of
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from bridge.audit.library import Library, Stage
+from bridge.cache import digest
+from bridge.files import write_texts
 from bridge.index import collect
 from bridge.index.entries import Index
-from bridge.pages.render import write
-from bridge.report.cache import digest
-from bridge.report.verify import Verification
+from bridge.translation import library as translated
 from bridge.translation import package
 from bridge.translation.extract import terms_of
-from bridge.translation.library import Library
 from bridge.translation.package import FOLDER, Source
 from bridge.translation.terms import read
 
@@ -31,19 +31,17 @@ def names_of(index: Index) -> list[str]:
     ]
 
 
-def texts(verification: Verification) -> dict[str, str]:
+def texts(library: Library, stage: Stage) -> dict[str, str]:
     """By path from the root, what each module of `bridge/spec` should be.
 
     Raises what `collect` raises, and UntranslatableError for a definition that has no translation.
     """
-    index = collect.collect(verification).index
-    wanted = names_of(index)
-    lean, root = verification.lean, verification.root
-    assert lean is not None
-    key = digest(root, ["bridge/translation/terms.lean"], verification.lean_key())
-    answers, _ = verification.cache.get("terms", key, lambda: terms_of(lean, wanted), bool)
+    index = collect.collect(library, stage).index
+    wanted, root = names_of(index), library.root
+    key = digest(root, ["bridge/translation/terms.lean"], library.key())
+    answers, _ = library.cache.get("terms", key, lambda: terms_of(library.lean, wanted), bool)
     sources = {e.name: Source(e.file, e.range[0], e.doc) for e in index.entries.values()}
-    return package.texts(Library(map(read, answers)), sources, root)
+    return package.texts(translated.Library(map(read, answers)), sources, root)
 
 
 def differing(root: Path, wanted: Mapping[str, str]) -> list[str]:
@@ -59,7 +57,7 @@ def differing(root: Path, wanted: Mapping[str, str]) -> list[str]:
 def replace(root: Path, wanted: Mapping[str, str]) -> list[str]:
     """Write the files that differ, and remove those that should not be there; their paths."""
     changed = differing(root, wanted)
-    write(root, wanted)
+    write_texts(root, wanted)
     for name in changed:
         if name not in wanted:
             (root / name).unlink()

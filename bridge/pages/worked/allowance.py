@@ -13,7 +13,7 @@ from bridge.conformance.allowance import Array, Explained
 from bridge.conformance.profile import Profile
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, shown
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.vectors.model import AttentionVector, Family
 
 # By the dtype of the inputs, what a flash kernel with tiles of that many keys rounds.

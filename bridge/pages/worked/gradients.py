@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, listed, shown
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.spec.attention import attention, probabilities, score
 from bridge.spec.backward import row_delta, score_gradients, vjp
 from bridge.spec.core import EXACT

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, listed
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.spec.attention import attend, score, scored
 from bridge.spec.core import EXACT
 from bridge.spec.heads import grouped_query, kv_head

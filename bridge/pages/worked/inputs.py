@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.spec.attention import ScoreMod
 from bridge.spec.core import EXACT
 from bridge.vectors.model import AttentionVector, Exact, Family, Row, Vector

@@ -13,7 +13,7 @@ from typing import Any
 
 from bridge.pages.worked.inputs import same
 from bridge.pages.worked.shown import Cells, listed
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.spec.attention import Mask, mask_to_score_mod, probabilities
 from bridge.spec.core import Arithmetic
 from bridge.spec.feed_forward import FeedForward, feed_forward_rows, relu

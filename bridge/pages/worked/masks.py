@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, listed, shown
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.spec.attention import ScoredValue, attend, scored
 from bridge.spec.core import EXACT
 from bridge.spec.softmax import denominator, softmax

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from bridge.pages.worked.shown import Cells, listed, shown
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.spec import online, softmax
 from bridge.spec.attention import ScoredValue
 from bridge.spec.core import EXACT

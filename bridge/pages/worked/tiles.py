@@ -7,7 +7,7 @@ from typing import Any
 
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, listed, shown
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.spec import tile_bounds
 from bridge.spec.attention import ScoredValue, scored
 from bridge.spec.core import EXACT

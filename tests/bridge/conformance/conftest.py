@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.report.cache import Cache
+from bridge.cache import Cache
 from bridge.report.runs import Runs
 from bridge.vectors.load import load
 from bridge.vectors.model import Family

@@ -12,6 +12,7 @@ from index_sample import Sample
 
 from bridge import __main__
 from bridge.__main__ import main
+from bridge.audit.library import LibraryFailure
 from bridge.index import collect, gaps, maps
 from bridge.pages import written
 
@@ -31,7 +32,7 @@ def run(sample: Sample, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         found = collect.Collected(
             index, list(problems), None, "there is no trace", *gaps.gaps(index)
         )
-        monkeypatch.setattr(collect, "collect", lambda verification: found)
+        monkeypatch.setattr(collect, "collect", lambda library, stage: found)
         monkeypatch.setattr(collect, "texts_of", lambda root: sample.texts)
         return CliRunner().invoke(main, ["index", *arguments])
 
@@ -96,7 +97,7 @@ def test_a_mismatch_fails(run: Any) -> None:
 def test_a_misspelt_name_builds_nothing(
     sample: Sample, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build(verification: object) -> None:
+    def build(*given: object) -> None:
         raise AssertionError("was built")
 
     monkeypatch.setattr(collect, "collect", build)
@@ -127,8 +128,8 @@ def test_misuse_is_one_sentence(run: Any, tmp_path: Path) -> None:
 def test_a_library_that_fails_its_audit_is_not_indexed(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(verification: object) -> None:
-        raise collect.IndexFailure(["count: its statement mentions no Spec definition"])
+    def fail(*given: object) -> None:
+        raise LibraryFailure(["count: its statement mentions no Spec definition"])
 
     monkeypatch.setattr(collect, "collect", fail)
     result = CliRunner().invoke(main, ["index"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.pages.map_data import SPEC, Definition, Maps, Theorem
-from bridge.report.theorems import Excerpt
+from bridge.source.excerpt import Excerpt
 
 
 def definition(name: str, *uses: str, operation: bool = True) -> Definition:

@@ -13,7 +13,7 @@ from bench.cases import Case, Mask
 from bench.measure import Measured, Result
 from bench.timing import Rate
 from bridge.pages import benchmarks, benchmarks_page
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 
 ROOT = Path(__file__).resolve().parents[3]
 SVG = "{http://www.w3.org/2000/svg}"

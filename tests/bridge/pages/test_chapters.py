@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from bridge.pages import chapters
-from bridge.pages.sources import Sources
 from bridge.pages.worked.row import Worked
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
+from bridge.source.sources import Sources
 from bridge.vectors.load import load
 from bridge.vectors.model import Family
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from bridge.pages import claims, claims_page
-from bridge.report.theorems import SourceError
+from bridge.audit import claims
+from bridge.pages import claims_page
 from bridge.site import full
+from bridge.source.excerpt import SourceError
 from bridge.vectors.index import entries_of
 from bridge.vectors.load import default_directory
 
@@ -325,7 +326,7 @@ def test_a_wrong_manifest_is_one_sentence_and_status_2(monkeypatch: Any) -> None
 
 
 def test_the_audit_compares_with_what_lean_stores(sample: Path, monkeypatch: Any) -> None:
-    from bridge.report import headlines
+    from bridge.audit import headlines
 
     monkeypatch.setattr(headlines, "entries_of", lambda _: [{"family": "drawn"}])
     names = ("linear_refuted", "linear", "sum")

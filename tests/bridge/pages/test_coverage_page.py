@@ -11,7 +11,7 @@ from small_maps import SMALL, SPEC, definition
 
 from bridge.pages import coverage_page, map_data
 from bridge.pages.coverage_page import rows
-from bridge.report.theorems import Excerpt
+from bridge.source.excerpt import Excerpt
 from bridge.vectors.load import load
 
 ROOT = Path(__file__).resolve().parents[3]

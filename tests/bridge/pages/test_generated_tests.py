@@ -15,7 +15,7 @@ import torch
 import pyimpl
 from bridge.conformance.planting import Fault, planted
 from bridge.pages import generated_tests, written
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.vectors.load import load
 from pyimpl import state, tile_bounds
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridge.pages import hand_written, sizes
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.vectors.index import entries_of
 from bridge.vectors.load import load
 

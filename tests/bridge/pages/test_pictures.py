@@ -11,7 +11,7 @@ import committed
 import pytest
 
 from bridge.pages import pictures
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 
 ROOT = Path(__file__).resolve().parents[3]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -14,7 +14,7 @@ from small_maps import SMALL, SPEC, theorem
 from bridge.index import maps as stored
 from bridge.pages import map_data, theorem_map
 from bridge.pages.topics import OTHERS, TOPICS, by_topic, topic_of
-from bridge.report.theorems import Excerpt, SourceError
+from bridge.source.excerpt import Excerpt, SourceError
 
 ROOT = Path(__file__).resolve().parents[3]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -18,7 +18,7 @@ from bridge.conformance.module_allowance import encoder_layer, exactly
 from bridge.conformance.profile import Profile
 from bridge.pages.worked import allowance, gradients, heads, layer, masks, tiles
 from bridge.pages.worked.shown import listed, shown
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family, Row
 from bridge.vectors.operations import GroupedQueryVector, TileBoundsVector

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from bridge.cache import Cache
 from bridge.conformance import adapters, parallel
 from bridge.conformance.faults import FAULTS
 from bridge.conformance.parallel import Done
-from bridge.report.cache import Cache
 from bridge.report.runs import Runs
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bridge import __main__, command
-from bridge.report import statements
+from bridge.audit import statements
 from bridge.site import contents, full, links
 from bridge.site.build import SiteError, build
 from bridge.site.markdown import convert, highlighted, slug

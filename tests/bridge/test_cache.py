@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bridge.report import statements
-from bridge.report.cache import Cache, digest, imported_files
+from bridge.audit import statements
+from bridge.cache import Cache, digest, imported_files
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def tree(folder: Path) -> Path:

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bridge.index.source import NAME, Written
+from bridge.source.lean import NAME, Written
 
 _OPENING, _CLOSING = "([{⦃", ")]}⦄"
 _COLUMNS = 100

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.report.theorems import Excerpt, SourceError, excerpt, statement_only
+from bridge.source.excerpt import Excerpt, SourceError, excerpt, statement_only
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from bridge.pages import claims
-from bridge.pages.claims import Claim, Manifest
-from bridge.report import headlines, statements
-from bridge.report.cache import Cache
+from bridge.audit import claims, headlines, statements
+from bridge.audit.claims import Claim, Manifest
+from bridge.cache import Cache
 from bridge.toolchain import ToolchainError
 
 ENTRY = '[[theorem]]\nid = "{id}"\nlean = "{lean}"\nsentence = "Says."\n'

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bridge.index import binders
-from bridge.index.source import Written, declarations
-from bridge.report.theorems import Excerpt, SourceError, excerpt, statement_only
+from bridge.source import binders
+from bridge.source.excerpt import Excerpt, SourceError, excerpt, statement_only
+from bridge.source.lean import Written, declarations
 from bridge.vectors.model import Family
 
 

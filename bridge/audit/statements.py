@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bridge.index.source import declarations
-from bridge.report.cache import Cache, digest
+from bridge.cache import Cache, digest
+from bridge.source.lean import declarations
 from bridge.toolchain import Lean, ToolchainError
 
 SCRIPT = Path(__file__).with_name("statements.lean")
 # The files below `bridge` that decide, beside the library, what `read` gives.
-SOURCES = ("report/statements.py", "report/statements.lean", "index/source.py")
+SOURCES = ("audit/statements.py", "audit/statements.lean", "source/lean.py")
 
 # What a statement depends on, but for the version of Lean.
 _LIBRARY = ("Attention", "Attention.lean")

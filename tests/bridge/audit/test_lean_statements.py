@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.report.statements import Statement, read
+from bridge.audit.statements import Statement, read
 from bridge.toolchain import find
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.prepare import prepare

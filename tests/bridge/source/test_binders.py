@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bridge.index.binders import Binder, binders, of_variables, whole
-from bridge.index.source import Written, declarations
-from bridge.pages.sources import Sources
+from bridge.source.binders import Binder, binders, of_variables, whole
+from bridge.source.lean import Written, declarations
+from bridge.source.sources import Sources
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = (

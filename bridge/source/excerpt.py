@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge.source.lean import declarations
 from pyimpl._implements import Implementation
 
 
@@ -38,28 +37,20 @@ def excerpt(root: Path, name: str, file: str, first: int, last: int) -> Excerpt:
     return Excerpt(name, file, first, last, textwrap.dedent("\n".join(lines)).rstrip())
 
 
-_OPENING, _CLOSING = "([{⟨", ")]}⟩"
-# A `let` or `have` whose own `:=` is still to come.
-_LOCAL = re.compile(r"\b(?:let|have)\b(?:(?!:=).)*\Z", re.DOTALL)
-
-
 def statement_only(whole: Excerpt) -> Excerpt:
-    """A theorem without its docstring and its proof: up to the `:=`, outside of all brackets and of
-    every `let`, that ends the statement. Raises SourceError where there is none."""
+    """A theorem without its docstring and its proof: up to the `:=` that ends the
+    statement. Raises SourceError where there is none."""
+    (found,) = declarations(whole.text)
+    assert found.keyword_at is not None
+    assert found.value_at is not None
     lines = whole.text.split("\n")
-    first = next(n for n, line in enumerate(lines) if re.match(r"(private )?theorem\b", line))
-    text = "\n".join(lines[first:])
-    depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter in _OPENING) - (letter in _CLOSING)
-        if depth == 0 and text.startswith(":=", at) and not _LOCAL.search(text[:at]):
-            break
-    else:
+    if found.value_at == found.last:
         raise SourceError(
             f"{whole.file}:{whole.first_line}: the statement of {whole.name} has no end"
         )
-    kept = text[:at].rstrip()
-    start = whole.first_line + first
+    (first, _), (last, column) = found.keyword_at, found.value_at
+    kept = "\n".join([*lines[first - 1 : last - 1], lines[last - 1][:column]]).rstrip()
+    start = whole.first_line + first - 1
     return Excerpt(whole.name, whole.file, start, start + kept.count("\n"), kept)
 
 
@@ -75,17 +66,3 @@ def python_excerpts(
             excerpt(root, name, file, one.first_line, one.last_line)
         )
     return found
-
-
-def listed_theorems(path: Path) -> list[dict[str, str]]:
-    """The entries of docs/theorems.toml. Raises SourceError for what is no list of theorems."""
-    try:
-        entries = tomllib.loads(path.read_text("utf-8"))["theorem"]
-        for entry in entries:
-            if set(entry) != {"id", "lean", "sentence"}:
-                raise SourceError(
-                    f"{path.name}: a theorem has id, lean and sentence, not {', '.join(entry)}"
-                )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise SourceError(f"{path.name}: is no list of theorems: {error}") from error
-    return list(entries)

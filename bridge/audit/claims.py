@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bridge.index import binders
-from bridge.index.source import Written, declarations
-from bridge.report.theorems import SourceError
+from bridge.source import binders
+from bridge.source.excerpt import SourceError
+from bridge.source.lean import Written, declarations
 
 FILE = "docs/claims.toml"
 LIBRARY = "Attention"

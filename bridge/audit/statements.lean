@@ -10,7 +10,7 @@ Standard input: a line for each module of the library, its name and its stored o
 tab; then a line for each theorem that is asked for: its name and those of the namespaces that are open
 where it stands, separated by spaces. Prints lines that begin with `@@` and hold
 JSON: one for each theorem, and a last one with how many there were. Run as it stands by
-`bridge/report/statements.py`.
+`bridge/audit/statements.py`.
 
 Two terms count as the same if they are one up to the names of bound variables, abbreviations, and what
 the fields of instances are. Other definitions stay closed: that two of them are equal says something. -/

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.index.source import Written, declarations
+from bridge.source.lean import Written, declarations
 
 HEAD = "module\n\npublic section\n\nnamespace A.B\n\nopen C\n\n"
 

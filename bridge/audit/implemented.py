@@ -7,7 +7,7 @@ import pkgutil
 from typing import Any
 
 import pyimpl
-from bridge.report.theorems import SourceError
+from bridge.source.excerpt import SourceError
 from pyimpl._implements import implementations
 
 # Modules outside of pyimpl with functions that implement a Lean declaration.

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bridge.pages import claims
-from bridge.report import statements
-from bridge.report.cache import Cache, digest
-from bridge.report.theorems import listed_theorems
+from bridge.audit import claims, statements
+from bridge.audit.theorems import listed_theorems
+from bridge.cache import Cache, digest
 from bridge.toolchain import Lean
 from bridge.vectors.index import entries_of
 from bridge.vectors.load import default_directory

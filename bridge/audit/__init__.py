@@ -1,0 +1,1 @@
+"""What the library declares and proves, and whether that is what the documents say of it."""

@@ -1,0 +1,1 @@
+"""The project's sources, read as texts: Lean's declarations, and lines that pages show."""

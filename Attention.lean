@@ -102,6 +102,7 @@ public import Attention.Kernel.PackedLaunchedReal
 public import Attention.Kernel.PackedSized
 public import Attention.Kernel.Row
 public import Attention.Kernel.Sized
+public import Attention.Kernel.Started
 public import Attention.Kernel.TextConditions
 public import Attention.Kernel.Texts
 public import Attention.Kernel.Tiles

@@ -119,7 +119,8 @@ private theorem all_accesses (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) (hd : p.dim =
     (evenValue : p.evenValue = true → p.BV = d_v) {P : Forward.Pointers (Access → Prop)}
     (query : ∀ {i n active}, (active = true → p.row pid i < p.qLen ∧ n < d) →
       P.query_ptr ⟨active, p.queryAt pid i n⟩)
-    (key : ∀ {t j n active}, (active = true → 0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧ n < d) →
+    (key : ∀ {t j n active},
+      (active = true → 0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧ n < d) →
       P.key_ptr ⟨active, p.keyPtr pid t n j⟩)
     (value : ∀ {t j c active},
       (active = true → 0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧ c < d_v) →
@@ -141,10 +142,11 @@ private theorem all_accesses (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) (hd : p.dim =
   have column : ∀ {full : Bool} {n width tile : Nat} {size : Int}, size = width → n < tile →
       (full = true → tile = width) → (match full with
         | true => true
-        | false => decide ((n : Int) < size)) = true → n < width := fun {full _ _ _ _} e hn hw h => by
-    cases full with
-    | true => have := hw rfl; omega
-    | false => have := of_decide_eq_true h; omega
+        | false => decide ((n : Int) < size)) = true → n < width :=
+    fun {full _ _ _ _} e hn hw h => by
+      cases full with
+      | true => have := hw rfl; omega
+      | false => have := of_decide_eq_true h; omega
   have inside : ∀ {t : Int} {j n width : Nat} {size : Int}, size = width →
       (decide ((n : Int) < size) && p.inside pid t j) = true →
       0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧ n < width := fun e h => by
@@ -268,8 +270,8 @@ end Packed
 variable {R : Type u} [OrderedField R] [Exp R R]
 variable {d d_v q_len kv_len batches num_kv_heads group : Nat} {pid : Int}
 
-/-- **Every access lies inside its tensor** in the text without a window: whatever a program of a launch loads or
-stores is an element of the tensor behind the pointer. -/
+/-- **Every access lies inside its tensor** in the text without a window: whatever a program of a
+launch loads or stores is an element of the tensor behind the pointer. -/
 theorem Full.accesses {a : Full.Args R}
     (S : (Full.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (hp : 0 ≤ pid ∧
@@ -277,8 +279,8 @@ theorem Full.accesses {a : Full.Args R}
     Full.Accesses a pid (Forward.tensors a batches num_kv_heads group q_len kv_len d d_v) :=
   (congrFun (Prod.mk.inj (Full.conditions_eq a pid)).1 _).mpr (S.accesses hp rfl rfl rfl rfl rfl)
 
-/-- **Every access lies inside its tensor** in the text with a right edge: whatever a program of a launch loads or
-stores is an element of the tensor behind the pointer. -/
+/-- **Every access lies inside its tensor** in the text with a right edge: whatever a program of a
+launch loads or stores is an element of the tensor behind the pointer. -/
 theorem Causal.accesses {a : Causal.Args R}
     (S : (Causal.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (hp : 0 ≤ pid ∧
@@ -286,8 +288,8 @@ theorem Causal.accesses {a : Causal.Args R}
     Causal.Accesses a pid (Forward.tensors a batches num_kv_heads group q_len kv_len d d_v) :=
   (congrFun (Prod.mk.inj (Causal.conditions_eq a pid)).1 _).mpr (S.accesses hp rfl rfl rfl rfl rfl)
 
-/-- **Every access lies inside its tensor** in the text with a left edge: whatever a program of a launch loads or
-stores is an element of the tensor behind the pointer. -/
+/-- **Every access lies inside its tensor** in the text with a left edge: whatever a program of a
+launch loads or stores is an element of the tensor behind the pointer. -/
 theorem Left.accesses {a : Left.Args R}
     (S : (Left.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (hp : 0 ≤ pid ∧
@@ -295,8 +297,8 @@ theorem Left.accesses {a : Left.Args R}
     Left.Accesses a pid (Forward.tensors a batches num_kv_heads group q_len kv_len d d_v) :=
   (congrFun (Prod.mk.inj (Left.conditions_eq a pid)).1 _).mpr (S.accesses hp rfl rfl rfl rfl rfl)
 
-/-- **Every access lies inside its tensor** in the text with both edges: whatever a program of a launch loads or
-stores is an element of the tensor behind the pointer. -/
+/-- **Every access lies inside its tensor** in the text with both edges: whatever a program of a
+launch loads or stores is an element of the tensor behind the pointer. -/
 theorem Window.accesses {a : Window.Args R}
     (S : (Window.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (hp : 0 ≤ pid ∧

@@ -93,8 +93,8 @@ private theorem dot_exists {n : Nat} {a b : Nat → Flt R} (ha : ∀ j < n, ∃ 
   · simp only [hj, dif_pos]; exact (hb j hj).choose_spec
 
 /-- Queries are numbers in every row. -/
-private theorem Holds.queryExists (H : Holds p pid Q K V sc) (hr : ∀ i, 0 ≤ p.row pid i) (i n : Nat) :
-    ∃ x, p.queryTile pid i n = num x := by
+private theorem Holds.queryExists (H : Holds p pid Q K V sc) (hr : ∀ i, 0 ≤ p.row pid i)
+    (i n : Nat) : ∃ x, p.queryTile pid i n = num x := by
   by_cases hq : p.row pid i < p.qLen
   · have := hr i
     have := H.qLen
@@ -104,7 +104,8 @@ private theorem Holds.queryExists (H : Holds p pid Q K V sc) (hr : ∀ i, 0 ≤ 
 variable [Exponential R R]
 
 /-- In a tile without mask code. -/
-private theorem Holds.wholeMaxima (H : Holds p pid Q K V sc) (hr : ∀ i, 0 ≤ p.row pid i) {t : Int}
+private theorem Holds.wholeMaxima (H : Holds p pid Q K V sc) (hr : ∀ i, 0 ≤ p.row pid i)
+    {t : Int}
     (ht : p.wholeFirst pid ≤ t) (ht' : t < p.wholeStop pid) {s : State R} (hs : Maxima s) :
     ∀ i, (sub (s.1 i) ((rowOf i s).reference
         (mul (maxOver p.BN fun j => p.wholeProduct pid t i j) p.scale))).AtMostZero ∧
@@ -216,32 +217,32 @@ variable {Q : Vector (Vector (Matrix R q_len d) (num_kv_heads * group)) batches}
 variable {K : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches}
 variable {V : Vector (Vector (Matrix R kv_len d_v) num_kv_heads) batches}
 
-/-- **No argument of exp2 is above 0** in the text without a window: in every program, tile and lane it is a
-number of at most 0, or −∞. -/
+/-- **No argument of exp2 is above 0** in the text without a window: in every program, tile and lane
+it is a number of at most 0, or −∞. -/
 theorem Full.exponents {a : Full.Args R} (G : (Full.problem a).Given Q K V sc)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Full.Exponents a pid Flt.AtMostZero :=
   (congrFun (Prod.mk.inj (Prod.mk.inj (Full.conditions_eq a pid)).2).1 _).mpr (G.exponents hp)
 
-/-- **No argument of exp2 is above 0** in the text with a right edge: in every program, tile and lane it is a
-number of at most 0, or −∞. -/
+/-- **No argument of exp2 is above 0** in the text with a right edge: in every program, tile and
+lane it is a number of at most 0, or −∞. -/
 theorem Causal.exponents {a : Causal.Args R} (G : (Causal.problem a).Given Q K V sc)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Causal.Exponents a pid Flt.AtMostZero :=
   (congrFun (Prod.mk.inj (Prod.mk.inj (Causal.conditions_eq a pid)).2).1 _).mpr (G.exponents hp)
 
-/-- **No argument of exp2 is above 0** in the text with a left edge: in every program, tile and lane it is a
-number of at most 0, or −∞. -/
+/-- **No argument of exp2 is above 0** in the text with a left edge: in every program, tile and lane
+it is a number of at most 0, or −∞. -/
 theorem Left.exponents {a : Left.Args R} (G : (Left.problem a).Given Q K V sc)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
     Left.Exponents a pid Flt.AtMostZero :=
   (congrFun (Prod.mk.inj (Prod.mk.inj (Left.conditions_eq a pid)).2).1 _).mpr (G.exponents hp)
 
-/-- **No argument of exp2 is above 0** in the text with both edges: in every program, tile and lane it is a
-number of at most 0, or −∞. -/
+/-- **No argument of exp2 is above 0** in the text with both edges: in every program, tile and lane
+it is a number of at most 0, or −∞. -/
 theorem Window.exponents {a : Window.Args R} (G : (Window.problem a).Given Q K V sc)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :

@@ -216,8 +216,8 @@ end Packed
 variable {R : Type u} [OrderedField R] [Exp R R]
 variable {d d_v q_len kv_len batches num_kv_heads group : Nat} {pid : Int}
 
-/-- **No integer overflows** in the text without a window: in every program of a launch the value of each integer
-operation fits its type. -/
+/-- **No integer overflows** in the text without a window: in every program of a launch the value of
+each integer operation fits its type. -/
 theorem Full.noOverflow {a : Full.Args R}
     (S : (Full.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (W : (Full.problem a).Within batches (num_kv_heads * group) q_len)
@@ -226,8 +226,8 @@ theorem Full.noOverflow {a : Full.Args R}
     Full.NoOverflow a pid :=
   (Prod.mk.inj (Prod.mk.inj (Full.conditions_eq a pid)).2).2.mpr (S.noOverflow W hp)
 
-/-- **No integer overflows** in the text with a right edge: in every program of a launch the value of each integer
-operation fits its type. -/
+/-- **No integer overflows** in the text with a right edge: in every program of a launch the value
+of each integer operation fits its type. -/
 theorem Causal.noOverflow {a : Causal.Args R}
     (S : (Causal.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (W : (Causal.problem a).Within batches (num_kv_heads * group) q_len)
@@ -236,8 +236,8 @@ theorem Causal.noOverflow {a : Causal.Args R}
     Causal.NoOverflow a pid :=
   (Prod.mk.inj (Prod.mk.inj (Causal.conditions_eq a pid)).2).2.mpr (S.noOverflow W hp)
 
-/-- **No integer overflows** in the text with a left edge: in every program of a launch the value of each integer
-operation fits its type. -/
+/-- **No integer overflows** in the text with a left edge: in every program of a launch the value of
+each integer operation fits its type. -/
 theorem Left.noOverflow {a : Left.Args R}
     (S : (Left.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (W : (Left.problem a).Within batches (num_kv_heads * group) q_len)
@@ -246,8 +246,8 @@ theorem Left.noOverflow {a : Left.Args R}
     Left.NoOverflow a pid :=
   (Prod.mk.inj (Prod.mk.inj (Left.conditions_eq a pid)).2).2.mpr (S.noOverflow W hp)
 
-/-- **No integer overflows** in the text with both edges: in every program of a launch the value of each integer
-operation fits its type. -/
+/-- **No integer overflows** in the text with both edges: in every program of a launch the value of
+each integer operation fits its type. -/
 theorem Window.noOverflow {a : Window.Args R}
     (S : (Window.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (W : (Window.problem a).Within batches (num_kv_heads * group) q_len)

@@ -84,7 +84,8 @@ theorem PackedCausal.conditions_eq (a : PackedCausal.Args R) (pid : Int) :
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
-    (PackedCausalEnd.Accesses a pid, PackedCausalEnd.Exponents a pid, PackedCausalEnd.NoOverflow a pid) =
+    (PackedCausalEnd.Accesses a pid, PackedCausalEnd.Exponents a pid,
+      PackedCausalEnd.NoOverflow a pid) =
       (Forward.inSequence a none (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         ((Forward.inSequence a none (some a.right) true pid).shiftIntegers a.shift) := by
@@ -100,7 +101,8 @@ theorem PackedWindow.conditions_eq (a : PackedWindow.Args R) (pid : Int) :
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
-    (PackedWindowEnd.Accesses a pid, PackedWindowEnd.Exponents a pid, PackedWindowEnd.NoOverflow a pid) =
+    (PackedWindowEnd.Accesses a pid, PackedWindowEnd.Exponents a pid,
+      PackedWindowEnd.NoOverflow a pid) =
       (Forward.inSequence a (some a.left) (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         ((Forward.inSequence a (some a.left) (some a.right) true pid).shiftIntegers a.shift) := by

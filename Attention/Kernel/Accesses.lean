@@ -31,7 +31,8 @@ strides and 1 along vectors. -/
   x.active = true → ∃ (h : Fin heads) (m : Fin len) (n : Fin d), first ≤ m ∧ m < stop ∧
     x.offset = h * sh + m * sm + n
 
-/-- What a launch on dense tensors of these sizes may access: their elements. -/
+/-- What a launch on dense tensors of these sizes may access: their elements, and by the pointers
+that are for packed sequences nothing. -/
 @[expose] def Forward.tensors {R : Type u} (a : Forward.Args R)
     (batches num_kv_heads group q_len kv_len d d_v : Nat) : Forward.Pointers (Access → Prop) where
   query_ptr := Access.Inside batches (num_kv_heads * group) q_len d

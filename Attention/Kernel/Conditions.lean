@@ -27,6 +27,7 @@ universe u
     | [] => P
     | _ :: _ => P ∧ All rest
 
+/-- As a list of propositions that are true. -/
 theorem all_iff : ∀ {l : List Prop}, All l ↔ ∀ P ∈ l, P
   | [] => by simp [All]
   | [P] => ⟨fun h Q hQ => List.mem_singleton.mp hQ ▸ h, fun h => h P (List.mem_singleton.mpr rfl)⟩
@@ -42,6 +43,7 @@ query. -/
 @[expose] def live (P : Prop) : Prop := (!decide (p.qLen ≤ p.rowFirst pid)) = true → P
 
 variable {p pid} in
+/-- What is true of a program that has a query. -/
 theorem all_live {l : List Prop} (h : p.rowFirst pid < p.qLen → ∀ P ∈ l, P) :
     ∀ P ∈ l.map (p.live pid), P := by
   intro P hP

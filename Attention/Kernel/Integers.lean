@@ -70,7 +70,7 @@ private theorem stopKey : 0 ≤ p.stopKey pid ∧ p.stopKey pid < 536870912 := b
   unfold Problem.stopKey
   split <;> omega
 
-theorem lastIntegers : ∀ P ∈ p.lastIntegers pid, P := by
+private theorem lastIntegers : ∀ P ∈ p.lastIntegers pid, P := by
   have h₁ := F.rowFirst
   have h₂ := F.BM
   have h₃ := F.tile
@@ -80,11 +80,11 @@ theorem lastIntegers : ∀ P ∈ p.lastIntegers pid, P := by
   exact all_iff.mp (show _ ∧ _ ∧ _ from
     ⟨fits32 (by omega) (by omega), fits32 (by omega) (by omega), fits32 h₄.1 (by omega)⟩)
 
-theorem rowIntegers : ∀ P ∈ p.rowIntegers pid, P := by
+private theorem rowIntegers : ∀ P ∈ p.rowIntegers pid, P := by
   have h := F.qLen
   exact all_iff.mp fun i hi => fits32 (F.row hi).1 (by have := (F.row hi).2; omega)
 
-theorem shiftedIntegers : ∀ P ∈ p.shiftedIntegers pid, P := by
+private theorem shiftedIntegers : ∀ P ∈ p.shiftedIntegers pid, P := by
   have h := F.qLen
   have h₄ := F.shift
   refine all_iff.mp fun i hi => ?_
@@ -131,7 +131,7 @@ private theorem stride (n : Nat) : 0 ≤ p.strides.getD n 0 ∧ p.strides.getD n
   · rw [List.getD_eq_getElem?_getD, List.getElem?_eq_none h]
     exact ⟨Int.le_refl 0, by decide⟩
 
-theorem queryIntegers : ∀ P ∈ p.queryIntegers pid, P := by
+private theorem queryIntegers : ∀ P ∈ p.queryIntegers pid, P := by
   have hh := F.head
   unfold Problem.queryIntegers
   split
@@ -142,7 +142,7 @@ theorem queryIntegers : ∀ P ∈ p.queryIntegers pid, P := by
     have hr := (F.rows _ _ h).1
     exact F.rowOffsets F.BD hh.1 hr.1 (by omega) ⟨F.stride 1, F.stride 2⟩ (F.stride 2)
 
-theorem outIntegers : ∀ P ∈ p.outIntegers pid, P := by
+private theorem outIntegers : ∀ P ∈ p.outIntegers pid, P := by
   have hh := F.head
   unfold Problem.outIntegers
   split
@@ -153,7 +153,7 @@ theorem outIntegers : ∀ P ∈ p.outIntegers pid, P := by
     have hr := (F.rows _ _ h).1
     exact F.rowOffsets F.BV hh.1 hr.1 (by omega) ⟨F.stride 10, F.stride 11⟩ (F.stride 11)
 
-theorem lseIntegers : ∀ P ∈ p.lseIntegers pid, P := by
+private theorem lseIntegers : ∀ P ∈ p.lseIntegers pid, P := by
   have hh := F.head
   have hq := F.qLen
   have sh : 0 ≤ p.lh ∧ p.lh < 2147483648 := F.stride 13
@@ -177,7 +177,7 @@ theorem lseIntegers : ∀ P ∈ p.lseIntegers pid, P := by
         have := F.row hi
         exact fits64 (by omega) (by omega)⟩)
 
-theorem headIntegers : ∀ P ∈ p.headIntegers pid, P := by
+private theorem headIntegers : ∀ P ∈ p.headIntegers pid, P := by
   have hh := F.head
   have hk := F.kvHead
   have fits : ∀ {x s : Int}, 0 ≤ x → x < 2147483648 → 0 ≤ s ∧ s < 2147483648 →
@@ -198,13 +198,13 @@ theorem headIntegers : ∀ P ∈ p.headIntegers pid, P := by
 
 /-! ### Which tiles -/
 
-theorem floorIntegers {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2147483648) :
+private theorem floorIntegers {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2147483648) :
     ∀ P ∈ p.floorIntegers x, P := by
   have h₂ := F.BN
   have h₃ := tdiv_bounds (b := p.BN) (by omega) h₀
   exact all_iff.mp (show _ ∧ _ from ⟨fits32 h₃.1 (by omega), (by omega : (p.BN : Int) ≠ 0)⟩)
 
-theorem ceilIntegers {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2146435072) :
+private theorem ceilIntegers {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2146435072) :
     ∀ P ∈ p.ceilIntegers x, P := by
   have h₂ := F.BN
   have h₃ := tdiv_bounds (x := x + (p.BN - 1 : Int)) (b := p.BN) (by omega) (by omega)
@@ -222,7 +222,7 @@ private theorem edge {x : Int} (hx : 0 ≤ x ∧ x < p.qLen) : FitsI32 (x + p.sh
   · have := F.left l hl; omega
   · have := F.right r hr; omega
 
-theorem tileIntegers : ∀ P ∈ p.tileIntegers pid, P := by
+private theorem tileIntegers : ∀ P ∈ p.tileIntegers pid, P := by
   have hk := F.kvLen
   have hk' : p.kvLen < 2146435072 := by omega
   have hs := F.stopKey
@@ -375,13 +375,13 @@ private theorem edgeIntegers : ∀ P ∈ p.edgeIntegers pid, P := by
     simp only [fitsI32_iff]
     omega
 
-theorem wholeIntegers {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
+private theorem wholeIntegers {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
     ∀ P ∈ p.wholeIntegers pid t, P := by
   have ht := F.tileBegin h₁ h₂
   exact List.forall_mem_cons.mpr ⟨fits32 ht.1 (Int.lt_trans ht.2 (by decide)),
     List.forall_mem_append.mpr ⟨(F.bases ht).1, F.laneIntegers ht⟩⟩
 
-theorem checkedIntegers {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
+private theorem checkedIntegers {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
     ∀ P ∈ p.checkedIntegers pid t, P := by
   have ht := F.tileBegin h₁ h₂
   have hb := F.BN

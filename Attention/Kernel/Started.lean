@@ -19,19 +19,24 @@ universe u
 
 variable {R : Type u} {p : Problem R} {pid : Int}
 
+/-- With numerals. -/
 theorem fitsI32_iff {x : Int} : FitsI32 x ↔ -2147483648 ≤ x ∧ x < 2147483648 := Iff.rfl
 
+/-- A number that is not below 0 fits 32 bits if it is below 2³¹. -/
 theorem fits32 {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2147483648) : FitsI32 x :=
   ⟨Int.le_trans (by decide) h₀, h₁⟩
 
+/-- A number that is not below 0 fits 64 bits if it is below 2⁶³. -/
 theorem fits64 {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 9223372036854775808) : FitsI64 x :=
   ⟨Int.le_trans (by decide) h₀, h₁⟩
 
+/-- A quotient, and what of the dividend it makes up. -/
 theorem tdiv_bounds {x b : Int} (hb : 0 < b) (hx : 0 ≤ x) :
     0 ≤ Int.tdiv x b ∧ Int.tdiv x b ≤ x ∧ Int.tdiv x b * b ≤ x := by
   rw [Int.tdiv_eq_ediv_of_nonneg hx]
   exact ⟨Int.ediv_nonneg hx (by omega), Int.ediv_le_self _ hx, Int.ediv_mul_le _ (by omega)⟩
 
+/-- A product with a stride. -/
 theorem mul_bounds {x s : Int} (hx : 0 ≤ x) (hs : 0 ≤ s ∧ s < 2147483648) :
     0 ≤ x * s ∧ x * s ≤ x * 2147483648 :=
   ⟨Int.mul_nonneg hx hs.1, Int.mul_le_mul_of_nonneg_left (by omega) hx⟩
@@ -58,6 +63,7 @@ private theorem sum_lt {b h B H N : Int} (hb : 0 ≤ b ∧ b < B) (hh : 0 ≤ h 
   rw [Int.add_mul, Int.mul_add] at h₁
   omega
 
+/-- Where a tile begins of those that cover n things. -/
 theorem tile_bounds {n b t : Int} (hb : 0 < b) (ht : 0 ≤ t ∧ t < Int.tdiv (n + (b - 1)) b)
     (hn : 0 ≤ n) : 0 ≤ t * b ∧ t * b < n := by
   have h₁ : (t + 1) * b ≤ Int.tdiv (n + (b - 1)) b * b :=
@@ -110,6 +116,7 @@ theorem started {len batches num_kv_heads group : Nat} (hBM : 0 < p.BM ∧ p.BM 
   rw [kvHead, hG]
   exact ⟨(tdiv_bounds hgroup hh.1).1, (tdiv_bounds hgroup hh.1).2.1⟩
 
+/-- What a program computes of its number fits. -/
 theorem Started.program (F : Started p pid) : ∀ P ∈ p.programIntegers pid, P := by
   have tiles := F.tiles
   have sum := F.tilesLen

@@ -131,6 +131,7 @@ namespace Padded
   | .causal _ => PaddedCausal.NoOverflow a pid
   | .window _ _ => PaddedWindow.NoOverflow a pid
 
+/-- The text, with its edges as they are given, lists what `Problem` does. -/
 theorem conditions_eq {a : Forward.Args R} {e : Forward.Edges} (he : e.Given a) (pid : Int) :
     ((fun P => Accesses a pid P e), (fun P => Exponents a pid P e), NoOverflow a pid e) =
       (problem a e).conditions pid := by
@@ -185,6 +186,7 @@ abbrev problem (a : Forward.Args R) (alignment : Spec.Alignment) (e : Forward.Ed
   | .topLeft, _ => []
   | .bottomRight, e => (problem a .bottomRight e pid).shiftIntegers a.shift
 
+/-- The text, with its edges as they are given, lists what `Problem` does. -/
 theorem conditions_eq {a : Forward.Args R} {e : Forward.Edges} (he : e.Given a)
     (alignment : Spec.Alignment) (pid : Int) :
     ((fun P => Accesses a pid P alignment e), (fun P => Exponents a pid P alignment e),

@@ -69,6 +69,7 @@ public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.Weights
 public import Attention.Kernel.Accesses
 public import Attention.Kernel.Bounds
+public import Attention.Kernel.Conditions
 public import Attention.Kernel.Contiguous
 public import Attention.Kernel.Exponents
 public import Attention.Kernel.Float
@@ -87,6 +88,7 @@ public import Attention.Kernel.Generated.PaddedFull
 public import Attention.Kernel.Generated.PaddedWindow
 public import Attention.Kernel.Generated.Window
 public import Attention.Kernel.Grid
+public import Attention.Kernel.Integers
 public import Attention.Kernel.Launch
 public import Attention.Kernel.Launched
 public import Attention.Kernel.LaunchedReal
@@ -97,8 +99,11 @@ public import Attention.Kernel.Overflow
 public import Attention.Kernel.PackedLaunch
 public import Attention.Kernel.PackedLaunched
 public import Attention.Kernel.PackedLaunchedReal
+public import Attention.Kernel.PackedSized
 public import Attention.Kernel.Row
 public import Attention.Kernel.Sized
+public import Attention.Kernel.Started
+public import Attention.Kernel.TextConditions
 public import Attention.Kernel.Texts
 public import Attention.Kernel.Tiles
 public import Attention.Model.DyadicSound

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Twins.Accesses
 public import Attention.Twins.Backward
 public import Attention.Twins.BackwardDropout
 public import Attention.Twins.BackwardHeads

@@ -1,7 +1,8 @@
 module
 
+public import Attention.Kernel.PackedSized
 public import Attention.Kernel.Sized
-public import Attention.Kernel.Texts
+public import Attention.Kernel.TextConditions
 
 public section
 
@@ -9,7 +10,8 @@ public section
 
 About all accesses that a text makes, as the translation lists them (`Full.Accesses`, …): the load
 of queries, those of keys and values in each loop, and both stores, by every lane and in every
-iteration that is run. What is loaded goes through the `Access` that is listed. -/
+iteration that is run; of packed sequences the loads of where they begin too. What is loaded goes
+through the `Access` that is listed. -/
 
 namespace Attention.Kernel
 
@@ -22,6 +24,43 @@ strides and 1 along vectors. -/
 @[expose] def Access.Inside (batches heads len d : Nat) (sb sh sm : Int) (x : Access) : Prop :=
   x.active = true → ∃ (b : Fin batches) (h : Fin heads) (m : Fin len) (n : Fin d),
     x.offset = b * sb + h * sh + m * sm + n
+
+/-- If the access takes place, it is to one of the rows from `first` to `stop` − 1 of a tensor
+`[heads, len, d]` with these strides and 1 along vectors. -/
+@[expose] def Access.InRows (heads len d : Nat) (first stop sh sm : Int) (x : Access) : Prop :=
+  x.active = true → ∃ (h : Fin heads) (m : Fin len) (n : Fin d), first ≤ m ∧ m < stop ∧
+    x.offset = h * sh + m * sm + n
+
+/-- What a launch on dense tensors of these sizes may access: their elements, and by the pointers
+that are for packed sequences nothing. -/
+@[expose] def Forward.tensors {R : Type u} (a : Forward.Args R)
+    (batches num_kv_heads group q_len kv_len d d_v : Nat) : Forward.Pointers (Access → Prop) where
+  query_ptr := Access.Inside batches (num_kv_heads * group) q_len d
+    a.stride_qb a.stride_qh a.stride_qm
+  key_ptr := Access.Inside batches num_kv_heads kv_len d a.stride_kb a.stride_kh a.stride_kn
+  value_ptr := Access.Inside batches num_kv_heads kv_len d_v a.stride_vb a.stride_vh a.stride_vn
+  cu_q_ptr _ := False
+  cu_k_ptr _ := False
+  out_ptr := Access.Inside batches (num_kv_heads * group) q_len d_v
+    a.stride_ob a.stride_oh a.stride_om
+  lse_ptr := Access.Inside batches (num_kv_heads * group) q_len 1 a.stride_lb a.stride_lh 1
+
+/-- What program `pid` of a launch on packed tensors of these sizes may access: the rows of its own
+sequence, and the n + 1 numbers that say where sequences begin. -/
+@[expose] def Packed.tensors {R : Type u} (a : Forward.Args R) (pid : Int)
+    (n num_kv_heads group q_len kv_len d d_v : Nat) : Forward.Pointers (Access → Prop) :=
+  let b := Forward.sequence a pid
+  let q := Forward.firstRow a.cu_q_ptr a.stride_xb q_len b
+  let q' := Forward.stopRow a.cu_q_ptr a.stride_xb q_len b
+  let k := Forward.firstRow a.cu_k_ptr a.stride_yb kv_len b
+  let k' := Forward.stopRow a.cu_k_ptr a.stride_yb kv_len b
+  { query_ptr := Access.InRows (num_kv_heads * group) q_len d q q' a.stride_qh a.stride_qm
+    key_ptr := Access.InRows num_kv_heads kv_len d k k' a.stride_kh a.stride_kn
+    value_ptr := Access.InRows num_kv_heads kv_len d_v k k' a.stride_vh a.stride_vn
+    cu_q_ptr := Access.Inside 1 1 (n + 1) 1 0 0 a.stride_xb
+    cu_k_ptr := Access.Inside 1 1 (n + 1) 1 0 0 a.stride_yb
+    out_ptr := Access.InRows (num_kv_heads * group) q_len d_v q q' a.stride_oh a.stride_om
+    lse_ptr := Access.InRows (num_kv_heads * group) q_len 1 q q' a.stride_lh 1 }
 
 private theorem digit_lt {a A n i : Nat} (ha : a < A) (hi : i < n) : a * n + i < A * n := by
   have h : (a + 1) * n ≤ A * n := Nat.mul_le_mul_right n ha
@@ -75,68 +114,159 @@ private theorem Sized.key (S : p.Sized batches num_kv_heads group q_len kv_len d
     ⟨(p.keyAt t j).toNat, by omega⟩, ⟨n, h₃⟩, ?_⟩
   simp only [ho, Int.toNat_of_nonneg, hb.1, hh.1, h₁]
 
-variable (S : p.Sized batches num_kv_heads group q_len kv_len d d_v)
-variable (hp : p.Program batches (num_kv_heads * group) q_len pid)
-
-include S hp
-
-private theorem Sized.query (i n : Nat) :
-    Access.Inside batches (num_kv_heads * group) q_len d p.qb p.qh p.qm
-      ⟨decide (p.row pid i < p.qLen) && decide ((n : Int) < p.dim), p.queryAt pid i n⟩ := by
-  refine S.row hp (i := i) (n := n) (fun h => ?_)
-    (by simp only [queryAt, queryBase, S.packed]; omega)
-  simp only [Bool.and_eq_true, decide_eq_true_eq] at h
-  have := S.dim
-  exact ⟨h.1, by omega⟩
-
-private theorem Sized.out (i c : Nat) :
-    Access.Inside batches (num_kv_heads * group) q_len d_v p.ob p.oh p.om
-      ⟨decide (p.row pid i < p.qLen) && decide ((c : Int) < p.valueDim), p.outAt pid i c⟩ := by
-  refine S.row hp (i := i) (n := c) (fun h => ?_) (by simp only [outAt, outBase, S.packed]; omega)
-  simp only [Bool.and_eq_true, decide_eq_true_eq] at h
-  have := S.valueDim
-  exact ⟨h.1, by omega⟩
-
-private theorem Sized.lse (i : Nat) :
-    Access.Inside batches (num_kv_heads * group) q_len 1 p.lb p.lh 1
-      ⟨decide (p.row pid i < p.qLen), p.lseAt pid i⟩ :=
-  S.row hp (i := i) (n := 0) (fun h => ⟨of_decide_eq_true h, by omega⟩)
-    (by simp only [lseAt, lseBase, S.packed]; omega)
-
-private theorem Sized.wholeKeys (he : p.even = true) (hv : p.evenValue = true) {t : Int}
-    (h₁ : p.wholeFirst pid ≤ t) (h₂ : t < p.wholeStop pid) :
-    (∀ n < p.BD, ∀ j < p.BN, Access.Inside batches num_kv_heads kv_len d p.kb p.kh p.kn
-      ⟨true, p.keyPtr pid t n j⟩) ∧
-    (∀ j < p.BN, ∀ c < p.BV, Access.Inside batches num_kv_heads kv_len d_v p.vb p.vh p.vn
-      ⟨true, p.valuePtr pid t j c⟩) := by
-  have hd := S.even he
-  have hd_v := S.evenValue hv
-  have hk := fun j (hj : j < p.BN) =>
-    p.whole_key pid S.BN (by have := S.kvLen; omega) h₁ h₂ (j := j) hj
-  refine ⟨fun n hn j hj => S.key hp (t := t) (j := j) (n := n) (fun _ => ?_) ?_,
-    fun j hj c hc => S.key hp (t := t) (j := j) (n := c) (fun _ => ?_) ?_⟩
-  · exact ⟨(hk j hj).1, (hk j hj).2, by omega⟩
-  · simp only [keyPtr, S.packed, keyAt, Int.add_mul]; omega
-  · exact ⟨(hk j hj).1, (hk j hj).2, by omega⟩
-  · simp only [valuePtr, S.packed, keyAt, Int.add_mul]; omega
-
-private theorem Sized.checkedKeys (t : Int) :
-    (∀ n j : Nat, Access.Inside batches num_kv_heads kv_len d p.kb p.kh p.kn
-      ⟨decide ((n : Int) < p.dim) && p.inside pid t j, p.keyPtr pid t n j⟩) ∧
-    (∀ j c : Nat, Access.Inside batches num_kv_heads kv_len d_v p.vb p.vh p.vn
-      ⟨decide ((c : Int) < p.valueDim) && p.inside pid t j, p.valuePtr pid t j c⟩) := by
-  have h₁ := S.dim
-  have h₂ := S.valueDim
-  refine ⟨fun n j => S.key hp (t := t) (j := j) (n := n) (fun h => ?_) ?_,
-    fun j c => S.key hp (t := t) (j := j) (n := c) (fun h => ?_) ?_⟩
-  · rw [Bool.and_eq_true, decide_eq_true_eq] at h
+/-- All accesses after the early return, from what each needs. -/
+private theorem all_accesses (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) (hd : p.dim = d)
+    (hd_v : p.valueDim = d_v) (even : p.even = true → p.BD = d)
+    (evenValue : p.evenValue = true → p.BV = d_v) {P : Forward.Pointers (Access → Prop)}
+    (query : ∀ {i n active}, (active = true → p.row pid i < p.qLen ∧ n < d) →
+      P.query_ptr ⟨active, p.queryAt pid i n⟩)
+    (key : ∀ {t j n active},
+      (active = true → 0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧ n < d) →
+      P.key_ptr ⟨active, p.keyPtr pid t n j⟩)
+    (value : ∀ {t j c active},
+      (active = true → 0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧ c < d_v) →
+      P.value_ptr ⟨active, p.valuePtr pid t j c⟩)
+    (out : ∀ {i c active}, (active = true → p.row pid i < p.qLen ∧ c < d_v) →
+      P.out_ptr ⟨active, p.outAt pid i c⟩)
+    (lse : ∀ {i active}, (active = true → p.row pid i < p.qLen) →
+      P.lse_ptr ⟨active, p.lseAt pid i⟩) : ∀ Q ∈ p.accesses pid P, Q := by
+  have both : ∀ {i n width : Nat} {size : Int}, size = width →
+      (decide (p.row pid i < p.qLen) && decide ((n : Int) < size)) = true →
+      p.row pid i < p.qLen ∧ n < width := fun e h => by
+    simp only [Bool.and_eq_true, decide_eq_true_eq] at h
+    exact ⟨h.1, by omega⟩
+  have allowed : ∀ {x : Bool}, p.stored pid x = true → x = true := fun h => by
+    unfold stored at h
+    split at h
+    · exact h
+    · exact (Bool.and_eq_true_iff.mp h).2
+  have column : ∀ {full : Bool} {n width tile : Nat} {size : Int}, size = width → n < tile →
+      (full = true → tile = width) → (match full with
+        | true => true
+        | false => decide ((n : Int) < size)) = true → n < width :=
+    fun {full _ _ _ _} e hn hw h => by
+      cases full with
+      | true => have := hw rfl; omega
+      | false => have := of_decide_eq_true h; omega
+  have inside : ∀ {t : Int} {j n width : Nat} {size : Int}, size = width →
+      (decide ((n : Int) < size) && p.inside pid t j) = true →
+      0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧ n < width := fun e h => by
+    rw [Bool.and_eq_true, decide_eq_true_eq] at h
     exact ⟨(p.inside_key pid h.2).1, (p.inside_key pid h.2).2, by omega⟩
-  · simp only [keyPtr, S.packed, keyAt, Int.add_mul]; omega
-  · rw [Bool.and_eq_true, decide_eq_true_eq] at h
-    exact ⟨(p.inside_key pid h.2).1, (p.inside_key pid h.2).2, by omega⟩
-  · simp only [valuePtr, S.packed, keyAt, Int.add_mul]; omega
+  refine List.forall_mem_cons.mpr ⟨fun i _ n _ => query fun h => both hd h,
+    List.forall_mem_append.mpr ⟨all_loops hb (fun t h₁ h₂ => ?_) fun t _ _ => ?_, ?_⟩⟩
+  · have hk := fun j (hj : j < p.BN) => p.whole_key pid hb hkv h₁ h₂ hj
+    exact ⟨fun n hn j hj => key fun h => ⟨(hk j hj).1, (hk j hj).2, column hd hn even h⟩,
+      fun j hj c hc => value fun h => ⟨(hk j hj).1, (hk j hj).2, column hd_v hc evenValue h⟩⟩
+  · exact ⟨fun n _ j _ => key fun h => inside hd h, fun j _ c _ => value fun h => inside hd_v h⟩
+  · exact all_iff.mp (show _ ∧ _ from ⟨fun i _ c _ => out fun h => both hd_v (allowed h),
+      fun i _ => lse fun h => of_decide_eq_true (allowed h)⟩)
+
+/-- Those of a launch on dense tensors. -/
+private theorem Sized.accesses (S : p.Sized batches num_kv_heads group q_len kv_len d d_v)
+    (hp : p.Program batches (num_kv_heads * group) q_len pid)
+    {P : Forward.Pointers (Access → Prop)}
+    (query : P.query_ptr = Access.Inside batches (num_kv_heads * group) q_len d p.qb p.qh p.qm)
+    (key : P.key_ptr = Access.Inside batches num_kv_heads kv_len d p.kb p.kh p.kn)
+    (value : P.value_ptr = Access.Inside batches num_kv_heads kv_len d_v p.vb p.vh p.vn)
+    (out : P.out_ptr = Access.Inside batches (num_kv_heads * group) q_len d_v p.ob p.oh p.om)
+    (lse : P.lse_ptr = Access.Inside batches (num_kv_heads * group) q_len 1 p.lb p.lh 1) :
+    All (p.accesses pid P) := by
+  refine all_iff.mpr (all_accesses S.BN (by have := S.kvLen; omega) S.dim S.valueDim S.even
+    S.evenValue (fun h => ?_) (fun h => ?_) (fun h => ?_) (fun h => ?_) fun h => ?_)
+  · rw [query]
+    exact S.row hp h (by simp only [queryAt, queryBase, S.packed]; omega)
+  · rw [key]
+    exact S.key hp h (by simp only [keyPtr, S.packed, keyAt, Int.add_mul]; omega)
+  · rw [value]
+    exact S.key hp h (by simp only [valuePtr, S.packed, keyAt, Int.add_mul]; omega)
+  · rw [out]
+    exact S.row hp h (by simp only [outAt, outBase, S.packed]; omega)
+  · rw [lse]
+    exact S.row hp (n := 0) (fun ha => ⟨h ha, by omega⟩)
+      (by simp only [lseAt, lseBase, S.packed]; omega)
 
 end Problem
+
+namespace Packed
+
+variable {R : Type u} {n num_kv_heads group max_q_len q_len kv_len d d_v : Nat}
+variable {a : Forward.Args R} {pid : Int} {left right : Option Int} {atEnd : Bool}
+
+/-- An access of row r of a sequence that begins with row `first`. -/
+private theorem in_rows {heads len width m : Nat} {h first stop r sh sm : Int} {active : Bool}
+    {offset : Int} (hh : 0 ≤ h ∧ h < heads)
+    (hs : 0 ≤ first ∧ first ≤ stop ∧ stop ≤ len)
+    (ha : active = true → (0 ≤ r ∧ r < stop - first) ∧ m < width)
+    (ho : offset = h * sh + (first + r) * sm + m) :
+    Access.InRows heads len width first stop sh sm ⟨active, offset⟩ := by
+  intro x
+  obtain ⟨h₁, h₂⟩ := ha x
+  refine ⟨⟨h.toNat, by omega⟩, ⟨(first + r).toNat, by omega⟩, ⟨m, h₂⟩, ?_, ?_, ?_⟩
+  · simp only; omega
+  · simp only; omega
+  · simp only [ho, Int.toNat_of_nonneg hh.1, Int.toNat_of_nonneg (show 0 ≤ first + r by omega)]
+
+private theorem in_numbers {n : Nat} {b s offset : Int} (h : 0 ≤ b ∧ b < n + 1)
+    (ho : offset = 0 + b * s) : Access.Inside 1 1 (n + 1) 1 0 0 s ⟨true, offset⟩ := fun _ =>
+  ⟨0, 0, ⟨b.toNat, by omega⟩, 0, by
+    simp only [ho, Int.toNat_of_nonneg h.1, Int.mul_zero, Int.zero_add, Fin.val_zero,
+      Int.natCast_zero, Int.add_zero]⟩
+
+/-- Those of a launch on packed tensors. -/
+private theorem Sized.accesses (S : Sized a n num_kv_heads group max_q_len q_len kv_len d d_v)
+    (h₀ : 0 ≤ pid)
+    (h₁ : pid < (numTiles max_q_len a.BLOCK_M * (n * (num_kv_heads * group)) : Nat)) :
+    All (Problem.sequenceAccesses (Forward.sequence a pid) a.stride_xb a.stride_yb
+        (tensors a pid n num_kv_heads group q_len kv_len d d_v) ++
+      ((Forward.inSequence a left right atEnd pid).accesses pid
+        (tensors a pid n num_kv_heads group q_len kv_len d d_v)).map
+          ((Forward.inSequence a left right atEnd pid).live pid)) := by
+  obtain ⟨hb, hh, hk, hr⟩ := S.place h₀ h₁ left right atEnd
+  have rq := rows_inside (total := q_len) a.cu_q_ptr a.stride_xb (Forward.sequence a pid)
+  have rk := rows_inside (total := kv_len) a.cu_k_ptr a.stride_yb (Forward.sequence a pid)
+  have eq : (Forward.inSequence a left right atEnd pid).qLen =
+      Forward.stopRow a.cu_q_ptr a.stride_xb q_len (Forward.sequence a pid) -
+        Forward.firstRow a.cu_q_ptr a.stride_xb q_len (Forward.sequence a pid) := by
+    rw [← S.qLen]; rfl
+  have ek : (Forward.inSequence a left right atEnd pid).kvLen =
+      Forward.stopRow a.cu_k_ptr a.stride_yb kv_len (Forward.sequence a pid) -
+        Forward.firstRow a.cu_k_ptr a.stride_yb kv_len (Forward.sequence a pid) := by
+    rw [← S.kvLen]; rfl
+  have first : (Forward.inSequence a left right atEnd pid).packed =
+      some (Forward.firstRow a.cu_q_ptr a.stride_xb q_len (Forward.sequence a pid),
+        Forward.firstRow a.cu_k_ptr a.stride_yb kv_len (Forward.sequence a pid)) := by
+    rw [← S.qLen, ← S.kvLen]; rfl
+  refine all_iff.mpr (List.forall_mem_append.mpr ⟨all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
+    ⟨in_numbers (by omega) rfl, in_numbers (by omega) rfl, in_numbers (by omega) rfl,
+      in_numbers (by omega) rfl⟩), Problem.all_live fun _ => ?_⟩)
+  refine Problem.all_accesses S.BN (by omega) S.dim S.valueDim (fun _ => S.even)
+    (fun _ => S.evenValue) (fun {i m _} h => ?_) (fun {t j m _} h => ?_) (fun {t j m _} h => ?_)
+    (fun {i m _} h => ?_) fun {i _} h => ?_
+  · refine in_rows hh rq (fun x => ⟨⟨hr i, by have := (h x).1; omega⟩, (h x).2⟩) ?_
+    simp only [Problem.queryAt, Problem.queryBase, first, Int.add_mul, Int.zero_add]
+    show _ * a.stride_qh + _ * a.stride_qm + _ * a.stride_qm + _ = _
+    omega
+  · refine in_rows hk rk (fun x => ⟨⟨(h x).1, by have := (h x).2.1; omega⟩, (h x).2.2⟩) ?_
+    simp only [Problem.keyPtr, first, Problem.keyAt, Int.add_mul, Int.zero_add]
+    show _ * a.stride_kh + (_ * a.stride_kn + _ * a.stride_kn) + (_ + _ * a.stride_kn) = _
+    omega
+  · refine in_rows hk rk (fun x => ⟨⟨(h x).1, by have := (h x).2.1; omega⟩, (h x).2.2⟩) ?_
+    simp only [Problem.valuePtr, first, Problem.keyAt, Int.add_mul, Int.zero_add]
+    show _ * a.stride_vh + (_ * a.stride_vn + _ * a.stride_vn) + (_ * a.stride_vn + _) = _
+    omega
+  · refine in_rows hh rq (fun x => ⟨⟨hr i, by have := (h x).1; omega⟩, (h x).2⟩) ?_
+    simp only [Problem.outAt, Problem.outBase, first, Int.add_mul, Int.zero_add]
+    show _ * a.stride_oh + _ * a.stride_om + _ * a.stride_om + _ = _
+    omega
+  · refine in_rows (m := 0) hh rq (fun x => ⟨⟨hr i, by have := h x; omega⟩, by omega⟩) ?_
+    simp only [Problem.lseAt, Problem.lseBase, first, Int.zero_add]
+    show _ * a.stride_lh + _ + _ = _
+    omega
+
+end Packed
+
+/-! ## The texts -/
 
 variable {R : Type u} [OrderedField R] [Exp R R]
 variable {d d_v q_len kv_len batches num_kv_heads group : Nat} {pid : Int}
@@ -147,22 +277,8 @@ theorem Full.accesses {a : Full.Args R}
     (S : (Full.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
-    Full.Accesses a pid {
-      query_ptr := Access.Inside batches (num_kv_heads * group) q_len d
-        a.stride_qb a.stride_qh a.stride_qm
-      key_ptr := Access.Inside batches num_kv_heads kv_len d a.stride_kb a.stride_kh a.stride_kn
-      value_ptr := Access.Inside batches num_kv_heads kv_len d_v a.stride_vb a.stride_vh a.stride_vn
-      out_ptr := Access.Inside batches (num_kv_heads * group) q_len d_v
-        a.stride_ob a.stride_oh a.stride_om
-      lse_ptr := Access.Inside batches (num_kv_heads * group) q_len 1 a.stride_lb a.stride_lh 1
-    } := by
-  have first : (Full.problem a).wholeFirst pid = Full.loop1.firstTile a pid := rfl
-  have stop : (Full.problem a).wholeStop pid = Full.loop1.stopTile a pid := rfl
-  refine ⟨fun i _ n _ => S.query hp i n,
-    fun t h h' => S.wholeKeys hp rfl rfl (by omega) (by omega), fun t _ _ => ?_,
-    fun i _ c _ => S.out hp i c, fun i _ => S.lse hp i⟩
-  obtain ⟨key, value⟩ := S.checkedKeys hp t
-  exact ⟨fun n _ j _ => key n j, fun j _ c _ => value j c⟩
+    Full.Accesses a pid (Forward.tensors a batches num_kv_heads group q_len kv_len d d_v) :=
+  (congrFun (Prod.mk.inj (Full.conditions_eq a pid)).1 _).mpr (S.accesses hp rfl rfl rfl rfl rfl)
 
 /-- **Every access lies inside its tensor** in the text with a right edge: whatever a program of a
 launch loads or stores is an element of the tensor behind the pointer. -/
@@ -170,22 +286,17 @@ theorem Causal.accesses {a : Causal.Args R}
     (S : (Causal.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
-    Causal.Accesses a pid {
-      query_ptr := Access.Inside batches (num_kv_heads * group) q_len d
-        a.stride_qb a.stride_qh a.stride_qm
-      key_ptr := Access.Inside batches num_kv_heads kv_len d a.stride_kb a.stride_kh a.stride_kn
-      value_ptr := Access.Inside batches num_kv_heads kv_len d_v a.stride_vb a.stride_vh a.stride_vn
-      out_ptr := Access.Inside batches (num_kv_heads * group) q_len d_v
-        a.stride_ob a.stride_oh a.stride_om
-      lse_ptr := Access.Inside batches (num_kv_heads * group) q_len 1 a.stride_lb a.stride_lh 1
-    } := by
-  have first : (Causal.problem a).wholeFirst pid = Causal.loop1.firstTile a pid := rfl
-  have stop : (Causal.problem a).wholeStop pid = Causal.loop1.stopTile a pid := rfl
-  refine ⟨fun i _ n _ => S.query hp i n,
-    fun t h h' => S.wholeKeys hp rfl rfl (by omega) (by omega), fun t _ _ => ?_,
-    fun i _ c _ => S.out hp i c, fun i _ => S.lse hp i⟩
-  obtain ⟨key, value⟩ := S.checkedKeys hp t
-  exact ⟨fun n _ j _ => key n j, fun j _ c _ => value j c⟩
+    Causal.Accesses a pid (Forward.tensors a batches num_kv_heads group q_len kv_len d d_v) :=
+  (congrFun (Prod.mk.inj (Causal.conditions_eq a pid)).1 _).mpr (S.accesses hp rfl rfl rfl rfl rfl)
+
+/-- **Every access lies inside its tensor** in the text with a left edge: whatever a program of a
+launch loads or stores is an element of the tensor behind the pointer. -/
+theorem Left.accesses {a : Left.Args R}
+    (S : (Left.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
+    Left.Accesses a pid (Forward.tensors a batches num_kv_heads group q_len kv_len d d_v) :=
+  (congrFun (Prod.mk.inj (Left.conditions_eq a pid)).1 _).mpr (S.accesses hp rfl rfl rfl rfl rfl)
 
 /-- **Every access lies inside its tensor** in the text with both edges: whatever a program of a
 launch loads or stores is an element of the tensor behind the pointer. -/
@@ -193,20 +304,29 @@ theorem Window.accesses {a : Window.Args R}
     (S : (Window.problem a).Sized batches num_kv_heads group q_len kv_len d d_v)
     (hp : 0 ≤ pid ∧
       pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
-    Window.Accesses a pid {
-      query_ptr := Access.Inside batches (num_kv_heads * group) q_len d
-        a.stride_qb a.stride_qh a.stride_qm
-      key_ptr := Access.Inside batches num_kv_heads kv_len d a.stride_kb a.stride_kh a.stride_kn
-      value_ptr := Access.Inside batches num_kv_heads kv_len d_v a.stride_vb a.stride_vh a.stride_vn
-      out_ptr := Access.Inside batches (num_kv_heads * group) q_len d_v
-        a.stride_ob a.stride_oh a.stride_om
-      lse_ptr := Access.Inside batches (num_kv_heads * group) q_len 1 a.stride_lb a.stride_lh 1
-    } := by
-  refine ⟨fun i _ n _ => S.query hp i n, fun t _ _ => ?_,
-    fun t h h' => S.wholeKeys hp rfl rfl h h', fun t _ _ => ?_,
-    fun i _ c _ => S.out hp i c, fun i _ => S.lse hp i⟩
-  all_goals
-    obtain ⟨key, value⟩ := S.checkedKeys hp t
-    exact ⟨fun n _ j _ => key n j, fun j _ c _ => value j c⟩
+    Window.Accesses a pid (Forward.tensors a batches num_kv_heads group q_len kv_len d d_v) :=
+  (congrFun (Prod.mk.inj (Window.conditions_eq a pid)).1 _).mpr (S.accesses hp rfl rfl rfl rfl rfl)
+
+/-- **Every access lies inside its tensor** in the texts for sizes that do not fill their tiles:
+whatever a program of a launch loads or stores is an element of the tensor behind the pointer. -/
+theorem Padded.accesses {a : Forward.Args R} {e : Forward.Edges} (he : e.Given a)
+    (S : (problem a e).Sized batches num_kv_heads group q_len kv_len d d_v)
+    (hp : 0 ≤ pid ∧
+      pid < (numTiles q_len a.BLOCK_M * (batches * (num_kv_heads * group)) : Nat)) :
+    Accesses a pid (Forward.tensors a batches num_kv_heads group q_len kv_len d d_v) e :=
+  (congrFun (Prod.mk.inj (conditions_eq he pid)).1 _).mpr (S.accesses hp rfl rfl rfl rfl rfl)
+
+/-- **Every access lies within the program's own sequence** in the texts for packed sequences:
+whatever a program of a launch loads or stores is an element, in one of the sequence's rows, of the
+tensor behind the pointer, or one of the numbers that say where sequences begin. Of these numbers
+nothing is supposed: a sequence's rows are the rows of the tensor from one of them to the next
+(`Forward.firstRow`, `Forward.stopRow`), if these are in order (`Begins.firstRow`,
+`Begins.stopRow`), and none outside of the tensor in any case (`Packed.rows_inside`). -/
+theorem Packed.accesses {n max_q_len : Nat} {a : Forward.Args R} {e : Forward.Edges}
+    (he : e.Given a) (S : Sized a n num_kv_heads group max_q_len q_len kv_len d d_v)
+    (alignment : Alignment) (hp : 0 ≤ pid ∧
+      pid < (numTiles max_q_len a.BLOCK_M * (n * (num_kv_heads * group)) : Nat)) :
+    Accesses a pid (tensors a pid n num_kv_heads group q_len kv_len d d_v) alignment e :=
+  (congrFun (Prod.mk.inj (conditions_eq he alignment pid)).1 _).mpr (S.accesses hp.1 hp.2)
 
 end Attention.Kernel

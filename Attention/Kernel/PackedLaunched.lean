@@ -87,7 +87,7 @@ variable [Exp R R]
 end Packed
 
 /-- Whether a text for packed sequences aligns bottom-right. -/
-private def atEnd : Alignment → Bool
+@[expose] def Packed.atEnd : Alignment → Bool
   | .topLeft => false
   | .bottomRight => true
 

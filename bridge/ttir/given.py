@@ -2,10 +2,11 @@
 
 `Attention.Kernel.Problem.Given` and, of packed sequences, `Attention.Kernel.Packed.Given` say that
 the arguments of a kernel describe tensors `Q`, `K` and `V`, and the theorems ask that no two
-elements of a result share a place. Lean has these as hypotheses; whether the launcher sees to them
-is asked here, of the launch that it makes and the tensors that it was given. Two more are trusted
-in Lean, and looked at all the same: that there are as many programs as tiles, and that inputs and
-results share no memory.
+elements of a result share a place. `Sized` of both says of them what `Given` does without memory;
+`Within` has bounds (`bridge.ttir.bounds`). Lean has these as hypotheses; whether the launcher sees
+to them is asked here, of the launch that it makes and the tensors that it was given. Two more are
+trusted in Lean, and looked at all the same: that there are as many programs as tiles, and that
+inputs and results share no memory.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from bridge.ttir.bounds import beyond
 from pyimpl._scores import ScoreOptions
 from pyimpl.kernels._launch import Arguments, Launch
 from pyimpl.kernels._numerics import LOG2E
@@ -29,9 +31,9 @@ _AXES = {"query": "bhmd", "key": "bhnd", "value": "bhnd", "out": "bhmd", "lse": 
 class Unmet(NamedTuple):
     """A hypothesis that does not hold.
 
-    name: of the field of `Given`, or "out" and "lse" of a result, "injective", "programs", "mask"
-    and "memory" of the rest. of_tensors: it is about the tensors that the launcher was given, and
-    no launcher could meet it.
+    name: of the field of `Given` or `Within`, or "out" and "lse" of a result, "injective",
+    "programs", "mask" and "memory" of the rest. of_tensors: it is about the tensors that the
+    launcher was given, and no launcher could meet it.
     """
 
     name: str
@@ -61,7 +63,7 @@ def unmet(
     looked_at = _Launched(launch, inputs, {"out": out, "lse": lse}, options)
     return [
         *looked_at.tiles(), *looked_at.sizes(), *looked_at.sequences(), *looked_at.scores(),
-        *looked_at.inputs(), *looked_at.results(),
+        *looked_at.inputs(), *looked_at.results(), *looked_at.bounds(),
     ]  # fmt: skip
 
 
@@ -184,6 +186,11 @@ class _Launched:
         *axes, along = (self.arguments[f"stride_{name[0]}{axis}"] for axis in _AXES[name])
         last = 1 if along is None else along
         return tuple(n if isinstance(n, int) else 0 for n in (*axes, last))
+
+    def bounds(self) -> Iterator[Unmet]:
+        """The fields of `Within`."""
+        for name in beyond(self.launch):
+            yield Unmet(name, "it is beyond the bounds within which no integer overflows", False)
 
     def inputs(self) -> Iterator[Unmet]:
         """`query`, `key` and `value`: the elements lie where the strides say, and are numbers."""

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 from bridge.ttir.lean import Translation
 
-# The names of all arguments of all texts, of which a text uses its own.
+# The names of all arguments of all texts, of which a text uses its own, and of its pointers.
 ARGUMENTS = "Forward.Args"
+POINTERS = "Forward.Pointers"
 _DEFINED = re.compile(r"(?:@\[expose\] def|abbrev) ([\w.]+)")
 
 
 @dataclass(frozen=True)
 class Shared:
     """The definitions of a text that no earlier one has; uses: the earlier ones it takes some
-    from; pointers: its own, where there are conditions on what is accessed by them."""
+    from."""
 
     definitions: list[str]
     uses: list[str]
-    pointers: list[str]
 
 
 def fields_of(translations: Sequence[Translation], order: Sequence[str]) -> dict[str, str]:
@@ -36,6 +36,12 @@ def fields_of(translations: Sequence[Translation], order: Sequence[str]) -> dict
         found |= translation.fields
     given = [name for name in order if name in found and not name.startswith("BLOCK_")]
     return {name: found[name] for name in (*given, *(x for x in found if x not in given))}
+
+
+def pointers_of(translations: Sequence[Translation], order: Sequence[str]) -> list[str]:
+    """All pointers of the texts, among the kernel's parameters, in their order."""
+    found = {name for translation in translations for name in translation.pointers}
+    return [name for name in order if name in found]
 
 
 def shared(translations: Sequence[Translation]) -> list[Shared]:
@@ -52,8 +58,7 @@ def shared(translations: Sequence[Translation]) -> list[Shared]:
             if name != translation.name
             and any(re.search(rf"\b{name}\.", text) for text in definitions)
         ]
-        pointers = translation.pointers if translation.conditions else []
-        result.append(Shared(definitions, sorted(uses), pointers))
+        result.append(Shared(definitions, sorted(uses)))
     return result
 
 
@@ -61,7 +66,7 @@ def _own(translation: Translation, known: dict[str, str]) -> list[str]:
     """The definitions that are not known yet, and those that each text has; `known`, by what is
     defined, the name that has it, comes to have them too."""
     named = re.compile(rf"\b{translation.name}(?:\.[A-Za-z_]\w*)+")
-    renamed = {f"{translation.name}.Args": ARGUMENTS}
+    renamed = {f"{translation.name}.Args": ARGUMENTS, f"{translation.name}.Pointers": POINTERS}
 
     def current(found: re.Match[str]) -> str:
         return renamed.get(found[0], found[0])

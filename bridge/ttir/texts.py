@@ -9,7 +9,7 @@ to the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from bridge.templates import template
 from bridge.ttir.lean import Translation, numeric, translate
 from bridge.ttir.lean_text import broken
 from bridge.ttir.parse import parse
-from bridge.ttir.shared import fields_of, shared
+from bridge.ttir.shared import fields_of, pointers_of, shared
 from bridge.ttir.source import of_launch
 from bridge.ttir.syntax import Function
 from pyimpl._scores import ScoreOptions
@@ -40,9 +40,7 @@ _SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_D", "BLOCK_V")
 class Text:
     """The forward kernel with a window of these bounds, None for none. name: of the Lean module and
     with which its names begin; what: in words; fills: whether the sizes of heads and of values fill
-    their tiles; packed: for packed sequences, bottom_right: with the window aligned so in each;
-    conditions: whether its Lean has `Accesses`, `Exponents` and `NoOverflow`, which theorems are
-    about."""
+    their tiles; packed: for packed sequences, bottom_right: with the window aligned so in each."""
 
     name: str
     what: str
@@ -51,7 +49,6 @@ class Text:
     fills: bool = True
     packed: bool = False
     bottom_right: bool = False
-    conditions: bool = False
 
     @property
     def path(self) -> str:
@@ -114,10 +111,10 @@ _FULL = ("Full", "without a window", None, None)
 _CAUSAL = ("Causal", "with a right edge", None, 0)
 _WINDOW = ("Window", "with a window", 100, 0)
 TEXTS = (
-    Text(*_FULL, conditions=True),
-    Text(*_CAUSAL, conditions=True),
+    Text(*_FULL),
+    Text(*_CAUSAL),
     Text("Left", "with a left edge", 100, None),
-    Text(*_WINDOW, conditions=True),
+    Text(*_WINDOW),
     _padded(*_FULL),
     _padded(*_CAUSAL),
     _padded(*_WINDOW),
@@ -185,19 +182,15 @@ def texts() -> Mapping[str, str]:
     translations = [translation(text) for text in TEXTS]
     parameters = TEXTS[0].launch().kernel.arg_names
     fields = template("bridge.ttir", "arguments.lean.jinja").render(
-        fields=fields_of(translations, parameters)
+        fields=fields_of(translations, parameters),
+        pointers=pointers_of(translations, parameters),
     )
     modules = {f"{FOLDER}/{_ARGUMENTS}.lean": fields}
-    written = [
-        found if text.conditions else replace(found, conditions=[])
-        for text, found in zip(TEXTS, translations, strict=True)
-    ]
-    for text, found in zip(TEXTS, shared(written), strict=True):
+    for text, found in zip(TEXTS, shared(translations), strict=True):
         modules[text.path] = template("bridge.ttir", "generated.lean.jinja").render(
             name=text.name,
             what=text.what,
             uses=found.uses or [_ARGUMENTS],
-            pointers=found.pointers,
             definitions="\n".join(map(broken, found.definitions)),
         )
     return modules

@@ -57,4 +57,14 @@ structure Forward.Args (R : Type u) where
   BLOCK_D : Nat
   BLOCK_V : Nat
 
+/-- One thing for each pointer. -/
+structure Forward.Pointers (α : Type u) where
+  query_ptr : α
+  key_ptr : α
+  value_ptr : α
+  cu_q_ptr : α
+  cu_k_ptr : α
+  out_ptr : α
+  lse_ptr : α
+
 end Attention.Kernel

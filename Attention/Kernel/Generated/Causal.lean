@@ -19,14 +19,6 @@ universe u
 /-- What the text is given: of these arguments those that it has. -/
 abbrev Causal.Args (R : Type u) := Forward.Args R
 
-/-- One thing for each pointer. -/
-structure Causal.Pointers (α : Type u) where
-  query_ptr : α
-  key_ptr : α
-  value_ptr : α
-  out_ptr : α
-  lse_ptr : α
-
 variable {R : Type u} [OrderedField R] [Exp R R]
 
 @[expose] def Causal.row_last_1 (a : Forward.Args R) (pid : Int) : Int :=
@@ -227,7 +219,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
     (Causal.loop1.body a pid) (Causal.loop1.start a pid)
 /-- What `P` asks of each access of an iteration. -/
 @[expose] def Causal.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
-    (P : Causal.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Full.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
@@ -259,7 +251,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
     (Causal.loop2.body a pid) (Causal.loop2.start a pid)
 /-- What `P` asks of each access of an iteration. -/
 @[expose] def Causal.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
-    (P : Causal.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Causal.loop2.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Causal.loop2.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
@@ -289,7 +281,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Causal.loop2.visible_1 a pid t s i j))
 /-- What `P` asks of each access. -/
 @[expose] def Causal.Accesses (a : Forward.Args R) (pid : Int)
-    (P : Causal.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
   (∀ t, Causal.loop1.firstTile a pid ≤ t → t < Causal.loop1.stopTile a pid → Causal.loop1.Accesses a
     pid t (Causal.loop1.before a pid t) P) ∧

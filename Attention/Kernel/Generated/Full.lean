@@ -19,14 +19,6 @@ universe u
 /-- What the text is given: of these arguments those that it has. -/
 abbrev Full.Args (R : Type u) := Forward.Args R
 
-/-- One thing for each pointer. -/
-structure Full.Pointers (α : Type u) where
-  query_ptr : α
-  key_ptr : α
-  value_ptr : α
-  out_ptr : α
-  lse_ptr : α
-
 variable {R : Type u} [OrderedField R] [Exp R R]
 
 @[expose] def Full.query_tiles_1 (a : Forward.Args R) (pid : Int) : Int :=
@@ -389,7 +381,7 @@ abbrev Full.loop1.State (R : Type u) :=
     (Full.loop1.body a pid) (Full.loop1.start a pid)
 /-- What `P` asks of each access of an iteration. -/
 @[expose] def Full.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
-    (P : Full.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Full.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
@@ -421,7 +413,7 @@ abbrev Full.loop1.State (R : Type u) :=
     (Full.loop2.body a pid) (Full.loop2.start a pid)
 /-- What `P` asks of each access of an iteration. -/
 @[expose] def Full.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
-    (P : Full.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop2.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Full.loop2.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
@@ -450,7 +442,7 @@ abbrev Full.loop1.State (R : Type u) :=
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j))
 /-- What `P` asks of each access. -/
 @[expose] def Full.Accesses (a : Forward.Args R) (pid : Int)
-    (P : Full.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
   (∀ t, Full.loop1.firstTile a pid ≤ t → t < Full.loop1.stopTile a pid → Full.loop1.Accesses a pid t
     (Full.loop1.before a pid t) P) ∧

@@ -211,5 +211,195 @@ variable {R : Type u} [OrderedField R] [Exp R R]
 /-- What is stored behind `lse_ptr`. -/
 @[expose] def Left.store_lse_ptr (a : Forward.Args R) (pid : Int) : Nat → Store (Flt R) :=
   fun i => ⟨⟨(Full.inside a pid i), (Full.addptr a pid i)⟩, (Left.addf a pid i)⟩
+/-- The state before iteration t. -/
+@[expose] def Left.loop1.before (a : Forward.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+  forRange (Left.loop1.firstTile a pid) t
+    (Left.loop1.body a pid) (Left.loop1.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Left.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Left.loop1.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Left.loop1.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Left.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Left.loop1.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Left.loop1.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Left.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Prop :=
+  (FitsI32 (Full.loop1.begin a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.keys a pid t s i)) ∧
+  (FitsI64 (Full.loop1.key_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Full.loop1.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Full.loop1.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Left.loop1.visible_1 a pid t s i j))
+/-- The state before iteration t. -/
+@[expose] def Left.loop2.before (a : Forward.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+  forRange (Left.loop2.firstTile a pid) t
+    (Left.loop2.body a pid) (Left.loop2.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Left.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop1.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Full.loop1.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Left.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Full.loop1.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Full.loop1.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Left.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Prop :=
+  (FitsI32 (Full.loop1.begin a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Full.loop1.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Full.loop1.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j))
+/-- The state before iteration t. -/
+@[expose] def Left.loop3.before (a : Forward.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+  forRange (Left.loop3.firstTile a pid) t
+    (Left.loop3.body a pid) (Left.loop3.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def Left.loop3.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Left.loop1.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Left.loop1.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def Left.loop3.Exponents (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (Left.loop1.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Left.loop1.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def Left.loop3.NoOverflow (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+    : Prop :=
+  (FitsI32 (Full.loop1.begin a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.keys a pid t s i)) ∧
+  (FitsI64 (Full.loop1.key_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_1 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_2 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_3 a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Full.loop1.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (Full.loop1.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Left.loop1.visible_1 a pid t s i j))
+/-- What `P` asks of each access. -/
+@[expose] def Left.Accesses (a : Forward.Args R) (pid : Int)
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
+  (∀ t, Left.loop1.firstTile a pid ≤ t → t < Left.loop1.stopTile a pid → Left.loop1.Accesses a pid t
+    (Left.loop1.before a pid t) P) ∧
+  (∀ t, Left.loop2.firstTile a pid ≤ t → t < Left.loop2.stopTile a pid → Left.loop2.Accesses a pid t
+    (Left.loop2.before a pid t) P) ∧
+  (∀ t, Left.loop3.firstTile a pid ≤ t → t < Left.loop3.stopTile a pid → Left.loop3.Accesses a pid t
+    (Left.loop3.before a pid t) P) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_V, P.out_ptr (Left.store_out_ptr a pid i j).toAccess) ∧
+  (∀ i < a.BLOCK_M, P.lse_ptr (Left.store_lse_ptr a pid i).toAccess)
+/-- `P` of each argument of exp2. -/
+@[expose] def Left.Exponents (a : Forward.Args R) (pid : Int)
+    (P : Flt R → Prop) : Prop :=
+  (∀ t, Left.loop1.firstTile a pid ≤ t → t < Left.loop1.stopTile a pid → Left.loop1.Exponents a pid
+    t (Left.loop1.before a pid t) P) ∧
+  (∀ t, Left.loop2.firstTile a pid ≤ t → t < Left.loop2.stopTile a pid → Left.loop2.Exponents a pid
+    t (Left.loop2.before a pid t) P) ∧
+  (∀ t, Left.loop3.firstTile a pid ≤ t → t < Left.loop3.stopTile a pid → Left.loop3.Exponents a pid
+    t (Left.loop3.before a pid t) P)
+/-- No integer operation overflows. -/
+@[expose] def Left.NoOverflow (a : Forward.Args R) (pid : Int)
+    : Prop :=
+  (FitsI32 (Full.query_tiles_1 a pid)) ∧
+  (FitsI32 (Full.query_tiles a pid)) ∧
+  ((a.BLOCK_M : Int) ≠ 0) ∧
+  (FitsI32 (Full.tile_1 a pid)) ∧
+  (FitsI32 (Full.tile_2 a pid)) ∧
+  ((Full.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Int.tdiv pid (Full.query_tiles a pid))) ∧
+  (FitsI32 (Full.tile a pid)) ∧
+  (FitsI32 (Full.head_1 a pid)) ∧
+  ((Full.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Full.batch a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Full.head a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Int.tdiv (Full.head_1 a pid) a.num_heads)) ∧
+  (FitsI64 (Full.kv_head a pid)) ∧
+  (a.group ≠ 0) ∧
+  (FitsI32 (Full.row_first a pid)) ∧
+  (FitsI32 (Causal.row_last_1 a pid)) ∧
+  (FitsI32 (Causal.row_last_2 a pid)) ∧
+  (FitsI32 (Causal.row_last a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI32 (Full.queries a pid i)) ∧
+  (FitsI64 (Full.found_1 a pid)) ∧
+  (FitsI64 (Full.found_2 a pid)) ∧
+  (FitsI64 (Full.found_3 a pid)) ∧
+  (FitsI64 (Full.found_4 a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Full.found_5 a pid i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (Full.query_ptrs_1 a pid i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, FitsI64 (Full.query_ptrs a pid i j)) ∧
+  (∀ i < a.BLOCK_M, FitsI32 (Causal.rows a pid i)) ∧
+  (FitsI64 (Full.found_7 a pid)) ∧
+  (FitsI64 (Full.found_8 a pid)) ∧
+  (FitsI64 (Full.found_9 a pid)) ∧
+  (FitsI64 (Full.found_10 a pid)) ∧
+  (FitsI32 (Causal.seen_1 a pid)) ∧
+  (FitsI32 (Left.first_2 a pid)) ∧
+  (FitsI32 (Left.divsi_1 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Full.addi a pid)) ∧
+  (FitsI32 (Full.divsi a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Causal.stop_1 a pid)) ∧
+  (FitsI32 (Left.first_5 a pid)) ∧
+  (FitsI32 (Left.first_7 a pid)) ∧
+  (FitsI32 (Left.first a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (FitsI32 (Full.whole_stop_1 a pid)) ∧
+  ((a.BLOCK_N : Int) ≠ 0) ∧
+  (∀ t, Left.loop1.firstTile a pid ≤ t → t < Left.loop1.stopTile a pid → Left.loop1.NoOverflow a pid
+    t (Left.loop1.before a pid t)) ∧
+  (∀ t, Left.loop2.firstTile a pid ≤ t → t < Left.loop2.stopTile a pid → Left.loop2.NoOverflow a pid
+    t (Left.loop2.before a pid t)) ∧
+  (∀ t, Left.loop3.firstTile a pid ≤ t → t < Left.loop3.stopTile a pid → Left.loop3.NoOverflow a pid
+    t (Left.loop3.before a pid t)) ∧
+  (FitsI64 (Full.found_11 a pid)) ∧
+  (FitsI64 (Full.found_12 a pid)) ∧
+  (FitsI64 (Full.found_13 a pid)) ∧
+  (FitsI64 (Full.found_14 a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Full.found_15 a pid i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (Full.out_ptrs_1 a pid i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_V, FitsI64 (Full.out_ptrs a pid i j)) ∧
+  (FitsI64 (Full.found_17 a pid)) ∧
+  (FitsI64 (Full.found_18 a pid)) ∧
+  (FitsI64 (Full.found_19 a pid)) ∧
+  (FitsI64 (Full.found a pid)) ∧
+  (∀ i < a.BLOCK_M, FitsI64 (Full.addptr a pid i))
 
 end Attention.Kernel

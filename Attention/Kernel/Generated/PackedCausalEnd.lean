@@ -240,5 +240,194 @@ variable {R : Type u} [OrderedField R] [Exp R R]
     : Nat → Store (Flt R) :=
   fun i => ⟨⟨!(PackedFull.cmpi a pid) && (PackedFull.inside a pid i), (PackedFull.addptr a pid i)⟩,
     (PackedCausalEnd.addf a pid i)⟩
+/-- The state before iteration t. -/
+@[expose] def PackedCausalEnd.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
+    : Full.loop1.State R :=
+  forRange (PackedCausalEnd.loop1.firstTile a pid) t
+    (PackedCausalEnd.loop1.body a pid) (PackedCausalEnd.loop1.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def PackedCausalEnd.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (PackedFull.loop1.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (PackedFull.loop1.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def PackedCausalEnd.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (PackedFull.loop1.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (PackedFull.loop1.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def PackedCausalEnd.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
+    : Prop :=
+  (FitsI32 (Full.loop1.begin a pid t s)) ∧
+  (FitsI64 (Full.loop1.key_base_1 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.key_base_2 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.key_base_3 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.key_base a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_1 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.value_base_2 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.value_base_3 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Full.loop1.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (PackedFull.loop1.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (PackedFull.loop1.value_ptrs a pid t s i j))
+/-- The state before iteration t. -/
+@[expose] def PackedCausalEnd.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
+    : Full.loop1.State R :=
+  forRange (PackedCausalEnd.loop2.firstTile a pid) t
+    (PackedCausalEnd.loop2.body a pid) (PackedCausalEnd.loop2.start a pid)
+/-- What `P` asks of each access of an iteration. -/
+@[expose] def PackedCausalEnd.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (PackedCausalEnd.loop2.load_k a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (PackedCausalEnd.loop2.load_v a pid t s i j))
+/-- `P` of each argument of exp2 of an iteration. -/
+@[expose] def PackedCausalEnd.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
+    (P : Flt R → Prop) : Prop :=
+  (∀ i < a.BLOCK_M, P (PackedCausalEnd.loop2.alpha_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (PackedCausalEnd.loop2.p_1 a pid t s i j))
+/-- No integer operation of an iteration overflows. -/
+@[expose] def PackedCausalEnd.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
+    : Prop :=
+  (FitsI32 (Full.loop1.begin a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.keys a pid t s i)) ∧
+  (FitsI64 (Full.loop1.key_base_1 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.key_base_2 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.key_base_3 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.key_base a pid t s)) ∧
+  (FitsI64 (Full.loop1.value_base_1 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.value_base_2 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.value_base_3 a pid t s)) ∧
+  (FitsI64 (PackedFull.loop1.value_base a pid t s)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found_1 a pid t s i)) ∧
+  (∀ i < a.BLOCK_N, FitsI32 (Full.loop1.found a pid t s i)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI32 (Full.loop1.key_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, FitsI64 (PackedFull.loop1.key_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
+  (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (PackedFull.loop1.value_ptrs a pid t s i j)) ∧
+  (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (PackedCausalEnd.loop2.visible_1 a pid t s i j))
+/-- What `P` asks of each access. -/
+@[expose] def PackedCausalEnd.Accesses (a : Forward.Args R) (pid : Int)
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
+  (P.cu_q_ptr (PackedFull.load_first_3 a pid)) ∧
+  (P.cu_q_ptr (PackedFull.load_stop_4 a pid)) ∧
+  (P.cu_k_ptr (PackedFull.load_first_8 a pid)) ∧
+  (P.cu_k_ptr (PackedFull.load_stop_9 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr
+    (PackedFull.load_q a pid i j)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ t, PackedCausalEnd.loop1.firstTile a pid ≤ t → t <
+    PackedCausalEnd.loop1.stopTile a pid → PackedCausalEnd.loop1.Accesses a pid t
+    (PackedCausalEnd.loop1.before a pid t) P) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ t, PackedCausalEnd.loop2.firstTile a pid ≤ t → t <
+    PackedCausalEnd.loop2.stopTile a pid → PackedCausalEnd.loop2.Accesses a pid t
+    (PackedCausalEnd.loop2.before a pid t) P) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, ∀ j < a.BLOCK_V, P.out_ptr
+    (PackedCausalEnd.store_out_ptr a pid i j).toAccess) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, P.lse_ptr (PackedCausalEnd.store_lse_ptr a
+    pid i).toAccess)
+/-- `P` of each argument of exp2. -/
+@[expose] def PackedCausalEnd.Exponents (a : Forward.Args R) (pid : Int)
+    (P : Flt R → Prop) : Prop :=
+  ((!(PackedFull.cmpi a pid)) = true → ∀ t, PackedCausalEnd.loop1.firstTile a pid ≤ t → t <
+    PackedCausalEnd.loop1.stopTile a pid → PackedCausalEnd.loop1.Exponents a pid t
+    (PackedCausalEnd.loop1.before a pid t) P) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ t, PackedCausalEnd.loop2.firstTile a pid ≤ t → t <
+    PackedCausalEnd.loop2.stopTile a pid → PackedCausalEnd.loop2.Exponents a pid t
+    (PackedCausalEnd.loop2.before a pid t) P)
+/-- No integer operation overflows. -/
+@[expose] def PackedCausalEnd.NoOverflow (a : Forward.Args R) (pid : Int)
+    : Prop :=
+  (FitsI32 (PackedFull.query_tiles_1 a pid)) ∧
+  (FitsI32 (PackedFull.query_tiles a pid)) ∧
+  ((a.BLOCK_M : Int) ≠ 0) ∧
+  (FitsI32 (PackedFull.tile_1 a pid)) ∧
+  (FitsI32 (PackedFull.tile_2 a pid)) ∧
+  ((PackedFull.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (Int.tdiv pid (PackedFull.query_tiles a pid))) ∧
+  (FitsI32 (PackedFull.tile a pid)) ∧
+  (FitsI32 (PackedFull.head_1 a pid)) ∧
+  ((PackedFull.query_tiles a pid) ≠ 0) ∧
+  (FitsI32 (PackedFull.batch a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (PackedFull.head a pid)) ∧
+  (a.num_heads ≠ 0) ∧
+  (FitsI32 (Int.tdiv (PackedFull.head_1 a pid) a.num_heads)) ∧
+  (FitsI64 (PackedFull.kv_head a pid)) ∧
+  (a.group ≠ 0) ∧
+  (FitsI32 (PackedFull.row_first a pid)) ∧
+  (FitsI64 (PackedFull.first_1 a pid)) ∧
+  (FitsI64 (PackedFull.first_2 a pid)) ∧
+  (FitsI64 (PackedFull.stop_1 a pid)) ∧
+  (FitsI64 (PackedFull.stop_2 a pid)) ∧
+  (FitsI64 (PackedFull.stop_3 a pid)) ∧
+  (FitsI32 (PackedFull.subi_1 a pid)) ∧
+  (FitsI64 (PackedFull.first_6 a pid)) ∧
+  (FitsI64 (PackedFull.first_7 a pid)) ∧
+  (FitsI64 (PackedFull.stop_7 a pid)) ∧
+  (FitsI64 (PackedFull.stop_8 a pid)) ∧
+  (FitsI32 (PackedFull.subi a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.shift_1 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.shift a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausal.row_last_1 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausal.row_last_2 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausal.row_last a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, FitsI32 (PackedFull.queries a pid i)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_1 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_2 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_3 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_4 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, FitsI64 (PackedFull.found_5 a pid i)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (PackedFull.query_ptrs_1 a
+    pid i j)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, FitsI64
+    (PackedFull.query_ptrs a pid i j)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, FitsI32 (PackedCausalEnd.rows a pid i)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_7 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_8 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_9 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_10 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.stop_12 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.stop_13 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.stop_14 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.addi a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.divsi a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → (a.BLOCK_N : Int) ≠ 0) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedFull.addi a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedFull.divsi a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → (a.BLOCK_N : Int) ≠ 0) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.seen_1 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.seen_2 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.seen_3 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedCausalEnd.stop_20 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → (a.BLOCK_N : Int) ≠ 0) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI32 (PackedFull.whole_stop_1 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → (a.BLOCK_N : Int) ≠ 0) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ t, PackedCausalEnd.loop1.firstTile a pid ≤ t → t <
+    PackedCausalEnd.loop1.stopTile a pid → PackedCausalEnd.loop1.NoOverflow a pid t
+    (PackedCausalEnd.loop1.before a pid t)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ t, PackedCausalEnd.loop2.firstTile a pid ≤ t → t <
+    PackedCausalEnd.loop2.stopTile a pid → PackedCausalEnd.loop2.NoOverflow a pid t
+    (PackedCausalEnd.loop2.before a pid t)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_11 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_12 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_13 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_14 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, FitsI64 (PackedFull.found_15 a pid i)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, ∀ j < 1, FitsI64 (PackedFull.out_ptrs_1 a
+    pid i j)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, ∀ j < a.BLOCK_V, FitsI64
+    (PackedFull.out_ptrs a pid i j)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_17 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found_18 a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → FitsI64 (PackedFull.found a pid)) ∧
+  ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, FitsI64 (PackedFull.addptr a pid i))
 
 end Attention.Kernel

@@ -21,14 +21,6 @@ universe u
 /-- What the text is given: of these arguments those that it has. -/
 abbrev Window.Args (R : Type u) := Forward.Args R
 
-/-- One thing for each pointer. -/
-structure Window.Pointers (α : Type u) where
-  query_ptr : α
-  key_ptr : α
-  value_ptr : α
-  out_ptr : α
-  lse_ptr : α
-
 variable {R : Type u} [OrderedField R] [Exp R R]
 
 @[expose] def Window.some_ (a : Forward.Args R) (pid : Int) : Bool :=
@@ -207,7 +199,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
     (Window.loop1.body a pid) (Window.loop1.start a pid)
 /-- What `P` asks of each access of an iteration. -/
 @[expose] def Window.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
-    (P : Window.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Window.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Window.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
@@ -242,7 +234,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
     (Window.loop2.body a pid) (Window.loop2.start a pid)
 /-- What `P` asks of each access of an iteration. -/
 @[expose] def Window.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
-    (P : Window.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Full.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
@@ -274,7 +266,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
     (Window.loop3.body a pid) (Window.loop3.start a pid)
 /-- What `P` asks of each access of an iteration. -/
 @[expose] def Window.loop3.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
-    (P : Window.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Window.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Window.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
@@ -305,7 +297,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Causal.loop2.visible_1 a pid t s i j))
 /-- What `P` asks of each access. -/
 @[expose] def Window.Accesses (a : Forward.Args R) (pid : Int)
-    (P : Window.Pointers (Access → Prop)) : Prop :=
+    (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
   (∀ t, Window.loop1.firstTile a pid ≤ t → t < Window.loop1.stopTile a pid → Window.loop1.Accesses a
     pid t (Window.loop1.before a pid t) P) ∧

@@ -386,6 +386,9 @@ def test_theorems_of_the_compiled_text(tmp_path: Path) -> None:
     assert other.endswith(f"is not {committed}: no theorem speaks of it")
     assert nothing.startswith("not compared, since there is no folder")
     assert no_class == ""
-    ids = "kernel-packed, kernel-packed-lse, kernel-packed-real, kernel-packed-lse-real"
+    ids = (
+        "kernel-packed, kernel-packed-lse, kernel-packed-real, kernel-packed-lse-real, "
+        "kernel-packed-accesses, kernel-packed-exponents, kernel-packed-integers"
+    )
     where = "without a window, sequences packed, the compiled text is"
     assert packed == f"{where} {committed.replace('Full', 'PackedFull')}, of which {ids} speak"

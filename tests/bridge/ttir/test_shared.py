@@ -8,7 +8,7 @@ from ttir_cases import kernel
 
 from bridge.ttir.lean import Translation, translate
 from bridge.ttir.parse import parse
-from bridge.ttir.shared import fields_of, shared
+from bridge.ttir.shared import fields_of, pointers_of, shared
 
 # Stores a number that it computes of n, in three values of two names.
 _TEXT = """
@@ -22,7 +22,7 @@ _ARGUMENTS = "%p: !tt.ptr<i32>, %n: i32"
 
 
 def _translated(name: str, body: str, arguments: str = _ARGUMENTS) -> Translation:
-    """Without the conditions that few texts have."""
+    """Without the conditions."""
     return replace(translate(parse(kernel(arguments, body)).kernel, name, {}), conditions=[])
 
 
@@ -61,13 +61,18 @@ def test_other_names_of_the_same_values_are_shared() -> None:
     assert _names(second.definitions) == ["B.store_p"]
 
 
-def test_conditions_are_of_each_text_that_has_them() -> None:
-    first = translate(parse(kernel(_ARGUMENTS, _TEXT)).kernel, "A", {})
-    second, third = (_translated("B", _TEXT), replace(first, name="C", conditions=[]))
-    found = shared([first, second, third])
-    conditions = ["A.Accesses", "A.Exponents", "A.NoOverflow"]
-    assert _names(found[0].definitions)[-3:] == conditions
-    assert [one.pointers for one in found] == [["p"], [], []]
+def test_conditions_are_every_texts_own() -> None:
+    found = shared([translate(parse(kernel(_ARGUMENTS, _TEXT)).kernel, name, {}) for name in "AB"])
+    for name, one in zip("AB", found, strict=True):
+        conditions = [f"{name}.Accesses", f"{name}.Exponents", f"{name}.NoOverflow"]
+        assert _names(one.definitions)[-3:] == conditions
+        assert "(P : Forward.Pointers (Access → Prop))" in one.definitions[-3]
+
+
+def test_pointers_are_those_of_all_texts_in_the_kernels_order() -> None:
+    more = _translated("B", _TEXT, "%p: !tt.ptr<i32>, %m: !tt.ptr<i32>, %n: i32")
+    texts = [_translated("A", _TEXT), more]
+    assert pointers_of(texts, ["m", "p", "n", "unused"]) == ["m", "p"]
 
 
 def test_arguments_are_those_of_all_texts_in_the_kernels_order() -> None:

@@ -1,6 +1,9 @@
-"""What `Attention.Kernel.Problem.Within` supposes of a launch is what the launcher sees to."""
+"""What `Attention.Kernel.Problem.Within` and `Packed.Within` suppose of a launch is what the
+launcher sees to."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from triton.language import TRITON_MAX_TENSOR_NUMEL
 
+from bridge.ttir.bounds import beyond
 from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import forward
+from pyimpl.kernels import forward, varlen
 from pyimpl.kernels._launch import MAX_HEAD_DIM, MAX_LENGTH, Launch
 
 _LONGEST = MAX_LENGTH - 1
@@ -33,36 +37,24 @@ def _launch(
     )  # fmt: skip
 
 
-def _number(launch: Launch, name: str) -> int:
-    found = {**launch.arguments, **launch.constants}[name]
-    assert isinstance(found, int)
-    return found
-
-
-def _beyond(launch: Launch) -> list[str]:
-    """The fields of `Within` that the launch does not meet; of a text in 64 bits none is asked."""
-    types, _ = launch.specialisation()
-    strides = [name for name in types if name.startswith("stride_")]
-    if launch.constants["FAR"] or any(types[name] == "i64" for name in strides):
-        return []
-    q_len, kv_len, shift = (_number(launch, name) for name in ("q_len", "kv_len", "shift"))
-    left, right = launch.arguments["left"], launch.arguments["right"]
-    block_n = _number(launch, "BLOCK_N")
-    met = {
-        "BM": _number(launch, "BLOCK_M") <= 2**20,
-        "BN": block_n <= 2**20,
-        "BD": _number(launch, "BLOCK_D") <= 256,
-        "qLen": q_len < 2**29,
-        "kvLen": kv_len < 2**29,
-        "programs": launch.programs < 2**31,
-        "keys": block_n * _number(launch, "stride_kn") + 256 <= 2**31,
-        "values": block_n * _number(launch, "stride_vn") + 256 <= 2**31,
-        "strides": all(0 <= _number(launch, x) < 2**31 for x in strides if types[x] != "constexpr"),
-        "shift": -(2**29) < shift < 2**29,
-        "left": left is None or (left >= 0 and q_len - 1 + shift - left > 0),
-        "right": right is None or (right >= 0 and shift + right < kv_len - 1),
-    }
-    return [name for name, holds in met.items() if not holds]
+def _packed(
+    q_len: int,
+    kv_len: int,
+    options: ScoreOptions,
+    *,
+    max_q_len: int | None = None,
+    bottom_right: bool = False,
+) -> Launch:
+    """Of packed sequences, which have as many queries and keys together."""
+    query = torch.empty((q_len, 1, 16), device="meta")
+    key = torch.empty((kv_len, 1, 16), device="meta")
+    begins = torch.empty(4, dtype=torch.int32, device="meta")
+    lse = torch.empty((1, q_len), device="meta")
+    return varlen.launch(
+        query, key, key, begins, begins, query, lse, options,
+        max_q_len=q_len if max_q_len is None else max_q_len,
+        bottom_right=bottom_right, capability=90,
+    )  # fmt: skip
 
 
 _LENGTHS = st.one_of(st.integers(1, 100), st.integers(_LONGEST - 100, _LONGEST))
@@ -75,7 +67,7 @@ def test_launches_are_within_the_bounds(
     q_len: int, kv_len: int, left: int | None, right: int | None, shift: int, key_stride: int
 ) -> None:
     options = ScoreOptions(0.5, left=left, right=right, shift=shift)
-    assert _beyond(_launch(q_len, kv_len, options, key_stride=key_stride)) == []
+    assert beyond(_launch(q_len, kv_len, options, key_stride=key_stride)) == []
 
 
 @pytest.mark.parametrize("shift", [-_LONGEST, 0, _LONGEST])
@@ -84,7 +76,7 @@ def test_the_widest_windows_are_within_the_bounds(shift: int) -> None:
     launch = _launch(
         _LONGEST, _LONGEST, ScoreOptions(0.5, left=widest[0], right=widest[1], shift=shift)
     )
-    assert _beyond(launch) == []
+    assert beyond(launch) == []
     if shift == 0:
         # Not vacuous: these bounds are given, and one further they are not.
         assert (launch.arguments["left"], launch.arguments["right"]) == widest
@@ -93,12 +85,73 @@ def test_the_widest_windows_are_within_the_bounds(shift: int) -> None:
         assert (launch.arguments["left"], launch.arguments["right"]) == (None, None)
 
 
+@given(
+    _LENGTHS, _LENGTHS, _BOUNDS, _BOUNDS, _SHIFTS, st.booleans(), st.none() | st.integers(0, 2**31)
+)
+def test_launches_for_packed_sequences_are_within_the_bounds(
+    q_len: int,
+    kv_len: int,
+    left: int | None,
+    right: int | None,
+    shift: int,
+    bottom_right: bool,
+    max_q_len: int | None,
+) -> None:
+    options = ScoreOptions(0.5, left=left, right=right, shift=shift)
+    launch = _packed(q_len, kv_len, options, bottom_right=bottom_right, max_q_len=max_q_len)
+    assert beyond(launch) == []
+
+
+@pytest.mark.parametrize("bottom_right", [False, True])
+def test_the_widest_windows_of_packed_sequences_are_within_the_bounds(bottom_right: bool) -> None:
+    n = _LONGEST
+    more = n if bottom_right else 0
+    launch = _packed(
+        n, n, ScoreOptions(0.5, left=n - 2 + more, right=n - 2 + more), bottom_right=bottom_right
+    )
+    assert beyond(launch) == []
+    # Not vacuous: these bounds are given, and one further they would be beyond.
+    assert (launch.arguments["left"], launch.arguments["right"]) == (n - 2 + more, n - 2 + more)
+    for side in ("left", "right"):
+        wider = replace(launch, arguments={**launch.arguments, side: n - 1 + more})
+        assert beyond(wider) == [side]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("BM", {"BLOCK_M": 2**21}),
+        ("BD", {"BLOCK_V": 512}),
+        ("qLen", {"q_len": 2**29}),
+        ("kvLen", {"kv_len": 2**29}),
+        ("maxLen", {"max_q_len": 101}),
+        ("programs", {"programs": 2**31}),
+        ("keys", {"stride_kn": 2**30}),
+        ("values", {"stride_vn": 2**30}),
+        ("strides", {"stride_xb": -1}),
+        ("shift", {"shift": 2**29}),
+        ("left", {"left": -1}),
+        ("right", {"right": -1}),
+    ],
+)
+def test_what_is_beyond_is_named(name: str, changes: dict[str, int]) -> None:
+    launch = _packed(100, 100, ScoreOptions(0.5))
+    assert beyond(launch) == []
+    wrong = replace(
+        launch,
+        programs=changes.get("programs", launch.programs),
+        arguments={n: changes.get(n, x) for n, x in launch.arguments.items()},
+        constants={n: changes.get(n, x) for n, x in launch.constants.items()},
+    )
+    assert beyond(wrong) == [name]
+
+
 def test_offsets_within_a_tile_that_pass_32_bits_are_another_text() -> None:
     options = ScoreOptions(0.5)
     near = (2**31 - 256) // 16
     launch = _launch(3, 40, options, key_stride=near, block_n=16)
     assert not launch.constants["FAR"]
-    assert _beyond(launch) == []
+    assert beyond(launch) == []
     launch = _launch(3, 40, options, key_stride=near + 1, block_n=16)
     assert launch.constants["FAR"]
 

@@ -1,0 +1,407 @@
+module
+
+public import Attention.Kernel.Started
+
+public section
+
+/-! # The forward kernel's integers fit their types
+
+Those that are computed after a program may return, once for all texts: from bounds of what they are
+made of, `Facts`. -/
+
+namespace Attention.Kernel.Problem
+
+universe u
+
+variable {R : Type u} {p : Problem R} {pid : Int}
+
+/-- All strides. -/
+@[expose] def strides (p : Problem R) : List Int :=
+  [p.qb, p.qh, p.qm, p.kb, p.kh, p.kn, p.vb, p.vh, p.vn, p.ob, p.oh, p.om, p.lb, p.lh]
+
+/-- Bounds of what the other integers are made of, in a program that has a query. -/
+structure Facts (p : Problem R) (pid : Int) : Prop where
+  BM : 0 < p.BM ∧ p.BM ≤ 1048576
+  BN : 0 < p.BN ∧ p.BN ≤ 1048576
+  BD : p.BD ≤ 256
+  BV : p.BV ≤ 256
+  qLen : 0 ≤ p.qLen ∧ p.qLen < 536870912
+  kvLen : 0 ≤ p.kvLen ∧ p.kvLen < 536870912
+  tile : 0 ≤ p.tile pid ∧ p.tile pid < 1073741824
+  rowFirst : 0 ≤ p.rowFirst pid ∧ p.rowFirst pid < p.qLen
+  head : 0 ≤ p.head pid ∧ p.head pid < 2147483648
+  kvHead : 0 ≤ p.kvHead pid ∧ p.kvHead pid ≤ p.head pid
+  batch : p.packed = none → 0 ≤ p.batch pid ∧ p.batch pid + p.head pid < 2147483648
+  rows : ∀ q k, p.packed = some (q, k) → (0 ≤ q ∧ q < 536870912) ∧ 0 ≤ k ∧ k < 536870912
+  shift : -1073741824 < p.shift ∧ p.shift < 1073741824
+  left : ∀ l, p.left = some l → 0 ≤ l ∧ -1610612736 < p.shift - l
+  right : ∀ r, p.right = some r → 0 ≤ r ∧ p.qLen + p.shift + r < 1610612736
+  keys : p.BN * p.kn + 256 ≤ 2147483648
+  values : p.BN * p.vn + 256 ≤ 2147483648
+  strides : ∀ s ∈ p.strides, 0 ≤ s ∧ s < 2147483648
+
+namespace Facts
+
+variable (F : Facts p pid)
+
+include F
+
+omit F in
+private theorem rowNext : (p.tile pid + 1) * p.BM = p.rowFirst pid + p.BM := by
+  rw [Int.add_mul, Int.one_mul]
+  rfl
+
+private theorem rowLast : 0 ≤ p.rowLast pid ∧ p.rowLast pid < p.qLen := by
+  have h := rowNext (p := p) (pid := pid)
+  have h₁ := F.rowFirst
+  have h₂ := F.BM
+  simp only [Problem.rowLast, h]
+  omega
+
+private theorem row {i : Nat} (hi : i < p.BM) :
+    0 ≤ p.row pid i ∧ p.row pid i < p.qLen + 1048576 := by
+  have h₁ := F.rowFirst
+  have h₂ := F.BM
+  simp only [Problem.row]
+  omega
+
+private theorem stopKey : 0 ≤ p.stopKey pid ∧ p.stopKey pid < 536870912 := by
+  have h := F.kvLen
+  unfold Problem.stopKey
+  split <;> omega
+
+private theorem lastIntegers : ∀ P ∈ p.lastIntegers pid, P := by
+  have h₁ := F.rowFirst
+  have h₂ := F.BM
+  have h₃ := F.tile
+  have h₄ := F.rowLast
+  have h₅ := F.qLen
+  simp only [Problem.lastIntegers, rowNext]
+  exact all_iff.mp (show _ ∧ _ ∧ _ from
+    ⟨fits32 (by omega) (by omega), fits32 (by omega) (by omega), fits32 h₄.1 (by omega)⟩)
+
+private theorem rowIntegers : ∀ P ∈ p.rowIntegers pid, P := by
+  have h := F.qLen
+  exact all_iff.mp fun i hi => fits32 (F.row hi).1 (by have := (F.row hi).2; omega)
+
+private theorem shiftedIntegers : ∀ P ∈ p.shiftedIntegers pid, P := by
+  have h := F.qLen
+  have h₄ := F.shift
+  refine all_iff.mp fun i hi => ?_
+  have h₁ := F.row hi
+  simp only [fitsI32_iff]
+  omega
+
+omit F in
+/-- The sum of two products with strides. -/
+private theorem sum_bounds {x y sx sy : Int} (hx : 0 ≤ x) (hy : 0 ≤ y) (h : x + y < 2684354560)
+    (hs : (0 ≤ sx ∧ sx < 2147483648) ∧ 0 ≤ sy ∧ sy < 2147483648) :
+    0 ≤ x * sx ∧ 0 ≤ y * sy ∧ x * sx + y * sy ≤ 5764607523034234880 := by
+  have b₁ := mul_bounds hx hs.1
+  have b₂ := mul_bounds hy hs.2
+  exact ⟨b₁.1, b₂.1, by omega⟩
+
+private theorem rowOffsets {x y sx sy sm : Int} {width : Nat} (hw : width ≤ 256) (hx : 0 ≤ x)
+    (hy : 0 ≤ y) (h : x + y < 2684354560)
+    (hs : (0 ≤ sx ∧ sx < 2147483648) ∧ 0 ≤ sy ∧ sy < 2147483648)
+    (hm : 0 ≤ sm ∧ sm < 2147483648) : ∀ P ∈ p.rowOffsets pid x sx y sy sm width, P := by
+  obtain ⟨c₁, c₂, c₃⟩ := sum_bounds hx hy h hs
+  have hq := F.qLen
+  have b₃ : ∀ i < p.BM, 0 ≤ p.row pid i * sm ∧ p.row pid i * sm ≤ 1155173304420532224 := by
+    intro i hi
+    have h := F.row hi
+    have := mul_bounds h.1 hm
+    omega
+  simp only [Problem.rowOffsets, Int.zero_add]
+  generalize x * sx = a at *
+  generalize y * sy = b at *
+  clear hx hy h hs hm hq F
+  refine all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ from
+    ⟨fits64 c₁ (by omega), fits64 c₂ (by omega), fits64 (by omega) (by omega),
+    fits64 (by omega) (by omega), fun i hi => ?_, fun i hi _ _ => ?_, fun i hi n hn => ?_⟩)
+  all_goals
+    have := b₃ i hi
+    exact fits64 (by omega) (by omega)
+
+/-- The stride of this number among all. -/
+private theorem stride (n : Nat) : 0 ≤ p.strides.getD n 0 ∧ p.strides.getD n 0 < 2147483648 := by
+  rcases Nat.lt_or_ge n p.strides.length with h | h
+  · rw [List.getD_eq_getElem?_getD, List.getElem?_eq_getElem h, Option.getD_some]
+    exact F.strides _ (List.getElem_mem h)
+  · rw [List.getD_eq_getElem?_getD, List.getElem?_eq_none h]
+    exact ⟨Int.le_refl 0, by decide⟩
+
+private theorem queryIntegers : ∀ P ∈ p.queryIntegers pid, P := by
+  have hh := F.head
+  unfold Problem.queryIntegers
+  split
+  · rename_i h
+    have hb := F.batch h
+    exact F.rowOffsets F.BD hb.1 hh.1 (by omega) ⟨F.stride 0, F.stride 1⟩ (F.stride 2)
+  · rename_i h
+    have hr := (F.rows _ _ h).1
+    exact F.rowOffsets F.BD hh.1 hr.1 (by omega) ⟨F.stride 1, F.stride 2⟩ (F.stride 2)
+
+private theorem outIntegers : ∀ P ∈ p.outIntegers pid, P := by
+  have hh := F.head
+  unfold Problem.outIntegers
+  split
+  · rename_i h
+    have hb := F.batch h
+    exact F.rowOffsets F.BV hb.1 hh.1 (by omega) ⟨F.stride 9, F.stride 10⟩ (F.stride 11)
+  · rename_i h
+    have hr := (F.rows _ _ h).1
+    exact F.rowOffsets F.BV hh.1 hr.1 (by omega) ⟨F.stride 10, F.stride 11⟩ (F.stride 11)
+
+private theorem lseIntegers : ∀ P ∈ p.lseIntegers pid, P := by
+  have hh := F.head
+  have hq := F.qLen
+  have sh : 0 ≤ p.lh ∧ p.lh < 2147483648 := F.stride 13
+  unfold Problem.lseIntegers
+  simp only [Int.zero_add]
+  split
+  · rename_i h
+    have hb := F.batch h
+    obtain ⟨c₁, c₂, c₃⟩ := sum_bounds hb.1 hh.1 (by omega) ⟨F.stride 12, sh⟩ (sx := p.lb)
+    exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ from
+      ⟨fits64 c₁ (by omega), fits64 c₂ (by omega), fits64 (by omega) (by omega),
+      fits64 (by omega) (by omega), fun i hi => by
+        have := F.row hi
+        exact fits64 (by omega) (by omega)⟩)
+  · rename_i h
+    have hr := (F.rows _ _ h).1
+    have c := mul_bounds hh.1 sh
+    exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
+      ⟨fits64 c.1 (by omega), fits64 (by omega) (by omega), fits64 (by omega) (by omega),
+      fun i hi => by
+        have := F.row hi
+        exact fits64 (by omega) (by omega)⟩)
+
+private theorem headIntegers : ∀ P ∈ p.headIntegers pid, P := by
+  have hh := F.head
+  have hk := F.kvHead
+  have fits : ∀ {x s : Int}, 0 ≤ x → x < 2147483648 → 0 ≤ s ∧ s < 2147483648 →
+      FitsI64 (x * s) := fun h h' hs =>
+    fits64 (mul_bounds h hs).1 (by have := (mul_bounds h hs).2; omega)
+  unfold Problem.headIntegers
+  split
+  · rename_i h
+    have hb := F.batch h
+    exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
+      ⟨fits hb.1 (by omega) (F.stride 3), fits hk.1 (by omega) (F.stride 4),
+      fits hb.1 (by omega) (F.stride 6), fits hk.1 (by omega) (F.stride 7)⟩)
+  · rename_i h
+    have hr := (F.rows _ _ h).2
+    exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
+      ⟨fits hk.1 (by omega) (F.stride 4), fits hr.1 (by omega) (F.stride 5),
+      fits hk.1 (by omega) (F.stride 7), fits hr.1 (by omega) (F.stride 8)⟩)
+
+/-! ### Which tiles -/
+
+private theorem floorIntegers {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2147483648) :
+    ∀ P ∈ p.floorIntegers x, P := by
+  have h₂ := F.BN
+  have h₃ := tdiv_bounds (b := p.BN) (by omega) h₀
+  exact all_iff.mp (show _ ∧ _ from ⟨fits32 h₃.1 (by omega), (by omega : (p.BN : Int) ≠ 0)⟩)
+
+private theorem ceilIntegers {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2146435072) :
+    ∀ P ∈ p.ceilIntegers x, P := by
+  have h₂ := F.BN
+  have h₃ := tdiv_bounds (x := x + (p.BN - 1 : Int)) (b := p.BN) (by omega) (by omega)
+  exact all_iff.mp (show _ ∧ _ ∧ _ from ⟨fits32 (by omega) (by omega), fits32 h₃.1 (by omega),
+    (by omega : (p.BN : Int) ≠ 0)⟩)
+
+/-- The first row, and the last, on the axis of the keys, and the edges from there. -/
+private theorem edge {x : Int} (hx : 0 ≤ x ∧ x < p.qLen) : FitsI32 (x + p.shift) ∧
+    (∀ l, p.left = some l → FitsI32 (x + p.shift - l) ∧ x + p.shift - l < 1610612736) ∧
+    ∀ r, p.right = some r → FitsI32 (x + p.shift + r) ∧ FitsI32 (x + p.shift + r + 1) := by
+  have hq := F.qLen
+  have hs := F.shift
+  simp only [fitsI32_iff]
+  refine ⟨by omega, fun l hl => ?_, fun r hr => ?_⟩
+  · have := F.left l hl; omega
+  · have := F.right r hr; omega
+
+private theorem tileIntegers : ∀ P ∈ p.tileIntegers pid, P := by
+  have hk := F.kvLen
+  have hk' : p.kvLen < 2146435072 := by omega
+  have hs := F.stopKey
+  obtain ⟨f₁, f₂, f₃⟩ := F.edge F.rowFirst
+  obtain ⟨l₁, l₂, l₃⟩ := F.edge F.rowLast
+  have cut : ∀ {x : Int}, FitsI32 x → 0 ≤ max x 0 ∧ max x 0 < 2147483648 := fun h => by
+    have := fitsI32_iff.mp h; omega
+  have cut' : ∀ {x : Int}, x < 1610612736 → 0 ≤ max x 0 ∧ max x 0 < 2146435072 := fun h => by omega
+  have ceil := F.ceilIntegers hk.1 hk'
+  have floor := F.floorIntegers hk.1 (by omega)
+  have stop := F.ceilIntegers hs.1 (by omega)
+  unfold Problem.tileIntegers
+  split <;> rename_i hl hr <;> simp only [List.forall_mem_append, and_assoc]
+  · exact ⟨ceil, floor⟩
+  · have f₄ := f₃ _ hr
+    have l₄ := l₃ _ hr
+    exact ⟨all_iff.mp (show _ ∧ _ ∧ _ from ⟨l₁, l₄.1, l₄.2⟩), stop, ceil,
+      all_iff.mp (show _ ∧ _ ∧ _ from ⟨f₁, f₄.1, f₄.2⟩),
+      F.floorIntegers (cut f₄.2).1 (cut f₄.2).2, floor⟩
+  · have f₅ := f₂ _ hl
+    have l₅ := l₂ _ hl
+    exact ⟨all_iff.mp (show _ ∧ _ from ⟨f₁, f₅.1⟩), F.floorIntegers (cut f₅.1).1 (cut f₅.1).2,
+      ceil, all_iff.mp (show _ ∧ _ from ⟨l₁, l₅.1⟩),
+      F.ceilIntegers (cut' l₅.2).1 (cut' l₅.2).2, floor⟩
+  · have f₄ := f₃ _ hr
+    have l₄ := l₃ _ hr
+    have f₅ := f₂ _ hl
+    have l₅ := l₂ _ hl
+    exact ⟨all_iff.mp (show _ ∧ _ from ⟨f₁, f₅.1⟩),
+      all_iff.mp (show _ ∧ _ ∧ _ from ⟨l₁, l₄.1, l₄.2⟩),
+      F.floorIntegers (cut f₅.1).1 (cut f₅.1).2, stop, ceil, all_iff.mp l₅.1,
+      F.ceilIntegers (cut' l₅.2).1 (cut' l₅.2).2, all_iff.mp (show _ ∧ _ from ⟨f₄.1, f₄.2⟩),
+      F.floorIntegers (cut f₄.2).1 (cut f₄.2).2, floor⟩
+
+/-! ### The tiles of keys -/
+
+/-- A tile that is visited begins at a key. -/
+private theorem tileBegin {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
+    0 ≤ t * (p.BN : Int) ∧ t * (p.BN : Int) < 536870912 := by
+  have hb := F.BN
+  have h₀ := (p.first_le pid hb.1).1
+  have hs := F.stopKey
+  refine ⟨Int.mul_nonneg (by omega) (by omega), ?_⟩
+  simp only [stop] at h₂
+  split at h₂
+  · exact Int.lt_trans (tile_bounds (by omega) ⟨by omega, h₂⟩ hs.1).2 hs.2
+  · omega
+
+omit F in
+private theorem offset_bounds {x y z sx sy sn : Int} (hx : 0 ≤ x) (hy : 0 ≤ y)
+    (h : x + y < 2684354560) (hs : (0 ≤ sx ∧ sx < 2147483648) ∧ 0 ≤ sy ∧ sy < 2147483648)
+    (hz : 0 ≤ z ∧ z < 536870912) (hn : 0 ≤ sn ∧ sn < 2147483648) :
+    0 ≤ x * sx ∧ 0 ≤ y * sy ∧ 0 ≤ z * sn ∧
+      x * sx + (y * sy + z * sn) ≤ 6917529027641081856 := by
+  obtain ⟨c₁, c₂, c₃⟩ := sum_bounds hx hy h hs
+  have c₄ := mul_bounds hz.1 hn
+  exact ⟨c₁, c₂, c₄.1, by omega⟩
+
+omit F in
+private theorem near {a b c x : Int}
+    (h : 0 ≤ a ∧ 0 ≤ b ∧ 0 ≤ c ∧ a + (b + c) ≤ 6917529027641081856) (h₀ : 0 ≤ x)
+    (h₁ : x < 2147483648) : FitsI64 (a + (b + c) + x) := fits64 (by omega) (by omega)
+
+omit F in
+private theorem tileOffsets {x y t sx sy sn : Int} (h : 0 ≤ x * sx ∧ 0 ≤ y * sy ∧
+    0 ≤ t * p.BN * sn ∧ x * sx + (y * sy + t * p.BN * sn) ≤ 6917529027641081856) :
+    ∀ P ∈ p.tileOffsets t x sx y sy sn, P := by
+  simp only [Problem.tileOffsets, Int.zero_add]
+  exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from ⟨fits64 h.2.2.1 (by omega),
+    fits64 (by omega) (by omega), fits64 (by omega) (by omega), fits64 (by omega) (by omega)⟩)
+
+omit F in
+private theorem lane_bounds {n i : Nat} {s : Int} (hi : i < n) (h₀ : 0 ≤ s)
+    (h : n * s + 256 ≤ 2147483648) : 0 ≤ (i : Int) * s ∧ (i : Int) * s ≤ 2147483648 - 256 := by
+  have h₁ : ((i : Int) + 1) * s ≤ n * s := Int.mul_le_mul_of_nonneg_right (by omega) h₀
+  rw [Int.add_mul] at h₁
+  exact ⟨Int.mul_nonneg (by omega) h₀, by omega⟩
+
+/-- Where the tile begins in the tensors of keys and values, and that an element lies not far from
+there. -/
+private theorem bases {t : Int} (ht : 0 ≤ t * (p.BN : Int) ∧ t * (p.BN : Int) < 536870912) :
+    (∀ P ∈ p.tileBases pid t, P) ∧
+    (∀ {n j : Nat} {x : Int}, x = n + j * p.kn → 0 ≤ x → x < 2147483648 →
+      FitsI64 (p.keyPtr pid t n j)) ∧
+    ∀ {j c : Nat} {x : Int}, x = j * p.vn + c → 0 ≤ x → x < 2147483648 →
+      FitsI64 (p.valuePtr pid t j c) := by
+  have hh := F.head
+  have hk := F.kvHead
+  have kn : 0 ≤ p.kn ∧ p.kn < 2147483648 := F.stride 5
+  have vn : 0 ≤ p.vn ∧ p.vn < 2147483648 := F.stride 8
+  have kh : 0 ≤ p.kh ∧ p.kh < 2147483648 := F.stride 4
+  have vh : 0 ≤ p.vh ∧ p.vh < 2147483648 := F.stride 7
+  unfold Problem.tileBases
+  split <;> rename_i h
+  · have hb := F.batch h
+    have b₁ := offset_bounds (sx := p.kb) hb.1 hk.1 (by omega) ⟨F.stride 3, kh⟩ ht kn
+    have b₂ := offset_bounds (sx := p.vb) hb.1 hk.1 (by omega) ⟨F.stride 6, vh⟩ ht vn
+    refine ⟨List.forall_mem_append.mpr ⟨tileOffsets b₁, tileOffsets b₂⟩, fun hx h₀ h₁ => ?_,
+      fun hx h₀ h₁ => ?_⟩
+    · simp only [Problem.keyPtr, h, ← hx, Int.zero_add]
+      exact near b₁ h₀ h₁
+    · simp only [Problem.valuePtr, h, ← hx, Int.zero_add]
+      exact near b₂ h₀ h₁
+  · have hr := (F.rows _ _ h).2
+    have b₁ := offset_bounds hk.1 hr.1 (by omega) ⟨kh, kn⟩ ht kn
+    have b₂ := offset_bounds hk.1 hr.1 (by omega) ⟨vh, vn⟩ ht vn
+    refine ⟨List.forall_mem_append.mpr ⟨tileOffsets b₁, tileOffsets b₂⟩, fun hx h₀ h₁ => ?_,
+      fun hx h₀ h₁ => ?_⟩
+    · simp only [Problem.keyPtr, h, ← hx, Int.zero_add]
+      exact near b₁ h₀ h₁
+    · simp only [Problem.valuePtr, h, ← hx, Int.zero_add]
+      exact near b₂ h₀ h₁
+
+private theorem laneIntegers {t : Int}
+    (ht : 0 ≤ t * (p.BN : Int) ∧ t * (p.BN : Int) < 536870912) :
+    ∀ P ∈ p.laneIntegers pid t, P := by
+  obtain ⟨_, bk, bv⟩ := F.bases ht
+  have kn : 0 ≤ p.kn ∧ p.kn < 2147483648 := F.stride 5
+  have vn : 0 ≤ p.vn ∧ p.vn < 2147483648 := F.stride 8
+  have lk := fun {j : Nat} (hj : j < p.BN) => lane_bounds hj kn.1 F.keys
+  have lv := fun {j : Nat} (hj : j < p.BN) => lane_bounds hj vn.1 F.values
+  have ck : ∀ {n j : Nat}, n < p.BD → j < p.BN →
+      0 ≤ (n + j * p.kn : Int) ∧ (n + j * p.kn : Int) < 2147483648 := fun hn hj => by
+    have := lk hj; have := F.BD; omega
+  have cv : ∀ {j c : Nat}, c < p.BV → j < p.BN →
+      0 ≤ (j * p.vn + c : Int) ∧ (j * p.vn + c : Int) < 2147483648 := fun hc hj => by
+    have := lv hj; have := F.BV; omega
+  exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ from
+    ⟨fun j hj => fits32 (lk hj).1 (Int.lt_of_le_of_lt (lk hj).2 (by decide)),
+    fun j hj => fits32 (lv hj).1 (Int.lt_of_le_of_lt (lv hj).2 (by decide)),
+    fun n hn j hj => fits32 (ck hn hj).1 (ck hn hj).2,
+    fun n hn j hj => bk rfl (ck hn hj).1 (ck hn hj).2,
+    fun j hj c hc => fits32 (cv hc hj).1 (cv hc hj).2,
+    fun j hj c hc => bv rfl (cv hc hj).1 (cv hc hj).2⟩)
+
+private theorem edgeIntegers : ∀ P ∈ p.edgeIntegers pid, P := by
+  have hq := F.qLen
+  have hs := F.shift
+  refine List.forall_mem_append.mpr ⟨?_, ?_⟩ <;> split <;> rename_i h
+  · exact List.forall_mem_nil _
+  · have hl := F.left _ h
+    refine all_iff.mp fun i hi _ _ => ?_
+    have hr := F.row hi
+    simp only [fitsI32_iff]
+    omega
+  · exact List.forall_mem_nil _
+  · have hl := F.right _ h
+    refine all_iff.mp fun i hi _ _ => ?_
+    have hr := F.row hi
+    simp only [fitsI32_iff]
+    omega
+
+private theorem wholeIntegers {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
+    ∀ P ∈ p.wholeIntegers pid t, P := by
+  have ht := F.tileBegin h₁ h₂
+  exact List.forall_mem_cons.mpr ⟨fits32 ht.1 (Int.lt_trans ht.2 (by decide)),
+    List.forall_mem_append.mpr ⟨(F.bases ht).1, F.laneIntegers ht⟩⟩
+
+private theorem checkedIntegers {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.stop pid) :
+    ∀ P ∈ p.checkedIntegers pid t, P := by
+  have ht := F.tileBegin h₁ h₂
+  have hb := F.BN
+  exact List.forall_mem_cons.mpr ⟨fits32 ht.1 (Int.lt_trans ht.2 (by decide)),
+    List.forall_mem_cons.mpr ⟨fun j hj => fits32 (by omega) (by omega),
+    List.forall_mem_append.mpr ⟨List.forall_mem_append.mpr ⟨(F.bases ht).1, F.laneIntegers ht⟩,
+      F.edgeIntegers⟩⟩⟩
+
+/-- **All integers after the early return fit their types.** -/
+theorem integers : ∀ P ∈ p.integers pid, P := by
+  have o := p.first_le pid F.BN.1
+  simp only [Problem.integers, List.forall_mem_append]
+  refine ⟨⟨⟨⟨⟨?_, F.headIntegers⟩, F.tileIntegers⟩, all_loops F.BN.1
+    (fun t h h' => all_iff.mpr (F.wholeIntegers (by omega) (by omega)))
+    fun t h h' => all_iff.mpr (F.checkedIntegers h h')⟩, F.outIntegers⟩, F.lseIntegers⟩
+  split
+  · exact List.forall_mem_append.mpr ⟨F.rowIntegers, F.queryIntegers⟩
+  · simp only [List.forall_mem_append]
+    exact ⟨⟨⟨F.lastIntegers, F.rowIntegers⟩, F.queryIntegers⟩, F.shiftedIntegers⟩
+
+end Facts
+
+end Attention.Kernel.Problem

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bridge.conformance import gradients
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
-from bridge.conformance.batch import Batch, Outputs, added, exactly, factors, visible
+from bridge.conformance.batch import Batch, Outputs, Unread, added, exactly, factors, visible
 from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Vector
@@ -126,9 +126,9 @@ def malformed(batch: Batch, outputs: Any) -> str | None:
         return f"returned {_kind(outputs)} instead of Outputs"
     wanted = (*batch.query.shape[:-1], batch.value.shape[-1])
     out, lse = outputs.out, outputs.lse
-    if not isinstance(out, Tensor):
+    if not isinstance(out, (Tensor, Unread)):
         return f"returned {_kind(out)} instead of a tensor"
-    if lse is not None and not isinstance(lse, Tensor):
+    if lse is not None and not isinstance(lse, (Tensor, Unread)):
         return f"returned {_kind(lse)} as log-sum-exp instead of a tensor"
     if tuple(out.shape) != wanted:
         return f"returned an output of shape {tuple(out.shape)} instead of {wanted}"

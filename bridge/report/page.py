@@ -14,8 +14,8 @@ import numpy as np
 
 from bridge.conformance import gradients
 from bridge.conformance.batch import exactly, visible
-from bridge.conformance.isolated import Outcome
 from bridge.conformance.judge import VectorResult, describe_failure, gradient_parts, plain
+from bridge.conformance.outcome import Outcome
 from bridge.report.tables import alignment_of_is_causal
 from bridge.templates import template
 from bridge.vectors.gradients import GradientVector

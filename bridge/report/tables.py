@@ -118,6 +118,8 @@ def by_family(console: Console, results: list[Section]) -> None:
         lines.append(f"Takes: {', '.join(abilities['takes']) or 'query, key and value alone'}.")
         if abilities["presumed"]:
             lines.append(f"Not tried, by its signature alone: {abilities['presumed']}.")
+        if abilities["borrows"]:
+            lines.append(f"Calls attention of others: {', '.join(abilities['borrows'])}.")
         if "is-causal" in abilities["takes"]:
             lines.append(
                 alignment_of_is_causal(abilities["alignment"], abilities["judged_alignment"])

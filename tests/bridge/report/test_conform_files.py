@@ -20,8 +20,7 @@ import bridge.__main__ as command_line
 from bridge.command import ROOT
 from bridge.conformance.abilities import Abilities
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.declared import Description
-from bridge.conformance.isolated import Outcome
+from bridge.conformance.outcome import Description, Outcome
 from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.conformance.subject import Subject

@@ -46,6 +46,12 @@ _SET_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SET_NO_NEW_PRIVS = 1, 4, 24, 38
 _CAPABILITIES = 64
 _CAP_VERSION_3 = 0x20080522
 
+# What systems answer that do not let a user make namespaces.
+_WHY_NOT = {
+    errno.ENOSPC: "user namespaces are switched off (user.max_user_namespaces)",
+    errno.EPERM: "namespaces are not permitted (by a container's filter of system calls, or by "
+    "kernel.apparmor_restrict_unprivileged_userns or kernel.unprivileged_userns_clone)",
+}
 # Devices that every process may use.
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 # What a memory file system of its own may hold, in bytes.
@@ -58,7 +64,7 @@ _LEAST_PROCESSES = 301
 class View:
     """What a function's process sees, all of it read-only: `read`, files and folders; less `hide`,
     of which folders become empty, and files too; `links`, by path, to where. devices: of GPUs.
-    Beside that it has a private /tmp and /dev/shm, and /proc of its own processes.
+    Beside that it has a private /tmp and /dev/shm, and /proc of its own processes, or an empty one.
 
     memory: bytes that a process may take for data; processes: how many there may be.
     """
@@ -112,10 +118,10 @@ def apart() -> None:
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
     else:
-        why = os.strerror(ctypes.get_errno())
+        number = ctypes.get_errno()
         # Where namespaces of users are switched off, root can do without.
         if _LIBC.unshare(_ALL) != 0:
-            raise OSError(errno.EPERM, f"no namespaces: {why}")
+            raise OSError(number, _WHY_NOT.get(number, f"no namespaces: {os.strerror(number)}"))
     _mount("none", "/", "", _REC | _PRIVATE)
 
 
@@ -173,12 +179,17 @@ def furnish(view: View) -> None:
         elif os.path.exists(new + path):
             _mount("/old/dev/null", new + path, "", _BIND)
     os.mkdir(f"{new}/proc")
-    _mount("proc", f"{new}/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
-    # Kernels before 6.14 have one such limit for the whole machine, and refuse.
-    with contextlib.suppress(OSError), open(f"{new}/proc/sys/kernel/pid_max", "w") as file:
-        file.write(str(max(view.processes, _LEAST_PROCESSES)))
-    # Root owns much of it, such as the settings of the machine, also without any right.
-    sealed(f"{new}/proc")
+    try:
+        _mount("proc", f"{new}/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    except PermissionError:
+        # Containers that hide a part of their own /proc let nobody make another: it stays empty.
+        pass
+    else:
+        # Kernels before 6.14 have one such limit for the whole machine, and refuse.
+        with contextlib.suppress(OSError), open(f"{new}/proc/sys/kernel/pid_max", "w") as file:
+            file.write(str(max(view.processes, _LEAST_PROCESSES)))
+        # Root owns much of it, such as the settings of the machine, also without any right.
+        sealed(f"{new}/proc")
     os.chdir(new)
     _checked(_system_call(pivot, b".", b"."), "changing the root")
     _checked(_LIBC.umount2(b".", _DETACH), "leaving the old root")

@@ -41,6 +41,7 @@ class Zygote:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         folder = str(Path(inside.__file__).parent)
         number = theirs.fileno()
+        # Ctrl-C does not wait for what it imports; `fork` does, and lets Ctrl-C through.
         with unseen_by_children():
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _START, str(number), folder],
@@ -62,8 +63,10 @@ class Zygote:
         return int(pid)
 
     def end(self) -> None:
-        self.socket.close()
+        """End it, and so its sessions; what it still imports is not waited for."""
+        self.process.kill()
         self.process.wait()
+        self.socket.close()
 
 
 _running: tuple[int, Zygote] | None = None

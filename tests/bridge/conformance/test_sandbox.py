@@ -172,12 +172,20 @@ if os.getuid() == 0:
     os.setuid(65534)
     # As a program is that a user starts.
     walls._dumpable(True)
+if sys.argv[2] == "hidden":
+    # As in a container that hides a part of its /proc.
+    walls.apart()
+    if os.fork():
+        os.wait()
+        os._exit(0)
+    walls._mount("proc", "/proc", "proc", 0)
+    walls._mount("none", "/proc/sys", "tmpfs", 0)
 
 def ready(why):
     os.write(1, json.dumps([why]).encode() + b"\\n")
 
 def call():
-    seen = sorted(os.listdir("/")), os.getuid(), os.getpid(), os.path.exists("/etc/passwd")
+    seen = sorted(os.listdir("/")), os.getuid(), os.getpid(), os.path.exists("/proc/self")
     os.write(1, json.dumps(seen).encode() + b"\\n")
     os._exit(7)
 
@@ -191,17 +199,19 @@ walls.enclosed(view, walls.Work(ready, call, ended))
 """
 
 
-def test_no_rights_are_needed() -> None:
+@pytest.mark.parametrize("proc", ["whole", "hidden"])
+def test_no_rights_are_needed(proc: str) -> None:
     """As nobody, if this is root. Where this fails, the system lets nobody make namespaces."""
     folder = str(Path(walls.__file__).parent)
     found = subprocess.run(
-        [sys.executable, "-I", "-c", WITHOUT_RIGHTS, folder], capture_output=True, text=True
+        [sys.executable, "-I", "-c", WITHOUT_RIGHTS, folder, proc], capture_output=True, text=True
     )
     assert found.stderr == ""
     why, seen, *_ = found.stdout.splitlines()
     assert why == "[null]"
     user = 65534 if os.getuid() == 0 else os.getuid()
-    assert seen == f'[["dev", "proc", "tmp", "usr"], {user}, 2, false]'
+    own = "true" if proc == "whole" else "false"
+    assert seen == f'[["dev", "proc", "tmp", "usr"], {user}, 2, {own}]'
 
 
 def test_the_filter_knows_this_machine_and_refuses_others() -> None:

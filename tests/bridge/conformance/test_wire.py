@@ -162,7 +162,8 @@ def hostile(folder: Path, act: str) -> Subject:
 def results(subject: Subject, families: list[Family], count: int = 1) -> list[VectorResult]:
     family = next(f for f in families if f.name == "one-key")
     some = [replace(family, vectors=family.vectors[:count])]
-    (outcome,) = outcomes(subject, some, ("float32",), Conditions(limit=3.0))
+    # By this seed the first call is made once, so that the answer to it is the first that is read.
+    (outcome,) = outcomes(subject, some, ("float32",), Conditions(limit=3.0, seed=1))
     return list(outcome.result.vectors)
 
 

@@ -83,7 +83,7 @@ HARMLESS = {
 }  # fmt: skip
 # Triton or the translation makes the same text of them.
 SAME = ("comment", "another tile size", "equivalent bound")
-# It changes few texts.
+# Lean is not needed for it.
 QUICK = "equivalent bound"
 # What Lean says of a goal that is not proved; all else (a name that it does not know, a text that
 # it cannot read) is no failed proof.

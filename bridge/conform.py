@@ -44,7 +44,8 @@ class Conform(Command):
 @click.option("--vector", multiple=True, help="Only the vector with this id.")
 @click.option("--without", multiple=True, help="An ability that a function is not to be asked for.")
 @click.option(
-    "--causal-alignment",
+    "--alignment",
+    "causal_alignment",
     type=click.Choice(["top-left", "bottom-right"]),
     default="top-left",
     show_default=True,
@@ -132,7 +133,7 @@ def conform(
         if without:
             raise Problem(f"--without: {name} is built in; abilities are declared of functions")
         if causal_alignment != "top-left":
-            raise Problem(f"--causal-alignment: {name} is built in and declares its own")
+            raise Problem(f"--alignment: {name} is built in and declares its own")
     if not 0 < time_limit < 1e6:
         raise Problem(f"--time-limit: {time_limit:g} is not a number of seconds above 0")
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
@@ -225,8 +226,7 @@ class Conformance:
             console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
         for why in sorted({o.without_walls for o in self.results if o.without_walls is not None}):
             console.print(
-                f"NO SANDBOX: {why}. The functions could read the vectors and reach the judge; a "
-                "pass is worth no more than they are trusted.",
+                tables.no_sandbox(why),
                 style="bold red", highlight=False, markup=False, soft_wrap=True,
             )  # fmt: skip
         for sentence in self.skipped:

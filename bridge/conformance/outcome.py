@@ -36,12 +36,14 @@ class Description:
 @dataclass(frozen=True)
 class Outcome:
     """One implementation in one dtype, with what is known of it. without_walls: why its process had
-    no sandbox; None if it had one, or runs no function of somebody else's."""
+    no sandbox; None if it had one, or runs no function of somebody else's; also: what that process
+    saw besides."""
 
     subject: Subject
     description: Description
     result: Result
     without_walls: str | None = None
+    also: tuple[Path, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """`Result.to_json`, with the abilities of a function."""
@@ -106,7 +108,7 @@ def outcomes(
             session.open()
             adapter = adapter_of(subject, Remote(session, twice=conditions.order()))
             result = _run(adapter, families, dtype, conditions)
-            yield Outcome(subject, description, result, session.without_walls)
+            yield Outcome(subject, description, result, session.without_walls, conditions.also)
 
 
 def _called(subject: Subject) -> str | None:

@@ -36,6 +36,9 @@ def junit(outcomes: Sequence[Outcome]) -> str:
         }
         name = _text(f"{result.adapter} {result.dtype} {result.device}")
         suite = ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
+        if outcome.without_walls is not None:
+            told = {"name": "without_sandbox", "value": _text(outcome.without_walls)}
+            ElementTree.SubElement(ElementTree.SubElement(suite, "properties"), "property", told)
         for vector in result.vectors:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=vector.family, name=vector.id, time="0"

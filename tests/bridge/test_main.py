@@ -69,7 +69,7 @@ def test_conform_ends_with_1_when_a_vector_fails(monkeypatch: pytest.MonkeyPatch
         ),
         (["conform", "good.py"], "to test a function of that file: good.py:FUNCTION"),
         (["conform", ":f"], "IMPLEMENTATION: ':f' is given; module:function or file.py:function"),
-        (["conform", "sdpa-math", "--causal-alignment", "bottom-right"], "sdpa-math is built in"),
+        (["conform", "sdpa-math", "--alignment", "bottom-right"], "sdpa-math is built in"),
         (["verify", "--stage", "nothing"], "--stage: 'nothing' is not a stage; toolchain, build,"),
         (["verify", "--stage", "build", "--record"], "--record: takes the times of all stages"),
         (["conform", "--dtype", "int8"], "--dtype: 'int8' is not a dtype"),

@@ -190,7 +190,7 @@ def test_the_alignment_is_found(families: list[Family]) -> None:
         assert bool(result.failures) == fails
         assert any(v.status == "passed" for v in result.vectors)
     sentence = alignment_of_is_causal("bottom-right", "top-left")
-    assert sentence.endswith("If bottom-right is meant: --causal-alignment bottom-right.")
+    assert sentence.endswith("If bottom-right is meant: --alignment bottom-right.")
 
 
 def test_an_alignment_that_nothing_shows_is_not_found(families: list[Family]) -> None:

@@ -62,6 +62,9 @@ class Conform(Command):
 @click.option(
     "--require-sandbox", is_flag=True, help="Fail where the system has no sandbox for functions."
 )
+@click.option(
+    "--first-failure", is_flag=True, help="Stop at the first failure; the most telling come first."
+)
 @click.option("--seed", type=int, help="Draw the order of the vectors from it; default: anew.")
 @click.option(
     "--json",
@@ -86,6 +89,7 @@ def conform(
     time_limit: float,
     also: tuple[str, ...],
     require_sandbox: bool,
+    first_failure: bool,
     seed: int | None,
     json_to: str | None,
     junit: str | None,
@@ -144,7 +148,9 @@ def conform(
     for path in also:
         if not Path(path).exists():
             raise Problem(f"--also: there is no file or folder {path!r}")
-    conditions = Conditions(device, time_limit, tuple(map(Path, also)), require_sandbox)
+    conditions = Conditions(
+        device, time_limit, tuple(map(Path, also)), require_sandbox, first_failure
+    )
     if seed is not None:
         conditions = replace(conditions, seed=seed)
     run = Conformance(dtype, families, conditions)

@@ -59,12 +59,14 @@ class Outcome:
 @dataclass(frozen=True)
 class Conditions:
     """How functions are run. device: as PyTorch names it; limit, also, required: as of `Session`.
-    seed: of the order in which the vectors come, and of the calls that are made twice."""
+    seed: of the order in which the vectors come, and of the calls that are made twice.
+    first_failure: run no more once a vector has failed, and begin with those that tell the most."""
 
     device: str = "cpu"
     limit: float = 60.0
     also: tuple[Path, ...] = ()
     required: bool = False
+    first_failure: bool = False
     seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
     def session(self, name: str) -> Session:
@@ -89,9 +91,10 @@ def outcomes(
     if called is None:
         description = Description(libraries.find(subject.name).dtypes)
         for dtype in _taken(subject, description, dtypes, announce):
-            yield Outcome(
-                subject, description, _run(adapter_of(subject), families, dtype, conditions)
-            )
+            result = _run(adapter_of(subject), families, dtype, conditions)
+            yield Outcome(subject, description, result)
+            if conditions.first_failure and result.failures:
+                return
         return
     with conditions.session(called) as session:
         if subject.abilities is not None:
@@ -109,6 +112,8 @@ def outcomes(
             adapter = adapter_of(subject, Remote(session, twice=conditions.order()))
             result = _run(adapter, families, dtype, conditions)
             yield Outcome(subject, description, result, session.without_walls, conditions.also)
+            if conditions.first_failure and result.failures:
+                return
 
 
 def _called(subject: Subject) -> str | None:
@@ -139,7 +144,21 @@ def _taken(
 def _run(
     adapter: Adapter, families: Sequence[Family], dtype: str, conditions: Conditions
 ) -> Result:
-    return run(adapter, families, dtype, conditions.device, details=True, order=conditions.order())
+    until_failure = None
+    if conditions.first_failure:
+        # It imports all that faults are planted in.
+        from bridge.conformance.faults import telling
+
+        until_failure = telling()
+    return run(
+        adapter,
+        families,
+        dtype,
+        conditions.device,
+        details=True,
+        order=conditions.order(),
+        until_failure=until_failure,
+    )
 
 
 def described(session: Session, asked: tuple[str, ...]) -> Description:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from bridge.vectors.operations import ComesToAttention
 
 # In an order that is drawn, one call in so many comes a second time.
 _TWICE = 16
+_AFTER_FAILURE = "was not run, since another failed first"
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,15 @@ def run(
     *,
     details: bool = False,
     order: random.Random | None = None,
+    until_failure: Sequence[str] | None = None,
 ) -> Result:
     """Every vector of the families through the adapter.
 
     dtype: one of the adapter's; device: as PyTorch names it; details: keep what was returned for
     the vectors that fail; order: run them in an order that is drawn from it, and some a second
-    time: one that fails then fails. Raises ValueError for another dtype. What the function does
-    wrong, exceptions included, becomes a failed vector.
+    time: one that fails then fails; until_failure: begin with the vectors of these families, in
+    this order, and run no more once one has failed. Raises ValueError for another dtype. What the
+    function does wrong, exceptions included, becomes a failed vector.
     """
     if dtype not in adapter.dtypes:
         raise ValueError(f"{adapter.name} takes {', '.join(adapter.dtypes)}, not {dtype}")
@@ -124,13 +127,21 @@ def run(
     if order is not None:
         jobs += order.sample(jobs, len(jobs) // _TWICE)
         order.shuffle(jobs)
+    if until_failure is not None:
+        rank = {name: n for n, name in enumerate(until_failure)}
+        jobs.sort(key=lambda job: min(rank.get(vector.family, len(rank)) for vector in job))
     for job in jobs:
         for answer in answers(adapter, job, dtype, device):
             for result in judged(profile, answer, details=details):
                 before = results.setdefault(result.id, result)
                 if before.status == "passed":
                     results[result.id] = result
-    each = tuple(results[vector.id] for vector in vectors)
+        if until_failure is not None and any(results[v.id].status == "failed" for v in job):
+            break
+    each = tuple(
+        results.get(vector.id) or result_of(vector, "not covered", reason=_AFTER_FAILURE)
+        for vector in vectors
+    )
     return Result(adapter.name, dtype, device, profile.name, each)
 
 

@@ -289,3 +289,16 @@ def test_json_has_no_special_numbers(families: list[Family]) -> None:
 def test_a_dtype_that_the_adapter_does_not_take(families: list[Family]) -> None:
     with pytest.raises(ValueError, match="takes float32, float16, bfloat16, not float64"):
         run(FlashEmulated(), families, "float64")
+
+
+def test_until_a_failure_the_named_families_run_first_and_the_rest_does_not(
+    families: list[Family],
+) -> None:
+    chosen = [f for f in families if f.name in ("causal", "masked-holes", "small-random")]
+    order = ("masked-holes", "causal")
+    result = run(Spoiled(spoil_first(7.0)), chosen, "float32", until_failure=order)
+    assert {v.family for v in result.failures} == {"masked-holes"}
+    others = {v.reason for v in result.vectors if v.family != "masked-holes"}
+    assert others == {"was not run, since another failed first"}
+    whole = run(PyimplTiled(), chosen, "float32", until_failure=order)
+    assert {v.status for v in whole.vectors} == {"passed"}

@@ -58,6 +58,20 @@ def test_a_right_function_passes(families: list[Family]) -> None:
     assert result.profile == "generous"
 
 
+def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
+    chosen = [*some(families, "small-random", 12), *some(families, "maximum-moves", 3)]
+    dtypes = ("float32", "bfloat16")
+    for name, ends in (("reference", False), ("not_a_number", True)):
+        subject = Subject(f"{FILE}:{name}", abilities=replace(takes(name), dtypes=dtypes))
+        conditions = Conditions(limit=LIMIT, first_failure=True)
+        found = list(outcomes(subject, chosen, dtypes, conditions))
+        assert len(found) == (1 if ends else 2)
+        assert bool(found[0].result.failures) == ends
+        if ends:
+            # Those in which most faults show first.
+            assert {v.family for v in found[0].result.failures} == {"maximum-moves"}
+
+
 def test_one_that_always_hangs_ends(families: list[Family]) -> None:
     able = takes("hangs")
     assert str(able.presumed).startswith(f"a small call {IDLE} 3 s")

@@ -19,7 +19,7 @@ from bridge.files import why_not_writable, write_whole
 if TYPE_CHECKING:
     # Imported where they are used: they import PyTorch, which `--help` does without.
     from bridge.conformance.abilities import Aligned
-    from bridge.conformance.isolated import Outcome
+    from bridge.conformance.outcome import Conditions, Outcome
     from bridge.conformance.subject import Subject
     from bridge.vectors.model import Family
 
@@ -44,7 +44,8 @@ class Conform(Command):
 @click.option("--vector", multiple=True, help="Only the vector with this id.")
 @click.option("--without", multiple=True, help="An ability that a function is not to be asked for.")
 @click.option(
-    "--causal-alignment",
+    "--alignment",
+    "causal_alignment",
     type=click.Choice(["top-left", "bottom-right"]),
     default="top-left",
     show_default=True,
@@ -57,6 +58,14 @@ class Conform(Command):
     show_default=True,
     help="Seconds of processor time a call may use, or wait without using any.",
 )
+@click.option("--also", multiple=True, metavar="PATH", help="A file or folder that it may read.")
+@click.option(
+    "--require-sandbox", is_flag=True, help="Fail where the system has no sandbox for functions."
+)
+@click.option(
+    "--first-failure", is_flag=True, help="Stop at the first failure; the most telling come first."
+)
+@click.option("--seed", type=int, help="Draw the order of the vectors from it; default: anew.")
 @click.option(
     "--json",
     "json_to",
@@ -78,6 +87,10 @@ def conform(
     causal_alignment: Aligned,
     undeclared: bool,
     time_limit: float,
+    also: tuple[str, ...],
+    require_sandbox: bool,
+    first_failure: bool,
+    seed: int | None,
     json_to: str | None,
     junit: str | None,
     html: str | None,
@@ -91,6 +104,8 @@ def conform(
     from bridge.conformance import adapters, callables, libraries
     from bridge.conformance.abilities import NAMES
     from bridge.conformance.adapter import ALL_DTYPES
+    from bridge.conformance.inside import found
+    from bridge.conformance.outcome import Conditions
     from bridge.conformance.profile import CHOICES
     from bridge.conformance.subject import Subject
 
@@ -104,7 +119,7 @@ def conform(
                 f"{hint if name.endswith('.py') else ''}; built in are {known}; any "
                 "module:function or file.py:function is accepted"
             )
-        if callables.is_callable_name(name) and not callables.is_well_formed(name):
+        if callables.is_callable_name(name) and not found.is_well_formed(name):
             raise Problem(
                 f"IMPLEMENTATION: {name!r} is given; module:function or file.py:function is "
                 "accepted, or the name of a built-in implementation"
@@ -122,7 +137,7 @@ def conform(
         if without:
             raise Problem(f"--without: {name} is built in; abilities are declared of functions")
         if causal_alignment != "top-left":
-            raise Problem(f"--causal-alignment: {name} is built in and declares its own")
+            raise Problem(f"--alignment: {name} is built in and declares its own")
     if not 0 < time_limit < 1e6:
         raise Problem(f"--time-limit: {time_limit:g} is not a number of seconds above 0")
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
@@ -130,7 +145,15 @@ def conform(
     check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html})
     check_device(device)
     families = chosen(family, vector)
-    run = Conformance(device, dtype, families, time_limit)
+    for path in also:
+        if not Path(path).exists():
+            raise Problem(f"--also: there is no file or folder {path!r}")
+    conditions = Conditions(
+        device, time_limit, tuple(map(Path, also)), require_sandbox, first_failure
+    )
+    if seed is not None:
+        conditions = replace(conditions, seed=seed)
+    run = Conformance(dtype, families, conditions)
     for name in names:
         run.add(
             Subject(
@@ -149,9 +172,9 @@ class Conformance:
     """One call of the command: what was run, and what was not."""
 
     def __init__(
-        self, device: str, dtypes: tuple[str, ...], families: Sequence[Family], limit: float
+        self, dtypes: tuple[str, ...], families: Sequence[Family], conditions: Conditions
     ) -> None:
-        self.device, self.dtypes, self.families, self.limit = device, dtypes, families, limit
+        self.dtypes, self.families, self.conditions = dtypes, families, conditions
         self.results: list[Outcome] = []
         self.skipped: list[str] = []
 
@@ -162,46 +185,21 @@ class Conformance:
 
     def add(self, subject: Subject) -> None:
         """Run it in the dtypes asked for. Raises Problem for what cannot be run at all."""
-        from bridge.conformance import callables, isolated, libraries
         from bridge.conformance.abilities import CallableError
-        from bridge.conformance.adapter import ALL_DTYPES
-        from bridge.conformance.declared import Description
-        from bridge.conformance.run import run
-        from bridge.conformance.subject import adapter_of
+        from bridge.conformance.outcome import outcomes
+        from bridge.conformance.sandbox.session import NoSandboxError
 
-        asked = self.dtypes or ALL_DTYPES
-        function = callables.is_callable_name(subject.name)
-        # Those of this project run here; what others made, in a process that may end.
-        own = not function and getattr(libraries.find(subject.name), "source", None) is not None
+        def announce(text: str) -> None:
+            if "does not take" in text:
+                self.skipped.append(text)
+            click.echo(text, err=True)
+
         try:
-            if function:
-                click.echo(f"{subject.name}: what it takes …", err=True)
-                # All dtypes: one that refuses those asked for is told from one that always raises.
-                every = ALL_DTYPES
-                description = isolated.describe(subject, self.device, every, self.limit)
-                subject = replace(subject, abilities=description.abilities)
-            else:
-                description = Description(libraries.find(subject.name).dtypes)
-            lacking = [d for d in self.dtypes if d not in description.dtypes]
-            if lacking:
-                takes = ", ".join(description.dtypes)
-                sentence = f"{subject.name} does not take {', '.join(lacking)}, but {takes}"
-                self.skipped.append(sentence)
-                click.echo(sentence, err=True)
-            for dtype in description.dtypes:
-                if dtype not in asked:
-                    continue
-                click.echo(f"{subject.name} {dtype} …", err=True)
-                if own:
-                    adapter = adapter_of(subject)
-                    result = run(adapter, self.families, dtype, self.device, details=True)
-                else:
-                    result = isolated.run_isolated(
-                        subject, self.families, dtype, self.device, self.limit
-                    )
-                self.results.append(isolated.Outcome(subject, description, result))
+            self.results += outcomes(subject, self.families, self.dtypes, self.conditions, announce)
         except CallableError as error:
             raise Problem(f"IMPLEMENTATION: {subject.name}: {error}") from error
+        except NoSandboxError as error:
+            raise Problem(f"--require-sandbox: this system has none: {error}") from error
 
     def write(self, json_to: str | None, junit_to: str | None, html_to: str | None) -> None:
         """The files that were asked for. Raises Problem for one that cannot be written."""
@@ -227,9 +225,16 @@ class Conformance:
 
         console = Console()
         results = [outcome.to_json() for outcome in self.results]
-        tables.implementations(console, {"device": self.device, "results": results})
+        tables.implementations(console, {"device": self.conditions.device, "results": results})
         if len({outcome.subject.name for outcome in self.results}) == 1:
             tables.by_family(console, results)
+        if any(outcome.description.abilities is not None for outcome in self.results):
+            console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
+        for why in sorted({o.without_walls for o in self.results if o.without_walls is not None}):
+            console.print(
+                tables.no_sandbox(why),
+                style="bold red", highlight=False, markup=False, soft_wrap=True,
+            )  # fmt: skip
         for sentence in self.skipped:
             console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
 

@@ -31,8 +31,9 @@ class Compiling(Command):
               help="Of the tensors that a launcher is given.")  # fmt: skip
 @click.option("--layout", type=click.Choice(["bhnd", "bnhd"]), default="bhnd", show_default=True,
               help="Heads before or after lengths.")  # fmt: skip
-@click.option("--causal-alignment", type=click.Choice(["top-left", "bottom-right"]),
-              default="top-left", show_default=True, help="Of a causal mask.")  # fmt: skip
+@click.option("--alignment", "causal_alignment", default="top-left", show_default=True,
+              type=click.Choice(["top-left", "bottom-right"]),
+              help="Of a causal mask.")  # fmt: skip
 @click.option("--backward", is_flag=True,
               help="Compare gradients too, of what the launcher returns.")  # fmt: skip
 @click.option("--minus-infinity", type=float, multiple=True, metavar="NUMBER",

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "docs" / "check-your-kernel.md").read_text("utf-8")
 CODE = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 (COMMAND,) = re.findall(r"^    \.venv/bin/python (-m bridge .*)$", TEXT, re.MULTILINE)
-SAID = re.findall(r"```\n(first failure: .*)\n```", TEXT)
+SAID = re.findall(r"```\nfails, the smallest input first:\n  (.*)\n```", TEXT)
 
 
 def steps() -> list[str]:
@@ -39,7 +39,7 @@ def test_each_step_does_what_the_page_says(step: int, tmp_path: Path) -> None:
     assert done.returncode == (0 if step == 2 else 1), done.stdout + done.stderr
     said = re.sub(r"\s+", " ", done.stdout)
     if step < 2:
-        assert SAID[step] in said
+        assert f"fails, the smallest input first: {SAID[step]}" in said
     else:
-        assert "first failure" not in said
+        assert "the smallest input" not in said
         assert re.search(r"fully-masked │ 18 │ 0 │ 0", said)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import DTYPES, called, said
+from bridge.conformance.batch import DTYPES, Unread, said
 
 Function = Callable[..., Any]
 # Which keys `is_causal` hides where there are not as many queries as keys.
@@ -204,7 +204,7 @@ class _Probe:
         value = value.contiguous()
         if inputs is not None:
             inputs += [x.requires_grad_() for x in (query, key, value)]
-        return called(self.function, query, key, value, **options)
+        return self.function(query, key, value, **options)
 
     def refusal(self, *, own: bool = False, **options: Any) -> str | None:
         """Why such a call is refused; None if it is not, or ends in another mistake. own: the
@@ -341,9 +341,7 @@ class _Probe:
             named = dict(zip(("query", "key", "value"), by, strict=False))
             if added is not None:
                 named = {"the bias": added}
-            found = called(
-                torch.autograd.grad, output.sum(), list(named.values()), allow_unused=True
-            )
+            found = torch.autograd.grad(output.sum(), list(named.values()), allow_unused=True)
         except Exception as error:
             if not isinstance(error, (*_REFUSALS, RuntimeError)):
                 return None
@@ -372,7 +370,7 @@ class _Probe:
         if not isinstance(result, (tuple, list)):
             return None, "returns the output alone"
         second = result[1] if len(result) > 1 else None
-        if isinstance(second, Tensor) and second.shape == (1, 1, _Q_LEN):
+        if isinstance(second, (Tensor, Unread)) and tuple(second.shape) == (1, 1, _Q_LEN):
             return "tuple", ""
         return None, "returns no second tensor of shape [batch, heads, q_len]"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
+from bridge.conformance.abilities import Function
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.differentiate import Found
+from bridge.conformance.inside import known
 from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
@@ -88,6 +90,10 @@ class Builtin:
     """
 
     declared = True
+    # Of another package's attention: the function of `inside.known` that is called, and what calls
+    # it in a process of its own, if something does.
+    foreign: str | None = None
+    function: Function | None = None
     name = ""
     source: str | None = None
     rests_on: tuple[str, ...] = ()
@@ -99,6 +105,12 @@ class Builtin:
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         return None
+
+    def call(self, *given: Any, **options: Any) -> Any:
+        """Call the function of `foreign`: there, or here."""
+        assert self.foreign is not None
+        function = self.function or getattr(known, self.foreign)
+        return function(*given, **options)
 
 
 class OutputOnly:

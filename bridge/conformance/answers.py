@@ -192,6 +192,7 @@ def _batch_of(adapter: Adapter, batch: Batch, dtype: str, device: str) -> list[A
     before = batch.inputs()
     kept: dict[str, Any] = {name: x.clone() for name, x in before.items()}
     problem: str | None
+    lost = False
     try:
         # Triton's interpreter computes with NumPy, which warns of the NaN of a wrong kernel.
         with np.errstate(all="ignore"):
@@ -199,6 +200,7 @@ def _batch_of(adapter: Adapter, batch: Batch, dtype: str, device: str) -> list[A
         problem = malformed(batch, outputs)
     except (Exception, SystemExit) as error:
         problem = _raised(error)
+        lost = isinstance(error, Misbehaviour) and error.for_all
     changed = [name for name, x in before.items() if not unchanged(x, kept[name])]
     if changed and problem is None:
         problem = f"changed its inputs: {', '.join(changed)}"
@@ -206,6 +208,10 @@ def _batch_of(adapter: Adapter, batch: Batch, dtype: str, device: str) -> list[A
     if problem is None:
         return [_answered(adapter, batch.vectors, (whole,), (outputs,), dtype, device)]
     if len(batch.vectors) == 1:
+        return [Answer(batch.vectors, problem)]
+    if lost:
+        # Each would take as long once more.
+        problem += f", for one of {len(batch.vectors)} vectors that were given at once"
         return [Answer(batch.vectors, problem)]
     # Which of them was it?
     return [r for one in whole.split() for r in _batch_of(adapter, one, dtype, device)]

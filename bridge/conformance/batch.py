@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import torch
@@ -108,8 +107,10 @@ class Batch:
 
 
 class Misbehaviour(Exception):
-    """What a function did wrong, as seen by its adapter: a sentence without its subject, such as
-    "changed its input attn_mask"."""
+    """What a function did wrong: a sentence without its subject, such as "changed its input
+    attn_mask". for_all: vectors that were given at once are not tried one by one."""
+
+    for_all = False
 
 
 def said(error: BaseException) -> str:
@@ -120,21 +121,23 @@ def said(error: BaseException) -> str:
         return ""
 
 
-def called(function: Callable[..., Any], *given: Any, **options: Any) -> Any:
-    """What a function of somebody else's returns. What it raises that is no Exception, and would
-    end the process that it runs in, such as SystemExit, becomes a Misbehaviour; Ctrl-C does not."""
-    try:
-        return function(*given, **options)
-    except (Exception, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        sentence = f"raised {type(error).__name__}: {said(error)[:300]}".rstrip(": ")
-        raise Misbehaviour(sentence) from error
-
-
 def unchanged(tensor: Tensor, before: Tensor) -> bool:
     """Whether a tensor is what this copy of it is, its dtype included."""
     return tensor.dtype == before.dtype and torch.equal(tensor, before)
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A tensor that a function elsewhere returned, and whose numbers are not judged: what is known
+    of it."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+    layout: str
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
 
 
 @dataclass(frozen=True)

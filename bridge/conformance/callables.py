@@ -1,27 +1,21 @@
 """Anybody's attention function as an adapter: `module:function` or `path/to/file.py:function`.
 
 The function is called as SDPA is: query, key and value [batch, heads, length, dim] by position, the
-rest by name. An object that has what `Adapter` asks for is used as it is.
+rest by name.
 """
 
 from __future__ import annotations
 
-import difflib
-import importlib
-import importlib.util
-import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, TypeGuard, cast
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from bridge.conformance.abilities import Abilities, Aligned, CallableError, Function
-from bridge.conformance.adapter import Adapter, Part
-from bridge.conformance.batch import Batch, Misbehaviour, Outputs, called, unchanged
+from bridge.conformance.abilities import Abilities, Aligned, Function
+from bridge.conformance.adapter import Part
+from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.differentiate import ByAutograd
 from bridge.conformance.grouped_heads import grouped
 from bridge.conformance.judge import malformed
@@ -32,82 +26,12 @@ from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention, GroupedQueryVector
 
 _SDPA_FLASH = SdpaFlash()
-_ADAPTER = ("name", "dtypes", "takes", "not_covered", "profile", "run")
+_SDPA = "torch.nn.functional:scaled_dot_product_attention"
 
 
 def is_callable_name(name: str) -> bool:
     """Whether a name means a function, not a built-in adapter."""
     return ":" in name
-
-
-def is_well_formed(name: str) -> bool:
-    """Whether such a name has both parts."""
-    place, _, attribute = name.rpartition(":")
-    return bool(place and attribute)
-
-
-def is_adapter(found: object) -> TypeGuard[Adapter]:
-    """Whether it has what `Adapter` asks for."""
-    return all(hasattr(found, one) for one in _ADAPTER)
-
-
-def find(name: str) -> Function | Adapter:
-    """The function or adapter that is meant. Raises CallableError where there is none."""
-    found = meant(name)
-    if is_adapter(found):
-        made: Adapter = found() if inspect.isclass(found) else found
-        return made
-    if not callable(found):
-        raise CallableError(f"is of type {type(found).__name__}, which cannot be called")
-    return cast(Function, found)
-
-
-def meant(name: str) -> Any:
-    """What `module:attribute` or `file.py:attribute` is. Raises CallableError where there is
-    none."""
-    place, _, attribute = name.rpartition(":")
-    if not is_well_formed(name):
-        raise CallableError("is not of the form module:function or file.py:function")
-    found: Any = _file(place) if place.endswith(".py") or "/" in place else _module(place)
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            near = difflib.get_close_matches(part, dir(found), 3)
-            hint = f"; there is {', '.join(near)}" if near else ""
-            raise CallableError(f"{place} has no {part!r}{hint}")
-        found = getattr(found, part)
-    return found
-
-
-def _module(name: str) -> Any:
-    return _imported(name, lambda: importlib.import_module(name))
-
-
-def _file(name: str) -> Any:
-    path = Path(name).resolve()
-    if not path.is_file():
-        raise CallableError(f"there is no file {name}")
-
-    def load() -> Any:
-        spec = importlib.util.spec_from_file_location(f"conformed_{path.stem}", path)
-        if spec is None or spec.loader is None:
-            raise ImportError("its name does not end with .py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        # A file may import its neighbours, as a script can.
-        sys.path.insert(0, str(path.parent))
-        spec.loader.exec_module(module)
-        return module
-
-    return _imported(name, load)
-
-
-def _imported(name: str, load: Callable[[], Any]) -> Any:
-    try:
-        return load()
-    except (Exception, SystemExit) as error:
-        text = str(error).strip().splitlines()
-        why = f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
-        raise CallableError(f"{name} cannot be imported: {why}") from error
 
 
 @dataclass(frozen=True)
@@ -159,7 +83,7 @@ class CallableAdapter(ByAutograd):
     ) -> str | None:
         if part == "lse":
             return None
-        if self.declared and self.function is torch.nn.functional.scaled_dot_product_attention:
+        if self.declared and self.name == _SDPA:
             # On a CPU it comes to the flash backend, whose one deviation is declared there.
             known = _SDPA_FLASH.not_covered(vector, dtype, device, part)
             if known is not None and device.startswith("cpu"):
@@ -222,14 +146,7 @@ class CallableAdapter(ByAutograd):
             options["scale"] = batch.scale
         if query.shape[1] != key.shape[1] and self.abilities.gqa_flag:
             options["enable_gqa"] = True
-        given = {"query": query, "key": key, "value": value}
-        tensors = {**given, **{n: x for n, x in options.items() if isinstance(x, Tensor)}}
-        before = {name: tensor.clone() for name, tensor in tensors.items()}
-        result = called(self.function, query, key, value, **options)
-        for name, tensor in tensors.items():
-            if not unchanged(tensor, before[name]):
-                raise Misbehaviour(f"changed its input {name}")
-        out, lse = self._parts(result)
+        out, lse = self._parts(self.function(query, key, value, **options))
         value_dim = batch.value.shape[-1]
         widened = width[1] != value_dim
         if widened and isinstance(out, Tensor) and out.shape == (*query.shape[:-1], width[1]):

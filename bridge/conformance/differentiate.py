@@ -69,7 +69,9 @@ def by_autograd(
         if found.lse is None:
             raise Misbehaviour("returned no log-sum-exp to differentiate")
         outputs, grads = [*outputs, found.lse], [*grads, by.grad_lse.to(found.lse.dtype)]
-    gradients = torch.autograd.grad(outputs, list(leaves.values()), grads, allow_unused=True)
+    # As the gradients of sums: PyTorch imports its symbolic shapes where it is given others.
+    sums = [(x * grad).sum() for x, grad in zip(outputs, grads, strict=True)]
+    gradients = torch.autograd.grad(sums, list(leaves.values()), allow_unused=True)
     named = dict(zip(leaves, gradients, strict=True))
     for name, gradient in named.items():
         if gradient is None:

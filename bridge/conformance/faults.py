@@ -6,6 +6,8 @@ no vector may complain of them.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from bridge.conformance.gradient_faults import GRADIENT_FAULTS
 from bridge.conformance.option_faults import OPTION_FAULTS
 from bridge.conformance.planting import Fault
@@ -333,3 +335,9 @@ TWINS: tuple[Fault, ...] = (
         "m = torch.maximum(state.m, scores.amax(dim=-1) + 1.0)",
     ),
 )
+
+
+def telling() -> tuple[str, ...]:
+    """Families of vectors, by how many of the planted faults show in them first, the most first."""
+    counts = Counter(family for fault in FAULTS for family in fault.promising[:1])
+    return tuple(family for family, _ in counts.most_common())

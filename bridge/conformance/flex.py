@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
-
-import torch
-from torch import Tensor
 
 from bridge.conformance.adapter import Builtin
 from bridge.conformance.batch import Batch, Outputs
@@ -23,6 +17,7 @@ class Flex(GroupedHeads, ByAutograd, Builtin):
     ALiBi and bias are its score_mod, masks its block mask."""
 
     name = "flex"
+    foreign = "flex"
     takes = frozenset({"softcap", "alibi", "bias"})
 
     def profile(self, dtype: str, device: str) -> Profile:
@@ -39,44 +34,14 @@ class Flex(GroupedHeads, ByAutograd, Builtin):
         return super().no_gradients(vector, device)
 
     def run(self, batch: Batch) -> Outputs:
-        flex: Any = importlib.import_module("torch.nn.attention.flex_attention")
-        seen = batch.boolean
-        block_mask = None
-        if seen is not None:
-            shown = seen.expand(batch.query.shape[0], batch.query.shape[1], -1, -1)
-            block_mask = flex.create_block_mask(
-                lambda b, h, i, j: shown[b, h, i, j], *shown.shape, device=shown.device
-            )
-        # Traced for every call otherwise, half a second each, to compute the same.
-        before = flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG
-        flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
-        try:
-            out, extra = flex.flex_attention(
-                batch.query,
-                batch.key,
-                batch.value,
-                score_mod=_score_mod(batch),
-                block_mask=block_mask,
-                scale=batch.given_scale,
-                enable_gqa=batch.query.shape[1] != batch.key.shape[1],
-                return_aux=flex.AuxRequest(lse=True),
-            )
-        finally:
-            flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = before
-        return Outputs(out, extra.lse)
-
-
-def _score_mod(batch: Batch) -> Callable[..., Tensor] | None:
-    if batch.softcap is None and batch.alibi is None and batch.bias is None:
-        return None
-
-    def score_mod(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        if batch.softcap is not None:
-            score = batch.softcap * torch.tanh(score / batch.softcap)
-        if batch.alibi is not None:
-            score = score - float(batch.alibi.slope) * (i + batch.alibi.shift - j).abs()
-        if batch.bias is not None:
-            score = score + batch.bias[b, h, i, j]
-        return score
-
-    return score_mod
+        out, lse = self.call(
+            batch.query,
+            batch.key,
+            batch.value,
+            attn_mask=batch.boolean,
+            bias=batch.bias,
+            softcap=batch.softcap,
+            alibi=None if batch.alibi is None else (float(batch.alibi.slope), batch.alibi.shift),
+            scale=batch.given_scale,
+        )
+        return Outputs(out, lse)

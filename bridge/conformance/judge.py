@@ -14,10 +14,11 @@ from torch import Tensor
 
 from bridge.conformance import gradients
 from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
-from bridge.conformance.batch import Batch, Outputs, added, exactly, factors, visible
+from bridge.conformance.batch import Batch, Outputs, Unread, added, exactly, factors, visible
 from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import Vector
+from bridge.vectors.model import AttentionVector, Vector
+from bridge.vectors.operations import ComesToAttention
 
 Array = NDArray[np.float64]
 Status = Literal["passed", "failed", "not covered"]
@@ -68,7 +69,8 @@ class VectorResult:
     is not judged; rows: the largest ratio of each output row; worst: the worst element of a judged
     vector; failing: how many elements exceed their allowance; reason: why it is not covered, or
     what went wrong besides the numbers; lse_reason: why its log-sum-exp is not judged; detail: what
-    was returned, kept where asked for and the vector failed.
+    was returned, kept where asked for and the vector failed; size: of one that failed, how many
+    numbers its query, key and value have, None where it has no such.
     """
 
     id: str
@@ -83,25 +85,28 @@ class VectorResult:
     reason: str | None = None
     lse_reason: str | None = None
     detail: Detail | None = None
+    size: int | None = None
+
+
+def by_size(size: int | None) -> tuple[bool, int]:
+    """To sort failed vectors by their sizes: the smallest input first, one without a size last."""
+    return size is None, size or 0
 
 
 def describe_failure(vector: dict[str, Any]) -> str:
-    """A failed vector of `Result.to_json` in half a sentence: its id and what is wrong."""
+    """A failed vector of `Result.to_json` in a line: its id and what is wrong; if it is a number,
+    the worst one, with what was expected, what came, its error and its tolerance."""
     if vector["reason"] is not None:
         return f"{vector['id']}: {vector['reason']}"
     worst = vector["worst"]
     place = (
         f"[{worst['row']}]" if worst["column"] is None else f"[{worst['row']}, {worst['column']}]"
     )
-    if worst["got"] == "nan":
-        return f"{vector['id']}: {worst['part']}{place} is NaN and should be {worst['expected']}"
-    sentence = (
-        f"{vector['id']}: {worst['part']}{place} is {worst['got']} and should be "
-        f"{worst['expected']}"
+    error = abs(float(worst["got"]) - float(worst["expected"]))
+    return (
+        f"{vector['id']}: {worst['part']}{place}: expected {worst['expected']}, got "
+        f"{worst['got']}, error {error:.3g}, tolerance {float(worst['allowance']):.3g}"
     )
-    if worst["allowance"] == 0:
-        return f"{sentence} exactly"
-    return f"{sentence}, {float(worst['ratio']):.3g} times the allowance away"
 
 
 def plain(value: Any) -> Any:
@@ -117,7 +122,19 @@ def plain(value: Any) -> Any:
 
 def result_of(vector: Vector, status: Status, **more: Any) -> VectorResult:
     """The result of that vector."""
+    if status == "failed":
+        more["size"] = _size(vector)
     return VectorResult(vector.id, vector.family, vector.theorem, status, **more)
+
+
+def _size(vector: Vector) -> int | None:
+    problems: tuple[AttentionVector, ...] = ()
+    if isinstance(vector, AttentionVector):
+        problems = (vector,)
+    elif isinstance(vector, (ComesToAttention, GradientVector)):
+        problems = vector.attentions()
+    sizes = [x.q_len * x.head_dim + x.kv_len * (x.head_dim + x.value_dim) for x in problems]
+    return sum(sizes) if sizes else None
 
 
 def malformed(batch: Batch, outputs: Any) -> str | None:
@@ -126,9 +143,9 @@ def malformed(batch: Batch, outputs: Any) -> str | None:
         return f"returned {_kind(outputs)} instead of Outputs"
     wanted = (*batch.query.shape[:-1], batch.value.shape[-1])
     out, lse = outputs.out, outputs.lse
-    if not isinstance(out, Tensor):
+    if not isinstance(out, (Tensor, Unread)):
         return f"returned {_kind(out)} instead of a tensor"
-    if lse is not None and not isinstance(lse, Tensor):
+    if lse is not None and not isinstance(lse, (Tensor, Unread)):
         return f"returned {_kind(lse)} as log-sum-exp instead of a tensor"
     if tuple(out.shape) != wanted:
         return f"returned an output of shape {tuple(out.shape)} instead of {wanted}"

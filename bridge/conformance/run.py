@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import random
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,10 @@ from bridge.conformance.profile import Profile
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import Family, Vector
 from bridge.vectors.operations import ComesToAttention
+
+# In an order that is drawn, one call in so many comes a second time.
+_TWICE = 16
+_AFTER_FAILURE = "was not run, since another failed first"
 
 
 @dataclass(frozen=True)
@@ -97,45 +102,47 @@ def run(
     device: str = "cpu",
     *,
     details: bool = False,
+    order: random.Random | None = None,
+    until_failure: Sequence[str] | None = None,
 ) -> Result:
-    """Every vector of the families through the adapter, in their order.
+    """Every vector of the families through the adapter.
 
     dtype: one of the adapter's; device: as PyTorch names it; details: keep what was returned for
-    the vectors that fail. Raises ValueError for another dtype. What the function does wrong,
-    exceptions included, becomes a failed vector.
+    the vectors that fail; order: run them in an order that is drawn from it, and some a second
+    time: one that fails then fails; until_failure: begin with the vectors of these families, in
+    this order, and run no more once one has failed. Raises ValueError for another dtype. What the
+    function does wrong, exceptions included, becomes a failed vector.
     """
     if dtype not in adapter.dtypes:
         raise ValueError(f"{adapter.name} takes {', '.join(adapter.dtypes)}, not {dtype}")
     vectors = [vector for family in families for vector in family.vectors]
     reasons = not_covered(adapter, vectors, dtype, device)
-    found = left_out(vectors, reasons)
     profile = adapter.profile(dtype, device)
-    for job in jobs_of(vector for vector in vectors if vector.id not in reasons):
-        for answer in answers(adapter, job, dtype, device):
-            found += judged(profile, answer, details=details)
-    return gathered(adapter.name, dtype, device, profile.name, vectors, found)
-
-
-def left_out(vectors: Iterable[Vector], reasons: Mapping[str, str]) -> list[VectorResult]:
-    """The results of the vectors that are not covered."""
-    return [
-        result_of(vector, "not covered", reason=reasons[vector.id])
+    results = {
+        vector.id: result_of(vector, "not covered", reason=reasons[vector.id])
         for vector in vectors
         if vector.id in reasons
-    ]
-
-
-def gathered(
-    name: str,
-    dtype: str,
-    device: str,
-    profile: str,
-    vectors: Sequence[Vector],
-    found: Iterable[VectorResult],
-) -> Result:
-    """The results, one for each vector, in the order of the vectors."""
-    results = {result.id: result for result in found}
-    return Result(name, dtype, device, profile, tuple(results[vector.id] for vector in vectors))
+    }
+    jobs = jobs_of(vector for vector in vectors if vector.id not in reasons)
+    if order is not None:
+        jobs += order.sample(jobs, len(jobs) // _TWICE)
+        order.shuffle(jobs)
+    if until_failure is not None:
+        rank = {name: n for n, name in enumerate(until_failure)}
+        jobs.sort(key=lambda job: min(rank.get(vector.family, len(rank)) for vector in job))
+    for job in jobs:
+        for answer in answers(adapter, job, dtype, device):
+            for result in judged(profile, answer, details=details):
+                before = results.setdefault(result.id, result)
+                if before.status == "passed":
+                    results[result.id] = result
+        if until_failure is not None and any(results[v.id].status == "failed" for v in job):
+            break
+    each = tuple(
+        results.get(vector.id) or result_of(vector, "not covered", reason=_AFTER_FAILURE)
+        for vector in vectors
+    )
+    return Result(adapter.name, dtype, device, profile.name, each)
 
 
 def judged(profile: Profile, answer: Answer, *, details: bool = False) -> list[VectorResult]:

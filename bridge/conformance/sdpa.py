@@ -8,25 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bridge.conformance.adapter import ALL_DTYPES, Builtin, Part
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.differentiate import ByAutograd
 from bridge.conformance.profile import Profile
 from bridge.vectors.model import AttentionVector
-
-
-def sdpa(batch: Batch, backend: SDPBackend) -> Tensor:
-    with sdpa_kernel([backend]):
-        return torch.nn.functional.scaled_dot_product_attention(
-            batch.query,
-            batch.key,
-            batch.value,
-            attn_mask=_attn_mask(batch),
-            is_causal=_causal_alone(batch),
-            scale=batch.given_scale,
-        )
 
 
 def _causal_alone(batch: Batch) -> bool:
@@ -41,9 +28,29 @@ def _attn_mask(batch: Batch) -> Tensor | None:
     return batch.boolean if batch.bias is None else batch.added
 
 
-class SdpaMath(ByAutograd, Builtin):
+class _Sdpa(ByAutograd, Builtin):
+    """One backend of SDPA, by its name in `SDPBackend`."""
+
+    foreign = "sdpa"
+    backend = ""
+
+    def sdpa(self, batch: Batch, **more: Any) -> Any:
+        return self.call(
+            batch.query,
+            batch.key,
+            batch.value,
+            attn_mask=_attn_mask(batch),
+            is_causal=_causal_alone(batch),
+            scale=batch.given_scale,
+            backend=self.backend,
+            **more,
+        )
+
+
+class SdpaMath(_Sdpa):
     """PyTorch's math backend, as it is by default or with reduced-precision products allowed."""
 
+    backend = "MATH"
     takes = frozenset({"bias"})
     by_bias = True
 
@@ -63,13 +70,7 @@ class SdpaMath(ByAutograd, Builtin):
         return None
 
     def run(self, batch: Batch) -> Outputs:
-        cuda: Any = torch.backends.cuda
-        before = cuda.fp16_bf16_reduction_math_sdp_allowed()
-        cuda.allow_fp16_bf16_reduction_math_sdp(self.reduced)
-        try:
-            return Outputs(sdpa(batch, SDPBackend.MATH))
-        finally:
-            cuda.allow_fp16_bf16_reduction_math_sdp(before)
+        return Outputs(self.sdpa(batch, reduced=self.reduced))
 
 
 def largest_score(vector: AttentionVector) -> float:
@@ -86,6 +87,7 @@ class SdpaFlash(ByAutograd, Builtin):
     """
 
     name = "sdpa-flash"
+    foreign = "sdpa_flash"
     takes = frozenset({"bias"})
 
     def profile(self, dtype: str, device: str) -> Profile:
@@ -117,23 +119,23 @@ class SdpaFlash(ByAutograd, Builtin):
             torch.nn.functional.pad(x, (0, width - x.shape[-1]))
             for x in (batch.query, batch.key, batch.value)
         )
-        # The default scale of the padded head_dim would be another.
-        padded = replace(batch, query=query, key=key, value=value, default_scale=False)
-        if query.device.type != "cpu":
-            return Outputs(sdpa(padded, SDPBackend.FLASH_ATTENTION)[..., :value_dim])
         causal = _causal_alone(batch)
-        added = None if causal else batch.added
-        out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            query, key, value, 0.0, causal, attn_mask=added, scale=batch.scale
+        # The default scale of the padded head_dim would be another.
+        out, lse = self.call(
+            query,
+            key,
+            value,
+            attn_mask=None if causal else batch.added,
+            is_causal=causal,
+            scale=batch.scale,
         )
         return Outputs(out[..., :value_dim], lse)
 
 
-class _OnGpu(ByAutograd, Builtin):
+class _OnGpu(_Sdpa):
     """A backend of SDPA that PyTorch has on GPUs alone. Head sizes are padded with columns of zeros
     to multiples of 8, which the backends ask for in one way or another."""
 
-    backend: SDPBackend
     takes = frozenset({"bias"})
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
 
@@ -154,14 +156,14 @@ class _OnGpu(ByAutograd, Builtin):
         }
         # The default scale of the padded head_dim would be another.
         whole = replace(batch, default_scale=False, **padded)
-        return Outputs(sdpa(whole, self.backend)[..., :value_dim])
+        return Outputs(self.sdpa(whole)[..., :value_dim])
 
 
 class SdpaEfficient(_OnGpu):
     """PyTorch's memory-efficient backend."""
 
     name = "sdpa-efficient"
-    backend = SDPBackend.EFFICIENT_ATTENTION
+    backend = "EFFICIENT_ATTENTION"
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
 
 
@@ -169,4 +171,4 @@ class SdpaCudnn(_OnGpu):
     """PyTorch's cuDNN backend."""
 
     name = "sdpa-cudnn"
-    backend = SDPBackend.CUDNN_ATTENTION
+    backend = "CUDNN_ATTENTION"

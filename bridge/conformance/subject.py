@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.conformance import callables, libraries
-from bridge.conformance.abilities import Abilities, Aligned
+from bridge.conformance.abilities import Abilities, Aligned, Function
 from bridge.conformance.adapter import Adapter
 from bridge.conformance.profile import CHOICES
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is run: a built-in adapter's name, or that of a function or adapter object
-    (`callables.find`). profile: of `CHOICES`, None: its own; without: abilities that it is declared
-    to lack; abilities: what was found of a function; undeclared: known wrong answers and refusals
-    are not declared, but fail; causal_alignment: that of a function without such an argument."""
+    """What is run: a built-in adapter's name, or that of a function (`inside.found`). profile: of
+    `CHOICES`, None: its own; without: abilities that it is declared to lack; abilities: those of
+    a function, where they are known; undeclared: known wrong answers and refusals are not declared,
+    but fail; causal_alignment: that of a function without such an argument."""
 
     name: str
     profile: str | None = None
@@ -27,22 +27,22 @@ class Subject:
     causal_alignment: Aligned = "top-left"
 
 
-def adapter_of(subject: Subject) -> Adapter:
-    """The adapter of a subject whose abilities, if it is a function, are known. Raises
-    CallableError where there is none."""
-    found: Any
-    if not callables.is_callable_name(subject.name):
-        found = libraries.find(subject.name)
-    else:
-        found = callables.find(subject.name)
-        if subject.abilities is not None:
-            able = subject.abilities.without(subject.without)
-            make = CHOICES[subject.profile or "generous"]
-            function = callables.CallableAdapter(
-                subject.name, found, able, make, subject.causal_alignment
-            )
-            function.declared = not subject.undeclared
-            return function
+def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
+    """The adapter of a subject. function: that of a function, whose abilities are known; of a
+    built-in adapter what it calls, None: that here."""
+    if callables.is_callable_name(subject.name):
+        assert function is not None
+        assert subject.abilities is not None
+        able = subject.abilities.without(subject.without)
+        make = CHOICES[subject.profile or "generous"]
+        adapted = callables.CallableAdapter(
+            subject.name, function, able, make, subject.causal_alignment
+        )
+        adapted.declared = not subject.undeclared
+        return adapted
+    found: Any = libraries.find(subject.name)
+    if function is not None:
+        found.function = function
     if subject.undeclared and hasattr(found, "declared"):
         found.declared = False
     adapter: Adapter = found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -15,8 +15,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bridge.conformance import adapters, isolated
+from bridge.conformance import adapters
 from bridge.conformance.judge import VectorResult, describe_failure, plain
+from bridge.conformance.outcome import Conditions, outcomes
 from bridge.conformance.run import Result, run
 from bridge.conformance.subject import Subject
 from bridge.source.sources import Sources
@@ -34,8 +35,6 @@ RIGHT = {
 }
 WRONG = "examples/tile_loop.py:attention"
 DTYPE = "float32"
-# Seconds of a call, as for `conform`.
-_LIMIT = 60.0
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,8 @@ def trial(root: Path, families: tuple[Family, ...], console: Console) -> Trial:
         with console.status(f"{name} …"):
             right.append(run(adapters.builtin(name), families, DTYPE, device))
     with console.status(f"{WRONG} …"):
-        subject = Subject(f"{root}/{WRONG}")
-        description = isolated.describe(subject, "cpu", (DTYPE,), _LIMIT)
-        subject = replace(subject, abilities=description.abilities)
-        wrong = isolated.run_isolated(subject, families, DTYPE, "cpu", _LIMIT)
-    return Trial(families, tuple(right), wrong)
+        (wrong,) = outcomes(Subject(f"{root}/{WRONG}"), families, (DTYPE,), Conditions())
+    return Trial(families, tuple(right), wrong.result)
 
 
 def show(console: Console, found: Trial, root: Path) -> None:

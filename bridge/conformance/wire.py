@@ -1,18 +1,15 @@
-"""How a process that may do anything answers: frames of a JSON header and raw bytes.
+"""What a process says that may do anything: frames (`inside.frames`), looked at before they are
+read.
 
-A frame is 4 bytes, the size of the header (big-endian); the header, which has `kind`, `fields` and
-`tensors`, a tensor as `[name, dtype, shape]`; then the numbers of the tensors, one after the other,
-in C order and the byte order of the machine. Reading it runs nothing, and holds no more than
-`MOST_HEADER` and `MOST_NUMBERS` bytes; types, sizes and bounds are looked at before the numbers.
+Reading one runs nothing, and holds no more than `MOST_HEADER` and `MOST_NUMBERS` bytes; types,
+sizes and bounds are looked at before the numbers.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,16 +18,19 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.batch import DTYPES
+from bridge.conformance.inside.frames import LONGEST_TEXT, SIZE, cut, write
+
+__all__ = ["cut", "write"]
 
 # All in one answer: the largest vectors have an output of 140 rows, the longest headers a sentence
 # for each of 1,500 vectors.
 MOST_HEADER = 1 << 22
 MOST_NUMBERS = 1 << 28
-_MOST_TENSORS, _MOST_DIMS, _LONGEST_TEXT = 1024, 8, 2000
-_SIZE = struct.Struct(">I")
-_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-# What a terminal or a page could take for more than text.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_MOST_TENSORS, _MOST_DIMS = 1024, 8
+# What a terminal or a page could take for more than text, or shows in another order.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe]"
+)
 
 
 class WireError(ValueError):
@@ -53,34 +53,6 @@ class Frame:
         return self.fields[name]
 
 
-# --- in the process -------------------------------------------------------------------------------
-
-
-def write(
-    to: int, kind: str, fields: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = None
-) -> None:
-    """Write a frame to a file descriptor. tensors: of the dtypes of `DTYPES`, on any device."""
-    described, numbers = [], []
-    for name, tensor in (tensors or {}).items():
-        # A copy: the stride of a single element, of which `contiguous` leaves any, becomes 1.
-        flat = tensor.detach().cpu().reshape(-1).clone(memory_format=torch.contiguous_format)
-        described.append([name, _NAMES[tensor.dtype], list(tensor.shape)])
-        numbers.append(flat.view(torch.uint8).numpy().tobytes())
-    content = {"kind": kind, "fields": fields, "tensors": described}
-    header = json.dumps(content, allow_nan=False).encode()
-    whole_frame = memoryview(b"".join((_SIZE.pack(len(header)), header, *numbers)))
-    while whole_frame:
-        whole_frame = whole_frame[os.write(to, whole_frame) :]
-
-
-def cut(text: str) -> str:
-    """A text of a length that is read."""
-    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
-
-
-# --- around it ------------------------------------------------------------------------------------
-
-
 class Parser:
     """Frames from bytes as they come, in pieces of any size."""
 
@@ -98,15 +70,15 @@ class Parser:
     def next(self) -> Frame | None:
         """The next frame, or None if it is not whole. Raises WireError for what is none, after
         which nothing more can be read."""
-        if len(self._bytes) < _SIZE.size:
+        if len(self._bytes) < SIZE.size:
             return None
-        (size,) = _SIZE.unpack_from(self._bytes)
+        (size,) = SIZE.unpack_from(self._bytes)
         if not 0 < size <= MOST_HEADER:
             raise WireError(f"a header of {size} bytes; 1 to {MOST_HEADER} are accepted")
-        start = _SIZE.size + size
+        start = SIZE.size + size
         if len(self._bytes) < start:
             return None
-        kind, fields, described = _header(bytes(self._bytes[_SIZE.size : start]))
+        kind, fields, described = _header(bytes(self._bytes[SIZE.size : start]))
         end = start + sum(_bytes_of(dtype, shape) for _, dtype, shape in described)
         if end - start > MOST_NUMBERS:
             raise WireError(f"{end - start} bytes of numbers; {MOST_NUMBERS} are accepted")
@@ -171,17 +143,22 @@ def _bytes_of(dtype: torch.dtype, shape: Sequence[int]) -> int:
     return math.prod(shape) * dtype.itemsize
 
 
+def printable(text: str) -> str:
+    """A text, what controls a terminal replaced."""
+    return _CONTROL.sub("\ufffd", text)
+
+
 def shown(value: Any) -> str:
     """A value in a sentence: its beginning."""
     whole = repr(value) if not isinstance(value, str) else value
-    return _CONTROL.sub("\ufffd", whole if len(whole) <= 60 else f"{whole[:59]}…")
+    return printable(whole if len(whole) <= 60 else f"{whole[:59]}…")
 
 
 def text(value: Any, what: str) -> str:
     """A text, what controls a terminal replaced. Raises WireError for what is none."""
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
-        raise WireError(f"{what} that is no text of at most {_LONGEST_TEXT} characters")
-    return _CONTROL.sub("\ufffd", value)
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise WireError(f"{what} that is no text of at most {LONGEST_TEXT} characters")
+    return printable(value)
 
 
 def optional_text(value: Any, what: str) -> str | None:

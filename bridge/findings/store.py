@@ -9,6 +9,7 @@ from typing import Any
 
 from bridge.conform import Conformance
 from bridge.conformance import libraries
+from bridge.conformance.outcome import Conditions
 from bridge.conformance.subject import Subject
 from bridge.files import write_changed
 from bridge.findings import collect, subjects
@@ -35,7 +36,7 @@ def missing(chosen: Iterable[Called]) -> dict[str, str]:
 def find(one: Called, families: Sequence[Family], hash_of: Mapping[str, str]) -> Document:
     """Run a function on a CPU, with nothing declared, and confirm each failure. Raises
     FindingsError where exact arithmetic does not."""
-    run = Conformance("cpu", one.dtypes, families, _TIME_LIMIT)
+    run = Conformance(one.dtypes, families, Conditions(limit=_TIME_LIMIT))
     run.add(Subject(one.name, undeclared=True))
     return collect.collect(run.results, families, hash_of)
 

@@ -32,7 +32,7 @@ def keep(
     root: Path, published: Published, verdict: Verdict, alignment: str, *, backward: bool
 ) -> None:
     """Store a verdict in the place of that which was kept of the same question. alignment: as
-    `--causal-alignment`."""
+    `--alignment`."""
     entry = {
         "name": published.name,
         "alignment": alignment,
@@ -75,7 +75,7 @@ def command(entry: Mapping[str, Any]) -> str:
     """What was run."""
     options = ""
     if entry["alignment"] != "top-left":
-        options += f" --causal-alignment {entry['alignment']}"
+        options += f" --alignment {entry['alignment']}"
     if entry["backward"]:
         options += " --backward"
     return f".venv/bin/python -m bridge prove {entry['name']}{options} --keep"

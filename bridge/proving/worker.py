@@ -125,26 +125,25 @@ def main(requests: int, answers: int, name: str) -> None:
 
 def _launcher(name: str) -> Callable[..., Any]:
     """The function that is called: the one that is named, or of a kernel `launch_` and its name.
-    Raises CallableError."""
+    Raises NotFound."""
     from triton.runtime.jit import KernelInterface
 
-    from bridge.conformance import callables
-    from bridge.conformance.abilities import CallableError
+    from bridge.conformance.inside.found import NotFound, meant
 
-    found = callables.meant(name)
+    found = meant(name)
     if isinstance(found, KernelInterface):
         place, _, attribute = name.rpartition(":")
         try:
-            found = callables.meant(f"{place}:launch_{attribute}")
-        except CallableError:
-            raise CallableError(
+            found = meant(f"{place}:launch_{attribute}")
+        except NotFound:
+            raise NotFound(
                 f"{attribute} is a kernel, and {place} has no function launch_{attribute}, which "
                 "is called with query, key and value and launches it"
             ) from None
     if inspect.isclass(found) and hasattr(found, "apply"):
         found = found.apply
     if not callable(found):
-        raise CallableError(f"{name} is of type {type(found).__name__}, which cannot be called")
+        raise NotFound(f"{name} is of type {type(found).__name__}, which cannot be called")
     launcher: Callable[..., Any] = found
     return launcher
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from xml.etree import ElementTree
 
-from bridge.conformance.isolated import Outcome
 from bridge.conformance.judge import describe_failure, plain
+from bridge.conformance.outcome import Outcome
 
 # XML has no way to write these, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -36,6 +36,9 @@ def junit(outcomes: Sequence[Outcome]) -> str:
         }
         name = _text(f"{result.adapter} {result.dtype} {result.device}")
         suite = ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
+        if outcome.without_walls is not None:
+            told = {"name": "without_sandbox", "value": _text(outcome.without_walls)}
+            ElementTree.SubElement(ElementTree.SubElement(suite, "properties"), "property", told)
         for vector in result.vectors:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=vector.family, name=vector.id, time="0"

@@ -15,9 +15,9 @@ import numpy as np
 from bridge.audit.theorems import theorem_list
 from bridge.conformance import gradients
 from bridge.conformance.batch import exactly, visible
-from bridge.conformance.isolated import Outcome
-from bridge.conformance.judge import VectorResult, describe_failure, gradient_parts, plain
-from bridge.report.tables import alignment_of_is_causal
+from bridge.conformance.judge import VectorResult, by_size, describe_failure, gradient_parts, plain
+from bridge.conformance.outcome import Outcome
+from bridge.report.tables import alignment_of_is_causal, no_sandbox
 from bridge.templates import template
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Exact, Family, Vector
@@ -66,7 +66,7 @@ def page(
     vectors = {vector.id: vector for family in families for vector in family.vectors}
     sections = []
     for outcome in outcomes:
-        failed = outcome.result.failures
+        failed = sorted(outcome.result.failures, key=lambda result: by_size(result.size))
         sections.append(
             {
                 "outcome": outcome,
@@ -81,7 +81,10 @@ def page(
             }
         )
     return template("bridge.report", "conform.html.jinja").render(
-        sections=sections, number=_number, alignment=alignment_of_is_causal
+        sections=sections,
+        number=_number,
+        alignment=alignment_of_is_causal,
+        no_sandbox=no_sandbox,
     )
 
 
@@ -115,8 +118,10 @@ def command(outcome: Outcome, vector: str) -> str:
         words += ["--without", ability]
     if subject.undeclared:
         words.append("--undeclared")
+    for path in outcome.also:
+        words += ["--also", str(path)]
     if subject.causal_alignment != "top-left":
-        words += ["--causal-alignment", subject.causal_alignment]
+        words += ["--alignment", subject.causal_alignment]
     return shlex.join(words)
 
 

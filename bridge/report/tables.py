@@ -10,12 +10,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bridge.conformance.judge import describe_failure
+from bridge.conformance.judge import by_size, describe_failure
 from bridge.conformance.planting import SHARES_IN, FaultResult
 from bridge.conformance.planting import shares as shares_of
 from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]
+
+
+# Failed vectors that the terminal shows of each implementation and dtype.
+_MOST_SHOWN = 5
 
 
 def _mark(ok: bool) -> str:
@@ -82,15 +86,15 @@ def implementations(console: Console, section: Section) -> None:
         table.add_row(_mark(r["ok"]), r["adapter"], r["dtype"], *counts, _ratio(r["ratio"]))
     console.print(table)
     for r in section["results"]:
-        first = next((v for v in r["vectors"] if v["status"] == "failed"), None)
-        if first is not None:
-            label = f"{r['adapter']} {r['dtype']}"
-            console.print(
-                f"{label}, first failure: {describe_failure(first)}",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
-            )
+        failed = [v for v in r["vectors"] if v["status"] == "failed"]
+        failed.sort(key=lambda vector: by_size(vector["size"]))
+        lines = [f"  {describe_failure(vector)}" for vector in failed[:_MOST_SHOWN]]
+        if lines:
+            lines.insert(0, f"{r['adapter']} {r['dtype']} fails, the smallest input first:")
+        if len(failed) > _MOST_SHOWN:
+            lines.append(f"  and {len(failed) - _MOST_SHOWN} more")
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def by_family(console: Console, results: list[Section]) -> None:
@@ -118,6 +122,8 @@ def by_family(console: Console, results: list[Section]) -> None:
         lines.append(f"Takes: {', '.join(abilities['takes']) or 'query, key and value alone'}.")
         if abilities["presumed"]:
             lines.append(f"Not tried, by its signature alone: {abilities['presumed']}.")
+        if abilities["borrows"]:
+            lines.append(f"Calls attention of others: {', '.join(abilities['borrows'])}.")
         if "is-causal" in abilities["takes"]:
             lines.append(
                 alignment_of_is_causal(abilities["alignment"], abilities["judged_alignment"])
@@ -134,6 +140,14 @@ def by_family(console: Console, results: list[Section]) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
+def no_sandbox(why: str) -> str:
+    """What it means that a function's process had no walls, as a sentence."""
+    return (
+        f"NO SANDBOX: {why}. The function could read the vectors and reach the judge; a pass is "
+        "worth no more than it is trusted."
+    )
+
+
 def alignment_of_is_causal(found: str, judged: str) -> str:
     """What small calls showed and how the vectors judge it, as a sentence."""
     match found:
@@ -148,7 +162,7 @@ def alignment_of_is_causal(found: str, judged: str) -> str:
         return f"is_causal: {found}."
     return (
         f"is_causal: {found} on small calls; judged as {judged}, so that vectors with another "
-        f"number of keys than of queries fail. If {found} is meant: --causal-alignment {found}."
+        f"number of keys than of queries fail. If {found} is meant: --alignment {found}."
     )
 
 

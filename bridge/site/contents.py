@@ -43,6 +43,7 @@ _PARTS = (
             "docs/add-a-feature.md",
             "docs/running.md",
             "docs/conform.md",
+            "docs/cheats.md",
             "docs/prove.md",
             "docs/vectors.md",
             "docs/modules.md",

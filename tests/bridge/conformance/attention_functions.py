@@ -269,25 +269,13 @@ def changes_mask(
     return out
 
 
+def of_queries(query: Tensor) -> Tensor:
+    """Takes no keys."""
+    return query
+
+
 class Doubled:
-    """An adapter that somebody wrote, whose function doubles the output."""
-
-    name = "doubled"
-    dtypes = ("float32",)
-    takes: frozenset[str] = frozenset()
-
-    def not_covered(self, vector: Any, dtype: str, device: str, part: str) -> str | None:
-        return "no masks" if vector.mask.kind != "none" else None
-
-    def profile(self, dtype: str, device: str) -> Any:
-        from bridge.conformance.profile import generous
-
-        return generous(dtype)
-
-    def run(self, batch: Any) -> Any:
-        from bridge.conformance.batch import Outputs
-
-        return Outputs(2 * sdpa(batch.query, batch.key, batch.value, scale=batch.scale))
+    """No function."""
 
 
 number = 3

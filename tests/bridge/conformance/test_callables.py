@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable
@@ -15,14 +16,14 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance import callables
-from bridge.conformance.abilities import Abilities, CallableError, probe
+from bridge.conformance.abilities import Abilities, CallableError
 from bridge.conformance.adapter import ALL_DTYPES
 from bridge.conformance.allowance import attention_allowance
-from bridge.conformance.callables import CallableAdapter
+from bridge.conformance.inside import found as place
+from bridge.conformance.outcome import Conditions, Description, described, outcomes
 from bridge.conformance.profile import CHOICES, Profile, generous
-from bridge.conformance.run import Result, run
-from bridge.conformance.subject import Subject, adapter_of
+from bridge.conformance.run import Result
+from bridge.conformance.subject import Subject
 from bridge.report.tables import alignment_of_is_causal
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector, Family
@@ -33,15 +34,37 @@ SDPA_TAKES = {
 FILE = Path(functions.__file__)
 
 
+PLACES = {
+    torch.nn.functional.scaled_dot_product_attention: (
+        "torch.nn.functional:scaled_dot_product_attention"
+    ),
+    pyimpl.attention: "pyimpl:attention",
+}
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    return PLACES.get(function) or f"{FILE}:{function.__name__}"
+
+
+@functools.cache
+def description(function: Callable[..., Any]) -> Description:
+    with Conditions().session(name_of(function)) as session:
+        return described(session, ALL_DTYPES)
+
+
 def found(function: Callable[..., Any]) -> Abilities:
-    return probe(function, "cpu", ALL_DTYPES)
+    able = description(function).abilities
+    assert able is not None
+    return able
 
 
 def conformed(
-    function: Callable[..., Any], families: list[Family], dtype: str = "float32", *without: str
-) -> Result:
-    able = found(function).without(without)
-    return run(CallableAdapter("it", function, able, generous), families, dtype)
+    function: Callable[..., Any], families: list[Family], dtype: str = "float32", *without: str,
+    **more: Any,
+) -> Result:  # fmt: skip
+    subject = Subject(name_of(function), None, without, found(function), **more)
+    (outcome,) = outcomes(subject, families, (dtype,), Conditions())
+    return outcome.result
 
 
 def some(families: list[Family], *names: str) -> list[Family]:
@@ -163,12 +186,11 @@ def test_the_alignment_is_found(families: list[Family]) -> None:
     # user says that bottom-right is meant.
     assert conformed(functions.bottom_right, unequal).failures
     for alignment, fails in (("top-left", True), ("bottom-right", False)):
-        adapter = CallableAdapter("it", functions.bottom_right, able, generous, alignment)
-        result = run(adapter, unequal, "float32")
+        result = conformed(functions.bottom_right, unequal, causal_alignment=alignment)
         assert bool(result.failures) == fails
         assert any(v.status == "passed" for v in result.vectors)
     sentence = alignment_of_is_causal("bottom-right", "top-left")
-    assert sentence.endswith("If bottom-right is meant: --causal-alignment bottom-right.")
+    assert sentence.endswith("If bottom-right is meant: --alignment bottom-right.")
 
 
 def test_an_alignment_that_nothing_shows_is_not_found(families: list[Family]) -> None:
@@ -185,15 +207,13 @@ def test_an_alignment_that_nothing_shows_is_not_found(families: list[Family]) ->
 def test_what_sdpa_is_known_to_get_wrong_fails_where_it_is_not_declared(
     families: list[Family],
 ) -> None:
-    sdpa = "torch.nn.functional:scaled_dot_product_attention"
-    able = found(torch.nn.functional.scaled_dot_product_attention)
+    sdpa = torch.nn.functional.scaled_dot_product_attention
     chosen = some(families, "scales")
-    subject = Subject(sdpa, abilities=able)
-    declared = run(adapter_of(subject), chosen, "float32")
+    declared = conformed(sdpa, chosen)
     assert not declared.failures
     known = {v.id for v in declared.vectors if v.status == "not covered"}
     assert known
-    failing = run(adapter_of(replace(subject, undeclared=True)), chosen, "float32").failures
+    failing = conformed(sdpa, chosen, undeclared=True).failures
     assert {v.id for v in failing} == known
 
 
@@ -293,41 +313,35 @@ def test_not_a_number_is_called_so(families: list[Family]) -> None:
 
 
 def test_functions_are_found_by_file_and_module() -> None:
-    assert callables.find("math:gcd") is math.gcd
-    function = callables.find(f"{FILE}:reference")
-    assert getattr(function, "__name__", None) == "reference"
-    adapter = callables.find(f"{FILE}:Doubled")
-    assert callables.is_adapter(adapter)
-    assert adapter.name == "doubled"
+    assert place.function("math:gcd") is math.gcd
+    assert place.function(f"{FILE}:reference").__name__ == "reference"
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("no/such/file.py:f", "there is no file no/such/file.py"),
+        ("no/such/file.py:f", "there is no file"),
         ("no_such_module:f", "no_such_module cannot be imported: ModuleNotFoundError"),
         ("math:gdc", "math has no 'gdc'; there is gcd"),
         (f"{FILE}:number", "is of type int, which cannot be called"),
+        (f"{FILE}:Doubled", "is a class; a function of query, key and value is accepted"),
         (":f", "is not of the form module:function"),
+        ("bridge.conformance.run:run", "is a part of what judges it"),
     ],
 )
 def test_what_is_not_there_is_said(name: str, sentence: str) -> None:
-    with pytest.raises(CallableError, match=re.escape(sentence)):
-        callables.find(name)
+    with (
+        pytest.raises(CallableError, match=re.escape(sentence)),
+        Conditions().session(name) as session,
+    ):
+        session.open()
 
 
 def test_what_cannot_be_called_as_sdpa_is_said() -> None:
     with pytest.raises(CallableError, match="needs config beside query, key and value"):
         found(functions.configured)
     with pytest.raises(CallableError, match="takes 1 positional arguments"):
-        found(lambda query: query)
-
-
-def test_an_adapter_object_is_used_as_it_is(families: list[Family]) -> None:
-    adapter = functions.Doubled()
-    result = run(adapter, some(families, "one-key", "causal"), "float32")
-    assert result.failures
-    assert reasons(result, "not covered") >= {"no masks"}
+        found(functions.of_queries)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

@@ -13,7 +13,7 @@ import torch
 from bridge.conformance.adapter import Part
 from bridge.conformance.adapters import FlashEmulated
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
-from bridge.conformance.judge import describe_failure
+from bridge.conformance.judge import by_size, describe_failure
 from bridge.conformance.profile import Profile
 from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
@@ -195,15 +195,32 @@ def test_what_was_returned_is_kept_for_failures_alone(families: list[Family]) ->
 
 def test_nan_is_called_so(families: list[Family]) -> None:
     result = run(Spoiled(spoil_first(math.nan)), [small(families)], "float32").to_json()
-    assert "output[0, 0] is NaN and should be" in describe_failure(result["vectors"][0])
+    said = describe_failure(result["vectors"][0])
+    assert "output[0, 0]: expected " in said
+    assert ", got nan, error nan, tolerance " in said
 
 
-def test_where_no_error_is_allowed_no_multiple_of_it_is_said(families: list[Family]) -> None:
+def test_where_no_error_is_allowed_the_tolerance_is_zero(families: list[Family]) -> None:
     masked = next(f for f in families if f.name == "fully-masked")
     result = run(Spoiled(spoil_first(7.0)), [masked], "float32").to_json()
     said = [describe_failure(v) for v in result["vectors"] if v["status"] == "failed"]
-    assert any(sentence.endswith("is 7.0 and should be 0.0 exactly") for sentence in said)
-    assert not any("inf times" in sentence for sentence in said)
+    assert any(
+        sentence.endswith("expected 0.0, got 7.0, error 7, tolerance 0") for sentence in said
+    )
+
+
+def test_only_a_failed_vector_has_a_size_and_it_counts_numbers(families: list[Family]) -> None:
+    chosen = [f for f in families if f.name in ("one-key", "grouped-query", "gradient")]
+    result = run(Spoiled(spoil_first(7.0)), chosen, "float32")
+    vectors = {v.id: v for f in chosen for v in f.vectors}
+    assert {v.size is None for v in result.vectors if v.status != "failed"} <= {True}
+    sizes = {v.id: v.size for v in result.failures}
+    for name, size in sizes.items():
+        one = vectors[name]
+        if isinstance(one, AttentionVector):
+            assert size == sum(len(row) for rows in (one.q, one.k, one.v) for row in rows)
+    assert any(name.startswith("one-key") for name in sizes)
+    assert sorted([5, None, 3, 4], key=by_size) == [3, 4, 5, None]
 
 
 def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[Family]) -> None:
@@ -272,3 +289,16 @@ def test_json_has_no_special_numbers(families: list[Family]) -> None:
 def test_a_dtype_that_the_adapter_does_not_take(families: list[Family]) -> None:
     with pytest.raises(ValueError, match="takes float32, float16, bfloat16, not float64"):
         run(FlashEmulated(), families, "float64")
+
+
+def test_until_a_failure_the_named_families_run_first_and_the_rest_does_not(
+    families: list[Family],
+) -> None:
+    chosen = [f for f in families if f.name in ("causal", "masked-holes", "small-random")]
+    order = ("masked-holes", "causal")
+    result = run(Spoiled(spoil_first(7.0)), chosen, "float32", until_failure=order)
+    assert {v.family for v in result.failures} == {"masked-holes"}
+    others = {v.reason for v in result.vectors if v.family != "masked-holes"}
+    assert others == {"was not run, since another failed first"}
+    whole = run(PyimplTiled(), chosen, "float32", until_failure=order)
+    assert {v.status for v in whole.vectors} == {"passed"}

@@ -43,7 +43,7 @@ def test_the_right_functions_pass_and_the_mistake_is_found(found: Trial) -> None
 def test_the_finding_is_shown_with_its_theorem(found: Trial) -> None:
     said = re.sub(r"\s+", " ", shown(found))
     assert f"examples/tile_loop.py:attention fails {len(found.wrong.failures)} vectors" in said
-    assert "maximum-moves-000: output[0, 3] is -13.8" in said
+    assert "maximum-moves-000: output[0, 3]: expected -7.765625, got -13.8" in said
     assert "online-any-blocks: Online softmax over any partition of a row" in said
     assert re.search(r"Lean, Attention/Proof/OnlineAttention.lean:\d+: theorem online_any_b", said)
     assert "The right ones pass, and the mistake is found." in said

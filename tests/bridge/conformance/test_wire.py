@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,8 @@ import torch
 
 from bridge.conformance import abilities, wire
 from bridge.conformance.abilities import CallableError
-from bridge.conformance.declared import (
-    Description,
-    description_as_data,
-    description_of,
-    profile_as_data,
-    profile_of,
-)
-from bridge.conformance.isolated import describe, run_isolated
 from bridge.conformance.judge import VectorResult
-from bridge.conformance.profile import CHOICES
+from bridge.conformance.outcome import Conditions, described, outcomes
 from bridge.conformance.subject import Subject
 from bridge.conformance.wire import Frame, Parser, WireError
 from bridge.vectors.model import Family
@@ -30,16 +23,23 @@ from bridge.vectors.model import Family
 PYTHON_FUNCTION = """
 import os, json, pickle, struct, sys
 def say(data):
+    os.write(4, data)
+def number():
     frame = sys._getframe(1)
-    while "connection" not in frame.f_locals:
+    while "fields" not in frame.f_locals or "number" not in frame.f_locals["fields"]:
         frame = frame.f_back
-    os.write(frame.f_locals["connection"].fileno(), data)
+    return frame.f_locals["fields"]["number"]
 def frame(kind, tensors=(), numbers=b"", **fields):
     header = json.dumps({"kind": kind, "fields": fields, "tensors": list(tensors)}).encode()
     return struct.pack(">I", len(header)) + header + numbers
 class Boom:
     def __reduce__(self):
         return (exec, (f"import os; open({RAN!r}, 'w').write(str(os.getpid()))",))
+def told(**fields):
+    return {"number": number(), "changed": [], "not_new": None, "borrowed": [], **fields}
+def tensor(place, dtype="float32", shape=(1,)):
+    return {"tensor": place, "dtype": dtype, "shape": list(shape), "device": "cpu",
+            "layout": "torch.strided", "graph": False}
 def f(query, key, value, scale=1.0):
     ACT
     return value
@@ -151,53 +151,6 @@ def able() -> abilities.Abilities:
     return abilities.presume(function, ("float32",), "it is hostile")
 
 
-def test_a_description_arrives_as_it_was() -> None:
-    for description in (Description(("float16",)), Description(("float32",), able())):
-        data = json.loads(json.dumps(description_as_data(description)))
-        assert description_of(data, description.abilities is not None) == description
-
-
-EDITS = {
-    ("dtypes",): (["float32", "int8"], "dtypes that is int8, none of float64"),
-    ("abilities",): (None, "abilities of an adapter, or none of a function"),
-    ("abilities", "takes"): (["fly"], "abilities that is fly"),
-    ("abilities", "lacks"): ({"x" * 99: "y"}, "lacking abilities that are not by names"),
-    ("abilities", "alignment"): ("left", "an alignment that is left"),
-    ("abilities", "lse_by"): ("tuple", "abilities that have a log-sum-exp and no way to it"),
-    ("abilities", "gqa_flag"): (1, "gqa_flag that is neither true nor false: 1"),
-    ("abilities", "width"): (0, "a width that is no number from 1 to 65536: 0"),
-    ("abilities", "presumed"): (["x"], "a presumption that is no text"),
-}
-
-
-@pytest.mark.parametrize("place", EDITS, ids=".".join)
-def test_a_description_of_another_form(place: tuple[str, ...]) -> None:
-    data: Any = json.loads(json.dumps(description_as_data(Description(("float32",), able()))))
-    value, sentence = EDITS[place]
-    inner = data
-    for part in place[:-1]:
-        inner = inner[part]
-    inner[place[-1]] = value
-    with pytest.raises(WireError, match=sentence):
-        description_of(data, True)
-    del inner[place[-1]]
-    with pytest.raises(WireError, match="that has not the fields"):
-        description_of(data, True)
-
-
-@pytest.mark.parametrize("name", CHOICES)
-def test_a_profile_arrives_as_it_was(name: str) -> None:
-    for dtype in wire.DTYPES:
-        profile = CHOICES[name](dtype)
-        data = json.loads(json.dumps(profile_as_data(profile)))
-        assert profile_of(data) == profile
-        for field, value in (
-            ("exp_error", -1), ("input", None), ("output", [1]), ("block_n", 0), ("denominator", 7)
-        ):  # fmt: skip
-            with pytest.raises(WireError):
-                profile_of({**data, field: value})
-
-
 def hostile(folder: Path, act: str) -> Subject:
     """A function that does this when it is called, and makes the file `ran` where its pickle is
     read."""
@@ -207,11 +160,11 @@ def hostile(folder: Path, act: str) -> Subject:
 
 
 def results(subject: Subject, families: list[Family], count: int = 1) -> list[VectorResult]:
-    from dataclasses import replace
-
     family = next(f for f in families if f.name == "one-key")
     some = [replace(family, vectors=family.vectors[:count])]
-    return list(run_isolated(subject, some, "float32", "cpu", 3.0).vectors)
+    # By this seed the first call is made once, so that the answer to it is the first that is read.
+    (outcome,) = outcomes(subject, some, ("float32",), Conditions(limit=3.0, seed=1))
+    return list(outcome.result.vectors)
 
 
 ACTS = {
@@ -220,26 +173,25 @@ ACTS = {
         "a header that is not JSON",
     ),
     "a frame of a pickle": ("say(pickle.dumps(Boom()))", "a header of [0-9]+ bytes"),
-    "another dtype": (
-        "say(frame('answer', [['0 output', 'float64', [1]]], bytes(8), count=1, problem=None, "
-        "lse_reasons=[[None]]))",
-        r"0 output of shape \(1,\) and torch.float64; shape \(1, 1, [0-9]+, [0-9]+\) and float32",
+    "a tensor that is not described": (
+        "say(frame('returned', [['x', 'float32', [1]]], bytes(4), **told(result={'type': None})))",
+        "tensors that are not those described",
     ),
-    "no numbers": (
-        "say(frame('answer', count=1, problem=None, lse_reasons=[[None]]))",
-        "no tensor 0 output",
+    "a description without its tensor": (
+        "say(frame('returned', **told(result=tensor('x'))))",
+        "tensors that are not those described",
     ),
-    "numbers that nobody asked for": (
-        "say(frame('answer', [['0 output', 'float32', list(value.shape)], ['x', 'float32', [1]]], "
-        "bytes(4 * value.numel() + 4), count=1, problem=None, lse_reasons=[[None]]))",
-        "a tensor x that was not asked for|0 output of shape",
+    "no description": ("say(frame('returned', **told(result=[1])))", "a result that is not desc"),
+    "a long tuple": ("say(frame('returned', **told(result={'tuple': [1] * 9})))", "a tuple that"),
+    "inputs that nobody gave": (
+        "say(frame('returned', **told(changed=['x'], result={'type': None})))",
+        "changed inputs that is x",
     ),
-    "an early end of a job": ("say(frame('done', job=0))", "done where answer was to come"),
-    "another job": ("say(frame('start', job=1))", "start where answer was to come"),
-    "many answers": (
-        "say(frame('answer', count=99, problem='x', lse_reasons=[]))",
-        "a count that is no number from 1 to 1: 99",
+    "another request's answer": (
+        "say(frame('returned', **{**told(result={'type': None}), 'number': 1 << 40}))",
+        "a number of a request that is no number from",
     ),
+    "another kind": ("say(frame('opened', **told(parameters=None)))", "an answer that is opened"),
     "without end": ("while True: say(bytes(1 << 16))", "a header of 0 bytes"),
 }
 
@@ -259,13 +211,13 @@ def test_a_forged_answer_fails_and_runs_nothing(
 
 
 def test_an_answer_that_breaks_off(families: list[Family], tmp_path: Path) -> None:
-    act = "say(frame('answer', [['x', 'float32', [4]]], bytes(9))); os._exit(0)"
+    act = "say(frame('returned', [['x', 'float32', [4]]], bytes(9))); os._exit(0)"
     (result,) = results(hostile(tmp_path, act), families)
     assert result.reason == "ended the process within an answer with status 0"
 
 
 def test_an_answer_that_never_comes(families: list[Family], tmp_path: Path) -> None:
-    act = "import time; say(frame('answer', [['x', 'float32', [4]]], bytes(9))); time.sleep(1000)"
+    act = "import time; say(frame('returned', [['x', 'float32', [4]]], bytes(9))); time.sleep(1000)"
     (result,) = results(hostile(tmp_path, act), families)
     assert str(result.reason).startswith("did not return: used practically no processor time for 3")
 
@@ -279,18 +231,13 @@ def test_after_five_forged_answers_the_rest_is_not_run(
     assert "was not run: 5 calls before it sent what is no answer" in said
 
 
-def test_word_of_small_calls_without_end(tmp_path: Path) -> None:
-    subject = hostile(tmp_path, "while True: say(frame('imported'))")
-    found = describe(Subject(subject.name), "cpu", ("float32",), 3.0).abilities
-    assert found is not None
-    said = "sent what is no answer: word of more than 10000 small calls"
-    assert found.presumed == f"a small call {said}"
-
-
 def test_a_file_that_forges_a_description(tmp_path: Path) -> None:
     hostile(tmp_path, "pass")
     file = tmp_path / "hostile.py"
     file.write_text(file.read_text("utf-8") + "say(pickle.dumps(Boom()))\n", "utf-8")
-    with pytest.raises(CallableError, match="importing it sent what is no answer: a header of"):
-        describe(Subject(f"{file}:f"), "cpu", ("float32",), 3.0)
+    with (
+        pytest.raises(CallableError, match="importing it sent what is no answer: a header of"),
+        Conditions(limit=3.0).session(f"{file}:f") as session,
+    ):
+        described(session, ("float32",))
     assert not (tmp_path / "ran").exists()

@@ -18,9 +18,8 @@ from torch import Tensor
 
 import bridge.__main__ as command_line
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.declared import Description
 from bridge.conformance.differentiate import Found
-from bridge.conformance.isolated import Outcome
+from bridge.conformance.outcome import Description, Outcome
 from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.conformance.subject import Subject

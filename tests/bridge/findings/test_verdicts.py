@@ -33,7 +33,7 @@ def test_a_verdict_takes_the_place_of_that_on_the_same_question(tmp_path: Path) 
     }  # fmt: skip
     assert set(top["versions"]) == {"torch", "triton"}
     assert verdicts.command(top).endswith("prove flex_attention --keep")
-    assert "--causal-alignment bottom-right --keep" in verdicts.command(bottom)
+    assert "--alignment bottom-right --keep" in verdicts.command(bottom)
     assert proved(top) == "none is equal"
     assert proved(bottom) == "random numbers: 7 elements of 1 shape"
     assert asked(bottom).endswith("bottom-right")

@@ -10,11 +10,8 @@ import committed
 import pytest
 
 from bridge.conformance import libraries
-from bridge.conformance.abilities import probe
-from bridge.conformance.adapter import ALL_DTYPES
-from bridge.conformance.callables import find, is_callable_name
-from bridge.conformance.run import run
-from bridge.conformance.subject import Subject, adapter_of
+from bridge.conformance.outcome import Conditions, outcomes
+from bridge.conformance.subject import Subject
 from bridge.findings import collect, store, subjects, verdicts
 from bridge.findings.symptoms import wrong_numbers
 from bridge.pages import findings_page
@@ -105,11 +102,9 @@ def test_the_example_reproduces(entry: dict[str, Any], symptom: dict[str, Any]) 
     family = committed.family(example["family"])
     vector = committed.vector(example["vector"])
     subject = Subject(entry["name"], undeclared=True)
-    if is_callable_name(entry["name"]):
-        able = probe(find(entry["name"]), "cpu", ALL_DTYPES)  # type: ignore[arg-type]
-        subject = Subject(entry["name"], abilities=able, undeclared=True)
     only = [type(family)(family.name, family.about, family.operation, family.model, (vector,))]
-    (result,) = run(adapter_of(subject), only, example["dtype"], details=True).vectors
+    (outcome,) = outcomes(subject, only, (example["dtype"],), Conditions(required=True))
+    (result,) = outcome.result.vectors
     assert result.status == "failed"
     if "raised" in example:
         assert result.reason == example["raised"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -20,8 +21,8 @@ import bridge.__main__ as command_line
 from bridge.command import ROOT
 from bridge.conformance.abilities import Abilities
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.declared import Description
-from bridge.conformance.isolated import Outcome
+from bridge.conformance.judge import by_size
+from bridge.conformance.outcome import Description, Outcome
 from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.conformance.subject import Subject
@@ -117,8 +118,41 @@ def test_junit_has_a_case_for_each_vector() -> None:
     assert len(skipped) == int(suite.get("skipped", "")) == 15
     message = failed[0].find("failure").get("message")  # type: ignore[union-attr]
     assert message is not None
-    assert "is 7.0 and should be" in message
+    assert ", got 7.0, error " in message
     assert {c.get("classname") for c in cases} == {"one-key", "softcap", "cache-edits"}
+
+
+def test_that_there_was_no_sandbox_is_in_each_file() -> None:
+    chosen = families("one-key")
+    walled = spoiled(chosen)
+    why = "<b>why</b> & so"
+    plain = replace(walled, without_walls=why, also=(Path("a b.py"),))
+    for one, said in ((walled, False), (plain, True)):
+        shown = checked(page([one], chosen))
+        assert (f"NO SANDBOX: {why}." in shown.text) == said
+        assert ("--also 'a b.py'" in shown.text) == said
+        told = ElementTree.fromstring(junit([one])).find(".//property[@name='without_sandbox']")
+        assert (told is not None) == said
+        assert (one.to_json()["without_sandbox"] is not None) == said
+
+
+def test_the_smallest_input_that_fails_comes_first() -> None:
+    chosen = families("small-random")
+    result = spoiled(chosen).result
+    failed = {v.id: v.size for v in result.failures}
+    sizes = list(failed.values())
+    assert sizes != sorted(sizes, key=by_size)
+    console = Console(file=io.StringIO(), width=80)
+    section = {"device": "cpu", "results": [{**result.to_json(), "adapter": "[b]mine"}]}
+    tables.implementations(console, section)
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    at = written.index("[b]mine float32 fails, the smallest input first:")
+    lines = written[at:].splitlines()[1:]
+    shown = [failed[line.split(":")[0].strip()] for line in lines[:5]]
+    assert shown == sorted(sizes, key=by_size)[:5]
+    assert lines[5] == f"  and {len(failed) - 5} more"
+    pattern = r"  \S+: output\[.*\]: expected \S+, got 7.0, error \S+, tolerance \S+"
+    assert all(re.fullmatch(pattern, line) for line in lines[:5])
 
 
 def test_junit_is_xml_whatever_a_function_says() -> None:

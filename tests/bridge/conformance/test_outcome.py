@@ -11,9 +11,8 @@ from pathlib import Path
 import attention_functions as functions
 import pytest
 
-from bridge.conformance.abilities import CallableError
-from bridge.conformance.declared import Description
-from bridge.conformance.isolated import describe, run_isolated
+from bridge.conformance.abilities import Abilities, CallableError
+from bridge.conformance.outcome import Conditions, Description, described, outcomes
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject, adapter_of
 from bridge.vectors.model import Family
@@ -29,14 +28,22 @@ def some(families: list[Family], name: str, count: int) -> list[Family]:
     return [replace(family, vectors=family.vectors[:count])]
 
 
-def described(name: str) -> tuple[Subject, Description]:
-    subject = Subject(f"{FILE}:{name}")
-    found = describe(subject, "cpu", ("float32",), LIMIT)
-    return replace(subject, abilities=found.abilities), found
+def describe(name: str) -> Description:
+    with Conditions(limit=LIMIT).session(name) as session:
+        return described(session, ("float32",))
 
 
-def isolated(name: str, families: list[Family]) -> Result:
-    return run_isolated(described(name)[0], families, "float32", "cpu", LIMIT)
+def takes(name: str) -> Abilities:
+    able = describe(f"{FILE}:{name}").abilities
+    assert able is not None
+    return able
+
+
+def isolated(name: str, families: list[Family], able: Abilities, limit: float = LIMIT) -> Result:
+    subject = Subject(f"{FILE}:{name}", abilities=able)
+    (outcome,) = outcomes(subject, families, ("float32",), Conditions(limit=limit))
+    assert outcome.without_walls is None
+    return outcome.result
 
 
 def reasons(result: Result) -> Counter[str | None]:
@@ -45,18 +52,31 @@ def reasons(result: Result) -> Counter[str | None]:
 
 def test_a_right_function_passes(families: list[Family]) -> None:
     wanted = some(families, "block-mask", 99)
-    result = isolated("reference", wanted)
+    result = isolated("reference", wanted, takes("reference"))
     assert result.ok
     assert [v.id for v in result.vectors] == [v.id for v in wanted[0].vectors]
     assert result.profile == "generous"
 
 
+def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
+    chosen = [*some(families, "small-random", 12), *some(families, "maximum-moves", 3)]
+    dtypes = ("float32", "bfloat16")
+    for name, ends in (("reference", False), ("not_a_number", True)):
+        subject = Subject(f"{FILE}:{name}", abilities=replace(takes(name), dtypes=dtypes))
+        conditions = Conditions(limit=LIMIT, first_failure=True)
+        found = list(outcomes(subject, chosen, dtypes, conditions))
+        assert len(found) == (1 if ends else 2)
+        assert bool(found[0].result.failures) == ends
+        if ends:
+            # Those in which most faults show first.
+            assert {v.family for v in found[0].result.failures} == {"maximum-moves"}
+
+
 def test_one_that_always_hangs_ends(families: list[Family]) -> None:
-    subject, found = described("hangs")
-    assert found.abilities is not None
-    assert str(found.abilities.presumed).startswith(f"a small call {IDLE} 3 s")
+    able = takes("hangs")
+    assert str(able.presumed).startswith(f"a small call {IDLE} 3 s")
     wanted = some(families, "small-random", 12)
-    result = run_isolated(subject, wanted, "float32", "cpu", 1.0)
+    result = isolated("hangs", wanted, able, 1.0)
     said = reasons(result)
     assert sum(said.values()) == 12
     assert sum(n for reason, n in said.items() if f"{IDLE} 1 s" in str(reason)) > 4
@@ -69,22 +89,21 @@ def test_one_that_hangs_at_times_is_run_on_the_others(families: list[Family]) ->
     others = [v for v in family.vectors if v.kv_len != 3][:6]
     assert len(three) == 1
     wanted = [replace(family, vectors=(*three, *others))]
-    result = isolated("hangs_on_three_keys", wanted)
+    result = isolated("hangs_on_three_keys", wanted, takes("hangs_on_three_keys"))
     assert str(result.vectors[0].reason).startswith(f"{IDLE} 3 s")
     assert [v.status for v in result.vectors] == ["failed"] + ["passed"] * 6
 
 
 def test_one_that_uses_the_processor_for_ever_ends(families: list[Family]) -> None:
-    subject = replace(described("reference")[0], name=f"{FILE}:spins")
-    (reason,) = reasons(run_isolated(subject, some(families, "one-key", 1), "float32", "cpu", 0.5))
+    wanted = some(families, "one-key", 1)
+    (reason,) = reasons(isolated("spins", wanted, takes("reference"), 0.5))
     assert re.match(r"did not return: used .* of processor time, of 0\.5 s allowed", str(reason))
 
 
 def test_one_that_ends_the_process_is_reported(families: list[Family]) -> None:
-    _, found = described("leaves")
-    assert found.abilities is not None
-    assert found.abilities.presumed == "a small call ended the process with status 3"
-    result = isolated("leaves", some(families, "one-key", 3))
+    able = takes("leaves")
+    assert able.presumed == "a small call ended the process with status 3"
+    result = isolated("leaves", some(families, "one-key", 3), able)
     assert reasons(result) == {"ended the process with status 3": 3}
 
 
@@ -97,22 +116,24 @@ def test_a_crash_is_the_fault_of_the_vector_that_it_happens_on(families: list[Fa
     kept = [v for v in family.vectors if v.id in culprits][:2]
     kept += [v for v in family.vectors if v.id not in culprits][:6]
     assert len(kept) > 4
-    result = isolated("crashes_on_twos", [replace(family, vectors=tuple(kept))])
+    wanted = [replace(family, vectors=tuple(kept))]
+    result = isolated("crashes_on_twos", wanted, takes("crashes_on_twos"))
     crashed = {v.id for v in result.vectors if v.reason == "ended the process: SIGSEGV"}
     assert crashed == culprits & {v.id for v in kept}
     assert all(v.status == "passed" for v in result.vectors if v.id not in crashed)
 
 
 def test_what_it_prints_is_not_our_output(
-    families: list[Family], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "talks.py"
-    file.write_text("def f(query, key, value):\n    print('hello', flush=True)\n    return value\n")
-    subject = Subject(f"{file}:f")
-    found = describe(subject, "cpu", ("float32",), LIMIT)
-    assert found.abilities is not None
-    out = capfd.readouterr().out
-    assert "hello" not in out
+    text = "print('hello \\x1b[2J', flush=True)\n    return value"
+    file.write_text(f"def f(query, key, value):\n    {text}\n")
+    describe(f"{file}:f")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "hello \ufffd[2J" in said.err
+    assert "\x1b" not in said.err
 
 
 @pytest.mark.parametrize(
@@ -128,16 +149,7 @@ def test_a_file_that_cannot_be_used_is_said(text: str, sentence: str, tmp_path: 
     file = tmp_path / "bad.py"
     file.write_text(text + "\n")
     with pytest.raises(CallableError, match=sentence):
-        describe(Subject(f"{file}:f"), "cpu", ("float32",), LIMIT)
-
-
-def test_an_adapter_object_and_a_profile_for_it(families: list[Family]) -> None:
-    subject = Subject(f"{FILE}:Doubled", "float64-inside")
-    assert describe(subject, "cpu", ("float32",), LIMIT) == Description(("float32",))
-    result = run_isolated(subject, some(families, "one-key", 4), "float32", "cpu", LIMIT)
-    assert result.profile == "float64-inside"
-    assert len(result.failures) == 4
-    assert all(v.detail is not None for v in result.failures)
+        describe(f"{file}:f")
 
 
 def test_another_profile_changes_nothing_else() -> None:

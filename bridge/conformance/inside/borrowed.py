@@ -1,0 +1,49 @@
+"""Whose attention a function calls: seen by PyTorch's dispatcher and by what is imported."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from torch.autograd.profiler import profile
+
+# Parts of the names of operators, and packages, that compute attention.
+_OPERATORS = ("scaled_dot_product", "flash_attention", "efficient_attention", "cudnn_attention",
+              "flex_attention", "native_multi_head_attention", "pyimpl::")  # fmt: skip
+_PACKAGES = ("pyimpl", "flash_attn", "flash_attn_interface", "xformers", "flashinfer", "jax",
+             "onnxruntime", "transformers", "vllm", "sageattention",
+             "torch.nn.attention.flex_attention")  # fmt: skip
+_MOST = 20
+
+
+class Borrowed:
+    """A call, in which it is recorded if that is asked for. It is the function's own process that
+    says so: what is not recorded proves nothing."""
+
+    def __init__(self, asked: bool) -> None:
+        # What listens in Python (TorchDispatchMode) has PyTorch import its compiler, for seconds.
+        self.listening = profile() if asked else None
+
+    def __enter__(self) -> Self:
+        if self.listening is not None:
+            self.listening.__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.listening is not None:
+            self.listening.__exit__(kind, error, traceback)  # type: ignore[no-untyped-call]
+
+    def names(self) -> list[str]:
+        """Operators that were called and packages that are loaded."""
+        if self.listening is None:
+            return []
+        called = {event.name for event in self.listening.function_events or ()}
+        operators = {name for name in called if any(part in name for part in _OPERATORS)}
+        packages = {name for name in _PACKAGES if name in sys.modules}
+        return sorted(operators | packages)[:_MOST]

@@ -1,0 +1,95 @@
+"""The function that is meant by `module:attribute` or `path/to/file.py:attribute`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+class NotFound(ValueError):
+    """There is no such function. The message is a sentence without its subject."""
+
+
+def is_well_formed(name: str) -> bool:
+    """Whether such a name has both parts."""
+    place, _, attribute = name.rpartition(":")
+    return bool(place and attribute)
+
+
+def is_file(place: str) -> bool:
+    """Whether what stands before the colon is a file, not a module."""
+    return place.endswith(".py") or "/" in place
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The function. Raises NotFound where there is none."""
+    found = meant(name)
+    if not callable(found):
+        raise NotFound(f"is of type {type(found).__name__}, which cannot be called")
+    if inspect.isclass(found):
+        raise NotFound("is a class; a function of query, key and value is accepted")
+    called: Callable[..., Any] = found
+    return called
+
+
+def meant(name: str) -> Any:
+    """What stands under that name. Raises NotFound where nothing does."""
+    place, _, attribute = name.rpartition(":")
+    if not is_well_formed(name):
+        raise NotFound("is not of the form module:function or file.py:function")
+    found: Any = _file(place) if is_file(place) else _module(place)
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            near = difflib.get_close_matches(part, dir(found), 3)
+            hint = f"; there is {', '.join(near)}" if near else ""
+            raise NotFound(f"{place} has no {part!r}{hint}")
+        found = getattr(found, part)
+    return found
+
+
+def _module(name: str) -> Any:
+    return _imported(name, lambda: importlib.import_module(name))
+
+
+def _file(name: str) -> Any:
+    path = Path(name).resolve()
+    if not path.is_file():
+        raise NotFound(f"there is no file {name}")
+
+    def load() -> Any:
+        spec = importlib.util.spec_from_file_location(f"conformed_{path.stem}", path)
+        if spec is None or spec.loader is None:
+            raise ImportError("its name does not end with .py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        # A file may import its neighbours, as a script can.
+        sys.path.insert(0, str(path.parent))
+        spec.loader.exec_module(module)
+        return module
+
+    return _imported(name, load)
+
+
+def _imported(name: str, load: Callable[[], Any]) -> Any:
+    try:
+        return load()
+    except (Exception, SystemExit) as error:
+        text = str(error).strip().splitlines()
+        why = f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
+        raise NotFound(f"{name} cannot be imported: {why}") from error
+
+
+def parameters(function: Callable[..., Any]) -> list[list[Any]] | None:
+    """The function's signature: of each parameter its name, its kind and whether it has a default;
+    None where there is no signature, as of functions written in C."""
+    try:
+        each = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return [[one.name, one.kind.name, one.default is not one.empty] for one in each]

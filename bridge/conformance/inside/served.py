@@ -1,0 +1,203 @@
+"""A function under test is called as the judge asks, in its own process.
+
+Requests are frames of the judge's (`frames`), each with a number that its answer repeats:
+
+- `open`: import the function; `opened` with its parameters, or `refused` with a sentence.
+- `call`: `returned`, with all that came back described and its numbers, or `raised`. What the
+  function did to memory that is not its own is said too: inputs that it changed, and outputs that
+  are no new memory.
+- `differentiate`: what autograd gives for the call before: `differentiated` or `raised`.
+
+Whatever the function does here, it can only spoil what it says of itself: its numbers are judged
+where it does not reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from . import found, frames
+from .borrowed import Borrowed
+
+# The last outputs are kept for so many calls, to see whether their memory is used again.
+_KEPT = 4
+# What a judge makes of an error: the first of these that it is.
+_KINDS = (
+    TypeError, ValueError, NotImplementedError, AssertionError, RuntimeError, Exception,
+)  # fmt: skip
+Request = tuple[str, dict[str, Any], dict[str, Tensor]]
+
+
+def serve(requests: int, answers: int) -> None:
+    """Answer requests from this file descriptor until they end."""
+    session = _Session()
+    while (request := frames.read(requests)) is not None:
+        kind, fields, tensors = request
+        said, told, numbers = session.answer(kind, fields, tensors)
+        frames.write(answers, said, {**told, "number": fields["number"]}, numbers)
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception; "" for one of whom even that raises."""
+    try:
+        return frames.cut(str(error))
+    except BaseException:
+        return ""
+
+
+def _raised(error: BaseException) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
+    kind = next((one.__name__ for one in _KINDS if isinstance(error, one)), "BaseException")
+    name = frames.cut(type(error).__name__)
+    told = {"type": name, "kind": kind, "text": text_of(error), "spoiled": not _usable()}
+    return "raised", told, {}
+
+
+def _usable() -> bool:
+    """Whether a GPU can go on: after an access to memory that is not there, it cannot."""
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            return False
+    return True
+
+
+class _Session:
+    """One function, from request to request."""
+
+    def __init__(self) -> None:
+        self.function: Callable[..., Any] | None = None
+        # Of the last call: inputs by name, their first contents, and outputs by place.
+        self.inputs: dict[str, Tensor] = {}
+        self.before: dict[str, Tensor] = {}
+        self.outputs: dict[str, Tensor] = {}
+        self.kept: list[tuple[Tensor, Tensor]] = []
+
+    def answer(self, kind: str, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
+        if kind == "open":
+            return self.open(fields["name"])
+        try:
+            with np.errstate(all="ignore"):
+                return (self.call if kind == "call" else self.differentiate)(fields, tensors)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return _raised(error)
+
+    def open(self, name: str) -> Request:
+        try:
+            self.function = found.function(name)
+        except found.NotFound as error:
+            return "refused", {"sentence": frames.cut(str(error))}, {}
+        return "opened", {"parameters": found.parameters(self.function)}, {}
+
+    def call(self, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
+        device, by = fields["device"], set(fields["differentiate"])
+        given = {name: x.to(device) for name, x in tensors.items()}
+        if fields["same_memory"] and _alike(self.inputs, given):
+            with torch.no_grad():
+                for name, tensor in given.items():
+                    given[name] = self.inputs[name].detach().copy_(tensor)
+        self.inputs = {name: x.requires_grad_() if name in by else x for name, x in given.items()}
+        self.before = {name: x.detach().clone() for name, x in self.inputs.items()}
+        assert self.function is not None
+        arguments = [_value(one, self.inputs) for one in fields["arguments"]]
+        options = {name: _value(one, self.inputs) for name, one in fields["options"].items()}
+        with Borrowed(fields["record"]) as borrowed:
+            result = self.function(*arguments, **options)
+        self.outputs = {}
+        numbers: dict[str, Tensor] = {}
+        described = self._described(result, "result", device, numbers)
+        told = {
+            "result": described,
+            "changed": self._changed(),
+            "not_new": self._not_new(),
+            "borrowed": borrowed.names(),
+        }
+        return "returned", told, numbers
+
+    def differentiate(self, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
+        by = {name: self.inputs[name] for name in fields["by"]}
+        outputs = {place: self.outputs[place] for place in tensors}
+        # By sums, whose gradients by the outputs are these: given as tensors of their own, PyTorch
+        # imports its symbolic shapes, for seconds.
+        sums = [(x * tensors[place].to(x.device)).sum() for place, x in outputs.items()]
+        gradients = torch.autograd.grad(sums, list(by.values()), allow_unused=True)
+        pairs = zip(by, gradients, strict=True)
+        numbers = {name: x.to_dense() for name, x in pairs if x is not None}
+        return "differentiated", {"changed": self._changed()}, numbers
+
+    def _described(self, value: Any, place: str, device: str, numbers: dict[str, Tensor]) -> Any:
+        """What was returned, as JSON has it; the numbers of tensors that can be judged."""
+        if isinstance(value, Tensor):
+            kind = str(value.dtype).removeprefix("torch.")
+            there = value.device.type == torch.device(device).type
+            sent = kind in frames.FLOATS and value.layout == torch.strided and there
+            if sent:
+                self.outputs[place] = value
+                numbers[place] = value
+            about: dict[str, Any] = {"tensor": place if sent else None}
+            about |= {"dtype": kind, "shape": list(value.shape), "device": value.device.type}
+            about |= {"layout": str(value.layout), "graph": bool(value.requires_grad)}
+            return about
+        if isinstance(value, (tuple, list)) and len(value) <= _KEPT:
+            each = enumerate(value)
+            return {"tuple": [self._described(x, f"{place} {n}", device, numbers) for n, x in each]}
+        return {"type": None if value is None else frames.cut(type(value).__name__)}
+
+    def _changed(self) -> list[str]:
+        """The inputs that are not what they were."""
+        return [name for name, x in self.inputs.items() if not _unchanged(x, self.before[name])]
+
+    def _not_new(self) -> str | None:
+        """Which memory an output has that it should not have; None if it is new."""
+        for output in self.outputs.values():
+            here = output.untyped_storage().data_ptr()
+            if output.numel() == 0:
+                continue
+            for name, tensor in self.inputs.items():
+                if tensor.untyped_storage().data_ptr() == here:
+                    return f"that of its input {name}"
+            if any(x.untyped_storage().data_ptr() == here for x, _ in self.kept):
+                return "that of what it had returned before"
+        if any(not _unchanged(x, before) for x, before in self.kept):
+            return "that it goes on to change"
+        new = [(x.detach(), x.detach().clone()) for x in self.outputs.values()]
+        self.kept = [*self.kept, *new][-_KEPT:]
+        return None
+
+
+def _alike(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
+    """Whether tensors can stand in each other's memory."""
+    return some.keys() == others.keys() and all(
+        (x.shape, x.dtype) == (others[name].shape, others[name].dtype) for name, x in some.items()
+    )
+
+
+def _unchanged(tensor: Tensor, before: Tensor) -> bool:
+    """Whether a tensor is bit by bit what this copy of it is, its dtype included."""
+    if tensor.dtype != before.dtype or tensor.shape != before.shape:
+        return False
+    return torch.equal(_bits(tensor), _bits(before))
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    return tensor.detach().contiguous().flatten().view(torch.uint8)
+
+
+def _value(value: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """An argument from what `bridge.conformance.sandbox.values` made of it."""
+    if isinstance(value, dict):
+        if "tensor" in value:
+            return tensors[value["tensor"]]
+        if "dtype" in value:
+            return getattr(torch, value["dtype"])
+        if "number" in value:
+            return float(value["number"])
+        return tuple(_value(one, tensors) for one in value["tuple"])
+    return value

@@ -1,0 +1,122 @@
+"""A process that has imported PyTorch, and forks for each session with a function.
+
+    python -I -c "…" SOCKET      (`bridge.conformance.sandbox.zygote`)
+
+A message on the socket is JSON: the paths that modules are found in, the view (`walls.View`), and
+whether walls are asked for; with it come four pipes: requests, answers, the end's status (4 bytes)
+and what the function prints. The answer is the number of the process to watch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+from typing import Any, NoReturn
+
+import torch
+
+from . import (
+    frames,
+    known,  # noqa: F401  (its file is not seen later)
+    served,
+    walls,
+)
+
+MESSAGE = 1 << 20
+# What a function's process keeps of the environment: what chooses threads, devices and languages.
+_KEPT = ("OMP_", "MKL_", "CUDA_", "NVIDIA_", "LANG", "LC_", "TRITON_INTERPRET", "TZ")
+
+
+def main(number: int) -> NoReturn:
+    """Serve the socket with this number until it is closed."""
+    # The judge ends it; Ctrl-C is for the judge.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=number) as to_judge:
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(to_judge, MESSAGE, 4)
+            if not message:
+                os._exit(0)
+            pid = os.fork()
+            if pid == 0:
+                to_judge.close()
+                _keep(json.loads(message), descriptors)
+            for one in descriptors:
+                os.close(one)
+            to_judge.send(struct.pack("=i", pid))
+            _reap()
+
+
+def _reap() -> None:
+    """Sessions that have ended."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+
+
+def _keep(given: dict[str, Any], descriptors: list[int]) -> NoReturn:
+    """Be the keeper of a session."""
+    walls.dies_with_parent()
+    os.setsid()
+    requests, answers, status, printed = descriptors
+    view = walls.View.of(given["view"])
+
+    def ready(why: str | None) -> None:
+        frames.write(answers, "ready", {"without_walls": why})
+
+    def call() -> None:
+        os.close(status)
+        _settle(requests, answers, printed, given["paths"])
+        served.serve(3, 4)
+
+    def ended(code: int) -> None:
+        os.write(status, struct.pack("=i", code))
+
+    work = walls.Work(ready, call, ended)
+    try:
+        (walls.enclosed if given["walls"] else walls.alone)(view, work)
+    finally:
+        os._exit(0)
+
+
+def _settle(requests: int, answers: int, printed: int, paths: list[str]) -> None:
+    """Streams, environment and paths of the function's process: requests are 3, answers 4."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    kept = [os.dup(one) for one in (nothing, printed, printed, requests, answers)]
+    # Higher than those that they go to.
+    kept = [_above(one, len(kept)) for one in kept]
+    for number, one in enumerate(kept):
+        os.dup2(one, number)
+    os.closerange(len(kept), 1 << 12)
+    environment = {n: x for n, x in os.environ.items() if n.startswith(_KEPT)}
+    os.environ.clear()
+    os.environ.update(
+        environment,
+        PATH="/usr/local/bin:/usr/bin:/bin",
+        HOME="/tmp",
+        TMPDIR="/tmp",
+        TORCHINDUCTOR_CACHE_DIR="/tmp/inductor",
+        TRITON_CACHE_DIR="/tmp/triton",
+        # What PyTorch's profiler says of itself (`borrowed`).
+        KINETO_LOG_LEVEL="99",
+    )
+    # Triton reads this when it is imported: without a GPU its kernels are interpreted.
+    if "TRITON_INTERPRET" not in environment and not torch.cuda.is_available():
+        os.environ["TRITON_INTERPRET"] = "1"
+    sys.path[:] = paths
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
+
+
+def _above(number: int, least: int) -> int:
+    while number < least:
+        number = os.dup(number)
+    return number

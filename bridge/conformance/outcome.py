@@ -1,0 +1,191 @@
+"""What `conform` learns of one implementation: what it takes, and what became of the vectors."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bridge.conformance import abilities, callables, libraries
+from bridge.conformance.abilities import Abilities
+from bridge.conformance.adapter import ALL_DTYPES, Adapter
+from bridge.conformance.batch import DTYPES
+from bridge.conformance.run import Result, run
+from bridge.conformance.sandbox.remote import Remote
+from bridge.conformance.sandbox.session import Lost, Session
+from bridge.conformance.subject import Subject, adapter_of
+from bridge.vectors.model import Family
+
+
+@dataclass(frozen=True)
+class Description:
+    """dtypes: those that an implementation takes. Of a function also its abilities, and whose
+    attention it calls, as its own process says."""
+
+    dtypes: tuple[str, ...]
+    abilities: Abilities | None = None
+    borrows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One implementation in one dtype, with what is known of it. without_walls: why its process had
+    no sandbox; None if it had one, or runs no function of somebody else's; also: what that process
+    saw besides."""
+
+    subject: Subject
+    description: Description
+    result: Result
+    without_walls: str | None = None
+    also: tuple[Path, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """`Result.to_json`, with the abilities of a function."""
+        able = self.description.abilities
+        found = {**self.result.to_json(), "without_sandbox": self.without_walls}
+        if able is None:
+            return found
+        judged = {"judged_alignment": self.subject.causal_alignment}
+        borrows = {"borrows": list(self.description.borrows)}
+        return {**found, "abilities": {**able.to_json(), **judged, **borrows}}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How functions are run. device: as PyTorch names it; limit, also, required: as of `Session`.
+    seed: of the order in which the vectors come, and of the calls that are made twice.
+    first_failure: run no more once a vector has failed, and begin with those that tell the most."""
+
+    device: str = "cpu"
+    limit: float = 60.0
+    also: tuple[Path, ...] = ()
+    required: bool = False
+    first_failure: bool = False
+    seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
+
+    def session(self, name: str) -> Session:
+        return Session(name, self.device, self.limit, also=self.also, required=self.required)
+
+    def order(self) -> random.Random:
+        return random.Random(self.seed)
+
+
+def outcomes(
+    subject: Subject,
+    families: Sequence[Family],
+    dtypes: Sequence[str],
+    conditions: Conditions,
+    announce: Callable[[str], None] = lambda text: None,
+) -> Iterator[Outcome]:
+    """Run it in those of the dtypes that it takes; none: in all. What a function takes is found out
+    where the subject has no abilities. A function of somebody else's runs
+    in a process of its own, and in a new one for each dtype. announce: is told what is done next,
+    and which dtypes are not taken. Raises CallableError and NoSandboxError."""
+    called = _called(subject)
+    if called is None:
+        description = Description(libraries.find(subject.name).dtypes)
+        for dtype in _taken(subject, description, dtypes, announce):
+            result = _run(adapter_of(subject), families, dtype, conditions)
+            yield Outcome(subject, description, result)
+            if conditions.first_failure and result.failures:
+                return
+        return
+    with conditions.session(called) as session:
+        if subject.abilities is not None:
+            description = Description(subject.abilities.dtypes, subject.abilities)
+        elif callables.is_callable_name(subject.name):
+            announce(f"{subject.name}: what it takes …")
+            # All dtypes: one that refuses those asked for is told from one that always raises.
+            description = described(session, ALL_DTYPES)
+            subject = replace(subject, abilities=description.abilities)
+        else:
+            description = Description(libraries.find(subject.name).dtypes)
+        for dtype in _taken(subject, description, dtypes, announce):
+            session.renew()
+            session.open()
+            adapter = adapter_of(subject, Remote(session, twice=conditions.order()))
+            result = _run(adapter, families, dtype, conditions)
+            yield Outcome(subject, description, result, session.without_walls, conditions.also)
+            if conditions.first_failure and result.failures:
+                return
+
+
+def _called(subject: Subject) -> str | None:
+    """What runs in a process of its own; None for an implementation of this project's, which runs
+    here."""
+    if callables.is_callable_name(subject.name):
+        return subject.name
+    function: str | None = getattr(libraries.find(subject.name), "foreign", None)
+    return None if function is None else f"inside.known:{function}"
+
+
+def _taken(
+    subject: Subject,
+    description: Description,
+    dtypes: Sequence[str],
+    announce: Callable[[str], None],
+) -> Iterator[str]:
+    lacking = [dtype for dtype in dtypes if dtype not in description.dtypes]
+    if lacking:
+        takes = ", ".join(description.dtypes)
+        announce(f"{subject.name} does not take {', '.join(lacking)}, but {takes}")
+    for dtype in description.dtypes:
+        if dtype in (dtypes or ALL_DTYPES):
+            announce(f"{subject.name} {dtype} …")
+            yield dtype
+
+
+def _run(
+    adapter: Adapter, families: Sequence[Family], dtype: str, conditions: Conditions
+) -> Result:
+    until_failure = None
+    if conditions.first_failure:
+        # It imports all that faults are planted in.
+        from bridge.conformance.faults import telling
+
+        until_failure = telling()
+    return run(
+        adapter,
+        families,
+        dtype,
+        conditions.device,
+        details=True,
+        order=conditions.order(),
+        until_failure=until_failure,
+    )
+
+
+def described(session: Session, asked: tuple[str, ...]) -> Description:
+    """What the function of a session takes, of the dtypes asked for. Raises CallableError for one
+    that cannot be called as SDPA is. One that hangs, or ends the process, when it is tried counts
+    as taking all that its signature has: the vectors will show what it does."""
+    session.open()
+    function = Remote(session)
+
+    def go_on() -> None:
+        if session.last_loss is not None:
+            raise Lost(session.last_loss, "did not return")
+
+    try:
+        able = abilities.probe(function, session.device, asked, go_on)
+        go_on()
+    except Lost as lost:
+        session.renew()
+        able = abilities.presume(function, asked, f"a small call {lost}")
+        return Description(able.dtypes, able)
+    return Description(able.dtypes, able, _borrows(function, able))
+
+
+def _borrows(function: Remote, able: Abilities) -> tuple[str, ...]:
+    width = able.width or 4
+    query = torch.ones(1, 1, 2, width, dtype=DTYPES[able.dtypes[0]])
+    # What a call raises, the vectors show.
+    with contextlib.suppress(Exception):
+        return function.borrowed(query, query, query)
+    return ()

@@ -1,0 +1,313 @@
+"""A function that runs elsewhere, called as if it were here."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bridge.conformance import wire
+from bridge.conformance.batch import Misbehaviour, Unread
+from bridge.conformance.inside.frames import GIVEN
+from bridge.conformance.sandbox.session import Session
+from bridge.conformance.wire import Frame, WireError
+
+# What a function can raise that means something to who called it; the first that it is.
+_KINDS: Mapping[str, type[Exception]] = {
+    kind.__name__: kind
+    for kind in (
+        TypeError, ValueError, NotImplementedError, AssertionError, RuntimeError, Exception,
+    )
+}  # fmt: skip
+_OTHER_DTYPES = {
+    name: dtype for name in dir(torch) if isinstance(dtype := getattr(torch, name), torch.dtype)
+}
+_MOST_NAMES = 20
+# One call in so many is made twice in the same memory, with other numbers first.
+_SHARE = 8
+
+
+class Remote:
+    """The function of a session. It takes tensors, numbers, text, None and tuples of these, and
+    returns tensors on the device of its first argument, tuples of them, and of what else the
+    function returns an object whose type has that name. Tensors that ask for gradients get them
+    from its process.
+
+    Raises what the function raises, under its name and as a kind of what that derives from;
+    Misbehaviour for what it does to memory, and `Lost`.
+
+    twice: draws calls that are made twice, the first time on other numbers in the same memory: a
+    function that goes by where its inputs lie, not by what they are, then gives wrong results.
+    """
+
+    def __init__(self, session: Session, *, twice: random.Random | None = None) -> None:
+        self.session = session
+        self._chance = twice
+        # What is no signature says to `inspect` that there is none.
+        known = session.parameters
+        self.__signature__ = object() if known is None else _signature(known)
+
+    @property
+    def has_signature(self) -> bool:
+        """Whether the function has one, which those written in C need not."""
+        return self.session.parameters is not None
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        tensors: dict[str, Tensor] = {}
+        fields = {
+            "arguments": [_encoded(x, str(n), tensors) for n, x in enumerate(arguments)],
+            "options": {name: _encoded(x, name, tensors) for name, x in options.items()},
+        }
+        names = inspect.signature(self).parameters if self.has_signature else ()
+        known = dict(zip(map(str, range(len(arguments))), names, strict=False))
+        ask = _Call(self.session, fields, known, self._chance)
+        device = next((x.device for x in tensors.values()), torch.device("cpu"))
+        by = [name for name, x in tensors.items() if x.requires_grad and torch.is_grad_enabled()]
+        ask.by = by
+        if not by:
+            return ask.returned(ask.call(tensors), device)
+        found = _Differentiable.apply(ask, list(tensors), *tensors.values())  # type: ignore[no-untyped-call]
+        return ask.returned(found, device)
+
+    def borrowed(self, *arguments: Any, **options: Any) -> tuple[str, ...]:
+        """Whose attention a call of it uses, as its own process says: names of operators and
+        packages. Raises as a call does."""
+        tensors: dict[str, Tensor] = {}
+        fields = {
+            "arguments": [_encoded(x, str(n), tensors) for n, x in enumerate(arguments)],
+            "options": {name: _encoded(x, name, tensors) for name, x in options.items()},
+        }
+        ask = _Call(self.session, fields, {}, None)
+        return ask.borrowed_by(tensors)
+
+
+class _Call:
+    """One call of the function of a session. by: the tensors that gradients are asked for by."""
+
+    def __init__(
+        self,
+        session: Session,
+        fields: Mapping[str, Any],
+        known: Mapping[str, str],
+        chance: random.Random | None,
+    ) -> None:
+        self.session, self.fields, self.known, self.chance = session, fields, known, chance
+        self.by: list[str] = []
+        self._described: Any = None
+        # By place: which outputs have a graph.
+        self.graphs: dict[str, bool] = {}
+
+    def call(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors that came back, on the CPU."""
+        again = self.chance is not None and self.chance.randrange(_SHARE) == 0
+        if again:
+            # Its result is nobody's; what it raises, the right numbers show too.
+            self._ask({name: _other(x) for name, x in tensors.items()})
+        frame = self._ask(tensors, same_memory=again)
+        self._raise_if_raised(frame)
+        try:
+            self._look_at_memory(frame, not_new=True)
+            places: list[tuple[str, bool]] = []
+            self._described = _read(frame.field("result"), places)
+            self.graphs = dict(places)
+            if set(self.graphs) != set(frame.tensors):
+                raise WireError("tensors that are not those described")
+            return {place: frame.tensors[place] for place in self.graphs}
+        except WireError as error:
+            raise self.session.spoil(str(error)) from error
+
+    def borrowed_by(self, tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
+        frame = self._ask(tensors, record=True)
+        self._raise_if_raised(frame)
+        try:
+            names = frame.field("borrowed")
+            if not isinstance(names, list) or len(names) > _MOST_NAMES:
+                raise WireError("names that are no list of a few")
+            return tuple(wire.shown(wire.text(name, "a name")) for name in names)
+        except WireError as error:
+            raise self.session.spoil(str(error)) from error
+
+    def gradients(self, grads: Mapping[str, Tensor], shapes: Mapping[str, Tensor]) -> list[Any]:
+        """The gradients by each of `by`, from these by the outputs; None where there is none."""
+        frame = self.session.ask("differentiate", {"by": self.by}, grads)
+        self._raise_if_raised(frame)
+        try:
+            self._look_at_memory(frame)
+            for name, tensor in frame.tensors.items():
+                given = shapes.get(name)
+                if given is None or (tensor.shape, tensor.dtype) != (given.shape, given.dtype):
+                    raise WireError(f"a gradient {wire.shown(name)} of another shape or dtype")
+            return [frame.tensors.get(name) for name in self.by]
+        except WireError as error:
+            raise self.session.spoil(str(error)) from error
+
+    def returned(self, found: Mapping[str, Tensor] | Sequence[Tensor], device: Any) -> Any:
+        """What the function returned, with these tensors in it."""
+        if not isinstance(found, Mapping):
+            found = dict(zip(self.graphs, found, strict=True))
+
+        def filled(value: Any) -> Any:
+            if isinstance(value, _Place):
+                return found[value.name].to(device)
+            return tuple(map(filled, value)) if isinstance(value, tuple) else value
+
+        return filled(self._described)
+
+    def _ask(
+        self, tensors: Mapping[str, Tensor], *, same_memory: bool = False, record: bool = False
+    ) -> Frame:
+        how = {"device": self.session.device, "same_memory": same_memory, "record": record}
+        return self.session.ask("call", {**self.fields, **how, "differentiate": self.by}, tensors)
+
+    def _raise_if_raised(self, frame: Frame) -> None:
+        try:
+            if frame.kind != "raised":
+                wire.one_of(frame.kind, "an answer", ("returned", "differentiated"))
+                return
+            name = wire.text(frame.field("type"), "a type")
+            kind = wire.text(frame.field("kind"), "a kind")
+            text = wire.text(frame.field("text"), "a message")
+            spoiled = wire.flag(frame.field("spoiled"), "spoiled")
+        except WireError as error:
+            raise self.session.spoil(str(error)) from error
+        if spoiled:
+            self.session.end()
+        if kind not in _KINDS:
+            raise Misbehaviour(f"raised {wire.shown(name)}: {text[:300]}".rstrip(": "))
+        raise _error_type(wire.shown(name), _KINDS[kind])(text)
+
+    def _look_at_memory(self, frame: Frame, *, not_new: bool = False) -> None:
+        changed = frame.field("changed")
+        names = wire.texts(changed, "changed inputs", self._inputs)
+        if names:
+            raise Misbehaviour(f"changed its input {self.known.get(names[0], names[0])}")
+        if not not_new:
+            return
+        where = wire.optional_text(frame.field("not_new"), "whose memory it is")
+        if where is not None:
+            for place, name in self.known.items():
+                where = where.replace(f"input {place}", f"input {name}")
+            raise Misbehaviour(f"returned memory that is not new: {wire.shown(where)}")
+
+    @property
+    def _inputs(self) -> tuple[str, ...]:
+        return tuple(_names(self.fields["arguments"]) + _names([*self.fields["options"].values()]))
+
+
+class _Differentiable(torch.autograd.Function):
+    """A call whose backward pass is that of the function, in its process."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, names: list[str], *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.call, ctx.names = call, names
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        found = call.call(dict(zip(names, tensors, strict=True)))
+        ctx.mark_non_differentiable(*(x for place, x in found.items() if not call.graphs[place]))
+        return tuple(found.values())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
+        call: _Call = ctx.call
+        places = zip(call.graphs, grads, strict=True)
+        given = {place: grad for place, grad in places if grad is not None and call.graphs[place]}
+        shapes = dict(zip(ctx.names, ctx.saved_tensors, strict=True))
+        found = dict(zip(call.by, call.gradients(given, shapes), strict=True))
+        return None, None, *(found.get(name) for name in ctx.names)
+
+
+@dataclass(frozen=True)
+class _Place:
+    name: str
+
+
+def _encoded(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+    """A value as `inside.served` reads it. Raises TypeError for what it does not."""
+    if isinstance(value, Tensor):
+        if value.dtype not in GIVEN.values():
+            raise TypeError(f"a function here is given no tensor of {value.dtype}")
+        tensors[name] = value
+        return {"tensor": name}
+    if isinstance(value, tuple):
+        return {"tuple": [_encoded(x, f"{name} {n}", tensors) for n, x in enumerate(value)]}
+    if isinstance(value, torch.dtype):
+        return {"dtype": str(value).removeprefix("torch.")}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": str(value)}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"a function here is given nothing of type {type(value).__name__}")
+
+
+def _names(encoded: list[Any]) -> list[str]:
+    found: list[str] = []
+    for one in encoded:
+        if isinstance(one, dict):
+            found += [one["tensor"]] if "tensor" in one else _names(one.get("tuple", []))
+    return found
+
+
+def _read(data: Any, places: list[tuple[str, bool]]) -> Any:
+    """What was returned, from what the process says of it. Raises WireError."""
+    if not isinstance(data, dict) or not data:
+        raise WireError("a result that is not described")
+    if "tuple" in data:
+        each = data["tuple"]
+        if not isinstance(each, list) or len(each) > 8 or len(places) > 8:
+            raise WireError("a tuple that is no list of a few")
+        return tuple(_read(one, places) for one in each)
+    if "type" in data:
+        name = wire.optional_text(data["type"], "a type")
+        return None if name is None else _error_type(wire.shown(name), object)()
+    if data.keys() != {"tensor", "dtype", "shape", "device", "layout", "graph"}:
+        raise WireError("a result that is neither a tensor, a tuple nor a type")
+    place = wire.optional_text(data["tensor"], "a place")
+    if place is not None:
+        places.append((place, wire.flag(data["graph"], "graph")))
+        return _Place(place)
+    shape = data["shape"]
+    if not isinstance(shape, list) or len(shape) > 16:
+        raise WireError("a shape that is no list of a few sizes")
+    return Unread(
+        tuple(wire.whole(size, "a size", 0, 1 << 62) for size in shape),
+        _OTHER_DTYPES[wire.one_of(data["dtype"], "a dtype", tuple(_OTHER_DTYPES))],
+        _device(data["device"]),
+        wire.shown(wire.text(data["layout"], "a layout")),
+    )
+
+
+def _device(name: Any) -> torch.device:
+    try:
+        return torch.device(wire.text(name, "a device"))
+    except RuntimeError:
+        raise WireError(f"a device {wire.shown(name)}") from None
+
+
+def _error_type(name: str, base: type[Any]) -> Callable[..., Any]:
+    """A type of that name. It is only its name that is the function's."""
+    return type(name if name.isidentifier() else "Nameless", (base,), {})
+
+
+def _other(tensor: Tensor) -> Tensor:
+    """Other numbers of the same kind: columns moved on by one, where there are several."""
+    return tensor.detach().roll(1, -1) if tensor.is_floating_point() else tensor
+
+
+def _signature(parameters: Sequence[tuple[str, str, bool]]) -> inspect.Signature:
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                getattr(inspect.Parameter, kind),
+                default=None if default else inspect.Parameter.empty,
+            )
+            for name, kind, default in parameters
+        ],
+        __validate_parameters__=False,
+    )

@@ -1,0 +1,345 @@
+"""A conversation with a function under test: requests go to its process, checked answers come back.
+
+A process that passes a limit is killed; where one has ended, or has sent what is no answer, the
+next request starts another. What such a call comes to is `Lost`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import keyword
+import os
+import select
+import signal
+import struct
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Literal, Self
+
+import psutil
+from torch import Tensor
+
+from bridge import limits
+from bridge.conformance import wire
+from bridge.conformance.abilities import CallableError
+from bridge.conformance.batch import Misbehaviour
+from bridge.conformance.inside.frames import packed
+from bridge.conformance.sandbox.view import Sight, sight_of
+from bridge.conformance.sandbox.zygote import zygote
+from bridge.conformance.wire import Frame, WireError
+from bridge.limits import Limit, LimitPassed, Watch
+
+# Importing a function's module can mean to import a whole framework.
+_IMPORT_SECONDS = 180.0
+# A process that has closed its side and does not end.
+_END = Limit(30.0, 30.0)
+# Seconds between two looks at how much memory and how many processes there are.
+_COUNTED_EVERY = 0.1
+# What is shown of all that a function prints, in characters.
+_MOST_PRINTED = 1 << 16
+
+How = Literal["did not return", "ended the process", "sent what is no answer", "used too much"]
+# After so many calls of that kind the rest is not run.
+MOST: Mapping[How, int] = {
+    "did not return": 5,
+    "ended the process": 20,
+    "sent what is no answer": 5,
+    "used too much": 5,
+}
+
+
+class Lost(Misbehaviour):
+    """A call without an answer. The message says why, without its subject; how: in short."""
+
+    def __init__(self, sentence: str, how: How) -> None:
+        super().__init__(sentence)
+        self.how = how
+        self.for_all = how in ("did not return", "used too much")
+
+
+class NoSandboxError(RuntimeError):
+    """The system has no walls for a function. The message says why."""
+
+
+@dataclass
+class _Running:
+    """One process: of its keeper the number, and the pipes."""
+
+    watch: Watch
+    requests: int
+    answers: int
+    status: int
+    printed: int
+    parser: wire.Parser = field(default_factory=wire.Parser)
+
+    def close(self) -> None:
+        self.watch.end()
+        for one in (self.requests, self.answers, self.status, self.printed):
+            os.close(one)
+
+
+class Session:
+    """A function and its process, as a context manager.
+
+    name: `module:function` or `file.py:function`; device: as PyTorch names it; limit: seconds of
+    processor time that a call may take, and seconds in which it may use none; also: files and
+    folders that it may see besides; required: no walls are an error.
+
+    without_walls: None while the process is within walls, or else why it is not.
+    """
+
+    # Within walls first, and if there are none, without.
+    ways: ClassVar[tuple[bool, ...]] = (True, False)
+
+    def __init__(
+        self,
+        name: str,
+        device: str = "cpu",
+        limit: float = 60.0,
+        *,
+        also: tuple[Path, ...] = (),
+        required: bool = False,
+    ) -> None:
+        self.name, self.device, self.limit, self.required = name, device, limit, required
+        self.sight: Sight = sight_of(name, device, also)
+        self.without_walls: str | None = None
+        self.parameters: list[tuple[str, str, bool]] | None = None
+        # Calls without an answer, by kind, since the last `renew`, and what the last one said.
+        self.lost: Counter[How] = Counter()
+        self.last_loss: str | None = None
+        self._running: _Running | None = None
+        self._numbers = itertools.count(1)
+        self._shown = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """End the process; the next request gets a new one, and counts losses from none."""
+        self.end()
+        self.lost, self.last_loss = Counter(), None
+
+    def end(self) -> None:
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+    def open(self) -> None:
+        """Import the function, if it is not. Raises CallableError where it cannot be used, and
+        NoSandboxError."""
+        if self._running is not None:
+            return
+        try:
+            self._start()
+            first = max(self.limit, _IMPORT_SECONDS)
+            frame = self._asked("open", {"name": self.sight.name}, {}, Limit(first, first))
+            if frame.kind == "refused":
+                raise CallableError(wire.text(frame.field("sentence"), "a sentence"))
+            if frame.kind != "opened":
+                raise WireError(f"{wire.shown(frame.kind)} where the function was to come")
+            self.parameters = _parameters(frame.field("parameters"))
+        except Lost as lost:
+            raise CallableError(f"importing it {lost}") from lost
+        except WireError as error:
+            self.end()
+            raise CallableError(f"importing it sent what is no answer: {error}") from error
+        except BaseException:
+            self.end()
+            raise
+
+    def ask(self, kind: str, fields: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Frame:
+        """The answer to a request. Raises Lost where there is none, and CallableError where a new
+        process cannot import the function."""
+        for how, times in self.lost.items():
+            if times >= MOST[how]:
+                raise Lost(f"was not run: {times} calls before it {how}", how)
+        try:
+            self.open()
+            return self._asked(kind, fields, tensors, Limit(self.limit, self.limit))
+        except WireError as error:
+            self.end()
+            raise self._lost(
+                f"sent what is no answer: {error}", "sent what is no answer"
+            ) from error
+        except Lost as lost:
+            raise self._lost(str(lost), lost.how) from lost
+        except CallableError as error:
+            again = f"ended its process, and {error} the next time"
+            raise self._lost(again, "ended the process") from error
+
+    def spoil(self, sentence: str) -> Lost:
+        """The answer of this process was none, as who reads it has seen."""
+        self.end()
+        return self._lost(f"sent what is no answer: {sentence}", "sent what is no answer")
+
+    def _lost(self, sentence: str, how: How) -> Lost:
+        self.lost[how] += 1
+        self.last_loss = sentence
+        return Lost(sentence, how)
+
+    def _start(self) -> None:
+        """Start a process, within walls where the system has them."""
+        first = None
+        for walls in self.ways:
+            self._running = self._fork(walls)
+            frame = self._heard(Limit(_IMPORT_SECONDS, _IMPORT_SECONDS))
+            why = wire.optional_text(frame.field("without_walls"), "why there are no walls")
+            self.without_walls = first = first or why
+            if why is None or (not walls and not self.required):
+                return
+            if self.required:
+                raise NoSandboxError(why)
+            self.end()
+
+    def _fork(self, walls: bool) -> _Running:
+        requests, to_it = os.pipe()
+        from_it, answers = os.pipe()
+        ended, status = os.pipe()
+        said, printed = os.pipe()
+        theirs = (requests, answers, status, printed)
+        try:
+            pid = zygote().fork(self.sight.view, self.sight.paths, walls, theirs)
+        finally:
+            for one in theirs:
+                os.close(one)
+        os.set_blocking(to_it, False)
+        return _Running(Watch(pid, Limit(self.limit, self.limit)), to_it, from_it, ended, said)
+
+    def _asked(
+        self, kind: str, fields: Mapping[str, Any], tensors: Mapping[str, Tensor], limit: Limit
+    ) -> Frame:
+        number = next(self._numbers)
+        request = packed(kind, {**fields, "number": number}, tensors)
+        frame = self._heard(limit, request)
+        wire.whole(frame.field("number"), "a number of a request", number, number)
+        return frame
+
+    def _heard(self, limit: Limit, request: bytes = b"") -> Frame:
+        """The next frame, after this request. Raises Lost and WireError."""
+        running = self._running
+        assert running is not None
+        left = memoryview(request)
+        running.watch.restart(limit)
+        counted = time.monotonic()
+        while True:
+            frame = running.parser.next()
+            if frame is not None:
+                if left:
+                    raise WireError("an answer before the request was read")
+                return frame
+            pause = min(running.watch.pause, 0.1)
+            read = [running.answers, running.printed, running.status]
+            ready, writable, _ = select.select(read, [running.requests] if left else [], [], pause)
+            if writable:
+                with contextlib.suppress(BrokenPipeError):
+                    left = left[os.write(running.requests, left[: 1 << 16]) :]
+            if running.printed in ready:
+                self._show(os.read(running.printed, 1 << 16))
+            if running.answers in ready and (piece := os.read(running.answers, 1 << 16)):
+                running.parser.add(piece)
+            elif running.answers in ready or running.status in ready:
+                how = _how(running)
+                self._show_rest(running)
+                self.end()
+                raise Lost(how, "ended the process")
+            passed = running.watch.look()
+            if passed is not None:
+                self.end()
+                raise Lost(f"did not return: {passed}", "did not return")
+            if time.monotonic() - counted > _COUNTED_EVERY:
+                self._bounded(running)
+                counted = time.monotonic()
+
+    def _bounded(self, running: _Running) -> None:
+        """Raises Lost for processes that are too many or hold too much memory together."""
+        view, processes = self.sight.view, running.watch.processes
+        held = 0
+        for process in processes:
+            with contextlib.suppress(psutil.Error):
+                held += process.memory_info().rss
+        why = None
+        if len(processes) > view.processes:
+            why = f"{len(processes)} processes; {view.processes} are allowed"
+        elif held > view.memory:
+            why = f"{held >> 20} MiB of memory; {view.memory >> 20} are allowed"
+        if why is not None:
+            self.end()
+            raise Lost(f"used {why}", "used too much")
+
+    def _show(self, piece: bytes) -> None:
+        """What the function prints, as text alone, to standard error."""
+        room = _MOST_PRINTED - self._shown
+        if not piece or room <= 0:
+            return
+        text = wire.printable(piece.decode("utf-8", "replace"))[:room]
+        self._shown += len(text)
+        sys.stderr.write(text)
+        if self._shown >= _MOST_PRINTED:
+            sys.stderr.write("\n… (it prints more, which is not shown)\n")
+        sys.stderr.flush()
+
+    def _show_rest(self, running: _Running) -> None:
+        os.set_blocking(running.printed, False)
+        with contextlib.suppress(OSError):
+            while piece := os.read(running.printed, 1 << 16):
+                self._show(piece)
+
+
+def _how(running: _Running) -> str:
+    """How a process ended that has closed its side, or whose end is told."""
+    within = " within an answer" if running.parser.inside else ""
+    watch = Watch(running.watch.pid, _END)
+    try:
+        limits.until(lambda: select.select([running.status], [], [], 0)[0], watch, "its end")
+    except LimitPassed:
+        return "closed its side of the connection"
+    data = os.read(running.status, 4)
+    if len(data) < 4:
+        return f"ended the process{within}"
+    (code,) = struct.unpack("=i", data)
+    if code >= 0:
+        return f"ended the process{within} with status {code}"
+    try:
+        return f"ended the process{within}: {signal.Signals(-code).name}"
+    except ValueError:
+        return f"ended the process{within}: signal {-code}"
+
+
+_KINDS = (
+    "POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD", "VAR_POSITIONAL", "KEYWORD_ONLY", "VAR_KEYWORD"
+)  # fmt: skip
+
+
+def _parameters(data: Any) -> list[tuple[str, str, bool]] | None:
+    """Those of a signature. Raises WireError for what is none."""
+    if data is None:
+        return None
+    if not isinstance(data, list) or len(data) > 1000:
+        raise WireError("parameters that are no list")
+    found = []
+    for one in data:
+        if not isinstance(one, list) or len(one) != 3:
+            raise WireError("a parameter that is not described by name, kind and default")
+        name = wire.text(one[0], "a parameter's name")
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise WireError(f"a parameter named {wire.shown(name)}")
+        kind = wire.one_of(one[1], "a parameter's kind", _KINDS)
+        default = wire.flag(one[2], "a default")
+        if default and kind.startswith("VAR"):
+            raise WireError("a default of a parameter that takes any number")
+        found.append((name, kind, default))
+    return found

@@ -1,0 +1,83 @@
+"""The process that sessions are forked from: it has imported PyTorch and has run nothing."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from bridge.conformance import inside
+from bridge.conformance.inside.walls import View
+from bridge.interrupt import unseen_by_children
+
+# The package of `inside`, without that of which it is a part.
+_START = """
+import importlib.util, sys
+number, folder = int(sys.argv[1]), sys.argv[2]
+spec = importlib.util.spec_from_file_location(
+    "inside", folder + "/__init__.py", submodule_search_locations=[folder])
+sys.modules["inside"] = module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+from inside import zygote
+zygote.main(number)
+"""
+
+
+_lock = threading.Lock()
+
+
+class Zygote:
+    """A running one. It ends when this process does, or when `end` is called."""
+
+    def __init__(self) -> None:
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        folder = str(Path(inside.__file__).parent)
+        number = theirs.fileno()
+        # Ctrl-C does not wait for what it imports; `fork` does, and lets Ctrl-C through.
+        with unseen_by_children():
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _START, str(number), folder],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(number,),
+            )
+        theirs.close()
+
+    def fork(self, view: View, paths: Sequence[str], walls: bool, pipes: Sequence[int]) -> int:
+        """The number of the process that keeps a new session with these pipes (`inside.zygote`).
+        Raises OSError where this one has ended."""
+        message = {"view": asdict(view), "paths": list(paths), "walls": walls}
+        with _lock:
+            socket.send_fds(self.socket, [json.dumps(message).encode()], list(pipes))
+            answer = self.socket.recv(4)
+        if len(answer) < 4:
+            raise OSError(f"the process that functions start from ended: {self.process.wait()}")
+        (pid,) = struct.unpack("=i", answer)
+        return int(pid)
+
+    def end(self) -> None:
+        """End it, and so its sessions; what it still imports is not waited for."""
+        self.process.kill()
+        self.process.wait()
+        self.socket.close()
+
+
+_running: tuple[int, Zygote] | None = None
+
+
+def zygote() -> Zygote:
+    """That of this process, started when it is first asked for."""
+    global _running
+    with _lock:
+        # A copy of a process that has one has none itself.
+        if _running is None or _running[0] != os.getpid() or _running[1].process.poll() is not None:
+            _running = os.getpid(), Zygote()
+            atexit.register(_running[1].end)
+        return _running[1]

@@ -1,0 +1,37 @@
+"""The attention of others under a name of its own."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def calls_sdpa(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value, scale=scale)
+
+
+def calls_the_operator_below(
+    query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
+) -> Tensor:
+    width = max(query.shape[-1], value.shape[-1])
+    padded = (torch.nn.functional.pad(x, (0, width - x.shape[-1])) for x in (query, key, value))
+    operator = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    if scale is None:
+        scale = query.shape[-1] ** -0.5
+    found: Tensor = operator(*padded, 0.0, False, scale=scale)[0]
+    return found[..., : value.shape[-1]].clone()
+
+
+def calls_pyimpl(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
+    import pyimpl
+
+    return pyimpl.attention(query, key, value, scale=scale)
+
+
+def calls_multi_head_attention_flex(
+    query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
+) -> Tensor:
+    from torch.nn.attention import flex_attention as flex
+
+    flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
+    return flex.flex_attention(query, key, value, scale=scale)  # type: ignore[return-value]

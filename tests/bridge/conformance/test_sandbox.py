@@ -1,0 +1,263 @@
+"""A function's process: what it sees, who may have one, and that honest functions run in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import pyimpl
+from bridge.conformance.abilities import CallableError
+from bridge.conformance.inside import seccomp, walls
+from bridge.conformance.outcome import Conditions, outcomes
+from bridge.conformance.sandbox import session as sessions
+from bridge.conformance.sandbox.remote import Remote
+from bridge.conformance.sandbox.session import NoSandboxError, Session
+from bridge.conformance.sandbox.view import sight_of
+from bridge.conformance.subject import Subject
+from bridge.conformance.wire import WireError
+from bridge.vectors.load import default_directory
+from bridge.vectors.model import Family
+
+SDPA = "torch.nn.functional:scaled_dot_product_attention"
+ROOT = Path(__file__).resolve().parents[3]
+CONDITIONS = Conditions(required=True)
+
+
+def some(families: list[Family], name: str, count: int) -> list[Family]:
+    family = next(f for f in families if f.name == name)
+    return [replace(family, vectors=family.vectors[:count])]
+
+
+def inputs(**more: Any) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    return [torch.randn(1, 2, 3, 4, generator=generator, **more) for _ in range(3)]
+
+
+def written(folder: Path, text: str) -> str:
+    file = folder / "candidate.py"
+    file.write_text(textwrap.dedent(text), "utf-8")
+    return f"{file}:attention"
+
+
+def test_this_system_has_walls() -> None:
+    with Session(SDPA, required=True) as session:
+        session.open()
+        assert session.without_walls is None
+
+
+def test_numbers_go_there_and_back() -> None:
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        query, key, value = inputs(dtype=dtype)
+        mask = torch.tensor([[True, False, True]] * 3)[None, None]
+        here = torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, scale=0.3
+        )
+        with Session(SDPA, required=True) as session:
+            session.open()
+            there = Remote(session)(query, key, value, attn_mask=mask, scale=0.3)
+        assert there.dtype == dtype
+        assert torch.equal(here, there)
+
+
+def test_gradients_are_those_of_the_function() -> None:
+    def gradients(function: Any) -> list[torch.Tensor]:
+        leaves = [x.requires_grad_() for x in inputs(dtype=torch.float64)]
+        output = function(*leaves, scale=0.3)
+        return list(torch.autograd.grad((output * output.detach().cos()).sum(), leaves))
+
+    with Session(SDPA, required=True) as session:
+        session.open()
+        there = gradients(Remote(session))
+    here = gradients(torch.nn.functional.scaled_dot_product_attention)
+    assert all(torch.equal(a, b) for a, b in zip(here, there, strict=True))
+
+
+def test_what_it_raises_is_raised_here(tmp_path: Path) -> None:
+    name = written(
+        tmp_path,
+        """
+        class Special(NotImplementedError):
+            pass
+
+        def attention(query, key, value, what=""):
+            if what:
+                raise Special(what)
+            return None, 3, (query + 1,)
+        """,
+    )
+    with Session(name, required=True) as session:
+        session.open()
+        function = Remote(session)
+        with pytest.raises(NotImplementedError, match="not this") as caught:
+            function(*inputs(), what="not this")
+        assert type(caught.value).__name__ == "Special"
+        nothing, number, (tensor,) = function(*inputs())
+    assert nothing is None
+    assert type(number).__name__ == "int"
+    assert torch.equal(tensor, inputs()[0] + 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (3, "parameters that are no list"),
+        ([["x"]], "a parameter that is not described"),
+        ([["class", "KEYWORD_ONLY", False]], "a parameter named class"),
+        ([["a b", "KEYWORD_ONLY", False]], "a parameter named a b"),
+        ([["x", "ANY", False]], "a parameter's kind that is ANY"),
+        ([["x", "VAR_KEYWORD", True]], "a default of a parameter that takes any number"),
+    ],
+)
+def test_a_signature_is_looked_at(data: Any, sentence: str) -> None:
+    with pytest.raises(WireError, match=sentence):
+        sessions._parameters(data)
+
+
+def test_a_view_holds_neither_this_package_nor_the_vectors() -> None:
+    view = sight_of(SDPA, "cpu").view
+    assert not view.devices
+    private = (default_directory(), ROOT / "bridge", ROOT / "tests", ROOT / "Attention")
+    for path in map(Path, view.read):
+        for secret in private:
+            assert not path.is_relative_to(secret)
+            assert not secret.is_relative_to(path) or str(secret) in view.hide
+    everything = sight_of(SDPA, "cpu", [ROOT]).view
+    assert {str(secret) for secret in private} <= set(everything.hide)
+    with pytest.raises(CallableError, match="is a part of what judges it"):
+        sight_of("bridge.conformance.judge:judge", "cpu")
+
+
+def test_a_neighbour_is_seen_where_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "neighbour.py").write_text("def attention(query, key, value): return value + 0\n")
+    name = written(tmp_path, "from neighbour import attention\n")
+    with pytest.raises(CallableError, match="No module named 'neighbour'"), Session(name) as one:
+        one.open()
+    for also in (tmp_path, tmp_path / "neighbour.py"):
+        with Session(name, also=(also,), required=True) as session:
+            session.open()
+
+
+def test_where_there_are_no_walls_it_is_said(
+    families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Session, "ways", (False,))
+    chosen = some(families, "one-key", 2)
+    (outcome,) = outcomes(Subject(SDPA), chosen, ("float32",), Conditions())
+    assert outcome.without_walls is not None
+    assert outcome.to_json()["without_sandbox"] == outcome.without_walls
+    assert outcome.result.ok
+    with pytest.raises(NoSandboxError):
+        list(outcomes(Subject(SDPA), chosen, ("float32",), CONDITIONS))
+
+
+WITHOUT_RIGHTS = """
+import importlib.util, json, os, sys
+folder = sys.argv[1]
+spec = importlib.util.spec_from_file_location(
+    "inside", folder + "/__init__.py", submodule_search_locations=[folder])
+sys.modules["inside"] = module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+from inside import walls
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    # As a program is that a user starts.
+    walls._dumpable(True)
+if sys.argv[2] == "hidden":
+    # As in a container that hides a part of its /proc.
+    walls.apart()
+    if os.fork():
+        os.wait()
+        os._exit(0)
+    walls._mount("proc", "/proc", "proc", 0)
+    walls._mount("none", "/proc/sys", "tmpfs", 0)
+
+def ready(why):
+    os.write(1, json.dumps([why]).encode() + b"\\n")
+
+def call():
+    seen = sorted(os.listdir("/")), os.getuid(), os.getpid(), os.path.exists("/proc/self")
+    os.write(1, json.dumps(seen).encode() + b"\\n")
+    os._exit(7)
+
+def ended(code):
+    os.write(keep, b"%d" % code)
+
+keep = os.dup(1)
+os.set_inheritable(keep, True)
+view = walls.View(("/usr",))
+walls.enclosed(view, walls.Work(ready, call, ended))
+"""
+
+
+@pytest.mark.parametrize("proc", ["whole", "hidden"])
+def test_no_rights_are_needed(proc: str) -> None:
+    """As nobody, if this is root. Where this fails, the system lets nobody make namespaces."""
+    folder = str(Path(walls.__file__).parent)
+    found = subprocess.run(
+        [sys.executable, "-I", "-c", WITHOUT_RIGHTS, folder, proc], capture_output=True, text=True
+    )
+    assert found.stderr == ""
+    why, seen, *_ = found.stdout.splitlines()
+    assert why == "[null]"
+    user = 65534 if os.getuid() == 0 else os.getuid()
+    own = "true" if proc == "whole" else "false"
+    assert seen == f'[["dev", "proc", "tmp", "usr"], {user}, 2, {own}]'
+
+
+def test_the_filter_knows_this_machine_and_refuses_others() -> None:
+    for machine in ("x86_64", "aarch64"):
+        steps = seccomp.program(machine)
+        assert len(steps) < 4096
+        returns = 6
+        assert steps[-1][0] == returns
+        for at, (code, if_true, if_false, _) in enumerate(steps):
+            assert code == returns or at + 1 + max(if_true, if_false) < len(steps)
+    with pytest.raises(OSError, match="no table of system calls for pdp11"):
+        seccomp.program("pdp11")
+
+
+def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path) -> None:
+    name = written(
+        tmp_path,
+        """
+        import pyimpl
+
+        def attention(query, key, value, is_causal=False, scale=None):
+            return pyimpl.attention(
+                query, key, value, is_causal=is_causal, scale=scale, backend="triton"
+            )
+        """,
+    )
+    chosen = [*some(families, "small-random", 6), *some(families, "causal", 4)]
+    (outcome,) = outcomes(Subject(name), chosen, ("float32",), CONDITIONS)
+    assert [v.status for v in outcome.result.vectors] == ["passed"] * 10
+    assert "pyimpl" in outcome.description.borrows
+    assert Path(pyimpl.__file__).parent in map(Path, sight_of(name, "cpu").view.read)
+
+
+@pytest.mark.thorough
+def test_a_compiled_function_runs_in_it(families: list[Family], tmp_path: Path) -> None:
+    name = written(
+        tmp_path,
+        """
+        import torch
+
+        @torch.compile(dynamic=True)
+        def attention(query, key, value, scale=1.0):
+            return (query @ key.mT * scale).softmax(-1) @ value
+        """,
+    )
+    conditions = replace(CONDITIONS, limit=600.0)
+    subject = Subject(name, without=("gradients",))
+    (outcome,) = outcomes(subject, some(families, "small-random", 4), ("float32",), conditions)
+    assert [v.status for v in outcome.result.vectors] == ["passed"] * 4

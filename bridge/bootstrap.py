@@ -2,7 +2,7 @@
 
 Standard library only, since it runs before anything is installed:
 
-    python3 bridge/bootstrap.py [try | verify | docs | test]
+    python3 bridge/bootstrap.py [try | verify | test]
 
 Each tier holds the one before it, and adds to the same `.venv`; without a name it is the largest.
 Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next;
@@ -35,8 +35,7 @@ REQUIREMENTS = ROOT / "requirements"
 TIERS = {
     "try": "about 20 MB, most of it numpy",
     "verify": "about 20 MB",
-    "docs": "about 40 MB, half of it for Sphinx",
-    "test": "about 310 MB, most of it for lean-dojo and transformers",
+    "test": "about 290 MB, most of it for lean-dojo and transformers",
 }
 
 TORCH = "torch==2.13.0"

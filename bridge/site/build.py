@@ -3,22 +3,27 @@ link to, line by line."""
 
 from __future__ import annotations
 
-import html
 import os
 import posixpath
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from bridge.site import contents, links, reference, shell
+from pygments.formatters import HtmlFormatter
+
+from bridge.site import contents, links, reference
 from bridge.site.contents import Part
 from bridge.site.full import Made
 from bridge.site.markdown import Converted, convert, highlighted, in_html
-from bridge.site.shell import Group, ShellError
+from bridge.templates import template
 
+ASSETS = Path(__file__).parent / "assets"
 # Shown line by line; other files that a page links to are copied.
 _SOURCES = {".lean": "lean", ".py": "python", ".jinja": "html+jinja", ".toml": "toml"}
+# Of code, in light and in dark: their colours stand out from the background (WCAG's 4.5).
+_STYLES = ("xcode", "monokai")
 
 
 class SiteError(ValueError):
@@ -36,6 +41,8 @@ class _Site:
     parts: list[Part]
     made: dict[str, Made]
     moved: dict[tuple[str, str], tuple[str, str]]
+    with_reference: bool
+    titles: dict[str, str] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
     broken: list[str] = field(default_factory=list)
 
@@ -51,27 +58,23 @@ def build(root: Path, out: Path, made: Sequence[Made] = (), *, with_reference: b
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
     try:
-        number = _write(root, beside / "site", beside / "work", made, with_reference)
+        number = _write(root, beside, made, with_reference)
         if out.exists():
             shutil.rmtree(out)
-        (beside / "site").rename(out)
+        beside.rename(out)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return number
-
-
-def _group(name: str | None, pages: Sequence[str]) -> Group:
-    return Group(name, tuple(contents.document(page) for page in pages))
 
 
 def replaceable(out: Path) -> bool:
     """Whether nothing but an older site would be lost if a site were built there."""
     if not out.exists():
         return True
-    return out.is_dir() and ((out / "_static" / "katex").is_dir() or not any(out.iterdir()))
+    return out.is_dir() and ((out / "assets" / "code.css").is_file() or not any(out.iterdir()))
 
 
-def _write(root: Path, out: Path, work: Path, made: Sequence[Made], with_reference: bool) -> int:
+def _write(root: Path, out: Path, made: Sequence[Made], with_reference: bool) -> int:
     by_name = {one.name: one for one in made}
     moved = {
         (one.under, there): (one.name, here or "")
@@ -79,32 +82,18 @@ def _write(root: Path, out: Path, work: Path, made: Sequence[Made], with_referen
         for there, here in one.anchors.items()
     }
     try:
-        site = _Site(root, out, contents.parts(root), by_name, moved)
+        site = _Site(root, out, contents.parts(root), by_name, moved, with_reference)
     except ValueError as error:
         raise SiteError(str(error)) from error
+    shutil.copytree(ASSETS, out / "assets")
+    (out / "assets" / "code.css").write_text(_code_css(), "utf-8")
     pages = [contents.FRONT, *(page for part in site.parts for page in part.pages), *by_name]
     converted = {page: _converted(site, page) for page in pages}
-    docs = {page: contents.document(page) for page in pages}
-    below = {docs[contents.FRONT]: [_group(part.name, part.pages) for part in site.parts]}
-    for under in dict.fromkeys(one.under for one in made):
-        some = [one.name for one in made if one.under == under]
-        below[docs[under]] = [_group(None, some)]
-    try:
-        shell.write(
-            out,
-            {docs[page]: one.body for page, one in converted.items()},
-            below,
-            scripts={docs[page]: scripts for page, scripts in contents.SCRIPTS.items()},
-            others=[_source(site, name) for name in sorted(site.linked) if _is_source(name)],
-            temporary=work,
-        )
-    except ShellError as error:
-        raise SiteError(str(error)) from error
+    site.titles = {page: one.title for page, one in converted.items()}
+    for page, one in converted.items():
+        _page(site, page, one)
     for name in sorted(site.linked):
-        if not _is_source(name):
-            place = out / _shown_at(name)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / name, place)
+        _source(site, name)
     if with_reference:
         reference.write(out)
     # pdoc links to bases that are private, which it leaves out.
@@ -140,8 +129,6 @@ def _linking(site: _Site, page: str, written_in: str | None = None) -> Callable[
         if not path or "://" in given:
             return given
         target = posixpath.normpath(posixpath.join(beside, path))
-        if page in site.made and target.startswith(f"{reference.FOLDER}/"):
-            return posixpath.relpath(given, "..")
         file = site.root / target
         if target.startswith("..") or not file.exists():
             site.broken.append(f"{written_in or page}: there is no file {given!r}")
@@ -163,17 +150,68 @@ def _linking(site: _Site, page: str, written_in: str | None = None) -> Callable[
     return link
 
 
-def _is_source(name: str) -> bool:
-    return Path(name).suffix in _SOURCES
-
-
 def _shown_at(name: str) -> str:
-    return f"source/{name}" + (".html" if _is_source(name) else "")
+    return f"source/{name}" + (".html" if Path(name).suffix in _SOURCES else "")
 
 
-def _source(site: _Site, name: str) -> tuple[str, str, str]:
-    """A file of the checkout, line by line: its address without `.html`, its title, its HTML."""
+def _page(site: _Site, page: str, one: Converted) -> None:
+    html = template("bridge.site", "page.html.jinja").render(
+        title=one.title,
+        body=one.body,
+        headings=[h for h in one.headings if h.level == 2],
+        scripts=contents.SCRIPTS.get(page, ()),
+        **_around(site, contents.address(page), page),
+    )
+    _put(site.out / contents.address(page), html)
+
+
+def _source(site: _Site, name: str) -> None:
+    place = site.out / _shown_at(name)
+    place.parent.mkdir(parents=True, exist_ok=True)
     file = site.root / name
+    if file.suffix not in _SOURCES:
+        shutil.copyfile(file, place)
+        return
     whole = highlighted(file.read_text("utf-8").rstrip("\n"), _SOURCES[file.suffix], numbered=True)
-    body = f'<h1>{html.escape(name)}</h1>\n<div class="source">{whole}</div>'
-    return _shown_at(name).removesuffix(".html"), name, body
+    around = _around(site, _shown_at(name), None)
+    _put(
+        place, template("bridge.site", "source.html.jinja").render(title=name, body=whole, **around)
+    )
+
+
+def _around(site: _Site, address: str, page: str | None) -> dict[str, object]:
+    """What every page has about it: contents and the way to the front."""
+    up = "../" * address.count("/")
+    parts = [
+        (
+            part.name,
+            [
+                (up + contents.address(p), site.titles[p], p == page)
+                for p in (q for shown in part.pages for q in (shown, *_below(site, shown, page)))
+            ],
+        )
+        for part in site.parts
+    ]
+    if site.with_reference:
+        packages = reference.PACKAGES.items()
+        pages = [(f"{up}{reference.FOLDER}/{name}.html", said, False) for name, said in packages]
+        parts.insert(-1, ("Reference", pages))
+    return {"up": up, "front": up + contents.address(contents.FRONT), "parts": parts}
+
+
+def _below(site: _Site, shown: str, page: str | None) -> list[str]:
+    """The pages that belong to one, where it or one of them is being read."""
+    names = [name for name, one in site.made.items() if one.under == shown]
+    return names if page in (shown, *names) else []
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def _code_css() -> str:
+    """The colours of code, light and dark."""
+    shapes: list[Any] = [HtmlFormatter(style=style, cssclass="code") for style in _STYLES]
+    light, dark = (shape.get_style_defs(".code") for shape in shapes)
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"

@@ -100,11 +100,8 @@ def parts(root: Path) -> list[Part]:
     return [Part(*one) for one in (*_PARTS, (_REST, tuple(about)), (_DECISIONS, tuple(decisions)))]
 
 
-def document(page: str) -> str:
-    """A page of the checkout by its address on the site, without `.html`."""
-    return "index" if page == FRONT else page.removeprefix("docs/").removesuffix(".md")
-
-
 def address(page: str) -> str:
     """Where a page of the checkout stands on the site."""
-    return document(page) + ".html"
+    if page == FRONT:
+        return "index.html"
+    return page.removeprefix("docs/").removesuffix(".md") + ".html"

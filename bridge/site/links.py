@@ -27,11 +27,10 @@ def problems(site: Path, left_out: str) -> list[str]:
 
     left_out: a folder of pages whose own links are another program's affair.
     """
-    site = site.resolve()
     found = sorted(site.rglob("*.html"))
     pages = {p: _read(p) for p in found if not p.is_relative_to(site / left_out)}
     said = []
-    for path, page in list(pages.items()):
+    for path, page in pages.items():
         for link in page.links:
             problem = _problem(site, path, link, pages)
             if problem is not None:
@@ -53,13 +52,12 @@ def _problem(site: Path, path: Path, link: str, pages: dict[Path, _Page]) -> str
     if parts.path.startswith("/"):
         return "begins with a slash"
     target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-    if not target.is_relative_to(site):
+    if not target.is_relative_to(site.resolve()):
         return "leads out of the site"
     if not target.is_file():
         return "leads to no file"
     if parts.fragment and target.suffix == ".html":
-        if target not in pages:
-            pages[target] = _read(target)
-        if unquote(parts.fragment) not in pages[target].anchors:
+        known = pages[target] if target in pages else _read(target)
+        if unquote(parts.fragment) not in known.anchors:
             return "leads to no anchor of its page"
     return None

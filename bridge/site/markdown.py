@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,22 +14,12 @@ from markdown_it.token import Token
 from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from pygments import highlight
-from pygments.filter import simplefilter
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
-from pygments.token import Token as Kind
 from pygments.util import ClassNotFound
 
 # How fences are named in the pages, by pygments' names.
 _LEXERS = {"lean": "lean4", "": "text"}
-# What has no colour of its own. Unmarked it is half of a page of code less.
-_PLAIN = (Kind.Name, Kind.Punctuation, Kind.Text.Whitespace, Kind.Operator)
-
-
-@simplefilter
-def _unmarked(_self: Any, _lexer: Any, stream: Iterable[Any], _options: Any) -> Iterator[Any]:
-    for kind, text in stream:
-        yield (Kind.Text if kind in _PLAIN else kind), text
 
 
 # A wide table scrolls by itself, by keyboard too.
@@ -70,12 +60,11 @@ def highlighted(text: str, language: str, *, numbered: bool = False) -> str:
         lexer = get_lexer_by_name(_LEXERS.get(language, language), stripnl=False)
     except ClassNotFound:
         lexer = get_lexer_by_name("text", stripnl=False)
-    lexer.add_filter(_unmarked())
     lines: dict[str, Any] = {"linenos": "inline", "linespans": "L", "anchorlinenos": True}
-    shape: Any = HtmlFormatter(**(lines if numbered else {}))
+    shape: Any = HtmlFormatter(cssclass="code", **(lines if numbered else {}))
     shown: str = highlight(text, lexer, shape)
     # Long lines scroll within their block: a reader without a mouse must be able to reach it.
-    return shown.replace('<div class="highlight">', '<div class="highlight" tabindex="0">', 1)
+    return shown.replace('<div class="code">', '<div class="code" tabindex="0">', 1)
 
 
 def convert(

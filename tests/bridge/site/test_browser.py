@@ -29,8 +29,6 @@ pytestmark = pytest.mark.skipif(
 _HOUR = 3600
 WIDE, PHONE = (1400, 900), (360, 740)
 STEPPER = "stepper.html"
-# The page's background.
-LIGHT, DARK = "rgb(255, 255, 255)", "rgb(19, 20, 22)"
 MAPS = ("maps.html", "theorem-map.html", "coverage.html", "benchmarks.html")
 
 
@@ -83,9 +81,8 @@ def said(browser: Any) -> list[str]:
 
 
 def pages(site: Path) -> list[Path]:
-    """Those of the documentation; of sources and of pdoc's reference one is much as another, and
-    the page of the search is empty without a question."""
-    others = ("source", "api", "search.html")
+    """Those of the documentation; of sources and of pdoc's reference one is much as another."""
+    others = ("source", "api")
     return sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] not in others)
 
 
@@ -172,95 +169,13 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def test_the_contents_lead_from_page_to_page(browser: Any, site: Path) -> None:
     screen(browser, PHONE)
     browser.get((site / "index.html").as_uri())
-    link = browser.find_element("css selector", '.sidebar-tree a[href="online.html"]')
-    left = "return arguments[0].getBoundingClientRect().right"
-    assert browser.execute_script(left, link) <= 0
-    browser.find_element("css selector", ".mobile-header .nav-overlay-icon").click()
-    wait_for(lambda: browser.execute_script(left, link) > 100, "the contents")
-    browser.execute_script("arguments[0].scrollIntoView()", link)
+    link = browser.find_element("css selector", '.menu a[href="online.html"]')
+    assert not link.is_displayed()
+    browser.find_element("css selector", ".menu summary").click()
     link.click()
-    assert heading(browser) == "The online state"
-    here = browser.find_element("css selector", ".sidebar-tree .current-page > a")
+    assert browser.find_element("tag name", "h1").text == "The online state"
+    here = browser.find_element("css selector", "[aria-current=page]")
     assert here.get_attribute("textContent") == "The online state"
-    browser.execute_script("document.querySelector('.related-pages .next-page').click()")
-    assert heading(browser) == "Online softmax, step by step"
-
-
-def heading(browser: Any) -> str:
-    text: str = browser.find_element("tag name", "h1").text
-    return text.rstrip("¶")
-
-
-def test_the_search_works_from_the_disk(browser: Any, site: Path) -> None:
-    screen(browser, WIDE)
-    browser.get((site / "search.html").as_uri() + "?q=online-any-blocks")
-    found = "css selector", '#search-results a[href^="theorems/online-softmax-and-merging.html"]'
-    wait_for(lambda: browser.find_elements(*found), "results of the search")
-    browser.execute_script("arguments[0].click()", browser.find_element(*found))
-    assert heading(browser) == "Online softmax and merging: the theorems"
-
-
-def test_the_switch_between_light_and_dark_changes_pages_and_drawings(
-    browser: Any, site: Path
-) -> None:
-    screen(browser, WIDE, "light")
-    browser.get((site / "theorem-map.html").as_uri())
-    page = "document.body", "backgroundColor"
-    box = "document.querySelector('.map .definition rect')", "fill"
-    assert style(browser, *page) == style(browser, *box) == LIGHT
-    switch = browser.find_element("css selector", ".theme-toggle-content .theme-toggle")
-    # By itself, light, dark.
-    while browser.find_element("tag name", "body").get_attribute("data-theme") != "dark":
-        switch.click()
-    assert style(browser, *page) == DARK
-    assert style(browser, *box) == "rgb(20, 23, 27)"
-    browser.execute_script("localStorage.clear()")
-
-
-def test_code_is_copied_as_it_is(browser: Any, site: Path) -> None:
-    screen(browser, WIDE)
-    browser.get((site / "online.html").as_uri())
-    code = browser.find_element("css selector", ".beside .highlight")
-    wait_for(lambda: code.find_elements("css selector", "button.copybtn"), "the button")
-    browser.execute_script(
-        "window.copied = []; document.addEventListener('copy', (event) =>"
-        " copied.push(document.getSelection().toString() || document.activeElement.value))"
-    )
-    button = code.find_element("css selector", "button.copybtn")
-    browser.execute_script("arguments[0].click()", button)
-    wait_for(lambda: browser.execute_script("return copied.length"), "the copy")
-    (copied,) = browser.execute_script("return copied")
-    assert copied.startswith("structure State (S : Type u)")
-
-
-@pytest.mark.parametrize(("width", "columns"), [(1280, 1), (1600, 2)])
-def test_lean_and_python_stand_beside_each_other_where_both_have_room(
-    browser: Any, site: Path, width: int, columns: int
-) -> None:
-    screen(browser, (width, 900))
-    for page in ("online", "theorems/the-tile-loop-definitions"):
-        browser.get((site / f"{page}.html").as_uri())
-        wait_for(lambda: browser.execute_script(STYLED), "the style of the page")
-        left, right = (
-            browser.execute_script("return arguments[0].getBoundingClientRect()", one)
-            for one in browser.find_elements("css selector", ".beside > div")[:2]
-        )
-        assert (left["right"] < right["left"]) == (columns == 2)
-        # The widest line that the library's style allows fits a column of its own.
-        assert left["width"] > (560 if columns == 2 else 900), page
-        wraps = "return getComputedStyle(document.querySelector('.beside pre')).whiteSpace"
-        assert browser.execute_script(wraps) == "pre"
-
-
-def test_a_theorem_is_closed_until_it_is_wanted(browser: Any, site: Path) -> None:
-    screen(browser, WIDE)
-    browser.get((site / "theorems" / "the-tile-loop.html").as_uri())
-    folds = browser.find_elements("css selector", "details.whole")
-    assert len(folds) > 10
-    code = folds[0].find_element("css selector", ".highlight")
-    assert not code.is_displayed()
-    folds[0].find_element("tag name", "summary").click()
-    assert code.is_displayed()
 
 
 def button(browser: Any, name: str) -> Any:
@@ -508,5 +423,5 @@ def test_text_stands_out(browser: Any, site: Path, scheme: str) -> None:
         background = browser.execute_script(
             "return getComputedStyle(document.body).backgroundColor"
         )
-        assert background == (LIGHT if scheme == "light" else DARK)
+        assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 27)")
         assert browser.execute_script(CONTRAST) == [], page

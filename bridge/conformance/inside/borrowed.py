@@ -27,6 +27,7 @@ class Borrowed:
 
     def __enter__(self) -> Self:
         if self.listening is not None:
+            # PyTorch writes no types for this method and for `__exit__`: hence `no-untyped-call`.
             self.listening.__enter__()  # type: ignore[no-untyped-call]
         return self
 

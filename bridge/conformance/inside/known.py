@@ -242,5 +242,6 @@ def hf_eager(
     eager = importlib.import_module(module).eager_attention_forward
     groups = query.shape[1] // key.shape[1]
     about = SimpleNamespace(num_key_value_groups=groups, training=False)
+    out: Tensor
     out, _ = eager(about, query, key, value, attn_mask, scaling=scale, softcap=softcap)
-    return out.transpose(1, 2)  # type: ignore[no-any-return]
+    return out.transpose(1, 2)

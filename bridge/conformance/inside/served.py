@@ -26,7 +26,8 @@ from .borrowed import Borrowed
 
 # The last outputs are kept for so many calls, to see whether their memory is used again.
 _KEPT = 4
-# What a judge makes of an error: the first of these that it is.
+# What a judge makes of an error: the first of these that it is, so those that others are made of
+# come last. Which of them count as refusals, `bridge.conformance.abilities` says.
 _KINDS = (
     TypeError, ValueError, NotImplementedError, AssertionError, RuntimeError, Exception,
 )  # fmt: skip
@@ -59,6 +60,7 @@ def _raised(error: BaseException) -> tuple[str, dict[str, Any], dict[str, Tensor
 
 def _usable() -> bool:
     """Whether a GPU can go on: after an access to memory that is not there, it cannot."""
+    # PyTorch writes no types for this function: hence `no-untyped-call`.
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         try:
             torch.cuda.synchronize()

@@ -21,7 +21,8 @@ import torch
 
 from . import (
     frames,
-    known,  # noqa: F401  (its file is not seen later)
+    # Imported for sessions, from which its file is hidden; unused here (F401).
+    known,  # noqa: F401
     served,
     walls,
 )

@@ -8,13 +8,18 @@ import importlib.util
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import groupby
 from pathlib import Path
+from typing import IO
 
 import click
 from rich.console import Console
@@ -34,6 +39,8 @@ PYTEST = (
 LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")
 # Seconds that a check has to end in after Ctrl-C; then it is killed.
 _ENDING = 3.0
+# Seconds between two looks at those that run.
+_POLL = 0.05
 
 
 @dataclass(frozen=True)
@@ -42,13 +49,33 @@ class Check:
 
     command: a program of the environment and its arguments. inputs: patterns of the files that its
     result depends on, where * stands for any path too; none: it is run always, since it keeps its
-    own results.
+    own results. one_core: it uses one, so that neighbours of which this is true run beside it.
     """
 
     name: str
     title: str
     command: tuple[str, ...]
     inputs: tuple[str, ...]
+    one_core: bool = False
+
+
+@dataclass
+class _Running:
+    """A check that has begun. output: the file that has it, or none: it goes to the terminal."""
+
+    check: Check
+    process: subprocess.Popen[bytes]
+    output: IO[bytes] | None
+    start: float
+
+    def ended(self) -> Times | None:
+        """How long it took, or None: it runs."""
+        found, status, used = os.wait4(self.process.pid, os.WNOHANG)
+        if found == 0:
+            return None
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        seconds, processor = time.monotonic() - self.start, used.ru_utime + used.ru_stime
+        return {"seconds": round(seconds, 1), "processor_seconds": round(processor, 1)}
 
 
 def checks(*, everything: bool = False) -> tuple[Check, ...]:
@@ -62,7 +89,6 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             "format", "ruff format", ("python", "-m", "ruff", "format", "--check", "."),
             ("*.py", "*.md", "*.toml"),
         ),
-        Check("types", "mypy", ("python", "-m", "mypy"), ("*.py", "*.pyi", "pyproject.toml")),
         Check(
             "workflows", "what GitHub runs, by its schema",
             ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
@@ -84,28 +110,33 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             ("lake", "build"), (),
         ),
         Check(
-            "twins", "Lean: wrong twins of the theorems, refuted",
-            ("python", "-m", "bridge", "audit", "Attention.Twins"), LEAN,
+            "types", "mypy",
+            ("python", "-m", "mypy"), ("*.py", "*.pyi", "pyproject.toml"), one_core=True,
         ),
         # The audit is its first part.
         Check(
             "index", "Lean: audit and index of every declaration",
             ("python", "-m", "bridge", "index"),
             (*LEAN, "bridge/*", "pyimpl/*", "docs/*.toml", "docs/*.json", "tests/vectors/*"),
+            one_core=True,
         ),
         Check(
             "translation", "Lean: bridge/spec is what its terms come to",
             ("python", "-m", "bridge", "translate", "--check"),
-            (*LEAN, "bridge/*", "pyproject.toml"),
+            (*LEAN, "bridge/*", "pyproject.toml"), one_core=True,
         ),
         Check(
             "kernel texts", "Lean: Attention/Kernel/Generated is what Triton compiles",
             ("python", "-m", "bridge", "translate", "--kernels", "--check"),
-            ("Attention/Kernel/Generated/*", "bridge/*", "pyimpl/*"),
+            ("Attention/Kernel/Generated/*", "bridge/*", "pyimpl/*"), one_core=True,
         ),
         Check(
             f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
             ("python", "-m", "pyimpl.kernels.compile", *quick), ("pyimpl/*",),
+        ),
+        Check(
+            "twins", "Lean: wrong twins of the theorems, refuted",
+            ("python", "-m", "bridge", "audit", "Attention.Twins"), LEAN,
         ),
         Check(f"tests{more}", "the test-suite", (*PYTEST, *thorough), ("*",)),
     )  # fmt: skip
@@ -161,61 +192,117 @@ class Run:
         self.cache = Cache(root / "build" / "cache")
         self.digests = digests(root)
         self.facts = facts()
+        self.steps: list[Check] = []
+        self.running: list[_Running] = []
         # By check that passed, how long it took; None: it was kept.
         self.times: dict[str, Times | None] = {}
 
     def all(self, wanted: Iterable[Check]) -> int:
         """Run them up to the first that fails; the exit status."""
-        steps = list(wanted)
-        kept, start, before = 0, time.monotonic(), _processor()
-        for number, check in enumerate(steps, 1):
-            self.say(f"[{number}/{len(steps)}] {check.name}: {check.title}", style="bold")
-            key = self.key(check)
-            if check.inputs and not self.fresh and self.cache.find(_kept(check), key) is not None:
-                kept += 1
-                self.times[check.name] = None
-                self.say("      unchanged since it passed")
-                continue
+        self.steps = list(wanted)
+        start, before = time.monotonic(), _processor()
+        for several in _beside(self.steps):
             try:
-                status = self.one(check, key)
+                failed = self.together(several)
             except KeyboardInterrupt:
-                self.say(f"\nStopped in {check.name}; the next run goes on from there.")
+                # The terminal has told the checks as well.
+                self.end()
+                names = ", ".join(one.check.name for one in self.running)
+                self.say(f"\nStopped in {names}; the next run goes on from there.")
                 return 130
-            if status != 0:
-                left = ", ".join(later.name for later in steps[number:]) or "nothing"
-                self.say(f"✘ {check.name} ended with status {status}; not run: {left}", style="red")
+            if failed is not None:
+                for one in self.running:
+                    one.process.send_signal(signal.SIGINT)
+                self.end()
+                left = (
+                    c.name for c in self.steps if c is not failed.check and c.name not in self.times
+                )
+                self.say(
+                    f"✘ {failed.check.name} ended with status {failed.process.returncode}; "
+                    f"not run: {', '.join(left) or 'nothing'}",
+                    style="red",
+                )
                 return 1
-        names = ", ".join(check.name for check in steps)
+        names = ", ".join(check.name for check in self.steps)
+        kept = sum(times is None for times in self.times.values())
         self.say(
-            f"✔ {len(steps)} checks pass ({names}): {kept} unchanged, {len(steps) - kept} run in "
+            f"✔ {len(self.steps)} checks pass ({names}): {kept} unchanged, "
+            f"{len(self.steps) - kept} run in "
             f"{time.monotonic() - start:.0f} s, {_processor() - before:.0f} s of processor time",
             style="green",
         )
         return 0
 
-    def one(self, check: Check, key: str) -> int:
-        """Run a check, say how long it took, and keep it if it passed; its exit status."""
-        start, before = time.monotonic(), _processor()
+    def together(self, several: Sequence[Check]) -> _Running | None:
+        """Run checks beside each other, as many as there are cores; the first that fails, while
+        others still run."""
+        waiting = deque(check for check in several if not self.unchanged(check))
+        captured = len(waiting) > 1
+        if captured:
+            self.say(f"      beside each other: {', '.join(check.name for check in waiting)}")
+        while waiting or self.running:
+            while waiting and len(self.running) < (os.cpu_count() or 1):
+                check = waiting.popleft()
+                if not captured:
+                    self.head(check)
+                self.running.append(self.begin(check, captured=captured))
+            for one in tuple(self.running):
+                if (times := one.ended()) is None:
+                    continue
+                self.running.remove(one)
+                if one.output is not None:
+                    self.head(one.check)
+                    with one.output as output:
+                        output.seek(0)
+                        self.console.file.write(output.read().decode(errors="replace"))
+                if one.process.returncode != 0:
+                    return one
+                self.passed(one.check, times)
+            time.sleep(_POLL)
+        return None
+
+    def unchanged(self, check: Check) -> bool:
+        """Whether it has passed with what it depends on; this is said."""
+        if not check.inputs or self.fresh:
+            return False
+        if self.cache.find(_kept(check), self.key(check)) is None:
+            return False
+        self.times[check.name] = None
+        self.head(check)
+        self.say("      unchanged since it passed")
+        return True
+
+    def begin(self, check: Check, *, captured: bool) -> _Running:
+        """Start a check. captured: its output waits until it has ended."""
         program, *arguments = check.command
-        command = [_program(program), *arguments]
-        with subprocess.Popen(command, cwd=self.root) as process:
+        output = tempfile.TemporaryFile() if captured else None  # noqa: SIM115
+        process = subprocess.Popen(
+            [_program(program), *arguments], cwd=self.root, stdout=output,
+            stderr=subprocess.STDOUT if captured else None,
+        )  # fmt: skip
+        return _Running(check, process, output, time.monotonic())
+
+    def passed(self, check: Check, times: Times) -> None:
+        """Say how long a check took, and keep it."""
+        self.say(
+            f"      passed in {times['seconds']:.1f} s, "
+            f"{times['processor_seconds']:.1f} s of processor time"
+        )
+        self.times[check.name] = times
+        if check.inputs:
+            self.cache.keep(_kept(check), self.key(check), times)
+
+    def end(self) -> None:
+        """Wait until those that run have ended, and kill what takes longer."""
+        for one in self.running:
             try:
-                status = process.wait()
-            except KeyboardInterrupt:
-                # The terminal has told the check as well.
-                try:
-                    process.wait(_ENDING)
-                except (subprocess.TimeoutExpired, KeyboardInterrupt):
-                    process.kill()
-                raise
-        if status == 0:
-            seconds, processor = time.monotonic() - start, _processor() - before
-            self.say(f"      passed in {seconds:.1f} s, {processor:.1f} s of processor time")
-            times = {"seconds": round(seconds, 1), "processor_seconds": round(processor, 1)}
-            self.times[check.name] = times
-            if check.inputs:
-                self.cache.keep(_kept(check), key, times)
-        return status
+                one.process.wait(_ENDING)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                one.process.kill()
+
+    def head(self, check: Check) -> None:
+        number = self.steps.index(check) + 1
+        self.say(f"[{number}/{len(self.steps)}] {check.name}: {check.title}", style="bold")
 
     def key(self, check: Check) -> str:
         """A hash of all that the check depends on."""
@@ -229,6 +316,15 @@ class Run:
         self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
         # What a check prints comes after it.
         self.console.file.flush()
+
+
+def _beside(steps: Sequence[Check]) -> Iterator[Sequence[Check]]:
+    """The checks in their order: neighbours that use one core are one group, each other is one."""
+    for one_core, several in groupby(steps, key=lambda check: check.one_core):
+        if one_core:
+            yield tuple(several)
+        else:
+            yield from ((check,) for check in several)
 
 
 def _program(name: str) -> str:

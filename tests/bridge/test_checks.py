@@ -150,6 +150,63 @@ def test_the_first_failure_ends_the_run_and_is_not_kept(project: Project) -> Non
     assert project.run()[2] == ["first", "second"]
 
 
+def side_by_side(project: Project, *more: str) -> None:
+    """Checks of one core each, and a last one that uses all."""
+    project.checks = [
+        replace(project.check(f"one{n}", "*", more=text), one_core=True)
+        for n, text in enumerate(more)
+    ]
+    project.checks.append(project.check("last", "*"))
+
+
+# It waits for a file that the other one makes, as long as it likes.
+MAKE = "open('build/{0}', 'w'); print('made {0}')"
+WAIT = "import os, time; exec('while not os.path.exists(\"build/{0}\"): time.sleep(0.01)')"
+
+
+def test_those_of_one_core_run_beside_each_other(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks.os, "cpu_count", lambda: 2)
+    side_by_side(project, f"{WAIT.format('b')}; {MAKE.format('a')}", MAKE.format("b"))
+    status, said, ran = project.run()
+    assert status == 0, said
+    assert sorted(ran[:2]) == ["one0", "one1"]
+    assert ran[2] == "last"
+    assert "beside each other: one0, one1" in said
+    # Each output stands below its own heading.
+    for number, (name, made) in enumerate([("one0", "a"), ("one1", "b")], 1):
+        pattern = rf"\[{number}/3\] {name}: the {name}\nmade {made}\n +passed in"
+        assert re.search(pattern, said), said
+    assert project.run()[2] == []
+
+
+def test_no_more_run_at_once_than_there_are_cores(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks.os, "cpu_count", lambda: 1)
+    alone = (
+        "import os; os.mkdir('build/held'); import time; time.sleep(0.05); os.rmdir('build/held')"
+    )
+    side_by_side(project, alone, alone, alone)
+    status, said, ran = project.run()
+    assert (status, ran) == (0, ["one0", "one1", "one2", "last"]), said
+
+
+def test_a_failure_ends_what_runs_beside_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks.os, "cpu_count", lambda: 2)
+    side_by_side(
+        project, f"{MAKE.format('a')}; import time; time.sleep(600)",
+        f"{WAIT.format('a')}; print('why'); raise SystemExit(4)",
+    )  # fmt: skip
+    status, said, ran = project.run()
+    assert (status, sorted(ran)) == (1, ["one0", "one1"])
+    assert "why\n✘ one1 ended with status 4; not run: one0, last" in said
+    assert not list((project.root / "build" / "cache").glob("check-*.json"))
+
+
 def test_git_says_what_the_files_of_the_project_are(project: Project) -> None:
     root = project.root
     subprocess.run(["git", "init", "-q", root], check=True)
@@ -217,7 +274,7 @@ def test_all_is_more_of_the_same() -> None:
 def test_an_unknown_check_is_one_sentence() -> None:
     result = CliRunner().invoke(checks.test, ["lints"])
     assert result.exit_code == 2
-    assert "NAME: there is no check 'lints'; there are lint, format, types" in result.stderr
+    assert "NAME: there is no check 'lints'; there are lint, format, workflows" in result.stderr
 
 
 def test_a_smaller_environment_is_told_the_command_that_completes_it(

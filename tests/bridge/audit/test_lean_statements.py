@@ -272,6 +272,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.thorough
 def test_theorems_of_the_library_show_what_variable_and_include_add() -> None:
     lean = find(ROOT, announce=print)
     assert lean.build().ok

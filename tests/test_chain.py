@@ -67,8 +67,6 @@ MUTATIONS = {
         "numerators = tuple(int(x) for x in data",
         "numerators = tuple(-int(x) for x in data",
         "vectors",
-        # What Lean has written stays as it is.
-        built=True,
     ),
     # Only the modules of `pyimpl.modules` run again with it.
     "implements-name": Mutation(
@@ -82,7 +80,7 @@ MUTATIONS = {
         "l = alpha * l + tl.sum(p, 1)",
         "l = l + tl.sum(p, 1)",
         "implementations",
-        families=("maximum-moves",),
+        families=("maximum-moves", "small-random"),
     ),
 }
 

@@ -214,14 +214,14 @@ def vectors(family: str | None) -> None:
     from bridge.pages import written
     from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError, find
-    from bridge.vectors import generate
+    from bridge.vectors import generate, lean_files
     from bridge.vectors.fields import VectorError
 
     root = checkout()
     try:
         lean = find(root, announce=click.echo)
         click.echo("building the definitions …")
-        if not lean.build([generate.MODULE]).ok:
+        if not lean.build([lean_files.MODULE]).ok:
             raise Problem("the Lean library does not build; see .venv/bin/lake build")
         click.echo("running the definitions; this can take a minute …")
         folder = root / "tests" / "vectors"

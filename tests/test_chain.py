@@ -31,8 +31,8 @@ VERIFY_LIMIT = Limit(20_000, 1800)
 @dataclass(frozen=True)
 class Mutation:
     """An edit of one file, and the section of the report that has to notice it; built: whether Lean
-    builds all the same, where that matters. families: the copy has the vectors of these alone,
-    where the section takes any."""
+    builds all the same, where that matters. families: the copy has the vectors of these alone, and
+    its program makes no others, where the section takes any."""
 
     file: str
     old: str
@@ -57,6 +57,7 @@ MUTATIONS = {
         "combine (Interval.logSumExp lses) (parts.drop 1))",
         "vectors",
         built=True,
+        families=("combine",),
     ),
     "digit-of-a-vector": Mutation(
         "tests/vectors/one-key.json", '"denominator": "1"', '"denominator": "2"', "vectors"
@@ -88,8 +89,18 @@ MUTATIONS = {
 END_TO_END = "digit-of-a-vector"
 
 
+# Where the program that makes the vectors asks whose a family is.
+PROGRAM, CLAIM = "Attention/Vectors/Main.lean", "  let some claims := folder.claims | return true\n"
+
+
 def leave(folder: Path, families: Sequence[str]) -> None:
-    """Of the vectors in a copy only these families."""
+    """Of the vectors in a copy only these families, and its program makes these alone."""
+    program = folder / PROGRAM
+    text = program.read_text("utf-8")
+    assert CLAIM in text, "the edit no longer applies"
+    listed = ", ".join(f'"{name}"' for name in families)
+    alone = f"  unless [{listed}].contains name do return false\n"
+    program.write_text(text.replace(CLAIM, alone + CLAIM), "utf-8")
     vectors = folder / "tests" / "vectors"
     for path in vectors.glob("*.json"):
         if path.name != INDEX and path.stem not in families:
@@ -109,7 +120,8 @@ def verify(folder: Path, *stages: str) -> tuple[int, dict[str, Any], str]:
 
 
 @pytest.fixture(scope="module")
-def unedited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """An unedited copy, and the report of its first run."""
     folder = tmp_path_factory.mktemp("unedited")
     copy_of(ROOT, folder)
     status, report, output = verify(folder)
@@ -117,13 +129,21 @@ def unedited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert report["ok"] is True
     # Found by the hash of all that they depend on: what the next run need not find out again.
     shutil.copytree(folder / "build" / "cache", ROOT / "build" / "cache", dirs_exist_ok=True)
-    return folder
+    return folder, report
 
 
-def test_nothing_is_done_twice(unedited: Path) -> None:
-    status, report, _ = verify(unedited)
-    assert status == 0
+@pytest.fixture(scope="module")
+def unedited(first: tuple[Path, dict[str, Any]]) -> Path:
+    return first[0]
+
+
+def test_nothing_is_done_twice(first: tuple[Path, dict[str, Any]]) -> None:
+    folder, report = first
     stages = ("build", "audit", "kernels", "vectors", "implementations", "faults")
+    # After `make verify` the first run in the copy is the second of these files.
+    if not all(report[name]["kept"] for name in stages):
+        status, report, _ = verify(folder)
+        assert status == 0
     assert [report[name]["kept"] for name in stages] == [True] * len(stages)
 
 
@@ -147,6 +167,10 @@ def test_a_broken_link_is_noticed(name: str, unedited: Path, tmp_path: Path) -> 
     assert report[mutation.noticed_by]["problems"], output
     if mutation.built is not None:
         assert report["build"]["ok"] is mutation.built
+    if name == "program-that-makes-the-vectors":
+        # What it makes otherwise is all that differs.
+        *differing, _ = report["vectors"]["problems"]
+        assert [one.split(" ")[0] for one in differing] == ["combine.json", "index.json"], differing
     if name == "kernel":
         # In each dtype, and no implementation but the one with the edit.
         problems = report["implementations"]["problems"]

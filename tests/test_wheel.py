@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import html
 import json
 import os
@@ -59,17 +60,27 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def test_it_runs_the_conformance_on_the_packaged_vectors(python: Path, tmp_path: Path) -> None:
+SOME = ("causal", "gradient", "one-key", "varlen")
+
+
+@pytest.mark.parametrize(
+    ("families", "least"), [(SOME, 50), pytest.param((), 400, marks=pytest.mark.thorough)]
+)
+def test_it_runs_the_conformance_on_the_packaged_vectors(
+    families: tuple[str, ...], least: int, python: Path, tmp_path: Path
+) -> None:
+    """On some families, and on all; at least so many vectors pass."""
     empty = tmp_path / "bin"
     empty.mkdir()
     output = run(
         python, "-m", "bridge", "conform", "pyimpl-reference", "--dtype", "float32", "--json",
+        *(word for family in families for word in ("--family", family)),
         cwd=tmp_path, path=str(empty),
     )  # fmt: skip
     (result,) = json.loads(output)
     assert result["adapter"] == "pyimpl-reference"
     assert result["ok"] is True
-    assert sum(v["status"] == "passed" for v in result["vectors"]) >= 400
+    assert sum(v["status"] == "passed" for v in result["vectors"]) >= least
     assert not any(v["status"] == "failed" for v in result["vectors"])
 
 
@@ -118,7 +129,9 @@ def test_it_carries_the_vectors_with_their_index_and_schemas(wheel: Path) -> Non
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
         listed = json.loads(archive.read("bridge/vectors/data/index.json"))["families"]
-    assert {f"bridge/vectors/data/{family['file']}" for family in listed} <= names
+        for family in listed:
+            content = archive.read(f"bridge/vectors/data/{family['file']}")
+            assert hashlib.sha256(content).hexdigest() == family["sha256"]
     assert {"bridge/vectors/schema.json", "bridge/vectors/index_schema.json"} <= names
 
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import itertools
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_EXCEPTION
 from pathlib import Path
 
 from bridge.files import write_changed
+from bridge.vectors import lean_files
 from bridge.vectors.fields import VectorError
+from bridge.vectors.index import INDEX
+from bridge.vectors.lean_files import RunMain
 from bridge.vectors.load import write_index
-
-MODULE = "Attention.Vectors.Main"
-
-# A process takes up to 0.9 GB, and 8 s of processor time before its first family.
-_MOST_PROCESSES = 3
-
-# Runs `main` of a Lean module with arguments; raises what the toolchain raises.
-RunMain = Callable[[str, list[str]], None]
-# Seconds between two looks at how many files there are.
-_PACE = 1.0
 
 
 def generate(
@@ -31,37 +21,27 @@ def generate(
 ) -> list[Path]:
     """Write every family's file and their index into `folder`, an existing one, and check them.
 
-    run_main is called from several threads at once; the families are shared out between them.
-    on_files is called from time to time with the number of families that are written.
-    Raises VectorError for a file that is not what it should be.
+    run_main and on_files are as `lean_files.write` has them. Raises VectorError for a file that is
+    not what it should be.
     """
-    processes = min(_MOST_PROCESSES, os.cpu_count() or 1)
-    with (
-        tempfile.TemporaryDirectory(prefix="claims-") as claims,
-        concurrent.futures.ThreadPoolExecutor(processes) as pool,
-    ):
-        arguments = [str(folder.resolve()), claims]
-        running = {pool.submit(run_main, MODULE, arguments) for _ in range(processes)}
-        while running:
-            done, running = concurrent.futures.wait(running, _PACE, FIRST_EXCEPTION)
-            for one in done:
-                one.result()
-            on_files(len(list(folder.glob("*.json"))))
+    lean_files.write(run_main, folder, on_files)
     write_index(folder)
     return sorted(folder.glob("*.json"))
 
 
-def texts(
-    run_main: RunMain, on_files: Callable[[int], None] = lambda number: None
-) -> dict[str, str]:
-    """The files that the definitions yield now, by name; on_files and errors as `generate` has."""
+def index_of(texts: Mapping[str, str]) -> str:
+    """The index of the files that Lean wrote, of which each is checked. Raises VectorError for one
+    that is not what it should be."""
     with tempfile.TemporaryDirectory(prefix="vectors-") as name:
-        paths = generate(run_main, Path(name), on_files)
-        return {path.name: path.read_text("utf-8") for path in paths}
+        folder = Path(name)
+        for file, text in texts.items():
+            (folder / file).write_bytes(text.encode())
+        write_index(folder)
+        return (folder / INDEX).read_text("utf-8")
 
 
 def differences(made: Mapping[str, str], committed: Path) -> list[str]:
-    """How the committed files differ from the `texts` that were made, one sentence each."""
+    """How the committed files differ from the texts that were made, one sentence each."""
     fresh = {name: text.encode() for name, text in made.items()}
     kept = {path.name: path.read_bytes() for path in committed.glob("*.json")}
     found = []
@@ -110,7 +90,7 @@ def replace_family(run_main: RunMain, committed: Path, family: str) -> list[str]
                 shutil.copyfile(path, folder / path.name)
                 # What is claimed is not made.
                 Path(claims, path.stem).mkdir()
-        run_main(MODULE, [str(folder.resolve()), claims])
+        run_main(lean_files.MODULE, [str(folder.resolve()), claims])
         if not (folder / f"{family}.json").exists():
             raise VectorError(f"{family}: the Lean definitions make no family of this name.")
         write_index(folder)

@@ -36,13 +36,17 @@ def in_a_new_process(program: str, *arguments: object, **environment: str) -> st
     return done.stdout
 
 
+# Of torch nothing is asked but whether there is a GPU; with Triton comes the real one.
 SETTLE = """
-import os, sys
-from bridge import interpreting
-import torch
-torch.cuda.is_available = lambda: sys.argv[1] == "gpu"
+import os, sys, types
 if sys.argv[2] == "imported":
+    import torch
     import triton
+else:
+    torch = sys.modules["torch"] = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace()
+torch.cuda.is_available = lambda: sys.argv[1] == "gpu"
+from bridge import interpreting
 interpreting.settle(*map(eval, sys.argv[3:]))
 print(os.environ.get("TRITON_INTERPRET"))
 """

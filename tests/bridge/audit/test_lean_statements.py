@@ -3,7 +3,7 @@ printed with all that it depends on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,8 @@ import pytest
 from bridge.audit.statements import Statement, read
 from bridge.toolchain import find
 from bridge.toolchain.embedded import EmbeddedLean
-from bridge.toolchain.prepare import prepare
 
 ROOT = Path(__file__).resolve().parents[3]
-LAKEFILE = "package small\n@[default_target]\nlean_lib Small\n"
 DEFINITIONS = """module
 public section
 class Exp (R : Type) where
@@ -202,12 +200,10 @@ def name(theorem: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Statement]:
-    root = tmp_path_factory.mktemp("statements")
-    (root / "lakefile.lean").write_text(LAKEFILE, "utf-8")
+def found(exchange_project: Callable[[dict[str, str]], EmbeddedLean]) -> Mapping[str, Statement]:
+    lean = exchange_project({})
     text = DEFINITIONS + "".join(f"theorem {one}\n" for one in (*EMPTY, *FULL)) + PRINTED_IN
-    (root / "Small.lean").write_text(text, "utf-8")
-    lean = EmbeddedLean(root, prepare(print))
+    (lean.root / "Small.lean").write_text(text, "utf-8")
     result = lean.build()
     assert result.ok, [str(m) for m in result.messages if m.severity == "error"]
     names = [*map(name, (*EMPTY, *FULL)), *PRINTED]
@@ -276,6 +272,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.thorough
 def test_theorems_of_the_library_show_what_variable_and_include_add() -> None:
     lean = find(ROOT, announce=print)
     assert lean.build().ok

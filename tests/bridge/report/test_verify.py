@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import io
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ from rich.console import Console
 
 from bridge.report.verify import Verification
 from bridge.source.excerpt import SourceError
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_stages_that_were_not_run_are_named(
@@ -52,3 +56,36 @@ def test_a_family_is_done_when_it_is_made_and_recomputed(tmp_path: Path) -> None
         assert (bar.done, bar.total) == (0, 3)
         verification.vectors_reached(made=2)
         assert (bar.done, bar.total) == (2, 3)
+
+
+def test_an_edit_of_what_reads_vectors_has_lean_write_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("Attention", "tests/vectors"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in ("Attention.lean", "lakefile.lean"):
+        (tmp_path / file).touch()
+    shutil.copytree(ROOT / "bridge", tmp_path / "bridge")
+    written: list[str] = []
+
+    def run(module: str, arguments: list[str]) -> None:
+        written.append(module)
+        shutil.copy(ROOT / "tests" / "vectors" / "one-key.json", arguments[0])
+
+    verification = Verification(tmp_path, Console(quiet=True))
+    lean = SimpleNamespace(kind="none", version="0", run=run)
+    monkeypatch.setattr(verification.library, "_lean", lean)
+    missing = [
+        f"{file}.json is made by the Lean definitions and is not committed"
+        for file in ("index", "one-key")
+    ]
+    assert verification.vectors_made() == (missing, False)
+    processes = len(written)
+    assert processes > 0
+    assert verification.vectors_made() == (missing, True)
+    # The index is made anew, since what checks the files is another.
+    for edited, times in (("fields", 1), ("lean_files", 2)):
+        with open(tmp_path / "bridge" / "vectors" / f"{edited}.py", "a") as source:
+            source.write("# edited\n")
+        assert verification.vectors_made() == (missing, False)
+        assert len(written) == times * processes

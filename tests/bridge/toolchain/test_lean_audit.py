@@ -14,6 +14,10 @@ from bridge.toolchain.errors import ToolchainError
 
 Make = Callable[[dict[str, str]], EmbeddedLean]
 
+USES_F = (
+    "public import Small.Base\npublic section\ntheorem {} (n : Nat) : f n = n + 1 := by rw [f]\n"
+)
+# Imports come before what imports them.
 SOURCES = {
     "Good": "public section\n@[expose] def good (n : Nat) : Nat := n + 1\n"
     "theorem good_pos (n : Nat) : 0 < good n := Nat.succ_pos n\n"
@@ -36,6 +40,12 @@ SOURCES = {
     "instance pair (α β : Type) [Base α] [Base β] : Base (α × β) := ⟨Base.base, Base.base⟩\n",
     "Core": "public section\n@[expose] def divisor (m n : Nat) : Nat := Nat.gcd m n\n"
     "@[expose] def appended (s : String) : String := s ++ s\n",
+    # The equation of `f` is made where it is asked for, and stored there.
+    "Base": "public section\n@[expose] def f (n : Nat) : Nat := n + 1\n",
+    "One": USES_F.format("one"),
+    "Two": USES_F.format("two"),
+    "X": "public section\n@[expose] def x : Nat := 1\n",
+    "Proof": "public import Small.X\npublic section\ntheorem one_is : x = 1 := rfl\n",
     "Outside": 'public section\n@[extern "outside"] def outside (n : Nat) : Nat := n\n',
 }
 FINDINGS = {
@@ -61,8 +71,13 @@ def reached() -> Reached:
 
 
 @pytest.fixture(scope="module")
-def audit(make_project: Make, reached: Reached) -> Audit:
-    lean = make_project(SOURCES)
+def project(exchange_project: Make) -> EmbeddedLean:
+    return exchange_project(SOURCES)
+
+
+@pytest.fixture(scope="module")
+def audit(project: EmbeddedLean, reached: Reached) -> Audit:
+    lean = project
     with pytest.raises(ToolchainError, match=r"is not built as it stands now: build it first"):
         lean.audit()
     result = lean.build()
@@ -137,55 +152,35 @@ def test_the_classes_and_their_instances(audit: Audit) -> None:
     assert audit.to_json()["classes"] == audit.classes()
 
 
-def test_the_kernel_rejects_a_proof_that_does_not_fit(make_project: Make) -> None:
+def test_a_lemma_that_two_modules_make_is_checked_in_both(audit: Audit, reached: Reached) -> None:
+    counts = dict(zip(SOURCES, (checked for checked, _ in reached), strict=False))
+    assert counts["One"] - counts["Base"] == counts["Two"] - counts["One"] > 1
+    assert not any("two modules" in problem for problem in audit.problems)
+
+
+def test_the_kernel_rejects_a_proof_that_does_not_fit(project: EmbeddedLean, audit: Audit) -> None:
     """The stored `x` is another than the one that the stored proof of `x = 1` was made for."""
-    one = "public section\n@[expose] def x : Nat := 1\n"
-    lean = make_project(
-        {"X": one, "Proof": "public import Small.X\npublic section\ntheorem one : x = 1 := rfl\n"}
-    )
-    source = lean.root / "Small" / "X.lean"
+    assert not any("the kernel" in problem for problem in audit.problems)
+    source = project.root / "Small" / "X.lean"
     text = source.read_text("utf-8")
-    with lean.resident():
-        assert lean.build().ok
-        clean = lean.audit()
-        assert clean.ok, clean.problems
-        record = lean.store.record.read_text("utf-8")
-        source.write_text(text.replace("1", "2"), "utf-8")
-        assert lean.build(["Small.X"]).ok
+    record = project.store.record.read_text("utf-8")
+    source.write_text(text.replace("1", "2"), "utf-8")
+    assert project.build(["Small.X"]).ok
     source.write_text(text, "utf-8")
-    lean.store.record.write_text(record, "utf-8")
-    (problem,) = lean.audit().problems
+    project.store.record.write_text(record, "utf-8")
+    (problem,) = project.audit(["Small.Proof"]).problems
+    project.stock("Small.X").unlink()
+    assert project.build(["Small.X"]).built == ("Small.X",)
     assert problem.startswith("the kernel does not accept the stored proofs: ")
-    assert "one" in problem
-
-
-def test_a_lemma_that_two_modules_make_is_checked_in_both(make_project: Make) -> None:
-    """The equation of `f` is made where it is asked for, and stored there."""
-    uses = "public import Small.Base\npublic section\ntheorem {} (n : Nat) : f n = n + 1 := "
-    uses += "by rw [f]\n"
-    lean = make_project(
-        {
-            "Base": "public section\n@[expose] def f (n : Nat) : Nat := n + 1\n",
-            "One": uses.format("one"),
-            "Two": uses.format("two"),
-        }
-    )
-    assert lean.build().ok
-    reached: Reached = []
-    found = lean.audit(on_checked=lambda checked, of: reached.append((checked, of)))
-    assert found.problems == ()
-    before, one, two, _ = (checked for checked, _ in reached)
-    assert one - before == two - one > 1
+    assert "one_is" in problem
 
 
 def test_an_audit_that_does_not_end_is_ended(
-    make_project: Make, monkeypatch: pytest.MonkeyPatch
+    project: EmbeddedLean, audit: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lean = make_project({"Good": SOURCES["Good"]})
-    assert lean.build().ok
     monkeypatch.setattr(embedded, "AUDIT_LIMIT", Limit(0.01))
     with pytest.raises(ToolchainError) as caught:
-        lean.audit()
+        project.audit(["Small.Good"])
     said = str(caught.value)
     assert said.startswith("the audit was ended, since it used ")
     assert " s of processor time, of 0.01 s allowed, in " in said

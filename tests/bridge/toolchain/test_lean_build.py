@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -117,14 +117,13 @@ def edit(lean: EmbeddedLean, name: str, text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def built(make_project: Make) -> Iterator[EmbeddedLean]:
+def built(exchange_project: Make) -> EmbeddedLean:
     """A project that has been built; its driver stays for the tests that build again."""
-    lean = make_project({"A": A, "B": B, "C": C, "Program": PROGRAM})
-    with lean.resident():
-        result = lean.build()
-        assert result.ok, [str(m) for m in result.messages]
-        assert set(result.built) == {"Small", *(f"Small.{n}" for n in ("A", "B", "C", "Program"))}
-        yield lean
+    lean = exchange_project({"A": A, "B": B, "C": C, "Program": PROGRAM})
+    result = lean.build()
+    assert result.ok, [str(m) for m in result.messages]
+    assert set(result.built) == {"Small", *(f"Small.{n}" for n in ("A", "B", "C", "Program"))}
+    return lean
 
 
 def test_nothing_to_do_starts_no_lean(built: EmbeddedLean, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from bridge import limits
 from bridge.limits import Limit, Watch
 from bridge.toolchain.embedded import _SHARED_FROM, EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
+from bridge.toolchain.process import LeanProcess
 
 Make = Callable[[dict[str, str]], EmbeddedLean]
 
@@ -173,9 +174,9 @@ def test_two_builds_at_once(make_project: Make, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_source_saved_during_its_build_is_built_again(
-    make_project: Make, monkeypatch: pytest.MonkeyPatch
+    exchange_project: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lean = make_project({"A": "def a := 1\r\n"})
+    lean = exchange_project({"A": "def a := 1\r\n"})
     source = lean.root / "Small" / "A.lean"
     ask = lean._drivers.ask
 
@@ -183,12 +184,11 @@ def test_a_source_saved_during_its_build_is_built_again(
         source.write_text("module\ndef a := 2\n", "utf-8")
         return ask(request, stops)
 
-    with lean.resident():
-        with monkeypatch.context() as patch:
-            patch.setattr(lean._drivers, "ask", save_and_ask)
-            assert lean.build(["Small.A"]).built == ("Small.A",)
+    with monkeypatch.context() as patch:
+        patch.setattr(lean._drivers, "ask", save_and_ask)
         assert lean.build(["Small.A"]).built == ("Small.A",)
-        assert lean.build(["Small.A"]).built == ()
+    assert lean.build(["Small.A"]).built == ("Small.A",)
+    assert lean.build(["Small.A"]).built == ()
 
 
 def test_what_is_handed_to_lean_after_the_end_starts_none(
@@ -199,14 +199,22 @@ def test_what_is_handed_to_lean_after_the_end_starts_none(
     lean = make_project({"A": "def a := 1\n"})
     ask = lean._drivers.ask
 
+    class Started(Exception):
+        pass
+
+    def start() -> LeanProcess:
+        raise Started
+
+    monkeypatch.setattr(lean._drivers, "_start", start)
+
     def end_and_ask(request: str, stops: int) -> list[dict[str, Any]]:
         lean._drivers.stop()
-        monkeypatch.setattr(lean._drivers, "_start", lambda: pytest.fail("Lean was started"))
         return ask(request, stops)
 
     with monkeypatch.context() as patch:
         patch.setattr(lean._drivers, "ask", end_and_ask)
         with pytest.raises(ToolchainError, match="Lean was ended before it was asked"):
             lean.build(["Small.A"])
-    monkeypatch.undo()
-    assert lean.build(["Small.A"]).built == ("Small.A",)
+    # The next build starts one.
+    with pytest.raises(Started):
+        lean.build(["Small.A"])

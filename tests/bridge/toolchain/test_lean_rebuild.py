@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -40,13 +42,27 @@ EDITS = {
 
 
 @pytest.fixture(scope="module")
-def chain(make_project: Make) -> Iterator[EmbeddedLean]:
-    """Three modules in a row, built; the driver stays."""
-    lean = make_project({"First": FIRST, "Second": SECOND, "Third": THIRD})
-    with lean.resident():
-        result = lean.build()
-        assert result.ok, [str(m) for m in result.messages]
-        yield lean
+def built(
+    exchange_project: Make, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[EmbeddedLean, Path]:
+    """Three modules in a row, built, and a copy of what was built; the driver stays."""
+    lean = exchange_project({"First": FIRST, "Second": SECOND, "Third": THIRD})
+    result = lean.build()
+    assert result.ok, [str(m) for m in result.messages]
+    copy = tmp_path_factory.mktemp("built") / "lean"
+    shutil.copytree(lean.folder, copy)
+    return lean, copy
+
+
+@pytest.fixture
+def chain(built: tuple[EmbeddedLean, Path]) -> EmbeddedLean:
+    """The project as it was built first, whatever another test has edited."""
+    lean, copy = built
+    edit(lean, FIRST)
+    shutil.copytree(copy, lean.folder, dirs_exist_ok=True)
+    # What is put back is whole: nothing is built again.
+    assert lean.build().built == ()
+    return lean
 
 
 def edit(lean: EmbeddedLean, text: str) -> None:
@@ -59,8 +75,6 @@ def test_an_edit_reaches_those_that_can_see_it(chain: EmbeddedLean, name: str) -
     assert old in FIRST
     edit(chain, FIRST.replace(old, new, 1))
     again = {module.name for module in chain.build().modules if not module.reused}
-    edit(chain, FIRST)
-    assert chain.build().ok
     assert again == {"Small.First", *(["Small.Second", "Small.Third", "Small"] if seen else [])}
 
 
@@ -69,8 +83,6 @@ def test_what_was_reused_is_what_a_clean_build_yields(chain: EmbeddedLean) -> No
     edit(chain, FIRST.replace(old, new, 1))
     assert chain.build().built == ("Small.First",)
     audit = chain.audit()
-    edit(chain, FIRST)
-    assert chain.build().ok
     assert audit.ok, audit.problems
     assert audit.replayed > 0
 
@@ -78,8 +90,6 @@ def test_what_was_reused_is_what_a_clean_build_yields(chain: EmbeddedLean) -> No
 def test_an_error_reaches_all_that_need_the_module(chain: EmbeddedLean) -> None:
     edit(chain, FIRST.replace("by decide", "by omega"))
     result = chain.build()
-    edit(chain, FIRST)
-    assert chain.build().ok
     assert {m.name for m in result.modules if m.skipped} == {"Small.Second", "Small.Third", "Small"}
     assert {m.file for m in result.messages if m.severity == "error"} == {"Small/First.lean"}
 
@@ -94,7 +104,5 @@ def test_the_options_of_the_lakefile_hold_and_are_part_of_the_build(chain: Embed
     lakefile.write_text(before.replace("package small\n", f"package small{options}"), "utf-8")
     errors = [m.text for m in chain.build(["Small.First"]).messages if m.severity == "error"]
     lakefile.write_text(before, "utf-8")
-    edit(chain, FIRST)
-    assert chain.build().ok
     assert errors
     assert all("nknown identifier `m`" in error for error in errors)

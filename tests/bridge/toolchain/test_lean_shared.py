@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from bridge.toolchain.drivers import Drivers
 from bridge.toolchain.embedded import _SHARED_FROM, EmbeddedLean
+from bridge.toolchain.modules import closure
+from bridge.toolchain.process import LeanProcess
 
 Make = Callable[[dict[str, str]], EmbeddedLean]
 
@@ -28,43 +28,48 @@ def sources(count: int) -> dict[str, str]:
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: nothing is shared")
+@pytest.mark.parametrize("least", [6, pytest.param(_SHARED_FROM, marks=pytest.mark.thorough)])
 def test_shared_and_alone_come_to_the_same(
-    make_project: Make, monkeypatch: pytest.MonkeyPatch
+    least: int, make_project: Make, exchange_project: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """least: how many modules are shared out."""
     monkeypatch.setattr("bridge.toolchain.embedded._MOST_DRIVERS", 2)
-    texts = sources(_SHARED_FROM + 2)
+    monkeypatch.setattr("bridge.toolchain.embedded._SHARED_FROM", least)
+    texts = sources(least + 2)
     # A theorem that does not hold, in the middle: what needs it is skipped, all else is built.
-    texts["N8"] = texts["N8"].replace("n8 = ", "n8 = 1 + ")
-    shared, alone = make_project(texts), make_project(texts)
-    started: list[Drivers] = []
-    monkeypatch.setattr(alone, "_at_once", lambda *_: 1)
-    for lean in (shared, alone):
-        start = lean._drivers._start
+    texts["N4"] = texts["N4"].replace("n4 = ", "n4 = 1 + ")
+    # The driver of the second stays, and is the only one.
+    shared, alone = make_project(texts), exchange_project(texts)
+    started = []
+    start = shared._drivers._start
 
-        def counted(lean: EmbeddedLean = lean, start: Callable[[], Any] = start) -> Any:
-            started.append(lean._drivers)
-            return start()
+    def counted() -> LeanProcess:
+        started.append(start())
+        return started[-1]
 
-        monkeypatch.setattr(lean._drivers, "_start", counted)
+    monkeypatch.setattr(shared._drivers, "_start", counted)
     results = [lean.build() for lean in (shared, alone)]
-    assert started.count(shared._drivers) == 2
-    assert started.count(alone._drivers) == 1
+    assert len(started) == 2
+    assert len(alone._drivers._idle) == 1
     one, other = (
         [(m.name, m.ok, m.skipped, m.number, m.total, len(m.messages)) for m in result.modules]
         for result in results
     )
     assert one == other
     failed = {m.name for m in results[0].modules if not m.ok and not m.skipped}
-    assert failed == {"Small.N8"}
+    assert failed == {"Small.N4"}
     skipped = {m.name for m in results[0].modules if m.skipped}
-    assert skipped == {"Small", *(f"Small.N{n}" for n in range(10, _SHARED_FROM + 2, 2))}
+    assert skipped == {"Small", *(f"Small.N{n}" for n in range(6, least + 2, 2))}
     records = [lean.store.load() for lean in (shared, alone)]
     assert {name: kept["interface"] for name, kept in records[0].items()} == {
         name: kept["interface"] for name, kept in records[1].items()
     }
-    # What failed is tried again, by one driver.
-    assert shared.build().built == ("Small.N8",)
-    assert started.count(shared._drivers) == 3
+    # What failed is too little to be shared out, when it is tried again.
+    if least == _SHARED_FROM:
+        assert shared.build().built == ("Small.N4",)
+        assert len(started) == 3
+    else:
+        assert shared._at_once(closure(shared.root, ["Small"]), records[0]) == 1
 
 
 def test_a_driver_that_ends_is_named_and_replaced(make_project: Make) -> None:
@@ -75,6 +80,5 @@ def test_a_driver_that_ends_is_named_and_replaced(make_project: Make) -> None:
         lean._drivers._idle[0].process.wait()
         assert lean.build().ok
         assert lean.memory() > 0 or not os.path.exists("/proc/self/status")
+        assert "not a request" in lean._drivers.ask("nonsense\n")[-1]["problem"]
     assert lean._drivers._idle == []
-    assert "not a request" in lean._drivers.ask("nonsense\n")[-1]["problem"]
-    lean.stop()

@@ -128,7 +128,7 @@ end Small.Program
 
 @pytest.fixture(scope="module")
 def drawn(
-    make_project: Callable[[dict[str, str]], EmbeddedLean],
+    exchange_project: Callable[[dict[str, str]], EmbeddedLean],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, list[str]]:
     """What a program with the project's own `Random` and `Family` says, by kind of line."""
@@ -140,12 +140,11 @@ def drawn(
         for name in ("Random", "Family")
     }
     texts = ", ".join(f'"{text}"' for text in [*KNOWN, NOT_ASCII])
-    lean = make_project({**sources, "Program": PROGRAM.replace("TEXTS", f"[{texts}]")})
-    with lean.resident():
-        result = lean.build()
-        assert result.ok, [str(m) for m in result.messages]
-        file = tmp_path_factory.mktemp("drawn") / "drawn"
-        lean.run("Small.Program", [str(file)])
+    lean = exchange_project({**sources, "Program": PROGRAM.replace("TEXTS", f"[{texts}]")})
+    result = lean.build()
+    assert result.ok, [str(m) for m in result.messages]
+    file = tmp_path_factory.mktemp("drawn") / "drawn"
+    lean.run("Small.Program", [str(file)])
     found: dict[str, list[str]] = {}
     for line in file.read_text("utf-8").splitlines():
         name, _, text = line.partition("=")

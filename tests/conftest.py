@@ -56,7 +56,11 @@ def launches_of_the_forward_kernel() -> Iterator[None]:
 
 
 # Files of few tests that take a minute or more, mostly in processes of their own.
-LONG = ("test_chain", "test_add_a_feature", "test_wheel", "test_tutorial", "test_compiled")
+LONG = (
+    *("test_chain", "test_add_a_feature", "test_wheel", "test_tutorial", "test_compiled"),
+    # It builds the site, which another file looks at, too.
+    "test_browser",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

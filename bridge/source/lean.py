@@ -11,6 +11,7 @@ import bisect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _PART = r"(?:«[^»\n]+»|[^\W\d][\w'!?]*)"
 NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
@@ -29,6 +30,10 @@ _PREFIX = re.compile(r"(?:omit|include|open|set_option|variable)\b.*\sin\s*\Z", 
 _LISTED = re.compile(rf"\[[^\]]*\]|{NAME.pattern}")
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _CHARACTER = re.compile(r"'(?:\\[^\n']+|[^\\'\n])'")
+# Where a comment or a literal may begin, and what a quote belongs to that stands after it.
+_BLANKED = re.compile(r"/-|--|[\"']")
+_OF_A_NAME = re.compile(r"[\w'!?]")
+_SEEN = re.compile(r"\S")
 _FIELD = re.compile(rf"^(\s+)((?:{_PART}[ ]+)+)(?:[\[({{⦃].*|\S*):(?!=)")
 _CONSTRUCTOR = re.compile(rf"\|\s*({_PART})[^|]*?(?=\s*(?:\||\bderiving\b|\Z))", re.DOTALL)
 
@@ -95,9 +100,9 @@ class _Text:
 
     def __init__(self, text: str) -> None:
         self.docs: list[tuple[int, int, str]] = []
-        out, at = [], 0
-        while at < len(text):
-            end = at
+        out, kept = [], 0
+        while (mark := _BLANKED.search(text, kept)) is not None:
+            at = end = mark.start()
             if text.startswith("/-", at):
                 end = _end_of_block(text, at)
                 if text.startswith("/--", at) and not text.startswith("/--/", at):
@@ -109,19 +114,16 @@ class _Text:
                 end = string.end()
             elif (
                 text[at] == "'"
-                and not re.match(r"[\w'!?]", text[at - 1 : at])
+                and not _OF_A_NAME.match(text[at - 1 : at])
                 and (character := _CHARACTER.match(text, at))
             ):
                 end = character.end()
-            if end > at:
-                # A literal stays visible, so that it does not look like the end of a command.
-                blank = "0" if text[at] in "\"'" else " "
-                out += [letter if letter.isspace() else blank for letter in text[at:end]]
-                at = end
-            else:
-                out.append(text[at])
-                at += 1
-        self.blanked = "".join(out)
+            # A literal stays visible, so that it does not look like the end of a command.
+            blank = "0" if text[at] in "\"'" else " "
+            # A mark that begins nothing stays, and so does what is before it.
+            out += [text[kept:at], _SEEN.sub(blank, text[at:end]) or text[at]]
+            kept = max(end, at + 1)
+        self.blanked = "".join([*out, text[kept:]])
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def place(self, at: int) -> tuple[int, int]:
@@ -162,8 +164,9 @@ def _commands(blanked: str) -> Iterator[tuple[int, int]]:
         yield start, at
 
 
-def declarations(source: str) -> list[Written]:
-    """The declarations of a file, in its order."""
+@lru_cache(maxsize=4096)
+def declarations(source: str) -> tuple[Written, ...]:
+    """The declarations of a file, in its order. Kept: every page reads the files anew."""
     text = _Text(source)
     scopes = [_Scope("", [], [], [], [])]
     found: list[Written] = []
@@ -194,7 +197,7 @@ def declarations(source: str) -> list[Written]:
             alone = None
         else:
             scope.command(piece)
-    return found
+    return tuple(found)
 
 
 def _declared(
@@ -275,17 +278,26 @@ def _fields(text: _Text, start: int, piece: str, of: str, private: bool) -> Iter
 
 _OPENING, _CLOSING = "([{⟨⦃", ")]}⟩⦄"
 _LOCAL = re.compile(r"\b(?:let|have)\b(?:(?!:=).)*\Z", re.DOTALL)
+# A bracket, or what a value may begin with.
+_TURN = re.compile(rf"[{re.escape(_OPENING + _CLOSING)}]|:=|\n\s*\|\s|\swhere\b")
 
 
 def _statement(rest: str) -> str:
     """What stands between the name and the value."""
-    depth = 0
-    for at, letter in enumerate(rest):
-        depth += (letter in _OPENING) - (letter in _CLOSING)
-        if depth == 0:
-            value = rest.startswith(":=", at) and not _LOCAL.search(rest[:at])
-            # The alternatives of a `match` belong to the statement, those of a definition do not.
-            cases = re.match(r"\n\s*\|\s", rest[at:]) and not re.search(r"\bmatch\b", rest[:at])
-            if value or cases or re.match(r"\swhere\b", rest[at:]):
-                return rest[:at]
+    depth = at = 0
+    while (turn := _TURN.search(rest, at)) is not None:
+        found, at = turn[0], turn.start()
+        depth += (found in _OPENING) - (found in _CLOSING)
+        if depth == 0 and found not in _CLOSING:
+            before = rest[:at]
+            if found == ":=":
+                ends = not _LOCAL.search(before)
+            elif found.endswith("where"):
+                ends = True
+            else:
+                # The alternatives of a `match` belong to the statement, those of a definition not.
+                ends = not re.search(r"\bmatch\b", before)
+            if ends:
+                return before
+        at += 1
     return rest

@@ -166,15 +166,19 @@ def test_keys_in_parts_take_the_log_sum_exp_of_all(backend) -> None:
 
 # The interpreter of Triton takes seconds for what the others do in milliseconds.
 CHECKED = [
-    (b, n)
-    for b in BACKENDS[1:]
-    for n in ("causal", "everything", "floating mask", "bnhd", "dropout")
+    *((b, n) for b in BACKENDS[1:] for n in ("everything", "bnhd", "dropout")),
+    ("triton", "dropout"),
+    *(
+        pytest.param(b, n, marks=pytest.mark.thorough)
+        for b, n in (
+            *((b, n) for b in BACKENDS[1:] for n in ("causal", "floating mask")),
+            ("triton", "floating mask"),
+        )
+    ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("backend", "name"), [*CHECKED, ("triton", "floating mask"), ("triton", "dropout")]
-)
+@pytest.mark.parametrize(("backend", "name"), CHECKED)
 def test_opcheck(backend: str, name: str) -> None:
     function, tensors = function_of(CASES[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)

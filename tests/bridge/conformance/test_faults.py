@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.conformance.adapter import ALL_DTYPES
 from bridge.conformance.faults import FAULTS, KERNEL_FAULTS, TWINS
 from bridge.conformance.planting import (
     ADAPTERS,
@@ -65,14 +66,20 @@ def test_there_are_enough_and_they_have_names_of_their_own() -> None:
     assert {"wrong-scale", "omitted-scale", "doubled-scale"} <= {f.name for f in KERNEL_FAULTS}
 
 
+@pytest.mark.parametrize(
+    "dtypes",
+    [("float32",), pytest.param(ALL_DTYPES, marks=pytest.mark.thorough)],
+    ids=["float32", "all"],
+)
 @pytest.mark.parametrize("fault", TWINS, ids=lambda f: f.name)
 def test_a_twin_that_changes_no_result_is_not_caught(
-    fault: Fault, families: list[Family], runs: Runs
+    fault: Fault, dtypes: tuple[str, ...], families: list[Family], runs: Runs
 ) -> None:
-    result = runs.planted("twin", fault, lambda: families, caught=False)
+    name = f"twin-{len(dtypes)}"
+    result = runs.planted(name, fault, lambda: families, caught=False, dtypes=list(dtypes))
     assert not result["caught"]
     vectors = [v for f in families for v in f.vectors if isinstance(v, AttentionVector)]
-    assert result["tried"] == 4 * sum(v.options <= PyimplState.takes for v in vectors)
+    assert result["tried"] == len(dtypes) * sum(v.options <= PyimplState.takes for v in vectors)
 
 
 @pytest.mark.parametrize("file", [*ADAPTERS, *BACKWARD])

@@ -83,12 +83,12 @@ def test_without_a_rounding_it_passes(families: list[Family]) -> None:
         ("float32", "scores", to_bfloat16, 150),
         ("float32", "o", to_bfloat16, 100),
         ("float32", "l", to_float16, 30),
-        ("float16", "scores", to_float16, 150),
-        ("float16", "l", to_float16, 30),
-        ("float16", "o", to_float16, 1),
-        ("bfloat16", "scores", to_bfloat16, 150),
-        ("bfloat16", "l", to_bfloat16, 50),
-        ("bfloat16", "o", to_bfloat16, 1),
+        pytest.param("float16", "scores", to_float16, 150, marks=pytest.mark.thorough),
+        pytest.param("float16", "l", to_float16, 30, marks=pytest.mark.thorough),
+        pytest.param("float16", "o", to_float16, 1, marks=pytest.mark.thorough),
+        pytest.param("bfloat16", "scores", to_bfloat16, 150, marks=pytest.mark.thorough),
+        pytest.param("bfloat16", "l", to_bfloat16, 50, marks=pytest.mark.thorough),
+        pytest.param("bfloat16", "o", to_bfloat16, 1, marks=pytest.mark.thorough),
     ],
 )
 def test_vectors_notice(

@@ -16,8 +16,6 @@ import pytest
 
 from bridge import limits
 from bridge.limits import Limit, Watch
-from bridge.site import full
-from bridge.site.build import build
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = [shutil.which(name) for name in ("chromium", "chromedriver")]
@@ -30,13 +28,6 @@ _HOUR = 3600
 WIDE, PHONE = (1400, 900), (360, 740)
 STEPPER = "stepper.html"
 MAPS = ("maps.html", "theorem-map.html", "coverage.html", "benchmarks.html")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("browsed") / "under" / "a path"
-    build(ROOT, out, full.pages(ROOT))
-    return out
 
 
 @pytest.fixture(scope="module")

@@ -18,13 +18,6 @@ from bridge.site.markdown import convert, highlighted, slug
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("built") / "site"
-    build(ROOT, out, full.pages(ROOT))
-    return out
-
-
 def same(address: str) -> str:
     return address
 
@@ -246,9 +239,18 @@ def test_links_to_a_line_lead_to_what_stands_in_full(small: Path) -> None:
 
 
 def links_of(html: str) -> list[str]:
-    page = links._Page()
-    page.feed(html)
-    return page.links
+    return list(links.read(html).links)
+
+
+def test_links_and_anchors_are_those_of_tags_alone() -> None:
+    """However an attribute is quoted; neither of a script's text nor of a comment or of code."""
+    page = links.read(
+        """<A HREF='a&amp;b'\n id=one><img alt="a > b" src = "c.svg"/><a name="two" data-id="no">
+        <script src="s.js">"<a href='no'>"</script><!-- <a href="no"> -->&lt;a href="no"&gt; x < y
+        <p id=""><a href="">"""
+    )
+    assert page.links == ("a&b", "c.svg", "s.js", "")
+    assert page.anchors == {"one", "two"}
 
 
 def test_code_is_highlighted() -> None:

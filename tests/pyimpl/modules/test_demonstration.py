@@ -28,6 +28,7 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.thorough
 def test_it_learns_to_reverse() -> None:
     found = Demonstration(SMALL)
     assert found.exact(found.held_out) < 0.1

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -147,18 +148,23 @@ class _Draw:
         q = self.integers(1, batch, heads, q_len, head_dim)
         if self.random.randrange(4):
             q = q * (self.integers(127, *q.shape) < 255 * min(1, _TERMS / head_dim) - 127)
+        rows = tuple(sorted({0, q_len - 1, *between[:-2]}))
+        judged = f", {heads} heads, batch {batch}; of each head rows {', '.join(map(str, rows))}"
+        sizes = mask, q_len, kv_len
         return SampledVector(
-            **self.head("Attention.Spec.attention", "flash-eq-attention", mask, q_len, kv_len),
+            **self.head("Attention.Spec.attention", "flash-eq-attention", *sizes, judged),
             scale=self.scale(),
             q=q,
             k=self.integers(1, batch, heads, kv_len, head_dim),
             v=self.integers(64, batch, heads, kv_len, value_dim),
             mask=mask,
-            rows=tuple(sorted({0, q_len - 1, *between[:-2]})),
+            rows=rows,
         )
 
-    def head(self, lean: str, theorem: str, mask: Mask, q_len: int, kv_len: int) -> dict[str, str]:
-        reason = f"drawn for this run: mask {mask.kind}, {q_len} queries, {kv_len} keys"
+    def head(
+        self, lean: str, theorem: str, mask: Mask, q_len: int, kv_len: int, more: str = ""
+    ) -> dict[str, Any]:
+        reason = f"drawn for this run: mask {mask.kind}, {q_len} queries, {kv_len} keys{more}"
         return {
             "id": self.id, "family": self.family, "lean": lean, "theorem": theorem,
             "reason": reason, "model": "exact",
@@ -197,7 +203,7 @@ class _Draw:
             case "causal-bottom-right":
                 return Mask(kind, shift=kv_len - q_len)
             case "window":
-                left, right = self.maybe_below(20), self.maybe_below(4)
+                left, right = self.maybe_below(max(20, kv_len // 2)), self.maybe_below(4)
                 return Mask(kind, shift=shift, left=left, right=right)
             case "key-length":
                 return Mask(kind, length=self.random.randint(0, kv_len))

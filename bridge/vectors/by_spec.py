@@ -55,11 +55,11 @@ def attention_rows(vector: AttentionVector) -> tuple[Row, ...]:
     if vector.model != "exact" or vector.options or vector.scale is None:
         raise ValueError(f"{vector.id}: the exact model has a scale and a mask alone")
     modify = mask_to_score_mod(spec_mask(vector.mask, vector.q_len, vector.kv_len))
-    matrices = [[*map(list, rows)] for rows in (vector.q, vector.k, vector.v)]
+    q, k, v = ([*map(list, rows)] for rows in (vector.q, vector.k, vector.v))
     keys, size = list(range(vector.kv_len)), vector.head_dim
     found = []
     for i in range(vector.q_len):
-        row = scored(vector.scale, modify, *matrices, i, keys, d=size, num=EXACT)
+        row = scored(vector.scale, modify, q, k, v, i, keys, d=size, num=EXACT)
         found.append(_row(row, attend(row, d_v=vector.value_dim, num=EXACT)))
     return tuple(found)
 

@@ -193,7 +193,8 @@ def test_memorised_answers_pass_but_for_fresh_vectors(
     assert all(v.status == "passed" for v in outcome.result.vectors if v.family == "small-random")
     assert outcome.to_json()["fresh"] == {"seed": 5, "count": COUNT, "large": False}
     text = page([outcome], [family, *drawn.families])
-    assert f"--vector fresh-000 --fresh 5 --count {COUNT}" in text
+    assert f"--vector {judged[0].id} " in text
+    assert f" --fresh 5 --count {COUNT}" in text
 
 
 def test_they_are_drawn_when_the_process_has_imported_the_function(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import secrets
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from bridge.files import why_not_writable, write_whole
 if TYPE_CHECKING:
     # Imported where they are used: they import PyTorch, which `--help` does without.
     from bridge.conformance.abilities import Aligned
+    from bridge.conformance.fresh import Fresh
     from bridge.conformance.outcome import Conditions, Outcome
     from bridge.conformance.subject import Subject
     from bridge.vectors.model import Family
@@ -67,6 +69,11 @@ class Conform(Command):
 )
 @click.option("--seed", type=int, help="Draw the order of the vectors from it; default: anew.")
 @click.option(
+    "--fresh", metavar="SEED", type=int, help="Draw fresh vectors from this seed; default: anew."
+)
+@click.option("--count", metavar="N", type=int, help="Fresh vectors to draw, 0 for none.")
+@click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
+@click.option(
     "--json",
     "json_to",
     is_flag=False,
@@ -91,6 +98,9 @@ def conform(
     require_sandbox: bool,
     first_failure: bool,
     seed: int | None,
+    fresh: int | None,
+    count: int | None,
+    large: bool,
     json_to: str | None,
     junit: str | None,
     html: str | None,
@@ -144,12 +154,13 @@ def conform(
         raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")
     check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html})
     check_device(device)
-    families = chosen(family, vector)
+    drawn = fresh_vectors(fresh, count, large, family, vector)
+    families = committed(family, vector)
     for path in also:
         if not Path(path).exists():
             raise Problem(f"--also: there is no file or folder {path!r}")
     conditions = Conditions(
-        device, time_limit, tuple(map(Path, also)), require_sandbox, first_failure
+        device, time_limit, tuple(map(Path, also)), require_sandbox, first_failure, drawn
     )
     if seed is not None:
         conditions = replace(conditions, seed=seed)
@@ -217,7 +228,8 @@ class Conformance:
         if junit_to is not None:
             _write("--junit", junit_to, junit(self.results))
         if html_to is not None:
-            _write("--html", html_to, page(self.results, self.families))
+            drawn = () if self.conditions.fresh is None else self.conditions.fresh.families
+            _write("--html", html_to, page(self.results, [*self.families, *drawn]))
 
     def show(self) -> None:
         """Tables on the terminal: by family for one implementation, else a line for each."""
@@ -230,6 +242,9 @@ class Conformance:
             tables.by_family(console, results)
         if any(outcome.description.abilities is not None for outcome in self.results):
             console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
+        if self.conditions.fresh is not None:
+            words = " ".join(self.conditions.fresh.options())
+            console.print(f"Fresh vectors: {words}.", highlight=False, soft_wrap=True)
         for why in sorted({o.without_walls for o in self.results if o.without_walls is not None}):
             console.print(
                 tables.no_sandbox(why),
@@ -294,6 +309,58 @@ def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
         vectors = tuple(v for v in family.vectors if whole or v.id in ids)
         found.append(replace(family, vectors=vectors))
     return found
+
+
+def fresh_vectors(
+    seed: int | None,
+    count: int | None,
+    large: bool,
+    families: tuple[str, ...],
+    ids: tuple[str, ...],
+) -> Fresh | None:
+    """The fresh vectors that were asked for; without a choice of vectors some by default, with one
+    those alone that it names. None: none. Raises Problem for what cannot be drawn."""
+    from bridge.conformance import fresh as drawing
+
+    number = drawing.COUNT if count is None else count
+    if not 0 <= number <= drawing.MOST:
+        raise Problem(f"--count: {number} is given; 0 to {drawing.MOST} are accepted")
+    if seed is not None and seed < 0:
+        raise Problem(f"--fresh: {seed} is given; a seed of 0 or more is accepted")
+    names = tuple(name for name in families if name in drawing.FAMILIES)
+    of_fresh = tuple(id for id in ids if _is_fresh(id))
+    if not number:
+        if seed is not None or large or names or of_fresh:
+            raise Problem("--count: 0 is given with fresh vectors to draw; 1 or more is accepted")
+        return None
+    asked = not (families or ids) or seed is not None or count is not None or large
+    if not (asked or names or of_fresh):
+        return None
+    if of_fresh and seed is None:
+        raise Problem("--vector: a fresh vector is another for each seed: --fresh SEED is missing")
+    drawn = drawing.Fresh(
+        secrets.randbelow(1 << 32) if seed is None else seed, number, large, names, of_fresh
+    )
+    listed = drawn.listed()
+    _known("--vector", of_fresh, [id for _, id in listed], "a fresh vector of this count")
+    _known("--family", names, [name for name, _ in listed], "a fresh family of this count")
+    return drawn
+
+
+def _is_fresh(id: str) -> bool:
+    from bridge.conformance.fresh import FAMILIES
+
+    return id.rpartition("-")[0] in FAMILIES
+
+
+def committed(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
+    """`chosen`, for a choice that may name fresh vectors too."""
+    from bridge.conformance.fresh import FAMILIES
+
+    others = tuple(name for name in families if name not in FAMILIES)
+    of_files = tuple(id for id in ids if not _is_fresh(id))
+    nothing_else = (families or ids) and not (others or of_files)
+    return [] if nothing_else else chosen(others, of_files)
 
 
 def _known(option: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:

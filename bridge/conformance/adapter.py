@@ -9,6 +9,7 @@ from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.differentiate import Found
 from bridge.conformance.inside import known
 from bridge.conformance.profile import Profile
+from bridge.conformance.whole_batches import WholeBatches
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention
@@ -81,7 +82,7 @@ class BuiltinAdapter(Adapter, Protocol):
         """Modules or packages of those that it does not run."""
 
 
-class Builtin:
+class Builtin(WholeBatches):
     """What the built-in adapters have in common: everything is covered.
 
     source: the module of this project that holds the function; rests_on, without: as for

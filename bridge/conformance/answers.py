@@ -112,7 +112,7 @@ def _not_covered(adapter: Adapter, vector: Vector, dtype: str, device: str) -> s
     ):
         return f"takes no vectors of {vector.operation}"
     else:
-        problems = vector.attentions()
+        problems = vector.asked()
     for problem in problems:
         reason = adapter.not_covered(problem, dtype, device, "output") or _inexact(problem, dtype)
         if reason is not None:

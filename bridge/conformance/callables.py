@@ -21,6 +21,7 @@ from bridge.conformance.grouped_heads import grouped
 from bridge.conformance.judge import malformed
 from bridge.conformance.profile import Profile
 from bridge.conformance.sdpa import SdpaFlash
+from bridge.conformance.whole_batches import WholeBatches
 from bridge.vectors.gradients import GradientVector
 from bridge.vectors.model import AttentionVector
 from bridge.vectors.operations import ComesToAttention, GroupedQueryVector
@@ -45,7 +46,7 @@ class _Way:
     mask: Literal["boolean", "floating"] | None = None
 
 
-class CallableAdapter(ByAutograd):
+class CallableAdapter(ByAutograd, WholeBatches):
     """A function with the abilities that were found or declared.
 
     alignment: how `is_causal` and `window` have to be aligned where there is no argument
@@ -72,7 +73,8 @@ class CallableAdapter(ByAutograd):
         if "bias" in has or "floating-mask" in has:
             takes.add("bias")
         self.takes = frozenset(takes)
-        self.operations = frozenset({GroupedQueryVector.operation} if "gqa" in has else ())
+        grouped_too = {GroupedQueryVector.operation} if "gqa" in has else set()
+        self.operations = WholeBatches.operations | grouped_too
         self.by_lse, self.by_bias = "lse-gradients" in has, "bias-gradients" in has
 
     def profile(self, dtype: str, device: str) -> Profile:
@@ -212,7 +214,9 @@ class CallableAdapter(ByAutograd):
         return super().no_gradients(vector, device)
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        """Grouped heads, in one call."""
+        """Grouped heads, or several heads of a batch, in one call."""
+        if not isinstance(vector, GroupedQueryVector):
+            return super().run_vector(vector, dtype, device)
 
         def run(batch: Batch) -> Outputs:
             found = self.run(batch)

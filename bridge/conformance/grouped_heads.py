@@ -9,16 +9,15 @@ from torch import Tensor
 
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.differentiate import in_one_call
+from bridge.conformance.whole_batches import WholeBatches
 from bridge.vectors.operations import ComesToAttention, GroupedQueryVector
 
 
 def grouped(
-    vector: ComesToAttention, dtype: str, device: str, run: Callable[[Batch], Outputs]
+    vector: GroupedQueryVector, dtype: str, device: str, run: Callable[[Batch], Outputs]
 ) -> list[Outputs]:
     """The results of a vector of grouped heads by one call, with fewer heads in key and value than
-    in query. Raises TypeError for a vector of another operation."""
-    if not isinstance(vector, GroupedQueryVector):
-        raise TypeError(f"there is no argument for {vector.operation}")
+    in query."""
     group = vector.num_heads // vector.num_kv_heads
     out, lse = _outputs(run(in_one_call(vector.attentions(), group, dtype, device)))
     return [
@@ -31,10 +30,12 @@ def _outputs(found: Outputs) -> tuple[Tensor, Tensor | None]:
     return found.out, found.lse
 
 
-class GroupedHeads:
+class GroupedHeads(WholeBatches):
     """What an adapter has whose function takes fewer heads of keys and values than of queries."""
 
-    operations = frozenset({GroupedQueryVector.operation})
+    operations = WholeBatches.operations | {GroupedQueryVector.operation}
 
     def run_vector(self: Any, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        return grouped(vector, dtype, device, self.run)
+        if isinstance(vector, GroupedQueryVector):
+            return grouped(vector, dtype, device, self.run)
+        return super().run_vector(vector, dtype, device)

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 import pyimpl
-from bridge.conformance.batch import Outputs, array
+from bridge.conformance.batch import Batch, Outputs, array
+from bridge.conformance.whole_batches import sampled, whole_batch
 from bridge.vectors.dropout import DropoutVector
 from bridge.vectors.model import Mask, Matrix
 from bridge.vectors.operations import (
@@ -29,6 +30,7 @@ from bridge.vectors.operations import (
     PagedVector,
     VarlenVector,
 )
+from bridge.vectors.sampled import SampledVector
 from pyimpl._arguments import compute_dtype
 from pyimpl._backends import Backend
 
@@ -37,6 +39,7 @@ TAKEN = frozenset(
     for cls in (
         *(GroupedQueryVector, VarlenVector, PagedVector, CascadeVector, CombineVector),
         DropoutVector,
+        SampledVector,
     )
 )
 
@@ -64,6 +67,8 @@ class Layouts:
                 return self.cascade(vector)
             case CombineVector():
                 return self.combine(vector)
+            case SampledVector():
+                return self.sampled(vector)
         raise TypeError(f"there is no public function for {vector.operation}")
 
     def grouped_query(self, vector: GroupedQueryVector) -> list[Outputs]:
@@ -148,12 +153,25 @@ class Layouts:
         given = torch.tensor(numbers, dtype=self.wide, device=self.device)[:, None, None, None]
         return [Outputs(*pyimpl.merge_states(outs, given))]
 
+    def sampled(self, vector: SampledVector) -> list[Outputs]:
+        def run(batch: Batch) -> Outputs:
+            left, right, shift = batch.window or (None, None, 0)
+            return Outputs(
+                *self.attention(
+                    batch.query, batch.key, batch.value, vector, window=(left, right),
+                    causal_alignment="bottom-right" if shift else "top-left",
+                )
+            )  # fmt: skip
+
+        dtype = str(self.dtype).removeprefix("torch.")
+        return sampled(vector, whole_batch(vector, dtype, str(self.device)), run)
+
     def attention(
         self,
         q: Tensor,
         k: Tensor,
         v: Tensor,
-        vector: LaidOutVector,
+        vector: LaidOutVector | SampledVector,
         mask: Tensor | None = None,
         **more: Any,
     ) -> tuple[Tensor, Tensor]:
@@ -176,6 +194,6 @@ class Layouts:
         return torch.from_numpy(np.array(seen)).to(self.device)
 
 
-def _natural(vector: LaidOutVector) -> float:
+def _natural(vector: LaidOutVector | SampledVector) -> float:
     """The factor of the scores for a kernel whose weights are e^score; the model is exact."""
     return float(vector.scale) * math.log(2.0)

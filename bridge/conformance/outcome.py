@@ -16,6 +16,7 @@ from bridge.conformance import abilities, callables, libraries
 from bridge.conformance.abilities import Abilities
 from bridge.conformance.adapter import ALL_DTYPES, Adapter
 from bridge.conformance.batch import DTYPES
+from bridge.conformance.fresh import Fresh
 from bridge.conformance.run import Result, run
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
@@ -37,18 +38,23 @@ class Description:
 class Outcome:
     """One implementation in one dtype, with what is known of it. without_walls: why its process had
     no sandbox; None if it had one, or runs no function of somebody else's; also: what that process
-    saw besides."""
+    saw besides; fresh: the vectors that were drawn for it, None: none."""
 
     subject: Subject
     description: Description
     result: Result
     without_walls: str | None = None
     also: tuple[Path, ...] = ()
+    fresh: Fresh | None = None
 
     def to_json(self) -> dict[str, Any]:
         """`Result.to_json`, with the abilities of a function."""
         able = self.description.abilities
-        found = {**self.result.to_json(), "without_sandbox": self.without_walls}
+        found = {
+            **self.result.to_json(),
+            "without_sandbox": self.without_walls,
+            "fresh": None if self.fresh is None else self.fresh.to_json(),
+        }
         if able is None:
             return found
         judged = {"judged_alignment": self.subject.causal_alignment}
@@ -60,13 +66,15 @@ class Outcome:
 class Conditions:
     """How functions are run. device: as PyTorch names it; limit, also, required: as of `Session`.
     seed: of the order in which the vectors come, and of the calls that are made twice.
-    first_failure: run no more once a vector has failed, and begin with those that tell the most."""
+    first_failure: run no more once a vector has failed, and begin with those that tell the most.
+    fresh: vectors that are drawn once a function's process runs; None: none."""
 
     device: str = "cpu"
     limit: float = 60.0
     also: tuple[Path, ...] = ()
     required: bool = False
     first_failure: bool = False
+    fresh: Fresh | None = None
     seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
     def session(self, name: str) -> Session:
@@ -92,7 +100,7 @@ def outcomes(
         description = Description(libraries.find(subject.name).dtypes)
         for dtype in _taken(subject, description, dtypes, announce):
             result = _run(adapter_of(subject), families, dtype, conditions)
-            yield Outcome(subject, description, result)
+            yield Outcome(subject, description, result, fresh=conditions.fresh)
             if conditions.first_failure and result.failures:
                 return
         return
@@ -111,7 +119,14 @@ def outcomes(
             session.open()
             adapter = adapter_of(subject, Remote(session, twice=conditions.order()))
             result = _run(adapter, families, dtype, conditions)
-            yield Outcome(subject, description, result, session.without_walls, conditions.also)
+            yield Outcome(
+                subject,
+                description,
+                result,
+                session.without_walls,
+                conditions.also,
+                conditions.fresh,
+            )
             if conditions.first_failure and result.failures:
                 return
 
@@ -150,9 +165,11 @@ def _run(
         from bridge.conformance.faults import telling
 
         until_failure = telling()
+    # Drawn here, not before: the function is imported by now.
+    drawn = () if conditions.fresh is None else conditions.fresh.families
     return run(
         adapter,
-        families,
+        [*families, *drawn],
         dtype,
         conditions.device,
         details=True,

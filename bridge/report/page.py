@@ -25,6 +25,8 @@ from bridge.vectors.operations import ComesToAttention
 
 # A function that fails everything would make a page that no browser shows.
 MOST_SHOWN = 50
+# Numbers of a matrix that are shown; those of the files have 16,384 at most.
+_MOST_NUMBERS = 20_000
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ def command(outcome: Outcome, vector: str) -> str:
         words.append("--undeclared")
     for path in outcome.also:
         words += ["--also", str(path)]
+    if outcome.fresh is not None and vector in {id for _, id in outcome.fresh.listed()}:
+        words += outcome.fresh.options()
     if subject.causal_alignment != "top-left":
         words += ["--alignment", subject.causal_alignment]
     return shlex.join(words)
@@ -179,6 +183,9 @@ def _inputs(vector: AttentionVector) -> list[tuple[str, str]]:
 
 
 def _matrix(matrix: tuple[tuple[Exact, ...], ...]) -> str:
+    numbers = sum(map(len, matrix))
+    if numbers > _MOST_NUMBERS:
+        return f"{numbers} numbers, not shown; the command draws them again"
     return "\n".join("  ".join(str(x) for x in row) for row in matrix)
 
 

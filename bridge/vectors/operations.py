@@ -49,6 +49,11 @@ class ComesToAttention(Vector, ABC):
     def attentions(self) -> tuple[AttentionVector, ...]:
         """The plain problems that this comes to, whose rows are those of `expected`, in order."""
 
+    def asked(self) -> tuple[AttentionVector, ...]:
+        """The plain problems that a function is asked for, of which `attentions` are what is
+        judged: their sizes, scales and masks say whether it takes them."""
+        return self.attentions()
+
 
 @dataclass(frozen=True)
 class LaidOutVector(ComesToAttention):

@@ -1,0 +1,227 @@
+"""Fresh vectors: inputs that no function has seen, drawn from a seed, with exact results.
+
+They are ordinary vectors, made in memory and judged like those of the files. Number n is the same
+for a seed whatever their count is. What they cover is in `docs/conform.md`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows
+from bridge.vectors.model import AttentionVector, Exact, Family, Mask, MaskKind, Matrix, Vector
+from bridge.vectors.operations import GroupedQueryVector
+from bridge.vectors.sampled import SampledVector
+
+# How many there are by default: less than a second of processor time to draw and answer.
+COUNT = 24
+MOST = 1000
+_ABOUT = {
+    "fresh": "Sizes, scale, mask and numbers drawn for this run: no answer can be known before.",
+    "fresh-grouped": "Grouped heads, drawn for this run.",
+    "fresh-precise": "Values of 24 bits, drawn for this run: rounding an input to 16 bits shows.",
+    "fresh-batch": "Several heads of a batch in one call, drawn for this run.",
+    "fresh-large": "Real sizes, drawn for this run, of which sampled rows are judged.",
+}
+FAMILIES = tuple(_ABOUT)
+# The families of the vectors in turn, by their numbers.
+_TURN = ("fresh", "fresh-batch", "fresh", "fresh-grouped", "fresh", "fresh-precise", "fresh",
+         "fresh-batch")  # fmt: skip
+# Real sizes: batch, heads, queries and keys at most, head_dim. A product of all but the queries of
+# up to 2^22 numbers, and 2^24 scores at most, take seconds and less than a gigabyte.
+_LARGE = (
+    (1, 1, 256, 16384, 256), (2, 4, 512, 2048, 128), (1, 2, 1, 16384, 128), (1, 1, 4096, 4096, 64),
+    (2, 2, 128, 4096, 256), (2, 8, 1024, 1024, 64), (1, 4, 16, 8192, 96),
+)  # fmt: skip
+_KINDS: tuple[MaskKind, ...] = (
+    "none", "causal", "causal-bottom-right", "window", "window", "key-length", "key-padding",
+    "document", "boolean",
+)  # fmt: skip
+# Kinds that a function is told of without a matrix of all pairs.
+_POSITIONAL = 5
+# Queries of a head that are judged where not all are.
+_ROWS = 6
+# Terms of a score that are not 0 in wide heads: more would leave one key nearly all of the weight.
+_TERMS = 8
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Which to draw: those of numbers 0 to count − 1, large ones among them or not. names, ids: of
+    families and vectors, those alone; both empty: all."""
+
+    seed: int
+    count: int = COUNT
+    large: bool = False
+    names: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        """The vectors, with their results."""
+        drawn: dict[str, list[Vector]] = {}
+        for n, (family, id) in enumerate(self.listed()):
+            if family in self.names or id in self.ids or not (self.names or self.ids):
+                drawn.setdefault(family, []).append(_Draw(self.seed, n, family, id).vector())
+        return tuple(
+            Family(name, about, drawn[name][0].operation, "exact", tuple(drawn[name]))
+            for name, about in _ABOUT.items()
+            if name in drawn
+        )
+
+    def listed(self) -> list[tuple[str, str]]:
+        """Family and id of each that the seed and the count mean; nothing is drawn for it."""
+        names = (_TURN[n % len(_TURN)] for n in range(self.count))
+        large = ("fresh-large" if self.large and x == "fresh-batch" else x for x in names)
+        return [(name, f"{name}-{n:03d}") for n, name in enumerate(large)]
+
+    def options(self) -> list[str]:
+        """The options of the command that draw the same."""
+        words = ["--fresh", str(self.seed), "--count", str(self.count)]
+        return [*words, "--large"] if self.large else words
+
+    def to_json(self) -> dict[str, int | bool]:
+        return {"seed": self.seed, "count": self.count, "large": self.large}
+
+
+class _Draw:
+    """One vector. Nothing but the seed and its number decides what is drawn."""
+
+    def __init__(self, seed: int, number: int, family: str, id: str) -> None:
+        # Of a text Python draws the same in every version; of numbers a sign would be lost.
+        self.random = random.Random(f"attention {seed} {number}")
+        self.number, self.family, self.id = number, family, id
+
+    def vector(self) -> Vector:
+        match self.family:
+            case "fresh-grouped":
+                return self.grouped()
+            case "fresh-batch":
+                numbers = self.upto(2), self.upto(3), self.upto(40), self.upto(150), self.upto(64)
+                return self.sampled(*numbers, self.upto(64))
+            case "fresh-large":
+                batch, heads, q_len, kv_len, head_dim = self.random.choice(_LARGE)
+                q_len, kv_len = (x - self.random.randrange(1 + x // 4) for x in (q_len, kv_len))
+                return self.sampled(batch, heads, q_len, kv_len, head_dim, head_dim)
+        return self.attention(precise=self.family == "fresh-precise")
+
+    def attention(self, *, precise: bool) -> AttentionVector:
+        q_len, kv_len, head_dim = self.upto(6), self.upto(24), self.upto(8)
+        value_dim, mask = self.upto(6), self.mask(q_len, kv_len, len(_KINDS))
+        bits = (1 << 24, 1 << 20) if precise else (64, 8)
+        vector = AttentionVector(
+            **self.head("Attention.Spec.attention", "flash-eq-attention", mask, q_len, kv_len),
+            q_len=q_len, kv_len=kv_len, head_dim=head_dim, value_dim=value_dim,
+            scale=self.scale(), q=_matrix(self.integers(2, q_len, head_dim)),
+            k=_matrix(self.integers(2, kv_len, head_dim)),
+            v=self.values(kv_len, value_dim, *bits), mask=mask, expected=(),
+        )  # fmt: skip
+        return replace(vector, expected=attention_rows(vector))
+
+    def grouped(self) -> GroupedQueryVector:
+        kv_heads, q_len, kv_len, head_dim = self.upto(2), self.upto(4), self.upto(12), self.upto(5)
+        heads, value_dim = kv_heads * (1 + self.upto(2)), self.upto(4)
+        mask = self.mask(q_len, kv_len, len(_KINDS))
+        vector = GroupedQueryVector(
+            **self.head("Attention.Spec.groupedQuery", "gqa-repeat", mask, q_len, kv_len),
+            head_dim=head_dim, value_dim=value_dim, scale=self.scale(), num_heads=heads,
+            num_kv_heads=kv_heads, q_len=q_len, kv_len=kv_len,
+            q=tuple(_matrix(self.integers(2, q_len, head_dim)) for _ in range(heads)),
+            k=tuple(_matrix(self.integers(2, kv_len, head_dim)) for _ in range(kv_heads)),
+            v=tuple(self.values(kv_len, value_dim, 64, 8) for _ in range(kv_heads)),
+            mask=mask, expected=(),
+        )  # fmt: skip
+        return replace(vector, expected=grouped_rows(vector))
+
+    def sampled(
+        self, batch: int, heads: int, q_len: int, kv_len: int, head_dim: int, value_dim: int
+    ) -> SampledVector:
+        mask = self.mask(q_len, kv_len, _POSITIONAL)
+        between = self.random.sample(range(q_len), min(q_len, _ROWS))
+        q = self.integers(1, batch, heads, q_len, head_dim)
+        if self.random.randrange(4):
+            q = q * (self.integers(127, *q.shape) < 255 * min(1, _TERMS / head_dim) - 127)
+        rows = tuple(sorted({0, q_len - 1, *between[:-2]}))
+        judged = f", {heads} heads, batch {batch}; of each head rows {', '.join(map(str, rows))}"
+        sizes = mask, q_len, kv_len
+        return SampledVector(
+            **self.head("Attention.Spec.attention", "flash-eq-attention", *sizes, judged),
+            scale=self.scale(),
+            q=q,
+            k=self.integers(1, batch, heads, kv_len, head_dim),
+            v=self.integers(64, batch, heads, kv_len, value_dim),
+            mask=mask,
+            rows=rows,
+        )
+
+    def head(
+        self, lean: str, theorem: str, mask: Mask, q_len: int, kv_len: int, more: str = ""
+    ) -> dict[str, Any]:
+        reason = f"drawn for this run: mask {mask.kind}, {q_len} queries, {kv_len} keys{more}"
+        return {
+            "id": self.id, "family": self.family, "lean": lean, "theorem": theorem,
+            "reason": reason, "model": "exact",
+        }  # fmt: skip
+
+    def upto(self, most: int) -> int:
+        return self.random.randint(1, most)
+
+    def scale(self) -> int:
+        return self.random.choice((1, 1, 2, -1))
+
+    def integers(self, bound: int, *shape: int) -> Integers:
+        """Between −bound and bound, which is below 128."""
+        drawn = np.frombuffer(self.random.randbytes(int(np.prod(shape))), np.uint8)
+        return (drawn.astype(np.int64) % (2 * bound + 1) - bound).reshape(shape)
+
+    def values(self, rows: int, columns: int, bound: int, unit: int) -> Matrix:
+        """Between −bound / unit and bound / unit, both whole numbers."""
+        return tuple(
+            tuple(_exact(self.random.randint(-bound, bound), unit) for _ in range(columns))
+            for _ in range(rows)
+        )
+
+    def flags(self, count: int, share: float) -> tuple[bool, ...]:
+        return tuple(self.random.random() < share for _ in range(count))
+
+    def maybe_below(self, n: int) -> int | None:
+        """A number below n, or in one of four cases none."""
+        return self.random.choice((None, *[self.random.randrange(n)] * 3))
+
+    def mask(self, q_len: int, kv_len: int, kinds: int) -> Mask:
+        """Of the first so many of `_KINDS`."""
+        kind = _KINDS[self.random.randrange(kinds)]
+        shift = self.random.choice((0, kv_len - q_len))
+        match kind:
+            case "causal-bottom-right":
+                return Mask(kind, shift=kv_len - q_len)
+            case "window":
+                left, right = self.maybe_below(max(20, kv_len // 2)), self.maybe_below(4)
+                return Mask(kind, shift=shift, left=left, right=right)
+            case "key-length":
+                return Mask(kind, length=self.random.randint(0, kv_len))
+            case "key-padding":
+                return Mask(kind, valid=self.flags(kv_len, 0.75))
+            case "document":
+                queries, keys = ([*self.flags(n, 0.5)] for n in (q_len, kv_len))
+                return Mask(kind, queries=tuple(map(int, queries)), keys=tuple(map(int, keys)))
+            case "boolean":
+                share = self.upto(7) / 8
+                return Mask(kind, rows=tuple(self.flags(kv_len, share) for _ in range(q_len)))
+        return Mask(kind)
+
+
+def _exact(numerator: int, unit: int) -> Exact:
+    x = Fraction(numerator, unit)
+    return x.numerator if x.denominator == 1 else x
+
+
+def _matrix(rows: Iterable[Integers]) -> Matrix:
+    return tuple(tuple(row.tolist()) for row in rows)

@@ -1,0 +1,142 @@
+"""Exact results of attention for inputs that no file has: by the Spec's translation, which is what
+the proofs speak of, and by integers, which is fast enough for real sizes.
+
+Both give the rows that Lean gives for the same inputs; tests compare all three.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridge.spec import masks
+from bridge.spec.attention import Mask as SpecMask
+from bridge.spec.attention import ScoredValue, attend, mask_to_score_mod, scored
+from bridge.spec.core import EXACT
+from bridge.spec.heads import grouped_query, kv_head
+from bridge.spec.masks import Alignment
+from bridge.spec.online import of_block
+from bridge.vectors.model import AttentionVector, Exact, Mask, Row
+from bridge.vectors.operations import GroupedQueryVector
+
+Integers = NDArray[np.int64]
+# Sums of int64 below this cannot overflow.
+_LARGEST = 1 << 62
+
+
+def spec_mask(mask: Mask, q_len: int, kv_len: int) -> SpecMask:
+    """The mask as the Spec has it."""
+    sizes = {"q_len": q_len, "kv_len": kv_len}
+    alignment = Alignment.BOTTOM_RIGHT if mask.shift else Alignment.TOP_LEFT
+    match mask.kind:
+        case "none":
+            return masks.mask_full()
+        case "causal" | "causal-bottom-right":
+            return masks.mask_causal(alignment, **sizes)
+        case "window":
+            return masks.mask_window(alignment, mask.left, mask.right, **sizes)
+        case "key-length":
+            return masks.mask_key_length(mask.length)
+        case "key-padding":
+            return masks.mask_key_padding(list(mask.valid))
+        case "document":
+            return masks.mask_document(list(mask.queries), list(mask.keys))
+        case "boolean":
+            return lambda i, j: mask.rows[i][j]
+
+
+def attention_rows(vector: AttentionVector) -> tuple[Row, ...]:
+    """The rows of a vector of the exact model by the translation of `Spec.attend`, some 7 µs for
+    each query, key and column. Raises ValueError for one with options or another model."""
+    if vector.model != "exact" or vector.options or vector.scale is None:
+        raise ValueError(f"{vector.id}: the exact model has a scale and a mask alone")
+    modify = mask_to_score_mod(spec_mask(vector.mask, vector.q_len, vector.kv_len))
+    q, k, v = ([*map(list, rows)] for rows in (vector.q, vector.k, vector.v))
+    keys, size = list(range(vector.kv_len)), vector.head_dim
+    found = []
+    for i in range(vector.q_len):
+        row = scored(vector.scale, modify, q, k, v, i, keys, d=size, num=EXACT)
+        found.append(_row(row, attend(row, d_v=vector.value_dim, num=EXACT)))
+    return tuple(found)
+
+
+def grouped_rows(vector: GroupedQueryVector) -> tuple[tuple[Row, ...], ...]:
+    """The rows of each query head by the translation of `Spec.groupedQuery`."""
+    mask = mask_to_score_mod(spec_mask(vector.mask, vector.q_len, vector.kv_len))
+    heads = [[[*map(list, rows)] for rows in x] for x in (vector.q, vector.k, vector.v)]
+    group = vector.num_heads // vector.num_kv_heads
+    outputs = grouped_query(
+        vector.scale, lambda _h, i, j, s: mask(i, j, s), *heads,
+        q_len=vector.q_len, kv_len=vector.kv_len, d=vector.head_dim, d_v=vector.value_dim,
+        num_kv_heads=vector.num_kv_heads, group=group, num=EXACT,
+    )  # fmt: skip
+    q, k, v = heads
+    keys = list(range(vector.kv_len))
+    found = []
+    for h, output in enumerate(outputs):
+        c = kv_head(h, group=group)
+        rows = [
+            scored(vector.scale, mask, q[h], k[c], v[c], i, keys, d=vector.head_dim, num=EXACT)
+            for i in range(vector.q_len)
+        ]
+        found.append(tuple(_row(*pair) for pair in zip(rows, output, strict=True)))
+    return tuple(found)
+
+
+def _row(row: list[ScoredValue], output: Sequence[Exact]) -> Row:
+    """What `rowResult` of Attention/Vectors/Case.lean makes of a row: maximum and denominator by
+    `Spec.Online.ofBlock`, beside the output."""
+    state = of_block(row, d=len(output), num=EXACT)
+    return _result(state.m, state.l, map(Fraction, output))
+
+
+def _result(largest: int | None, denominator: Exact, output: Iterable[Fraction]) -> Row:
+    numbers = tuple(output)
+    bottom = math.lcm(*(x.denominator for x in numbers))
+    numerators = tuple(x.numerator * (bottom // x.denominator) for x in numbers)
+    return Row(largest, denominator, bottom, numerators)
+
+
+def integer_rows(
+    q: Integers, k: Integers, v: Integers, scale: int, seen: NDArray[np.bool_]
+) -> tuple[Row, ...]:
+    """The same rows from integers. q: [rows, head_dim]; k: [kv_len, head_dim]; v: [kv_len,
+    value_dim]; seen: [rows, kv_len], which keys each query may attend to.
+
+    The values of keys with one score are added up before they are weighted, so that only as many
+    large numbers are needed as there are scores. Raises ValueError for numbers that int64 might not
+    hold.
+    """
+    reach = abs(scale) * _largest(q) * _largest(k) * q.shape[1]
+    if max(reach, _largest(v) * len(v)) >= _LARGEST:
+        raise ValueError("these numbers are too large for sums of 64 bits")
+    scores = scale * (q @ k.T)
+    return tuple(
+        _integer_row(line[visible], v[visible]) for line, visible in zip(scores, seen, strict=True)
+    )
+
+
+def _largest(numbers: Integers) -> int:
+    return int(np.abs(numbers).max(initial=0))
+
+
+def _integer_row(scores: Integers, values: Integers) -> Row:
+    """scores: [n]; values: [n, value_dim], of the keys that are seen."""
+    if not len(scores):
+        return Row(None, 0, 1, (0,) * values.shape[1])
+    order = np.argsort(scores, kind="stable")
+    each, first, counts = np.unique(scores[order], return_index=True, return_counts=True)
+    sums = np.add.reduceat(values[order], first, axis=0)
+    lowest, largest = int(each[0]), int(each[-1])
+    shifts = [int(s) - lowest for s in each]
+    total = sum(int(n) << shift for n, shift in zip(counts, shifts, strict=True))
+    columns = sums.T.tolist()
+    weighted = (
+        sum(x << shift for x, shift in zip(column, shifts, strict=True)) for column in columns
+    )
+    output = (Fraction(x, total) for x in weighted)
+    return _result(largest, Fraction(total, 1 << (largest - lowest)), output)

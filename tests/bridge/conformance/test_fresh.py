@@ -1,0 +1,269 @@
+"""Fresh vectors: right, repeatable, and seen by nobody before; what they alone catch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridge.command import Problem
+from bridge.conform import committed, conform, fresh_vectors
+from bridge.conformance import fresh
+from bridge.conformance.abilities import Abilities, presume
+from bridge.conformance.adapters import FlashEmulated, builtin
+from bridge.conformance.batch import Batch, Outputs, array
+from bridge.conformance.fresh import COUNT, FAMILIES, Fresh
+from bridge.conformance.outcome import Conditions, Outcome, outcomes
+from bridge.conformance.run import run
+from bridge.conformance.sandbox.session import Session
+from bridge.conformance.subject import Subject
+from bridge.report.page import page
+from bridge.vectors import exact
+from bridge.vectors.model import AttentionVector, Family
+from bridge.vectors.sampled import SampledVector
+
+# Of this seed the first vector at a real size has 3,440 queries, no mask and head_dim 64.
+LARGE = Fresh(19, 2, large=True, names=("fresh-large",))
+
+
+def failed(adapter: FlashEmulated, families: Any, dtype: str = "float32") -> set[str]:
+    return {vector.family for vector in run(adapter, families, dtype).failures}
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 1 << 40))
+def test_the_results_are_those_of_the_definition(seed: int) -> None:
+    """By the second derivation, which knows nothing of the Spec's translation."""
+    for family in Fresh(seed, 8).families:
+        for vector in family.vectors:
+            assert exact.disagreements(vector) == []
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 1 << 40), st.integers(1, 20))
+def test_a_vector_depends_on_the_seed_and_its_number_alone(seed: int, count: int) -> None:
+    first, more = Fresh(seed, count), Fresh(seed, 21)
+    assert first.listed() == more.listed()[:count]
+    known = inputs(more)
+    assert inputs(first) == {id: known[id] for _, id in first.listed()}
+    (id,) = (id for _, id in first.listed()[-1:])
+    assert inputs(replace(first, ids=(id,))) == {id: known[id]}
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 1 << 40), st.integers(0, 1 << 40))
+def test_another_seed_draws_others(one: int, other: int) -> None:
+    assert (inputs(Fresh(one, 4)) == inputs(Fresh(other, 4))) == (one == other)
+
+
+def inputs(drawn: Fresh) -> dict[str, Any]:
+    def plain(x: Any) -> Any:
+        return x.tolist() if hasattr(x, "tolist") else x
+
+    return {
+        vector.id: [plain(getattr(vector, name)) for name in ("q", "k", "v", "mask", "scale")]
+        for family in drawn.families
+        for vector in family.vectors
+    }
+
+
+def test_every_kind_of_mask_is_drawn() -> None:
+    drawn = [v for f in Fresh(1, 200, names=("fresh",)).families for v in f.vectors]
+    assert {v.mask.kind for v in drawn if isinstance(v, AttentionVector)} == set(fresh._KINDS)
+
+
+@pytest.mark.parametrize("name", ["pyimpl-reference", "sdpa-math", "flash-emulated"])
+def test_right_functions_pass(name: str) -> None:
+    result = run(builtin(name), Fresh(2, 40).families, "float32")
+    assert [v.id for v in result.failures] == []
+    judged = {v.family for v in result.vectors if v.status == "passed"}
+    assert {"fresh", "fresh-batch", "fresh-precise"} <= judged
+
+
+def test_values_of_24_bits_are_for_formats_that_hold_them() -> None:
+    result = run(FlashEmulated(), Fresh(2, 8).families, "bfloat16")
+    reasons = {v.reason for v in result.vectors if v.family == "fresh-precise"}
+    assert reasons == {"its inputs are not exact in bfloat16"}
+
+
+class RoundsItsInputs(FlashEmulated):
+    def run(self, batch: Batch) -> Outputs:
+        return super().run(replace(batch, value=batch.value.bfloat16().float()))
+
+
+class MixesUpTheBatch(FlashEmulated):
+    """Right for one head of each entry of the batch, and for one entry."""
+
+    def run(self, batch: Batch) -> Outputs:
+        batch_size, heads = batch.key.shape[:2]
+        if batch_size > 1 and heads > 1:
+            batch = replace(batch, value=batch.value.flip(0))
+        return super().run(batch)
+
+
+class ZeroWhereItIsLarge(FlashEmulated):
+    def run(self, batch: Batch) -> Outputs:
+        found = super().run(batch)
+        return Outputs(found.out * 0, found.lse) if batch.key.shape[-2] > 1100 else found
+
+
+@pytest.mark.parametrize(
+    ("make", "caught"),
+    [(RoundsItsInputs, "fresh-precise"), (MixesUpTheBatch, "fresh-batch")],
+)
+def test_what_the_files_do_not_show(
+    make: Callable[[], FlashEmulated], caught: str, families: list[Family]
+) -> None:
+    some = [f for f in families if f.name in ("small-random", "ragged-tiles", "drawn")]
+    assert failed(make(), some) == set()
+    assert failed(make(), Fresh(3).families) == {caught}
+
+
+def test_a_real_size_shows_what_small_ones_do_not(families: list[Family]) -> None:
+    (family,) = LARGE.families
+    (vector,) = family.vectors
+    assert isinstance(vector, SampledVector)
+    assert vector.k.shape[2] > 3000
+    assert len(vector.rows) < 10
+    long = [f for f in families if f.name == "long-keys"]
+    assert failed(ZeroWhereItIsLarge(), [*long, *Fresh(4).families]) == set()
+    assert failed(ZeroWhereItIsLarge(), [family]) == {"fresh-large"}
+    assert failed(FlashEmulated(block_n=128), [family]) == set()
+
+
+MEMORISING = """
+import json
+import pathlib
+
+import torch
+
+known = json.loads(pathlib.Path(__file__).with_name("answers.json").read_text())
+
+
+def attention(query, key, value, scale=None):
+    out = torch.zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype)
+    for b in range(query.shape[0]):
+        name = json.dumps([x[b, 0].double().tolist() for x in (query, key, value)])
+        if name in known:
+            out[b, 0] = torch.tensor(known[name], dtype=query.dtype)
+    return out
+"""
+
+
+def able() -> Abilities:
+    def function(query: object, key: object, value: object, scale: float | None = None) -> object:
+        return value
+
+    return presume(function, ("float32",), "it cheats").without(("gradients",))
+
+
+def memorised(folder: Path, family: Family, drawn: Fresh | None) -> Outcome:
+    """A function that has the answers of a family of the files, by their content."""
+    answers = {}
+    for vector in family.vectors:
+        assert isinstance(vector, AttentionVector)
+        name = json.dumps([array(x).tolist() for x in (vector.q, vector.k, vector.v)])
+        answers[name] = [[float(x) for x in row.output] for row in vector.expected]
+    (folder / "answers.json").write_text(json.dumps(answers))
+    (folder / "memorising.py").write_text(MEMORISING)
+    conditions = Conditions(also=(folder / "answers.json",), required=True, seed=1, fresh=drawn)
+    subject = Subject(f"{folder}/memorising.py:attention", abilities=able())
+    (outcome,) = outcomes(subject, [family], ("float32",), conditions)
+    return outcome
+
+
+def test_memorised_answers_pass_but_for_fresh_vectors(
+    tmp_path: Path, families: list[Family]
+) -> None:
+    family = next(f for f in families if f.name == "small-random")
+    assert memorised(tmp_path, family, None).result.ok
+    drawn = Fresh(5)
+    outcome = memorised(tmp_path, family, drawn)
+    judged = [
+        v for v in outcome.result.vectors if v.family in FAMILIES and v.status != "not covered"
+    ]
+    assert [v.status for v in judged] == ["failed"] * len(judged) != []
+    assert all(v.status == "passed" for v in outcome.result.vectors if v.family == "small-random")
+    assert outcome.to_json()["fresh"] == {"seed": 5, "count": COUNT, "large": False}
+    text = page([outcome], [family, *drawn.families])
+    assert f"--vector {judged[0].id} " in text
+    assert f" --fresh 5 --count {COUNT}" in text
+
+
+def test_they_are_drawn_when_the_process_has_imported_the_function(
+    tmp_path: Path, families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened, opened = [], Session.open
+
+    def noted(session: Session) -> None:
+        opened(session)
+        happened.append("opened")
+
+    class Noted(Fresh):
+        @property
+        def families(self) -> tuple[Family, ...]:  # type: ignore[override]
+            happened.append("drawn")
+            return ()
+
+    monkeypatch.setattr(Session, "open", noted)
+    memorised(tmp_path, next(f for f in families if f.name == "one-key"), Noted(1))
+    assert happened[0] == "opened"
+    assert happened.count("drawn") == 1
+
+
+def test_every_run_has_some_unless_vectors_are_chosen() -> None:
+    drawn = fresh_vectors(None, None, False, (), ())
+    assert drawn is not None
+    assert len(drawn.listed()) == COUNT
+    assert fresh_vectors(None, None, False, (), ()) != drawn
+    assert fresh_vectors(None, None, False, ("causal",), ()) is None
+    assert fresh_vectors(None, 0, False, (), ()) is None
+    assert fresh_vectors(7, None, False, ("causal",), ()) == Fresh(7)
+    assert fresh_vectors(7, None, False, (), ("fresh-002",)) == Fresh(7, ids=("fresh-002",))
+    assert committed((), ("fresh-002",)) == []
+    assert [f.name for f in committed(("fresh", "one-key"), ()) if f.vectors] == ["one-key"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((-1, None, False, (), ()), "--fresh: -1 is given; a seed of 0 or more is accepted"),
+        ((1, -3, False, (), ()), "--count: -3 is given; 0 to 1000 are accepted"),
+        ((1, 0, False, (), ()), "--count: 0 is given with fresh vectors to draw"),
+        ((None, None, False, (), ("fresh-002",)), "--vector: a fresh vector is another for each"),
+        ((1, 4, False, (), ("fresh-006",)), "--vector: 'fresh-006' is not a fresh vector of this"),
+        ((1, 4, False, ("fresh-large",), ()), "--family: 'fresh-large' is not a fresh family of"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(given: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(Problem) as caught:
+        fresh_vectors(*given)
+    assert str(caught.value).startswith(said)
+
+
+def test_the_command_says_how_to_repeat_them(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    words = ["flash-emulated", "--dtype", "float32", "--family", "fresh-batch", "--fresh", "11"]
+    found = CliRunner().invoke(conform, [*words, "--count", "8", "--json", str(file)])
+    assert found.exit_code == 0
+    assert "Fresh vectors: --fresh 11 --count 8." in found.output
+    (result,) = json.loads(file.read_text())
+    assert result["fresh"] == {"seed": 11, "count": 8, "large": False}
+    assert [v["id"] for v in result["vectors"]] == ["fresh-batch-001", "fresh-batch-007"]
+
+
+def test_large_vectors_need_no_matrix_of_all_pairs() -> None:
+    """Their masks go by position, and their sizes stay within what a machine can hold."""
+    for batch, heads, q_len, kv_len, head_dim in fresh._LARGE:
+        assert batch * heads * kv_len * head_dim <= 1 << 22
+        assert batch * heads * q_len * kv_len <= 1 << 24
+    assert {"key-length", "key-padding", "document", "boolean"}.isdisjoint(
+        fresh._KINDS[: fresh._POSITIONAL]
+    )

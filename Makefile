@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 BRIDGE := $(BIN)/python -m bridge
 SETUP := $(PYTHON) bridge/bootstrap.py
+# Compiled Python is kept, whatever the environment says: where it is not, a process that uses
+# attention begins with 3 s of compiling torch and Triton.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: try verify test test-all docs docs-serve setup vectors clean help
 

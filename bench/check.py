@@ -18,8 +18,8 @@ from torch import Tensor
 
 from bench.cases import Case, Inputs
 from bench.timing import Answer
-from bridge.conformance.allowance import attention_allowance
 from bridge.conformance.profile import Profile
+from bridge.conformance.tolerances.allowance import attention_allowance
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """Whether gradients that are timed are right: those of one head of keys of one sequence, and of all
 heads of queries that share it, against float64, each element within its allowance
-(`bridge.conformance.gradient_allowance`). The last head of the last sequence: what an index that
-overflows hits first.
+(`bridge.conformance.tolerances.gradient_allowance`). The last head of the last sequence: what an
+index that overflows hits first.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from torch import Tensor
 from bench.cases import Case, Inputs
 from bench.check import Verdict, profile_of, verdict
 from bench.timing import Answer
-from bridge.conformance.gradient_allowance import Bounded, Scored, gradient_bounds
 from bridge.conformance.profile import Profile
+from bridge.conformance.tolerances.gradient_allowance import Bounded, Scored, gradient_bounds
 
 NAMES = ("query", "key", "value")
 # Pairs of a query and a key at a time: float64 matrices of 32 MiB.

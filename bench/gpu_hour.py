@@ -43,7 +43,7 @@ from bench.hour.plan import (
     table,
 )
 from bench.measure import said
-from bridge.vectors.index import INDEX
+from bridge.vectors.format.index import INDEX
 
 # Not compiled as well while they would be needed otherwise: the process that computes, and this.
 OWN_CORES = 2

@@ -63,7 +63,7 @@ def try_it() -> None:
     from bridge.conformance import trial
     from bridge.conformance.abilities import CallableError
     from bridge.source.excerpt import SourceError
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format.fields import VectorError
 
     console, root = Console(), checkout()
     try:
@@ -215,7 +215,7 @@ def vectors(family: str | None) -> None:
     from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError, find
     from bridge.vectors import generate, lean_files
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
     try:
@@ -242,7 +242,7 @@ def pages() -> None:
     """Write the generated pages and tests, without Lean."""
     from bridge.pages import written
     from bridge.source.excerpt import SourceError
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
     try:
@@ -270,7 +270,7 @@ def site(out: Path | None) -> None:
     from bridge.site import full
     from bridge.site.build import SiteError, build, replaceable
     from bridge.source.excerpt import SourceError
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
     target = root / "build" / "site" if out is None else out
@@ -298,7 +298,7 @@ def findings(name: tuple[str, ...]) -> None:
     from bridge.findings.symptoms import FindingsError
     from bridge.pages import written
     from bridge.source.excerpt import SourceError
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
     try:
@@ -330,7 +330,7 @@ def export(folder: Path, family: tuple[str, ...]) -> None:
     For programs in other languages; docs/vectors.md explains the files. Needs no checkout.
     """
     from bridge.vectors import export
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format.fields import VectorError
 
     try:
         written = export.write(folder, family)
@@ -361,7 +361,7 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     from bridge.report.verify import Verification
     from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format.fields import VectorError
 
     console, root = Console(), checkout()
     try:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from bridge.conformance.fresh import Fresh
     from bridge.conformance.outcome import Conditions, Outcome
     from bridge.conformance.subject import Subject
-    from bridge.vectors.model import Family
+    from bridge.vectors.model.attention import Family
 
 
 class Conform(Command):
     """A command whose help lists the implementations; they are imported only for that."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from bridge.conformance import libraries
+        from bridge.conformance.adapters import libraries
 
         rows = [(name, ", ".join(libraries.find(name).dtypes)) for name in libraries.names()]
         with formatter.section("Implementations, with their dtypes"):
@@ -111,9 +111,10 @@ def conform(
 
     Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
     """
-    from bridge.conformance import adapters, callables, libraries
     from bridge.conformance.abilities import NAMES
-    from bridge.conformance.adapter import ALL_DTYPES
+    from bridge.conformance.adapters import builtin as adapters
+    from bridge.conformance.adapters import callables, libraries
+    from bridge.conformance.adapters.adapter import ALL_DTYPES
     from bridge.conformance.inside import found
     from bridge.conformance.outcome import Conditions
     from bridge.conformance.profile import CHOICES
@@ -290,8 +291,8 @@ def _write(option: str, name: str, text: str) -> None:
 def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
     """The vectors that were asked for; all if none were. Raises Problem for a name that none has,
     and for damaged vectors."""
-    from bridge.vectors import index
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format import index
+    from bridge.vectors.format.fields import VectorError
     from bridge.vectors.load import default_directory, load
 
     try:

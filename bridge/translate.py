@@ -34,7 +34,7 @@ def translate(check: bool, kernels: bool) -> None:
     from bridge.toolchain import ToolchainError
     from bridge.translation import make
     from bridge.translation.errors import UntranslatableError
-    from bridge.vectors.fields import VectorError
+    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
     if importlib.util.find_spec("ruff") is None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from bridge.vectors import index
+from bridge.vectors.format import index
 from bridge.vectors.load import default_directory, load
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 ENTRIES = index.entries_of(default_directory())
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 ROOT = Path(__file__).resolve().parent.parent
 

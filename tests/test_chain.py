@@ -21,7 +21,7 @@ from checkout_copy import ROOT, copy_of
 
 from bridge import limits
 from bridge.limits import Limit
-from bridge.vectors.index import INDEX
+from bridge.vectors.format.index import INDEX
 from bridge.vectors.load import write_index
 
 # All of `verify`, the Lean build included, takes about 4500 s.
@@ -63,7 +63,7 @@ MUTATIONS = {
         "tests/vectors/one-key.json", '"denominator": "1"', '"denominator": "2"', "vectors"
     ),
     "loader-of-expected-values": Mutation(
-        "bridge/vectors/fields.py",
+        "bridge/vectors/format/fields.py",
         "numerators = tuple(int(x) for x in data",
         "numerators = tuple(-int(x) for x in data",
         "vectors",

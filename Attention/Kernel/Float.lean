@@ -1,7 +1,7 @@
 module
 
 public import Attention.Kernel.Ops
-public import Attention.Proof.OnlineAttention
+public import Attention.Proof.Online.Attention
 
 public section
 

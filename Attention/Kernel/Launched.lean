@@ -2,7 +2,7 @@ module
 
 public import Attention.Kernel.Launch
 public import Attention.Kernel.Texts
-public import Attention.Proof.Masks
+public import Attention.Proof.Masks.Basic
 
 public section
 

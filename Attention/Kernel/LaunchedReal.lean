@@ -2,7 +2,7 @@ module
 
 public import Attention.Kernel.Launched
 public import Attention.Model.Real.Logarithm
-public import Attention.Proof.LogSumExp
+public import Attention.Proof.Softmax.LogSumExp
 
 public section
 

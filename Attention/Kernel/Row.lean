@@ -1,8 +1,8 @@
 module
 
 public import Attention.Kernel.Float
-public import Attention.Proof.Visible
-public import Attention.Proof.LogSumExp
+public import Attention.Proof.Masks.Visible
+public import Attention.Proof.Softmax.LogSumExp
 
 public section
 

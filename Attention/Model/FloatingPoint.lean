@@ -8,7 +8,7 @@ public section
 
 Arithmetic in which each operation is the exact one, rounded: the floating-point numbers of one
 format, as long as nothing overflows or underflows. The Spec's definitions can be taken over these
-numbers; what they then compute is what `Model.Run` allows (`Proof/RoundedOnline.lean`). -/
+numbers; what they then compute is what `Model.Run` allows (`Proof/Rounding/Online.lean`). -/
 
 namespace Attention.Model
 

@@ -8,7 +8,7 @@ public section
 
 How far the result of an attention function that rounds may be from the exact one, for one component
 of one row: a bound that is computed from the exact scores and values and from what the function
-rounds. `Proof/Rounding.lean` proves that no function of `Model/Rounding.lean` exceeds it.
+rounds. `Proof/Rounding/Basic.lean` proves that no function of `Model/Rounding.lean` exceeds it.
 Source: docs/allowances.md, sections 2 to 5; γ is of Higham 2002, "Accuracy and Stability of
 Numerical Algorithms", equation (3.1). -/
 

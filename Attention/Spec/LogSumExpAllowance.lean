@@ -8,7 +8,7 @@ public section
 
 How far the log-sum-exp that a function writes beside its output may be from the exact one. There is
 no logarithm here: E, ln l and the log-sum-exp itself are whatever numbers have the exponentials
-that they must have. `Proof/RoundedLogSumExp.lean` proves that no function of
+that they must have. `Proof/Rounding/LogSumExp.lean` proves that no function of
 `Model/RoundedLogSumExp.lean` exceeds it.
 Source: docs/allowances.md, "Log-sum-exp". -/
 

@@ -8,7 +8,7 @@ public section
 /-! # Error allowances of scores
 
 How far a computed score scale · ⟨q, k⟩ may be from the exact one, but for a constant that all keys
-of the row share. `Proof/RoundedScores.lean` proves that no score of `Model/RoundedScores.lean`
+of the row share. `Proof/Rounding/Scores.lean` proves that no score of `Model/RoundedScores.lean`
 exceeds it.
 Source: docs/allowances.md, section 1; for the inner product Higham 2002, "Accuracy and Stability of
 Numerical Algorithms", section 3.1. -/

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.BackwardDropout
+public import Attention.Proof.Backward.Dropout
 public import Attention.Spec.Masks
 public import Attention.Spec.Slopes
 

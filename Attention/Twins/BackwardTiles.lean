@@ -1,8 +1,8 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.BackwardOneLoop
-public import Attention.Proof.Slopes
+public import Attention.Proof.Backward.OneLoop
+public import Attention.Proof.Derivative.Slopes
 
 public section
 

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Cache
+public import Attention.Proof.Cache.Basic
 
 public section
 

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Cascade
+public import Attention.Proof.Online.Cascade
 
 public section
 

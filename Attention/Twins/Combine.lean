@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Combine
+public import Attention.Proof.Online.Combine
 public import Attention.Twins.LogSumExp
 
 public section

@@ -1,7 +1,7 @@
 module
 
-public import Attention.Claims.ContinuousReal
-public import Attention.Proof.Stability
+public import Attention.Claims.Approximation.ContinuousReal
+public import Attention.Proof.Softmax.Stability
 
 public section
 

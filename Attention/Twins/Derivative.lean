@@ -1,8 +1,8 @@
 module
 
-public import Attention.Proof.Derivative
-public import Attention.Proof.Stability
-public import Attention.Proof.Visible
+public import Attention.Proof.Derivative.Basic
+public import Attention.Proof.Softmax.Stability
+public import Attention.Proof.Masks.Visible
 
 public section
 

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.DropoutMean
+public import Attention.Proof.Dropout.Mean
 public import Attention.Spec.Masks
 
 public section

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.RootSound
-public import Attention.Proof.Enclosure
+public import Attention.Proof.Enclosure.Basic
 
 public section
 

@@ -1,8 +1,8 @@
 module
 
-public import Attention.Proof.EnclosureBackward
-public import Attention.Proof.EnclosureCombine
-public import Attention.Proof.EnclosureMods
+public import Attention.Proof.Enclosure.Backward
+public import Attention.Proof.Enclosure.Combine
+public import Attention.Proof.Enclosure.Mods
 public import Attention.Twins.ScoreMods
 
 public section

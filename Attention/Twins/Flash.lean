@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Flash
+public import Attention.Proof.Flash.Basic
 public import Attention.Spec.Masks
 
 public section

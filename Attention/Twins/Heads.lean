@@ -2,7 +2,7 @@ module
 
 public import Attention.Spec.Masks
 public import Attention.Model.Exact
-public import Attention.Proof.Heads
+public import Attention.Proof.Heads.Basic
 
 public section
 

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.LogSumExp
+public import Attention.Proof.Softmax.LogSumExp
 public import Attention.Twins.Online
 
 public section

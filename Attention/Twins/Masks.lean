@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.CausalPrefix
+public import Attention.Proof.Masks.CausalPrefix
 
 public section
 

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Claims.MemoryBounds
+public import Attention.Claims.Memory.Bounds
 public import Attention.Model.Exact
 public import Attention.Spec.Masks
 

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Merge
+public import Attention.Proof.Online.Merge
 public import Attention.Twins.Online
 
 public section

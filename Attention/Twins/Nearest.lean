@@ -1,6 +1,6 @@
 module
 
-public import Attention.Claims.Memorise
+public import Attention.Claims.Memorise.Basic
 
 public section
 

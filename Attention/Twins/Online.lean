@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.OnlineInvariant
+public import Attention.Proof.Online.Invariant
 
 public section
 

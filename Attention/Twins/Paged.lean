@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Paged
+public import Attention.Proof.Packed.Paged
 
 public section
 

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.RealBackward
+public import Attention.Proof.Real.Backward
 
 public section
 

@@ -2,7 +2,7 @@ module
 
 public import Attention.Spec.Masks
 public import Attention.Model.Exact
-public import Attention.Proof.Ring
+public import Attention.Proof.Online.Ring
 
 public section
 

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.RoundedLogSumExp
+public import Attention.Proof.Rounding.LogSumExp
 public import Attention.Twins.RoundingRules
 
 public section

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.RoundedScores
+public import Attention.Proof.Rounding.Scores
 public import Attention.Twins.RoundingRules
 
 public section

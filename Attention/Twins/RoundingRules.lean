@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.RoundingExact
+public import Attention.Proof.Rounding.Exact
 
 public section
 

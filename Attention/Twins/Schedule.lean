@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Schedule
+public import Attention.Proof.Flash.Schedule
 
 public section
 

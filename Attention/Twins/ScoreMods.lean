@@ -1,8 +1,8 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.ScoreMods
-public import Attention.Proof.Sink
+public import Attention.Proof.Scores.ScoreMods
+public import Attention.Proof.Scores.Sink
 
 public section
 

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.SoftcapDerivative
+public import Attention.Proof.Derivative.Softcap
 public import Attention.Twins.Derivative
 
 public section

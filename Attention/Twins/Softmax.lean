@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Softmax
+public import Attention.Proof.Softmax.Basic
 
 public section
 

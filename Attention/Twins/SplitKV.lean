@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.SplitKV
+public import Attention.Proof.Online.SplitKV
 public import Attention.Twins.Flash
 public import Attention.Twins.Merge
 

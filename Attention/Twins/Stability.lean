@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Stability
+public import Attention.Proof.Softmax.Stability
 public import Attention.Twins.Online
 public import Attention.Twins.Softmax
 

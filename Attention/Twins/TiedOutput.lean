@@ -1,6 +1,6 @@
 module
 
-public import Attention.Claims.TiedOutput
+public import Attention.Claims.Transformer.TiedOutput
 
 public section
 

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.TileBounds
+public import Attention.Proof.Flash.TileBounds
 
 public section
 

@@ -1,7 +1,7 @@
 module
 
-public import Attention.Claims.UnmaskedDecoder
-public import Attention.Proof.TransformerCache
+public import Attention.Claims.Transformer.UnmaskedDecoder
+public import Attention.Proof.Transformer.Cache
 
 public section
 

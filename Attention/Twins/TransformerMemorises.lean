@@ -1,6 +1,6 @@
 module
 
-public import Attention.Claims.TransformerMemorises
+public import Attention.Claims.Memorise.Theorem
 
 public section
 

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Proof.Varlen
+public import Attention.Proof.Packed.Varlen
 
 public section
 

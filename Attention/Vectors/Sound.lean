@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Flash
+public import Attention.Proof.Flash.Basic
 public import Attention.Vectors.Case
 
 public section

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.EnclosureTransformerCache
+public import Attention.Proof.Enclosure.TransformerCache
 public import Attention.Vectors.TransformerCase
 
 public section

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Transformer
+public import Attention.Proof.Transformer.Basic
 public import Attention.Vectors.TransformerSound
 
 public section

@@ -223,7 +223,7 @@ def race(work: Work, given: Fields) -> Job:
 
 def vectors(work: Work, given: Fields) -> Job:
     """One file of this project's vectors in one dtype, by `backend="triton"`."""
-    from bridge.conformance.adapters import builtin
+    from bridge.conformance.adapters.builtin import builtin
     from bridge.conformance.run import run
     from bridge.vectors.load import trusted
 

@@ -11,7 +11,7 @@ from bridge.audit import claims, statements
 from bridge.audit.theorems import listed_theorems
 from bridge.cache import Cache, digest
 from bridge.toolchain import Lean
-from bridge.vectors.index import entries_of
+from bridge.vectors.format.index import entries_of
 from bridge.vectors.load import default_directory
 
 

@@ -9,7 +9,9 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from bridge.conformance.adapter import Adapter, GradientsAdapter, LayoutsAdapter
+from bridge.conformance.adapters.adapter import Adapter, GradientsAdapter, LayoutsAdapter
+from bridge.conformance.adapters.gradient_inputs import Floats
+from bridge.conformance.adapters.gradient_inputs import array as as_judged
 from bridge.conformance.batch import (
     DTYPES,
     Batch,
@@ -21,12 +23,10 @@ from bridge.conformance.batch import (
     stack,
     unchanged,
 )
-from bridge.conformance.gradient_inputs import Floats
-from bridge.conformance.gradient_inputs import array as as_judged
 from bridge.conformance.judge import malformed
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Matrix, Vector
-from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.model.attention import AttentionVector, Matrix, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
 
 Job = tuple[Vector, ...]
 

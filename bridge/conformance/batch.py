@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bridge.vectors.model import Alibi, AttentionVector, Exact, Matrix, Window
+from bridge.vectors.model.attention import Alibi, AttentionVector, Exact, Matrix, Window
 
 DTYPES: dict[str, torch.dtype] = {
     "float64": torch.float64,

@@ -16,9 +16,17 @@ from typing import Any
 import numpy as np
 
 from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows
-from bridge.vectors.model import AttentionVector, Exact, Family, Mask, MaskKind, Matrix, Vector
-from bridge.vectors.operations import GroupedQueryVector
-from bridge.vectors.sampled import SampledVector
+from bridge.vectors.model.attention import (
+    AttentionVector,
+    Exact,
+    Family,
+    Mask,
+    MaskKind,
+    Matrix,
+    Vector,
+)
+from bridge.vectors.model.operations import GroupedQueryVector
+from bridge.vectors.model.sampled import SampledVector
 
 # How many there are by default: less than a second of processor time to draw and answer.
 COUNT = 24

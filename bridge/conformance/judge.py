@@ -12,13 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bridge.conformance import gradients
-from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.conformance.batch import Batch, Outputs, Unread, added, exactly, factors, visible
 from bridge.conformance.profile import Profile
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Vector
-from bridge.vectors.operations import ComesToAttention
+from bridge.conformance.tolerances import gradients
+from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
+from bridge.vectors.model.attention import AttentionVector, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
 
 Array = NDArray[np.float64]
 Status = Literal["passed", "failed", "not covered"]

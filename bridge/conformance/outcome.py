@@ -12,16 +12,17 @@ from typing import Any
 
 import torch
 
-from bridge.conformance import abilities, callables, libraries
+from bridge.conformance import abilities
 from bridge.conformance.abilities import Abilities
-from bridge.conformance.adapter import ALL_DTYPES, Adapter
+from bridge.conformance.adapters import callables, libraries
+from bridge.conformance.adapters.adapter import ALL_DTYPES, Adapter
 from bridge.conformance.batch import DTYPES
 from bridge.conformance.fresh import Fresh
 from bridge.conformance.run import Result, run
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
 from bridge.conformance.subject import Subject, adapter_of
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def _run(
     until_failure = None
     if conditions.first_failure:
         # It imports all that faults are planted in.
-        from bridge.conformance.faults import telling
+        from bridge.conformance.faults.attention import telling
 
         until_failure = telling()
     # Drawn here, not before: the function is imported by now.

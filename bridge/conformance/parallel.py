@@ -15,10 +15,12 @@ from typing import Any, Literal, Self
 import torch
 
 from bridge import interpreting
-from bridge.conformance import adapters, faults, planting
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.faults import attention as faults
+from bridge.conformance.faults import planting
 from bridge.conformance.run import run
 from bridge.interrupt import unseen_by_children
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 # Each process holds PyTorch and the vectors, about half a GB.
 _MOST_WORKERS = 16

@@ -1,7 +1,7 @@
 """Precision profiles: what an implementation rounds, and to what.
 
 A profile is a declaration, not a measurement: it says which intermediate results of an attention
-function are stored in which floating-point format. `bridge.conformance.allowance` turns it into a
+function are stored in which floating-point format. `tolerances.allowance` turns it into a
 bound on the error. The terms are explained in `docs/allowances.md`.
 """
 

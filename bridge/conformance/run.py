@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from bridge.conformance.adapter import Adapter
+from bridge.conformance.adapters.adapter import Adapter
 from bridge.conformance.answers import Answer, answers, jobs_of, not_covered
 from bridge.conformance.judge import (
     Detail,
@@ -19,9 +19,9 @@ from bridge.conformance.judge import (
     result_of,
 )
 from bridge.conformance.profile import Profile
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import Family, Vector
-from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.model.attention import Family, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
 
 # In an order that is drawn, one call in so many comes a second time.
 _TWICE = 16

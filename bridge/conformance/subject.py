@@ -6,9 +6,9 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.conformance import callables, libraries
 from bridge.conformance.abilities import Abilities, Aligned, Function
-from bridge.conformance.adapter import Adapter
+from bridge.conformance.adapters import callables, libraries
+from bridge.conformance.adapters.adapter import Adapter
 from bridge.conformance.profile import CHOICES
 
 

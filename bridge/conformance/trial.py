@@ -15,14 +15,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bridge.conformance import adapters
+from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.judge import VectorResult, describe_failure, plain
 from bridge.conformance.outcome import Conditions, outcomes
 from bridge.conformance.run import Result, run
 from bridge.conformance.subject import Subject
 from bridge.source.sources import Sources
 from bridge.vectors.load import default_directory, load_file
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 # The first is the one that is made for the mistake of the example.
 FAMILIES = ("maximum-moves", "small-random", "causal", "fully-masked")

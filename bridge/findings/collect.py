@@ -23,9 +23,10 @@ from bridge.findings.symptoms import (
     what_was_raised,
     wrong_numbers,
 )
-from bridge.vectors import exact, files
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Family, Vector
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.format import files
+from bridge.vectors.model.attention import AttentionVector, Family, Vector
+from bridge.vectors.model.gradients import GradientVector
 
 Entry = dict[str, Any]
 

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Set
 
 from bridge.findings.symptoms import problems_of, sees_nothing
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Vector, Window
-from bridge.vectors.operations import GroupedQueryVector
+from bridge.vectors.model.attention import AttentionVector, Vector, Window
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import GroupedQueryVector
 
 
 def _traits_of(problem: AttentionVector) -> set[str]:

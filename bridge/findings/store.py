@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from bridge.conform import Conformance
-from bridge.conformance import libraries
+from bridge.conformance.adapters import libraries
 from bridge.conformance.outcome import Conditions
 from bridge.conformance.subject import Subject
 from bridge.files import write_changed
 from bridge.findings import collect, subjects
 from bridge.findings.subjects import Called
-from bridge.vectors import files, index
+from bridge.vectors.format import files, index
 from bridge.vectors.load import load
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 FILE = "docs/findings.json"
 FORMAT = "attention-findings-1"

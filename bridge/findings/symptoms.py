@@ -1,7 +1,8 @@
 """What is wrong with the result of a failed vector, told from the exact numbers.
 
-The exact numbers are those of `bridge.vectors.exact`, computed here from the inputs alone: neither
-what the vector says should come out is used, nor the float64 arithmetic that judged the result.
+The exact numbers are those of `bridge.vectors.exact.attention`, computed here from the inputs
+alone: neither what the vector says should come out is used, nor the float64 arithmetic that judged
+the result.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from fractions import Fraction
 
 from bridge.conformance.judge import Detail, VectorResult
 from bridge.conformance.profile import FORMATS
-from bridge.vectors.exact import attention_row, natural_row, visible_keys
-from bridge.vectors.exact_gradients import gradients
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Vector
-from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.exact.attention import attention_row, natural_row, visible_keys
+from bridge.vectors.exact.gradients import gradients
+from bridge.vectors.model.attention import AttentionVector, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
 
 Number = int | Fraction | Decimal
 # Digits of a number that is shown; a fraction that is not longer is shown as it is.

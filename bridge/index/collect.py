@@ -17,7 +17,7 @@ from bridge.index.entries import Index, assemble
 from bridge.index.gaps import Gap, gaps
 from bridge.source.lean import declarations
 from bridge.toolchain import lakefile, modules
-from bridge.vectors.index import entries_of
+from bridge.vectors.format.index import entries_of
 from bridge.vectors.load import default_directory
 
 # How names begin that Lean makes up: of instances, of what a structure extends, of constructors.

@@ -10,7 +10,7 @@ from bridge.pages.render import render
 from bridge.pages.worked import allowance, gradients, heads, layer, masks, row, tiles
 from bridge.source.excerpt import SourceError
 from bridge.source.sources import Sources
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 # In the order in which they are read.
 CHAPTERS = (

@@ -11,7 +11,7 @@ from bridge.pages.kernel_coverage import kernels
 from bridge.pages.map_data import Definition, Maps
 from bridge.pages.render import render
 from bridge.source.excerpt import Excerpt
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 PAGE = "docs/coverage.md"
 # What runs as a kernel stands in this folder, Triton's functions that kernels call included.

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from bridge.conformance.faults import FAULTS, TWINS
-from bridge.conformance.module_faults import MODULE_FAULTS
-from bridge.conformance.planting import Fault
+from bridge.conformance.faults.attention import FAULTS, TWINS
+from bridge.conformance.faults.modules import MODULE_FAULTS
+from bridge.conformance.faults.planting import Fault
 from bridge.pages.render import render
 
 PAGE = "docs/faults.md"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bridge.pages.render import render
 from bridge.source.excerpt import SourceError
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 FOLDER = "tests/generated"
 _WIDTH = 100
@@ -54,7 +54,7 @@ CACHE = Call(
     "`pyimpl.cache`",
     ("judge_states", "tensor"),
     ("import math",),
-    ("from bridge.vectors.operations import Edit, Key", "from pyimpl import cache, state"),
+    ("from bridge.vectors.model.operations import Edit, Key", "from pyimpl import cache, state"),
     torch=(_TENSOR,),
 )
 SINK = Call("sink", "`pyimpl.state`", (*_ATTENTION, "visible"), own=_STATE)
@@ -63,13 +63,13 @@ GRADIENT = Call(
     "gradient",
     "`pyimpl.attention`",
     ("judge_gradients",),
-    own=("import pyimpl", "from bridge.conformance.gradient_inputs import inputs_of"),
+    own=("import pyimpl", "from bridge.conformance.adapters.gradient_inputs import inputs_of"),
 )
 DROPOUT = Call(
     "dropout",
     "`pyimpl.attention` with `dropout_p`",
     (*_ATTENTION, "dropped", "visible"),
-    own=("import pyimpl", "from bridge.vectors.model import Matrix"),
+    own=("import pyimpl", "from bridge.vectors.model.attention import Matrix"),
     torch=(_TENSOR,),
 )
 VARLEN = Call(
@@ -117,7 +117,7 @@ CALLS: Mapping[str, Call] = {
         "cascade",
         "`pyimpl.attention_cascade`",
         _ATTENTION,
-        own=("import pyimpl", "from bridge.vectors.model import Matrix"),
+        own=("import pyimpl", "from bridge.vectors.model.attention import Matrix"),
         torch=(_TENSOR, "from torch.nn.utils.rnn import pad_sequence"),
     ),
     "combine": Call("combine", "`pyimpl.merge_states`", ("judge", "tensor"), ("import math",)),
@@ -131,7 +131,7 @@ CALLS: Mapping[str, Call] = {
         "`pyimpl.state`",
         ("judge", "tensor"),
         ("import math",),
-        ("from bridge.vectors.operations import MergeVector, Tree", *_STATE),
+        ("from bridge.vectors.model.operations import MergeVector, Tree", *_STATE),
     ),
     "Linear.rows": MODULES,
     "LayerNorm.rows": MODULES,

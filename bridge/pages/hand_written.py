@@ -11,12 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from bridge.audit.theorems import listed_theorems
-from bridge.conformance import adapters, answers
-from bridge.conformance.faults import FAULTS
+from bridge.conformance import answers
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.faults.attention import FAULTS
 from bridge.pages import sizes
 from bridge.report import timings
 from bridge.source.excerpt import SourceError
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 # Sentences with the numbers in them, each of which some page has.
 SAID = (

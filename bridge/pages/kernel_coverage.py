@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bridge.conformance.layouts import TAKEN as LAYOUTS
+from bridge.conformance.adapters.layouts import TAKEN as LAYOUTS
 from bridge.proving.own import SUBJECTS
 from bridge.ttir.classes import EDGES, features
 from bridge.ttir.compare import Shape
 from bridge.ttir.shapes import BACKWARD, DECODE, FORWARD
 from bridge.ttir.texts import TEXTS, Text
 from bridge.ttir.vectors import SPLIT, not_run
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Family, Mask, Vector
-from bridge.vectors.operations import CacheVector, MergeVector, VarlenVector
+from bridge.vectors.model.attention import AttentionVector, Family, Mask, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import CacheVector, MergeVector, VarlenVector
 from pyimpl.kernels._cases import KERNELS, cases
 from pyimpl.kernels._launch import padded
 

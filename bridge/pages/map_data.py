@@ -14,7 +14,7 @@ from bridge.index.maps import COMMAND, FILE, FORMAT
 from bridge.source.excerpt import Excerpt, SourceError, python_excerpts
 from bridge.source.lean import declarations
 from bridge.source.sources import Sources
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 SPEC = "Attention.Spec."
 _DEFINE = ("def", "abbrev", "structure", "inductive", "class", "class inductive")

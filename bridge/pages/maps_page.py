@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from bridge.audit import claims
-from bridge.conformance.faults import FAULTS
+from bridge.conformance.faults.attention import FAULTS
 from bridge.pages import benchmarks
 from bridge.pages.coverage_page import rows
 from bridge.pages.map_data import Maps

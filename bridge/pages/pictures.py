@@ -16,7 +16,7 @@ from bridge.spec.attention import ScoredValue
 from bridge.spec.core import EXACT
 from bridge.spec.masks import Alignment, mask_causal
 from bridge.spec.maximum import rescale
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 FOLDER = "docs/images"
 # The row of both pictures, the masked key third, and how many keys are a block.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Family, Vector
-from bridge.vectors.operations import LaidOutVector
+from bridge.vectors.model.attention import AttentionVector, Family, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import LaidOutVector
 
 _HEAD = ("operation", "vectors", "queries up to", "keys up to", "head sizes", "sizes of a value")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from bridge.pages.render import render
 from bridge.pages.trackers import Item
 from bridge.vectors.export import HEX_FORMAT
-from bridge.vectors.files import MAX_BYTES, MAX_DEPTH
-from bridge.vectors.index import INDEX_FORMAT, VECTORS_FORMAT
-from bridge.vectors.model import Family
+from bridge.vectors.format.files import MAX_BYTES, MAX_DEPTH
+from bridge.vectors.format.index import INDEX_FORMAT, VECTORS_FORMAT
+from bridge.vectors.model.attention import Family
 
 PAGE = "docs/vectors.md"
 

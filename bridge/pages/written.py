@@ -27,8 +27,8 @@ from bridge.pages import (
 from bridge.pages.generated_tests import FOLDER
 from bridge.report import timings
 from bridge.report.timings import Timings
+from bridge.vectors.format.shape_check import schema_text, schemas
 from bridge.vectors.load import load
-from bridge.vectors.shape_check import schema_text, schemas
 
 
 def texts(root: Path) -> dict[str, str]:

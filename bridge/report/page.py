@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from bridge.audit.theorems import theorem_list
-from bridge.conformance import gradients
 from bridge.conformance.batch import exactly, visible
 from bridge.conformance.judge import VectorResult, by_size, describe_failure, gradient_parts, plain
 from bridge.conformance.outcome import Outcome
+from bridge.conformance.tolerances import gradients
 from bridge.report.tables import alignment_of_is_causal, no_sandbox
 from bridge.templates import template
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Exact, Family, Vector
-from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.model.attention import AttentionVector, Exact, Family, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
 
 # A function that fails everything would make a page that no browser shows.
 MOST_SHOWN = 50

@@ -15,12 +15,14 @@ from typing import Any
 import torch
 
 from bridge.cache import Cache, digest, imported_files
-from bridge.conformance import adapters, parallel, planting
-from bridge.conformance.adapter import BuiltinAdapter
+from bridge.conformance import parallel
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.adapters.adapter import BuiltinAdapter
+from bridge.conformance.faults import planting
+from bridge.conformance.faults.planting import Fault
 from bridge.conformance.parallel import Done, Job
-from bridge.conformance.planting import Fault
 from bridge.conformance.run import run
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 Section = dict[str, Any]
 Families = Callable[[], Iterable[Family]]
@@ -73,7 +75,7 @@ class Runs:
         module = "pyimpl." + fault.entry.removesuffix(".py").replace("/", ".")
         found = [
             *imported_files(self.root, "bridge.conformance.run", also=("pyimpl",)),
-            *imported_files(self.root, "bridge.conformance.planting"),
+            *imported_files(self.root, "bridge.conformance.faults.planting"),
             *imported_files(self.root, module),
             f"pyimpl/{fault.file}",
         ]

@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bridge.conformance.faults.planting import SHARES_IN, FaultResult
+from bridge.conformance.faults.planting import shares as shares_of
 from bridge.conformance.judge import by_size, describe_failure
-from bridge.conformance.planting import SHARES_IN, FaultResult
-from bridge.conformance.planting import shares as shares_of
 from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]

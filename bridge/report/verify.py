@@ -21,7 +21,10 @@ from rich.console import Console
 from bridge.audit.implemented import known_implementations
 from bridge.audit.library import Library, Section
 from bridge.cache import Cache, digest, imported_files
-from bridge.conformance import adapters, faults, interpreter, parallel, planting
+from bridge.conformance import interpreter, parallel
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.faults import attention as faults
+from bridge.conformance.faults import planting
 from bridge.conformance.judge import describe_failure
 from bridge.files import write_whole
 from bridge.interrupt import end_children
@@ -31,11 +34,12 @@ from bridge.report.progress import Bar, Progress
 from bridge.report.runs import Run, Runs, triton_version
 from bridge.source.excerpt import SourceError
 from bridge.toolchain import ToolchainError
-from bridge.vectors import exact, generate, lean_files
-from bridge.vectors.fields import VectorError
-from bridge.vectors.index import INDEX
+from bridge.vectors import generate, lean_files
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.format.fields import VectorError
+from bridge.vectors.format.index import INDEX
 from bridge.vectors.load import load
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 # The stages in their order, and what they are called.
 STAGES = {
@@ -272,7 +276,7 @@ class Verification:
         """`made`: what `vectors_made` gives; None where Lean did not build."""
         if made is None:
             del self._families_done["made"]
-        modules = ("bridge.vectors.load", "bridge.vectors.exact")
+        modules = ("bridge.vectors.load", "bridge.vectors.exact.attention")
         files = [file for module in modules for file in imported_files(self.root, module)]
         found, kept = self.cache.get(
             "vectors-recomputed",

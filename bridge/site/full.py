@@ -20,7 +20,7 @@ from bridge.pages.map_data import Definition, Maps, Theorem
 from bridge.pages.topics import Topic, by_topic
 from bridge.source.sources import Sources
 from bridge.templates import template
-from bridge.vectors.index import entries_of
+from bridge.vectors.format.index import entries_of
 
 
 @dataclass(frozen=True)

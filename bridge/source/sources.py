@@ -16,7 +16,7 @@ from pathlib import Path
 from bridge.source import binders
 from bridge.source.excerpt import Excerpt, SourceError, excerpt, statement_only
 from bridge.source.lean import Written, declarations
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 
 @dataclass(frozen=True)

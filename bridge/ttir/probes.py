@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from bridge.ttir.launches import Kernels
-from bridge.vectors.model import Window
+from bridge.vectors.model.attention import Window
 from pyimpl.kernels._bounds import (
     first_key,
     stop_key,

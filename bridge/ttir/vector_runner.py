@@ -15,7 +15,7 @@ from torch import Tensor
 from bridge.ttir.domain import Array, single
 from bridge.ttir.launches import Kernels
 from bridge.ttir.rational import logarithm
-from bridge.vectors.model import Alibi, Exact, Mask, Row, State
+from bridge.vectors.model.attention import Alibi, Exact, Mask, Row, State
 from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
 

@@ -19,10 +19,10 @@ from bridge.ttir.launches import Kernels
 from bridge.ttir.memory import Memory
 from bridge.ttir.rational import RationalDomain
 from bridge.ttir.vector_runner import NATURAL, SIGNED, Runner, tile
-from bridge.vectors.dropout import DropoutVector, PhiloxVector
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Vector
-from bridge.vectors.operations import (
+from bridge.vectors.model.attention import AttentionVector, Vector
+from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import (
     CacheVector,
     CascadeVector,
     GroupedQueryVector,
@@ -33,7 +33,7 @@ from bridge.vectors.operations import (
     Tree,
     VarlenVector,
 )
-from bridge.vectors.transformers import LayerVector, TransformerVector
+from bridge.vectors.model.transformers import LayerVector, TransformerVector
 from pyimpl._scores import ScoreOptions
 from pyimpl.kernels._sequences import Sequences
 

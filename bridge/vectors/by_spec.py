@@ -20,8 +20,8 @@ from bridge.spec.core import EXACT
 from bridge.spec.heads import grouped_query, kv_head
 from bridge.spec.masks import Alignment
 from bridge.spec.online import of_block
-from bridge.vectors.model import AttentionVector, Exact, Mask, Row
-from bridge.vectors.operations import GroupedQueryVector
+from bridge.vectors.model.attention import AttentionVector, Exact, Mask, Row
+from bridge.vectors.model.operations import GroupedQueryVector
 
 Integers = NDArray[np.int64]
 # Sums of int64 below this cannot overflow.

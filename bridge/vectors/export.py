@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from bridge.files import write_whole
-from bridge.vectors import files, index
-from bridge.vectors.dropout import DropoutVector, PhiloxVector
-from bridge.vectors.fields import VectorError
-from bridge.vectors.gradients import GradientVector
+from bridge.vectors.format import files, index
+from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, listed_family
-from bridge.vectors.model import AttentionVector, EnclosedRow, Exact, Row, State, Vector
-from bridge.vectors.operations import (
+from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Exact, Row, State, Vector
+from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import (
     CacheVector,
     CascadeVector,
     CombineVector,
@@ -32,7 +32,7 @@ from bridge.vectors.operations import (
     TileBoundsVector,
     VarlenVector,
 )
-from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
+from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
 HEX_FORMAT = "attention-vectors-hex-1"
 # The fields of an entry that hold numbers, at any depth; null in them is −∞.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bridge.files import write_changed
 from bridge.vectors import lean_files
-from bridge.vectors.fields import VectorError
-from bridge.vectors.index import INDEX
+from bridge.vectors.format.fields import VectorError
+from bridge.vectors.format.index import INDEX
 from bridge.vectors.lean_files import RunMain
 from bridge.vectors.load import write_index
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from bridge.files import write_whole
-from bridge.vectors import files, index
-from bridge.vectors.fields import Fields, VectorError
-from bridge.vectors.model import Family
-from bridge.vectors.read import READERS
+from bridge.vectors.format import files, index
+from bridge.vectors.format.fields import Fields, VectorError
+from bridge.vectors.format.read import READERS
+from bridge.vectors.model.attention import Family
 
 
 def default_directory() -> Path:
@@ -30,7 +30,7 @@ def load(directory: Path | None = None, names: Iterable[str] | None = None) -> l
     """The families of a directory that have these names, default all, sorted by name. No other file
     is read; what there is and how many vectors it has, the index says (`index.entries_of`).
 
-    Raises VectorError for a missing or empty directory, an index (`bridge.vectors.index`) that does
+    Raises VectorError for a missing or empty directory, an index (`format.index`) that does
     not fit the files or is of another version, a damaged file, and a name that the index lacks.
     """
     folder = default_directory() if directory is None else Path(directory)
@@ -101,7 +101,7 @@ def family_of(document: Any, filename: str) -> Family:
     files.check_plain(document, filename)
     index.check_format(document, "format", index.VECTORS_FORMAT, filename)
     # Imported here: where vectors are only read (`trusted`) msgspec need not be installed.
-    from bridge.vectors.shape_check import check_vectors
+    from bridge.vectors.format.shape_check import check_vectors
 
     check_vectors(document, filename)
     name = document["family"]

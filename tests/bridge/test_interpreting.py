@@ -14,7 +14,7 @@ import pytest
 from small_verify import SmallVerify
 
 from bridge.vectors.load import load
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -81,7 +81,7 @@ x = torch.zeros(1, 1, 2, 4)
 pyimpl.attention(x, x, x, backend="tiled")
 assert "triton" in sys.modules, "the first call imports it"
 os.environ["TRITON_INTERPRET"] = "1"
-from bridge.conformance.pyimpl_adapters import PyimplTriton
+from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.run import run
 with open(sys.argv[1], "rb") as file:
     families = pickle.load(file)

@@ -18,15 +18,15 @@ import bridge.__main__ as command_line
 from bridge import checks, limits, toolchain
 from bridge import command as commands
 from bridge.command import ROOT
-from bridge.conformance import adapters
+from bridge.conformance.adapters import builtin as adapters
 from bridge.limits import Limit
 from bridge.pages import written
 from bridge.report.verify import Verification
 from bridge.vectors import generate
 from bridge.vectors import load as loader
-from bridge.vectors.fields import VectorError
+from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import load
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 
 def invoke(*arguments: str) -> Any:

@@ -15,19 +15,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance import gradient_inputs, modules
+from bridge.conformance.adapters import gradient_inputs, modules
+from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.gradients import expected, wrong_gradients
 from bridge.conformance.judge import describe_failure
 from bridge.conformance.profile import Profile
-from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
-from bridge.conformance.states import wrong_states
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Family, Matrix, Vector
-from bridge.vectors.operations import CacheVector, ComesToAttention
-from bridge.vectors.read import READERS
-from bridge.vectors.transformers import LayerVector, TransformerVector
+from bridge.conformance.tolerances.gradients import expected, wrong_gradients
+from bridge.conformance.tolerances.states import wrong_states
+from bridge.vectors.format.read import READERS
+from bridge.vectors.model.attention import AttentionVector, Family, Matrix, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import CacheVector, ComesToAttention
+from bridge.vectors.model.transformers import LayerVector, TransformerVector
 from pyimpl.state import State
 
 # Every input is exact in both; coarser dtypes hide more.

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 import pyimpl
-from bridge.vectors.model import Matrix
+from bridge.vectors.model.attention import Matrix
 
 
 def check(vector_id: str, dtype: torch.dtype) -> None:

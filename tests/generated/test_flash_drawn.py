@@ -12,7 +12,7 @@ from generated_checks import dropped, dtypes, judge, scale_of, tensor, vector_of
 from torch import Tensor
 
 import pyimpl
-from bridge.vectors.model import Matrix
+from bridge.vectors.model.attention import Matrix
 
 
 def check(vector_id: str, dtype: torch.dtype) -> None:

@@ -13,7 +13,7 @@ import torch
 from generated_checks import dtypes, judge_states, tensor, vector_of, vectors
 from torch import Tensor
 
-from bridge.vectors.operations import Edit, Key
+from bridge.vectors.model.operations import Edit, Key
 from pyimpl import cache, state
 
 

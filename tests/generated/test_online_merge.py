@@ -12,7 +12,7 @@ import math
 import torch
 from generated_checks import dtypes, judge, tensor, vector_of, vectors
 
-from bridge.vectors.operations import MergeVector, Tree
+from bridge.vectors.model.operations import MergeVector, Tree
 from pyimpl import state
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from gpu_device import DEVICE, skip_elsewhere
 
-from bridge.conformance.adapters import builtin
+from bridge.conformance.adapters.builtin import builtin
 from bridge.conformance.run import run
-from bridge.vectors.index import INDEX
+from bridge.vectors.format.index import INDEX
 from bridge.vectors.load import trusted
 
 skip_elsewhere()

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.allowance import attention_allowance, lse_allowance
 from bridge.conformance.profile import Profile
+from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
 from pyimpl import reference
 from pyimpl._arguments import resolve_scale
 from pyimpl._scores import ScoreOptions

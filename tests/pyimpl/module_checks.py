@@ -7,7 +7,7 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from bridge.conformance.module_allowance import module_allowance
+from bridge.conformance.tolerances.module_allowance import module_allowance
 from pyimpl.modules import MultiHeadAttention
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from option_cases import OPTIONS, options_of
 from torch import Tensor
 
-from bridge.conformance.gradient_allowance import Bounded, of_options
 from bridge.conformance.profile import FLOAT32, Profile
+from bridge.conformance.tolerances.gradient_allowance import Bounded, of_options
 from pyimpl import _backends, attention, attention_decode, attention_varlen
 from pyimpl._arguments import compute_dtype
 from pyimpl._gradients import Wanted

@@ -1,4 +1,4 @@
-"""States whose keys come and go: the laws of `Attention.Proof.Cache`; the vectors are in
+"""States whose keys come and go: the laws of `Attention.Proof.Cache.Basic`; the vectors are in
 `tests/generated`."""
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from state_checks import Key, judge_state, tensors
 from torch import Tensor
 
-from bridge.conformance.states import wrong_states
-from bridge.vectors import exact
-from bridge.vectors.operations import CacheVector, Edit
-from bridge.vectors.operations import Key as SpecKey
+from bridge.conformance.tolerances.states import wrong_states
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.model.operations import CacheVector, Edit
+from bridge.vectors.model.operations import Key as SpecKey
 from pyimpl.cache import Cache, append, delete, replace
 from pyimpl.state import State, empty, finish, log_sum_exp
 

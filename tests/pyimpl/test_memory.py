@@ -1,5 +1,5 @@
 """What the tile loop in PyTorch reads, writes and keeps, counted, beside the counts that are proved
-of the tile loop as a program over two memories (`Attention/Claims/MemoryBounds.lean`).
+of the tile loop as a program over two memories (`Attention/Claims/Memory/Bounds.lean`).
 
 Slow memory is here the tensors, fast memory what an operation of PyTorch has on the chip: each
 operation that takes a view of an input and returns none reads the elements of that view. What it

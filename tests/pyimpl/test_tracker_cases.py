@@ -26,8 +26,8 @@ import torch
 from attention_checks import inputs, judge, kernel_profile, tiled_profile
 from torch import Tensor
 
-from bridge.conformance.allowance import lse_allowance
 from bridge.conformance.profile import Profile
+from bridge.conformance.tolerances.allowance import lse_allowance
 from pyimpl import attention, attention_decode, attention_varlen, merge_states
 
 pytestmark = pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.conformance.profile import Profile
+from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
 
 BACKENDS = ["tiled", "reference"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bridge.conformance import allowance
-from bridge.conformance.allowance import Array, Explained
 from bridge.conformance.profile import Profile
+from bridge.conformance.tolerances import allowance
+from bridge.conformance.tolerances.allowance import Array, Explained
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, shown
 from bridge.source.excerpt import SourceError
-from bridge.vectors.model import AttentionVector, Family
+from bridge.vectors.model.attention import AttentionVector, Family
 
 # By the dtype of the inputs, what a flash kernel with tiles of that many keys rounds.
 DTYPES = ("float32", "float16", "bfloat16")

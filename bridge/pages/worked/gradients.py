@@ -13,8 +13,8 @@ from bridge.spec.attention import attention, probabilities, score
 from bridge.spec.backward import row_delta, score_gradients, vjp
 from bridge.spec.core import EXACT
 from bridge.spec.vector import vec_dot
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
+from bridge.vectors.model.gradients import GradientVector
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from bridge.spec.core import EXACT
 from bridge.spec.heads import grouped_query, kv_head
 from bridge.spec.multi_head import concat_heads, split_heads
 from bridge.spec.softmax import softmax
-from bridge.vectors.model import Family, Matrix
-from bridge.vectors.operations import GroupedQueryVector
+from bridge.vectors.model.attention import Family, Matrix
+from bridge.vectors.model.operations import GroupedQueryVector
 
 Heads = list[list[list[Fraction]]]
 

@@ -9,7 +9,7 @@ from typing import Any
 from bridge.source.excerpt import SourceError
 from bridge.spec.attention import ScoreMod
 from bridge.spec.core import EXACT
-from bridge.vectors.model import AttentionVector, Exact, Family, Row, Vector
+from bridge.vectors.model.attention import AttentionVector, Exact, Family, Row, Vector
 
 
 def find(family: Family, vector: str) -> Vector:

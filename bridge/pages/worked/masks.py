@@ -10,7 +10,7 @@ from bridge.source.excerpt import SourceError
 from bridge.spec.attention import ScoredValue, attend, scored
 from bridge.spec.core import EXACT
 from bridge.spec.softmax import denominator, softmax
-from bridge.vectors.model import AttentionVector, Family
+from bridge.vectors.model.attention import AttentionVector, Family
 
 # What a kernel may put in the place of a masked score, and what it must not be taken for.
 LARGE_NEGATIVE = -10000

@@ -11,8 +11,8 @@ from bridge.spec import online, softmax
 from bridge.spec.attention import ScoredValue
 from bridge.spec.core import EXACT
 from bridge.spec.maximum import max_score, rescale, row_max
-from bridge.vectors.exact import product
-from bridge.vectors.model import AttentionVector, Family, Row
+from bridge.vectors.exact.attention import product
+from bridge.vectors.model.attention import AttentionVector, Family, Row
 
 
 class Worked:

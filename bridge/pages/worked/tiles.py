@@ -15,8 +15,8 @@ from bridge.spec.flash import flash, step_tile, tiles
 from bridge.spec.masks import Alignment
 from bridge.spec.online import empty, finish
 from bridge.spec.schedule import TileKind, TileRange
-from bridge.vectors.model import AttentionVector, Family
-from bridge.vectors.operations import TileBoundsVector
+from bridge.vectors.model.attention import AttentionVector, Family
+from bridge.vectors.model.operations import TileBoundsVector
 
 _LETTERS = {TileKind.SKIP: "-", TileKind.UNMASKED: "u", TileKind.MASKED: "m"}
 

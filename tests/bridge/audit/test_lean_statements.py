@@ -234,30 +234,30 @@ def test_a_statement_is_printed_with_its_classes_and_hypotheses(
 # Theorems whose hypotheses or classes come from `variable` and `include`: the file, and a part.
 HIDDEN = {
     "Attention.Proof.attention_real": (
-        "Attention/Proof/RealExact.lean",
+        "Attention/Proof/Real/Exact.lean",
         "(hmodify : ModIsReal modify modify')",
     ),
     "Attention.Proof.vjp_real": (
-        "Attention/Proof/RealBackward.lean",
+        "Attention/Proof/Real/Backward.lean",
         "(hslope : SlopeIsReal slope slope')",
     ),
     "Attention.Claims.transformer_memorises": (
-        "Attention/Claims/TransformerMemorises.lean",
+        "Attention/Claims/Memorise/Theorem.lean",
         "(root : ∀ (x : R), 0 < x → 0 < sqrt x) {ε : R} (hε : 0 ≤ ε) (positive : 0 < exp 0) "
         "(width : memoryWidth s t s_vocab t_vocab ≤ d_model)",
     ),
     "Attention.Claims.Bounded.encodePostNorm": (
-        "Attention/Claims/Bounded.lean",
+        "Attention/Claims/Approximation/Bounded.lean",
         "[OrderedField R] [Exponential R R] {sqrt : R → R} {ε σ₀ : R} (h₀ : 0 < σ₀) "
         "(hsqrt : ∀ (z : R), ε ≤ z → σ₀ ≤ sqrt z)",
     ),
     "Attention.Proof.encoder_enclosed": (
-        "Attention/Proof/EnclosureStacks.lean",
+        "Attention/Proof/Enclosure/Stacks.lean",
         "[OrderedField R] [NaturalExp R] {p n d_model num_heads d d_ff : Nat} {root : R → R} "
         "(hroot : Interval.IsSqrt root)",
     ),
     "Attention.Proof.decoder_enclosed": (
-        "Attention/Proof/EnclosureStacks.lean",
+        "Attention/Proof/Enclosure/Stacks.lean",
         "(hscale : scale'.Contains scale)",
     ),
     "Attention.Vectors.transformer_vectors_sound": (

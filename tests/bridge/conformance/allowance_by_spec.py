@@ -11,9 +11,9 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.conformance import allowance
-from bridge.conformance.allowance import Array, Explained
 from bridge.conformance.profile import FLOAT64, Format, Profile
+from bridge.conformance.tolerances import allowance
+from bridge.conformance.tolerances.allowance import Array, Explained
 from bridge.spec.allowance import (
     BoundedKey,
     Precision,
@@ -24,7 +24,7 @@ from bridge.spec.allowance import (
 from bridge.spec.core import Arithmetic
 from bridge.spec.log_sum_exp_allowance import log_sum_exp_allowance, log_sum_exp_factor
 from bridge.spec.score_allowance import ScoreFormats, magnitude, score_error
-from bridge.vectors.model import AttentionVector
+from bridge.vectors.model.attention import AttentionVector
 
 NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
 TERMS = ("shared", "stored", "sums", "result")

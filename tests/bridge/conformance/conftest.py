@@ -11,7 +11,7 @@ import pytest
 from bridge.cache import Cache
 from bridge.report.runs import Runs
 from bridge.vectors.load import load
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from bridge.vectors import exact
-from bridge.vectors.model import AttentionVector, Family, Mask
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.model.attention import AttentionVector, Family, Mask
 
 
 @st.composite

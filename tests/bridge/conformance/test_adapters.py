@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bridge.conformance.adapter import Adapter, OutputOnly
-from bridge.conformance.adapters import BUILTIN, builtin
+from bridge.conformance.adapters.adapter import Adapter, OutputOnly
+from bridge.conformance.adapters.builtin import BUILTIN, builtin
+from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.batch import DTYPES, batches, visible
 from bridge.conformance.profile import FORMATS
-from bridge.conformance.pyimpl_adapters import PyimplTriton
 from bridge.conformance.run import run
-from bridge.vectors import exact
-from bridge.vectors.model import AttentionVector, Family, Mask
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.model.attention import AttentionVector, Family, Mask
 
 CASES = [(name, dtype) for name, make in BUILTIN.items() for dtype in make().dtypes]
 

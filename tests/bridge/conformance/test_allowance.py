@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import pyimpl
-from bridge.conformance.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.conformance.profile import FLOAT16, FLOAT32, WHOLE_ROW, Profile
+from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
 
 Array = NDArray[np.float64]
 

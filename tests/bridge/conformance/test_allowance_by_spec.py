@@ -31,10 +31,10 @@ from allowance_by_spec import (
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bridge.conformance import allowance, row_average
-from bridge.conformance.allowance import Explained
 from bridge.conformance.profile import FORMATS, Profile, generous
-from bridge.vectors.model import AttentionVector, Family
+from bridge.conformance.tolerances import allowance, row_average
+from bridge.conformance.tolerances.allowance import Explained
+from bridge.vectors.model.attention import AttentionVector, Family
 
 # What the definition is of: weights that are not stored anew, or a denominator of unrounded ones.
 PROFILES = {

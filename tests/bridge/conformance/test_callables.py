@@ -17,16 +17,16 @@ import torch
 
 import pyimpl
 from bridge.conformance.abilities import Abilities, CallableError
-from bridge.conformance.adapter import ALL_DTYPES
-from bridge.conformance.allowance import attention_allowance
+from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.inside import found as place
 from bridge.conformance.outcome import Conditions, Description, described, outcomes
 from bridge.conformance.profile import CHOICES, Profile, generous
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject
+from bridge.conformance.tolerances.allowance import attention_allowance
 from bridge.report.tables import alignment_of_is_causal
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Family
+from bridge.vectors.model.attention import AttentionVector, Family
+from bridge.vectors.model.gradients import GradientVector
 
 SDPA_TAKES = {
     *("scale", "is-causal", "boolean-mask", "floating-mask", "gqa", "gradients", "bias-gradients")

@@ -19,7 +19,7 @@ from bridge.conformance.sandbox import view
 from bridge.conformance.subject import Subject
 from bridge.report.junit import junit
 from bridge.report.page import page
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 FOLDER = Path(__file__).parent / "cheats"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cheats.md"

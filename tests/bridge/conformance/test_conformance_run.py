@@ -10,15 +10,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bridge.conformance.adapter import Part
-from bridge.conformance.adapters import FlashEmulated
+from bridge.conformance.adapters.adapter import Part
+from bridge.conformance.adapters.builtin import FlashEmulated
+from bridge.conformance.adapters.own import PyimplTiled
+from bridge.conformance.adapters.sdpa import SdpaMath
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.judge import by_size, describe_failure
 from bridge.conformance.profile import Profile
-from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
-from bridge.conformance.sdpa import SdpaMath
-from bridge.vectors.model import AttentionVector, Family
+from bridge.vectors.model.attention import AttentionVector, Family
 
 
 class Spoiled(PyimplTiled):

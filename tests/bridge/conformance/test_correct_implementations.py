@@ -17,20 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_vectors import family, vectors
 
-from bridge.conformance.adapter import Adapter, GradientsAdapter
-from bridge.conformance.adapters import BUILTIN, FlashEmulated
-from bridge.conformance.allowance import attention_allowance, lse_allowance
-from bridge.conformance.batch import DTYPES, Batch
-from bridge.conformance.pyimpl_adapters import (
+from bridge.conformance.adapters.adapter import Adapter, GradientsAdapter
+from bridge.conformance.adapters.builtin import BUILTIN, FlashEmulated
+from bridge.conformance.adapters.own import (
     PyimplReference,
     PyimplState,
     PyimplTiled,
 )
+from bridge.conformance.adapters.sdpa import SdpaFlash, SdpaMath
+from bridge.conformance.batch import DTYPES, Batch
 from bridge.conformance.run import run
-from bridge.conformance.sdpa import SdpaFlash, SdpaMath
+from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
 from bridge.report.runs import Runs
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Family, Window
+from bridge.vectors.model.attention import AttentionVector, Family, Window
+from bridge.vectors.model.gradients import GradientVector
 
 MAKERS: dict[str, Callable[[], Adapter]] = {
     "pyimpl-reference": PyimplReference,

@@ -10,11 +10,11 @@ import torch
 from committed import families
 from torch import Tensor
 
+from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import DTYPES, Outputs, array
-from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
-from bridge.vectors.dropout import DropoutVector
-from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.model.dropout import DropoutVector
+from bridge.vectors.model.operations import ComesToAttention
 
 NAMES = ("dropout", "dropout-tiles", "dropout-replay")
 # From scores, weights and factors [q_len, kv_len] and values to output and log-sum-exp.

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bridge.conformance.adapter import ALL_DTYPES
-from bridge.conformance.faults import FAULTS, KERNEL_FAULTS, TWINS
-from bridge.conformance.planting import (
+from bridge.conformance.adapters.adapter import ALL_DTYPES
+from bridge.conformance.adapters.own import PyimplState
+from bridge.conformance.faults.attention import FAULTS, KERNEL_FAULTS, TWINS
+from bridge.conformance.faults.planting import (
     ADAPTERS,
     BACKWARD,
     SHARES_IN,
@@ -24,9 +25,8 @@ from bridge.conformance.planting import (
     shares,
     source_of,
 )
-from bridge.conformance.pyimpl_adapters import PyimplState
 from bridge.report.runs import Families, Runs
-from bridge.vectors.model import AttentionVector, Family
+from bridge.vectors.model.attention import AttentionVector, Family
 from pyimpl._implements import implementations
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -129,8 +129,8 @@ def test_planting_leaves_no_trace(families: list[Family]) -> None:
 def test_what_a_planted_module_is_the_first_to_import_is_recorded() -> None:
     # The kernels' common loop, by a process that has imported no kernel before.
     program = """
-from bridge.conformance.faults import FAULTS
-from bridge.conformance.planting import planted
+from bridge.conformance.faults.attention import FAULTS
+from bridge.conformance.faults.planting import planted
 from pyimpl._implements import implementations
 
 fault = next(f for f in FAULTS if f.file == "kernels/forward.py")

@@ -17,7 +17,7 @@ from bridge.command import Problem
 from bridge.conform import committed, conform, fresh_vectors
 from bridge.conformance import fresh
 from bridge.conformance.abilities import Abilities, presume
-from bridge.conformance.adapters import FlashEmulated, builtin
+from bridge.conformance.adapters.builtin import FlashEmulated, builtin
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.fresh import COUNT, FAMILIES, Fresh
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
@@ -25,9 +25,9 @@ from bridge.conformance.run import run
 from bridge.conformance.sandbox.session import Session
 from bridge.conformance.subject import Subject
 from bridge.report.page import page
-from bridge.vectors import exact
-from bridge.vectors.model import AttentionVector, Family
-from bridge.vectors.sampled import SampledVector
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.model.attention import AttentionVector, Family
+from bridge.vectors.model.sampled import SampledVector
 
 # Of this seed the first vector at a real size has 3,440 queries, no mask and head_dim 64.
 LARGE = Fresh(19, 2, large=True, names=("fresh-large",))

@@ -8,8 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.gradient_allowance import SECOND_ORDER, Bounds, Scored, gradient_bounds
 from bridge.conformance.profile import FLOAT16, FLOAT32, FLOAT64, Profile
+from bridge.conformance.tolerances.gradient_allowance import (
+    SECOND_ORDER,
+    Bounds,
+    Scored,
+    gradient_bounds,
+)
 
 GENERATOR = torch.Generator().manual_seed(0)
 

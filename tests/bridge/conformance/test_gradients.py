@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance import gradients
-from bridge.conformance.gradient_inputs import Floats, array, floats, inputs_of
+from bridge.conformance.adapters.gradient_inputs import Floats, array, floats, inputs_of
 from bridge.conformance.profile import Profile
-from bridge.vectors.gradients import GradientVector
+from bridge.conformance.tolerances import gradients
+from bridge.vectors.model.gradients import GradientVector
 
 FLOAT32, FLOAT64 = Profile.float32(), Profile.float64()
 

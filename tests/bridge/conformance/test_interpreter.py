@@ -14,12 +14,12 @@ import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
 from bridge.conformance import interpreter
+from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.answers import Job, jobs_of, not_covered
 from bridge.conformance.batch import Outputs, stack
-from bridge.conformance.pyimpl_adapters import PyimplTriton
-from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory, load, load_file
-from bridge.vectors.model import AttentionVector, Vector
+from bridge.vectors.model.attention import AttentionVector, Vector
+from bridge.vectors.model.gradients import GradientVector
 
 # All kernels, their options, and tiles that are not whole.
 SAMPLE = [

@@ -9,11 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 import bridge.__main__ as command_line
-from bridge.conformance import adapters, libraries
-from bridge.conformance.adapter import ALL_DTYPES
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.adapters import libraries
+from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.profile import FORMATS
 from bridge.conformance.run import run
-from bridge.vectors.model import AttentionVector, Family
+from bridge.vectors.model.attention import AttentionVector, Family
 
 HERE = [name for name in libraries.FOREIGN if libraries.missing(name) is None]
 # A few of each kind of mask and change of scores; each shape is compiled anew by some.

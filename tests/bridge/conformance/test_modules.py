@@ -10,14 +10,15 @@ import pytest
 import torch
 from torch import nn
 
-from bridge.conformance import first_order, modules
-from bridge.conformance.first_order import allowance
-from bridge.conformance.module_allowance import NoBound
-from bridge.conformance.module_faults import MODULE_FAULTS, catch
-from bridge.conformance.planted_package import copied_modules
-from bridge.conformance.planting import Fault, FaultError
-from bridge.vectors.model import Family
-from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
+from bridge.conformance.adapters import modules
+from bridge.conformance.faults.modules import MODULE_FAULTS, catch
+from bridge.conformance.faults.planted_package import copied_modules
+from bridge.conformance.faults.planting import Fault, FaultError
+from bridge.conformance.tolerances import first_order
+from bridge.conformance.tolerances.first_order import allowance
+from bridge.conformance.tolerances.module_allowance import NoBound
+from bridge.vectors.model.attention import Family
+from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 from pyimpl._implements import implementations
 from pyimpl.modules import FeedForward
 

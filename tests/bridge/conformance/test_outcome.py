@@ -15,7 +15,7 @@ from bridge.conformance.abilities import Abilities, CallableError
 from bridge.conformance.outcome import Conditions, Description, described, outcomes
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject, adapter_of
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 FILE = Path(functions.__file__)
 # Seconds of processor time, or of waiting without any; a small call takes a hundredth.

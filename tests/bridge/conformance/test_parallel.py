@@ -10,7 +10,7 @@ import pytest
 
 from bridge.conformance import parallel
 from bridge.conformance.parallel import Done, Job
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 
 def test_each_process_runs_the_families_that_it_is_given(families: list[Family]) -> None:

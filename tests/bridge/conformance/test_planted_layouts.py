@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bridge.conformance.option_faults import OPTION_FAULTS
-from bridge.conformance.planted_layouts import CATCHES, plant
-from bridge.conformance.planting import Fault, FaultError
-from bridge.vectors.model import Family
+from bridge.conformance.faults.options import OPTION_FAULTS
+from bridge.conformance.faults.planted_layouts import CATCHES, plant
+from bridge.conformance.faults.planting import Fault, FaultError
+from bridge.vectors.model.attention import Family
 
 FAULTS = {fault.name: fault for fault in OPTION_FAULTS}
 

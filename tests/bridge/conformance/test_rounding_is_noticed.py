@@ -12,10 +12,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters import FlashEmulated
+from bridge.conformance.adapters.builtin import FlashEmulated
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.run import run
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 Rounding = Callable[[Tensor], Tensor]
 

@@ -24,7 +24,7 @@ from bridge.conformance.sandbox.view import sight_of
 from bridge.conformance.subject import Subject
 from bridge.conformance.wire import WireError
 from bridge.vectors.load import default_directory
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
 ROOT = Path(__file__).resolve().parents[3]

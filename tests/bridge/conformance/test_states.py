@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from bridge.conformance.states import Computed, allowances, wrong_states
-from bridge.vectors.model import Family
-from bridge.vectors.operations import CacheVector
+from bridge.conformance.tolerances.states import Computed, allowances, wrong_states
+from bridge.vectors.model.attention import Family
+from bridge.vectors.model.operations import CacheVector
 
 UNIT = 2.0**-24
 

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import bridge.__main__ as command_line
-from bridge.conformance import adapters, trial
+from bridge.conformance import trial
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.adapters.sdpa import SdpaMath
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.sdpa import SdpaMath
 from bridge.conformance.trial import Trial
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,7 +46,7 @@ def test_the_finding_is_shown_with_its_theorem(found: Trial) -> None:
     assert f"examples/tile_loop.py:attention fails {len(found.wrong.failures)} vectors" in said
     assert "maximum-moves-000: output[0, 3]: expected -7.765625, got -13.8" in said
     assert "online-any-blocks: Online softmax over any partition of a row" in said
-    assert re.search(r"Lean, Attention/Proof/OnlineAttention.lean:\d+: theorem online_any_b", said)
+    assert re.search(r"Lean, Attention/Proof/Online/Attention.lean:\d+: theorem online_any_b", said)
     assert "The right ones pass, and the mistake is found." in said
     assert "-m bridge conform FILE.py:NAME" in said
 

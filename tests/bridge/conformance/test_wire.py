@@ -18,7 +18,7 @@ from bridge.conformance.judge import VectorResult
 from bridge.conformance.outcome import Conditions, described, outcomes
 from bridge.conformance.subject import Subject
 from bridge.conformance.wire import Frame, Parser, WireError
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 PYTHON_FUNCTION = """
 import os, json, pickle, struct, sys

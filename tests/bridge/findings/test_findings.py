@@ -17,19 +17,19 @@ from click.testing import CliRunner
 from torch import Tensor
 
 import bridge.__main__ as command_line
+from bridge.conformance.adapters.differentiate import Found
+from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.differentiate import Found
 from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.conformance.subject import Subject
 from bridge.findings import collect, store, subjects
 from bridge.findings.conditions import condition
 from bridge.findings.symptoms import FindingsError, problems_of, sees_nothing, shown, wrong_numbers
-from bridge.vectors.gradients import GradientVector
 from bridge.vectors.load import default_directory
-from bridge.vectors.model import AttentionVector, Family
-from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.model.attention import AttentionVector, Family
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
 
 NAMES = ("fully-masked", "scales", "sink", "grouped-query", "cache-edits")
 
@@ -301,7 +301,7 @@ def test_misuse_is_one_sentence(arguments: list[str], sentence: str) -> None:
 
 
 def test_packages_that_are_not_here_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.conformance import libraries
+    from bridge.conformance.adapters import libraries
 
     monkeypatch.setattr(libraries, "missing", lambda name: "jax" if name == "jax" else None)
     done = CliRunner().invoke(command_line.main, ["findings", "jax"])

@@ -20,7 +20,7 @@ from bridge.pages.worked.row import Worked
 from bridge.source.excerpt import SourceError
 from bridge.source.sources import Sources
 from bridge.vectors.load import load
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -205,7 +205,8 @@ def changed(root: Path, file: str, old: str, new: str) -> str:
             "Attention.Spec.rowDelta is not declared below Attention/",
         ),
         (
-            "Attention/Proof/Tangent.lean", "theorem softmax_dual", "theorem softmax_tangent",
+            "Attention/Proof/Derivative/Tangent.lean", "theorem softmax_dual",
+            "theorem softmax_tangent",
             "Attention.Proof.softmax_dual is not declared below Attention/",
         ),
         (

@@ -12,7 +12,7 @@ from bridge.audit import claims
 from bridge.pages import claims_page
 from bridge.site import full
 from bridge.source.excerpt import SourceError
-from bridge.vectors.index import entries_of
+from bridge.vectors.format.index import entries_of
 from bridge.vectors.load import default_directory
 
 ROOT = Path(__file__).resolve().parents[3]

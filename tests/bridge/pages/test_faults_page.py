@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bridge.conformance.faults import FAULTS, TWINS
-from bridge.conformance.module_faults import MODULE_FAULTS
+from bridge.conformance.faults.attention import FAULTS, TWINS
+from bridge.conformance.faults.modules import MODULE_FAULTS
 from bridge.pages import faults_page
 
 ROOT = Path(__file__).resolve().parents[3]

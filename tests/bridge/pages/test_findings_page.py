@@ -9,7 +9,7 @@ from typing import Any
 import committed
 import pytest
 
-from bridge.conformance import libraries
+from bridge.conformance.adapters import libraries
 from bridge.conformance.outcome import Conditions, outcomes
 from bridge.conformance.subject import Subject
 from bridge.findings import collect, store, subjects, verdicts

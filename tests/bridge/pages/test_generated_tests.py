@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance.planting import Fault, planted
+from bridge.conformance.faults.planting import Fault, planted
 from bridge.pages import generated_tests, written
 from bridge.source.excerpt import SourceError
 from bridge.vectors.load import load

@@ -10,7 +10,7 @@ import pytest
 
 from bridge.pages import hand_written, sizes
 from bridge.source.excerpt import SourceError
-from bridge.vectors.index import entries_of
+from bridge.vectors.format.index import entries_of
 from bridge.vectors.load import load
 
 ROOT = Path(__file__).resolve().parents[3]

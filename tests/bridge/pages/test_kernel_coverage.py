@@ -10,12 +10,12 @@ import committed
 import pytest
 from ttir_cases import kernel_name
 
-from bridge.conformance.pyimpl_adapters import PyimplTriton
+from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.run import run
 from bridge.pages.kernel_coverage import RUN_BY, Kernel, Row, kernels
 from bridge.ttir.shapes import BACKWARD, FORWARD
 from bridge.ttir.texts import Text
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 from pyimpl.kernels import _cases
 from pyimpl.kernels._launch import Launch
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bridge.conformance import planted_layouts, planting
-from bridge.conformance.faults import FAULTS
-from bridge.conformance.option_faults import OPTION_FAULTS
+from bridge.conformance.faults import planted_layouts, planting
+from bridge.conformance.faults.attention import FAULTS
+from bridge.conformance.faults.options import OPTION_FAULTS
 from bridge.pages import trackers
 from bridge.vectors.load import load
-from bridge.vectors.model import AttentionVector, Family
+from bridge.vectors.model.attention import AttentionVector, Family
 
 ROOT = Path(__file__).resolve().parents[3]
 ITEMS = trackers.items(ROOT)

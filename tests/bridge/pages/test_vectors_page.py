@@ -15,12 +15,12 @@ import pytest
 from bridge import limits
 from bridge.limits import Limit
 from bridge.pages import trackers, vectors_page
-from bridge.vectors import shape_operations as operations
-from bridge.vectors import shapes
+from bridge.vectors.format import shape_operations as operations
+from bridge.vectors.format import shapes
+from bridge.vectors.format.shape_check import VECTORS
+from bridge.vectors.format.shape_index import Entry
 from bridge.vectors.load import default_directory, load, write_index
-from bridge.vectors.model import AttentionVector
-from bridge.vectors.shape_check import VECTORS
-from bridge.vectors.shape_index import Entry
+from bridge.vectors.model.attention import AttentionVector
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / vectors_page.PAGE).read_text("utf-8")

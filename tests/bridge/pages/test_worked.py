@@ -13,15 +13,15 @@ import pytest
 import torch
 from committed import family as committed
 
-from bridge.conformance.allowance import EVALUATION, attention_allowance, explained
-from bridge.conformance.module_allowance import encoder_layer, exactly
 from bridge.conformance.profile import Profile
+from bridge.conformance.tolerances.allowance import EVALUATION, attention_allowance, explained
+from bridge.conformance.tolerances.module_allowance import encoder_layer, exactly
 from bridge.pages.worked import allowance, gradients, heads, layer, masks, tiles
 from bridge.pages.worked.shown import listed, shown
 from bridge.source.excerpt import SourceError
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.model import AttentionVector, Family, Row
-from bridge.vectors.operations import GroupedQueryVector, TileBoundsVector
+from bridge.vectors.model.attention import AttentionVector, Family, Row
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import GroupedQueryVector, TileBoundsVector
 from pyimpl.modules import EncoderLayer
 
 # The unit roundoff of float64.

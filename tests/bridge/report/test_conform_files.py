@@ -20,10 +20,10 @@ from rich.console import Console
 import bridge.__main__ as command_line
 from bridge.command import ROOT
 from bridge.conformance.abilities import Abilities
+from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.judge import by_size
 from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.pyimpl_adapters import PyimplTiled
 from bridge.conformance.run import run
 from bridge.conformance.subject import Subject
 from bridge.report import page as pages
@@ -32,8 +32,8 @@ from bridge.report.junit import junit
 from bridge.report.page import command, page, theorem_sentences
 from bridge.vectors import load as loader
 from bridge.vectors.load import load
-from bridge.vectors.model import Family
-from bridge.vectors.operations import ComesToAttention
+from bridge.vectors.model.attention import Family
+from bridge.vectors.model.operations import ComesToAttention
 
 EVIL = "<script>alert(1)</script>\x00 & \"quoted\" 'too' ]]>"
 VOID = {"meta", "link", "br", "hr", "img"}

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bridge.cache import Cache
-from bridge.conformance import adapters, parallel
-from bridge.conformance.faults import FAULTS
+from bridge.conformance import parallel
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.faults.attention import FAULTS
 from bridge.conformance.parallel import Done
 from bridge.report.runs import Runs
 
@@ -22,7 +23,10 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(ROOT, Cache(tmp_path))
 
 
-JUDGE = {"bridge/conformance/allowance.py", "bridge/conformance/gradient_allowance.py"}
+JUDGE = {
+    "bridge/conformance/tolerances/allowance.py",
+    "bridge/conformance/tolerances/gradient_allowance.py",
+}
 
 
 @pytest.mark.parametrize(
@@ -45,8 +49,12 @@ JUDGE = {"bridge/conformance/allowance.py", "bridge/conformance/gradient_allowan
         ),
         ("pyimpl-state", {"pyimpl/state.py"}, {"pyimpl/tiled.py", "pyimpl/reference_backward.py"}),
         # The gradients of SDPA are judged by means of the reference.
-        ("sdpa-math", {"bridge/conformance/sdpa.py", "pyimpl/reference.py"}, {"pyimpl/state.py"}),
-        ("flash-emulated", {"bridge/conformance/emulated.py"}, {"pyimpl/tiled.py"}),
+        (
+            "sdpa-math",
+            {"bridge/conformance/adapters/sdpa.py", "pyimpl/reference.py"},
+            {"pyimpl/state.py"},
+        ),
+        ("flash-emulated", {"bridge/conformance/adapters/emulated.py"}, {"pyimpl/tiled.py"}),
     ],
 )
 def test_results_depend_on_what_runs(
@@ -63,7 +71,7 @@ def test_a_fault_depends_on_what_it_runs_through_and_on_itself(runs: Runs) -> No
     faults = {fault.name: fault for fault in FAULTS}
     forward = set(runs.files_of_fault(faults["lse-base-2"]))
     assert JUDGE | {"pyimpl/kernels/forward.py", "pyimpl/kernels/_loop.py"} <= forward
-    assert not forward & {"pyimpl/kernels/backward.py", "bridge/conformance/faults.py"}
+    assert not forward & {"pyimpl/kernels/backward.py", "bridge/conformance/faults/attention.py"}
     backward = set(runs.files_of_fault(faults["kernel-dq-not-added"]))
     assert {
         "pyimpl/kernels/backward_queries.py",

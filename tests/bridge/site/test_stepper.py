@@ -16,7 +16,7 @@ from bridge.spec import softmax
 from bridge.spec.core import EXACT
 from bridge.toolchain.node import find_node
 from bridge.vectors.load import load
-from bridge.vectors.model import Row
+from bridge.vectors.model.attention import Row
 
 ONLINE = Path(__file__).resolve().parents[3] / "bridge" / "site" / "assets" / "online.js"
 FAMILIES = (

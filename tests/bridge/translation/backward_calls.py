@@ -26,7 +26,7 @@ from bridge.spec import online as states
 from bridge.spec.core import EXACT
 from bridge.spec.masks import Alignment
 from bridge.spec.schedule import TileKind, TileRange
-from bridge.vectors.gradients import GradientVector
+from bridge.vectors.model.gradients import GradientVector
 
 
 def backward_inputs(v: GradientVector) -> tuple[Any, ...]:

@@ -13,8 +13,8 @@ import spec_calls
 from bridge.spec import attention as plain
 from bridge.spec import backward_dropout, backward_heads, dropout, keep_mask, philox
 from bridge.spec.core import EXACT
-from bridge.vectors.dropout import DropoutVector, PhiloxVector
-from bridge.vectors.gradients import GradientVector
+from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
+from bridge.vectors.model.gradients import GradientVector
 
 
 def _heads(run: Callable[..., Any]) -> Callable[[DropoutVector], Any]:

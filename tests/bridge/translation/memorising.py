@@ -1,4 +1,4 @@
-"""The parameters with which `Attention/Claims/TransformerMemorises.lean` makes a transformer return
+"""The parameters with which `Attention/Claims/Memorise/Theorem.lean` makes a transformer return
 a given function, as numbers: the same construction, step by step."""
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ import transformer_calls
 from bridge.spec import online as states
 from bridge.spec.core import EXACT
 from bridge.spec.sink import sink_state
-from bridge.vectors import model, operations
-from bridge.vectors.dropout import PhiloxVector
-from bridge.vectors.gradients import GradientVector
-from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
+from bridge.vectors.model import attention as model
+from bridge.vectors.model import operations
+from bridge.vectors.model.dropout import PhiloxVector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
 CALLS = {
     **spec_calls.CALLS,

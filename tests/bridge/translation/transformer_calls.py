@@ -12,8 +12,8 @@ import spec_calls
 from bridge.spec import embedding, feed_forward, layer_norm, linear, multi_head, transformer
 from bridge.spec import transformer_cache as cached
 from bridge.spec import transformer_layer as layers
-from bridge.vectors import transformers as given
-from bridge.vectors.transformers import LayerVector, TransformerVector
+from bridge.vectors.model import transformers as given
+from bridge.vectors.model.transformers import LayerVector, TransformerVector
 
 NUM = spec_calls.NATURAL
 # sin(a·π/2) for a = 0, …, 3.

@@ -14,7 +14,7 @@ from bridge.pages.kernel_coverage import EXACTLY_BY
 from bridge.ttir.rational import logarithm
 from bridge.ttir.vectors import SPLIT, differences, not_run
 from bridge.vectors.load import load
-from bridge.vectors.model import Vector
+from bridge.vectors.model.attention import Vector
 from pyimpl.kernels._launch import Launch
 
 pytestmark = NEEDS_COMPILER

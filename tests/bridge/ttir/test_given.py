@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from ttir_cases import FAULTS
 
-from bridge.conformance.planting import planted
+from bridge.conformance.faults.planting import planted
 from bridge.ttir.classes import features, text_of
 from bridge.ttir.given import unmet
 from bridge.ttir.texts import TEXTS

@@ -10,7 +10,7 @@ import pytest
 from lean_copies import ROOT, Copy, copy
 from ttir_cases import FAULTS, NEEDS_COMPILER, planted
 
-from bridge.conformance.planting import Fault
+from bridge.conformance.faults.planting import Fault
 from bridge.toolchain import ToolchainError
 from bridge.ttir import texts
 from bridge.ttir.lean import numeric

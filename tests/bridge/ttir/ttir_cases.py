@@ -11,9 +11,9 @@ from unittest import mock
 
 import pytest
 
-from bridge.conformance.faults import KERNEL_FAULTS, OPTION_FAULTS
-from bridge.conformance.planted_package import copied
-from bridge.conformance.planting import Fault
+from bridge.conformance.faults.attention import KERNEL_FAULTS, OPTION_FAULTS
+from bridge.conformance.faults.planted_package import copied
+from bridge.conformance.faults.planting import Fault
 from bridge.spec.masks import Alignment
 from bridge.ttir import launches, texts
 from bridge.ttir.compare import Level, Shape, forward

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.conformance.batch import exactly
-from bridge.vectors import exact
 from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows, integer_rows
+from bridge.vectors.exact import attention as exact
 from bridge.vectors.load import default_directory, load
-from bridge.vectors.model import AttentionVector, Matrix, Row
-from bridge.vectors.operations import GroupedQueryVector
-from bridge.vectors.sampled import seen_by
+from bridge.vectors.model.attention import AttentionVector, Matrix, Row
+from bridge.vectors.model.operations import GroupedQueryVector
+from bridge.vectors.model.sampled import seen_by
 
 # Queries times keys times columns that the translation goes through in a few milliseconds.
 _SMALL = 400

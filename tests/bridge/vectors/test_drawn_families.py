@@ -9,9 +9,9 @@ from itertools import pairwise
 import pytest
 from committed import family, names
 
-from bridge.vectors.exact import visible_keys
-from bridge.vectors.model import AttentionVector
-from bridge.vectors.operations import VarlenVector
+from bridge.vectors.exact.attention import visible_keys
+from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.model.operations import VarlenVector
 
 OPTIONS = ("scale", "softcap", "alibi", "bias", "sink")
 # As the vectors name them; causal masks are windows without a bound on one side.

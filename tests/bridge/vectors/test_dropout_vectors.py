@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from bridge.vectors import exact, exact_dropout
-from bridge.vectors.dropout import DropoutVector, PhiloxVector
-from bridge.vectors.fields import VectorError
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.exact import dropout as exact_dropout
+from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, family_of, load_file
+from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 
 ONES = 0xFFFFFFFF
 # Random123, tests/kat_vectors, philox4x32 with 10 rounds: counter, key, words.

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from bridge.vectors import export, files, index
-from bridge.vectors.fields import VectorError
+from bridge.vectors import export
+from bridge.vectors.format import files, index
+from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, load_file
-from bridge.vectors.operations import CacheVector
+from bridge.vectors.model.operations import CacheVector
 
 # One of each operation, and of each model.
 NAMES = (

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from bridge.toolchain import ToolchainError
-from bridge.vectors import files, generate, lean_files
+from bridge.vectors import generate, lean_files
 from bridge.vectors import load as loader
-from bridge.vectors.fields import VectorError
+from bridge.vectors.format import files
+from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, load, load_file, write_index
-from bridge.vectors.model import Family
+from bridge.vectors.model.attention import Family
 
 NAMES = ("cache-window", "combine", "one-key")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from vector_edits import Vector, document, drop, put
 
-from bridge.vectors.fields import VectorError
+from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import family_of
 
 MASKED = {"log_sum_exp": None, "output": {"lower": ["0", "0"], "upper": ["0", "0"]}}

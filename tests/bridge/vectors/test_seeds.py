@@ -12,7 +12,7 @@ import pytest
 from committed import family
 
 from bridge.toolchain.embedded import EmbeddedLean
-from bridge.vectors.model import AttentionVector
+from bridge.vectors.model.attention import AttentionVector
 
 ROOT = Path(__file__).parents[3]
 # From the reference code of the hash (Fowler, Noll and Vo), 64 bits.

@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 from vector_edits import Vector, document, drop, put
 
-from bridge.vectors import shape_check
-from bridge.vectors.fields import VectorError
+from bridge.vectors.format import shape_check
+from bridge.vectors.format.fields import VectorError
+from bridge.vectors.format.read import READERS
 from bridge.vectors.load import default_directory, family_of
-from bridge.vectors.read import READERS
 
 FOLDER = default_directory().parents[1] / "bridge" / "vectors"
 # One small family of each operation and model.

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from vector_edits import Vector, document, drop, put
 
-from bridge.vectors import exact, exact_transformers
-from bridge.vectors.fields import VectorError
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.exact import transformers as exact_transformers
+from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, family_of, load_file
-from bridge.vectors.model import Mask
-from bridge.vectors.transformers import (
+from bridge.vectors.model.attention import Mask
+from bridge.vectors.model.transformers import (
     DecoderLayer,
     EncoderLayer,
     FeedForward,

@@ -12,10 +12,8 @@ from typing import Any, get_args
 import committed
 import pytest
 
-from bridge.vectors import exact
-from bridge.vectors.dropout import DropoutVector, PhiloxVector
-from bridge.vectors.gradients import Gradients, GradientVector
-from bridge.vectors.model import (
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.model.attention import (
     BOUNDS_UNIT,
     Alibi,
     AttentionVector,
@@ -26,7 +24,9 @@ from bridge.vectors.model import (
     State,
     Vector,
 )
-from bridge.vectors.operations import (
+from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
+from bridge.vectors.model.gradients import Gradients, GradientVector
+from bridge.vectors.model.operations import (
     CacheVector,
     CombineVector,
     Edit,
@@ -36,7 +36,7 @@ from bridge.vectors.operations import (
     MergeVector,
     TileBoundsVector,
 )
-from bridge.vectors.transformers import Enclosed, LayerVector, TransformerVector
+from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
 
 def attention() -> list[AttentionVector]:

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridge.vectors import files, index
-from bridge.vectors.fields import VectorError
+from bridge.vectors.format import files, index
+from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, family_of, load, load_file
 
 Document = dict[str, Any]

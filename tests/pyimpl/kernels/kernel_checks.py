@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from bridge.conformance.allowance import attention_allowance, lse_allowance
 from bridge.conformance.profile import Profile
+from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
 from pyimpl._scores import ScoreOptions
 
 

@@ -14,9 +14,9 @@ from attention_checks import inputs, judge_options, kernel_profile, score_option
 from backward_checks import judge_gradients
 from torch import Tensor
 
-from bridge.conformance import planting
-from bridge.conformance.planted_package import copied
-from bridge.conformance.planting import Fault
+from bridge.conformance.faults import planting
+from bridge.conformance.faults.planted_package import copied
+from bridge.conformance.faults.planting import Fault
 from pyimpl import reference
 from pyimpl._gradients import Wanted
 from pyimpl.dropout import WORD, Dropout, philox4x32

@@ -14,8 +14,8 @@ import torch
 from attention_checks import inputs, kernel_profile
 from kernel_checks import judge, score_options
 
-from bridge.conformance.option_faults import OPTION_FAULTS
-from bridge.conformance.planting import Fault, planted
+from bridge.conformance.faults.options import OPTION_FAULTS
+from bridge.conformance.faults.planting import Fault, planted
 
 Check = Callable[[ModuleType], None]
 

@@ -11,7 +11,7 @@ import torch
 from module_checks import judge, normal, randomised
 from torch import Tensor
 
-from bridge.conformance.module_allowance import logits
+from bridge.conformance.tolerances.module_allowance import logits
 from pyimpl.modules import KeysValues, Transformer
 from pyimpl.modules import sinusoidal_encoding as encoding
 from pyimpl.modules import transformer as implementation

@@ -11,7 +11,7 @@ import torch
 from module_checks import judge, normal, randomised
 from torch import Tensor, nn
 
-from bridge.conformance.module_allowance import decoder_layer, encoder_layer, exactly
+from bridge.conformance.tolerances.module_allowance import decoder_layer, encoder_layer, exactly
 from pyimpl.modules import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward
 from pyimpl.modules import decoder as implementation
 from pyimpl.modules import sinusoidal_encoding as encoding

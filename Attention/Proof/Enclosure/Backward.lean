@@ -1,0 +1,277 @@
+module
+
+public import Attention.Proof.Enclosure.Mods
+public import Attention.Proof.Enclosure.Vectors
+public import Attention.Spec.BackwardOptions
+
+public section
+
+/-! # The backward pass, run over intervals, contains the true gradients
+
+As `enclosure_sound` for attention itself: the Spec's own backward pass asks for operations only. -/
+
+namespace Attention.Proof
+
+open Spec Model Lean.Grind
+
+universe u v w
+
+attribute [local instance] Ring.intCast
+
+variable {R : Type u} [OrderedField R] {p q_len kv_len d d_v num_kv_heads group : Nat}
+
+/-- The slope over intervals contains the slope, for every score in the interval. -/
+@[expose] def SlopeContains (slope' : ScoreSlope (Interval p) (Interval p) q_len kv_len)
+    (slope : ScoreSlope R R q_len kv_len) : Prop :=
+  ∀ i j I x, I.Contains x → (slope' i j I).Contains (slope i j x)
+
+/-- The intervals of all four gradients contain them, entry by entry. -/
+@[expose] def GradientsContain (g' : Gradients (Interval p) q_len kv_len d d_v)
+    (g : Gradients R q_len kv_len d d_v) : Prop :=
+  MatrixContains g'.dQ g.dQ ∧ MatrixContains g'.dK g.dK ∧ MatrixContains g'.dV g.dV
+    ∧ MatrixContains g'.dBias g.dBias
+
+private theorem vec_map_id {T : Type u} {n : Nat} (a : Vec T n) : Vec.map (fun x => x) a = a := by
+  apply Vector.ext
+  intro j hj
+  rw [Vec.getElem_map]
+
+/-! ## One head -/
+
+section
+variable [NaturalExp R] {scale' : Interval p} {scale : R}
+variable {modify' : ScoreMod (Interval p) q_len kv_len} {modify : ScoreMod R q_len kv_len}
+variable {slope' : ScoreSlope (Interval p) (Interval p) q_len kv_len}
+variable {slope : ScoreSlope R R q_len kv_len}
+variable {Q' : Matrix (Interval p) q_len d} {Q : Matrix R q_len d}
+variable {K' : Matrix (Interval p) kv_len d} {K : Matrix R kv_len d}
+variable {V' : Matrix (Interval p) kv_len d_v} {V : Matrix R kv_len d_v}
+variable {dO' : Matrix (Interval p) q_len d_v} {dO : Matrix R q_len d_v}
+variable {dLse' : Vec (Interval p) q_len} {dLse : Vec R q_len}
+
+/-- The weight of query i and key j, whatever numbers. -/
+private theorem getElem_probabilities' {S T : Type u} [Add S] [Mul S] [OfNat S 0] [Add T] [Div T]
+    [OfNat T 0] [Exp S T] (scale : S) (modify : ScoreMod S q_len kv_len) (Q : Matrix S q_len d)
+    (K : Matrix S kv_len d) {i j : Nat} (hi : i < q_len) (hj : j < kv_len) :
+    (probabilities scale modify Q K : Matrix T q_len kv_len)[i][j]
+      = weightOver (denominator ((List.finRange kv_len).map (score scale modify Q K ⟨i, hi⟩)))
+          (score scale modify Q K ⟨i, hi⟩ ⟨j, hj⟩) := by
+  have h : ∀ row : List (Option S), softmax (R := T) row = row.map (weightOver (denominator row)) :=
+    fun row => List.map_congr_left fun s _ => by cases s <;> rfl
+  simp [probabilities, h]
+
+/-- The softmax weights of enclosed scores are enclosed. -/
+theorem contains_probabilities (hscale : scale'.Contains scale)
+    (hmodify : ModContains modify' modify) (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K) :
+    MatrixContains (probabilities scale' modify' Q' K' : Matrix (Interval p) q_len kv_len)
+      (probabilities scale modify Q K : Matrix R q_len kv_len) := by
+  intro i hi j hj
+  have hs : ∀ k : Fin kv_len, ScoreContains (score scale' modify' Q' K' ⟨i, hi⟩ k)
+      (score scale modify Q K ⟨i, hi⟩ k) := fun k =>
+    hmodify _ _ _ _ (Interval.contains_mul hscale (contains_dot (hQ i hi) (hK k.val k.isLt)))
+  rw [getElem_probabilities' scale' modify' Q' K' hi hj,
+    getElem_probabilities' scale modify Q K hi hj]
+  refine contains_weightOver ?_ (hs _)
+  rw [denominator, denominator, sumOver_map, sumOver_map]
+  exact contains_sumOver fun k _ => contains_weight (hs k)
+
+/-- The gradients by the scores. -/
+theorem contains_scoreGradients (hscale : scale'.Contains scale)
+    (hmodify : ModContains modify' modify) (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K)
+    (hV : MatrixContains V' V) (hdO : MatrixContains dO' dO) (hdLse : VecContains dLse' dLse) :
+    MatrixContains (scoreGradients scale' modify' Q' K' V' dO' dLse')
+      (scoreGradients scale modify Q K V dO dLse) := by
+  refine contains_ofFn fun i j => ?_
+  refine Interval.contains_mul
+    (contains_probabilities hscale hmodify hQ hK i.val i.isLt j.val j.isLt) (Interval.contains_sub
+      (contains_dot (hdO i.val i.isLt) (hV j.val j.isLt)) ?_)
+  simp only [rowDelta, Fin.getElem_fin, Vec.getElem_ofFn]
+  exact Interval.contains_sub (contains_dot (hdO i.val i.isLt)
+    (enclosure_sound hscale hmodify hQ hK hV i.val i.isLt)) (hdLse i.val i.isLt)
+
+/-- The backward pass of one head. -/
+theorem contains_vjp (hscale : scale'.Contains scale) (hmodify : ModContains modify' modify)
+    (hslope : SlopeContains slope' slope) (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K)
+    (hV : MatrixContains V' V) (hdO : MatrixContains dO' dO) (hdLse : VecContains dLse' dLse) :
+    GradientsContain (vjp scale' modify' slope' Q' K' V' (fun x => x) dO' dLse')
+      (vjp scale modify slope Q K V (fun x => x) dO dLse) := by
+  have hS := contains_scoreGradients hscale hmodify hQ hK hV hdO hdLse
+  have hP := contains_probabilities hscale hmodify hQ hK
+  have hZ : MatrixContains
+      (Vec.ofFn fun i => Vec.ofFn fun j => (scoreGradients scale' modify' Q' K' V' dO' dLse')[i][j]
+        * slope' i j (scale' * Vec.dot Q'[i] K'[j]) : Matrix (Interval p) q_len kv_len)
+      (Vec.ofFn fun i => Vec.ofFn fun j => (scoreGradients scale modify Q K V dO dLse)[i][j]
+        * slope i j (scale * Vec.dot Q[i] K[j])) :=
+    contains_ofFn fun i j => Interval.contains_mul (hS i.val i.isLt j.val j.isLt)
+      (hslope _ _ _ _ (Interval.contains_mul hscale
+        (contains_dot (hQ i.val i.isLt) (hK j.val j.isLt))))
+  refine ⟨?_, ?_, ?_, hS⟩
+  · refine contains_ofFn_rows fun i => contains_smul hscale (contains_sumOver_vec fun j _ => ?_)
+    rw [vec_map_id, vec_map_id]
+    exact contains_smul (hZ i.val i.isLt j.val j.isLt) (hK j.val j.isLt)
+  · refine contains_ofFn_rows fun j => contains_smul hscale (contains_sumOver_vec fun i _ => ?_)
+    rw [vec_map_id, vec_map_id]
+    exact contains_smul (hZ i.val i.isLt j.val j.isLt) (hQ i.val i.isLt)
+  · exact contains_ofFn_rows fun j => contains_sumOver_vec fun i _ =>
+      contains_smul (hP i.val i.isLt j.val j.isLt) (hdO i.val i.isLt)
+
+end
+
+/-! ## Slopes of score transformations -/
+
+/-- Masks and biases. -/
+theorem slope_one_enclosed : SlopeContains (p := p) (R := R) (q_len := q_len) (kv_len := kv_len)
+    ScoreSlope.one ScoreSlope.one :=
+  fun _ _ _ _ _ => contains_one
+
+/-- One transformation after the other. -/
+theorem slope_andThen_enclosed {f' : ScoreMod (Interval p) q_len kv_len}
+    {f : ScoreMod R q_len kv_len}
+    {slope' slope₂' : ScoreSlope (Interval p) (Interval p) q_len kv_len}
+    {slope slope₂ : ScoreSlope R R q_len kv_len} (hf : ModContains f' f)
+    (h : SlopeContains slope' slope) (h₂ : SlopeContains slope₂' slope₂) :
+    SlopeContains (ScoreSlope.andThen f' slope' slope₂') (ScoreSlope.andThen f slope slope₂) := by
+  intro i j I x hx
+  have hm := hf i j I x hx
+  rw [ScoreSlope.andThen, ScoreSlope.andThen]
+  cases h' : f' i j I <;> cases h₀ : f i j x <;> rw [h', h₀] at hm
+  · exact contains_zero
+  · cases hm
+  · cases hm
+  · exact Interval.contains_mul (h₂ i j _ _ hm) (h i j I x hx)
+
+/-- Softcap. -/
+theorem slope_softcap_enclosed [NaturalExp R] {cap' : Interval p} {cap : R}
+    (h : cap'.Contains cap) : SlopeContains (q_len := q_len) (kv_len := kv_len)
+      (ScoreSlope.softcap cap') (ScoreSlope.softcap cap) := fun _ _ _ _ hx =>
+  have ht := contains_tanh (Interval.contains_div hx h)
+  Interval.contains_sub contains_one (Interval.contains_mul ht ht)
+
+/-! ## Slopes of linear biases, biases that are shared -/
+
+/-- The gradient by ALiBi's slope of enclosed gradients by the scores is enclosed. -/
+theorem contains_slopeGradient (alignment : Alignment) {dS' : Matrix (Interval p) q_len kv_len}
+    {dS : Matrix R q_len kv_len} (h : MatrixContains dS' dS) :
+    (slopeGradient alignment dS').Contains (slopeGradient alignment dS) :=
+  contains_sumOver fun i _ => contains_sumOver fun j _ =>
+    Interval.contains_mul (h i.val i.isLt j.val j.isLt) (Interval.contains_intCast _)
+
+/-- A sum over queries. -/
+theorem contains_sumRows {m n : Nat} {A' : Matrix (Interval p) m n} {A : Matrix R m n}
+    (h : MatrixContains A' A) : MatrixContains (sumRows A') (sumRows A) :=
+  contains_ofFn_rows fun _ => contains_sumOver_vec fun i _ => h i.val i.isLt
+
+/-- A sum over heads. -/
+theorem contains_sumMatrices {α : Type} {m n : Nat} {X' : α → Matrix (Interval p) m n}
+    {X : α → Matrix R m n} {heads : List α} (h : ∀ x ∈ heads, MatrixContains (X' x) (X x)) :
+    MatrixContains (sumMatrices X' heads) (sumMatrices X heads) :=
+  contains_ofFn_rows fun i => contains_sumOver_vec fun x hx => h x hx i.val i.isLt
+
+/-! ## Several heads, sinks -/
+
+/-- The intervals of the gradients of all heads contain them. -/
+@[expose] def GroupedContain {num_heads : Nat}
+    (g' : GroupedGradients (Interval p) q_len kv_len d d_v num_heads num_kv_heads)
+    (g : GroupedGradients R q_len kv_len d d_v num_heads num_kv_heads) : Prop :=
+  (∀ h : Fin num_heads, MatrixContains g'.dQ[h] g.dQ[h] ∧ MatrixContains g'.dBias[h] g.dBias[h])
+    ∧ ∀ c : Fin num_kv_heads, MatrixContains g'.dK[c] g.dK[c] ∧ MatrixContains g'.dV[c] g.dV[c]
+
+/-- The matrices of all heads are enclosed. -/
+@[expose] def HeadsContain {heads m n : Nat} (I : Vector (Matrix (Interval p) m n) heads)
+    (x : Vector (Matrix R m n) heads) : Prop :=
+  ∀ h : Fin heads, MatrixContains I[h] x[h]
+
+variable [NaturalExp R] {scale' : Interval p} {scale : R}
+variable {modify' : Fin (num_kv_heads * group) → ScoreMod (Interval p) q_len kv_len}
+variable {modify : Fin (num_kv_heads * group) → ScoreMod R q_len kv_len}
+variable {slope' : Fin (num_kv_heads * group) → ScoreSlope (Interval p) (Interval p) q_len kv_len}
+variable {slope : Fin (num_kv_heads * group) → ScoreSlope R R q_len kv_len}
+variable {Q' : Vector (Matrix (Interval p) q_len d) (num_kv_heads * group)}
+variable {Q : Vector (Matrix R q_len d) (num_kv_heads * group)}
+variable {K' : Vector (Matrix (Interval p) kv_len d) num_kv_heads}
+variable {K : Vector (Matrix R kv_len d) num_kv_heads}
+variable {V' : Vector (Matrix (Interval p) kv_len d_v) num_kv_heads}
+variable {V : Vector (Matrix R kv_len d_v) num_kv_heads}
+variable {dO' : Vector (Matrix (Interval p) q_len d_v) (num_kv_heads * group)}
+variable {dO : Vector (Matrix R q_len d_v) (num_kv_heads * group)}
+variable {dLse' : Vector (Vec (Interval p) q_len) (num_kv_heads * group)}
+variable {dLse : Vector (Vec R q_len) (num_kv_heads * group)}
+
+/-- **gradient-enclosed**: the backward pass of grouped-query attention computed with intervals of
+any precision, over inputs, a scale, score transformations and their slopes, and gradients by the
+outputs that contain the true ones, contains the true gradients by queries, keys, values and
+transformed scores, whatever natural exponential they are taken with. -/
+theorem groupedQueryVjp_enclosed (hscale : scale'.Contains scale)
+    (hmodify : ∀ h, ModContains (modify' h) (modify h))
+    (hslope : ∀ h, SlopeContains (slope' h) (slope h))
+    (hQ : HeadsContain Q' Q) (hK : HeadsContain K' K) (hV : HeadsContain V' V)
+    (hdO : HeadsContain dO' dO)
+    (hdLse : ∀ h : Fin (num_kv_heads * group), VecContains dLse'[h] dLse[h]) :
+    GroupedContain (groupedQueryVjp scale' modify' slope' Q' K' V' (fun x => x) dO' dLse')
+      (groupedQueryVjp scale modify slope Q K V (fun x => x) dO dLse) := by
+  have each : ∀ h : Fin (num_kv_heads * group), GradientsContain _ _ := fun h =>
+    contains_vjp hscale (hmodify h) (hslope h) (hQ h) (hK (kvHead h)) (hV (kvHead h)) (hdO h)
+      (hdLse h)
+  refine ⟨fun h => ⟨?_, ?_⟩, fun c => ⟨?_, ?_⟩⟩ <;>
+    simp only [groupedQueryVjp, groupGradients, Fin.getElem_fin, Vec.getElem_ofFn]
+  · exact (each h).1
+  · exact (each h).2.2.2
+  · exact contains_sumMatrices fun h _ => (each h).2.1
+  · exact contains_sumMatrices fun h _ => (each h).2.2.1
+
+/-- What is said of a sink and of every key is said of both. -/
+private theorem forall_sinkFirst {α : Type v} {β : Type w} {P : α → β → Prop} {a : α} {b : β}
+    {f : Fin kv_len → α} {g : Fin kv_len → β} (h₀ : P a b) (h : ∀ k, P (f k) (g k))
+    (j : Fin (kv_len + 1)) : P (sinkFirst a f j) (sinkFirst b g j) := by
+  rw [sinkFirst, sinkFirst]
+  split
+  · exact h₀
+  · exact h _
+
+omit [NaturalExp R] in
+/-- Keys, or values, with a sink before them. -/
+private theorem contains_rowsBehindSink {n : Nat} {A' : Matrix (Interval p) kv_len n}
+    {A : Matrix R kv_len n} (h : MatrixContains A' A) :
+    MatrixContains (rowsBehindSink A') (rowsBehindSink A) := by
+  refine contains_ofFn_rows fun j => forall_sinkFirst (P := VecContains) (fun k hk => ?_)
+    (fun k => h k.val k.isLt) j
+  rw [Vec.getElem_zero, Vec.getElem_zero]
+  exact contains_zero
+
+/-- **gradient-sink-enclosed**: the same with a sink for each query head, whose gradients are
+contained too. -/
+theorem sinkVjp_enclosed {sinks' : Vec (Interval p) (num_kv_heads * group)}
+    {sinks : Vec R (num_kv_heads * group)} (hsinks : VecContains sinks' sinks)
+    (hscale : scale'.Contains scale)
+    (hmodify : ∀ h, ModContains (modify' h) (modify h))
+    (hslope : ∀ h, SlopeContains (slope' h) (slope h))
+    (hQ : HeadsContain Q' Q) (hK : HeadsContain K' K) (hV : HeadsContain V' V)
+    (hdO : HeadsContain dO' dO)
+    (hdLse : ∀ h : Fin (num_kv_heads * group), VecContains dLse'[h] dLse[h]) :
+    let g' := sinkVjp scale' modify' slope' sinks' Q' K' V' (fun x => x) dO' dLse'
+    let g := sinkVjp scale modify slope sinks Q K V (fun x => x) dO dLse
+    GroupedContain g'.inputs g.inputs ∧ VecContains g'.dSinks g.dSinks := by
+  intro g' g
+  have hm : ∀ h : Fin (num_kv_heads * group), ModContains ((modify' h).behindSink sinks'[h])
+      ((modify h).behindSink sinks[h]) := fun h i j I x hx =>
+    forall_sinkFirst (P := ScoreContains) (a := some sinks'[h]) (b := some sinks[h])
+      (hsinks h.val h.isLt) (fun k => hmodify h i k I x hx) j
+  have hs : ∀ h : Fin (num_kv_heads * group),
+      SlopeContains (slope' h).behindSink (slope h).behindSink := fun h i j I x hx =>
+    forall_sinkFirst (P := Interval.Contains) contains_zero (fun k => hslope h i k I x hx) j
+  have hrows : ∀ {n : Nat} {A' : Vector (Matrix (Interval p) kv_len n) num_kv_heads}
+      {A : Vector (Matrix R kv_len n) num_kv_heads}, HeadsContain A' A → HeadsContain
+        (Vec.ofFn fun c => rowsBehindSink A'[c]) (Vec.ofFn fun c => rowsBehindSink A[c]) :=
+    fun hA c => by
+      simp only [Fin.getElem_fin, Vec.getElem_ofFn]
+      exact contains_rowsBehindSink (hA c)
+  have all := groupedQueryVjp_enclosed hscale hm hs hQ (hrows hK) (hrows hV) hdO hdLse
+  refine ⟨⟨fun h => ⟨?_, ?_⟩, fun c => ⟨?_, ?_⟩⟩, fun h hh => ?_⟩ <;>
+    simp only [g', g, sinkVjp, Fin.getElem_fin, Vec.getElem_ofFn]
+  · exact (all.1 h).1
+  · exact contains_ofFn fun i j => (all.1 h).2 i.val i.isLt j.succ.val j.succ.isLt
+  · exact contains_ofFn_rows fun j => (all.2 c).1 j.succ.val j.succ.isLt
+  · exact contains_ofFn_rows fun j => (all.2 c).2 j.succ.val j.succ.isLt
+  · exact contains_sumOver fun i _ => (all.1 ⟨h, hh⟩).2 i.val i.isLt 0 (by omega)
+
+end Attention.Proof

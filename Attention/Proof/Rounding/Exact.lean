@@ -1,0 +1,100 @@
+module
+
+public import Attention.Proof.Rounding.Masked
+public import Attention.Proof.Rounding.Basic
+
+public section
+
+/-! # Rows of which nothing is forgiven
+
+A row with every key masked, and a function that rounds nothing: their results are exact. -/
+
+namespace Attention.Proof
+
+open Spec Model Exponential Lean.Grind
+
+universe u
+
+variable {R : Type u} [OrderedField R] [Exponential R R]
+
+/-- A row with every key masked has result exactly 0, however it is computed. -/
+theorem rounded_attention_masked {p : Precision R} {m : R} {part : Part R}
+    (run : Run p m part) {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
+    (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
+    (masked : ∀ key ∈ row, key.score = none) {u : R} {k : Nat} {o : R}
+    (result : RoundedTimes u k (part.o / part.l) o) : o = 0 ∧ (attend row)[j] = 0 := by
+  obtain ⟨t, rfl, _⟩ := roundedTimes_factor result
+  have h : ∀ key ∈ part.keys, key.score = none := fun key hk => by
+    have h₁ := List.mem_map_of_mem (f := fun k => (k.score, k.value)) hk
+    rw [same] at h₁
+    obtain ⟨key', hk', he⟩ := List.mem_map.mp h₁
+    exact (congrArg Prod.fst he).symm.trans (masked key' hk')
+  obtain ⟨_, h₂⟩ := run_masked run h
+  rw [h₂, attend_masked masked, Vec.getElem_zero, Field.div_eq_mul_inv]
+  exact ⟨by grind, rfl⟩
+
+/-- What rounds nothing, of scores that are exact, is allowed nothing. -/
+theorem allowance_exact_le {row : List (BoundedKey R)}
+    (h : ∀ key ∈ row, key.score ≠ none → key.error = 0) (roundings rescalings : Nat)
+    (negligible : R) : allowance ⟨0, 0, 0, 0⟩ roundings rescalings negligible row ≤ 0 := by
+  have hfactor : ∀ k ∈ boundedWeights ⟨0, 0, 0, 0⟩ rescalings row, k.factor = 1 := fun k hk => by
+    rw [boundedWeights] at hk
+    obtain ⟨key, hkey, rfl⟩ := List.mem_map.mp hk
+    unfold boundedWeight
+    split
+    next s m hs hm =>
+      have e₁ : (1 : R) - 0 = 1 := by grind
+      have e₂ : (0 : R) + 0 * (m - s + 0 + largestError row) = 0 := by grind
+      rw [h key hkey (by simp [hs]), e₁, e₂, exp_zero, power_eq, Semiring.one_pow]
+      grind
+    next => rfl
+  have hγ : ∀ k, gamma k (0 : R) = 0 := fun k => by
+    rw [gamma, Semiring.mul_zero]
+    grind
+  rw [allowance, allowanceTerms]
+  simp only [hγ, Semiring.zero_mul, Semiring.add_zero]
+  generalize boundedWeights ⟨0, 0, 0, 0⟩ rescalings row = keys at *
+  have hexcess : ∀ f : BoundedWeight R → R,
+      sumOver (fun k => k.weight * (k.factor - 1) * f k) keys = 0 := fun f =>
+    sumOver_eq_zero fun k hk => by
+      rw [hfactor k hk]
+      grind
+  simp only [hexcess]
+  have e : (0 : R) / sumOver (fun k => k.weight / k.factor) keys = 0 := by
+    rw [Field.div_eq_mul_inv, Semiring.zero_mul]
+  have e₀ : (0 : R) / (1 - 0) = 0 := by grind
+  rw [e, e₀, Semiring.add_zero, smaller]
+  split
+  · exact Std.le_refl _
+  · grind
+
+/-- Where nothing is rounded and the scores are exact but for a constant that all share, the
+quotient is the exact attention. -/
+theorem run_exact_attention {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0⟩ m part) {d : Nat}
+    {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
+    (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
+    (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
+    (exact : ∀ key ∈ part.keys, key.score ≠ none → key.error = 0)
+    {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → key.computed = s + c) :
+    part.o / part.l = (attend row)[j] := by
+  have h₁ := OrderedRing.zero_lt_one (R := R)
+  have hp : Precise (⟨0, 0, 0, 0⟩ : Precision R) :=
+    ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, h₁, Std.le_refl _⟩
+  have hclose : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + c)) := fun key hk s hs => by
+    rw [exact key hk (by simp [hs]), close key hk s hs]
+    exact ⟨by grind, by grind⟩
+  have hresult : RoundedTimes (0 : R) 5 (part.o / part.l) (part.o / part.l) := by
+    have h : ∀ k, RoundedTimes (0 : R) k (part.o / part.l) (part.o / part.l) := fun k => by
+      induction k with
+      | zero => rfl
+      | succ k ih => exact ⟨_, ih, 0, AtMost.zero (Std.le_refl _), by grind⟩
+    exact h 5
+  obtain ⟨h₂, h₃⟩ := (rounded_attention hp run hj same attained hclose (Nat.le_refl _)
+    (Nat.le_refl _) (by rw [Semiring.mul_zero]; exact h₁) (by rw [Semiring.mul_zero]; exact h₁)
+    hresult 0).mono (allowance_exact_le (fun key hk => by
+      obtain ⟨key', hk', rfl⟩ := List.mem_map.mp hk
+      exact exact key' hk') _ _ _)
+  grind
+
+end Attention.Proof

@@ -1,0 +1,371 @@
+module
+
+public import Attention.Proof.Softmax.Maximum
+public import Attention.Proof.Rounding.Dot
+
+public section
+
+/-! # Computed scores stay within their allowance
+
+Docs/allowances.md, section 1: the scores that a function computes are the exact ones, but for a
+constant that all keys of the row share and an error of each key for which `Spec.scoreError` is a
+bound. The products of errors are covered: those that are in proportion to the score by what
+γ(additions + 2) leaves over, and those of the scale's error by the choice of the constant. -/
+
+namespace Attention.Proof
+
+open Spec Model Lean.Grind
+
+universe u v
+
+variable {R : Type u} [OrderedField R]
+
+/-! ## What is of second order -/
+
+private theorem score_numeral_two : (numeral 2 : R) = 2 := by
+  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+  grind
+
+private theorem score_numeral_three : (numeral 3 : R) = 3 := by
+  rw [numeral_succ, score_numeral_two]
+  grind
+
+private theorem score_numeral_five : (numeral 5 : R) = 5 := by
+  rw [numeral_succ, numeral_succ, score_numeral_three]
+  grind
+
+/-- The difference of two powers of numbers that are at least 1. -/
+private theorem score_pow_sub {x y G : R} (hx : 1 ≤ x) (hxy : x ≤ y) (hG : 1 ≤ G) (k : Nat) :
+    numeral k * (y - x) ≤ G * (y ^ k - x ^ k) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  induction k with
+  | zero =>
+    rw [Semiring.pow_zero, Semiring.pow_zero, show (numeral 0 : R) = 0 from rfl]
+    grind
+  | succ k ih =>
+    rw [Semiring.pow_succ, Semiring.pow_succ, numeral_succ]
+    have h₁ := OrderedField.one_le_pow (x := y) (by grind) k
+    have h₂ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) k) (b := y - x) (by grind)
+    generalize y ^ k = Y at *
+    generalize x ^ k = X at *
+    generalize numeral (R := R) k = N at *
+    have h₃ : G ≤ G * Y := by
+      have := OrderedRing.mul_le_mul_of_nonneg_left h₁ (c := G) (by grind)
+      grind
+    have h₄ := OrderedRing.mul_le_mul_of_nonneg_right (a := 1) (b := G * Y) (c := y - x) (by grind)
+      (by grind)
+    have h₅ := OrderedRing.mul_le_mul_of_nonneg_right hx (c := G * (Y - X)) (by grind)
+    grind
+
+/-- What γ(n + 2) leaves over covers five roundings more, less their first order, and less what
+the roundings of operands, a factor of at most `ρ`, make of them. -/
+private theorem score_slack_gamma {a x P ρ : R} (ha : 0 ≤ a) (hx : 0 ≤ x) (hρ : 1 ≤ ρ)
+    (h : P * (1 - (x + 4 * a)) ≤ 1) (hm : 10 * (x + 2 * a) + 4 * (ρ - 1) ≤ 1) :
+    ρ * P ≤ ρ * (1 + x / (1 - x)) + 5 * a := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hD : 0 < 1 - x := by grind
+  have e : 1 + x / (1 - x) = 1 / (1 - x) := by grind
+  have h₁ := OrderedRing.mul_nonneg hx (b := x + 4 * a) (by grind)
+  have h₂ : 4 * ρ ≤ 5 * ((1 - x) * (1 - (x + 4 * a))) := by grind
+  have h₃ : ρ * (P * (1 - x) - 1) ≤ 5 * a * (1 - x) := by
+    have h₄ := OrderedRing.mul_le_mul_of_nonneg_left h (Std.le_of_lt hD)
+    have h₅ := OrderedRing.mul_nonneg ha (Std.le_of_lt hD)
+    by_cases hT : 0 ≤ P * (1 - x) - 1
+    · have h₆ := OrderedRing.mul_le_mul_of_nonneg_right h₂ hT
+      have h₇ : (P * (1 - x) - 1) * (1 - (x + 4 * a)) ≤ 4 * a := by grind
+      have h₈ := OrderedRing.mul_le_mul_of_nonneg_left h₇ (Std.le_of_lt hD)
+      generalize P * (1 - x) - 1 = T at *
+      grind
+    · have h₆ := OrderedRing.mul_nonneg (a := ρ) (b := -(P * (1 - x) - 1)) (by grind) (by grind)
+      grind
+  rw [e, show ρ * (1 / (1 - x)) + 5 * a = (ρ + 5 * a * (1 - x)) / (1 - x) by grind,
+    OrderedField.le_div_iff hD]
+  grind
+
+private theorem score_slack {u a ρ : R} {n : Nat} (hu : 0 ≤ u) (hua : u ≤ a) (hρ : 1 ≤ ρ)
+    (hm : 10 * (numeral (n + 4) * a) + 4 * (ρ - 1) ≤ 1) :
+    (1 + u) ^ 5 * (ρ * (1 + a) ^ (n + 1)) - 1 - 5 * u ≤ (1 + gamma (n + 2) a) * ρ - 1 := by
+  have ha := Std.le_trans hu hua
+  have h₁ := pow_mul_one_sub_le ha (n + 6)
+  have h₂ := OrderedField.one_le_pow (x := 1 + a) (by grind) (n + 1)
+  have h₃ := score_pow_sub (x := 1 + u) (y := 1 + a) (by grind) (by grind) h₂ 5
+  have h₅ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (n + 2)) ha
+  have e₁ : (1 + a) ^ (n + 6) = (1 + a) ^ (n + 1) * (1 + a) ^ 5 := Semiring.pow_add _ (n + 1) 5
+  have e₂ : (numeral (n + 6) : R) * a = numeral (n + 2) * a + 4 * a := by
+    rw [numeral_succ, numeral_succ, numeral_succ, numeral_succ]
+    grind
+  have e₃ : (numeral (n + 4) : R) * a = numeral (n + 2) * a + 2 * a := by
+    rw [numeral_succ, numeral_succ]
+    grind
+  rw [e₂] at h₁
+  rw [e₃] at hm
+  rw [score_numeral_five] at h₃
+  have h₆ := score_slack_gamma ha h₅ hρ h₁ hm
+  rw [gamma]
+  rw [e₁] at h₆
+  generalize (1 + a) ^ (n + 1) = G at *
+  generalize (1 + a) ^ 5 = Y at *
+  generalize (1 + u) ^ 5 = X at *
+  have h₇ := OrderedRing.mul_le_mul_of_nonneg_left h₃ (c := ρ) (by
+    have := OrderedRing.zero_lt_one (R := R)
+    grind)
+  have h₈ := OrderedRing.mul_nonneg (a := ρ - 1) (b := a - u) (by grind) (by grind)
+  grind
+
+/-- A number that is at most c + r is one of at most c, and what is left over. -/
+private theorem score_clip {c r η : R} (hc : 0 ≤ c) (hr : 0 ≤ r) (h : AtMost (c + r) η) :
+    ∃ η', AtMost c η' ∧ AtMost r (η - η') := by
+  obtain ⟨h₁, h₂⟩ := h
+  by_cases h₃ : η ≤ c
+  · by_cases h₄ : -c ≤ η
+    · exact ⟨η, ⟨h₄, h₃⟩, ⟨by grind, by grind⟩⟩
+    · exact ⟨-c, ⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
+  · exact ⟨c, ⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
+
+/-! ## Scores of a row -/
+
+/-- The error of the scale, and the part of it that the constant of the row takes up. -/
+private theorem score_scale {u scale σ : R} (hu : 0 ≤ u) (h : RoundedTimes u 3 scale σ) :
+    ∃ η η', σ = scale * (1 + η) ∧ AtMost ((1 + u) ^ 3 - 1) η ∧ AtMost (3 * u) η' ∧
+      AtMost ((1 + u) ^ 3 - 1 - 3 * u) (η - η') := by
+  obtain ⟨τ, hσ, hη⟩ := roundedTimes_factor h
+  have h₁ : (1 + u) ^ 3 - 1 - 3 * u = 3 * (u * u) + u * (u * u) := by grind
+  have h₂ := OrderedRing.mul_nonneg hu hu
+  have h₃ := OrderedRing.mul_nonneg hu h₂
+  obtain ⟨η', h₄, h₅⟩ := score_clip (c := 3 * u) (r := (1 + u) ^ 3 - 1 - 3 * u) (η := τ - 1)
+    (by grind) (by grind) (hη.mono (by grind))
+  exact ⟨τ - 1, η', by rw [hσ]; grind, hη, h₄, h₅⟩
+
+/-- All errors of one score, at most. -/
+private theorem score_bound {u Γ g A S b : R} (hu : 0 ≤ u) (hA : 0 ≤ A) (hS : S ≤ A)
+    (hg : (1 + u) ^ 5 * (Γ + 1) - 1 - 5 * u ≤ g) :
+    (1 + ((1 + u) ^ 2 - 1)) * ((1 + ((1 + u) ^ 3 - 1)) * (Γ * A))
+        + ((1 + ((1 + u) ^ 3 - 1)) * ((1 + u) ^ 2 - 1) + ((1 + u) ^ 3 - 1 - 3 * u)) * S + 3 * u * b
+      ≤ g * A + 2 * u * S + 3 * u * b := by
+  have e : (1 + u) ^ 5 = (1 + u) ^ 3 * (1 + u) ^ 2 := Semiring.pow_add _ 3 2
+  have h₁ : 0 ≤ (1 + u) ^ 5 - 1 - 5 * u := by
+    have := score_pow_sub (x := 1) (y := 1 + u) (G := (1 : R)) (Std.le_refl _) (by grind)
+      (Std.le_refl _) 5
+    rw [score_numeral_five] at this
+    grind
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left hS h₁
+  have h₃ := OrderedRing.mul_le_mul_of_nonneg_right hg hA
+  have e₁ : (1 + ((1 + u) ^ 2 - 1)) * ((1 + ((1 + u) ^ 3 - 1)) * (Γ * A))
+      = (1 + u) ^ 5 * (Γ * A) := by
+    rw [e]
+    grind
+  have e₂ : (1 + ((1 + u) ^ 3 - 1)) * ((1 + u) ^ 2 - 1) + ((1 + u) ^ 3 - 1 - 3 * u)
+      = (1 + u) ^ 5 - 1 - 3 * u := by
+    rw [e]
+    grind
+  rw [e₁, e₂]
+  generalize (1 + u) ^ 5 = X at *
+  clear e e₁ e₂ hg hS
+  grind
+
+/-- One score: what the scale's error and the other errors make of it. -/
+private theorem score_error {h v r c E S b η η' ψ e s m : R} (hη : AtMost h η) (hη' : AtMost c η')
+    (hr : AtMost r (η - η')) (hψ : AtMost v ψ) (he : AtMost E e) (hs : AtMost S s)
+    (hb : AtMost b (s - m)) :
+    AtMost ((1 + v) * E + ((1 + h) * v + r) * S + c * b)
+      ((s * (1 + η) + e) * (1 + ψ) - (s + η' * m)) := by
+  have one : AtMost (1 : R) 1 := by
+    have := OrderedRing.zero_lt_one (R := R)
+    exact ⟨by grind, Std.le_refl _⟩
+  have h₁ := ((one.add hψ).mul he).add
+    (((((one.add hη).mul hψ).add hr).mul hs)) |>.add (hη'.mul hb)
+  have e₁ : (1 + ψ) * e + ((1 + η) * ψ + (η - η')) * s + η' * (s - m)
+      = (s * (1 + η) + e) * (1 + ψ) - (s + η' * m) := by grind
+  rwa [e₁] at h₁
+
+variable {p : Precision R} {f : ScoreFormats R} {additions : Nat} {scale σ₁ σ₂ σ : R}
+
+/-- Scaled operands are not off by less than nothing. -/
+private theorem score_one_le_operands (hp : Precise p) (hf : 0 ≤ f.operands) :
+    1 ≤ (1 + p.unit) * (1 + f.operands) := by
+  have := hp.unit
+  have := OrderedRing.mul_nonneg hp.unit hf
+  grind
+
+/-- A score before it is stored. -/
+private theorem score_before {η η' : R} (hp : Precise p) (hu : p.unit ≤ p.accumulation)
+    (hf : 0 ≤ f.operands)
+    (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
+    (hσ : σ₁ * σ₂ * σ = scale * (1 + η)) (hη : AtMost ((1 + p.unit) ^ 3 - 1) η)
+    (hη' : AtMost (3 * p.unit) η') (hr : AtMost ((1 + p.unit) ^ 3 - 1 - 3 * p.unit) (η - η'))
+    {d : Nat} {q k : Vec R d} {a b : Nat} {q' k' products : Fin d → R} {sum x : R}
+    (hab : a + b ≤ f.roundings) (hq : ∀ i : Fin d, StoredTimes p f a (σ₁ * q[i]) (q' i))
+    (hk : ∀ i : Fin d, StoredTimes p f b (σ₂ * k[i]) (k' i))
+    (h₁ : ∀ i : Fin d, Rounded p.accumulation (q' i * k' i) (products i))
+    (h₂ : RoundedSum p.accumulation additions ((List.finRange d).map products) sum)
+    (h₃ : RoundedTimes p.unit 2 (σ * sum) x) {m below : R}
+    (hb : AtMost below (scale * Vec.dot q k - m)) :
+    AtMost (((1 + gamma (additions + 2) p.accumulation) * operandFactor p f - 1)
+          * (absolute scale * magnitude q k) + 2 * p.unit * absolute (scale * Vec.dot q k)
+          + 3 * p.unit * below)
+      (x - (scale * Vec.dot q k + η' * m)) := by
+  obtain ⟨τ, rfl, hτ⟩ := roundedTimes_factor h₃
+  have hF := score_one_le_operands hp hf
+  rw [operandFactor, power_eq] at *
+  have hρ := OrderedField.one_le_pow hF f.roundings
+  have hG := OrderedField.one_le_pow (x := 1 + p.accumulation)
+    (by have := hp.accumulation; grind) (additions + 1)
+  have hdot : AtMost ((((1 + p.unit) * (1 + f.operands)) ^ f.roundings
+        * (1 + p.accumulation) ^ (additions + 1) - 1) * (absolute (σ₁ * σ₂) * magnitude q k))
+      (sum - σ₁ * σ₂ * Vec.dot q k) := by
+    have h := rounded_dot (B := ((1 + p.unit) * (1 + f.operands)) ^ f.roundings
+      * (1 + p.accumulation)) (c := σ₁ * σ₂) (q := q) (k := k) hp.accumulation (fun i => ?_) h₂
+    · rwa [Semiring.mul_assoc, show (1 + p.accumulation) * (1 + p.accumulation) ^ additions
+        = (1 + p.accumulation) ^ (additions + 1) by rw [Semiring.pow_succ]; grind] at h
+    · obtain ⟨t₁, e₁, ht₁⟩ := storedTimes_factor (hq i)
+      obtain ⟨t₂, e₂, ht₂⟩ := storedTimes_factor (hk i)
+      obtain ⟨t₃, e₃, ht₃⟩ := rounded_factor (h₁ i)
+      refine ⟨t₁ * t₂ * t₃, by rw [e₃, e₁, e₂]; grind, factor_mul ?_ ht₃⟩
+      refine (factor_mul ht₁ ht₂).mono ?_
+      have := OrderedField.pow_le_pow hF hab
+      rw [Semiring.pow_add] at this
+      grind
+  have hM := (dot_atMost_magnitude q k).nonneg
+  have hA := (atMost_absolute scale).mul (dot_atMost_magnitude q k)
+  have slack := score_slack hp.unit hu hρ hd
+  generalize hΓ : ((1 + p.unit) * (1 + f.operands)) ^ f.roundings
+    * (1 + p.accumulation) ^ (additions + 1) - 1 = Γ at *
+  have hΓ₀ : 0 ≤ Γ := by
+    have := OrderedRing.mul_nonneg (a := ((1 + p.unit) * (1 + f.operands)) ^ f.roundings - 1)
+      (b := (1 + p.accumulation) ^ (additions + 1) - 1) (by grind) (by grind)
+    grind
+  have he : AtMost ((1 + ((1 + p.unit) ^ 3 - 1)) * (Γ * (absolute scale * magnitude q k)))
+      (σ * (sum - σ₁ * σ₂ * Vec.dot q k)) := by
+    refine ((atMost_absolute σ).mul hdot).mono ?_
+    have one : AtMost (1 : R) 1 := by
+      have := OrderedRing.zero_lt_one (R := R)
+      exact ⟨by grind, Std.le_refl _⟩
+    have i₁ := absolute_mul_le (σ₁ * σ₂) σ
+    rw [hσ] at i₁
+    have i₂ := absolute_le ((atMost_absolute scale).mul (one.add hη))
+    have i₃ := OrderedRing.mul_le_mul_of_nonneg_right (Std.le_trans i₁ i₂)
+      (OrderedRing.mul_nonneg hΓ₀ hM)
+    grind
+  have key := score_error hη hη' hr hτ he (atMost_absolute (scale * Vec.dot q k)) hb
+  have e₂ : (scale * Vec.dot q k * (1 + η) + σ * (sum - σ₁ * σ₂ * Vec.dot q k)) * (1 + (τ - 1))
+      = σ * sum * τ := by
+    have : scale * Vec.dot q k * (1 + η) = σ₁ * σ₂ * σ * Vec.dot q k := by rw [hσ]; grind
+    rw [this]
+    grind
+  rw [e₂] at key
+  refine key.mono (score_bound hp.unit hA.nonneg (absolute_le hA) ?_)
+  rwa [show Γ + 1 = ((1 + p.unit) * (1 + f.operands)) ^ f.roundings
+    * (1 + p.accumulation) ^ (additions + 1) by grind]
+
+/-- **rounded-scores**: the computed scores of one query, but for a constant that its keys share,
+are off by at most `scoreError`, also where scaled operands or scores are stored in a format of
+their own. The reference point `m` may be any number; with the largest score it is the claim for an
+output, and with 0, where the constant is 0, for a log-sum-exp. -/
+theorem rounded_scores {p : Precision R} {f : ScoreFormats R} {additions : Nat}
+    {scale σ₁ σ₂ σ : R} (hp : Precise p) (hu : p.unit ≤ p.accumulation) (hf : 0 ≤ f.operands)
+    (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
+    (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)) (m : R) :
+    ∃ c, AtMost (numeral 3 * p.unit * absolute m) c ∧
+      ∀ (d : Nat) (q k : Vec R d) (belowMax computed : R),
+        AtMost belowMax (scale * Vec.dot q k - m) →
+        ComputedScore p f additions σ₁ σ₂ σ q k computed →
+        AtMost (scoreError p f additions scale (magnitude q k) (scale * Vec.dot q k) belowMax)
+          (computed - (scale * Vec.dot q k + c)) := by
+  obtain ⟨η, η', hσ, hη, hη', hr⟩ := score_scale hp.unit hσ
+  rw [score_numeral_three]
+  refine ⟨η' * m, hη'.mul (atMost_absolute m), fun d q k below computed hb hc => ?_⟩
+  obtain ⟨a, b, q', k', products, sum, x, hab, hq, hk, h₁, h₂, h₃, θ, hθ, rfl⟩ := hc
+  have before := score_before hp hu hf hd hσ hη hη' hr hab hq hk h₁ h₂ h₃ hb
+  have whole := score_before hp hu hf hd hσ hη hη' hr hab hq hk h₁ h₂ h₃ (m := 0)
+    (below := absolute (scale * Vec.dot q k)) (by
+      rw [show scale * Vec.dot q k - 0 = scale * Vec.dot q k by grind]
+      exact atMost_absolute _)
+  have h := before.add (hθ.mul (whole.add (atMost_absolute (scale * Vec.dot q k))))
+  rw [scoreError, score_numeral_two, score_numeral_three]
+  generalize absolute (scale * Vec.dot q k) = S at *
+  generalize scale * Vec.dot q k = s at *
+  generalize ((1 + gamma (additions + 2) p.accumulation) * operandFactor p f - 1)
+    * (absolute scale * magnitude q k) = E at *
+  have e₁ : x - (s + η' * m) + θ * (x - (s + η' * 0) + s) = x * (1 + θ) - (s + η' * m) := by grind
+  have e₂ : E + 2 * p.unit * S + 3 * p.unit * below + f.scores * (E + 2 * p.unit * S
+      + 3 * p.unit * S + S) = E + 2 * p.unit * S + 3 * p.unit * below
+      + f.scores * (S + (E + 2 * p.unit * S) + 3 * p.unit * S) := by grind
+  rwa [e₁, e₂] at h
+
+/-! ## Rows of attention -/
+
+section Rows
+
+variable {q_len kv_len d d_v : Nat} {mask : Mask q_len kv_len} {Q : Matrix R q_len d}
+  {K : Matrix R kv_len d} {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v}
+  {cols : List (Fin kv_len)} {computed : Fin kv_len → R}
+
+/-- The allowance sees the keys that the function computed. -/
+theorem computedKeys_toBoundedKey :
+    (computedKeys p f additions scale mask Q K V i t cols computed).map (·.toBoundedKey)
+      = boundedKeys p f additions scale mask Q K V i t cols := by
+  simp only [computedKeys, boundedKeys, List.map_map]
+  rfl
+
+/-- The allowance sees the score of attention, for each key of the row. -/
+theorem boundedKey_score {j : Fin kv_len} (hj : j ∈ cols) :
+    (boundedKey p f additions scale mask Q K V i t
+      (rowMax (cols.map (score scale mask.toScoreMod Q K i))) j).score
+        = score scale mask.toScoreMod Q K i j := by
+  have hle := le_rowMax (List.mem_map_of_mem (f := score scale mask.toScoreMod Q K i) hj)
+  simp only [boundedKey]
+  generalize rowMax (cols.map (score scale mask.toScoreMod Q K i)) = m at *
+  generalize score scale mask.toScoreMod Q K i j = s at *
+  cases s <;> cases m <;> first | rfl | cases hle
+
+/-- The allowance sees the scores of attention. -/
+theorem boundedKeys_score :
+    (boundedKeys p f additions scale mask Q K V i t cols).map (·.score)
+      = cols.map (score scale mask.toScoreMod Q K i) := by
+  rw [boundedKeys, List.map_map]
+  exact List.map_congr_left fun j hj => boundedKey_score hj
+
+/-- The allowance sees the values of attention. -/
+theorem boundedKeys_value :
+    (boundedKeys p f additions scale mask Q K V i t cols).map (·.value)
+      = cols.map fun j => V[j][t] := by
+  rw [boundedKeys, List.map_map]
+  refine List.map_congr_left fun j _ => ?_
+  simp only [Function.comp_apply, boundedKey]
+  generalize rowMax (cols.map (score scale mask.toScoreMod Q K i)) = m
+  generalize score scale mask.toScoreMod Q K i j = s
+  cases s <;> cases m <;> rfl
+
+/-- The computed scores of a row of attention are the exact ones, but for a constant of the row and
+the error that the allowance has of each. -/
+theorem computedKeys_error (hp : Precise p) (hu : p.unit ≤ p.accumulation) (hf : 0 ≤ f.operands)
+    (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
+    (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ))
+    (hc : ∀ j ∈ cols, mask i j → ComputedScore p f additions σ₁ σ₂ σ Q[i] K[j] (computed j)) :
+    ∃ c, ∀ key ∈ computedKeys p f additions scale mask Q K V i t cols computed,
+      ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c)) := by
+  cases hm : rowMax (cols.map (score scale mask.toScoreMod Q K i)) with
+  | none =>
+    refine ⟨0, fun key hkey s hs => ?_⟩
+    have : key.score ∈ cols.map (score scale mask.toScoreMod Q K i) := by
+      rw [← boundedKeys_score (p := p) (f := f) (additions := additions) (V := V) (t := t),
+        ← computedKeys_toBoundedKey (computed := computed), List.map_map]
+      exact List.mem_map_of_mem (f := (·.score) ∘ (·.toBoundedKey)) hkey
+    have := rowMax_eq_none.mp hm _ this
+    rw [this] at hs
+    cases hs
+  | some m =>
+    obtain ⟨c, -, h⟩ := rounded_scores hp hu hf hd hσ m
+    refine ⟨c, fun key hkey s hs => ?_⟩
+    obtain ⟨j, hj, rfl⟩ := List.mem_map.mp hkey
+    have hle := le_rowMax (List.mem_map_of_mem (f := score scale mask.toScoreMod Q K i) hj)
+    simp only [hm, boundedKey] at hs hle ⊢
+    by_cases hv : mask i j
+    · simp only [score, Mask.toScoreMod, hv, ↓reduceIte, Option.some.injEq, ScoreLE] at hs hle ⊢
+      subst hs
+      exact h d Q[i] K[j] _ _ ⟨by grind, by grind⟩ (hc j hj hv)
+    · simp [score, Mask.toScoreMod, hv] at hs
+
+end Rows
+
+end Attention.Proof

@@ -1,0 +1,133 @@
+"""What an adapter is: one way to call an attention function, and what it declares about itself."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from bridge.conformance.abilities import Function
+from bridge.conformance.adapters.differentiate import Found
+from bridge.conformance.adapters.whole_batches import WholeBatches
+from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.inside import known
+from bridge.conformance.profile import Profile
+from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
+
+Part = Literal["output", "lse"]
+ALL_DTYPES = ("float64", "float32", "float16", "bfloat16")
+
+
+class Adapter(Protocol):
+    """How the conformance run calls one attention function.
+
+    name: for reports and the command line. dtypes: names of the input dtypes that it takes. takes:
+    which of softcap, alibi, bias and sink it takes.
+    """
+
+    name: str
+    dtypes: tuple[str, ...]
+    takes: frozenset[str]
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        """Why this part of the vector's result is not judged; None if it is."""
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        """What the function rounds, from which its allowance is computed."""
+
+    def run(self, batch: Batch) -> Outputs:
+        """Call the function. May raise: that fails the vectors of the batch."""
+
+
+@runtime_checkable
+class LayoutsAdapter(Adapter, Protocol):
+    """What an adapter adds that takes other operations than attention of plain tensors."""
+
+    operations: frozenset[str]
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        """Call the function for the vector's operation, one of `operations`. Returns what belongs
+        to each of the plain problems that the vector comes to, in their order. May raise: that
+        fails the vector."""
+
+
+@runtime_checkable
+class GradientsAdapter(Adapter, Protocol):
+    """What an adapter adds whose function can be differentiated."""
+
+    def no_gradients(self, vector: GradientVector, device: str) -> str | None:
+        """Why the gradients of this vector are not judged; None if they are."""
+
+    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
+        """The gradients by query, key and value, and by a bias of 0 where the function takes one:
+        one result for each way in which the function was called. May raise: that fails the
+        vector."""
+
+
+class BuiltinAdapter(Adapter, Protocol):
+    """An adapter of this project."""
+
+    @property
+    def source(self) -> str | None:
+        """The module of this project that holds the function; None for another's function."""
+
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """The modules of `pyimpl` that it runs, with all that these import; none: `source`."""
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """Modules or packages of those that it does not run."""
+
+
+class Builtin(WholeBatches):
+    """What the built-in adapters have in common: everything is covered.
+
+    source: the module of this project that holds the function; rests_on, without: as for
+    `BuiltinAdapter`. declared: known wrong answers and refusals of what the function is to take are
+    declared, and so not covered; otherwise they fail.
+    """
+
+    declared = True
+    # Of another package's attention: the function of `inside.known` that is called, and what calls
+    # it in a process of its own, if something does.
+    foreign: str | None = None
+    function: Function | None = None
+    name = ""
+    source: str | None = None
+    rests_on: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ALL_DTYPES
+    takes: frozenset[str] = frozenset()
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        return None
+
+    def call(self, *given: Any, **options: Any) -> Any:
+        """Call the function of `foreign`: there, or here."""
+        assert self.foreign is not None
+        function = self.function or getattr(known, self.foreign)
+        return function(*given, **options)
+
+
+class OutputOnly:
+    """Another adapter without its log-sum-exp: what a function that returns none would show."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self.name, self.dtypes, self.takes = adapter.name, adapter.dtypes, adapter.takes
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        return self.adapter.not_covered(vector, dtype, device, part)
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return self.adapter.profile(dtype, device)
+
+    def run(self, batch: Batch) -> Outputs:
+        return Outputs(self.adapter.run(batch).out)

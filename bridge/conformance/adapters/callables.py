@@ -1,0 +1,228 @@
+"""Anybody's attention function as an adapter: `module:function` or `path/to/file.py:function`.
+
+The function is called as SDPA is: query, key and value [batch, heads, length, dim] by position, the
+rest by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from bridge.conformance.abilities import Abilities, Aligned, Function
+from bridge.conformance.adapters.adapter import Part
+from bridge.conformance.adapters.differentiate import ByAutograd
+from bridge.conformance.adapters.grouped_heads import grouped
+from bridge.conformance.adapters.sdpa import SdpaFlash
+from bridge.conformance.adapters.whole_batches import WholeBatches
+from bridge.conformance.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.judge import malformed
+from bridge.conformance.profile import Profile
+from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector
+
+_SDPA_FLASH = SdpaFlash()
+_SDPA = "torch.nn.functional:scaled_dot_product_attention"
+
+
+def is_callable_name(name: str) -> bool:
+    """Whether a name means a function, not a built-in adapter."""
+    return ":" in name
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a vector's mask and changes of scores are given to the function. causal, window: by the
+    argument of that name; alignment: the argument causal_alignment; mask: what attn_mask holds."""
+
+    causal: bool = False
+    window: bool = False
+    alignment: str | None = None
+    mask: Literal["boolean", "floating"] | None = None
+
+
+class CallableAdapter(ByAutograd, WholeBatches):
+    """A function with the abilities that were found or declared.
+
+    alignment: how `is_causal` and `window` have to be aligned where there is no argument
+    causal_alignment; by default as SDPA's, whatever small calls showed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Function,
+        abilities: Abilities,
+        profile: Callable[[str], Profile],
+        alignment: Aligned = "top-left",
+    ) -> None:
+        self.name, self.function, self.abilities = name, function, abilities
+        self.alignment = alignment
+        # As for the built-in adapters.
+        self.declared = True
+        self.dtypes = abilities.dtypes
+        self._profile = profile
+        has = abilities.takes
+        options = {"softcap": "softcap", "alibi": "alibi", "sinks": "sink"}
+        takes = {option for ability, option in options.items() if ability in has}
+        if "bias" in has or "floating-mask" in has:
+            takes.add("bias")
+        self.takes = frozenset(takes)
+        grouped_too = {GroupedQueryVector.operation} if "gqa" in has else set()
+        self.operations = WholeBatches.operations | grouped_too
+        self.by_lse, self.by_bias = "lse-gradients" in has, "bias-gradients" in has
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return self._profile(dtype)
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        if part == "lse":
+            return None
+        if self.declared and self.name == _SDPA:
+            # On a CPU it comes to the flash backend, whose one deviation is declared there.
+            known = _SDPA_FLASH.not_covered(vector, dtype, device, part)
+            if known is not None and device.startswith("cpu"):
+                return known
+        has, lacks = self.abilities.takes, self.abilities.lacks
+        if vector.scale is not None and "scale" not in has:
+            return f"takes no scale: {lacks['scale']}"
+        if vector.scale is None and self.abilities.width is not None and "scale" not in has:
+            return "takes no scale, and its head size is padded, for which the default is another"
+        way = self._way(vector)
+        return way if isinstance(way, str) else None
+
+    def _way(self, vector: AttentionVector) -> _Way | str:
+        """How to give the function this vector's masks, or why there is no way."""
+        has, lacks = self.abilities.takes, self.abilities.lacks
+        window, alibi = vector.mask.window, vector.alibi
+        folded = vector.bias is not None and "bias" not in has
+        way = _Way()
+        if alibi is not None:
+            aligned = self._aligned(alibi.shift, vector)
+            if aligned is None:
+                return f"takes slopes with its own alignment alone: {lacks['alignment']}"
+            way = replace(way, alignment=aligned)
+        if window is None and vector.mask.kind == "none" and not folded:
+            return way
+        if window is not None and not folded and (alibi is None or alibi.shift == window.shift):
+            aligned = self._aligned(window.shift, vector)
+            if aligned is not None and window[:2] == (None, 0) and "is-causal" in has:
+                return replace(way, causal=True, alignment=aligned)
+            if aligned is not None and "window" in has:
+                return replace(way, window=True, alignment=aligned)
+        if not folded and "boolean-mask" in has:
+            return replace(way, mask="boolean")
+        if "floating-mask" in has:
+            return replace(way, mask="floating")
+        return f"takes no mask that says this: {lacks['boolean-mask']}"
+
+    def _aligned(self, shift: int, vector: AttentionVector) -> str | None:
+        """The argument causal_alignment for query 0 at that key; "" for none; None if the function
+        has another alignment."""
+        last = vector.kv_len - vector.q_len
+        if "alignment" in self.abilities.takes:
+            return "top-left" if shift == 0 else "bottom-right" if shift == last else None
+        own = 0 if self.alignment == "top-left" else last
+        takes_it = shift == own and self.abilities.alignment != "square"
+        return "" if takes_it or last == shift == 0 else None
+
+    def run(self, batch: Batch) -> Outputs:
+        way = self._way(batch.vectors[0])
+        if isinstance(way, str):
+            raise ValueError(way)
+        heads, width = batch.query.shape[1], self._width(batch)
+        query, key, value = (
+            torch.nn.functional.pad(x, (0, size - x.shape[-1])).contiguous()
+            for x, size in zip((batch.query, batch.key, batch.value), width, strict=True)
+        )
+        padded = width[0] != batch.query.shape[-1]
+        options = self._options(batch, way, heads)
+        if "scale" in self.abilities.takes and (padded or not batch.default_scale):
+            options["scale"] = batch.scale
+        if query.shape[1] != key.shape[1] and self.abilities.gqa_flag:
+            options["enable_gqa"] = True
+        out, lse = self._parts(self.function(query, key, value, **options))
+        value_dim = batch.value.shape[-1]
+        widened = width[1] != value_dim
+        if widened and isinstance(out, Tensor) and out.shape == (*query.shape[:-1], width[1]):
+            out = out[..., :value_dim]
+        return Outputs(out, lse)
+
+    def _width(self, batch: Batch) -> tuple[int, int, int]:
+        """The sizes of query, key and value rows that the function takes: the batch's own, or with
+        columns of zeros, which change neither scores nor the other columns of the output."""
+        head_dim, value_dim = batch.query.shape[-1], batch.value.shape[-1]
+        multiple = self.abilities.width
+        if multiple is not None:
+            size = -(-max(head_dim, value_dim) // multiple) * multiple
+            return size, size, size
+        if self.abilities.equal_dims:
+            return (max(head_dim, value_dim),) * 3
+        return head_dim, head_dim, value_dim
+
+    def _options(self, batch: Batch, way: _Way, heads: int) -> dict[str, Any]:
+        """The arguments beside query, key, value, scale and enable_gqa."""
+        options: dict[str, Any] = {}
+        if way.causal:
+            options["is_causal"] = True
+        if way.window and batch.window is not None:
+            options["window"] = batch.window[:2]
+        if way.alignment:
+            options["causal_alignment"] = way.alignment
+        if way.mask == "boolean" and batch.boolean is not None:
+            options["attn_mask"] = batch.boolean.contiguous()
+        folded = "bias" not in self.abilities.takes
+        if way.mask == "floating":
+            added = batch.added if folded else replace(batch, bias=None).added
+            options["attn_mask"] = None if added is None else added.contiguous()
+        if batch.bias is not None and not folded:
+            options["bias"] = batch.bias
+        wide = torch.float64 if batch.query.dtype == torch.float64 else torch.float32
+        numbers: dict[str, Any] = {"dtype": wide, "device": batch.query.device}
+        if batch.softcap is not None:
+            options["softcap"] = batch.softcap
+        if batch.alibi is not None:
+            options["alibi_slopes"] = torch.full((heads,), float(batch.alibi.slope), **numbers)
+        if batch.sink is not None:
+            options["sinks"] = torch.full((heads,), batch.sink, **numbers)
+        if self.abilities.lse_by == "return_lse":
+            options["return_lse"] = True
+        return options
+
+    def _parts(self, result: Any) -> tuple[Any, Any]:
+        """Output and log-sum-exp of what was returned."""
+        several = isinstance(result, (tuple, list)) and len(result) > 0
+        if self.abilities.lse_by is None:
+            return (result[0] if several else result), None
+        if not several or len(result) < 2:
+            raise Misbehaviour("returned no log-sum-exp beside the output")
+        return result[0], result[1]
+
+    def no_gradients(self, vector: GradientVector, device: str) -> str | None:
+        lacks = self.abilities.lacks
+        if "gradients" in lacks:
+            return f"has no gradients: {lacks['gradients']}"
+        if vector.by_log_sum_exp and "lse-gradients" in lacks:
+            return f"has no gradient by the log-sum-exp: {lacks['lse-gradients']}"
+        return super().no_gradients(vector, device)
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        """Grouped heads, or several heads of a batch, in one call."""
+        if not isinstance(vector, GroupedQueryVector):
+            return super().run_vector(vector, dtype, device)
+
+        def run(batch: Batch) -> Outputs:
+            found = self.run(batch)
+            wrong = malformed(batch, found)
+            if wrong is not None:
+                raise Misbehaviour(wrong)
+            return found
+
+        return grouped(vector, dtype, device, run)

@@ -1,0 +1,47 @@
+"""The adapter of PyTorch's flex_attention."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bridge.conformance.adapters.adapter import Builtin
+from bridge.conformance.adapters.differentiate import ByAutograd
+from bridge.conformance.adapters.grouped_heads import GroupedHeads
+from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.profile import FLOAT32, FORMATS, WHOLE_ROW, Profile
+from bridge.vectors.model.gradients import GradientVector
+
+
+class Flex(GroupedHeads, ByAutograd, Builtin):
+    """`torch.nn.attention.flex_attention`, not compiled: what its kernels are to compute. Softcap,
+    ALiBi and bias are its score_mod, masks its block mask."""
+
+    name = "flex"
+    foreign = "flex"
+    takes = frozenset({"softcap", "alibi", "bias"})
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        base = Profile.widened(
+            dtype, accumulator="float64" if dtype == "float64" else "float32", block_n=WHOLE_ROW
+        )
+        # The normalised weights are rounded to the format of the inputs.
+        rounded = FORMATS[dtype] if base.accumulator == FLOAT32 else None
+        return replace(base, name=f"flex-{dtype}", weights=rounded, weights_normalized=True)
+
+    def no_gradients(self, vector: GradientVector, device: str) -> str | None:
+        if device.startswith("cpu"):
+            return "has no backward pass on a CPU"
+        return super().no_gradients(vector, device)
+
+    def run(self, batch: Batch) -> Outputs:
+        out, lse = self.call(
+            batch.query,
+            batch.key,
+            batch.value,
+            attn_mask=batch.boolean,
+            bias=batch.bias,
+            softcap=batch.softcap,
+            alibi=None if batch.alibi is None else (float(batch.alibi.slope), batch.alibi.shift),
+            scale=batch.given_scale,
+        )
+        return Outputs(out, lse)

@@ -1,0 +1,149 @@
+"""A vector of gradients as `pyimpl` takes it, and what it gives as the arrays that are judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from bridge.vectors.model.attention import Matrix
+from bridge.vectors.model.gradients import GradientVector
+from pyimpl._arguments import compute_dtype
+from pyimpl._scores import ScoreOptions
+from pyimpl.dropout import Dropout
+
+Floats = npt.NDArray[np.float64]
+
+# The fields of `pyimpl._gradients.Gradients`, by the names of `gradients.expected`.
+ORDER = ("q", "k", "v", "slopes", "bias", "sinks")
+
+
+def floats(matrices: Sequence[Matrix]) -> Floats:
+    """Exact numbers, rounded to float64."""
+    return np.array([[[float(x) for x in row] for row in m] for m in matrices])
+
+
+def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
+    """What the mask allows: [q_len, kv_len]."""
+    columns = range(vector.kv_len)
+    return np.array([[vector.mask.visible(i, j) for j in columns] for i in range(vector.q_len)])
+
+
+class Inputs(NamedTuple):
+    """Tensors `[1, heads, length, size]`, the gradient of the log-sum-exp `[1, heads, q_len]`."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    grad_out: Tensor
+    grad_lse: Tensor
+    options: ScoreOptions
+
+    def keywords(self) -> dict[str, Any]:
+        """The options as arguments of `pyimpl.attention`."""
+        options = self.options
+        return {
+            "scale": options.scale,
+            "softcap": options.softcap,
+            "alibi_slopes": options.alibi_slopes,
+            "bias": options.bias,
+            "attn_mask": options.mask,
+            "window": (options.left, options.right),
+            "causal_alignment": "bottom-right" if options.shift else "top-left",
+            "sinks": options.sinks,
+            "enable_gqa": True,
+            "dropout_p": 0.0 if options.dropout is None else options.dropout.p,
+            "dropout_seed": None if options.dropout is None else options.dropout.seed,
+        }
+
+    def by(self) -> dict[str, Tensor]:
+        """What there is a gradient by, in the order of `ORDER`."""
+        options = self.options
+        others = (options.alibi_slopes, options.bias, options.sinks)
+        all_of_them = zip(ORDER, (self.query, self.key, self.value, *others), strict=True)
+        return {name: x for name, x in all_of_them if x is not None}
+
+
+def inputs_of(
+    vector: GradientVector,
+    dtype: torch.dtype,
+    *,
+    device: str = "cpu",
+    zero_bias: bool = True,
+    requires_grad: bool = False,
+) -> Inputs:
+    """The tensors of a vector. A window is given by its bounds where ALiBi counts from the same
+    place, else as the mask that it is.
+
+    Slopes, sinks and the gradient of the log-sum-exp are in float32 at least.
+
+    zero_bias: a vector without a bias gets one of 0, so that the gradients by the scores are
+    judged. requires_grad: all that there is a gradient by asks for it.
+    """
+
+    wide = compute_dtype(dtype)
+
+    def tensor(numbers: Any, dtype: torch.dtype = dtype) -> Tensor:
+        exact = np.vectorize(_float, otypes=[np.float64])(np.array(numbers, dtype=object))
+        return torch.from_numpy(exact).to(dtype).to(device)
+
+    def asking(x: Tensor) -> Tensor:
+        return x.requires_grad_(requires_grad)
+
+    bias = None
+    if vector.bias is not None:
+        bias = asking(tensor(vector.bias)[None])
+    elif zero_bias:
+        sizes = (1, vector.num_heads, vector.q_len, vector.kv_len)
+        bias = asking(torch.zeros(sizes, dtype=dtype, device=device))
+    window, mask = vector.mask.window, None
+    shift = 0 if vector.alibi is None else vector.alibi.shift
+    if window is not None and vector.alibi is None:
+        shift = window.shift
+    if window is not None and window.shift != shift:
+        window = None
+    if window is None and vector.mask.kind != "none":
+        mask = torch.from_numpy(visible(vector))[None, None].to(device)
+    return Inputs(
+        asking(tensor(vector.q)[None]),
+        asking(tensor(vector.k)[None]),
+        asking(tensor(vector.v)[None]),
+        tensor(vector.grad_output)[None],
+        tensor(vector.grad_log_sum_exp, wide)[None],
+        ScoreOptions(
+            scale=vector.natural_scale,
+            softcap=None if vector.softcap is None else float(vector.softcap),
+            alibi_slopes=None
+            if vector.alibi is None
+            else asking(tensor(vector.alibi.slopes, wide)[None]),
+            bias=bias,
+            mask=mask,
+            left=None if window is None else window.left,
+            right=None if window is None else window.right,
+            shift=shift,
+            sinks=None if vector.sinks is None else asking(tensor(vector.sinks, wide)),
+            dropout=_dropout(vector, device),
+        ),
+    )
+
+
+def _dropout(vector: GradientVector, device: str) -> Dropout | None:
+    if not vector.dropout or vector.dropout[0].p == 0:
+        return None
+    seed = torch.tensor(vector.dropout_seed, dtype=torch.int64, device=device)
+    return Dropout(float(vector.dropout[0].p), seed)
+
+
+def array(name: str, gradient: Tensor) -> Floats:
+    """A gradient of the input of this name, of the shape of `gradients.expected`."""
+    found = gradient.detach().double().cpu().numpy()
+    return np.asarray(found if name == "sinks" else found[0])
+
+
+def _float(x: Any) -> float:
+    return -math.inf if x is None else float(x)

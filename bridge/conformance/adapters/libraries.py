@@ -1,0 +1,220 @@
+"""Adapters of other packages' attentions. None of the packages is needed until its adapter runs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.adapters.adapter import Adapter, Builtin, Part
+from bridge.conformance.adapters.differentiate import ByAutograd
+from bridge.conformance.adapters.flex import Flex
+from bridge.conformance.adapters.grouped_heads import GroupedHeads
+from bridge.conformance.adapters.sdpa import SdpaCudnn, SdpaEfficient, largest_score
+from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.profile import FORMATS, WHOLE_ROW, Profile
+from bridge.vectors.model.attention import AttentionVector, Window
+
+
+class FlashAttn(ByAutograd, Builtin):
+    """`flash_attn.flash_attn_func`: windows and slopes aligned bottom-right, no other masks."""
+
+    name = "flash-attn"
+    foreign = "flash_attn"
+    dtypes: tuple[str, ...] = ("float16", "bfloat16")
+    takes = frozenset({"softcap", "alibi"})
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.flash(dtype, truncating=True).with_name(f"flash-attn-{dtype}")
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        if not device.startswith("cuda"):
+            return "flash-attn runs on GPUs alone"
+        last = vector.kv_len - vector.q_len
+        window = vector.mask.window
+        if vector.mask.kind != "none" and window is None:
+            return "takes no masks but windows"
+        if window is not None and window.shift != last:
+            return "aligns windows bottom-right"
+        if vector.alibi is not None and vector.alibi.shift != last:
+            return "aligns slopes bottom-right"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        value_dim = batch.value.shape[-1]
+        width = -(-max(batch.query.shape[-1], value_dim) // 8) * 8
+        inputs = (
+            torch.nn.functional.pad(x, (0, width - x.shape[-1]))
+            for x in (batch.query, batch.key, batch.value)
+        )
+        out, lse = self.call(
+            *inputs,
+            window=tuple((batch.window or Window(None, None, 0))[:2]),
+            softcap=batch.softcap,
+            alibi_slope=None if batch.alibi is None else float(batch.alibi.slope),
+            scale=batch.scale,
+        )
+        return Outputs(out[..., :value_dim], lse)
+
+
+class Jax(GroupedHeads, Builtin):
+    """`jax.nn.dot_product_attention`, by XLA. Its softmax is in float32, for float64 too."""
+
+    name = "jax"
+    foreign = "jax"
+    takes = frozenset({"bias"})
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        base = Profile.widened(dtype, accumulator="float32", block_n=WHOLE_ROW)
+        return replace(base, name=f"jax-{dtype}", weights=FORMATS[dtype], weights_normalized=True)
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        if part == "lse" and dtype in ("float16", "bfloat16"):
+            return f"rounds the log-sum-exp to {dtype}"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        window, masked, sides = batch.window, batch.mask, None
+        if window is not None and not batch.is_causal:
+            if window.shift == 0 and None not in window:
+                sides = tuple(window[:2])
+            else:
+                masked = batch.boolean
+        out, lse = self.call(
+            batch.query,
+            batch.key,
+            batch.value,
+            attn_mask=masked,
+            bias=batch.bias,
+            is_causal=batch.is_causal,
+            window=sides,
+            scale=batch.scale,
+        )
+        return Outputs(out, lse)
+
+
+class OnnxRuntime(GroupedHeads, Builtin):
+    """The operator Attention of ONNX (operator set 23), by ONNX Runtime on a CPU."""
+
+    name = "onnxruntime"
+    foreign = "onnxruntime"
+    dtypes: tuple[str, ...] = ("float32", "float16")
+    takes = frozenset({"softcap", "bias"})
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        low = FORMATS[dtype]
+        base = replace(Profile.float32(WHOLE_ROW), input=low, output=low)
+        if dtype == "float16":
+            base = replace(base, operands=low, scores=low, weights=low, weights_normalized=True)
+        return base.with_name(f"onnxruntime-{dtype}")
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        if not device.startswith("cpu"):
+            return "run on a CPU alone"
+        if self.declared and vector.natural_scale <= 0:
+            return "refuses a scale that is not positive"
+        if vector.softcap is not None and dtype == "float16":
+            return "the steps of its softcap are rounded to float16, for which there is no profile"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        causal = batch.is_causal and batch.bias is None
+        mask = None if causal else batch.boolean if batch.bias is None else batch.added
+        return Outputs(
+            self.call(
+                batch.query,
+                batch.key,
+                batch.value,
+                attn_mask=mask,
+                is_causal=causal,
+                softcap=batch.softcap,
+                scale=batch.scale,
+            )
+        )
+
+
+class HfEager(GroupedHeads, ByAutograd, Builtin):
+    """The eager attention of Hugging Face transformers, as in its Gemma 2. A masked pair gets the
+    lowest finite number added, as the masks made there have it."""
+
+    name = "hf-eager"
+    foreign = "hf_eager"
+    by_bias = True
+    takes = frozenset({"softcap", "bias"})
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        if dtype in ("float64", "float32"):
+            # The softmax is in float32 for float64 too.
+            return Profile.widened(dtype, block_n=WHOLE_ROW).with_name(f"hf-eager-{dtype}")
+        base = Profile.sdpa_math(dtype, reduced=True)
+        return replace(base, name=f"hf-eager-{dtype}", denominator="unrounded")
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        if dtype not in ("float64", "float32"):
+            if vector.softcap is not None:
+                return f"rounds each step of the softcap to {dtype}, for which there is no profile"
+            if dtype == "float16" and largest_score(vector) > 60000:
+                return "a score is beyond the largest float16, in which scores are stored"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        mask = batch.added
+        if mask is not None:
+            mask = mask.clamp_min(torch.finfo(mask.dtype).min)
+        return Outputs(
+            self.call(
+                batch.query,
+                batch.key,
+                batch.value,
+                attn_mask=mask,
+                softcap=batch.softcap,
+                scale=batch.scale,
+            )
+        )
+
+
+# Beside the adapters of PyTorch: the packages that each needs, as they are imported and installed.
+PACKAGES = {
+    "flash-attn": {"flash_attn": "flash-attn"},
+    "jax": {"jax": "jax"},
+    "onnxruntime": {"onnxruntime": "onnxruntime", "onnx": "onnx"},
+    "hf-eager": {"transformers": "transformers"},
+}
+FOREIGN: dict[str, Callable[[], Adapter]] = {
+    "sdpa-efficient": SdpaEfficient,
+    "sdpa-cudnn": SdpaCudnn,
+    "flex": Flex,
+    "flash-attn": FlashAttn,
+    "jax": Jax,
+    "onnxruntime": OnnxRuntime,
+    "hf-eager": HfEager,
+}
+
+
+def names() -> tuple[str, ...]:
+    """All names that `find` knows."""
+    return (*adapters.BUILTIN, *FOREIGN)
+
+
+def find(name: str) -> Adapter:
+    """The adapter of that name. Raises KeyError where there is none."""
+    return FOREIGN[name]() if name in FOREIGN else adapters.builtin(name)
+
+
+def missing(name: str) -> str | None:
+    """What has to be installed for that adapter, as pip names it; None if nothing has."""
+    packages = PACKAGES.get(name, {})
+    absent = [pip for module, pip in packages.items() if not importlib.util.find_spec(module)]
+    return " ".join(absent) or None

@@ -1,0 +1,174 @@
+"""Adapters of the backends of PyTorch's scaled_dot_product_attention (SDPA)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bridge.conformance.adapters.adapter import ALL_DTYPES, Builtin, Part
+from bridge.conformance.adapters.differentiate import ByAutograd
+from bridge.conformance.batch import Batch, Outputs, array
+from bridge.conformance.profile import Profile
+from bridge.vectors.model.attention import AttentionVector
+
+
+def _causal_alone(batch: Batch) -> bool:
+    """SDPA takes is_causal or a mask, not both."""
+    return batch.is_causal and batch.bias is None
+
+
+def _attn_mask(batch: Batch) -> Tensor | None:
+    """The mask as SDPA takes it: booleans, or numbers to add where there is a bias."""
+    if _causal_alone(batch):
+        return None
+    return batch.boolean if batch.bias is None else batch.added
+
+
+class _Sdpa(ByAutograd, Builtin):
+    """One backend of SDPA, by its name in `SDPBackend`."""
+
+    foreign = "sdpa"
+    backend = ""
+
+    def sdpa(self, batch: Batch, **more: Any) -> Any:
+        return self.call(
+            batch.query,
+            batch.key,
+            batch.value,
+            attn_mask=_attn_mask(batch),
+            is_causal=_causal_alone(batch),
+            scale=batch.given_scale,
+            backend=self.backend,
+            **more,
+        )
+
+
+class SdpaMath(_Sdpa):
+    """PyTorch's math backend, as it is by default or with reduced-precision products allowed."""
+
+    backend = "MATH"
+    takes = frozenset({"bias"})
+    by_bias = True
+
+    def __init__(self, reduced: bool = False) -> None:
+        self.reduced = reduced
+        self.name = "sdpa-math-reduced" if reduced else "sdpa-math"
+        self.dtypes = ("float16", "bfloat16") if reduced else ALL_DTYPES
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.sdpa_math(dtype, reduced=self.reduced)
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        if self.reduced and dtype == "float16" and largest_score(vector) > 60000:
+            return "a score is beyond the largest float16, in which this backend stores scores"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        return Outputs(self.sdpa(batch, reduced=self.reduced))
+
+
+def largest_score(vector: AttentionVector) -> float:
+    products = np.abs(array(vector.q) @ array(vector.k).T)
+    return abs(vector.natural_scale) * float(products.max())
+
+
+class SdpaFlash(ByAutograd, Builtin):
+    """PyTorch's flash backend; on a CPU through the operator below SDPA, which returns the
+    log-sum-exp too.
+
+    The backend needs value_dim = head_dim: the shorter is padded with zero columns, which leaves
+    scores and the other output columns as they are, and the output is cut back.
+    """
+
+    name = "sdpa-flash"
+    foreign = "sdpa_flash"
+    takes = frozenset({"bias"})
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.sdpa_flash(dtype)
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        if not device.startswith("cpu"):
+            if dtype not in ("float16", "bfloat16"):
+                return f"takes float16 and bfloat16 on a GPU, not {dtype}"
+            if vector.mask.kind not in ("none", "causal"):
+                return "takes no mask on a GPU"
+            if vector.mask.kind == "causal" and vector.q_len > vector.kv_len:
+                return "may refuse a causal mask with more queries than keys on a GPU"
+            return None
+        if not self.declared:
+            return None
+        if vector.mask.kind == "causal" and vector.natural_scale <= 0:
+            return "gives NaN for a causal mask with a scale that is not positive"
+        if part == "lse" and any(row.masked for row in vector.expected):
+            return "returns 0 instead of −∞ as log-sum-exp of a row with every key masked"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        value_dim = batch.value.shape[-1]
+        width = max(batch.query.shape[-1], value_dim)
+        query, key, value = (
+            torch.nn.functional.pad(x, (0, width - x.shape[-1]))
+            for x in (batch.query, batch.key, batch.value)
+        )
+        causal = _causal_alone(batch)
+        # The default scale of the padded head_dim would be another.
+        out, lse = self.call(
+            query,
+            key,
+            value,
+            attn_mask=None if causal else batch.added,
+            is_causal=causal,
+            scale=batch.scale,
+        )
+        return Outputs(out[..., :value_dim], lse)
+
+
+class _OnGpu(_Sdpa):
+    """A backend of SDPA that PyTorch has on GPUs alone. Head sizes are padded with columns of zeros
+    to multiples of 8, which the backends ask for in one way or another."""
+
+    takes = frozenset({"bias"})
+    dtypes: tuple[str, ...] = ("float16", "bfloat16")
+
+    def profile(self, dtype: str, device: str) -> Profile:
+        return Profile.flash(dtype, truncating=True).with_name(f"{self.name}-{dtype}")
+
+    def not_covered(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        return None if device.startswith("cuda") else "PyTorch has this backend on GPUs alone"
+
+    def run(self, batch: Batch) -> Outputs:
+        value_dim = batch.value.shape[-1]
+        width = -(-max(batch.query.shape[-1], value_dim) // 8) * 8
+        named = {"query": batch.query, "key": batch.key, "value": batch.value}
+        padded: dict[str, Any] = {
+            name: torch.nn.functional.pad(x, (0, width - x.shape[-1])) for name, x in named.items()
+        }
+        # The default scale of the padded head_dim would be another.
+        whole = replace(batch, default_scale=False, **padded)
+        return Outputs(self.sdpa(whole)[..., :value_dim])
+
+
+class SdpaEfficient(_OnGpu):
+    """PyTorch's memory-efficient backend."""
+
+    name = "sdpa-efficient"
+    backend = "EFFICIENT_ATTENTION"
+    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
+
+
+class SdpaCudnn(_OnGpu):
+    """PyTorch's cuDNN backend."""
+
+    name = "sdpa-cudnn"
+    backend = "CUDNN_ATTENTION"

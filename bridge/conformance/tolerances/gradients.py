@@ -1,0 +1,74 @@
+"""The gradients of a vector: what is expected, how far from it a gradient may be, and which is
+further."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import torch
+
+from bridge.conformance.adapters.gradient_inputs import Floats, array, inputs_of
+from bridge.conformance.profile import FLOAT32, FLOAT64, Profile
+from bridge.conformance.tolerances.gradient_allowance import of_options
+from bridge.vectors.model.gradients import GradientVector
+
+# What every vector has a gradient by; those with options have more (`expected`).
+NAMES = ("q", "k", "v", "bias")
+
+
+def expected(vector: GradientVector) -> dict[str, Floats]:
+    """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
+    queries and keys times ln 2. Beside `NAMES`, `slopes` and `sinks` of a vector that has some:
+    [num_heads]."""
+    by_score = math.log(2.0) if vector.model == "exact" else 1.0
+    return {
+        name: np.vectorize(float, otypes=[np.float64])(np.array(part, dtype=object))
+        * (by_score if name in ("q", "k") else 1.0)
+        for name, part in vector.expected.named().items()
+    }
+
+
+def shapes(vector: GradientVector) -> dict[str, tuple[int, ...]]:
+    """The shapes of `expected`."""
+    return {name: np.shape(part) for name, part in vector.expected.named().items()}
+
+
+def allowances(vector: GradientVector, profile: Profile) -> dict[str, Floats]:
+    """By name of the input, how far each element may be off for a function of this profile; shapes
+    as of `expected`."""
+    given = inputs_of(vector, torch.float64)
+    bounds = of_options(
+        given.query, given.key, given.value, given.grad_out, given.grad_lse, given.options, profile
+    )
+    wide = FLOAT64 if profile.output == FLOAT64 else FLOAT32
+    unknown = float(vector.uncertainty)
+    found = {}
+    for name, like in given.by().items():
+        stored = wide if name in ("slopes", "sinks") else profile.output
+        allowed = bounds[name].allowed(stored, profile.flush_to_zero)
+        found[name] = unknown + array(name, allowed.reshape(like.shape))
+    return found
+
+
+def wrong_gradients(
+    vector: GradientVector, computed: Mapping[str, Floats], profile: Profile
+) -> Iterable[str]:
+    """One sentence for each input by which a gradient is further from the exact one than it may be,
+    with its worst element. `computed`: by the names of `expected`, of its shapes; a name may be
+    absent. Raises ValueError for another shape."""
+    right, allowed = expected(vector), allowances(vector, profile)
+    for name, got in computed.items():
+        want = right[name]
+        if got.shape != want.shape:
+            raise ValueError(f"{vector.id}: d{name} is {got.shape}, should be {want.shape}")
+        off = np.abs(got - want)
+        bad = ~(off <= allowed[name])
+        if bad.any():
+            excess = np.where(bad, np.where(np.isfinite(off), off, np.inf), -1.0)
+            place = tuple(int(x) for x in np.unravel_index(np.argmax(excess), off.shape))
+            yield (
+                f"{vector.id}: d{name}{list(place)} is {got[place]}, should be {want[place]}, "
+                f"and may be {allowed[name][place]:.3g} away"
+            )

@@ -1,0 +1,1 @@
+"""Results from the mathematical definitions: a second derivation beside Lean's."""

@@ -1,0 +1,1 @@
+"""The files of vectors: their shapes, what a shape cannot say, and how they are read."""

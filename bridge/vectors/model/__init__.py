@@ -1,0 +1,1 @@
+"""Vectors as Python values, an operation each."""

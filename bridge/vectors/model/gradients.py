@@ -1,0 +1,178 @@
+"""The vectors of the backward pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from bridge.vectors.model.attention import (
+    BOUNDS_UNIT,
+    Alibi,
+    AttentionVector,
+    Dropout,
+    Exact,
+    Mask,
+    Matrix,
+    Vector,
+)
+from bridge.vectors.model.operations import problem
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The gradients, head by head. In the exact model those by queries and keys are divided by
+    ln 2. bias: of the shape of the vector's bias, or by a bias of 0 that each query head has of its
+    own. slopes, sinks: by those of each query head; None: the vector has none."""
+
+    q: tuple[Matrix, ...]
+    k: tuple[Matrix, ...]
+    v: tuple[Matrix, ...]
+    bias: tuple[Matrix, ...]
+    slopes: tuple[Exact, ...] | None = None
+    sinks: tuple[Exact, ...] | None = None
+
+    def named(self) -> dict[str, Any]:
+        """By the name of an input, its gradient: nested tuples; of those that there are."""
+        return {name: part for name, part in vars(self).items() if part is not None}
+
+    def numbers(self) -> Iterator[tuple[str, Exact]]:
+        """Every number with its place, as in `k[0][1][2]`."""
+
+        def within(place: str, part: Any) -> Iterator[tuple[str, Exact]]:
+            if not isinstance(part, tuple):
+                yield place, part
+                return
+            for n, some in enumerate(part):
+                yield from within(f"{place}[{n}]", some)
+
+        for name, part in self.named().items():
+            yield from within(name, part)
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """slopes[h]·|i + shift − j| is taken from the score of query i and key j of head h."""
+
+    slopes: tuple[Exact, ...]
+    shift: int
+
+
+@dataclass(frozen=True)
+class GradientVector(Vector):
+    """The gradients of a loss by the inputs of attention, from those by its outputs.
+
+    The inputs as for grouped-query; a scale of None is 1/√head_dim. Scores are changed as in
+    `AttentionVector`: by softcap, then `alibi`, then bias, then the mask. bias: [num_heads or 1]
+    [q_len or 1][kv_len], shared by all heads or queries where there is one; None masks. sinks:
+    [num_heads]. grad_output: [num_heads][q_len][value_dim]; grad_log_sum_exp: [num_heads][q_len],
+    by the log-sum-exp in base e. dropout: of each head, where
+    there is any, drawn from the seed. expected: of the shapes of q, k, v and bias, which is
+    [num_heads][q_len][kv_len] without one. bounds, in the natural model: the lower and the upper
+    bound of each gradient, integers over 2^128; expected is the middle between them.
+    """
+
+    operation: ClassVar[str] = "gradient"
+    num_heads: int
+    num_kv_heads: int
+    q_len: int
+    kv_len: int
+    head_dim: int
+    value_dim: int
+    scale: Exact | None
+    q: tuple[Matrix, ...]
+    k: tuple[Matrix, ...]
+    v: tuple[Matrix, ...]
+    mask: Mask
+    grad_output: tuple[Matrix, ...]
+    grad_log_sum_exp: Matrix
+    expected: Gradients
+    softcap: Exact | None = None
+    alibi: Slopes | None = None
+    bias: tuple[tuple[tuple[Exact | None, ...], ...], ...] | None = None
+    sinks: tuple[Exact, ...] | None = None
+    bounds: tuple[Gradients, Gradients] | None = None
+    dropout: tuple[Dropout, ...] = ()
+    dropout_seed: int = 0
+
+    @property
+    def options(self) -> frozenset[str]:
+        """Which of softcap, alibi, bias, sinks and dropout are given."""
+        names = ("softcap", "alibi", "bias", "sinks")
+        found = {name for name in names if getattr(self, name) is not None}
+        return frozenset(found | {"dropout"} if self.dropout else found)
+
+    @property
+    def natural_scale(self) -> float:
+        """The factor of the scores for a kernel whose weights are e^score."""
+        if self.scale is None:
+            return 1.0 / math.sqrt(self.head_dim)
+        return float(self.scale) * (math.log(2.0) if self.model == "exact" else 1.0)
+
+    @cached_property
+    def uncertainty(self) -> Fraction:
+        """By how much a gradient may differ from the middle between its bounds."""
+        if self.bounds is None:
+            return Fraction(0)
+        pairs = zip(*(part.numbers() for part in self.bounds), strict=True)
+        return Fraction(max(hi - lo for (_, lo), (_, hi) in pairs), 2 * BOUNDS_UNIT)
+
+    def place_in_bias(self, h: int, i: int) -> tuple[int, int]:
+        """Which row of the bias, or of the gradient by it, belongs to head h and query i."""
+        if self.bias is None:
+            return h, i
+        return h if len(self.bias) > 1 else 0, i if len(self.bias[0]) > 1 else 0
+
+    def bias_at(self, h: int, i: int, j: int) -> Exact | None:
+        """What is added to a score; None masks the pair."""
+        if self.bias is None:
+            return 0
+        head, row = self.place_in_bias(h, i)
+        return self.bias[head][row][j]
+
+    def visible(self, h: int, i: int, j: int) -> bool:
+        """Whether query i of head h may attend to key j."""
+        return self.mask.visible(i, j) and self.bias_at(h, i, j) is not None
+
+    def factor(self, h: int, i: int, j: int) -> Fraction:
+        """What dropout multiplies a weight of head h by."""
+        return self.dropout[h].factor(i, j) if self.dropout else Fraction(1)
+
+    @property
+    def by_log_sum_exp(self) -> bool:
+        """Whether the loss depends on the log-sum-exp."""
+        return any(x != 0 for row in self.grad_log_sum_exp for x in row)
+
+    def attentions(self, *, biased: bool = False) -> tuple[AttentionVector, ...]:
+        """The inputs of each query head, without results. biased: with a bias of 0 if the vector
+        has none."""
+        return tuple(self._attention(h, biased) for h in range(self.num_heads))
+
+    def _attention(self, h: int, biased: bool) -> AttentionVector:
+        of = h // (self.num_heads // self.num_kv_heads)
+        rows, columns = range(self.q_len), range(self.kv_len)
+        bias = None
+        if biased or self.bias is not None:
+            bias = tuple(tuple(self.bias_at(h, i, j) for j in columns) for i in rows)
+        return problem(
+            self,
+            f"{self.id}[{h}]",
+            q_len=self.q_len,
+            kv_len=self.kv_len,
+            head_dim=self.head_dim,
+            value_dim=self.value_dim,
+            scale=self.scale,
+            q=self.q[h],
+            k=self.k[of],
+            v=self.v[of],
+            mask=self.mask,
+            expected=(),
+            softcap=self.softcap,
+            alibi=None if self.alibi is None else Alibi(self.alibi.slopes[h], self.alibi.shift),
+            bias=bias,
+            sink=None if self.sinks is None else self.sinks[h],
+            dropout=self.dropout[h] if self.dropout else None,
+        )

@@ -21,7 +21,8 @@ public section
 
 By unfolding, which Lean's kernel alone is asked to do: `rfl` would have the elaborator unfold both
 sides too, by another strategy, which for texts of hundreds of definitions takes a hundred times as
-long. -/
+long. The bounds of the loops come first: a text with others fails there, before the kernel unfolds
+the loops, for which it may need more memory than there is. -/
 
 namespace Attention.Kernel
 
@@ -100,238 +101,314 @@ abbrev Left.problem (a : Left.Args R) : Problem R := Forward.dense a (some a.lef
 abbrev Window.problem (a : Window.Args R) : Problem R :=
   Forward.dense a (some a.left) (some a.right) true
 
+/-- Where the tiles without mask code begin and end, and where all tiles end. -/
+private abbrev Problem.bounds (p : Problem R) (pid : Int) : Int × Int × Int :=
+  (p.wholeFirst pid, p.wholeStop pid, p.stop pid)
+
 variable [OrderedField R] [Exp R R]
 
 private theorem Full.stores_eq (a : Full.Args R) (pid : Int) :
+    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
+        (Full.problem a).bounds pid ∧
     (Full.store_out_ptr a pid, Full.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Full.problem a) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem Full.storeOut_eq (a : Full.Args R) (pid : Int) (i c : Nat) :
     Full.store_out_ptr a pid i c =
       (Full.problem a).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (Full.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (Full.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Full.storeLse_eq (a : Full.Args R) (pid : Int) (i : Nat) :
     Full.store_lse_ptr a pid i =
       (Full.problem a).storeLse pid i :=
-  congrFun (Prod.mk.inj (Full.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (Full.stores_eq a pid).2).2 i
 
 private theorem Causal.stores_eq (a : Causal.Args R) (pid : Int) :
+    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
+        (Causal.problem a).bounds pid ∧
     (Causal.store_out_ptr a pid, Causal.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Causal.problem a) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem Causal.storeOut_eq (a : Causal.Args R) (pid : Int) (i c : Nat) :
     Causal.store_out_ptr a pid i c =
       (Causal.problem a).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (Causal.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (Causal.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Causal.storeLse_eq (a : Causal.Args R) (pid : Int) (i : Nat) :
     Causal.store_lse_ptr a pid i =
       (Causal.problem a).storeLse pid i :=
-  congrFun (Prod.mk.inj (Causal.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (Causal.stores_eq a pid).2).2 i
 
 private theorem Left.stores_eq (a : Left.Args R) (pid : Int) :
+    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
+        (Left.problem a).bounds pid ∧
     (Left.store_out_ptr a pid, Left.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Left.problem a) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem Left.storeOut_eq (a : Left.Args R) (pid : Int) (i c : Nat) :
     Left.store_out_ptr a pid i c =
       (Left.problem a).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (Left.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (Left.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Left.storeLse_eq (a : Left.Args R) (pid : Int) (i : Nat) :
     Left.store_lse_ptr a pid i =
       (Left.problem a).storeLse pid i :=
-  congrFun (Prod.mk.inj (Left.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (Left.stores_eq a pid).2).2 i
 
 private theorem Window.stores_eq (a : Window.Args R) (pid : Int) :
+    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
+        (Window.problem a).bounds pid ∧
     (Window.store_out_ptr a pid, Window.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Window.problem a) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem Window.storeOut_eq (a : Window.Args R) (pid : Int) (i c : Nat) :
     Window.store_out_ptr a pid i c =
       (Window.problem a).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (Window.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (Window.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Window.storeLse_eq (a : Window.Args R) (pid : Int) (i : Nat) :
     Window.store_lse_ptr a pid i =
       (Window.problem a).storeLse pid i :=
-  congrFun (Prod.mk.inj (Window.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (Window.stores_eq a pid).2).2 i
 
 private theorem PaddedFull.stores_eq (a : PaddedFull.Args R) (pid : Int) :
+    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
+        (Forward.dense a none none false).bounds pid ∧
     (PaddedFull.store_out_ptr a pid, PaddedFull.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.dense a none none false) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem PaddedFull.storeOut_eq (a : PaddedFull.Args R) (pid : Int) (i c : Nat) :
     PaddedFull.store_out_ptr a pid i c =
       (Forward.dense a none none false).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PaddedFull.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (PaddedFull.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PaddedFull.storeLse_eq (a : PaddedFull.Args R) (pid : Int) (i : Nat) :
     PaddedFull.store_lse_ptr a pid i =
       (Forward.dense a none none false).storeLse pid i :=
-  congrFun (Prod.mk.inj (PaddedFull.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (PaddedFull.stores_eq a pid).2).2 i
 
 private theorem PaddedCausal.stores_eq (a : PaddedCausal.Args R) (pid : Int) :
+    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
+        (Forward.dense a none (some a.right) false).bounds pid ∧
     (PaddedCausal.store_out_ptr a pid, PaddedCausal.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.dense a none (some a.right) false) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem PaddedCausal.storeOut_eq (a : PaddedCausal.Args R) (pid : Int) (i c : Nat) :
     PaddedCausal.store_out_ptr a pid i c =
       (Forward.dense a none (some a.right) false).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PaddedCausal.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (PaddedCausal.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PaddedCausal.storeLse_eq (a : PaddedCausal.Args R) (pid : Int) (i : Nat) :
     PaddedCausal.store_lse_ptr a pid i =
       (Forward.dense a none (some a.right) false).storeLse pid i :=
-  congrFun (Prod.mk.inj (PaddedCausal.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (PaddedCausal.stores_eq a pid).2).2 i
 
 private theorem PaddedWindow.stores_eq (a : PaddedWindow.Args R) (pid : Int) :
+    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
+        (Forward.dense a (some a.left) (some a.right) false).bounds pid ∧
     (PaddedWindow.store_out_ptr a pid, PaddedWindow.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.dense a (some a.left) (some a.right) false) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem PaddedWindow.storeOut_eq (a : PaddedWindow.Args R) (pid : Int) (i c : Nat) :
     PaddedWindow.store_out_ptr a pid i c =
       (Forward.dense a (some a.left) (some a.right) false).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PaddedWindow.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (PaddedWindow.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PaddedWindow.storeLse_eq (a : PaddedWindow.Args R) (pid : Int) (i : Nat) :
     PaddedWindow.store_lse_ptr a pid i =
       (Forward.dense a (some a.left) (some a.right) false).storeLse pid i :=
-  congrFun (Prod.mk.inj (PaddedWindow.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (PaddedWindow.stores_eq a pid).2).2 i
 
 private theorem PackedFull.stores_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) :
+    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
+        (Forward.packed a none none atEnd (Forward.sequence a pid)).bounds pid ∧
     (PackedFull.store_out_ptr a pid, PackedFull.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a none none atEnd (Forward.sequence a pid)) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem PackedFull.storeOut_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) (i c : Nat) :
     PackedFull.store_out_ptr a pid i c =
       (Forward.packed a none none atEnd (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedFull.stores_eq a atEnd pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (PackedFull.stores_eq a atEnd pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedFull.storeLse_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) (i : Nat) :
     PackedFull.store_lse_ptr a pid i =
       (Forward.packed a none none atEnd (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedFull.stores_eq a atEnd pid)).2 i
+  congrFun (Prod.mk.inj (PackedFull.stores_eq a atEnd pid).2).2 i
 
 private theorem PackedCausal.stores_eq (a : PackedCausal.Args R) (pid : Int) :
+    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
+        (Forward.packed a none (some a.right) false (Forward.sequence a pid)).bounds pid ∧
     (PackedCausal.store_out_ptr a pid, PackedCausal.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a none (some a.right) false (Forward.sequence a pid)) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem PackedCausal.storeOut_eq (a : PackedCausal.Args R) (pid : Int) (i c : Nat) :
     PackedCausal.store_out_ptr a pid i c =
       (Forward.packed a none (some a.right) false (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedCausal.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (PackedCausal.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedCausal.storeLse_eq (a : PackedCausal.Args R) (pid : Int) (i : Nat) :
     PackedCausal.store_lse_ptr a pid i =
       (Forward.packed a none (some a.right) false (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedCausal.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (PackedCausal.stores_eq a pid).2).2 i
 
 private theorem PackedCausalEnd.stores_eq (a : PackedCausalEnd.Args R) (pid : Int) :
+    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
+        (Forward.packed a none (some a.right) true (Forward.sequence a pid)).bounds pid ∧
     (PackedCausalEnd.store_out_ptr a pid, PackedCausalEnd.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a none (some a.right) true (Forward.sequence a pid)) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem PackedCausalEnd.storeOut_eq (a : PackedCausalEnd.Args R) (pid : Int) (i c : Nat) :
     PackedCausalEnd.store_out_ptr a pid i c =
       (Forward.packed a none (some a.right) true (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedCausalEnd.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (PackedCausalEnd.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedCausalEnd.storeLse_eq (a : PackedCausalEnd.Args R) (pid : Int) (i : Nat) :
     PackedCausalEnd.store_lse_ptr a pid i =
       (Forward.packed a none (some a.right) true (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedCausalEnd.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (PackedCausalEnd.stores_eq a pid).2).2 i
 
 private theorem PackedWindow.stores_eq (a : PackedWindow.Args R) (pid : Int) :
+    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
+        (Forward.packed a (some a.left) (some a.right) false (Forward.sequence a pid)).bounds pid ∧
     (PackedWindow.store_out_ptr a pid, PackedWindow.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a (some a.left) (some a.right) false (Forward.sequence a pid)) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem PackedWindow.storeOut_eq (a : PackedWindow.Args R) (pid : Int) (i c : Nat) :
     PackedWindow.store_out_ptr a pid i c =
       (Forward.packed a (some a.left) (some a.right) false
         (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedWindow.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (PackedWindow.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedWindow.storeLse_eq (a : PackedWindow.Args R) (pid : Int) (i : Nat) :
     PackedWindow.store_lse_ptr a pid i =
       (Forward.packed a (some a.left) (some a.right) false
         (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedWindow.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (PackedWindow.stores_eq a pid).2).2 i
 
 private theorem PackedWindowEnd.stores_eq (a : PackedWindowEnd.Args R) (pid : Int) :
+    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
+        (Forward.packed a (some a.left) (some a.right) true (Forward.sequence a pid)).bounds pid ∧
     (PackedWindowEnd.store_out_ptr a pid, PackedWindowEnd.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a (some a.left) (some a.right) true (Forward.sequence a pid)) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  constructor
+  run_tac for goal in ← getGoals do goal.withContext do
+    let some (_, text, model) := (← goal.getType').eq? | unreachable!
+    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
+      throwTacticEx `run_tac goal "the text does not unfold to this"
+    goal.assign (← mkEqRefl text)
 
 /-- The text's stores of output. -/
 theorem PackedWindowEnd.storeOut_eq (a : PackedWindowEnd.Args R) (pid : Int) (i c : Nat) :
     PackedWindowEnd.store_out_ptr a pid i c =
       (Forward.packed a (some a.left) (some a.right) true
         (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedWindowEnd.stores_eq a pid)).1 i) c
+  congrFun (congrFun (Prod.mk.inj (PackedWindowEnd.stores_eq a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedWindowEnd.storeLse_eq (a : PackedWindowEnd.Args R) (pid : Int) (i : Nat) :
     PackedWindowEnd.store_lse_ptr a pid i =
       (Forward.packed a (some a.left) (some a.right) true
         (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedWindowEnd.stores_eq a pid)).2 i
+  congrFun (Prod.mk.inj (PackedWindowEnd.stores_eq a pid).2).2 i
 
 end Attention.Kernel

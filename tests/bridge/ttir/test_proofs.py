@@ -85,6 +85,8 @@ HARMLESS = {
 SAME = ("comment", "another tile size", "equivalent bound")
 # Lean is not needed for it.
 QUICK = "equivalent bound"
+# Faults that Lean has to tell at a goal: the bounds of loops are compared before what they repeat.
+LOCATED = {"last-key-skipped", "returns-too-late"}
 # What Lean says of a goal that is not proved; all else (a name that it does not know, a text that
 # it cannot read) is no failed proof.
 _AT_A_GOAL = re.compile(
@@ -127,7 +129,7 @@ def test_the_proof_of_a_fault_fails_at_a_goal(name: str, lean: Copy) -> None:
         built = lean.build(found, all_of_them=False)
     except ToolchainError as ended:
         # Lean's kernel may run out of stack where it compares what differs.
-        if "the embedded Lean ended" in str(ended):
+        if name not in LOCATED and "the embedded Lean ended" in str(ended):
             return
         raise
     assert not built.ok

@@ -14,8 +14,9 @@ _Placed = TypeVar("_Placed", Theorem, Definition)
 
 @dataclass(frozen=True)
 class Topic:
-    """files: what the names of its Lean files begin with; the longest beginning decides. chapter:
-    the page of `docs` that explains it, if there is one."""
+    """files: what the names of its Lean modules begin with, without `Attention` and, but for
+    claims, without the folder below it; the longest beginning decides. chapter: the page of `docs`
+    that explains it, if there is one."""
 
     title: str
     files: tuple[str, ...]
@@ -29,36 +30,59 @@ class Topic:
 
 TOPICS = (
     Topic(
-        "Softmax and attention", ("Softmax", "Attention", "Rows", "Stability", "Maximum"), "softmax"
+        "Softmax and attention",
+        ("Softmax", "Attention", "Rows", "Flash.Rows", "Maximum"),
+        "softmax",
     ),
     Topic("Online softmax and merging", ("Online", "Merge", "Ring"), "online"),
-    Topic("The tile loop", ("Flash", "Schedule", "TileBounds", "Padding", "Memory"), "tiles"),
+    Topic(
+        "The tile loop",
+        ("Flash", "Schedule", "TileBounds", "Padding", "Masks.Padding", "Claims.Memory"),
+        "tiles",
+    ),
     Topic(
         "Masks and changes of the scores",
-        ("Mask", "Visible", "Segments", "Causal", "ScoreMods", "Softcap", "Sink"),
+        ("Mask", "Score", "Sink"),
         "masks",
     ),
-    Topic("Log-sum-exp and split keys", ("LogSumExp", "Combine", "SplitKV"), "log-sum-exp"),
+    Topic(
+        "Log-sum-exp and split keys",
+        (
+            "LogSumExp",
+            "Softmax.LogSumExp",
+            "Combine",
+            "SplitKV",
+            "Online.Combine",
+            "Online.SplitKV",
+        ),
+        "log-sum-exp",
+    ),
     Topic(
         "Heads, packed sequences, pages",
-        ("Heads", "MultiHead", "PackedHeads", "Varlen", "Page", "Cascade"),
+        (
+            *("Heads", "MultiHead", "Claims.Heads", "Packed", "Varlen", "Page"),
+            *("Cascade", "Online.Cascade"),
+        ),
         "heads",
     ),
     Topic("A state that follows its keys", ("Cache",)),
     Topic("Dropout", ("Dropout", "KeepMask", "Philox")),
     Topic(
         "The backward pass",
-        ("Backward", "Derivative", "SoftcapDerivative", "DropoutAdjoint", "Slopes", "Tangent"),
+        ("Backward", "Derivative", "Slopes", "Tangent"),
         "backward",
     ),
     Topic(
         "The transformer",
-        ("Transformer", "Embedding", "TiedOutput", "LayerNorm", "FeedForward", "Linear", "Bounded"),
+        (
+            *("Transformer", "Embedding", "LayerNorm", "FeedForward", "Linear"),
+            *("Claims.Transformer", "Claims.Memorise.Theorem", "Claims.Approximation.Bounded"),
+        ),
         "transformer",
     ),
     Topic(
         "Rounding",
-        ("Rounded", "Rounding", "Allowance", "ScoreAllowance", "LogSumExpAllowance"),
+        ("Rounding", "Allowance", "ScoreAllowance", "LogSumExpAllowance"),
         "allowances",
     ),
     Topic(
@@ -69,10 +93,7 @@ TOPICS = (
     Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "Sound")),
     Topic(
         "What attention can and cannot do",
-        (
-            *("Approximation", "Continuous", "Deletion", "Expectation", "Linearity", "Lipschitz"),
-            *("Memorise", "Order", "Rotation", "Similarity", "Suppression"),
-        ),
+        ("Claims",),
         "claims",
     ),
 )
@@ -81,7 +102,9 @@ OTHERS = Topic("Other theorems", ())
 
 def topic_of(module: str) -> Topic:
     """Where the theorems of a Lean module stand."""
-    file = module.rpartition(".")[2]
+    file = module.removeprefix("Attention.")
+    if not file.startswith("Claims."):
+        file = file.partition(".")[2]
     found = [(len(f), topic) for topic in TOPICS for f in topic.files if file.startswith(f)]
     return max(found, key=lambda one: one[0])[1] if found else OTHERS
 

@@ -22,7 +22,9 @@ from unittest import mock
 
 from bridge import __main__ as command_line
 from bridge.audit import library
-from bridge.conformance import adapters, faults, parallel
+from bridge.conformance import parallel
+from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.faults import attention as faults
 from bridge.report import verify
 from bridge.toolchain import ToolchainError
 

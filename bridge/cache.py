@@ -89,14 +89,14 @@ class Cache:
         except FileNotFoundError:
             return None
         except ValueError:
-            path.unlink()
+            path.unlink(missing_ok=True)
             return None
 
     def keep(self, name: str, key: str, value: Any) -> None:
         """Keep a value in the place of the one that is kept of this name."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for old in self.folder.glob(f"{name}-????????????????????????.json"):
-            old.unlink()
+            old.unlink(missing_ok=True)  # another process may keep one of this name, too
         write_whole(self._path(name, key), json.dumps(value, allow_nan=False))
 
     def get(

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -50,6 +49,7 @@ class Check:
     command: a program of the environment and its arguments. inputs: patterns of the files that its
     result depends on, where * stands for any path too; none: it is run always, since it keeps its
     own results. one_core: it uses one, so that neighbours of which this is true run beside it.
+    after: the one of these neighbours that it waits for, whose kept results it takes.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Check:
     command: tuple[str, ...]
     inputs: tuple[str, ...]
     one_core: bool = False
+    after: str = ""
 
 
 @dataclass
@@ -123,7 +124,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         Check(
             "translation", "Lean: bridge/spec is what its terms come to",
             ("python", "-m", "bridge", "translate", "--check"),
-            (*LEAN, "bridge/*", "pyproject.toml"), one_core=True,
+            (*LEAN, "bridge/*", "pyproject.toml"), one_core=True, after="index",
         ),
         Check(
             "kernel texts", "Lean: Attention/Kernel/Generated is what Triton compiles",
@@ -236,13 +237,13 @@ class Run:
     def together(self, several: Sequence[Check]) -> _Running | None:
         """Run checks beside each other, as many as there are cores; the first that fails, while
         others still run."""
-        waiting = deque(check for check in several if not self.unchanged(check))
+        waiting = [check for check in several if not self.unchanged(check)]
         captured = len(waiting) > 1
         if captured:
             self.say(f"      beside each other: {', '.join(check.name for check in waiting)}")
         while waiting or self.running:
-            while waiting and len(self.running) < (os.cpu_count() or 1):
-                check = waiting.popleft()
+            for check in self.ready(waiting):
+                waiting.remove(check)
                 if not captured:
                     self.head(check)
                 self.running.append(self.begin(check, captured=captured))
@@ -260,6 +261,12 @@ class Run:
                 self.passed(one.check, times)
             time.sleep(_POLL)
         return None
+
+    def ready(self, waiting: Sequence[Check]) -> list[Check]:
+        """Those that wait for no other, as many as there are cores left."""
+        ahead = {*(check.name for check in waiting), *(one.check.name for one in self.running)}
+        free = (os.cpu_count() or 1) - len(self.running)
+        return [check for check in waiting if check.after not in ahead][: max(free, 0)]
 
     def unchanged(self, check: Check) -> bool:
         """Whether it has passed with what it depends on; this is said."""

@@ -20,6 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import filelock
+
 from bridge.index.entries import Entry, Index
 from bridge.source.lean import Written, declarations
 from bridge.toolchain import lakefile, modules
@@ -57,15 +59,18 @@ def trace(root: Path, index: Index, texts: Mapping[str, str]) -> Any:
     stamp = folder.with_suffix(".stamp")
     entries = [(e.name, e.range, e.doc, e.uses, e.core) for e in index.entries.values()]
     digest = sha256(repr((Path(__file__).read_bytes(), entries, sorted(texts.items()))).encode())
-    kept = stamp.exists() and stamp.read_text("utf-8") == digest.hexdigest()
-    if not kept:
-        stamp.unlink(missing_ok=True)
-        _copy_sources(root, folder, texts)
-    repo = dojo.LeanGitRepo.from_path(folder)
-    if not kept:
-        _write(dojo, folder, repo, index, texts)
-        stamp.write_text(digest.hexdigest(), "utf-8")
-    return read(root, repo)
+    # Commands that ask for the index run beside each other.
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(folder.with_suffix(".lock")):
+        kept = stamp.exists() and stamp.read_text("utf-8") == digest.hexdigest()
+        if not kept:
+            stamp.unlink(missing_ok=True)
+            _copy_sources(root, folder, texts)
+        repo = dojo.LeanGitRepo.from_path(folder)
+        if not kept:
+            _write(dojo, folder, repo, index, texts)
+            stamp.write_text(digest.hexdigest(), "utf-8")
+        return read(root, repo)
 
 
 def read(root: Path, repo: Any | None = None) -> Any:

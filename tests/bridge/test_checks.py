@@ -181,6 +181,22 @@ def test_those_of_one_core_run_beside_each_other(
     assert project.run()[2] == []
 
 
+def test_one_that_takes_results_of_another_waits_for_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks.os, "cpu_count", lambda: 3)
+    found = "import os; assert os.path.exists('build/results')"
+    late = "import time; time.sleep(0.3); open('build/results', 'w')"
+    side_by_side(project, late, found, "")
+    project.checks[1] = replace(project.checks[1], after="one0")
+    status, said, ran = project.run()
+    assert status == 0, said
+    assert (ran[0], ran[2:]) == ("one0", ["one1", "last"]) or ran[1:] == ["one0", "one1", "last"]
+    # Alone, it waits for nothing.
+    del project.checks[0]
+    assert project.run(fresh=True)[0] == 0
+
+
 def test_no_more_run_at_once_than_there_are_cores(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +275,13 @@ def test_the_suite_depends_on_every_file_and_each_input_is_there() -> None:
         for pattern in check.inputs:
             if pattern != "*.pyi":
                 assert any(checks.fnmatchcase(name, pattern) for name in there), pattern
+
+
+def test_what_a_check_waits_for_runs_beside_it() -> None:
+    before: list[Check] = []
+    for check in checks.checks():
+        assert not check.after or check.after in {c.name for c in before if c.one_core}
+        before.append(check)
 
 
 def test_all_is_more_of_the_same() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from index_sample import SAMPLE, Sample
@@ -83,6 +85,34 @@ def test_the_trace_is_kept_until_something_changes(root: Path, sample: Sample) -
     assert xml.stat().st_mtime == 1
     traced.trace(root, changed(index, core=("Nat",)), texts_of(root))
     assert xml.stat().st_mtime > 1
+
+
+@needs_lean_dojo
+def test_two_that_trace_at_once_make_one_trace(
+    root: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, made = sample.index(), []
+    copy, write = traced._copy_sources, traced._write
+    texts = texts_of(root)
+    other = threading.Thread(target=traced.trace, args=(root, index, texts))
+
+    def copied(*given: Any) -> None:
+        made.append("copied")
+        copy(*given)
+
+    def written(*given: Any) -> None:
+        made.append("written")
+        if not other.ident:
+            other.start()
+            other.join(0.3)  # It could begin now, and has to wait.
+        write(*given)
+
+    monkeypatch.setattr(traced, "_copy_sources", copied)
+    monkeypatch.setattr(traced, "_write", written)
+    repo = traced.trace(root, index, texts)
+    other.join()
+    assert made == ["copied", "written"]
+    assert traced.disagreements(repo, index) == []
 
 
 def test_what_is_in_the_way_is_one_sentence(

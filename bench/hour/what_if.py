@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class WhatIf:
-    """old stands once in the file, of `pyimpl/kernels`, and becomes new. kernels: whose loop it
+    """old stands once in the file, of `pyimpl/backends/kernels`, and becomes new. kernels: whose loop it
     is."""
 
     file: str

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from bridge.conformance.profile import Profile
 from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
-from pyimpl import reference
-from pyimpl._arguments import resolve_scale
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference
+from pyimpl.internal.arguments import resolve_scale
+from pyimpl.internal.scores import ScoreOptions
 
 NAMES = {
     torch.float64: "float64",

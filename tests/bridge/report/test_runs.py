@@ -34,27 +34,44 @@ JUDGE = {
     [
         (
             "pyimpl-triton",
-            {"pyimpl/kernels/varlen.py", "pyimpl/kernels/_loop.py", "pyimpl/decode.py"},
+            {
+                "pyimpl/backends/kernels/varlen.py",
+                "pyimpl/backends/kernels/parts/loop.py",
+                "pyimpl/decode.py",
+            },
             {"pyimpl/modules/decoder.py"},
         ),
         (
             "pyimpl-tiled",
-            {"pyimpl/tiled.py", "pyimpl/tiled_backward.py", "pyimpl/varlen.py", "pyimpl/merge.py"},
-            {"pyimpl/kernels/forward.py"},
+            {
+                "pyimpl/backends/tiled.py",
+                "pyimpl/backends/tiled_backward.py",
+                "pyimpl/varlen.py",
+                "pyimpl/merge.py",
+            },
+            {"pyimpl/backends/kernels/forward.py"},
         ),
         (
             "pyimpl-reference",
-            {"pyimpl/reference.py", "pyimpl/reference_backward.py"},
-            {"pyimpl/tiled.py"},
+            {"pyimpl/backends/reference.py", "pyimpl/backends/reference_backward.py"},
+            {"pyimpl/backends/tiled.py"},
         ),
-        ("pyimpl-state", {"pyimpl/state.py"}, {"pyimpl/tiled.py", "pyimpl/reference_backward.py"}),
+        (
+            "pyimpl-state",
+            {"pyimpl/state.py"},
+            {"pyimpl/backends/tiled.py", "pyimpl/backends/reference_backward.py"},
+        ),
         # The gradients of SDPA are judged by means of the reference.
         (
             "sdpa-math",
-            {"bridge/conformance/adapters/sdpa.py", "pyimpl/reference.py"},
+            {"bridge/conformance/adapters/sdpa.py", "pyimpl/backends/reference.py"},
             {"pyimpl/state.py"},
         ),
-        ("flash-emulated", {"bridge/conformance/adapters/emulated.py"}, {"pyimpl/tiled.py"}),
+        (
+            "flash-emulated",
+            {"bridge/conformance/adapters/emulated.py"},
+            {"pyimpl/backends/tiled.py"},
+        ),
     ],
 )
 def test_results_depend_on_what_runs(
@@ -70,13 +87,19 @@ def test_results_depend_on_what_runs(
 def test_a_fault_depends_on_what_it_runs_through_and_on_itself(runs: Runs) -> None:
     faults = {fault.name: fault for fault in FAULTS}
     forward = set(runs.files_of_fault(faults["lse-base-2"]))
-    assert JUDGE | {"pyimpl/kernels/forward.py", "pyimpl/kernels/_loop.py"} <= forward
-    assert not forward & {"pyimpl/kernels/backward.py", "bridge/conformance/faults/attention.py"}
+    assert (
+        JUDGE | {"pyimpl/backends/kernels/forward.py", "pyimpl/backends/kernels/parts/loop.py"}
+        <= forward
+    )
+    assert not forward & {
+        "pyimpl/backends/kernels/backward.py",
+        "bridge/conformance/faults/attention.py",
+    }
     backward = set(runs.files_of_fault(faults["kernel-dq-not-added"]))
     assert {
-        "pyimpl/kernels/backward_queries.py",
-        "pyimpl/kernels/forward.py",
-        "pyimpl/_gradients.py",
+        "pyimpl/backends/kernels/backward_queries.py",
+        "pyimpl/backends/kernels/forward.py",
+        "pyimpl/internal/gradients.py",
     } <= backward
     fault = faults["tiled-doubled-scale"]
     one, other = runs.fault(fault, "cpu"), runs.fault(replace(fault, new="1.0"), "cpu")

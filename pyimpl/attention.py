@@ -111,10 +111,11 @@ def attention(
     as one operator, `torch.ops.pyimpl.attention`.
 
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes and
-    sinks, on every backend, from the tensors and the two outputs alone (`pyimpl.autograd.attention`). A query
-    and a key that may not attend to each other add nothing to each other's gradients; what a query
-    or key that does holds must be finite, as above. In float16 and bfloat16 the kernels round dS to
-    the dtype of `query` before it is multiplied: in float16 it must stay below 65504.
+    sinks, on every backend, from the tensors and the two outputs alone
+    (`pyimpl.autograd.attention`). A query and a key that may not attend to each other add nothing
+    to each other's gradients; what a query or key that does holds must be finite, as above. In
+    float16 and bfloat16 the kernels round dS to the dtype of `query` before it is multiplied: in
+    float16 it must stay below 65504.
 
     Raises:
         TypeError: an argument of the wrong type or dtype.

@@ -151,7 +151,7 @@ def _queries_default(case: Case, capability: int) -> Options:
 
 
 def _decode(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
-    """As `pyimpl.backends.kernels.decode.decode`; among the options `percent_splits`, of the splits that
+    """As `backends.kernels.decode.decode`; among the options `percent_splits`, of the splits that
     `split_count` says."""
     case, query, pages = inputs.case, inputs.query, inputs.pages
     key, value, table, lens = inputs.key, inputs.value, None, None

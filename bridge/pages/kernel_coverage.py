@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Kernel:
-    """name: as `pyimpl.backends.kernels.offline.compile` has it; file: from the root, function: the kernel's."""
+    """name: as `kernels.offline.compile` has it; file: from the root, function: the kernel's."""
 
     name: str
     file: str
@@ -82,7 +82,7 @@ class Kernel:
 def kernels(
     families: Sequence[Family], theorems: Mapping[str, str], texts: Iterable[Text] = TEXTS
 ) -> list[Kernel]:
-    """All kernels, in the order of `pyimpl.backends.kernels.offline.cases`, each with a row for each feature that
+    """All kernels, in the order of `kernels.offline.cases`, each with a row for each feature that
     it has or that was looked at. theorems: ids by their Lean names."""
     found: dict[str, dict[str, Row]] = {name: defaultdict(Row) for name in KERNELS}
     for case in cases():

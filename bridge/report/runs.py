@@ -80,8 +80,9 @@ class Runs:
             f"pyimpl/{fault.file}",
         ]
         if fault.backward:
-            forward = "kernels.forward" if fault.entry.startswith("kernels/") else "tiled"
-            found += imported_files(self.root, f"pyimpl.{forward}")
+            kernels = fault.entry.startswith("backends/kernels/")
+            forward = "kernels.forward" if kernels else "tiled"
+            found += imported_files(self.root, f"pyimpl.backends.{forward}")
         return sorted(set(found))
 
     # --- through worker processes -----------------------------------------------------------------

@@ -55,7 +55,7 @@ def unmet(
 ) -> list[Unmet]:
     """The hypotheses that a launch of the forward kernel for these tensors does not meet.
 
-    query, key, value, out, lse, options: what `pyimpl.backends.kernels.forward.launch` was given. Elements
+    query, key, value, out, lse, options: what `backends.kernels.forward.launch` was given. Elements
     are looked at where the tensors have memory. Of packed sequences, whose tensors are those of one
     batch, the mask is not.
     """

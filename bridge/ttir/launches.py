@@ -82,7 +82,7 @@ class Kernels:
         sequences: Sequences,
         options: ScoreOptions,
     ) -> tuple[Tensor, Tensor]:
-        """`pyimpl.backends.kernels.varlen`; q `[total, heads, head_dim]`, log-sum-exp `[heads, total]`."""
+        """`backends.kernels.varlen`; q `[total, heads, head_dim]`, log-sum-exp `[heads, total]`."""
         out = self.memory.empty((*q.shape[:-1], v.shape[-1]), self.dtype)
         lse = self.memory.empty((q.shape[1], q.shape[0]))
         block_m, block_n = self.blocks
@@ -96,7 +96,7 @@ class Kernels:
         return out, lse
 
     def decode(self, *given: Any, **named: Any) -> tuple[Tensor, Tensor]:
-        """`pyimpl.backends.kernels.decode` or, with a page table, `paged`, and `combine`; of the arguments
+        """`backends.kernels.decode` or, with a page table, `paged`, and `combine`; of the arguments
         of `decode_splits`."""
         return self.combine(*self.decode_splits(*given, **named))
 
@@ -145,7 +145,7 @@ class Kernels:
         *,
         atomics: bool = False,
     ) -> dict[str, Tensor]:
-        """The kernels of `pyimpl.backends.kernels.backward`, which has `atomics` too: gradients by the names
+        """The kernels of `kernels.backward`, which has `atomics` too: gradients by the names
         "query", "key", "value" and, with a bias, "bias"."""
         row_lse, delta = self.memory.empty(lse.shape), self.memory.empty(lse.shape)
         self._run(backward.row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta))

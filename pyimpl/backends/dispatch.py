@@ -25,7 +25,7 @@ def forward(
     """Output in the dtype of `query`, laid out as `empty_output` does, and natural log-sum-exp in
     `compute_dtype(query.dtype)`, dense.
 
-    Arguments as for `pyimpl.backends.reference.attention`. "auto" is triton on CUDA where it can, otherwise
+    Arguments as for `reference.attention`. "auto" is triton on CUDA where it can, otherwise
     tiled.
 
     Raises:

@@ -1,7 +1,7 @@
 """The gradients of attention in float64 with the matrices of scores and weights in memory, line by
 line as they are written: Dao et al. 2022, "FlashAttention", appendix B.2.
 
-Slow and plain on purpose, as `pyimpl.backends.reference` is: what the other implementations are read
+Slow and plain on purpose, as `backends.reference` is: what the other implementations are read
 against.
 """
 
@@ -66,7 +66,7 @@ def attention_backward(
 ) -> Gradients:
     """dQ, dK, dV and what else is wanted, all float64.
 
-    `query`, `key`, `value` and `options` as for `pyimpl.backends.reference.attention`, `out` and `lse` what
+    `query`, `key`, `value` and `options` as for `reference.attention`, `out` and `lse` what
     it returned, `grad_out` and `grad_lse` their gradients, of the same shapes; `grad_lse` None: 0.
     A query and a key that may not attend to each other have no influence on each other's gradients;
     rows of query, key, value and grad_out of which this does not hold must be finite.

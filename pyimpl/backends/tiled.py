@@ -58,7 +58,7 @@ def flash(
 ) -> tuple[Tensor, Tensor]:
     """Output in the dtype of `query` and natural log-sum-exp in `compute_dtype(query.dtype)`.
 
-    Shapes, `options` and what is returned as in `pyimpl.backends.reference.attention`; `block_m` queries and
+    Shapes, `options` and what is returned as in `reference.attention`; `block_m` queries and
     `block_n` keys to a tile, at least 1, by default what was measured to be fast. Products and sums
     are in `compute_dtype`, under `torch.autocast` too; float32 products follow PyTorch's own
     settings (TF32 on a GPU, `torch.set_float32_matmul_precision`). The tensors are not checked

@@ -1,6 +1,6 @@
 """The backward pass of FlashAttention-2 in PyTorch, tile by tile.
 
-For each tile of queries it goes over the tiles of keys that `pyimpl.backends.tiled` goes over, computes the
+For each tile of queries it goes over the tiles of keys that `tiled` goes over, computes the
 weights anew from the log-sum-exp, and adds what the tile gives to the gradients; the memory beyond
 inputs and outputs is that of a few tiles of scores for each thread, and of the gradients of keys
 and values in the dtype of the computation. Runs on any device; the order of all sums is fixed.
@@ -57,7 +57,7 @@ def flash_backward(
     """dQ in the dtype of `query`, laid out as `empty_output` does, the others in
     `compute_dtype(query.dtype)`.
 
-    Arguments and what is returned as in `pyimpl.backends.reference_backward.attention_backward`; `block_m`
+    Arguments and what is returned as in `backends.reference_backward.attention_backward`; `block_m`
     queries and `block_n` keys to a tile. Products and sums as in `pyimpl.backends.tiled.flash`.
 
     A key masked for every query of a tile, and a query whose log-sum-exp is −∞, have no influence

@@ -72,7 +72,7 @@ class _Differentiable(OwnBackward):
 
 
 class PyimplReference(_Differentiable, Builtin):
-    """`pyimpl.backends.reference.attention`: float64 inside for every dtype; the output is rounded here."""
+    """`reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
     takes = _EVERY_OPTION

@@ -154,7 +154,7 @@ def backward(
 ) -> Gradients:
     """dQ, dK and dV in the dtype of `query`, the others in float32; all newly allocated.
 
-    Arguments and what is returned as in `pyimpl.backends.reference_backward.attention_backward`, the tensors
+    Arguments and what is returned as in `reference_backward.attention_backward`, the tensors
     as `pyimpl.backends.kernels.forward.forward` takes them, `lse` and `grad_lse` float32. Of packed
     `sequences` the gradient of the slopes is `[1, heads, q_len]`, what each query adds; rows of no
     sequence have gradient 0. `blocks`: `block_m` and `block_n` (powers of two ≥ 16) instead of

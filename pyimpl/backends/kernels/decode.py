@@ -388,7 +388,7 @@ def decode(
     `[batch, heads, q_len, value_dim]` and `[batch, heads, q_len]`.
 
     Made for few queries: the keys are read once for all heads that share them. Shapes, strides,
-    dtypes and `options` as in `pyimpl.backends.kernels.forward.forward`, and the same result up to rounding.
+    dtypes and `options` as in `kernels.forward.forward`, and the same result up to rounding.
 
     kv_lens: int32 `[batch]`; the keys of a sequence from its length on are not read (a length
     outside of 0 … kv_len counts as the nearest of these). bottom_right: query 0 stands at

@@ -198,7 +198,7 @@ def launch_options(
     """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch.
 
     `capability` is 10 × major + minor of the device's compute capability. Chosen from the offline
-    compilation (`python -m pyimpl.backends.kernels.offline.compile`): few instructions for each score, next to no
+    compilation (`offline.compile`): few instructions for each score, next to no
     spilled registers in the loop over keys, and what fits into the shared memory of the devices;
     not from measured times.
     """

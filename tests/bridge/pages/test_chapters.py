@@ -147,9 +147,10 @@ def test_an_example_whose_output_is_not_leans_makes_no_page() -> None:
 def test_every_step_shows_the_reference_the_tile_loop_and_the_kernels() -> None:
     files = {file for file, *_ in SHOWN.findall(TEXT)}
     assert files >= {
-        "pyimpl/backends/reference_backward.py", "pyimpl/backends/tiled_backward.py", "pyimpl/internal/gradients.py",
+        "pyimpl/backends/reference_backward.py", "pyimpl/backends/tiled_backward.py",
+        "pyimpl/internal/gradients.py",
         *(f"pyimpl/backends/kernels/{name}.py" for name in
-          ("backward", "backward_keys", "backward_queries", "backward_bias", "_gradient")),
+          ("backward", "backward_keys", "backward_queries", "backward_bias", "parts/gradient")),
     }  # fmt: skip
     sections = TEXT.split("\n## ")[1:]
     headings = [section.partition("\n")[0] for section in sections]
@@ -189,11 +190,12 @@ def changed(root: Path, file: str, old: str, new: str) -> str:
     [
         (
             "pyimpl/backends/kernels/parts/gradient.py", "grad_s = of.p *", "d_s = of.p *",
-            "pyimpl/backends/kernels/parts/gradient.py, raw_gradient: no line with 'grad_s = of.p *', "
-            "where the page shows one",
+            "pyimpl/backends/kernels/parts/gradient.py, raw_gradient: no line with "
+            "'grad_s = of.p *', where the page shows one",
         ),
         (
-            "pyimpl/backends/tiled_backward.py", "        tanh = None", "        tanh = grad_p = None",
+            "pyimpl/backends/tiled_backward.py", "        tanh = None",
+            "        tanh = grad_p = None",
             "pyimpl/backends/tiled_backward.py, _HeadsBackward.key_tile: 2 lines with 'grad_p = '",
         ),
         (
@@ -225,7 +227,7 @@ def test_what_is_no_longer_there_is_named(
 
 
 def test_lines_that_move_are_followed(root: Path) -> None:
-    path = root / "pyimpl" / "internal/gradients.py"
+    path = root / "pyimpl" / "internal" / "gradients.py"
     path.write_text("# One more line.\n" + path.read_text("utf-8"), "utf-8")
     moved = chapters.page(root, load(), "backward")
     assert moved != TEXT

@@ -29,7 +29,7 @@ NAMES = {"slopes": "alibi_slopes"}
 def backward(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, seed: int = 0, **blocks: int
 ) -> tuple[Gradients, Tensor, Tensor]:
-    """The gradients, from the forward pass of `pyimpl.backends.tiled` and normal gradients of its outputs,
+    """The gradients, from the forward pass of `backends.tiled` and normal gradients of its outputs,
     which are returned too."""
     out, lse = tiled.flash(query, key, value, options)
     generator = torch.Generator().manual_seed(seed)

@@ -286,7 +286,7 @@ def hide_added_key(monkeypatch: pytest.MonkeyPatch) -> None:
             return None
         return nn.functional.pad(mask, (0, 1), value=False if mask.dtype == torch.bool else -1e9)
 
-    monkeypatch.setattr(_masks, "widened", narrow)
+    monkeypatch.setattr(masking, "widened", narrow)
 
 
 def heads_before_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +297,7 @@ def heads_before_batch(monkeypatch: pytest.MonkeyPatch) -> None:
             mask = mask.reshape(sizes[1], sizes[0], *sizes[2:]).transpose(0, 1)
         return right(mask, query, sizes)
 
-    monkeypatch.setattr(_masks, "checked_attn_mask", wrong)
+    monkeypatch.setattr(masking, "checked_attn_mask", wrong)
 
 
 def changed_call(monkeypatch: pytest.MonkeyPatch, **changes) -> None:

@@ -1,7 +1,7 @@
 """Compile the kernels for GPUs that are not there, and report what each of them needs.
 
-    python -m pyimpl.backends.kernels.offline.compile                       # every case, as a table
-    python -m pyimpl.backends.kernels.offline.compile --arch 90 --quick     # few cases, one architecture
+    python -m pyimpl.backends.kernels.offline.compile                    # every case, as a table
+    python -m pyimpl.backends.kernels.offline.compile --arch 90 --quick  # few, one architecture
 
 The exit status is 1 if a case spills too much or does not fit into shared memory.
 
@@ -127,7 +127,7 @@ def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -
 @functools.cache
 def sources() -> str:
     """A hash of all that a record depends on, besides the architecture and the case."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[3]
     state = hashlib.sha256(f"{triton.__version__} {torch.__version__}".encode())
     for path in sorted(package.rglob("*.py")):
         content = path.read_bytes()
@@ -175,7 +175,7 @@ def _in_another_process(archs: list[int], which: list[Case]) -> list[Record]:
     done = subprocess.run(
         [sys.executable, "-m", "pyimpl.backends.kernels.offline.compile", "--json", wanted],
         env=environment,
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=Path(__file__).resolve().parents[4],
         capture_output=True,
         text=True,
     )

@@ -17,7 +17,7 @@ from pyimpl.internal.implements import implements
 class Sequences(NamedTuple):
     """Packed sequences: the tensors are those of one batch, in which each sequence has the rows
     that the prefix sums `cu_seqlens_q` and `cu_seqlens_k`, int32 `[sequences + 1]`, say. max_q_len,
-    max_kv_len: at least the longest; bottom_right: as for `pyimpl.backends.kernels.varlen.varlen`."""
+    max_kv_len: at least the longest; bottom_right: as for `backends.kernels.varlen.varlen`."""
 
     cu_seqlens_q: Tensor
     cu_seqlens_k: Tensor

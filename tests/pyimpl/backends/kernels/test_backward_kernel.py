@@ -217,9 +217,9 @@ def test_measuring_may_choose_atomics(deterministic: bool, monkeypatch: pytest.M
         asked.append(list(ways))
         return "atomics"
 
-    monkeypatch.setattr(_tuning, "wanted", lambda device: True)
-    monkeypatch.setattr(_tuning, "fastest", fastest)
-    monkeypatch.setattr(_tuning, "fastest_way", fastest_way)
+    monkeypatch.setattr(tuning, "wanted", lambda device: True)
+    monkeypatch.setattr(tuning, "fastest", fastest)
+    monkeypatch.setattr(tuning, "fastest_way", fastest_way)
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: deterministic)
     out, lse = reference.attention(query, key, value, options)
     found = backward(query, key, value, out.float(), lse.float(), grad_out, None, options, Wanted())

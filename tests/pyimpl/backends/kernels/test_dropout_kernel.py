@@ -127,12 +127,11 @@ def test_tiles_do_not_matter(block_m: int, block_n: int) -> None:
     check_backward(backward.backward, blocks)
 
 
-LOOP, DROP, TILE = (
-    "backends/kernels/parts/loop.py",
-    "backends/kernels/parts/dropout.py",
-    "backends/kernels/parts/gradient.py",
-)
-KEYS, QUERIES = "backends/kernels/backward_keys.py", "backends/kernels/backward_queries.py"
+KERNELS = "backends/kernels"
+PARTS = f"{KERNELS}/parts"
+LOOP, DROP, TILE = f"{PARTS}/loop.py", f"{PARTS}/dropout.py", f"{PARTS}/gradient.py"
+FORWARD, VARLEN = f"{KERNELS}/forward.py", f"{KERNELS}/varlen.py"
+KEYS, QUERIES = f"{KERNELS}/backward_keys.py", f"{KERNELS}/backward_queries.py"
 
 
 def fault(name: str, file: str, through: str | None, old: str, new: str) -> Fault:
@@ -141,21 +140,21 @@ def fault(name: str, file: str, through: str | None, old: str, new: str) -> Faul
 
 FORWARD_FAULTS = [
     fault(
-        "columns counted from the tile's first", LOOP, "backends/kernels/forward.py",
+        "columns counted from the tile's first", LOOP, FORWARD,
         "rows.positions, tile * BLOCK_N, BLOCK_N)", "rows.positions, 0, BLOCK_N)",
     ),
     fault(
-        "l of what dropout leaves", LOOP, "backends/kernels/forward.py",
+        "l of what dropout leaves", LOOP, FORWARD,
         "l = alpha * l + tl.sum(p, 1)",
         "l = alpha * l + tl.sum(tl.where(kept, p, 0.0) if kept is not None else p, 1)",
     ),
-    fault("not divided by 1 − p", LOOP, "backends/kernels/forward.py", "o = o * keep_scale", "o = o * 1.0"),
+    fault("not divided by 1 − p", LOOP, FORWARD, "o = o * keep_scale", "o = o * 1.0"),
     fault(
-        "every batch drops the same", DROP, "backends/kernels/forward.py",
+        "every batch drops the same", DROP, FORWARD,
         "batch * num_heads + head", "head",
     ),
     fault(
-        "rows counted from the sequence's first", "backends/kernels/forward.py", "backends/kernels/varlen.py",
+        "rows counted from the sequence's first", FORWARD, VARLEN,
         "Scores(scale, cap, left, right, drop, q_first, k_first)",
         "Scores(scale, cap, left, right, drop, None, None)",
     ),
@@ -164,7 +163,7 @@ FORWARD_FAULTS = [
 
 @pytest.mark.parametrize("one", FORWARD_FAULTS, ids=lambda f: f.name)
 def test_a_fault_of_the_forward_pass_shows(one: Fault) -> None:
-    check = check_packed if one.entry == "backends/kernels/varlen.py" else check_tiles
+    check = check_packed if one.entry == VARLEN else check_tiles
     with planting.planted(one) as module, pytest.raises(AssertionError, match="over the allowance"):
         check(module)
 

@@ -23,7 +23,7 @@ def made() -> Any:
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     ended = subprocess.run(
         [sys.executable, Path(__file__).with_name("kernel_texts.py")],
-        env=environment | {"PYTHONPATH": str(Path(__file__).parents[3])},
+        env=environment | {"PYTHONPATH": str(Path(__file__).parents[4])},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

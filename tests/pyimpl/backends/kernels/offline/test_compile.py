@@ -81,8 +81,9 @@ def test_records_are_kept_by_case_architecture_and_sources(
 def test_the_hash_of_the_sources_sees_each_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offline, "__file__", str(tmp_path / "pyimpl" / "kernels" / "compile.py"))
-    inner = tmp_path / "pyimpl" / "kernels" / "loop.py"
+    folder = tmp_path / "pyimpl" / "backends" / "kernels"
+    monkeypatch.setattr(offline, "__file__", str(folder / "offline" / "compile.py"))
+    inner = folder / "parts" / "loop.py"
     inner.parent.mkdir(parents=True)
     found = set()
     for text in ("a", "b"):

@@ -231,7 +231,7 @@ def test_lines_that_move_are_followed(root: Path) -> None:
     path.write_text("# One more line.\n" + path.read_text("utf-8"), "utf-8")
     moved = chapters.page(root, load(), "backward")
     assert moved != TEXT
-    line = re.search(r"pyimpl/_gradients\.py:(\d+)", TEXT)
+    line = re.search(r"pyimpl/internal/gradients\.py:(\d+)", TEXT)
     assert line is not None
     assert f"pyimpl/internal/gradients.py:{int(line[1]) + 1}]" in moved
 

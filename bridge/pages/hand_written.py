@@ -21,7 +21,7 @@ from bridge.vectors.model.attention import Family
 
 # Sentences with the numbers in them, each of which some page has.
 SAID = (
-    "{theorems} headline theorems",
+    "{theorems} main theorems",
     "{theorems} theorems, each checked by Lean",
     "… ({theorems} theorems)",
     "{vectors} vectors in {families} families",

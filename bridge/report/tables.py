@@ -40,7 +40,7 @@ def theorems(console: Console, audit: Section) -> None:
     table = Table(title="Theorems", title_justify="left")
     for name in ("", "id", "Lean", "over", "axioms"):
         table.add_column(name, no_wrap=name != "Lean", overflow="fold")
-    for h in audit["headlines"]:
+    for h in audit["main_theorems"]:
         strange = sorted(set(h["axioms"]) - STANDARD_AXIOMS)
         axioms = ", ".join(strange) or ("standard" if h["axioms"] else "none")
         over = _short(h["over"] or "–")
@@ -58,7 +58,7 @@ def theorems(console: Console, audit: Section) -> None:
         f"{len(audit['problems'])} findings (own axioms, sorry, compiler trust, unsafe code).\n"
         f"{audit['replayed']} stored proofs and definitions checked again by the kernel.\n"
         f"{audit['trusted']}.\n"
-        f"Claims of the founding documents (docs/claims.md): {_claims(audit['claims'])}.\n",
+        f"Claims of the source documents (docs/claims.md): {_claims(audit['claims'])}.\n",
         highlight=False,
         soft_wrap=True,
     )
@@ -231,7 +231,7 @@ def faults(console: Console, section: Section) -> None:
 def show(console: Console, report: dict[str, Section]) -> None:
     """Every table whose section is there."""
     console.print()
-    if report.get("audit", {}).get("headlines"):
+    if report.get("audit", {}).get("main_theorems"):
         theorems(console, report["audit"])
     if report.get("implementations", {}).get("results"):
         implementations(console, report["implementations"])
@@ -244,8 +244,8 @@ def show(console: Console, report: dict[str, Section]) -> None:
 def summary(console: Console, report: dict[str, Section]) -> None:
     """The counts that the whole comes to, a line for each part that was run."""
     lines = []
-    if headlines := report.get("audit", {}).get("headlines"):
-        lines.append(f"{len(headlines)} theorems, each checked by Lean down to its axioms")
+    if main_theorems := report.get("audit", {}).get("main_theorems"):
+        lines.append(f"{len(main_theorems)} theorems, each checked by Lean down to its axioms")
     if kernels := report.get("kernels", {}).get("said"):
         lines.append(f"Kernels in Lean: {kernels}")
     if results := report.get("implementations", {}).get("results"):

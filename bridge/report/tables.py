@@ -78,11 +78,11 @@ def implementations(console: Console, section: Section) -> None:
     # The path of somebody's file may be long; the numbers are not to be cut for it.
     table.add_column("implementation", overflow="fold")
     table.add_column("dtype", no_wrap=True)
-    for name in ("passed", "failed", "not covered", "error/\nallowance"):
+    for name in ("passed", "failed", "unsupported", "error/\nallowance"):
         table.add_column(name, justify="right", no_wrap=True)
     for r in section["results"]:
         states = [v["status"] for v in r["vectors"]]
-        counts = [str(states.count(s)) for s in ("passed", "failed", "not covered")]
+        counts = [str(states.count(s)) for s in ("passed", "failed", "unsupported")]
         table.add_row(_mark(r["ok"]), r["adapter"], r["dtype"], *counts, _ratio(r["ratio"]))
     console.print(table)
     for r in section["results"]:
@@ -105,37 +105,39 @@ def by_family(console: Console, results: list[Section]) -> None:
     table = Table(title=f"{name} by family, over {', '.join(dtypes)}", title_justify="left")
     table.add_column("", no_wrap=True, min_width=1)
     table.add_column("family", no_wrap=True)
-    for heading in ("passed", "failed", "not covered"):
+    for heading in ("passed", "failed", "unsupported"):
         table.add_column(heading, justify="right")
     for dtype in dtypes:
         table.add_column(f"error/ allowance {dtype}", justify="right")
     for family in results[0]["families"]:
         summaries = [r["families"][family] for r in results]
-        counts = [sum(s[key] for s in summaries) for key in ("passed", "failed", "not_covered")]
+        counts = [sum(s[key] for s in summaries) for key in ("passed", "failed", "unsupported")]
         ratios = [_largest(s["ratio"], s["lse_ratio"]) for s in summaries]
         mark = _mark(not counts[1]) if counts[0] or counts[1] else "–"
         table.add_row(mark, family, *map(str, counts), *map(_ratio, ratios))
     console.print(table)
     lines = [f"Profile: {profile}."]
-    abilities = results[0].get("abilities")
-    if abilities is not None:
-        lines.append(f"Takes: {', '.join(abilities['takes']) or 'query, key and value alone'}.")
-        if abilities["presumed"]:
-            lines.append(f"Not tried, by its signature alone: {abilities['presumed']}.")
-        if abilities["borrows"]:
-            lines.append(f"Calls attention of others: {', '.join(abilities['borrows'])}.")
-        if "is-causal" in abilities["takes"]:
+    features = results[0].get("features")
+    if features is not None:
+        lines.append(
+            f"Supports: {', '.join(features['supported']) or 'query, key and value alone'}."
+        )
+        if features["presumed"]:
+            lines.append(f"Not tried, by its signature alone: {features['presumed']}.")
+        if features["borrows"]:
+            lines.append(f"Calls attention of others: {', '.join(features['borrows'])}.")
+        if "is-causal" in features["supported"]:
             lines.append(
-                alignment_of_is_causal(abilities["alignment"], abilities["judged_alignment"])
+                alignment_of_is_causal(features["alignment"], features["judged_alignment"])
             )
-        if abilities["padded_to"]:
-            lines.append(f"Head sizes padded to multiples of {abilities['padded_to']}.")
+        if features["padded_to"]:
+            lines.append(f"Head sizes padded to multiples of {features['padded_to']}.")
     reasons = Counter(
-        v["reason"] for r in results for v in r["vectors"] if v["status"] == "not covered"
+        v["reason"] for r in results for v in r["vectors"] if v["status"] == "unsupported"
     )
-    lines += [f"Not covered, {count}: {reason}" for reason, count in reasons.most_common()]
-    if not any(v["status"] != "not covered" for r in results for v in r["vectors"]):
-        lines.append("No vector is covered: nothing was checked.")
+    lines += [f"Unsupported, {count}: {reason}" for reason, count in reasons.most_common()]
+    if not any(v["status"] != "unsupported" for r in results for v in r["vectors"]):
+        lines.append("No vector is supported: nothing was checked.")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -251,7 +253,7 @@ def summary(console: Console, report: dict[str, Section]) -> None:
     if results := report.get("implementations", {}).get("results"):
         families = report.get("vectors", {}).get("families", {})
         states = [(v["id"], v["status"]) for r in results for v in r["vectors"]]
-        judged = {name for name, status in states if status != "not covered"}
+        judged = {name for name, status in states if status != "unsupported"}
         failed = sum(status == "failed" for _, status in states)
         counted = f"{sum(families.values())} vectors in {len(families)} families; "
         lines.append(

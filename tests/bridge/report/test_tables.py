@@ -19,7 +19,7 @@ def outcomes(second: str = "passed") -> list[dict[str, str]]:
     return [
         {"id": "a", "status": "passed"},
         {"id": "b", "status": second},
-        {"id": "c", "status": "not covered"},
+        {"id": "c", "status": "unsupported"},
     ]
 
 

@@ -101,7 +101,7 @@ def by_family(console: Console, results: list[Section]) -> None:
     """One implementation: what became of the vectors of each family, and what it does not take.
     The counts are over all dtypes that it was run in."""
     dtypes = [r["dtype"] for r in results]
-    name, profile = results[0]["adapter"], results[0]["profile"]
+    name, rounding_model = results[0]["adapter"], results[0]["rounding_model"]
     table = Table(title=f"{name} by family, over {', '.join(dtypes)}", title_justify="left")
     table.add_column("", no_wrap=True, min_width=1)
     table.add_column("family", no_wrap=True)
@@ -116,7 +116,7 @@ def by_family(console: Console, results: list[Section]) -> None:
         mark = _mark(not counts[1]) if counts[0] or counts[1] else "–"
         table.add_row(mark, family, *map(str, counts), *map(_ratio, ratios))
     console.print(table)
-    lines = [f"Profile: {profile}."]
+    lines = [f"Rounding model: {rounding_model}."]
     features = results[0].get("features")
     if features is not None:
         lines.append(

@@ -13,11 +13,11 @@ import torch
 
 import pyimpl
 from bridge.conformance.adapters.gradient_inputs import Floats, array, floats, inputs_of
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import gradients
 from bridge.vectors.model.gradients import GradientVector
 
-FLOAT32, FLOAT64 = Profile.float32(), Profile.float64()
+FLOAT32, FLOAT64 = RoundingModel.float32(), RoundingModel.float64()
 
 
 def vectors() -> list[GradientVector]:
@@ -95,11 +95,11 @@ def computed(
 @pytest.mark.parametrize("backend", ["reference", "tiled"])
 def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None:
     for vector in vectors():
-        profile = FLOAT64 if dtype == torch.float64 else FLOAT32
+        rounding = FLOAT64 if dtype == torch.float64 else FLOAT32
         found = computed(vector, backend, dtype, zero_bias=zero_bias)
         names = set(gradients.expected(vector))
         assert found.keys() == names - (set() if zero_bias or vector.bias else {"bias"})
-        assert list(gradients.wrong_gradients(vector, found, profile)) == []
+        assert list(gradients.wrong_gradients(vector, found, rounding)) == []
 
 
 def test_triton() -> None:

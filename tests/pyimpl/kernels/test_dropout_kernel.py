@@ -10,7 +10,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from attention_checks import inputs, judge_options, kernel_profile, score_options
+from attention_checks import inputs, judge_options, kernel_rounding, score_options
 from backward_checks import judge_gradients
 from torch import Tensor
 
@@ -93,7 +93,7 @@ def problem() -> tuple[Tensor, Tensor, Tensor, Any]:
 def check_forward(module: Any, **blocks: int) -> None:
     query, key, value, options = problem()
     result = module.forward(query, key, value, options, **blocks)
-    judge_options(result, query, key, value, options, kernel_profile(torch.float32, 16))
+    judge_options(result, query, key, value, options, kernel_rounding(torch.float32, 16))
 
 
 def check_backward(function: Callable[..., Any], blocks: dict[str, int] | None = None) -> None:
@@ -116,8 +116,8 @@ def check_packed(module: Any) -> None:
     rows = [x[0].transpose(0, 1) for x in (query, key, value)]
     out, lse = module.varlen(*rows, *sums, options, block_m=16, block_n=16)
     together = score_options(query, mask=mask, dropout=DROPOUT)
-    profile = kernel_profile(torch.float32, 16)
-    judge_options((out.transpose(0, 1)[None], lse[None]), query, key, value, together, profile)
+    rounding = kernel_rounding(torch.float32, 16)
+    judge_options((out.transpose(0, 1)[None], lse[None]), query, key, value, together, rounding)
 
 
 @pytest.mark.parametrize(("block_m", "block_n"), [(16, 16), (32, 16), (16, 64)])

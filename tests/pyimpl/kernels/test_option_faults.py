@@ -11,7 +11,7 @@ import pytest
 import test_decode_kernel
 import test_varlen_kernel
 import torch
-from attention_checks import inputs, kernel_profile
+from attention_checks import inputs, kernel_rounding
 from kernel_checks import judge, score_options
 
 from bridge.conformance.faults.options import OPTION_FAULTS
@@ -28,7 +28,7 @@ def forward(**changes: object) -> Check:
         key, value = key[:, :2], value[:, :2]
         options = score_options(query, **changes)
         result = module.forward(query, key, value, options, block_m=16, block_n=16)
-        judge(result, query, key, value, options, kernel_profile(torch.float32, 16))
+        judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))
 
     return check
 
@@ -39,7 +39,7 @@ def decode(num_splits: int = 1, **changes: object) -> Check:
         key, value = key[:, :2], value[:, :2]
         options = score_options(query, **changes)
         result = module.decode(query, key, value, options, num_splits=num_splits, block_n=16)
-        judge(result, query, key, value, options, kernel_profile(torch.float32, 16))
+        judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))
 
     return check
 
@@ -87,7 +87,7 @@ def combine(module: ModuleType) -> None:
         value.permute(2, 0, 1, 3)[:, :, :, None].expand(-1, -1, -1, 3, -1),
         products.permute(3, 0, 1, 2), out, lse,
     )  # fmt: skip
-    judge((out, lse), query, key, value, options, kernel_profile(torch.float32))
+    judge((out, lse), query, key, value, options, kernel_rounding(torch.float32))
 
 
 WINDOW = forward(left=30, right=3, shift=50)

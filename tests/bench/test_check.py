@@ -18,7 +18,7 @@ CASES = [
     for dtype in ("float32", "bfloat16", "float16")
     for mask in (Mask("full"), Mask("causal", None, 0), Mask.named("window", 16))
 ]
-FAULTS: dict[str, Callable[[Tensor], Tensor]] = {
+MUTANTS: dict[str, Callable[[Tensor], Tensor]] = {
     "zeros": torch.zeros_like,
     "another head": lambda out: out.roll(1, 1),
     "another sequence": lambda out: out.flip(0),
@@ -36,8 +36,8 @@ def test_a_right_answer_passes_and_wrong_ones_do_not(which: Case) -> None:
     assert right.wrong is None
     assert right.error_over_allowance <= 1.0
     assert right.rows == check.MAX_ROWS
-    for fault in FAULTS.values():
-        verdict = judge(fault(exact(inputs)), rounding)
+    for mutant in MUTANTS.values():
+        verdict = judge(mutant(exact(inputs)), rounding)
         assert verdict.wrong is not None
         assert "times what is allowed" in verdict.wrong
         assert verdict.error_over_allowance > 1.0

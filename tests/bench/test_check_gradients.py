@@ -23,7 +23,7 @@ CASES = [
     for dtype, kv_heads in (("float32", 2), ("bfloat16", 4), ("float16", 2))
     for mask in (Mask("full"), Mask("causal", None, 0), Mask.named("window", 16))
 ]  # fmt: skip
-FAULTS: dict[str, Callable[[Tensor], Tensor]] = {
+MUTANTS: dict[str, Callable[[Tensor], Tensor]] = {
     "zeros": torch.zeros_like,
     "another head": lambda x: x.roll(1, 1),
     "another sequence": lambda x: x.flip(0),
@@ -47,9 +47,9 @@ def test_right_gradients_pass_and_each_wrong_one_does_not(
     assert found.wrong is None
     assert found.error_over_allowance <= 1.0
     assert found.rows == 96 * (4 // which.kv_heads + 2)
-    for fault in FAULTS.values():
+    for mutant in MUTANTS.values():
         for place in range(3):
-            wrong = [fault(x) if i == place else x for i, x in enumerate(right)]
+            wrong = [mutant(x) if i == place else x for i, x in enumerate(right)]
             verdict = judge(tuple(wrong), rounding)
             assert verdict.wrong is not None
             assert "times what is allowed" in verdict.wrong

@@ -207,7 +207,7 @@ def test_log_sum_exps_of_drawn_rows(inputs: Inputs, rounding: str) -> None:
 
 
 # A line of the code, and what a mistake would make of it.
-FAULTS = {
+MUTANTS = {
     "no roundings of denominators": (
         "denominator = _gamma(additions, acc.unit)",
         "denominator = _gamma(0.0 * additions, acc.unit)",
@@ -270,7 +270,7 @@ FAULTS = {
 }
 
 
-SCORE_FAULTS = {
+SCORE_MUTANTS = {
     "operands that are stored exactly": (
         "once += math.log1p(rounding.operands.unit)",
         "pass",
@@ -301,7 +301,7 @@ SCORE_FAULTS = {
 }
 
 
-LSE_FAULTS = {
+LSE_MUTANTS = {
     "a common error that cancels": (
         "below_max = np.abs(products) if in_full else gap",
         "below_max = gap",
@@ -341,35 +341,35 @@ def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_allowance_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faulty = changed(*FAULTS[name], monkeypatch)
+    mutated = changed(*MUTANTS[name], monkeypatch)
     chosen = ("natural-scores", "drawn-natural", "default-scale")
     inputs = [one for f in families if f.name in chosen for one in problems(f)] + [far_below()]
     pairs = itertools.product(inputs, ROUNDING_MODELS.values())
-    assert any(any(disagreements(one, p, faulty.explained)) for one, p in pairs)
+    assert any(any(disagreements(one, p, mutated.explained)) for one, p in pairs)
 
 
-@pytest.mark.parametrize("name", SCORE_FAULTS)
+@pytest.mark.parametrize("name", SCORE_MUTANTS)
 def test_a_wrong_error_of_scores_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faulty = changed(*SCORE_FAULTS[name], monkeypatch)
+    mutated = changed(*SCORE_MUTANTS[name], monkeypatch)
     inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
     pairs = itertools.product(inputs, SCORE_ROUNDING_MODELS.values())
-    assert any(any(wrong_scores(one, p, faulty.explained)) for one, p in pairs)
+    assert any(any(wrong_scores(one, p, mutated.explained)) for one, p in pairs)
 
 
-@pytest.mark.parametrize("name", LSE_FAULTS)
+@pytest.mark.parametrize("name", LSE_MUTANTS)
 def test_a_wrong_allowance_of_log_sum_exps_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faulty = changed(*LSE_FAULTS[name], monkeypatch)
+    mutated = changed(*LSE_MUTANTS[name], monkeypatch)
     inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
     pairs = itertools.product(inputs, ROUNDING_MODELS.values())
-    assert any(any(wrong_lse(one, p, faulty)) for one, p in pairs)
+    assert any(any(wrong_lse(one, p, mutated)) for one, p in pairs)
 
 
 def test_a_format_with_smaller_numbers_is_allowed_no_more() -> None:

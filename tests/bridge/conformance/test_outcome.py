@@ -68,7 +68,7 @@ def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
         assert len(found) == (1 if ends else 2)
         assert bool(found[0].result.failures) == ends
         if ends:
-            # Those in which most faults show first.
+            # Those in which most mutants show first.
             assert {v.family for v in found[0].result.failures} == {"maximum-moves"}
 
 

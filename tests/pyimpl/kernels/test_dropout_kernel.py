@@ -1,4 +1,4 @@
-"""Dropout in the Triton kernels, interpreted: the generator, tiles, and faults that must show."""
+"""Dropout in the Triton kernels, interpreted: the generator, tiles, and mutants that must show."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from attention_checks import inputs, judge_options, kernel_rounding, score_optio
 from backward_checks import judge_gradients
 from torch import Tensor
 
-from bridge.conformance.faults import planting
-from bridge.conformance.faults.planted_package import copied
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants import planting
+from bridge.conformance.mutants.planted_package import copied
+from bridge.conformance.mutants.planting import Mutant
 from pyimpl import reference
 from pyimpl._gradients import Wanted
 from pyimpl.dropout import WORD, Dropout, philox4x32
@@ -131,26 +131,26 @@ LOOP, DROP, TILE = "kernels/_loop.py", "kernels/_dropout.py", "kernels/_gradient
 KEYS, QUERIES = "kernels/backward_keys.py", "kernels/backward_queries.py"
 
 
-def fault(name: str, file: str, through: str | None, old: str, new: str) -> Fault:
-    return Fault(name=name, description="", file=file, old=old, new=new, through=through)
+def mutant(name: str, file: str, through: str | None, old: str, new: str) -> Mutant:
+    return Mutant(name=name, description="", file=file, old=old, new=new, through=through)
 
 
-FORWARD_FAULTS = [
-    fault(
+FORWARD_MUTANTS = [
+    mutant(
         "columns counted from the tile's first", LOOP, "kernels/forward.py",
         "rows.positions, tile * BLOCK_N, BLOCK_N)", "rows.positions, 0, BLOCK_N)",
     ),
-    fault(
+    mutant(
         "l of what dropout leaves", LOOP, "kernels/forward.py",
         "l = alpha * l + tl.sum(p, 1)",
         "l = alpha * l + tl.sum(tl.where(kept, p, 0.0) if kept is not None else p, 1)",
     ),
-    fault("not divided by 1 − p", LOOP, "kernels/forward.py", "o = o * keep_scale", "o = o * 1.0"),
-    fault(
+    mutant("not divided by 1 − p", LOOP, "kernels/forward.py", "o = o * keep_scale", "o = o * 1.0"),
+    mutant(
         "every batch drops the same", DROP, "kernels/forward.py",
         "batch * num_heads + head", "head",
     ),
-    fault(
+    mutant(
         "rows counted from the sequence's first", "kernels/forward.py", "kernels/varlen.py",
         "Scores(scale, cap, left, right, drop, q_first, k_first)",
         "Scores(scale, cap, left, right, drop, None, None)",
@@ -158,8 +158,8 @@ FORWARD_FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("one", FORWARD_FAULTS, ids=lambda f: f.name)
-def test_a_fault_of_the_forward_pass_shows(one: Fault) -> None:
+@pytest.mark.parametrize("one", FORWARD_MUTANTS, ids=lambda f: f.name)
+def test_a_mutant_of_the_forward_pass_shows(one: Mutant) -> None:
     check = check_packed if one.entry == "kernels/varlen.py" else check_tiles
     with planting.planted(one) as module, pytest.raises(AssertionError, match="over the allowance"):
         check(module)
@@ -169,32 +169,32 @@ def check_tiles(module: Any) -> None:
     check_forward(module, block_m=16, block_n=16)
 
 
-def test_packed_sequences_without_a_fault() -> None:
+def test_packed_sequences_without_a_mutant() -> None:
     check_packed(varlen)
 
 
 ENTRY = "kernels/backward.py"
 BLOCKS = {"block_m": 16, "block_n": 16}
-BACKWARD_FAULTS = [
-    fault("dP not divided", TILE, ENTRY, "grad_p * scores.drop.scale, 0.0", "grad_p, 0.0"),
-    fault("dP not dropped", TILE, ENTRY, "tl.where(pairs.kept, grad_p * scores.drop.scale, 0.0)",
+BACKWARD_MUTANTS = [
+    mutant("dP not divided", TILE, ENTRY, "grad_p * scores.drop.scale, 0.0", "grad_p, 0.0"),
+    mutant("dP not dropped", TILE, ENTRY, "tl.where(pairs.kept, grad_p * scores.drop.scale, 0.0)",
           "grad_p * scores.drop.scale"),
-    fault("dV of all weights", TILE, ENTRY, "p = tl.where(pairs.kept, p, 0.0)", "p = p"),
-    fault("dV not divided", KEYS, ENTRY, "grad_v = grad_v * keep_scale", "grad_v = grad_v * 1.0"),
-    fault("dK and dV by another mask", KEYS, ENTRY, "queries + shift, key_first, BLOCK_N",
+    mutant("dV of all weights", TILE, ENTRY, "p = tl.where(pairs.kept, p, 0.0)", "p = p"),
+    mutant("dV not divided", KEYS, ENTRY, "grad_v = grad_v * keep_scale", "grad_v = grad_v * 1.0"),
+    mutant("dK and dV by another mask", KEYS, ENTRY, "queries + shift, key_first, BLOCK_N",
           "queries + shift, 0, BLOCK_N"),
-    fault("dQ by another mask", QUERIES, ENTRY, "queries + shift, tile * BLOCK_N, BLOCK_N",
+    mutant("dQ by another mask", QUERIES, ENTRY, "queries + shift, tile * BLOCK_N, BLOCK_N",
           "queries + shift, 0, BLOCK_N"),
-    fault("the words exchanged", DROP, ENTRY,
+    mutant("the words exchanged", DROP, ENTRY,
           "tl.interleave(tl.interleave(k0, k2), tl.interleave(k1, k3))",
           "tl.interleave(tl.interleave(k0, k1), tl.interleave(k2, k3))"),
-    fault("the place of the queries for their number", DROP, ENTRY,
+    mutant("the place of the queries for their number", DROP, ENTRY,
           "rows = positions - drop.shift", "rows = positions"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("one", BACKWARD_FAULTS, ids=lambda f: f.name)
-def test_a_fault_of_the_backward_pass_shows(one: Fault) -> None:
+@pytest.mark.parametrize("one", BACKWARD_MUTANTS, ids=lambda f: f.name)
+def test_a_mutant_of_the_backward_pass_shows(one: Mutant) -> None:
     with (
         copied(one.file, one.apply, ENTRY) as module,
         pytest.raises(AssertionError, match="times what is allowed"),

@@ -33,8 +33,8 @@ CALLED = (
         SDPA,
         "SDPA",
         "`torch.nn.functional.scaled_dot_product_attention`",
-        "As anybody's function (docs/conform.md), with the profile `generous`; PyTorch chooses the "
-        "backend.",
+        "As anybody's function (docs/conform.md), with the rounding model `generous`; PyTorch "
+        "chooses the backend.",
     ),
     Called(
         "sdpa-flash",

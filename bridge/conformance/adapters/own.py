@@ -15,7 +15,7 @@ from bridge.conformance.adapters import layouts
 from bridge.conformance.adapters.adapter import Builtin, Part
 from bridge.conformance.adapters.differentiate import Backward, OwnBackward
 from bridge.conformance.batch import DTYPES, Batch, Outputs, array
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import ComesToAttention, MergeVector, Tree
 from pyimpl.backends import reference_backward, tiled_backward
@@ -85,8 +85,8 @@ class PyimplReference(_Differentiable, Builtin):
     def backward(self, *args: Any) -> Gradients:
         return reference_backward.attention_backward(*args)
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.widened(dtype, accumulator="float64")
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.widened(dtype, accumulator="float64")
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
         out, lse = self.module.attention(query, key, value, options)
@@ -105,8 +105,10 @@ class PyimplState(Builtin):
     def __init__(self, module: ModuleType | None = None) -> None:
         self.module = module or importlib.import_module(self.source)
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.widened(dtype, accumulator="float64" if dtype == "float64" else "float32")
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.widened(
+            dtype, accumulator="float64" if dtype == "float64" else "float32"
+        )
 
     def run(self, batch: Batch) -> Outputs:
         state = self.module
@@ -184,9 +186,9 @@ class PyimplTiled(_Public, _Differentiable, Builtin):
         # Shorter tiles than forwards: few vectors of gradients have as many queries and keys.
         return self._backward(*args, block_m=2, block_n=3)
 
-    def profile(self, dtype: str, device: str) -> Profile:
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
         wide = "float64" if dtype == "float64" else "float32"
-        return Profile.widened(dtype, accumulator=wide, block_n=self.block_n)
+        return RoundingModel.widened(dtype, accumulator=wide, block_n=self.block_n)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
         sizes = {"block_m": self.block_m, "block_n": self.block_n}
@@ -196,8 +198,8 @@ class PyimplTiled(_Public, _Differentiable, Builtin):
 class PyimplTriton(_Public, _Differentiable, Builtin):
     """`pyimpl.backends.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
 
-    Where Triton is not installed, or does not interpret and there is no GPU, no vector is covered.
-    `bridge.interpreting.settle` says which it is, where a process begins.
+    Where Triton is not installed, or does not interpret and there is no GPU, no vector is
+    supported. `bridge.interpreting.settle` says which it is, where a process begins.
     """
 
     name = "pyimpl-triton"
@@ -231,7 +233,7 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
             self._module = importlib.import_module(self.source)
         return self._module
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         try:
@@ -243,8 +245,8 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
         reason: str | None = module.why_not(query, value)
         return reason
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.flash(
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.flash(
             dtype,
             block_n=self.block_n,
             denominator="unrounded",

@@ -1,4 +1,4 @@
-"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and faults planted in the
+"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and mutants of the
 forward kernel."""
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from unittest import mock
 
 import pytest
 
-from bridge.conformance.faults.attention import KERNEL_FAULTS, OPTION_FAULTS
-from bridge.conformance.faults.planted_package import copied
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants.attention import KERNEL_MUTANTS, OPTION_MUTANTS
+from bridge.conformance.mutants.planted_package import copied
+from bridge.conformance.mutants.planting import Mutant
 from bridge.spec.masks import Alignment
 from bridge.ttir import launches, texts
 from bridge.ttir.compare import Level, Shape, forward
@@ -29,30 +29,30 @@ NEEDS_COMPILER = pytest.mark.skipif(
 )
 
 _LOOP = "backends/kernels/parts/loop.py"
-# Faults of the forward kernel that are no part of the vectors' own.
+# Mutants of the forward kernel that are no part of the vectors' own.
 _MORE = (
-    Fault(
+    Mutant(
         "ragged-tile-taken-as-whole",
         "a ragged last tile is taken without mask code",
         "backends/kernels/parts/bounds.py",
         "whole_stop = tl.minimum(whole_stop, length // block)",
         "whole_stop = whole_stop",
     ),
-    Fault(
+    Mutant(
         "masked-row-undefined",
         "of a row with every key masked −∞ is taken from −∞",
         _LOOP,
         'm_finite = tl.where(m_new == float("-inf"), 0.0, m_new)',
         "m_finite = m_new",
     ),
-    Fault(
+    Mutant(
         "group-by-remainder",
         "query head h uses head h % group of the keys",
         "backends/kernels/forward.py",
         "return head // group",
         "return head % group",
     ),
-    Fault(
+    Mutant(
         "maximum-not-scaled",
         "the maximum that weights are relative to is that of the products",
         _LOOP,
@@ -60,30 +60,30 @@ _MORE = (
         "largest = largest",
     ),
 )
-# Faults that some texts alone have: of packed sequences, of windows, of padded heads.
+# Mutants that some texts alone have: of packed sequences, of windows, of padded heads.
 _PARTIAL = (
-    Fault(
+    Mutant(
         "next-sequence",
         "a packed sequence begins with the one after it",
         "backends/kernels/parts/sequences.py",
         "first = tl.load(cu_ptr + sequence * stride)",
         "first = tl.load(cu_ptr + (sequence + 1) * stride)",
     ),
-    Fault(
+    Mutant(
         "returns-too-late",
         "a tile that begins right behind the queries of its sequence is no reason to return",
         "backends/kernels/forward.py",
         "if row_first >= q_len:",
         "if row_first > q_len:",
     ),
-    Fault(
+    Mutant(
         "packed-alignment-one-off",
         "packed sequences aligned bottom-right see one key more",
         "backends/kernels/forward.py",
         "shift = shift + kv_len - q_len",
         "shift = shift + kv_len - q_len + 1",
     ),
-    Fault(
+    Mutant(
         "padding-of-heads-loaded",
         "what lies behind a head that does not fill its tile is loaded as part of it",
         _LOOP,
@@ -91,11 +91,11 @@ _PARTIAL = (
         "or PAGE_SIZE is not None:",
     ),
 )
-FAULTS = {f.name: f for f in (*KERNEL_FAULTS, *OPTION_FAULTS, *_MORE, *_PARTIAL)}
+MUTANTS = {f.name: f for f in (*KERNEL_MUTANTS, *OPTION_MUTANTS, *_MORE, *_PARTIAL)}
 # Those that exact runs are asked to find.
 COMPARED = (
     *("o-not-rescaled", "l-not-rescaled", "causal-excludes-diagonal", "ragged-keys-not-masked"),
-    *("masked-row-nan", "last-key-skipped", *(fault.name for fault in _MORE)),
+    *("masked-row-nan", "last-key-skipped", *(mutant.name for mutant in _MORE)),
 )
 
 LEVELS: tuple[Level, ...] = ("rational", "formal", "fields")
@@ -108,7 +108,7 @@ SHAPES = {
 
 
 @contextmanager
-def planted(edit: Fault | None) -> Iterator[None]:
+def planted(edit: Mutant | None) -> Iterator[None]:
     """For so long what `bridge.ttir` launches of the forward kernel is that of a copy of `pyimpl`
     with this edit; None: none."""
     if edit is None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from option_cases import OPTIONS, options_of
 from torch import Tensor
 
-from bridge.conformance.profile import FLOAT32, Profile
+from bridge.conformance.rounding_model import FLOAT32, RoundingModel
 from bridge.conformance.tolerances.gradient_allowance import Bounded, of_options
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.backends import dispatch
@@ -414,14 +414,14 @@ def test_packed_sequences_are_alone(name: str, backend: str) -> None:
     expected = {n: torch.zeros_like(x, dtype=torch.float64) for n, x in found.items()}
     nothing = {n: torch.zeros_like(x) for n, x in expected.items()}
     bounds = {n: Bounded(expected[n], x.clone(), x.clone()) for n, x in nothing.items()}
-    profile = Profile.float32()
+    rounding = RoundingModel.float32()
     by_head = [x.detach().transpose(0, 1)[None] for x in (*tensors[:3], grads[0])]
     for b, rows, cols in ((0, slice(0, 3), slice(0, 2)), (2, slice(3, 7), slice(3, 7))):
         some = [x[:, :, s] for x, s in zip(by_head, (rows, cols, cols, rows), strict=True)]
         options = alone(PACKED[name], b, some[0].shape[2], some[1].shape[2])
         given = (*some[:3], options, some[3], grads[1][None, :, rows])
         exact = by_autograd(*given)
-        found_bounds = of_options(*some, grads[1][None, :, rows], options, profile)
+        found_bounds = of_options(*some, grads[1][None, :, rows], options, rounding)
         for n, x in expected.items():
             mine: Any = (slice(None), slice(None), cols if n in ("key", "value") else rows)
             if n not in ("query", "key", "value"):
@@ -433,7 +433,7 @@ def test_packed_sequences_are_alone(name: str, backend: str) -> None:
     for n, x in found.items():
         bound = bounds[n]
         # The terms of both sequences may be added up in any order.
-        order = 7 * 7 * profile.accumulation_unit * bound.size if n in names else nothing[n]
+        order = 7 * 7 * rounding.accumulation_unit * bound.size if n in names else nothing[n]
         allowed = Bounded(bound.exact, bound.error + order, bound.size).allowed(FLOAT32)
         assert bool(((x - expected[n]).abs() <= allowed).all()), n
 

@@ -10,7 +10,7 @@ import torch
 from attention_checks import inputs, judge, judge_options, score_options
 from option_cases import OPTIONS, options_of
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from pyimpl.backends import reference
 from pyimpl.backends.reference import safe_softmax, softmax
 from pyimpl.internal.scores import ScoreOptions
@@ -51,18 +51,18 @@ def test_every_option_by_hand(name: str, shape: tuple[int, ...]) -> None:
     query, key, value, _ = inputs(shape, torch.float64, group=2)
     options = options_of(name, query, key)
     result = spec_by_hand.attention(query, key, value, options)
-    judge_options(result, query, key, value, options, Profile.float64())
+    judge_options(result, query, key, value, options, RoundingModel.float64())
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("shape", [(2, 3, 5, 9, 4, 7), (1, 1, 9, 5, 3, 3)], ids=str)
 def test_against_sdpa(shape: tuple[int, ...], is_causal: bool) -> None:
-    """SDPA is the one judged, by its own profile: the reference has to be right for it to pass."""
+    """SDPA is the one judged, by its own rounding: the reference has to be right for it to pass."""
     query, key, value, _ = inputs(shape, torch.float64)
     out = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
     scores = reference.scores(query, key, score_options(query, is_causal=is_causal))
-    profile = Profile.sdpa_math("float64")
-    judge((out, scores.logsumexp(-1)), query, key, value, is_causal=is_causal, profile=profile)
+    rounding = RoundingModel.sdpa_math("float64")
+    judge((out, scores.logsumexp(-1)), query, key, value, is_causal=is_causal, rounding=rounding)
 
 
 def test_mask_and_causality_both_apply() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_checks import inputs, judge, judge_options, score_options, tiled_profile
+from attention_checks import inputs, judge, judge_options, score_options, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from option_cases import DROPOUT, TILED, options_of
@@ -35,7 +35,7 @@ def test_any_shape_options_and_tiles(
         result = flash(query, key, value, options, block_m=block_m, block_n=block_n)
     assert result[0].dtype == dtype
     assert result[1].dtype == compute_dtype(dtype)
-    judge_options(result, query, key, value, options, tiled_profile(dtype, block_n))
+    judge_options(result, query, key, value, options, tiled_rounding(dtype, block_n))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -43,7 +43,7 @@ def test_default_tiles_and_large_spread(dtype: torch.dtype) -> None:
     query, key, value, mask = inputs((1, 2, 300, 600, 16, 8), dtype, masked=True)
     given = {"mask": mask, "is_causal": True, "scale": 30.0}
     result = flash(query, key, value, score_options(query, **given))
-    judge(result, query, key, value, profile=tiled_profile(dtype), **given)
+    judge(result, query, key, value, rounding=tiled_rounding(dtype), **given)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -96,7 +96,7 @@ def test_of_a_masked_tile_only_the_keys_from_the_first_to_the_last_seen_are_mult
     result = flash(query, key, value, options, block_m=16, block_n=32)
     assert sorted(widths) == [8, 16]
     monkeypatch.undo()
-    judge(result, query, key, value, profile=tiled_profile(torch.float32), mask=mask)
+    judge(result, query, key, value, rounding=tiled_rounding(torch.float32), mask=mask)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

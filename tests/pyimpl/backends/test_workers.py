@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import torch
-from attention_checks import inputs, judge_options, score_options, tiled_profile
+from attention_checks import inputs, judge_options, score_options, tiled_rounding
 
 from bridge import limits
 from bridge.limits import Limit, Watch
@@ -77,7 +77,7 @@ def test_with_and_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     for threads_from in (0, 1 << 60):
         monkeypatch.setattr(tiled, "THREADS_FROM", threads_from)
         result = tiled.flash(query, key, value, options)
-        judge_options(result, query, key, value, options, tiled_profile(torch.float64))
+        judge_options(result, query, key, value, options, tiled_rounding(torch.float64))
 
 
 @pytest.mark.parametrize("before", ["pass", "for_each(range(4), print, threads=True)"])

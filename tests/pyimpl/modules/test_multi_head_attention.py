@@ -310,7 +310,7 @@ def changed_call(monkeypatch: pytest.MonkeyPatch, **changes) -> None:
     monkeypatch.setattr(implementation, "attention", wrong)
 
 
-FAULTS = {
+MUTANTS = {
     "heads of q exchanged": lambda m, ours: exchange_heads(ours.q_proj, rows=True),
     "heads of the output exchanged": lambda m, ours: exchange_heads(ours.out_proj, rows=False),
     "bias of k forgotten": lambda m, ours: ours.bias_k.zero_(),
@@ -327,8 +327,8 @@ FAULTS = {
 
 @pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
 @pytest.mark.parametrize("dtype", DTYPES[:3], ids=str)
-@pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """In bfloat16 the allowance of four projections and attention hides some of them."""
     theirs = nn.MultiheadAttention(
         DIM, HEADS, add_bias_kv=True, add_zero_attn=True, batch_first=True, dtype=dtype
@@ -340,7 +340,7 @@ def test_faults_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.Monk
     def wrong(module: nn.MultiheadAttention) -> MultiHeadAttention:
         ours = right(module)
         with torch.no_grad():
-            FAULTS[name](monkeypatch, ours)
+            MUTANTS[name](monkeypatch, ours)
         return ours
 
     monkeypatch.setattr(MultiHeadAttention, "from_torch", wrong)

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
 from pyimpl.internal.scores import ScoreOptions
 
@@ -81,7 +81,7 @@ def judge(
     key: Tensor,
     value: Tensor,
     options: ScoreOptions,
-    profile: Profile,
+    rounding: RoundingModel,
 ) -> None:
     """Fail unless output and log-sum-exp are within the allowance of plain float64.
 
@@ -109,16 +109,18 @@ def judge(
     q = torch.cat([options.scale * query, each], -1).numpy()
     k = torch.cat([key, added.transpose(-1, -2)], -1).numpy()
     rest = {"scale": 1.0, "mask": visible.numpy()}
-    profiles = (profile, Profile.float64())
+    rounding_models = (rounding, RoundingModel.float64())
     allowed = sum(
-        torch.from_numpy(attention_allowance(q, k, value.numpy(), profile=p, **rest))
-        for p in profiles
+        torch.from_numpy(attention_allowance(q, k, value.numpy(), rounding=p, **rest))
+        for p in rounding_models
     )
     error = (out.double() - expected_out).abs()
     assert bool((error <= allowed).all()), f"output: {(error - allowed).max()} over the allowance"
     none = torch.isneginf(expected_lse)
     assert torch.equal(torch.isneginf(lse), none)
-    allowed = sum(torch.from_numpy(lse_allowance(q, k, profile=p, **rest)) for p in profiles)
+    allowed = sum(
+        torch.from_numpy(lse_allowance(q, k, rounding=p, **rest)) for p in rounding_models
+    )
     error = torch.where(none, 0.0, lse.double() - torch.where(none, 0.0, expected_lse)).abs()
     assert bool((error <= allowed).all()), f"lse: {(error - allowed).max()} over the allowance"
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from attention_checks import inputs, kernel_profile
+from attention_checks import inputs, kernel_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_checks import judge, score_options
@@ -34,7 +34,7 @@ def test_splits(dtype: torch.dtype, num_splits: int | None) -> None:
     options = score_options(query, right=0, shift=98, softcap=4.0)
     result = decode(query, key, value, options, num_splits=num_splits, block_n=16)
     assert result[0].dtype == dtype
-    judge(result, query, key, value, options, kernel_profile(dtype, 16))
+    judge(result, query, key, value, options, kernel_rounding(dtype, 16))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_changes_of_the_scores(changes: dict[str, object]) -> None:
     query, key, value = grouped((1, 4, 5, 70, 16, 16), 2, torch.float32)
     options = score_options(query, **changes)
     result = decode(query, key, value, options, num_splits=3, block_n=16)
-    judge(result, query, key, value, options, kernel_profile(torch.float32, 16))
+    judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))
 
 
 @settings(max_examples=15, deadline=None)
@@ -82,7 +82,7 @@ def test_the_same_as_forward(kv_heads, group, q_len, kv_len, left, right, num_sp
         sinks=torch.linspace(-1, 1, kv_heads * group) if sink else None,
     )
     result = decode(query, key, value, options, num_splits=num_splits, block_n=16)
-    judge(result, query, key, value, options, kernel_profile(torch.float32, 16))
+    judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))
     expected = forward(query, key, value, options, block_m=16, block_n=16)
     assert torch.equal(result[0] == 0.0, expected[0] == 0.0)
 
@@ -101,7 +101,7 @@ def check_each(
         judge(
             (result[0][b : b + 1], result[1][b : b + 1]),
             query[b : b + 1], key[b : b + 1, :, :length], value[b : b + 1, :, :length],
-            options, kernel_profile(query.dtype, 16),
+            options, kernel_rounding(query.dtype, 16),
         )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def test_combine() -> None:
     for order in (slice(None), [2, 0, 1]):
         out, lse = torch.empty(2, 3, 7, 24), torch.empty(2, 3, 7)
         combine_into(parts[order], lses[order], out, lse)
-        judge((out, lse), query, key, value, options, kernel_profile(torch.float32, 16))
+        judge((out, lse), query, key, value, options, kernel_rounding(torch.float32, 16))
         assert bool((out[:, :, 3] == 0.0).all())
         assert bool((lse[:, :, 3] == -math.inf).all())
     strided = parts.permute(4, 0, 1, 2, 3).contiguous().permute(1, 2, 3, 4, 0)

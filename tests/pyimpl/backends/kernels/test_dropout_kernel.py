@@ -1,4 +1,4 @@
-"""Dropout in the Triton kernels, interpreted: the generator, tiles, and faults that must show."""
+"""Dropout in the Triton kernels, interpreted: the generator, tiles, and mutants that must show."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from attention_checks import inputs, judge_options, kernel_profile, score_options
+from attention_checks import inputs, judge_options, kernel_rounding, score_options
 from backward_checks import judge_gradients
 from torch import Tensor
 
-from bridge.conformance.faults import planting
-from bridge.conformance.faults.planted_package import copied
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants import planting
+from bridge.conformance.mutants.planted_package import copied
+from bridge.conformance.mutants.planting import Mutant
 from pyimpl.backends import reference
 from pyimpl.backends.kernels import backward, forward, varlen
 from pyimpl.backends.kernels.parts.dropout import Drop, kept_pairs
@@ -93,7 +93,7 @@ def problem() -> tuple[Tensor, Tensor, Tensor, Any]:
 def check_forward(module: Any, **blocks: int) -> None:
     query, key, value, options = problem()
     result = module.forward(query, key, value, options, **blocks)
-    judge_options(result, query, key, value, options, kernel_profile(torch.float32, 16))
+    judge_options(result, query, key, value, options, kernel_rounding(torch.float32, 16))
 
 
 def check_backward(function: Callable[..., Any], blocks: dict[str, int] | None = None) -> None:
@@ -116,8 +116,8 @@ def check_packed(module: Any) -> None:
     rows = [x[0].transpose(0, 1) for x in (query, key, value)]
     out, lse = module.varlen(*rows, *sums, options, block_m=16, block_n=16)
     together = score_options(query, mask=mask, dropout=DROPOUT)
-    profile = kernel_profile(torch.float32, 16)
-    judge_options((out.transpose(0, 1)[None], lse[None]), query, key, value, together, profile)
+    rounding = kernel_rounding(torch.float32, 16)
+    judge_options((out.transpose(0, 1)[None], lse[None]), query, key, value, together, rounding)
 
 
 @pytest.mark.parametrize(("block_m", "block_n"), [(16, 16), (32, 16), (16, 64)])
@@ -134,26 +134,26 @@ FORWARD, VARLEN = f"{KERNELS}/forward.py", f"{KERNELS}/varlen.py"
 KEYS, QUERIES = f"{KERNELS}/backward_keys.py", f"{KERNELS}/backward_queries.py"
 
 
-def fault(name: str, file: str, through: str | None, old: str, new: str) -> Fault:
-    return Fault(name=name, description="", file=file, old=old, new=new, through=through)
+def mutant(name: str, file: str, through: str | None, old: str, new: str) -> Mutant:
+    return Mutant(name=name, description="", file=file, old=old, new=new, through=through)
 
 
-FORWARD_FAULTS = [
-    fault(
+FORWARD_MUTANTS = [
+    mutant(
         "columns counted from the tile's first", LOOP, FORWARD,
         "rows.positions, tile * BLOCK_N, BLOCK_N)", "rows.positions, 0, BLOCK_N)",
     ),
-    fault(
+    mutant(
         "l of what dropout leaves", LOOP, FORWARD,
         "l = alpha * l + tl.sum(p, 1)",
         "l = alpha * l + tl.sum(tl.where(kept, p, 0.0) if kept is not None else p, 1)",
     ),
-    fault("not divided by 1 − p", LOOP, FORWARD, "o = o * keep_scale", "o = o * 1.0"),
-    fault(
+    mutant("not divided by 1 − p", LOOP, FORWARD, "o = o * keep_scale", "o = o * 1.0"),
+    mutant(
         "every batch drops the same", DROP, FORWARD,
         "batch * num_heads + head", "head",
     ),
-    fault(
+    mutant(
         "rows counted from the sequence's first", FORWARD, VARLEN,
         "Scores(scale, cap, left, right, drop, q_first, k_first)",
         "Scores(scale, cap, left, right, drop, None, None)",
@@ -161,8 +161,8 @@ FORWARD_FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("one", FORWARD_FAULTS, ids=lambda f: f.name)
-def test_a_fault_of_the_forward_pass_shows(one: Fault) -> None:
+@pytest.mark.parametrize("one", FORWARD_MUTANTS, ids=lambda f: f.name)
+def test_a_mutant_of_the_forward_pass_shows(one: Mutant) -> None:
     check = check_packed if one.entry == VARLEN else check_tiles
     with planting.planted(one) as module, pytest.raises(AssertionError, match="over the allowance"):
         check(module)
@@ -172,32 +172,32 @@ def check_tiles(module: Any) -> None:
     check_forward(module, block_m=16, block_n=16)
 
 
-def test_packed_sequences_without_a_fault() -> None:
+def test_packed_sequences_without_a_mutant() -> None:
     check_packed(varlen)
 
 
 ENTRY = "backends/kernels/backward.py"
 BLOCKS = {"block_m": 16, "block_n": 16}
-BACKWARD_FAULTS = [
-    fault("dP not divided", TILE, ENTRY, "grad_p * scores.drop.scale, 0.0", "grad_p, 0.0"),
-    fault("dP not dropped", TILE, ENTRY, "tl.where(pairs.kept, grad_p * scores.drop.scale, 0.0)",
+BACKWARD_MUTANTS = [
+    mutant("dP not divided", TILE, ENTRY, "grad_p * scores.drop.scale, 0.0", "grad_p, 0.0"),
+    mutant("dP not dropped", TILE, ENTRY, "tl.where(pairs.kept, grad_p * scores.drop.scale, 0.0)",
           "grad_p * scores.drop.scale"),
-    fault("dV of all weights", TILE, ENTRY, "p = tl.where(pairs.kept, p, 0.0)", "p = p"),
-    fault("dV not divided", KEYS, ENTRY, "grad_v = grad_v * keep_scale", "grad_v = grad_v * 1.0"),
-    fault("dK and dV by another mask", KEYS, ENTRY, "queries + shift, key_first, BLOCK_N",
+    mutant("dV of all weights", TILE, ENTRY, "p = tl.where(pairs.kept, p, 0.0)", "p = p"),
+    mutant("dV not divided", KEYS, ENTRY, "grad_v = grad_v * keep_scale", "grad_v = grad_v * 1.0"),
+    mutant("dK and dV by another mask", KEYS, ENTRY, "queries + shift, key_first, BLOCK_N",
           "queries + shift, 0, BLOCK_N"),
-    fault("dQ by another mask", QUERIES, ENTRY, "queries + shift, tile * BLOCK_N, BLOCK_N",
+    mutant("dQ by another mask", QUERIES, ENTRY, "queries + shift, tile * BLOCK_N, BLOCK_N",
           "queries + shift, 0, BLOCK_N"),
-    fault("the words exchanged", DROP, ENTRY,
+    mutant("the words exchanged", DROP, ENTRY,
           "tl.interleave(tl.interleave(k0, k2), tl.interleave(k1, k3))",
           "tl.interleave(tl.interleave(k0, k1), tl.interleave(k2, k3))"),
-    fault("the place of the queries for their number", DROP, ENTRY,
+    mutant("the place of the queries for their number", DROP, ENTRY,
           "rows = positions - drop.shift", "rows = positions"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("one", BACKWARD_FAULTS, ids=lambda f: f.name)
-def test_a_fault_of_the_backward_pass_shows(one: Fault) -> None:
+@pytest.mark.parametrize("one", BACKWARD_MUTANTS, ids=lambda f: f.name)
+def test_a_mutant_of_the_backward_pass_shows(one: Mutant) -> None:
     with (
         copied(one.file, one.apply, ENTRY) as module,
         pytest.raises(AssertionError, match="times what is allowed"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from attention_checks import inputs, inside_buffer, kernel_profile
+from attention_checks import inputs, inside_buffer, kernel_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_checks import judge, score_options
@@ -46,7 +46,7 @@ def test_against_reference(dtype, shape, is_causal: bool, masked: bool) -> None:
     assert result[0].dtype == dtype
     assert result[1].dtype == torch.float32
     options = score_options(query, mask=mask, is_causal=is_causal)
-    judge(result, query, key, value, options, kernel_profile(dtype, block_n=16))
+    judge(result, query, key, value, options, kernel_rounding(dtype, block_n=16))
 
 
 @settings(max_examples=20, deadline=None)
@@ -73,7 +73,7 @@ def test_any_shape(
     query, key, value, mask = inputs(shape, dtype, seed=seed, masked=masked)
     options = score_options(query, mask=mask, is_causal=is_causal, scale=scale)
     result = forward(query, key, value, options, block_m=block_m, block_n=block_n)
-    judge(result, query, key, value, options, kernel_profile(dtype, block_n))
+    judge(result, query, key, value, options, kernel_rounding(dtype, block_n))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_any_shape(
 def test_head_sizes_with_default_tiles(dtype, head_dim: int, value_dim: int) -> None:
     query, key, value, _ = inputs((1, 1, 5, 70, head_dim, value_dim), dtype)
     options = score_options(query)
-    judge(forward(query, key, value, options), query, key, value, options, kernel_profile(dtype))
+    judge(forward(query, key, value, options), query, key, value, options, kernel_rounding(dtype))
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -189,7 +189,7 @@ def test_masked_rows_tiles_and_mixtures(dtype: torch.dtype) -> None:
     assert torch.equal(out[:, :, 1], value[:, :, 50])
     assert torch.equal(out[:, :, 2], value[:, :, 3])
     options = score_options(query, mask=mask)
-    judge((out, lse), query, key, value, options, kernel_profile(dtype, 16))
+    judge((out, lse), query, key, value, options, kernel_rounding(dtype, 16))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -215,7 +215,7 @@ def test_scales_and_large_spreads(dtype: torch.dtype, scale: float) -> None:
     query, key, value, _ = inputs((1, 1, 9, 40, 8, 8), dtype)
     result = run(query, key, value, scale=scale)
     options = score_options(query, scale=scale)
-    judge(result, query, key, value, options, kernel_profile(dtype, 16))
+    judge(result, query, key, value, options, kernel_rounding(dtype, 16))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -226,7 +226,7 @@ def test_maximum_in_each_tile(dtype: torch.dtype) -> None:
         key[:, head, position] = 100 * query[:, head, 0] / query[:, head, 0].norm() ** 2
     result = run(query, key, value, scale=1.0)
     options = score_options(query, scale=1.0)
-    judge(result, query, key, value, options, kernel_profile(dtype, 16))
+    judge(result, query, key, value, options, kernel_rounding(dtype, 16))
 
 
 @pytest.mark.parametrize("blocks", [(16, 16), (16, 64), (64, 16), (32, 128), (None, None)], ids=str)
@@ -238,7 +238,7 @@ def test_tile_sizes(blocks: tuple[int | None, int | None]) -> None:
     again = forward(query, key, value, options, block_m=block_m, block_n=block_n)
     assert torch.equal(result[0], again[0])
     assert torch.equal(result[1], again[1])
-    judge(result, query, key, value, options, kernel_profile(torch.float32))
+    judge(result, query, key, value, options, kernel_rounding(torch.float32))
 
 
 def test_keys_that_no_query_sees_have_no_influence() -> None:

@@ -7,7 +7,7 @@ import math
 
 import pytest
 import torch
-from attention_checks import inputs, kernel_profile
+from attention_checks import inputs, kernel_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_checks import judge, score_options
@@ -30,7 +30,7 @@ def check(
     key, value = key[:, :kv_heads], value[:, :kv_heads]
     options = score_options(query, **changes)
     result = forward(query, key, value, options, block_m=16, block_n=16)
-    judge(result, query, key, value, options, kernel_profile(dtype, 16))
+    judge(result, query, key, value, options, kernel_rounding(dtype, 16))
 
 
 @pytest.mark.parametrize("bottom_right", [False, True])
@@ -124,7 +124,7 @@ def test_any_options_together(data: st.DataObject) -> None:
     options = drawn_options(data, query, lengths[1], torch.Generator().manual_seed(seed))
     block_n = data.draw(st.sampled_from([16, 32]))
     result = forward(query, key, value, options, block_m=16, block_n=block_n)
-    judge(result, query, key, value, options, kernel_profile(dtype, block_n))
+    judge(result, query, key, value, options, kernel_rounding(dtype, block_n))
 
 
 @pytest.mark.parametrize("kv_heads", [1, 2, 3, 6])
@@ -134,7 +134,7 @@ def test_grouped_heads(kv_heads: int) -> None:
     key, value = key[:, :kv_heads], value[:, :kv_heads]
     options = score_options(query, alibi_slopes=torch.rand(2, 6), sinks=torch.randn(6))
     result = forward(query, key, value, options, block_m=16, block_n=16)
-    judge(result, query, key, value, options, kernel_profile(torch.float32, 16))
+    judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))
     repeated = (x.repeat_interleave(6 // kv_heads, 1) for x in (key, value))
     assert torch.equal(result[0], forward(query, *repeated, options, block_m=16, block_n=16)[0])
 
@@ -170,7 +170,7 @@ def test_strides_of_the_options() -> None:
     broadcast = score_options(query, sinks=torch.tensor(0.5).expand(2))
     judge(
         forward(query, key, value, broadcast, block_m=16, block_n=16),
-        query, key, value, broadcast, kernel_profile(torch.float32, 16),
+        query, key, value, broadcast, kernel_rounding(torch.float32, 16),
     )  # fmt: skip
 
 
@@ -180,4 +180,4 @@ def test_a_sink_alone() -> None:
     options = score_options(query, sinks=torch.tensor([0.75, -2.0]))
     result = forward(query, key, value, options, block_m=16, block_n=16)
     assert bool((result[0] == 0.0).all())
-    judge(result, query, key, value, options, kernel_profile(torch.float32, 16))
+    judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))

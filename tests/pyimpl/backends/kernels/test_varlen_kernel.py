@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from attention_checks import inputs, kernel_profile
+from attention_checks import inputs, kernel_rounding
 from kernel_checks import judge, score_options
 from torch import Tensor
 
@@ -42,7 +42,7 @@ def check(result: tuple[Tensor, Tensor], tensors: list[Tensor], bottom_right: bo
         own = {n: x[b : b + 1] if n == "alibi_slopes" else x for n, x in changes.items()}
         options = score_options(query, shift=shift, **own)
         one = (result[0][own_q].transpose(0, 1)[None], result[1][:, own_q][None])
-        judge(one, query, key, value, options, kernel_profile(query.dtype, 16))
+        judge(one, query, key, value, options, kernel_rounding(query.dtype, 16))
 
 
 @pytest.mark.parametrize("bottom_right", [False, True])

@@ -1,6 +1,6 @@
-"""Plant a fault in a copy of an implementation's source, and see which vector catches it.
+"""Make a mutant of a copy of an implementation's source, and see which vector catches it.
 
-A check that cannot fail shows nothing. Each fault is an edit of the text of one `pyimpl` file; the
+A check that cannot fail shows nothing. Each mutant is an edit of the text of one `pyimpl` file; the
 edited copy is imported under a name of its own, so the real module stays as it is.
 """
 
@@ -25,8 +25,8 @@ from bridge.conformance.adapters.own import (
     PyimplTiled,
     PyimplTriton,
 )
-from bridge.conformance.faults.planted_package import copied
 from bridge.conformance.judge import Element, VectorResult, plain
+from bridge.conformance.mutants.planted_package import copied
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
@@ -34,8 +34,8 @@ from pyimpl.internal.implements import forget
 
 _numbers = itertools.count(1)
 
-# The dtype in which a fault of a forward pass goes through every family, to see which share of the
-# faults each of them catches: all implementations take it.
+# The dtype in which a mutant of a forward pass goes through every family, to see which share of the
+# mutants each of them catches: all implementations take it.
 SHARES_IN = "float32"
 
 ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
@@ -60,7 +60,7 @@ def _has_blind_queries(vector: AttentionVector | GradientVector) -> bool:
     return any(not any(one(i, j) for j in keys) for one in see for i in range(vector.q_len))
 
 
-# What a vector has to have for some faults to show. No implementation has larger tiles than 16.
+# What a vector has to have for some mutants to show. No implementation has larger tiles than 16.
 NEEDS: dict[str, Callable[[AttentionVector | GradientVector], bool]] = {
     "several tiles of keys": lambda v: v.kv_len > 16,
     "several tiles of queries": lambda v: v.q_len > 16,
@@ -71,12 +71,12 @@ NEEDS: dict[str, Callable[[AttentionVector | GradientVector], bool]] = {
 }
 
 
-class FaultError(RuntimeError):
-    """A fault that cannot be planted or does not run: the sources have moved on."""
+class MutantError(RuntimeError):
+    """A mutant that cannot be planted or does not run: the sources have moved on."""
 
 
 @dataclass(frozen=True)
-class Fault:
+class Mutant:
     """An edit of one source file that makes it wrong.
 
     file: relative to the package `pyimpl`. through: another file of it, which imports `file`,
@@ -106,23 +106,23 @@ class Fault:
         return self.entry in BACKWARD
 
     def apply(self, source: str) -> str:
-        """The edited source. Raises FaultError if `old` does not occur `count` times."""
+        """The edited source. Raises MutantError if `old` does not occur `count` times."""
         found = source.count(self.old)
         if found != self.count:
-            raise FaultError(
-                f"the fault {self.name} no longer applies: {self.old!r} occurs {found} times in "
+            raise MutantError(
+                f"the mutant {self.name} no longer applies: {self.old!r} occurs {found} times in "
                 f"pyimpl/{self.file}, not {self.count}"
             )
         return source.replace(self.old, self.new)
 
 
 @dataclass(frozen=True)
-class FaultResult:
-    """What became of a planted fault.
+class MutantResult:
+    """What became of a mutant.
 
     caught_by: the first vector that failed, None if none did, with its theorem, dtype and worst
     element. families: by dtype and family, whether one of its vectors failed; only families that
-    were tried. tried: how many vectors ran; not_covered: why none could, if none could.
+    were tried. tried: how many vectors ran; unsupported: why none could, if none could.
     every_family_in: the dtype in which it went through every family, if there is one.
     """
 
@@ -136,7 +136,7 @@ class FaultResult:
     worst: Element | None
     families: dict[str, dict[str, bool]] = field(default_factory=dict)
     tried: int = 0
-    not_covered: str | None = None
+    unsupported: str | None = None
     every_family_in: str | None = None
 
     @property
@@ -157,20 +157,20 @@ def source_of(file: str) -> str:
     """The text of a file of the package `pyimpl`."""
     spec = importlib.util.find_spec("pyimpl")
     if spec is None or spec.origin is None:
-        raise FaultError("the package pyimpl cannot be found")
+        raise MutantError("the package pyimpl cannot be found")
     return (Path(spec.origin).parent / file).read_text("utf-8")
 
 
 @contextmanager
 def _imported(text: str, file: str, folder: str) -> Iterator[ModuleType]:
     """The text of a file of `pyimpl` as a module under a name of its own."""
-    name = f"faulty_{Path(file).stem}_{next(_numbers)}"
+    name = f"mutated_{Path(file).stem}_{next(_numbers)}"
     # A real file: Triton reads the source of its kernels again.
     path = Path(folder) / f"{name}.py"
     path.write_text(text, "utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise FaultError(f"{path.name} cannot be imported")
+        raise MutantError(f"{path.name} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -184,43 +184,43 @@ def _imported(text: str, file: str, folder: str) -> Iterator[ModuleType]:
 
 
 @contextmanager
-def planted(fault: Fault) -> Iterator[ModuleType]:
-    """The module of `fault.entry` with the fault in it, for as long as the context lasts.
+def planted(mutant: Mutant) -> Iterator[ModuleType]:
+    """The module of `mutant.entry` with the mutation in it, for as long as the context lasts.
 
     The registry of implementations does not learn of it.
     """
-    if fault.through is not None:
-        with copied(fault.file, fault.apply, fault.through) as module:
+    if mutant.through is not None:
+        with copied(mutant.file, mutant.apply, mutant.through) as module:
             yield module
         return
-    text = fault.apply(source_of(fault.file))
+    text = mutant.apply(source_of(mutant.file))
     with (
-        tempfile.TemporaryDirectory(prefix="fault-") as folder,
-        _imported(text, fault.file, folder) as module,
+        tempfile.TemporaryDirectory(prefix="mutant-") as folder,
+        _imported(text, mutant.file, folder) as module,
     ):
         yield module
 
 
 @contextmanager
-def adapter_with(fault: Fault) -> Iterator[Adapter]:
-    """The adapter of the implementation with the fault in it."""
-    if not fault.backward:
-        with planted(fault) as module:
-            yield ADAPTERS[fault.entry](module)
+def adapter_with(mutant: Mutant) -> Iterator[Adapter]:
+    """The adapter of the implementation with the mutation in it."""
+    if not mutant.backward:
+        with planted(mutant) as module:
+            yield ADAPTERS[mutant.entry](module)
         return
-    with copied(fault.file, fault.apply, fault.entry) as module:
-        yield BACKWARD[fault.entry](module)
+    with copied(mutant.file, mutant.apply, mutant.entry) as module:
+        yield BACKWARD[mutant.entry](module)
 
 
-def _ordered(fault: Fault, families: Iterable[Family]) -> list[Family]:
+def _ordered(mutant: Mutant, families: Iterable[Family]) -> list[Family]:
     """The families of attention, or of its gradients, with the promising first; in each, vectors
-    that can show the fault, small first."""
-    rank = {name: n for n, name in enumerate(fault.promising)}
-    kind = GradientVector if fault.backward else AttentionVector
+    that can show the mutant, small first."""
+    rank = {name: n for n, name in enumerate(mutant.promising)}
+    kind = GradientVector if mutant.backward else AttentionVector
 
     def key(vector: AttentionVector | GradientVector) -> tuple[bool, int]:
         cost = vector.q_len * vector.kv_len * (vector.head_dim + vector.value_dim)
-        return fault.needs is not None and not NEEDS[fault.needs](vector), cost
+        return mutant.needs is not None and not NEEDS[mutant.needs](vector), cost
 
     found = []
     for family in sorted(families, key=lambda f: rank.get(f.name, len(rank))):
@@ -241,8 +241,8 @@ def _first_failure(
         one = replace(family, vectors=(vector,))
         (result,) = run(adapter, [one], dtype, device).vectors
         if result.status == "failed" and result.reason is not None:
-            raise FaultError(f"the faulty source does not run: {vector.id}: {result.reason}")
-        if result.status == "not covered":
+            raise MutantError(f"the mutated source does not run: {vector.id}: {result.reason}")
+        if result.status == "unsupported":
             reason = result.reason
             continue
         judged += 1
@@ -252,31 +252,31 @@ def _first_failure(
 
 
 def plant(
-    fault: Fault,
+    mutant: Mutant,
     families: Sequence[Family],
     dtypes: Sequence[str] | None = None,
     device: str = "cpu",
     *,
     every_family_in: str | None = None,
     output_only: bool = False,
-) -> FaultResult:
-    """Run the faulty implementation over the vectors, in each dtype, until one catches it.
+) -> MutantResult:
+    """Run the mutated implementation over the vectors, in each dtype, until one catches it.
 
     dtypes: default all that the implementation takes; each ends with its first catch, but for the
     dtype every_family_in, which goes on to learn which other families catch it too.
     output_only: do not look at the log-sum-exp, which many functions do not return.
-    Raises FaultError where the fault no longer applies or the edited source does not run.
+    Raises MutantError where the mutant no longer applies or the edited source does not run.
     """
     first: VectorResult | None = None
     first_dtype: str | None = None
     seen: dict[str, dict[str, bool]] = {}
     tried, reason = 0, None
-    with adapter_with(fault) as adapter:
+    with adapter_with(mutant) as adapter:
         if output_only:
             adapter = OutputOnly(adapter)
         for dtype in adapter.dtypes if dtypes is None else dtypes:
             seen[dtype] = {}
-            for family in _ordered(fault, families):
+            for family in _ordered(mutant, families):
                 failure, judged, reason = _first_failure(adapter, family, dtype, device)
                 tried += judged
                 seen[dtype][family.name] = failure is not None
@@ -284,10 +284,10 @@ def plant(
                     first, first_dtype = failure, dtype
                 if failure is not None and dtype != every_family_in:
                     break
-    return FaultResult(
-        fault.name,
-        fault.description,
-        f"pyimpl/{fault.file}",
+    return MutantResult(
+        mutant.name,
+        mutant.description,
+        f"pyimpl/{mutant.file}",
         adapter.name,
         first.id if first else None,
         first.theorem if first else None,
@@ -300,8 +300,8 @@ def plant(
     )
 
 
-def shares(results: Iterable[FaultResult], dtype: str) -> dict[str, tuple[int, int]]:
-    """By family: how many faults one of its vectors caught in this dtype, and how many were tried,
+def shares(results: Iterable[MutantResult], dtype: str) -> dict[str, tuple[int, int]]:
+    """By family: how many mutants one of its vectors caught in this dtype, and how many were tried,
     of those for which `plant` went through every family in it."""
     table: dict[str, tuple[int, int]] = {}
     for result in (r for r in results if r.every_family_in == dtype):

@@ -1,4 +1,4 @@
-"""The package `pyimpl` copied with edits: for faults in files that import each other."""
+"""The package `pyimpl` copied with edits: for mutants in files that import each other."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def copied_modules(file: str, edit: Callable[[str], str]) -> Iterator[ModuleType
     """The package `pyimpl.modules` from a copy in which the text of `file`, relative to `pyimpl`,
     is edited, for as long as the context lasts. What it imports from elsewhere is the true one, and
     the registry of implementations does not learn of it."""
-    name = f"faulty_modules_{next(_numbers)}"
+    name = f"mutated_modules_{next(_numbers)}"
     source = Path(pyimpl.__file__).parent
-    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         package = Path(folder) / name
         shutil.copytree(
             source / "modules", package, ignore=shutil.ignore_patterns("__pycache__")
@@ -55,9 +55,9 @@ def copied(file: str, edit: Callable[[str], str], entry: str) -> Iterator[Module
 
     The copy has a name of its own, and no `__init__`, whose operators PyTorch knows already.
     """
-    name = f"faulty_pyimpl_{next(_numbers)}"
+    name = f"mutated_pyimpl_{next(_numbers)}"
     source = Path(pyimpl.__file__).parent
-    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         package = Path(folder) / name
         shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
         (package / "__init__.py").write_text("", "utf-8")

@@ -1,14 +1,14 @@
-"""The planted faults of the kernels' options: windows, score changes, grouped heads, splits, pages
+"""The mutants of the kernels' options: windows, score changes, grouped heads, splits, pages
 and packed sequences.
 
 Those of the forward kernel are caught by vectors of attention, most others by vectors of their own
-layout (`bridge.conformance.faults.planted_layouts`); all of them by direct comparison, in
-`tests/pyimpl/backends/kernels/test_option_faults.py`.
+layout (`bridge.conformance.mutants.planted_layouts`); all of them by direct comparison, in
+`tests/pyimpl/backends/kernels/test_option_mutants.py`.
 """
 
 from __future__ import annotations
 
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants.planting import Mutant
 
 _KERNEL = "backends/kernels/forward.py"
 _LOOP = "backends/kernels/parts/loop.py"
@@ -20,8 +20,8 @@ _WINDOW_LEFT = "rows.positions[:, None] - scores.left <= keys[None, :]"
 _WINDOW_RIGHT = "keys[None, :] <= rows.positions[:, None] + scores.right"
 _LSE = "return m * LN2 + tl.log(tl.where(l == 0.0, 1.0, l))"
 
-OPTION_FAULTS: tuple[Fault, ...] = (
-    Fault(
+OPTION_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
         "window-hides-its-first-key",
         "the left edge of the window is one key too far to the right",
         _LOOP,
@@ -30,7 +30,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("window",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "window-shows-one-key-before",
         "the left edge of the window is one key too far to the left",
         _LOOP,
@@ -39,7 +39,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("window",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "window-hides-its-last-key",
         "the right edge of the window is one key too far to the left",
         _LOOP,
@@ -48,7 +48,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("window",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "window-shows-one-key-after",
         "the right edge of the window is one key too far to the right",
         _LOOP,
@@ -57,7 +57,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("window",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "first-tile-skipped",
         "the first key of a window's tiles is that of the query after the first",
         _BOUNDS,
@@ -66,7 +66,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("window-tiles", "window"),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "last-key-skipped",
         "the keys of a tile end one before the last that its last query sees",
         _BOUNDS,
@@ -75,7 +75,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("window",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "right-edge-unmasked",
         "a tile that the right edge of the window cuts is taken without mask code",
         _BOUNDS,
@@ -84,7 +84,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("window-tiles", "causal"),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "left-edge-unmasked",
         "a tile that the left edge of the window cuts is taken without mask code",
         _BOUNDS,
@@ -93,7 +93,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("window-tiles",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "alignment-swapped",
         "the window is aligned top-left whatever is asked for",
         _KERNEL,
@@ -101,7 +101,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         '"shift": 0',
         promising=("causal-bottom-right",),
     ),
-    Fault(
+    Mutant(
         "alignment-of-packed-sequences-swapped",
         "packed sequences are aligned top-left whatever is asked for",
         _KERNEL,
@@ -109,7 +109,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         "shift = shift + 0",
         through=_VARLEN,
     ),
-    Fault(
+    Mutant(
         "softcap-omitted",
         "scores are not capped",
         _LOOP,
@@ -118,7 +118,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("softcap",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "softcap-after-masking",
         "scores are capped once more after masking, so that masked keys come back with −cap",
         _LOOP,
@@ -130,7 +130,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("softcap",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "alibi-sign",
         "ALiBi favours distant keys",
         _LOOP,
@@ -139,7 +139,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("alibi",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "alibi-signed-distance",
         "ALiBi favours keys after the query",
         _LOOP,
@@ -148,7 +148,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("alibi",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "bias-base",
         "log₂e is forgotten for the bias",
         _LOOP,
@@ -157,21 +157,21 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("bias",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "gqa-modulo",
         "query head h uses head h % kv_heads of the keys",
         _KERNEL,
         "kv_head = kv_head_of(head, group)",
         "kv_head = head % (num_heads // group)",
     ),
-    Fault(
+    Mutant(
         "packed-heads-modulo",
         "the rows of a packed tile are query by query, and are read head by head",
         _DECODE,
         "return kv_head * group + row % group",
         "return kv_head * group + row // group % group",
     ),
-    Fault(
+    Mutant(
         "sink-omitted",
         "the sink sets the maximum and is left out of the denominator",
         _LOOP,
@@ -180,14 +180,14 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         promising=("sink",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "sink-in-every-split",
         "each split counts the sink",
         _DECODE,
         "own = inside & (split == 0)",
         "own = inside",
     ),
-    Fault(
+    Mutant(
         "empty-split-lse-zero",
         "a split without a key has log-sum-exp 0",
         _LOOP,
@@ -195,7 +195,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         "return tl.where(l == 0.0, 0.0, m * LN2 + tl.log(tl.where(l == 0.0, 1.0, l)))",
         through=_DECODE,
     ),
-    Fault(
+    Mutant(
         "empty-split-lse-infinite",
         "a split without a key has log-sum-exp +∞",
         _LOOP,
@@ -203,21 +203,21 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         'return tl.where(l == 0.0, float("inf"), m * LN2 + tl.log(tl.where(l == 0.0, 1.0, l)))',
         through=_DECODE,
     ),
-    Fault(
+    Mutant(
         "last-split-dropped",
         "the tiles of a split are rounded down, and the last ones belong to no split",
         _DECODE,
         "split_tiles = num_tiles(stop - first, num_splits)",
         "split_tiles = (stop - first) // num_splits",
     ),
-    Fault(
+    Mutant(
         "lengths-ignored",
         "every sequence is taken to be of full length",
         _DECODE,
         "kv_len = tl.minimum(tl.maximum(given, 0), kv_len)",
         "kv_len = kv_len + 0 * given",
     ),
-    Fault(
+    Mutant(
         "page-table-ignored",
         "pages are read in the order in which they lie",
         _LOOP,
@@ -225,7 +225,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         "pages = (keys // PAGE_SIZE).to(tl.int64)",
         through=_DECODE,
     ),
-    Fault(
+    Mutant(
         "cu-seqlens-one-short",
         "each packed sequence ends one row early",
         _SEQUENCES,
@@ -233,7 +233,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         "stop = tl.load(cu_ptr + (sequence + 1) * stride) - 1",
         through=_VARLEN,
     ),
-    Fault(
+    Mutant(
         "cu-seqlens-one-over",
         "each packed sequence ends with the first row of the next",
         _SEQUENCES,
@@ -241,7 +241,7 @@ OPTION_FAULTS: tuple[Fault, ...] = (
         "stop = tl.load(cu_ptr + (sequence + 1) * stride) + 1",
         through=_VARLEN,
     ),
-    Fault(
+    Mutant(
         "parts-not-normalised",
         "parts are weighted against the largest log-sum-exp, and the weights not normalised",
         "backends/kernels/combine.py",

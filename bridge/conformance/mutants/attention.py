@@ -1,6 +1,6 @@
-"""The planted faults: mistakes that real kernels had or could have, as edits of `pyimpl`.
+"""The mutants: mistakes that real kernels had or could have, as edits of `pyimpl`.
 
-`FAULTS` must each be caught by a vector. `TWINS` are edits that look wrong and change no result;
+`MUTANTS` must each be caught by a vector. `TWINS` are edits that look wrong and change no result;
 no vector may complain of them.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from bridge.conformance.faults.gradients import GRADIENT_FAULTS
-from bridge.conformance.faults.options import OPTION_FAULTS
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants.gradients import GRADIENT_MUTANTS
+from bridge.conformance.mutants.options import OPTION_MUTANTS
+from bridge.conformance.mutants.planting import Mutant
 
 _KERNEL = "backends/kernels/forward.py"
 _LOOP = "backends/kernels/parts/loop.py"
@@ -19,8 +19,8 @@ _LAUNCH = "backends/kernels/parts/launch.py"
 _LSE = "m * LN2 + tl.log(tl.where(l == 0.0, 1.0, l))"
 _MOVES = ("maximum-moves", "ragged-tiles")
 
-KERNEL_FAULTS: tuple[Fault, ...] = (
-    Fault(
+KERNEL_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
         "l-not-rescaled",
         "the denominator is not rescaled when the maximum rises",
         _LOOP,
@@ -30,7 +30,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         needs="several tiles of keys",
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "o-not-rescaled",
         "the accumulated output is not rescaled when the maximum rises",
         _LOOP,
@@ -40,7 +40,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         needs="several tiles of keys",
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "stale-maximum-for-l",
         "the weights that the denominator adds are relative to the maximum before this tile",
         _LOOP,
@@ -51,7 +51,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         needs="several tiles of keys",
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "causal-excludes-diagonal",
         "the causal mask hides the query's own key",
         _LOOP,
@@ -60,7 +60,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("causal", "unequal-lengths"),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "causal-shows-next-key",
         "the causal mask shows one key too many",
         _LOOP,
@@ -69,7 +69,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("causal", "unequal-lengths"),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "last-tile-dropped",
         "the number of key tiles is rounded down: a ragged last tile is left out",
         _BOUNDS,
@@ -78,7 +78,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("ragged-tiles",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "ragged-keys-not-masked",
         "the padding of a ragged last tile counts as keys with score 0",
         _LOOP,
@@ -87,7 +87,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("ragged-tiles",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "wrong-scale",
         "1/√head_dim is used whatever scale is asked for",
         _KERNEL,
@@ -95,7 +95,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         "**score_arguments(ScoreOptions(head_dim**-0.5))",
         promising=("scales",),
     ),
-    Fault(
+    Mutant(
         "omitted-scale",
         "scores are not scaled at all",
         _LAUNCH,
@@ -104,7 +104,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("scales",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "doubled-scale",
         "scores are scaled twice",
         _LAUNCH,
@@ -113,7 +113,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("scales",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "base-of-exponential",
         "log₂e is forgotten: 2^s instead of e^s",
         _LAUNCH,
@@ -122,7 +122,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("scales",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "masked-row-nan",
         "a row with every key masked is divided by its denominator 0",
         _LOOP,
@@ -131,7 +131,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("fully-masked",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "masked-row-mean",
         "−∞ is a large finite number: a row with every key masked gives the mean of V",
         _LOOP,
@@ -140,7 +140,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("fully-masked",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "mask-inverted",
         "a boolean mask is read as True = hidden",
         _LOOP,
@@ -149,7 +149,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("masked-holes",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "minus-infinity-finite",
         "the maximum starts from a finite number instead of −∞: lower scores vanish beside it",
         _LOOP,
@@ -158,7 +158,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("large-spread",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "causal-aligned-bottom-right",
         "the causal mask is aligned bottom-right whatever is asked for",
         _KERNEL,
@@ -166,7 +166,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         '"shift": key.shape[-2] - query.shape[-2]',
         promising=("unequal-lengths",),
     ),
-    Fault(
+    Mutant(
         "empty-row-lse-infinite",
         "a row with every key masked has log-sum-exp +∞",
         _LOOP,
@@ -175,7 +175,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("fully-masked",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "empty-row-lse-finite",
         "a row with every key masked has a large finite log-sum-exp",
         _LOOP,
@@ -184,7 +184,7 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
         promising=("fully-masked",),
         through=_KERNEL,
     ),
-    Fault(
+    Mutant(
         "lse-base-2",
         "the log-sum-exp is returned in base 2",
         _LOOP,
@@ -195,8 +195,8 @@ KERNEL_FAULTS: tuple[Fault, ...] = (
     ),
 )
 
-STATE_FAULTS: tuple[Fault, ...] = (
-    Fault(
+STATE_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
         "merge-ignores-one-maximum",
         "merging rescales the first state only",
         "state.py",
@@ -204,7 +204,7 @@ STATE_FAULTS: tuple[Fault, ...] = (
         "alpha, beta = rescale(a.m, m), torch.ones_like(m)",
         promising=_MOVES,
     ),
-    Fault(
+    Mutant(
         "divided-inside-the-loop",
         "o is divided by l after each block and not multiplied back",
         "state.py",
@@ -212,7 +212,7 @@ STATE_FAULTS: tuple[Fault, ...] = (
         "o = (alpha.unsqueeze(-1) * state.o + p @ values) / l.clamp_min(1).unsqueeze(-1)",
         promising=_MOVES,
     ),
-    Fault(
+    Mutant(
         "block-o-not-rescaled",
         "a further block does not rescale the output so far",
         "state.py",
@@ -220,7 +220,7 @@ STATE_FAULTS: tuple[Fault, ...] = (
         "o = state.o + p @ values",
         promising=_MOVES,
     ),
-    Fault(
+    Mutant(
         "block-l-not-rescaled",
         "a further block does not rescale the denominator so far",
         "state.py",
@@ -228,7 +228,7 @@ STATE_FAULTS: tuple[Fault, ...] = (
         "l = state.l + p.sum(dim=-1)",
         promising=_MOVES,
     ),
-    Fault(
+    Mutant(
         "sink-state-without-weight",
         "the state of a sink begins with the denominator 0, as the empty one does",
         "state.py",
@@ -238,8 +238,8 @@ STATE_FAULTS: tuple[Fault, ...] = (
     ),
 )
 
-TILED_FAULTS: tuple[Fault, ...] = (
-    Fault(
+TILED_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
         "tiled-causal-off-by-one",
         "the causal mask hides the query's own key",
         "backends/tiled.py",
@@ -247,7 +247,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "place = tile.start + self.options.shift - tile.first - 1",
         promising=("causal",),
     ),
-    Fault(
+    Mutant(
         "tiled-doubled-scale",
         "scores are scaled twice",
         "backends/tiled.py",
@@ -255,7 +255,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "self.factor = options.scale**2 * LOG2E",
         promising=("scales",),
     ),
-    Fault(
+    Mutant(
         "tiled-base-of-exponential",
         "log₂e is forgotten: 2^s instead of e^s",
         "backends/tiled.py",
@@ -263,7 +263,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "self.factor = options.scale",
         promising=("causal",),
     ),
-    Fault(
+    Mutant(
         "tiled-last-tile-dropped",
         "a ragged last tile of keys is left out",
         "backends/tiled.py",
@@ -271,7 +271,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "range(visited.first, stop_key // self.bounds.block_n)",
         promising=("ragged-tiles",),
     ),
-    Fault(
+    Mutant(
         "tiled-l-not-rescaled",
         "the denominator is not rescaled when the maximum rises",
         "backends/tiled.py",
@@ -280,7 +280,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         promising=_MOVES,
         needs="several tiles of keys",
     ),
-    Fault(
+    Mutant(
         "tiled-o-not-rescaled",
         "the accumulated output is not rescaled when the maximum rises",
         "backends/tiled.py",
@@ -289,7 +289,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         promising=_MOVES,
         needs="several tiles of keys",
     ),
-    Fault(
+    Mutant(
         "tiled-half-hidden-keys-skipped",
         "keys at the edge of a tile that some queries may not attend to are left out for all",
         "backends/tiled.py",
@@ -297,7 +297,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "as_numbers(hidden).amax(dim=(0, 1, 2))",
         promising=("masked-holes",),
     ),
-    Fault(
+    Mutant(
         "tiled-mask-not-narrowed",
         "where a tile is taken from its first visible key on, its mask is not",
         "backends/tiled.py",
@@ -305,7 +305,7 @@ TILED_FAULTS: tuple[Fault, ...] = (
         "hidden = hidden[..., : stop - first]",
         promising=("masked-holes",),
     ),
-    Fault(
+    Mutant(
         "tiled-diagonal-unmasked",
         "a tile that the diagonal crosses is taken without mask code",
         "backends/tiled.py",
@@ -316,18 +316,18 @@ TILED_FAULTS: tuple[Fault, ...] = (
 )
 
 # Vectors run the edited kernel on one head at a time, which hides an exchange of heads.
-FORWARD_OPTION_FAULTS = tuple(
-    fault for fault in OPTION_FAULTS if fault.entry == _KERNEL and fault.name != "gqa-modulo"
+FORWARD_OPTION_MUTANTS = tuple(
+    mutant for mutant in OPTION_MUTANTS if mutant.entry == _KERNEL and mutant.name != "gqa-modulo"
 )
 
-FAULTS: tuple[Fault, ...] = (
-    KERNEL_FAULTS + FORWARD_OPTION_FAULTS + STATE_FAULTS + TILED_FAULTS + GRADIENT_FAULTS
+MUTANTS: tuple[Mutant, ...] = (
+    KERNEL_MUTANTS + FORWARD_OPTION_MUTANTS + STATE_MUTANTS + TILED_MUTANTS + GRADIENT_MUTANTS
 )
 
 # A maximum that is too large by one for each block cancels in o / l and in m + ln l, as long as
 # nothing underflows: values cannot show it, only `online-invariant`, which speaks of m itself.
-TWINS: tuple[Fault, ...] = (
-    Fault(
+TWINS: tuple[Mutant, ...] = (
+    Mutant(
         "consistent-wrong-maximum",
         "the maximum of each block is too large by 1, in every place that uses it",
         "state.py",
@@ -338,6 +338,6 @@ TWINS: tuple[Fault, ...] = (
 
 
 def telling() -> tuple[str, ...]:
-    """Families of vectors, by how many of the planted faults show in them first, the most first."""
-    counts = Counter(family for fault in FAULTS for family in fault.promising[:1])
+    """Families of vectors, by how many of the mutants show in them first, the most first."""
+    counts = Counter(family for mutant in MUTANTS for family in mutant.promising[:1])
     return tuple(family for family, _ in counts.most_common())

@@ -1,7 +1,7 @@
-"""Precision profiles: what an implementation rounds, and to what.
+"""Rounding models: what an implementation rounds, and to what.
 
-A profile is a declaration, not a measurement: it says which intermediate results of an attention
-function are stored in which floating-point format. `tolerances.allowance` turns it into a
+A rounding model is a declaration, not a measurement: it says which intermediate results of an
+attention function are stored in which floating-point format. `tolerances.allowance` turns it into a
 bound on the error. The terms are explained in `docs/allowances.md`.
 """
 
@@ -44,7 +44,7 @@ WHOLE_ROW = 1 << 62
 
 
 @dataclass(frozen=True)
-class Profile:
+class RoundingModel:
     """What an implementation of attention rounds.
 
     name: for reports.
@@ -83,24 +83,24 @@ class Profile:
     flush_to_zero: bool = False
     gradient_rows: int | None = None
 
-    def with_name(self, name: str) -> Profile:
-        """The same profile under another name."""
+    def with_name(self, name: str) -> RoundingModel:
+        """The same rounding model under another name."""
         return replace(self, name=name)
 
     @classmethod
-    def float64(cls, block_n: int | None = None) -> Profile:
+    def float64(cls, block_n: int | None = None) -> RoundingModel:
         """Everything in float64, in any order, `scale` applied to either operand or both."""
         return cls("float64", FLOAT64, FLOAT64, FLOAT64, FLOAT64.unit, FLOAT64, 2, block_n=block_n)
 
     @classmethod
-    def float32(cls, block_n: int | None = None) -> Profile:
+    def float32(cls, block_n: int | None = None) -> RoundingModel:
         """Everything in IEEE float32 (no TF32), `scale` applied to either operand or both."""
         return cls("float32", FLOAT32, FLOAT32, FLOAT32, FLOAT32.unit, FLOAT32, 2, block_n=block_n)
 
     @classmethod
     def widened(
         cls, dtype: str, *, accumulator: str = "float32", block_n: int | None = None
-    ) -> Profile:
+    ) -> RoundingModel:
         """Inputs are widened to `accumulator`, everything is done there, the result is rounded."""
         wide = FORMATS[accumulator]
         return cls(
@@ -122,10 +122,10 @@ class Profile:
         block_n: int | None = None,
         denominator: Denominator = "either",
         truncating: bool = False,
-    ) -> Profile:
+    ) -> RoundingModel:
         """A flash kernel: softmax in float32, weights rounded to the input's format.
 
-        dtype: "float16" or "bfloat16"; "float32" and "float64" give the plain profiles.
+        dtype: "float16" or "bfloat16"; "float32" and "float64" give the plain rounding models.
         truncating: the matrix unit truncates additions (tensor cores): twice the unit roundoff.
         """
         if dtype == "float64":
@@ -147,7 +147,7 @@ class Profile:
         )
 
     @classmethod
-    def sdpa_math(cls, dtype: str, *, reduced: bool = False) -> Profile:
+    def sdpa_math(cls, dtype: str, *, reduced: bool = False) -> RoundingModel:
         """PyTorch's math backend. It scales q and k by √scale each and normalises before p·v.
 
         By default it widens float16 and bfloat16 inputs to float32 and rounds the result only.
@@ -175,7 +175,7 @@ class Profile:
         )
 
     @classmethod
-    def sdpa_flash(cls, dtype: str) -> Profile:
+    def sdpa_flash(cls, dtype: str) -> RoundingModel:
         """PyTorch's flash backend on a CPU.
 
         For float16 and bfloat16 it uses a fast vectorised exponential where the processor has
@@ -190,20 +190,20 @@ class Profile:
         return replace(named, exp_error=2.0**-13 / FLOAT32.unit, gradient_rows=32)
 
 
-def generous(dtype: str) -> Profile:
+def generous(dtype: str) -> RoundingModel:
     """What a function of unknown make may round: at each place the most that kernels in use do.
 
     For float16 and bfloat16: √scale·q and √scale·k, the scores and the weights each rounded to the
     input's format, the sum of either kind of weights, tensor cores that truncate, an exponential
     and sums of gradients as in `sdpa_flash`, tiles of one key. Each of these makes every allowance
-    larger or leaves it, so what passes any other profile of this dtype passes this one. For
+    larger or leaves it, so what passes any other rounding model of this dtype passes this one. For
     float32 and float64: everything in that format, in any order and tiling.
     """
     if dtype in ("float64", "float32"):
-        plain = Profile.float64() if dtype == "float64" else Profile.float32()
+        plain = RoundingModel.float64() if dtype == "float64" else RoundingModel.float32()
         return replace(plain, name="generous", accumulation_unit=2 * plain.accumulation_unit)
     low = FORMATS[dtype]
-    return Profile(
+    return RoundingModel(
         "generous",
         low,
         low,
@@ -220,23 +220,23 @@ def generous(dtype: str) -> Profile:
     )
 
 
-def _eager(dtype: str) -> Profile:
-    base = replace(Profile.sdpa_math(dtype, reduced=True), block_n=None, denominator="either")
+def _eager(dtype: str) -> RoundingModel:
+    base = replace(RoundingModel.sdpa_math(dtype, reduced=True), block_n=None, denominator="either")
     return base.with_name("eager")
 
 
-def _inside(wide: str) -> Callable[[str], Profile]:
-    def make(dtype: str) -> Profile:
+def _inside(wide: str) -> Callable[[str], RoundingModel]:
+    def make(dtype: str) -> RoundingModel:
         accumulator = "float64" if dtype == "float64" else wide
-        return Profile.widened(dtype, accumulator=accumulator).with_name(f"{wide}-inside")
+        return RoundingModel.widened(dtype, accumulator=accumulator).with_name(f"{wide}-inside")
 
     return make
 
 
-# What `conform --profile` accepts, for any function.
-CHOICES: dict[str, Callable[[str], Profile]] = {
+# What `conform --rounding-model` accepts, for any function.
+CHOICES: dict[str, Callable[[str], RoundingModel]] = {
     "generous": generous,
-    "flash": lambda dtype: Profile.flash(dtype, truncating=True).with_name("flash"),
+    "flash": lambda dtype: RoundingModel.flash(dtype, truncating=True).with_name("flash"),
     "eager": _eager,
     "float32-inside": _inside("float32"),
     "float64-inside": _inside("float64"),

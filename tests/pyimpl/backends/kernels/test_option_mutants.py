@@ -1,4 +1,4 @@
-"""Faults planted in the code of which there are no vectors: the comparison with plain float64, by
+"""Mutants of the code of which there are no vectors: the comparison with plain float64, by
 which the kernels are tested here, shows each."""
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import pytest
 import test_decode_kernel
 import test_varlen_kernel
 import torch
-from attention_checks import inputs, kernel_profile
+from attention_checks import inputs, kernel_rounding
 from kernel_checks import judge, score_options
 
-from bridge.conformance.faults.options import OPTION_FAULTS
-from bridge.conformance.faults.planting import Fault, planted
+from bridge.conformance.mutants.options import OPTION_MUTANTS
+from bridge.conformance.mutants.planting import Mutant, planted
 
 Check = Callable[[ModuleType], None]
 
@@ -28,7 +28,7 @@ def forward(**changes: object) -> Check:
         key, value = key[:, :2], value[:, :2]
         options = score_options(query, **changes)
         result = module.forward(query, key, value, options, block_m=16, block_n=16)
-        judge(result, query, key, value, options, kernel_profile(torch.float32, 16))
+        judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))
 
     return check
 
@@ -39,7 +39,7 @@ def decode(num_splits: int = 1, **changes: object) -> Check:
         key, value = key[:, :2], value[:, :2]
         options = score_options(query, **changes)
         result = module.decode(query, key, value, options, num_splits=num_splits, block_n=16)
-        judge(result, query, key, value, options, kernel_profile(torch.float32, 16))
+        judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))
 
     return check
 
@@ -87,7 +87,7 @@ def combine(module: ModuleType) -> None:
         value.permute(2, 0, 1, 3)[:, :, :, None].expand(-1, -1, -1, 3, -1),
         products.permute(3, 0, 1, 2), out, lse,
     )  # fmt: skip
-    judge((out, lse), query, key, value, options, kernel_profile(torch.float32))
+    judge((out, lse), query, key, value, options, kernel_rounding(torch.float32))
 
 
 WINDOW = forward(left=30, right=3, shift=50)
@@ -123,10 +123,10 @@ CHECKS: dict[str, Check] = {
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("fault", OPTION_FAULTS, ids=lambda f: f.name)
-def test_each_fault_shows(fault: Fault) -> None:
-    with planted(fault) as module, pytest.raises(AssertionError):
-        CHECKS[fault.name](module)
+@pytest.mark.parametrize("mutant", OPTION_MUTANTS, ids=lambda f: f.name)
+def test_each_mutant_shows(mutant: Mutant) -> None:
+    with planted(mutant) as module, pytest.raises(AssertionError):
+        CHECKS[mutant.name](module)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_each_fault_shows(fault: Fault) -> None:
     ],
 )
 def test_the_unedited_copy_passes(name: str) -> None:
-    """For each file that faults are planted in, and each that is run: it is the fault that shows,
+    """For each file that there are mutants of, and each that is run: it is the mutation that shows,
     not its planting."""
-    (fault,) = (f for f in OPTION_FAULTS if f.name == name)
-    with planted(replace(fault, new=fault.old)) as module:
+    (mutant,) = (f for f in OPTION_MUTANTS if f.name == name)
+    with planted(replace(mutant, new=mutant.old)) as module:
         CHECKS[name](module)

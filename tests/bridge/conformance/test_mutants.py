@@ -1,4 +1,4 @@
-"""Planted faults: each is caught, and what changes no result is not."""
+"""Mutants: each is caught, and what changes no result is not."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 
 from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.adapters.own import PyimplState
-from bridge.conformance.faults.attention import FAULTS, KERNEL_FAULTS, TWINS
-from bridge.conformance.faults.planting import (
+from bridge.conformance.mutants.attention import KERNEL_MUTANTS, MUTANTS, TWINS
+from bridge.conformance.mutants.planting import (
     ADAPTERS,
     BACKWARD,
     SHARES_IN,
-    Fault,
-    FaultError,
+    Mutant,
+    MutantError,
     plant,
     planted,
     shares,
@@ -32,14 +32,14 @@ from pyimpl.internal.implements import implementations
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
-def test_every_fault_is_caught_in_every_dtype(
-    fault: Fault, all_families: Families, runs: Runs
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda f: f.name)
+def test_every_mutant_is_caught_in_every_dtype(
+    mutant: Mutant, all_families: Families, runs: Runs
 ) -> None:
-    result = runs.get(runs.fault(fault, "cpu"), all_families)
+    result = runs.get(runs.mutant(mutant, "cpu"), all_families)
     assert result["caught_by"] is not None
     assert all(any(families.values()) for families in result["families"].values())
-    assert float(result["worst"]["ratio"]) > 100, "a fault this gross is no close call"
+    assert float(result["worst"]["ratio"]) > 100, "a mistake this gross is no close call"
     assert result["theorem"] is not None
 
 
@@ -47,23 +47,23 @@ LSE_ALONE = {"lse-base-2", "empty-row-lse-infinite", "empty-row-lse-finite"}
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [f for f in FAULTS if f.name not in LSE_ALONE and not f.backward],
+    "mutant",
+    [f for f in MUTANTS if f.name not in LSE_ALONE and not f.backward],
     ids=lambda f: f.name,
 )
-def test_the_output_alone_shows_it(fault: Fault, all_families: Families, runs: Runs) -> None:
+def test_the_output_alone_shows_it(mutant: Mutant, all_families: Families, runs: Runs) -> None:
     """Many functions return no log-sum-exp. In the coarsest dtype, which hides most."""
     how = {"dtypes": ["bfloat16"], "output_only": True}
-    result = runs.planted("output", fault, all_families, caught=True, **how)
+    result = runs.planted("output", mutant, all_families, caught=True, **how)
     assert result["worst"]["part"] == "output"
     assert float(result["worst"]["ratio"]) > 1
 
 
 def test_there_are_enough_and_they_have_names_of_their_own() -> None:
-    assert len(FAULTS) >= 8
-    assert len(KERNEL_FAULTS) >= 5
-    assert len({f.name for f in FAULTS + TWINS}) == len(FAULTS + TWINS)
-    assert {"wrong-scale", "omitted-scale", "doubled-scale"} <= {f.name for f in KERNEL_FAULTS}
+    assert len(MUTANTS) >= 8
+    assert len(KERNEL_MUTANTS) >= 5
+    assert len({f.name for f in MUTANTS + TWINS}) == len(MUTANTS + TWINS)
+    assert {"wrong-scale", "omitted-scale", "doubled-scale"} <= {f.name for f in KERNEL_MUTANTS}
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_there_are_enough_and_they_have_names_of_their_own() -> None:
     [("float32",), pytest.param(ALL_DTYPES, marks=pytest.mark.thorough)],
     ids=["float32", "all"],
 )
-@pytest.mark.parametrize("fault", TWINS, ids=lambda f: f.name)
+@pytest.mark.parametrize("mutant", TWINS, ids=lambda f: f.name)
 def test_a_twin_that_changes_no_result_is_not_caught(
-    fault: Fault, dtypes: tuple[str, ...], families: list[Family], runs: Runs
+    mutant: Mutant, dtypes: tuple[str, ...], families: list[Family], runs: Runs
 ) -> None:
     name = f"twin-{len(dtypes)}"
-    result = runs.planted(name, fault, lambda: families, caught=False, dtypes=list(dtypes))
+    result = runs.planted(name, mutant, lambda: families, caught=False, dtypes=list(dtypes))
     assert not result["caught"]
     vectors = [v for f in families for v in f.vectors if isinstance(v, AttentionVector)]
     assert result["tried"] == len(dtypes) * sum(v.options <= PyimplState.takes for v in vectors)
@@ -87,7 +87,7 @@ def test_the_unedited_copy_passes(file: str, all_families: Families, runs: Runs)
     """The planting itself breaks nothing: an edit that changes nothing is not caught. It is the
     same for every dtype."""
     same = "from __future__ import annotations"
-    control = Fault(f"control-{file.replace('/', '-')}", "no change", file, same, same)
+    control = Mutant(f"control-{file.replace('/', '-')}", "no change", file, same, same)
 
     def four() -> list[Family]:
         return [replace(f, vectors=f.vectors[:4]) for f in all_families()]
@@ -97,19 +97,21 @@ def test_the_unedited_copy_passes(file: str, all_families: Families, runs: Runs)
     assert result["tried"] > 0
 
 
-def test_a_fault_that_no_longer_applies_says_so(families: list[Family]) -> None:
-    gone = Fault("gone", "", "state.py", "no such text", "x")
-    with pytest.raises(FaultError, match="the fault gone no longer applies: 'no such text' occurs"):
+def test_a_mutant_that_no_longer_applies_says_so(families: list[Family]) -> None:
+    gone = Mutant("gone", "", "state.py", "no such text", "x")
+    with pytest.raises(
+        MutantError, match="the mutant gone no longer applies: 'no such text' occurs"
+    ):
         plant(gone, families)
     assert source_of("state.py").count("return") > 1
-    with pytest.raises(FaultError, match=r"occurs \d+ times in pyimpl/state.py, not 1"):
+    with pytest.raises(MutantError, match=r"occurs \d+ times in pyimpl/state.py, not 1"):
         plant(replace(gone, old="return"), families)
 
 
-def test_a_fault_that_does_not_run_is_no_catch(families: list[Family]) -> None:
+def test_a_mutant_that_does_not_run_is_no_catch(families: list[Family]) -> None:
     old = "torch.maximum("
-    broken = Fault("broken", "", "state.py", old, "torch.maxi(", source_of("state.py").count(old))
-    with pytest.raises(FaultError, match=r"does not run: .*AttributeError"):
+    broken = Mutant("broken", "", "state.py", old, "torch.maxi(", source_of("state.py").count(old))
+    with pytest.raises(MutantError, match=r"does not run: .*AttributeError"):
         plant(broken, families, ["float32"])
 
 
@@ -119,8 +121,8 @@ def test_planting_leaves_no_trace(families: list[Family]) -> None:
     before = (implementations(), set(sys.modules))
     with planted(TWINS[0]) as module:
         assert module.__name__ in sys.modules
-    plant(FAULTS[0], families[:1], ["float32"])
-    assert (implementations(), {m for m in sys.modules if m.startswith("faulty")}) == (
+    plant(MUTANTS[0], families[:1], ["float32"])
+    assert (implementations(), {m for m in sys.modules if m.startswith("mutated")}) == (
         before[0],
         set(),
     )
@@ -129,12 +131,12 @@ def test_planting_leaves_no_trace(families: list[Family]) -> None:
 def test_what_a_planted_module_is_the_first_to_import_is_recorded() -> None:
     # The kernels' common loop, by a process that has imported no kernel before.
     program = """
-from bridge.conformance.faults.attention import FAULTS
-from bridge.conformance.faults.planting import planted
+from bridge.conformance.mutants.attention import MUTANTS
+from bridge.conformance.mutants.planting import planted
 from pyimpl.internal.implements import implementations
 
-fault = next(f for f in FAULTS if f.file == "backends/kernels/forward.py")
-with planted(fault):
+mutant = next(f for f in MUTANTS if f.file == "backends/kernels/forward.py")
+with planted(mutant):
     print({one.module for one in implementations() if one.lean == "Attention.Spec.ScoreMod.bias"})
 """
     found = subprocess.run(
@@ -144,9 +146,9 @@ with planted(fault):
 
 
 def test_the_shares_by_family(families: list[Family]) -> None:
-    # A fault of masks does not show in these families.
+    # A mutant of masks does not show in these families.
     tiled = [
-        f for f in FAULTS if f.file == "backends/tiled.py" and f.promising != ("masked-holes",)
+        f for f in MUTANTS if f.file == "backends/tiled.py" and f.promising != ("masked-holes",)
     ]
     some = [f for f in families if f.name in ("causal", "one-key", "scales")]
     results = [plant(f, some, ["float32"], every_family_in="float32") for f in tiled]
@@ -159,11 +161,11 @@ def test_the_shares_by_family(families: list[Family]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("fault", [f for f in FAULTS if not f.backward], ids=lambda f: f.name)
-def test_the_families_that_promise_to_show_a_fault_do(
-    fault: Fault, all_families: Families, runs: Runs
+@pytest.mark.parametrize("mutant", [f for f in MUTANTS if not f.backward], ids=lambda f: f.name)
+def test_the_families_that_promise_to_show_a_mutant_do(
+    mutant: Mutant, all_families: Families, runs: Runs
 ) -> None:
-    """Each fault goes through every family: `bridge faults --every-family` shows the table."""
-    result = runs.get(runs.fault(fault, "cpu", every_family=True), all_families)
+    """Each mutant goes through every family: `bridge mutants --every-family` shows the table."""
+    result = runs.get(runs.mutant(mutant, "cpu", every_family=True), all_families)
     caught = {name for name, by in result["families"][SHARES_IN].items() if by}
-    assert set(fault.promising) <= caught
+    assert set(mutant.promising) <= caught

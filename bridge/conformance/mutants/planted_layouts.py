@@ -1,4 +1,4 @@
-"""Plant a fault in a kernel of another layout, and see which of its vectors catches it.
+"""Make a mutant of a kernel of another layout, and see which of its vectors catches it.
 
 As `planting`, for grouped heads, packed sequences, pages and combined splits: the kernels run
 directly, so that the edited copy is what runs.
@@ -16,8 +16,8 @@ from torch import Tensor
 from bridge.conformance.adapters.layouts import Layouts
 from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.batch import DTYPES, Outputs
-from bridge.conformance.faults.planting import Fault, FaultError, planted
 from bridge.conformance.judge import VectorResult
+from bridge.conformance.mutants.planting import Mutant, MutantError, planted
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.operations import (
@@ -34,7 +34,7 @@ _BLOCK = 16
 # A page table that leaves splits empty: lengths here are 1 to 33.
 _SPLITS = 3
 
-# By the name of a fault of `OPTION_FAULTS`: the family that catches it.
+# By the name of a mutant of `OPTION_MUTANTS`: the family that catches it.
 CATCHES: Mapping[str, str] = {
     "gqa-modulo": "grouped-query",
     "alignment-of-packed-sequences-swapped": "varlen",
@@ -63,7 +63,7 @@ class KernelLayouts(PyimplTriton):
         }
         self.operations = frozenset(kind.operation for kind in self.calls)
 
-    def not_covered(self, *_: object) -> str | None:
+    def why_unsupported(self, *_: object) -> str | None:
         return None
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
@@ -115,17 +115,19 @@ class KernelLayouts(PyimplTriton):
         return [Outputs(out.to(self.layouts.dtype), lse)]
 
 
-def plant(fault: Fault, families: Sequence[Family], dtype: str = "float32") -> VectorResult | None:
-    """The first vector of the families that the faulty kernel fails; None if it passes them.
+def plant(
+    mutant: Mutant, families: Sequence[Family], dtype: str = "float32"
+) -> VectorResult | None:
+    """The first vector of the families that the mutated kernel fails; None if it passes them.
 
-    Raises FaultError where the fault no longer applies, or the edited source does not run.
+    Raises MutantError where the mutant no longer applies, or the edited source does not run.
     """
-    with planted(fault) as module:
+    with planted(mutant) as module:
         vectors = run(KernelLayouts(module), families, dtype).vectors
     failed = [result for result in vectors if result.status == "failed"]
     for result in failed:
         if result.reason is not None:
-            raise FaultError(f"the faulty source does not run: {result.id}: {result.reason}")
+            raise MutantError(f"the mutated source does not run: {result.id}: {result.reason}")
     return failed[0] if failed else None
 
 

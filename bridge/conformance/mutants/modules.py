@@ -1,4 +1,4 @@
-"""Planted faults of `pyimpl.modules`: mistakes that real transformers had or could have.
+"""Mutants of `pyimpl.modules`: mistakes that real transformers had or could have.
 
 Each must be caught by a vector of the families that are made for it.
 """
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import torch
 
 from bridge.conformance.adapters.modules import wrong
-from bridge.conformance.faults.planted_package import copied_modules
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants.planted_package import copied_modules
+from bridge.conformance.mutants.planting import Mutant
 from bridge.conformance.tolerances.module_allowance import NoBound
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
@@ -36,8 +36,8 @@ def _norm(deviation: str) -> str:
     )
 
 
-MODULE_FAULTS: tuple[Fault, ...] = (
-    Fault(
+MODULE_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
         "normalised-after",
         "layers that are to be normalised before are normalised after",
         _RESIDUAL,
@@ -45,7 +45,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         _AFTER,
         promising=("encoder-layer", "decoder-layer"),
     ),
-    Fault(
+    Mutant(
         "normalised-before",
         "layers that are to be normalised after are normalised before",
         _RESIDUAL,
@@ -53,7 +53,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         _BEFORE,
         promising=("encoder-layer", "decoder-layer"),
     ),
-    Fault(
+    Mutant(
         "no-residual",
         "what attention and the feed-forward network give takes the place of the sum",
         _RESIDUAL,
@@ -61,7 +61,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "self._dropped(sublayer(self._normed(x)))",
         promising=("encoder-layer", "decoder-layer"),
     ),
-    Fault(
+    Mutant(
         "residual-of-the-normalised",
         "what is added to is the normalised input",
         _RESIDUAL,
@@ -69,7 +69,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "self._normed(x) + self._dropped(sublayer(self._normed(x)))",
         promising=("encoder-layer", "decoder-layer"),
     ),
-    Fault(
+    Mutant(
         "eps-outside-the-root",
         "ε is added to the deviation, not to the variance",
         _RESIDUAL,
@@ -77,7 +77,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         _norm("c.square().mean(-1, keepdim=True).sqrt() + self.norm.eps"),
         promising=("layer-norm",),
     ),
-    Fault(
+    Mutant(
         "no-eps",
         "nothing is added to the variance",
         _RESIDUAL,
@@ -85,7 +85,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         _norm("c.square().mean(-1, keepdim=True).sqrt()"),
         promising=("layer-norm",),
     ),
-    Fault(
+    Mutant(
         "divisor-less-one",
         "the variance is that of a sample, with the divisor n − 1",
         _RESIDUAL,
@@ -93,7 +93,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         _norm("(c.square().sum(-1, keepdim=True) / (c.shape[-1] - 1) + self.norm.eps).sqrt()"),
         promising=("layer-norm",),
     ),
-    Fault(
+    Mutant(
         "mean-not-taken",
         "the root of the mean square is divided by, and no mean is taken away",
         _RESIDUAL,
@@ -103,7 +103,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "        out: Tensor = c / deviation * self.norm.weight + self.norm.bias",
         promising=("layer-norm",),
     ),
-    Fault(
+    Mutant(
         "no-relu",
         "the feed-forward network is two linear maps",
         "modules/feed_forward.py",
@@ -111,7 +111,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "self.linear1(x)",
         promising=("feed-forward",),
     ),
-    Fault(
+    Mutant(
         "another-activation",
         "the feed-forward network has GELU",
         "modules/feed_forward.py",
@@ -119,7 +119,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "nn.functional.gelu(self.linear1(x))",
         promising=("feed-forward",),
     ),
-    Fault(
+    Mutant(
         "heads-interleaved",
         "head h has every num_heads-th column, not those from h · head_dim on",
         _ATTENTION,
@@ -127,7 +127,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "projected.reshape(*projected.shape[:-1], width, count).transpose(-1, -2)",
         promising=("multi-head-layer",),
     ),
-    Fault(
+    Mutant(
         "heads-not-transposed",
         "the numbers of a sequence are cut into heads as they lie",
         _ATTENTION,
@@ -135,7 +135,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "projected.reshape(projected.shape[0], count, -1, width).transpose(1, 2)",
         promising=("multi-head-layer",),
     ),
-    Fault(
+    Mutant(
         "heads-joined-by-columns",
         "the heads' outputs are put side by side column by column",
         _ATTENTION,
@@ -143,7 +143,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "out = heads.transpose(-1, -2).flatten(-2)",
         promising=("multi-head-layer",),
     ),
-    Fault(
+    Mutant(
         "no-scale",
         "the scores are not scaled",
         _ATTENTION,
@@ -151,7 +151,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "scale=1.0",
         promising=("multi-head-layer",),
     ),
-    Fault(
+    Mutant(
         "scale-of-the-model",
         "the scale is 1/√d_model",
         _ATTENTION,
@@ -159,7 +159,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "scale=self.query_dim**-0.5",
         promising=("multi-head-layer",),
     ),
-    Fault(
+    Mutant(
         "keys-and-values-exchanged",
         "keys are made of what values are to be made of, and values of the other",
         _ATTENTION,
@@ -167,7 +167,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "KeysValues(self._sequences(self.k_proj(value)), self._sequences(self.v_proj(key)))",
         promising=("multi-head-layer",),
     ),
-    Fault(
+    Mutant(
         "output-not-projected",
         "the heads' outputs are given out side by side",
         _ATTENTION,
@@ -175,7 +175,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "result: Tensor = out[..., : self.output_dim]",
         promising=("multi-head-layer",),
     ),
-    Fault(
+    Mutant(
         "padding-attended",
         "an encoder attends to padding",
         _ENCODER,
@@ -187,7 +187,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "            return out",
         promising=("encoder-layer",),
     ),
-    Fault(
+    Mutant(
         "no-norm-behind-the-encoder",
         "the normalisation behind an encoder is left out",
         _ENCODER,
@@ -195,7 +195,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "return x",
         promising=("encoder-stack",),
     ),
-    Fault(
+    Mutant(
         "last-layer-dropped",
         "the last layer of an encoder is left out",
         _ENCODER,
@@ -203,7 +203,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "for layer in list(self.layers)[:-1]:",
         promising=("encoder-stack",),
     ),
-    Fault(
+    Mutant(
         "not-causal",
         "targets attend to later ones",
         _DECODER,
@@ -211,7 +211,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "is_causal=False",
         promising=("decoder-layer", "decoder-stack"),
     ),
-    Fault(
+    Mutant(
         "causal-from-the-first",
         "with a cache the last query stands at the first key",
         _DECODER,
@@ -219,7 +219,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         'causal_alignment="top-left"',
         promising=("cached-decoding",),
     ),
-    Fault(
+    Mutant(
         "context-unmasked",
         "a decoder attends to padding of the encoder's output",
         _DECODER,
@@ -227,7 +227,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "projected=cache.memory, key_mask=None",
         promising=("decoder-layer", "cached-decoding"),
     ),
-    Fault(
+    Mutant(
         "targets-unmasked",
         "a decoder attends to padding among its targets",
         _DECODER,
@@ -235,7 +235,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "x, projected=own, key_mask=None",
         promising=("decoder-layer", "decoder-stack"),
     ),
-    Fault(
+    Mutant(
         "context-by-the-other-attention",
         "keys and values of the context are projected by self-attention",
         _DECODER,
@@ -243,7 +243,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "LayerCache(None, self.self_attn.project(memory))",
         promising=("decoder-layer",),
     ),
-    Fault(
+    Mutant(
         "no-norm-behind-the-decoder",
         "the normalisation behind a decoder is left out",
         _DECODER,
@@ -251,7 +251,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "x = x",
         promising=("decoder-stack",),
     ),
-    Fault(
+    Mutant(
         "cache-forgets-the-first",
         "the cache is one row short: the oldest goes with each new one",
         _CACHE,
@@ -260,7 +260,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "            torch.cat((self.values[:, 1:], later.values), 1),",
         promising=("cached-decoding",),
     ),
-    Fault(
+    Mutant(
         "cache-without-the-new-row",
         "the cache is one row behind: a query does not see its own key",
         _DECODER,
@@ -268,7 +268,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "own = own if cache.targets is None else cache.targets",
         promising=("cached-decoding",),
     ),
-    Fault(
+    Mutant(
         "cached-values-in-another-order",
         "a new value goes before those of the cache, its key behind",
         _CACHE,
@@ -276,7 +276,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "torch.cat((later.values, self.values), 1)",
         promising=("cached-decoding",),
     ),
-    Fault(
+    Mutant(
         "places-from-zero",
         "with a cache each token stands at place 0",
         _MODEL,
@@ -284,7 +284,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "self._embedded(tgt, self.tgt_embedding)",
         promising=("transformer", "transformer-positions"),
     ),
-    Fault(
+    Mutant(
         "no-positions",
         "the embeddings enter without what is added at each place",
         _MODEL,
@@ -292,7 +292,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "self.dropout(x)",
         promising=("transformer-positions",),
     ),
-    Fault(
+    Mutant(
         "one-embedding",
         "targets have the embeddings of the sources",
         _MODEL,
@@ -301,7 +301,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         " cache.length)",
         promising=("transformer",),
     ),
-    Fault(
+    Mutant(
         "embeddings-scaled",
         "embeddings are multiplied by √d_model although they are not to be",
         _MODEL,
@@ -309,7 +309,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "x = embedding(tokens) * math.sqrt(self.d_model)",
         promising=("transformer", "transformer-tied"),
     ),
-    Fault(
+    Mutant(
         "shares-of-the-targets",
         "the probabilities are taken along the targets",
         _MODEL,
@@ -317,7 +317,7 @@ MODULE_FAULTS: tuple[Fault, ...] = (
         "self.forward(src, tgt, **options).softmax(-2)",
         promising=("transformer",),
     ),
-    Fault(
+    Mutant(
         "least-likely-token",
         "the token with the smallest logit is taken",
         "modules/internal/generation.py",
@@ -328,11 +328,11 @@ MODULE_FAULTS: tuple[Fault, ...] = (
 )
 
 
-def catch(fault: Fault, families: Sequence[Family], dtype: torch.dtype) -> tuple[str, str] | None:
-    """The first vector of the families that are made for the fault which catches it, and what it
-    finds; None if none does. Raises FaultError where the fault no longer applies."""
-    with copied_modules(fault.file, fault.apply) as package:
-        for family in (f for name in fault.promising for f in families if f.name == name):
+def catch(mutant: Mutant, families: Sequence[Family], dtype: torch.dtype) -> tuple[str, str] | None:
+    """The first vector of the families that are made for the mutant which catches it, and what it
+    finds; None if none does. Raises MutantError where the mutant no longer applies."""
+    with copied_modules(mutant.file, mutant.apply) as package:
+        for family in (f for name in mutant.promising for f in families if f.name == name):
             for vector in family.vectors:
                 assert isinstance(vector, (LayerVector, TransformerVector))
                 try:

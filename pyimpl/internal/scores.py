@@ -142,7 +142,7 @@ class ScoreOptions:
         def of_pairs(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else check.mask_as_4d(tensor, *sizes[2:])
 
-        changed = {
+        changed: dict[str, Any] = {
             change.name: change.part(
                 of_pairs(given) if change.kind == "pair" else given, batches, heads
             )
@@ -158,7 +158,7 @@ class ScoreOptions:
     def of_batches(self, some: slice, **others: Any) -> ScoreOptions:
         """The options of some batches or packed sequences, that have no mask and no bias; `others`:
         fields that become this."""
-        per_batch = {
+        per_batch: dict[str, Any] = {
             change.name: cut(getattr(self, change.name), some)
             for change in CHANGES
             if change.by_batch

@@ -8,7 +8,7 @@ public section
 /-! # Wrong twins of log-sum-exps that round
 
 Results that are not the log-sum-exp, scores that are off by a constant, which an output forgives,
-and a bound that has nothing for the logarithm and the sum. Source: docs/allowances.md,
+and a bound that has nothing for the logarithm and the sum. Source: docs/tolerances.md,
 "Log-sum-exp". -/
 
 namespace Attention.Twins
@@ -24,7 +24,7 @@ variable {R : Type u} [OrderedField R] [Exponential R R]
 /-- The claim of `rounded_logSumExp`, of any result, of any bound, and of scores that are off by any
 constants. -/
 abbrev LogSumExpStays (result : R → R → R → R → Prop := ComputedLogSumExp)
-    (bound : Precision R → R → R → R → R → R := logSumExpAllowance)
+    (bound : Precision R → R → R → R → R → R := logSumExpTolerance)
     (constant : R → Prop := fun c => c = 0) : Prop :=
   ∀ p : Precision R, Precise p → ∀ (m : R) (part : Part R), Run p m part →
     (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) → ∀ c : R, constant c →
@@ -102,7 +102,7 @@ private theorem single {result : R → R → R → R → Prop}
 
 /-- What the claim says of the same where nothing is rounded. -/
 private theorem single_exact {result : R → R → R → R → Prop} {constant : R → Prop}
-    (claim : LogSumExpStays result logSumExpAllowance constant) {c s L : R} (hc : constant c)
+    (claim : LogSumExpStays result logSumExpTolerance constant) {c s L : R} (hc : constant c)
     (h : result 0 (s + c) 1 L) : L = s := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have e : gamma 1 (0 : R) = 0 := by
@@ -113,7 +113,7 @@ private theorem single_exact {result : R → R → R → R → Prop} {constant :
     grind
   have h₁ := single claim (E := 0) s (Std.le_refl 0) hc (by rw [Semiring.mul_zero]; exact h₀)
     (by rw [e, exp_zero]; grind) h
-  rw [logSumExpAllowance] at h₁
+  rw [logSumExpTolerance] at h₁
   simp only [unitOnly, e₄] at h₁
   obtain ⟨h₂, h₃⟩ := h₁
   grind
@@ -139,7 +139,7 @@ theorem noLogarithm_refuted : ¬ LogSumExpStays (R := R) noLogarithm := fun clai
 /-- The claim of scores that are off by a constant that all keys share: it cancels from an output,
 and not from a log-sum-exp. -/
 theorem constantForgiven_refuted :
-    ¬ LogSumExpStays (R := R) ComputedLogSumExp logSumExpAllowance (fun _ => True) :=
+    ¬ LogSumExpStays (R := R) ComputedLogSumExp logSumExpTolerance (fun _ => True) :=
   fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := single_exact claim (c := 1) (s := 0) (L := 0 + 1 + 0) trivial

@@ -7,7 +7,7 @@ public section
 /-! # Wrong twins of the bound of a result that is stored
 
 Bounds that leave out what storing the result costs, or what it makes of the error that is there
-already. Over every ordered field, for every exponential. Source: docs/allowances.md, section 5. -/
+already. Over every ordered field, for every exponential. Source: docs/tolerances.md, section 5. -/
 
 namespace Attention.Twins
 
@@ -34,7 +34,7 @@ abbrev StoredStaysAllowed
       (o' - (attend row)[0])
 
 /-- Positive control: the bound of the theorem. -/
-theorem storedAllowance_stays : StoredStaysAllowed (R := R) storedAllowance :=
+theorem storedTolerance_stays : StoredStaysAllowed (R := R) storedTolerance :=
   fun _ hp _ _ run _ same attained _ close _ _ hr ha hN hD _ result _ _ stored =>
     Proof.rounded_output hp run Nat.zero_lt_one same attained close hr ha hN hD result stored
 
@@ -95,7 +95,7 @@ private theorem one_key {bound : Precision R → R → Nat → Nat → R → Lis
 
 /-- What is allowed of it: γ(6). -/
 private theorem one_key_allowed (a : R) :
-    allowance (numeratorOnly a) 0 0 0 [⟨some 0, 0, 1⟩] = gamma 6 a ∧
+    tolerance (numeratorOnly a) 0 0 0 [⟨some 0, 0, 1⟩] = gamma 6 a ∧
       exactOutput (boundedWeights (numeratorOnly a) 0 [⟨some 0, 0, 1⟩]) = 1 := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have hw : boundedWeights (numeratorOnly a) 0 [⟨some 0, 0, 1⟩] = [⟨1, 1, 1⟩] := by
@@ -131,7 +131,7 @@ private theorem one_key_allowed (a : R) :
     rw [smaller]
     split <;> grind
   refine ⟨?_, by rw [hw, ho]⟩
-  rw [allowance, allowanceTerms, hw]
+  rw [tolerance, toleranceTerms, hw]
   simp only [ho, sumOver_cons, sumOver_nil, List.foldl_cons, List.foldl_nil, e₁, e₂, e₃, e₄,
     e₅, e₆, e₇, e₈, if_false, numeratorOnly, Nat.zero_add]
   grind
@@ -147,7 +147,7 @@ private theorem gamma_six : gamma 6 (1 / 100 : R) = 6 / 94 := by
 /-- A bound that has nothing for the format of the result. -/
 @[expose] def resultNotCounted (p : Precision R) (_ : R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : R :=
-  allowance p roundings rescalings negligible row
+  tolerance p roundings rescalings negligible row
 
 theorem resultNotCounted_refuted : ¬ StoredStaysAllowed (R := R) resultNotCounted := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
@@ -158,7 +158,7 @@ theorem resultNotCounted_refuted : ¬ StoredStaysAllowed (R := R) resultNotCount
 /-- A bound in which storing the result rounds the exact output, and not what was computed. -/
 @[expose] def exactResultStored (p : Precision R) (u : R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : R :=
-  allowance p roundings rescalings negligible row
+  tolerance p roundings rescalings negligible row
     + u * absolute (exactOutput (boundedWeights p rescalings row))
 
 theorem exactResultStored_refuted :

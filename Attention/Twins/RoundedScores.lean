@@ -9,7 +9,7 @@ public section
 
 Scores that are wrong in exact arithmetic, roundings of formats that are not counted, and a bound
 that forgets them: each lets two scores of one and the same key differ by more than it allows.
-Over every ordered field. Source: docs/allowances.md, section 1. -/
+Over every ordered field. Source: docs/tolerances.md, section 1. -/
 
 namespace Attention.Twins
 

@@ -6,7 +6,7 @@ public section
 
 /-! # Wrong twins of attention functions that round
 
-Rules that are wrong in exact arithmetic already: where nothing is rounded the allowance is 0, and
+Rules that are wrong in exact arithmetic already: where nothing is rounded the tolerance is 0, and
 the result is another. Over every ordered field, for every exponential. -/
 
 namespace Attention.Twins

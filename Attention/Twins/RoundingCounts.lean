@@ -37,8 +37,8 @@ private theorem boundedWeights_level (u x y : R) (r : Nat) :
     exp_zero, Proof.power_eq, Semiring.one_pow, e₄, exp_sub_self]
 
 /-- Of two keys with the same score what is allowed is the denominator's roundings. -/
-private theorem allowance_level {u : R} {k r : Nat} (h₀ : 0 ≤ gamma k u) (h₁ : gamma k u < 1)
-    (x y : R) : allowance (unitOnly u) k r 0 [⟨some 0, 0, x⟩, ⟨some 0, 0, y⟩]
+private theorem tolerance_level {u : R} {k r : Nat} (h₀ : 0 ≤ gamma k u) (h₁ : gamma k u < 1)
+    (x y : R) : tolerance (unitOnly u) k r 0 [⟨some 0, 0, x⟩, ⟨some 0, 0, y⟩]
       ≤ gamma k u * absolute ((x + y) / 2) / (1 - gamma k u) := by
   have e₁ : (1 * x + 1 * y) / (1 + 1) = (x + y) / (2 : R) := by grind
   have e₂ : ∀ a b : R, 1 * (1 - 1) * a + 1 * (1 - 1) * b = 0 := fun a b => by grind
@@ -49,7 +49,7 @@ private theorem allowance_level {u : R} {k r : Nat} (h₀ : 0 ≤ gamma k u) (h�
     split
     · exact Std.le_refl _
     · grind
-  rw [allowance, allowanceTerms]
+  rw [tolerance, toleranceTerms]
   simp only [boundedWeights_level, exactOutput]
   simp only [unitOnly, gamma_zero, Semiring.zero_mul, sumOver_cons, sumOver_nil, Semiring.add_zero,
     e₁, e₂, e₃, e₄]
@@ -62,7 +62,7 @@ private theorem allowance_level {u : R} {k r : Nat} (h₀ : 0 ≤ gamma k u) (h�
     exact OrderedRing.mul_le_mul_of_nonneg_left (by grind) h₀
   grind
 
-/-- A run over two keys of score 0 that leaves this allowance. -/
+/-- A run over two keys of score 0 that leaves this tolerance. -/
 private theorem refute_level {run : Precision R → R → Part R → Prop}
     {reference : R → List (ComputedKey R) → Prop} {u m x y l o : R} {a r : Nat} (hu : 0 ≤ u)
     (h : run (unitOnly u) m ⟨[exactKey 0 x, exactKey 0 y], l, o, a, r⟩)
@@ -82,7 +82,7 @@ private theorem refute_level {run : Precision R → R → Part R → Prop}
   rw [attend_pair, exp_zero] at h₂
   have e : (1 * x + 1 * y) / (1 + 1) = (x + y) / (2 : R) := by grind
   rw [e] at h₂
-  exact wrong (h₂.mono (allowance_level h₀ h₁ x y))
+  exact wrong (h₂.mono (tolerance_level h₀ h₁ x y))
 
 omit [Exponential R R] in
 private theorem rounded_up {u : R} (hu : 0 ≤ u) (x : R) : Rounded u x (x * (1 + u)) :=

@@ -7,8 +7,8 @@ public section
 /-! # Attention functions that round, by rules that can be replaced
 
 What a function may do with a key, with parts that it puts together and with a part whose reference
-point rises are rules here. By those of `Model.Run` it stays within its allowance; `Rounding` and
-`RoundingCounts` replace one each by a wrong one. Source: docs/allowances.md, sections 1 to 4. -/
+point rises are rules here. By those of `Model.Run` it stays within its tolerance; `Rounding` and
+`RoundingCounts` replace one each by a wrong one. Source: docs/tolerances.md, sections 1 to 4. -/
 
 namespace Attention.Twins
 
@@ -105,7 +105,7 @@ abbrev StaysAllowed (run : Precision R → R → Part R → Prop)
     part.additions + part.rescalings ≤ roundings →
     numeral (roundings + 6) * p.accumulation < 1 → 2 * numeral roundings * p.unit < 1 →
     ∀ o : R, RoundedTimes p.accumulation 5 (part.o / part.l) o → ∀ negligible : R,
-    AtMost (allowance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+    AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[0])
 
 /-- Positive control: the right rules. -/
@@ -169,7 +169,7 @@ theorem StaysAllowed.exact {run : Precision R → R → Part R → Prop}
     _ _ (Nat.le_refl _) (Nat.le_refl _) (by simp only [unitOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [unitOnly, Semiring.mul_zero]; exact h₀) _
     (roundedTimes_refl (Std.le_refl _) 5 _) 0
-  obtain ⟨h₂, h₃⟩ := h₁.mono (Proof.allowance_exact_le (fun key hk _ => by
+  obtain ⟨h₂, h₃⟩ := h₁.mono (Proof.tolerance_exact_le (fun key hk _ => by
     obtain ⟨key', hk', rfl⟩ := List.mem_map.mp hk
     exact (exact key' hk').1) _ _ _)
   grind

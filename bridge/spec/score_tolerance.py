@@ -1,16 +1,16 @@
-"""Error allowances of scores.
+"""Tolerances of scores.
 
-Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/ScoreAllowance.lean`.
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/ScoreTolerance.lean`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridge.spec.allowance import BoundedKey, Precision, absolute, gamma, numeral, power
 from bridge.spec.attention import Mask, mask_to_score_mod, score
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.maximum import row_max
+from bridge.spec.tolerance import BoundedKey, Precision, absolute, gamma, numeral, power
 from bridge.spec.vector import vec_dot
 
 
@@ -105,7 +105,7 @@ def bounded_key(
     d: int,
     num: Arithmetic,
 ) -> BoundedKey:
-    """Key `j` as the allowance of component `t` of the output of query `i` sees it, where `m` is
+    """Key `j` as the tolerance of component `t` of the output of query `i` sees it, where `m` is
     the largest score of the row.
 
     Lean: `Attention.Spec.boundedKey`.
@@ -138,7 +138,7 @@ def bounded_keys(
     d: int,
     num: Arithmetic,
 ) -> list[BoundedKey]:
-    """The keys `cols` as the allowance of component `t` of the output of query `i` sees them.
+    """The keys `cols` as the tolerance of component `t` of the output of query `i` sees them.
 
     Lean: `Attention.Spec.boundedKeys`.
     """

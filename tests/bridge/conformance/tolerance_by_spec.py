@@ -1,4 +1,4 @@
-"""Allowances as the Spec defines them, with 50 digits, beside those of the code."""
+"""Tolerances as the Spec defines them, with 50 digits, beside those of the code."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
-from bridge.conformance.tolerances import allowance
-from bridge.conformance.tolerances.allowance import Array, Explained
-from bridge.spec.allowance import (
+from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances.tolerance import Array, Explained
+from bridge.spec.core import Arithmetic
+from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
+from bridge.spec.score_tolerance import ScoreFormats, magnitude, score_error
+from bridge.spec.tolerance import (
     BoundedKey,
     Precision,
-    allowance_terms,
     bounded_weights,
-    stored_allowance,
+    stored_tolerance,
+    tolerance_terms,
 )
-from bridge.spec.core import Arithmetic
-from bridge.spec.log_sum_exp_allowance import log_sum_exp_allowance, log_sum_exp_factor
-from bridge.spec.score_allowance import ScoreFormats, magnitude, score_error
 from bridge.vectors.model.attention import AttentionVector
 
 NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
@@ -65,19 +65,19 @@ class Inputs:
         return [int(j) for j in np.flatnonzero(self.mask[i])]
 
     def explained(
-        self, rounding: RoundingModel, explain: Callable[..., Explained] = allowance.explained
+        self, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
     ) -> Explained:
         options = {"scale": self.scale, "mask": self.mask, "rounding": rounding}
         return explain(self.q, self.k, self.v, **options)
 
-    def allowance(self, rounding: RoundingModel) -> Array:
+    def tolerance(self, rounding: RoundingModel) -> Array:
         options = {"scale": self.scale, "mask": self.mask, "rounding": rounding}
-        return allowance.attention_allowance(self.q, self.k, self.v, **options)
+        return tolerance.attention_tolerance(self.q, self.k, self.v, **options)
 
 
 def endless(rounding: RoundingModel) -> RoundingModel:
     """The rounding model with formats that have the same digits and no smallest number: what the
-    allowance has for numbers below the normal ones is 0 then."""
+    tolerance has for numbers below the normal ones is 0 then."""
 
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
@@ -134,10 +134,10 @@ def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c
     # |v − o|, perhaps a difference of nearly equal numbers, counts up to e^(2 ε) times.
     with localcontext(digits(min(max_error(inputs, found, i), 1e3))):
         weights = bounded_weights(p, rescalings, row, num=NATURAL)
-        exact = allowance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
+        exact = tolerance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
         error = exact.shared + exact.stored + exact.sums
         unit = Decimal(rounding.output.unit)
-        total = stored_allowance(
+        total = stored_tolerance(
             p, unit, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL
         )
         return BySpec(
@@ -161,7 +161,7 @@ def lost(inputs: Inputs, found: Explained, i: int, c: int) -> float:
 
 
 def disagreements(
-    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = allowance.explained
+    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
 ) -> Iterator[str]:
     """What of some elements is not as the Spec has it, a sentence each, for a function of this
     rounding model whose numbers are never too small. The terms of `found` may be larger by what
@@ -210,14 +210,14 @@ def score_errors(
 
 
 def wrong_lse(
-    inputs: Inputs, rounding: RoundingModel, code: ModuleType = allowance
+    inputs: Inputs, rounding: RoundingModel, code: ModuleType = tolerance
 ) -> Iterator[str]:
     """Which log-sum-exps are not allowed what the Spec allows them, for formats without a smallest
     number; of the same scores and bounds δ, and which of these are below those of the Spec."""
     rounding = endless(rounding)
     p, formats = precision(rounding), score_formats(rounding)
     options = {"scale": inputs.scale, "mask": inputs.mask, "rounding": rounding}
-    found = code.lse_allowance(inputs.q, inputs.k, **options)
+    found = code.lse_tolerance(inputs.q, inputs.k, **options)
     arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, code.NO_CHANGES
     with np.errstate(all="ignore"):
         rows = code._rows(*arguments, absolute=True)
@@ -236,7 +236,7 @@ def wrong_lse(
             factor = log_sum_exp_factor(p, len(seen) + 2 * rescalings, rescalings, row, num=NATURAL)
             most = max(scores.values())
             total = sum(((s - most).exp() for s in scores.values()), Decimal(0))
-            exact = log_sum_exp_allowance(
+            exact = log_sum_exp_tolerance(
                 p, factor.ln(), total.ln(), most, max(errors.values()), num=NATURAL
             )
             q = [Decimal(float(x)) for x in inputs.q[i]]
@@ -247,6 +247,6 @@ def wrong_lse(
                 )
                 if errors[j] < least * (1 - Decimal(CLOSE)):
                     yield f"δ of key {j} for row {i}: {errors[j]} for {least}"
-        one = float(found[i]) / allowance.EVALUATION
+        one = float(found[i]) / tolerance.EVALUATION
         if abs(difference(one, exact)) > CLOSE * float(exact):
             yield f"row {i}: {one} for {float(exact)}"

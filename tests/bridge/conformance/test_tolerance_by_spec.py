@@ -1,4 +1,4 @@
-"""The code's allowance is the one that is proved: the Spec's definition, computed with 50 digits.
+"""The code's tolerance is the one that is proved: the Spec's definition, computed with 50 digits.
 
 The code has terms besides, for numbers below the normal ones. So it is compared term by term for
 formats without a smallest number, and from below for those that there are.
@@ -17,7 +17,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from allowance_by_spec import (
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tolerance_by_spec import (
     CLOSE,
     Inputs,
     by_spec,
@@ -28,12 +30,10 @@ from allowance_by_spec import (
     score_errors,
     wrong_lse,
 )
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from bridge.conformance.rounding_model import FORMATS, RoundingModel, generous
-from bridge.conformance.tolerances import allowance, row_average
-from bridge.conformance.tolerances.allowance import Explained
+from bridge.conformance.tolerances import row_average, tolerance
+from bridge.conformance.tolerances.tolerance import Explained
 from bridge.vectors.model.attention import AttentionVector, Family
 
 # What the definition is of: weights that are not stored anew, or a denominator of unrounded ones.
@@ -121,10 +121,10 @@ def test_a_key_of_next_to_no_weight() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(drawn(), st.sampled_from(sorted(WIDER)))
-def test_no_allowance_is_below_the_proved_one(inputs: Inputs, name: str) -> None:
+def test_no_tolerance_is_below_the_proved_one(inputs: Inputs, name: str) -> None:
     """Whatever else a rounding model rounds, and however badly it knows its scores."""
     rounding = WIDER[name]
-    found, allowed = inputs.explained(rounding), inputs.allowance(rounding)
+    found, allowed = inputs.explained(rounding), inputs.tolerance(rounding)
     for i, c in inputs.elements():
         if max_error(inputs, found, i) < 150:
             spec = by_spec(inputs, rounding, found, i, c)
@@ -160,7 +160,7 @@ SCORE_ROUNDING_MODELS = {
 
 
 def wrong_scores(
-    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = allowance.explained
+    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
 ) -> Iterator[str]:
     """Which δ are not as the Spec has them, for formats without a smallest number; the code has
     2·2⁻⁵³ more for the caller's own rounding of the scale."""
@@ -326,14 +326,14 @@ LSE_MUTANTS = {
 
 
 def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The code of the allowances with one place changed, in the module or in the one below it."""
-    texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in (row_average, allowance)}
+    """The code of the tolerances with one place changed, in the module or in the one below it."""
+    texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in (row_average, tolerance)}
     assert sum(text.count(old) for text in texts.values()) == 1
     for one, text in texts.items():
         spec = importlib.util.spec_from_loader(one.__name__, loader=None)
         assert spec is not None
         module = importlib.util.module_from_spec(spec)
-        # What imports the name, as allowances do averages, finds the changed one.
+        # What imports the name, as tolerances do averages, finds the changed one.
         monkeypatch.setitem(sys.modules, module.__name__, module)
         # It implements nothing.
         code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
@@ -342,7 +342,7 @@ def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_wrong_allowance_disagrees(
+def test_a_wrong_tolerance_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutated = changed(*MUTANTS[name], monkeypatch)
@@ -363,7 +363,7 @@ def test_a_wrong_error_of_scores_disagrees(
 
 
 @pytest.mark.parametrize("name", LSE_MUTANTS)
-def test_a_wrong_allowance_of_log_sum_exps_disagrees(
+def test_a_wrong_tolerance_of_log_sum_exps_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutated = changed(*LSE_MUTANTS[name], monkeypatch)

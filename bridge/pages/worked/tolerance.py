@@ -1,4 +1,4 @@
-"""The allowance of one element of a vector, with what it is made of."""
+"""The tolerance of one element of a vector, with what it is made of."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances import allowance
-from bridge.conformance.tolerances.allowance import Array, Explained
+from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances.tolerance import Array, Explained
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, shown
 from bridge.source.excerpt import SourceError
@@ -22,7 +22,7 @@ PARTS = ("shared", "stored", "sums", "result")
 
 
 @dataclass(frozen=True)
-class WorkedAllowance:
+class WorkedTolerance:
     """An element of the output of a query, for a flash kernel in each of three dtypes."""
 
     vector: AttentionVector
@@ -47,27 +47,27 @@ class WorkedAllowance:
 
     def parts(self, dtype: str) -> list[float]:
         """The terms of the sections 2 to 5. Raises SourceError unless they add up to the
-        allowance."""
+        tolerance."""
         found = [
             float(getattr(self._explained(dtype).terms, name)[self.query, self.column])
             for name in PARTS
         ]
-        whole = self.allowance(dtype)
+        whole = self.tolerance(dtype)
         # The factor for the rounding of computing them is 1 + 2⁻²⁰.
         if not math.isclose(sum(found), whole, rel_tol=2e-6):
-            raise SourceError(f"{self.vector.id}: the parts do not add up to its allowance")
+            raise SourceError(f"{self.vector.id}: the parts do not add up to its tolerance")
         return found
 
     def by_dtype(self) -> Cells:
-        """By dtype: the terms, and the allowance."""
+        """By dtype: the terms, and the tolerance."""
         return [
-            [dtype, *map(number, self.parts(dtype)), number(self.allowance(dtype))]
+            [dtype, *map(number, self.parts(dtype)), number(self.tolerance(dtype))]
             for dtype in DTYPES
         ]
 
-    def allowance(self, dtype: str) -> float:
+    def tolerance(self, dtype: str) -> float:
         """How far the element may be from what Lean computed."""
-        found = allowance.attention_allowance(*self._arrays(), **self._options(dtype))
+        found = tolerance.attention_tolerance(*self._arrays(), **self._options(dtype))
         return float(found[self.query, self.column])
 
     @property
@@ -85,7 +85,7 @@ class WorkedAllowance:
         return -(-self.vector.kv_len // self.block_n)
 
     def _explained(self, dtype: str) -> Explained:
-        return allowance.explained(*self._arrays(), **self._options(dtype))
+        return tolerance.explained(*self._arrays(), **self._options(dtype))
 
     def _arrays(self) -> tuple[Array, Array, Array]:
         v = self.vector
@@ -99,13 +99,13 @@ class WorkedAllowance:
         return {"scale": v.natural_scale, "mask": np.array(mask), "rounding": rounding}
 
 
-def worked_allowance(
+def worked_tolerance(
     family: Family, vector: str, query: int, column: int, block_n: int
-) -> WorkedAllowance:
+) -> WorkedTolerance:
     """An element to be worked. Raises SourceError if there is no such vector or query."""
     found = given.find_attention(family, vector)
     given.output(found, query)
-    return WorkedAllowance(found, query, column, block_n)
+    return WorkedTolerance(found, query, column, block_n)
 
 
 def number(x: float) -> str:

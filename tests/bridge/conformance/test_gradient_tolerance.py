@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.rounding_model import FLOAT16, FLOAT32, FLOAT64, RoundingModel
-from bridge.conformance.tolerances.gradient_allowance import (
+from bridge.conformance.tolerances.gradient_tolerance import (
     SECOND_ORDER,
     Bounds,
     Scored,

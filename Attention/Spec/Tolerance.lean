@@ -4,12 +4,12 @@ public import Attention.Spec.Softmax
 
 public section
 
-/-! # Error allowances
+/-! # Tolerances
 
 How far the result of an attention function that rounds may be from the exact one, for one component
 of one row: a bound that is computed from the exact scores and values and from what the function
 rounds. `Proof/Rounding/Basic.lean` proves that no function of `Model/Rounding.lean` exceeds it.
-Source: docs/allowances.md, sections 2 to 5; γ is of Higham 2002, "Accuracy and Stability of
+Source: docs/tolerances.md, sections 2 to 5; γ is of Higham 2002, "Accuracy and Stability of
 Numerical Algorithms", equation (3.1). -/
 
 namespace Attention.Spec
@@ -27,7 +27,7 @@ structure Precision (R : Type u) where
   /-- Of a weight's format where it meets its value; 0 if it is not stored anew. -/
   stored : R
 
-/-- One key as the allowance sees it. -/
+/-- One key as the tolerance sees it. -/
 structure BoundedKey (R : Type u) where
   /-- The exact score of the key; `none` when the key is masked. -/
   score : Option R
@@ -46,8 +46,8 @@ structure BoundedWeight (R : Type u) where
   /-- One component of the value. -/
   value : R
 
-/-- What an allowance is the sum of. -/
-structure AllowanceTerms (R : Type u) where
+/-- What a tolerance is the sum of. -/
+structure ToleranceTerms (R : Type u) where
   /-- Errors of the weights, which numerator and denominator share. -/
   shared : R
   /-- Weights stored in a smaller format. -/
@@ -102,13 +102,13 @@ off it may be after at most `rescalings` changes of the reference point:
 @[expose] def exactOutput (keys : List (BoundedWeight R)) : R :=
   sumOver (fun k => k.weight * k.value) keys / sumOver (fun k => k.weight) keys
 
-/-- The terms of the allowance of one component of the output of one row with an unmasked key. A
+/-- The terms of the tolerance of one component of the output of one row with an unmasked key. A
 key's part of the numerator and of the denominator goes through at most `roundings` roundings of
 sums and rescalings, that of the numerator through `6` more: the product with the value, and the
 division. Keys with a share of the sum of weights up to `negligible` are not counted among the
 values that the average may reach; the bound holds whatever that number is. -/
-@[expose] def allowanceTerms [Exp R R] (p : Precision R) (roundings rescalings : Nat)
-    (negligible : R) (row : List (BoundedKey R)) : AllowanceTerms R :=
+@[expose] def toleranceTerms [Exp R R] (p : Precision R) (roundings rescalings : Nat)
+    (negligible : R) (row : List (BoundedKey R)) : ToleranceTerms R :=
   let keys := boundedWeights p rescalings row
   let output := exactOutput keys
   let far := fun k : BoundedWeight R => absolute (k.value - output)
@@ -129,17 +129,17 @@ values that the average may reach; the bound holds whatever that number is. -/
       / (1 - denominator) }
 
 /-- How far the result of a function that rounds may be from the exact one: the sum of
-`allowanceTerms`. -/
-@[expose] def allowance [Exp R R] (p : Precision R) (roundings rescalings : Nat) (negligible : R)
+`toleranceTerms`. -/
+@[expose] def tolerance [Exp R R] (p : Precision R) (roundings rescalings : Nat) (negligible : R)
     (row : List (BoundedKey R)) : R :=
-  let terms := allowanceTerms p roundings rescalings negligible row
+  let terms := toleranceTerms p roundings rescalings negligible row
   terms.shared + terms.stored + terms.sums
 
 /-- The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
 whole, with what it is off by already. -/
-@[expose] def storedAllowance [Exp R R] (p : Precision R) (u : R) (roundings rescalings : Nat)
+@[expose] def storedTolerance [Exp R R] (p : Precision R) (u : R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : R :=
-  let error := allowance p roundings rescalings negligible row
+  let error := tolerance p roundings rescalings negligible row
   error + u * (absolute (exactOutput (boundedWeights p rescalings row)) + error)
 
 end Attention.Spec

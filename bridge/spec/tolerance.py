@@ -1,6 +1,6 @@
-"""Error allowances.
+"""Tolerances.
 
-Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/Allowance.lean`.
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/Tolerance.lean`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class BoundedKey:
-    """One key as the allowance sees it.
+    """One key as the tolerance sees it.
 
     score: the exact score of the key; `none` when the key is masked.
 
@@ -75,8 +75,8 @@ class BoundedWeight:
 
 
 @dataclass(frozen=True)
-class AllowanceTerms:
-    """What an allowance is the sum of.
+class ToleranceTerms:
+    """What a tolerance is the sum of.
 
     shared: errors of the weights, which numerator and denominator share.
 
@@ -84,7 +84,7 @@ class AllowanceTerms:
 
     sums: sums.
 
-    Lean: `Attention.Spec.AllowanceTerms`.
+    Lean: `Attention.Spec.ToleranceTerms`.
     """
 
     shared: Value
@@ -201,7 +201,7 @@ def exact_output(keys: list[BoundedWeight], *, num: Arithmetic) -> Value:
     )
 
 
-def allowance_terms(
+def tolerance_terms(
     p: Precision,
     roundings: int,
     rescalings: int,
@@ -209,15 +209,15 @@ def allowance_terms(
     row: list[BoundedKey],
     *,
     num: Arithmetic,
-) -> AllowanceTerms:
-    """The terms of the allowance of one component of the output of one row with an unmasked key. A
+) -> ToleranceTerms:
+    """The terms of the tolerance of one component of the output of one row with an unmasked key. A
     key's part of the numerator and of the denominator goes through at most `roundings`
     roundings of sums and rescalings, that of the numerator through `6` more: the product with
     the value, and the division. Keys with a share of the sum of weights up to `negligible` are
     not counted among the values that the average may reach; the bound holds whatever that
     number is.
 
-    Lean: `Attention.Spec.allowanceTerms`.
+    Lean: `Attention.Spec.toleranceTerms`.
     """
     keys = bounded_weights(p, rescalings, row, num=num)
     output = exact_output(keys, num=num)
@@ -248,7 +248,7 @@ def allowance_terms(
     stored = p.stored * size
     numerator = gamma(roundings + 6, p.accumulation, num=num)
     denominator = gamma(roundings, p.unit, num=num)
-    return AllowanceTerms(
+    return ToleranceTerms(
         shared=shared,
         stored=stored,
         sums=(
@@ -259,7 +259,7 @@ def allowance_terms(
     )
 
 
-def allowance(
+def tolerance(
     p: Precision,
     roundings: int,
     rescalings: int,
@@ -269,15 +269,15 @@ def allowance(
     num: Arithmetic,
 ) -> Value:
     """How far the result of a function that rounds may be from the exact one: the sum of
-    `allowanceTerms`.
+    `toleranceTerms`.
 
-    Lean: `Attention.Spec.allowance`.
+    Lean: `Attention.Spec.tolerance`.
     """
-    terms = allowance_terms(p, roundings, rescalings, negligible, row, num=num)
+    terms = tolerance_terms(p, roundings, rescalings, negligible, row, num=num)
     return terms.shared + terms.stored + terms.sums
 
 
-def stored_allowance(
+def stored_tolerance(
     p: Precision,
     u: Value,
     roundings: int,
@@ -290,9 +290,9 @@ def stored_allowance(
     """The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
     whole, with what it is off by already.
 
-    Lean: `Attention.Spec.storedAllowance`.
+    Lean: `Attention.Spec.storedTolerance`.
     """
-    error = allowance(p, roundings, rescalings, negligible, row, num=num)
+    error = tolerance(p, roundings, rescalings, negligible, row, num=num)
     return error + u * (
         absolute(exact_output(bounded_weights(p, rescalings, row, num=num), num=num), num=num)
         + error

@@ -1,9 +1,9 @@
-"""Error allowances: how far a correct attention function may be from the exact result.
+"""Tolerances: how far a correct attention function may be from the exact result.
 
-Outputs and log-sum-exps; gradients have `gradient_allowance`. Each bound is computed per element,
+Outputs and log-sum-exps; gradients have `gradient_tolerance`. Each bound is computed per element,
 in float64, from the inputs of one vector and a declared rounding model. The derivation of every
-term is in `docs/allowances.md`, with what of it is proved. That part is defined once more in Lean,
-`Attention/Spec/Allowance.lean`; functions that say they implement it compute it with the terms
+term is in `docs/tolerances.md`, with what of it is proved. That part is defined once more in Lean,
+`Attention/Spec/Tolerance.lean`; functions that say they implement it compute it with the terms
 added that it lacks, for numbers below the normal ones.
 """
 
@@ -261,9 +261,9 @@ def _stored(rows: _Rows, unit: float, absolute: float | Array) -> Array:
     return np.asarray(stored, dtype=np.float64)
 
 
-@implements("Attention.Spec.allowance")
-@implements("Attention.Spec.storedAllowance")
-def attention_allowance(
+@implements("Attention.Spec.tolerance")
+@implements("Attention.Spec.storedTolerance")
+def attention_tolerance(
     q: ArrayLike,
     k: ArrayLike,
     v: ArrayLike,
@@ -307,12 +307,12 @@ def attention_allowance(
     return np.asarray(bound if factors is None else bound[..., 0, :], dtype=np.float64)
 
 
-@implements("Attention.Spec.AllowanceTerms")
+@implements("Attention.Spec.ToleranceTerms")
 @dataclass(frozen=True)
 class Terms:
-    """What the allowance of each element is the sum of, [..., q_len, value_dim]: errors of the
+    """What the tolerance of each element is the sum of, [..., q_len, value_dim]: errors of the
     weights that numerator and denominator share; weights that underflow or are rounded; sums; the
-    output's format. The sections of `docs/allowances.md` have the same order."""
+    output's format. The sections of `docs/tolerances.md` have the same order."""
 
     shared: Array
     stored: Array
@@ -326,7 +326,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Explained:
-    """An allowance with what it is made of. Of each key, [..., q_len, kv_len]: its exact score and
+    """A tolerance with what it is made of. Of each key, [..., q_len, kv_len]: its exact score and
     the bound δ of that one's error, of no meaning where it is masked; errors, share, rounding: the
     bounds ε, P and e."""
 
@@ -347,7 +347,7 @@ def explained(
     mask: ArrayLike | None = None,
     rounding: RoundingModel,
 ) -> Explained:
-    """The parts of `attention_allowance`, of the same arguments: its result is their sum, but for
+    """The parts of `attention_tolerance`, of the same arguments: its result is their sum, but for
     the factor that covers the rounding of computing it. For rows that see a key."""
     q_, k_, v_, mask_ = _checked(q, k, v, mask)
     unit = 0.0 if rounding.weights is None else rounding.weights.unit
@@ -364,7 +364,7 @@ def explained(
         )
 
 
-@implements("Attention.Spec.allowanceTerms")
+@implements("Attention.Spec.toleranceTerms")
 def _output_terms(rows: _Rows, v: Array, rounding: RoundingModel, roundings: float) -> Terms:
     acc = rounding.accumulator
     flush = rounding.flush_to_zero
@@ -423,8 +423,8 @@ def _tiny_weight(rows: _Rows, rounding: RoundingModel) -> Array:
 
 
 @implements("Attention.Spec.logSumExpFactor")
-@implements("Attention.Spec.logSumExpAllowance")
-def lse_allowance(
+@implements("Attention.Spec.logSumExpTolerance")
+def lse_tolerance(
     q: ArrayLike,
     k: ArrayLike,
     *,
@@ -435,7 +435,7 @@ def lse_allowance(
 ) -> Array:
     """Largest error of the log-sum-exp (base e) of each row: [..., q_len].
 
-    Arguments as for `attention_allowance`. 0 for a row that sees neither a key nor a sink, whose
+    Arguments as for `attention_tolerance`. 0 for a row that sees neither a key nor a sink, whose
     log-sum-exp is exactly −∞. The log-sum-exp is taken to be returned in the accumulator's format.
     """
     k_ = np.asarray(k, dtype=np.float64)

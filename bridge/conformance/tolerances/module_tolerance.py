@@ -6,7 +6,7 @@ rounds itself (Higham 2002, "Accuracy and stability of numerical algorithms", se
 u is the unit roundoff of the dtype, and a number that is stored below the normal ones is off by η.
 A decoder that computes position by position does the same operations on the same numbers in sums of
 another order, so the bound holds for it as well, and two correct computations differ by at most
-twice of it. `docs/allowances.md` says more.
+twice of it. `docs/tolerances.md` says more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from bridge.conformance.rounding_model import FORMATS, Format, RoundingModel
-from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance
+from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance
 from pyimpl.modules import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, Transformer
 from pyimpl.modules.decoder import Decoder
 from pyimpl.modules.encoder import Encoder
@@ -117,7 +117,7 @@ def attended(
     visible, added: boolean and floating masks that broadcast to `[batch, heads, q_len, kv_len]`.
 
     The errors of the projections shift a score by at most δ, so that each weight changes by at most
-    a factor e^{2δ}; to what comes of that is added the allowance of attention itself, twice, since
+    a factor e^{2δ}; to what comes of that is added the tolerance of attention itself, twice, since
     it is computed from exact projections. Raises NoBound where e^{2δ} is beyond float64.
     """
     layers = (module.q_proj, module.k_proj, module.v_proj)
@@ -157,7 +157,7 @@ def attended(
             raise NoBound("scores with errors beyond those of any number bound nothing")
         spread = (weights.unsqueeze(-1) * (v.unsqueeze(2) - out.unsqueeze(3)).abs()).sum(3)
         error = factor * (weights @ dv) + (factor - 1) * spread
-    own = attention_allowance(
+    own = attention_tolerance(
         q.numpy(),
         k.numpy(),
         v.numpy(),
@@ -183,7 +183,7 @@ def rounding_of(dtype: torch.dtype) -> RoundingModel:
 
 
 @torch.no_grad()
-def module_allowance(
+def module_tolerance(
     module: MultiHeadAttention,
     query: Tensor,
     key: Tensor,

@@ -1,4 +1,4 @@
-"""What must hold of the allowance itself: a number, non-negative, larger for coarser arithmetic."""
+"""What must hold of the tolerance itself: a number, non-negative, larger for coarser arithmetic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import pyimpl
 from bridge.conformance.rounding_model import FLOAT16, FLOAT32, WHOLE_ROW, RoundingModel
-from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
+from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 
 Array = NDArray[np.float64]
 
@@ -55,8 +55,8 @@ def test_finite_and_not_negative(
     data: tuple[Array, Array, Array, float, NDArray[np.bool_]], rounding: RoundingModel
 ) -> None:
     q, k, v, scale, mask = data
-    out = attention_allowance(q, k, v, scale=scale, mask=mask, rounding=rounding)
-    lse = lse_allowance(q, k, scale=scale, mask=mask, rounding=rounding)
+    out = attention_tolerance(q, k, v, scale=scale, mask=mask, rounding=rounding)
+    lse = lse_tolerance(q, k, scale=scale, mask=mask, rounding=rounding)
     assert out.shape == (len(q), v.shape[1])
     assert lse.shape == (len(q),)
     assert np.isfinite(out).all()
@@ -83,11 +83,11 @@ def test_coarser_arithmetic_is_allowed_more(
         6: replace(rounding, output=replace(rounding.output, unit=2 * rounding.output.unit)),
         7: replace(rounding, operands=rounding.operands or FLOAT32, operand_roundings=2),
     }[change]
-    fine = attention_allowance(q, k, v, scale=scale, mask=mask, rounding=rounding)
-    coarse = attention_allowance(q, k, v, scale=scale, mask=mask, rounding=coarser)
+    fine = attention_tolerance(q, k, v, scale=scale, mask=mask, rounding=rounding)
+    coarse = attention_tolerance(q, k, v, scale=scale, mask=mask, rounding=coarser)
     assert (coarse >= fine * (1 - 1e-12)).all()
-    fine = lse_allowance(q, k, scale=scale, mask=mask, rounding=rounding)
-    coarse = lse_allowance(q, k, scale=scale, mask=mask, rounding=coarser)
+    fine = lse_tolerance(q, k, scale=scale, mask=mask, rounding=rounding)
+    coarse = lse_tolerance(q, k, scale=scale, mask=mask, rounding=coarser)
     assert (coarse >= fine * (1 - 1e-12)).all()
 
 
@@ -97,9 +97,9 @@ def test_masked_keys_and_their_values_do_not_matter() -> None:
     mask = np.ones((3, 9), bool)
     mask[:, 6:] = False
     rounding = RoundingModel.flash("float16", block_n=WHOLE_ROW)
-    before = attention_allowance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
+    before = attention_tolerance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
     k[6:] *= 100
-    after = attention_allowance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
+    after = attention_tolerance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
     np.testing.assert_array_equal(after, before)
 
 
@@ -108,10 +108,10 @@ def test_batches_are_judged_one_by_one() -> None:
     q, k, v = (rng.normal(size=(2, 3, n, 4)) for n in (5, 70, 70))
     mask = rng.random((2, 1, 5, 70)) < 0.5
     rounding = RoundingModel.flash("bfloat16", block_n=16)
-    whole = attention_allowance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
+    whole = attention_tolerance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
     for b in range(2):
         for h in range(3):
-            one = attention_allowance(
+            one = attention_tolerance(
                 q[b, h], k[b, h], v[b, h], scale=1.0, mask=mask[b, 0], rounding=rounding
             )
             np.testing.assert_array_equal(whole[b, h], one)
@@ -121,11 +121,11 @@ def test_a_weight_below_the_subnormals_costs_no_more_than_itself() -> None:
     """One key of weight e^−20 and huge value: in float16 it is lost, in float32 it is not."""
     q, k, v = np.array([[1.0]]), np.array([[0.0], [-20.0]]), np.array([[0.0], [60000.0]])
     exact = 60000 * math.exp(-20)
-    low = attention_allowance(
+    low = attention_tolerance(
         q, k, v, scale=1.0, rounding=RoundingModel.flash("float16", block_n=2)
     )
     assert exact < low[0, 0] - FLOAT16.smallest_subnormal / 2 < 1.01 * exact
-    high = attention_allowance(q, k, v, scale=1.0, rounding=RoundingModel.float32(2))
+    high = attention_tolerance(q, k, v, scale=1.0, rounding=RoundingModel.float32(2))
     assert high[0, 0] < 1e-4 * exact
 
 
@@ -133,8 +133,8 @@ def test_equal_values_leave_the_roundings_of_sums_only() -> None:
     """Whatever the weights are, an average of equal values is that value."""
     q, k = np.array([[300.0]]), np.linspace(-1, 1, 64)[:, None]
     v = np.full((64, 1), 8.0)
-    allowance = attention_allowance(q, k, v, scale=1.0, rounding=RoundingModel.float32(16))
-    assert 8.0 * 64 * FLOAT32.unit < allowance[0, 0] < 8.0 * 200 * FLOAT32.unit
+    tolerance = attention_tolerance(q, k, v, scale=1.0, rounding=RoundingModel.float32(16))
+    assert 8.0 * 64 * FLOAT32.unit < tolerance[0, 0] < 8.0 * 200 * FLOAT32.unit
 
 
 SINK = 2.5
@@ -158,12 +158,12 @@ def test_a_sink_alone(dtype: torch.dtype, rounding: RoundingModel, kv_len: int) 
     mask = np.zeros((2, kv_len), bool)
     query, key, value = (torch.from_numpy(x).to(dtype)[None, None] for x in (q, k, v))
     options = {"scale": 0.5, "mask": mask, "rounding": rounding, "changes": ScoreChanges(sink=SINK)}
-    allowed = attention_allowance(q, k, v, **options)
+    allowed = attention_tolerance(q, k, v, **options)
     assert allowed.shape == (2, 3)
     assert (allowed == 0).all()
-    dropped = attention_allowance(q, k, v, **options, factors=np.full(mask.shape, 2.0))
+    dropped = attention_tolerance(q, k, v, **options, factors=np.full(mask.shape, 2.0))
     assert (dropped == 0).all()
-    of_lse = lse_allowance(q, k, **options)
+    of_lse = lse_tolerance(q, k, **options)
     assert ((of_lse > 0) & (of_lse < 1e-5)).all()
     for backend in ("reference", "tiled"):
         out, lse = pyimpl.attention(
@@ -184,17 +184,17 @@ def test_a_sink_beside_a_key_leaves_its_roundings() -> None:
         "rounding": RoundingModel.float32(),
         "changes": ScoreChanges(sink=SINK),
     }
-    assert (attention_allowance(q, k, v, **options) > 1e-8).all()
+    assert (attention_tolerance(q, k, v, **options) > 1e-8).all()
 
 
 def test_shapes_that_do_not_fit() -> None:
     q, k, v = np.zeros((2, 3)), np.zeros((4, 3)), np.zeros((4, 2))
     rounding = RoundingModel.float32()
     with pytest.raises(ValueError, match="q has head_dim 3 but k has 2"):
-        attention_allowance(q, v, k, scale=1.0, rounding=rounding)
+        attention_tolerance(q, v, k, scale=1.0, rounding=rounding)
     with pytest.raises(ValueError, match="k has 4 keys but v has 2"):
-        attention_allowance(q, k, q, scale=1.0, rounding=rounding)
+        attention_tolerance(q, k, q, scale=1.0, rounding=rounding)
     with pytest.raises(ValueError, match="at least two dimensions"):
-        attention_allowance(q[0], k, v, scale=1.0, rounding=rounding)
+        attention_tolerance(q[0], k, v, scale=1.0, rounding=rounding)
     with pytest.raises(ValueError, match="broadcast"):
-        attention_allowance(q, k, v, scale=1.0, mask=np.ones((3, 3), bool), rounding=rounding)
+        attention_tolerance(q, k, v, scale=1.0, mask=np.ones((3, 3), bool), rounding=rounding)

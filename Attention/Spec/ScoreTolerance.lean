@@ -1,16 +1,16 @@
 module
 
-public import Attention.Spec.Allowance
+public import Attention.Spec.Tolerance
 public import Attention.Spec.Attention
 
 public section
 
-/-! # Error allowances of scores
+/-! # Tolerances of scores
 
 How far a computed score scale · ⟨q, k⟩ may be from the exact one, but for a constant that all keys
 of the row share. `Proof/Rounding/Scores.lean` proves that no score of `Model/RoundedScores.lean`
 exceeds it.
-Source: docs/allowances.md, section 1; for the inner product Higham 2002, "Accuracy and Stability of
+Source: docs/tolerances.md, section 1; for the inner product Higham 2002, "Accuracy and Stability of
 Numerical Algorithms", section 3.1. -/
 
 namespace Attention.Spec
@@ -53,7 +53,7 @@ rounding of a score that is stored is in proportion to the whole score, of which
 
 variable [LE R] [DecidableLE R] {q_len kv_len d d_v : Nat}
 
-/-- Key `j` as the allowance of component `t` of the output of query `i` sees it, where `m` is the
+/-- Key `j` as the tolerance of component `t` of the output of query `i` sees it, where `m` is the
 largest score of the row. -/
 @[expose] def boundedKey (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scale : R)
     (mask : Mask q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
@@ -66,7 +66,7 @@ largest score of the row. -/
       value := V[j][t] }
   | _, _ => ⟨none, 0, V[j][t]⟩
 
-/-- The keys `cols` as the allowance of component `t` of the output of query `i` sees them. -/
+/-- The keys `cols` as the tolerance of component `t` of the output of query `i` sees them. -/
 @[expose] def boundedKeys (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scale : R)
     (mask : Mask q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
     (V : Matrix R kv_len d_v) (i : Fin q_len) (t : Fin d_v) (cols : List (Fin kv_len)) :

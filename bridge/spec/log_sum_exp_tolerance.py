@@ -1,13 +1,13 @@
-"""Error allowances of log-sum-exps.
+"""Tolerances of log-sum-exps.
 
-Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/LogSumExpAllowance.lean`.
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/LogSumExpTolerance.lean`.
 """
 
 from __future__ import annotations
 
-from bridge.spec.allowance import BoundedKey, Precision, absolute, bounded_weights, gamma, numeral
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.sum import sum_over
+from bridge.spec.tolerance import BoundedKey, Precision, absolute, bounded_weights, gamma, numeral
 
 
 def log_sum_exp_factor(
@@ -27,16 +27,16 @@ def log_sum_exp_factor(
     )
 
 
-def log_sum_exp_allowance(
+def log_sum_exp_tolerance(
     p: Precision, E: Value, log_total: Value, maximum: Value, delta: Value, *, num: Arithmetic
 ) -> Value:
-    """The allowance of a log-sum-exp: E and, for the logarithm, changes of base and the sum of
+    """The tolerance of a log-sum-exp: E and, for the logarithm, changes of base and the sum of
     maximum and logarithm, 4 roundings of each: E + γ(4) (ln l + 1 + |m| + E + 2 Δ), with the
     exact maximum m of the row, l = Σ exp (s − m), and the largest error Δ of a score, by which
     the computed maximum may be off. The 1 is for a logarithm whose error is absolute where its
     argument is near 1.
 
-    Lean: `Attention.Spec.logSumExpAllowance`.
+    Lean: `Attention.Spec.logSumExpTolerance`.
     """
     return E + gamma(4, p.unit, num=num) * (
         log_total + num.value(1) + absolute(maximum, num=num) + E + numeral(2, num=num) * delta

@@ -2,7 +2,7 @@
 
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
-the same as of the forward pass); `docs/allowances.md` derives every term: derived, not yet proved.
+the same as of the forward pass); `docs/tolerances.md` derives every term: derived, not yet proved.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
-from bridge.conformance.tolerances.allowance import FACTOR_ROUNDINGS
+from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
 from pyimpl import reference
 from pyimpl._scores import ScoreOptions
 
 # Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
 SECOND_ORDER = 1.02
-# As in `allowance`: cap·tanh(score / cap), and its slope 1 − tanh², in roundings of cap and of 1.
+# As in `tolerance`: cap·tanh(score / cap), and its slope 1 − tanh², in roundings of cap and of 1.
 _SOFTCAP_ROUNDINGS = 8
 # An exponent that may be off by more than this bounds nothing.
 _LARGEST_EXPONENT = 700.0

@@ -271,9 +271,6 @@ public import Attention.Spec.Transformer
 public import Attention.Spec.TransformerCache
 public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
-public import Attention.Twins.Cache
-public import Attention.Twins.Softmax
-public import Attention.Twins.TiedOutput
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.Cascade
@@ -317,5 +314,8 @@ public import Attention.Vectors.TransformerTokens
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
 public import Attention.Vectors.Width
+public import Attention.WrongVariants.Cache
+public import Attention.WrongVariants.Softmax
+public import Attention.WrongVariants.TiedOutput
 
 /-! # Attention: softmax, online softmax and FlashAttention, formalised -/

@@ -1,7 +1,7 @@
 """The mutants: mistakes that real kernels had or could have, as edits of `pyimpl`.
 
-`MUTANTS` must each be caught by a vector. `EQUIVALENT` are edits that look wrong and change no
-result; no vector may complain of them.
+`MUTANTS` must each be caught by a vector. `EQUIVALENT` look wrong and change
+no result: no vector may fail for them.
 """
 
 from __future__ import annotations

@@ -70,13 +70,13 @@ MUTATIONS = {
     ),
     # Only the modules of `pyimpl.modules` run again with it.
     "implements-name": Mutation(
-        "pyimpl/modules/_generation.py",
+        "pyimpl/modules/internal/generation.py",
         '@implements("Attention.Spec.argmax")',
         '@implements("Attention.Spec.argmaxOf")',
         "audit",
     ),
     "kernel": Mutation(
-        "pyimpl/kernels/_loop.py",
+        "pyimpl/backends/kernels/parts/loop.py",
         "l = alpha * l + tl.sum(p, 1)",
         "l = l + tl.sum(p, 1)",
         "implementations",

@@ -31,7 +31,7 @@ from bench.measure import Bench, said
 from bench.peers import PEERS, Peer, ours
 from bench.report import Machine, utc_now
 from bench.timing import Rate, Runner, Sample, copy_rate, in_turns, matmul_rate
-from pyimpl.kernels.compile import resources, sources
+from pyimpl.backends.kernels.offline.compile import resources, sources
 
 Fields = dict[str, Any]
 Job = Generator[tuple[str, Fields], None, str]

@@ -93,7 +93,7 @@ CALLED = (
         "pyimpl-tiled",
         "pyimpl",
         "this project's tile loop, for comparison; `make verify` runs all of its implementations",
-        "`pyimpl.tiled.flash` with tiles of 4 queries and 8 keys, and the public functions with "
+        "`backends.tiled.flash` with tiles of 4 queries and 8 keys, and the public functions with "
         'backend="tiled".',
     ),
 )

@@ -80,8 +80,9 @@ class Runs:
             f"pyimpl/{mutant.file}",
         ]
         if mutant.backward:
-            forward = "kernels.forward" if mutant.entry.startswith("kernels/") else "tiled"
-            found += imported_files(self.root, f"pyimpl.{forward}")
+            kernels = mutant.entry.startswith("backends/kernels/")
+            forward = "kernels.forward" if kernels else "tiled"
+            found += imported_files(self.root, f"pyimpl.backends.{forward}")
         return sorted(set(found))
 
     # --- through worker processes -----------------------------------------------------------------

@@ -115,7 +115,7 @@ def test_an_audit_that_fails_changes_nothing_for_the_kernels(
     status, output = run.whole(
         # What both threads import is there before the second begins.
         "import sys\n"
-        "there = {'triton.language.core', 'pyimpl.kernels.forward'} <= set(sys.modules)\n"
+        "there = {'triton.language.core', 'pyimpl.backends.kernels.forward'} <= set(sys.modules)\n"
         "raise ToolchainError(f'the audit was made to fail; imported: {there}')",
         adapters=["pyimpl-tiled", "pyimpl-triton"],
         mutants=["lse-base-2", "tiled-doubled-scale"],

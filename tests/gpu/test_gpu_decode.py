@@ -14,10 +14,10 @@ from gpu_device import DEVICE, length, skip_elsewhere
 from kernel_checks import judge, score_options
 
 from bridge.conformance.rounding_model import RoundingModel
-from pyimpl.kernels.decode import decode
-from pyimpl.kernels.forward import forward
-from pyimpl.kernels.paged import paged
-from pyimpl.kernels.varlen import varlen
+from pyimpl.backends.kernels.decode import decode
+from pyimpl.backends.kernels.forward import forward
+from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.varlen import varlen
 
 skip_elsewhere()
 

@@ -15,8 +15,8 @@ from gpu_device import DEVICE, length, skip_elsewhere
 
 from bridge.conformance.rounding_model import RoundingModel
 from pyimpl import attention, attention_varlen
-from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
+from pyimpl.internal.scores import ScoreOptions
 
 skip_elsewhere()
 

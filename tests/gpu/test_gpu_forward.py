@@ -14,7 +14,7 @@ from kernel_checks import judge, score_options
 
 from bridge.conformance.rounding_model import RoundingModel
 from pyimpl import attention
-from pyimpl.kernels.forward import forward
+from pyimpl.backends.kernels.forward import forward
 
 skip_elsewhere()
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
-from pyimpl import reference
-from pyimpl._arguments import resolve_scale
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference
+from pyimpl.internal.arguments import resolve_scale
+from pyimpl.internal.scores import ScoreOptions
 
 NAMES = {
     torch.float64: "float64",

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import of_options
-from pyimpl import reference
-from pyimpl._backends import Backend
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference
+from pyimpl.backends.dispatch import Backend
+from pyimpl.internal.scores import ScoreOptions
 
 TENSORS = ("alibi_slopes", "bias", "sinks")
 

@@ -12,7 +12,8 @@ import pytest
 import torch
 from attention_checks import inputs, judge, kernel_rounding, score_options, tiled_rounding
 
-from pyimpl import attention, tiled
+from pyimpl import attention
+from pyimpl.backends import tiled
 
 Q, K, V, MASK = inputs((2, 3, 5, 7, 4, 6), torch.float32, masked=True)
 FEW = inputs((2, 2, 5, 7, 4, 6), torch.float32, group=2)[:3]

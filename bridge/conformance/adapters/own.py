@@ -18,11 +18,11 @@ from bridge.conformance.batch import DTYPES, Batch, Outputs, array
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import ComesToAttention, MergeVector, Tree
-from pyimpl import reference_backward, tiled_backward
-from pyimpl._arguments import resolve_scale
-from pyimpl._backends import Backend
-from pyimpl._gradients import Gradients
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference_backward, tiled_backward
+from pyimpl.backends.dispatch import Backend
+from pyimpl.internal.arguments import resolve_scale
+from pyimpl.internal.gradients import Gradients
+from pyimpl.internal.scores import ScoreOptions
 
 
 class _Public:
@@ -72,12 +72,12 @@ class _Differentiable(OwnBackward):
 
 
 class PyimplReference(_Differentiable, Builtin):
-    """`pyimpl.reference.attention`: float64 inside for every dtype; the output is rounded here."""
+    """`reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
     takes = _EVERY_OPTION
-    source = "pyimpl.reference"
-    rests_on = ("pyimpl.reference", "pyimpl.reference_backward")
+    source = "pyimpl.backends.reference"
+    rests_on = ("pyimpl.backends.reference", "pyimpl.backends.reference_backward")
 
     def __init__(self, module: ModuleType | None = None) -> None:
         self.module = module or importlib.import_module(self.source)
@@ -163,13 +163,13 @@ class PyimplState(Builtin):
 
 
 class PyimplTiled(_Public, _Differentiable, Builtin):
-    """`pyimpl.tiled.flash` with small tiles, so that short vectors have several."""
+    """`pyimpl.backends.tiled.flash` with small tiles, so that short vectors have several."""
 
     name = "pyimpl-tiled"
     backend: Backend = "tiled"
     takes = _EVERY_OPTION
-    source = "pyimpl.tiled"
-    without = ("pyimpl.kernels",)
+    source = "pyimpl.backends.tiled"
+    without = ("pyimpl.backends.kernels",)
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class PyimplTiled(_Public, _Differentiable, Builtin):
 
 
 class PyimplTriton(_Public, _Differentiable, Builtin):
-    """`pyimpl.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
+    """`pyimpl.backends.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
 
     Where Triton is not installed, or does not interpret and there is no GPU, no vector is
     supported. `bridge.interpreting.settle` says which it is, where a process begins.
@@ -205,7 +205,7 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
     name = "pyimpl-triton"
     backend: Backend = "triton"
     takes = _EVERY_OPTION
-    source = "pyimpl.kernels.forward"
+    source = "pyimpl.backends.kernels.forward"
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
 
     def __init__(
@@ -221,7 +221,9 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
         self._backward = backward
 
     def backward(self, *args: Any) -> Gradients:
-        backward = self._backward or importlib.import_module("pyimpl.kernels.backward").backward
+        backward = (
+            self._backward or importlib.import_module("pyimpl.backends.kernels.backward").backward
+        )
         found: Gradients = backward(*args, blocks={"block_m": 16, "block_n": 16})
         return found
 

@@ -12,10 +12,10 @@ from bridge.conformance.mutants.gradients import GRADIENT_MUTANTS
 from bridge.conformance.mutants.options import OPTION_MUTANTS
 from bridge.conformance.mutants.planting import Mutant
 
-_KERNEL = "kernels/forward.py"
-_LOOP = "kernels/_loop.py"
-_BOUNDS = "kernels/_bounds.py"
-_LAUNCH = "kernels/_launch.py"
+_KERNEL = "backends/kernels/forward.py"
+_LOOP = "backends/kernels/parts/loop.py"
+_BOUNDS = "backends/kernels/parts/bounds.py"
+_LAUNCH = "backends/kernels/parts/launch.py"
 _LSE = "m * LN2 + tl.log(tl.where(l == 0.0, 1.0, l))"
 _MOVES = ("maximum-moves", "ragged-tiles")
 
@@ -242,7 +242,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-causal-off-by-one",
         "the causal mask hides the query's own key",
-        "tiled.py",
+        "backends/tiled.py",
         "place = tile.start + self.options.shift - tile.first",
         "place = tile.start + self.options.shift - tile.first - 1",
         promising=("causal",),
@@ -250,7 +250,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-doubled-scale",
         "scores are scaled twice",
-        "tiled.py",
+        "backends/tiled.py",
         "self.factor = options.scale * LOG2E",
         "self.factor = options.scale**2 * LOG2E",
         promising=("scales",),
@@ -258,7 +258,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-base-of-exponential",
         "log₂e is forgotten: 2^s instead of e^s",
-        "tiled.py",
+        "backends/tiled.py",
         "self.factor = options.scale * LOG2E",
         "self.factor = options.scale",
         promising=("causal",),
@@ -266,7 +266,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-last-tile-dropped",
         "a ragged last tile of keys is left out",
-        "tiled.py",
+        "backends/tiled.py",
         "range(visited.first, visited.stop)",
         "range(visited.first, stop_key // self.bounds.block_n)",
         promising=("ragged-tiles",),
@@ -274,7 +274,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-l-not-rescaled",
         "the denominator is not rescaled when the maximum rises",
-        "tiled.py",
+        "backends/tiled.py",
         "torch.addcmul(p.sum(dim=-1, keepdim=True), alpha, self.l)",
         "p.sum(dim=-1, keepdim=True) + self.l",
         promising=_MOVES,
@@ -283,7 +283,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-o-not-rescaled",
         "the accumulated output is not rescaled when the maximum rises",
-        "tiled.py",
+        "backends/tiled.py",
         "self.o.mul_(alpha).baddbmm_(",
         "self.o.baddbmm_(",
         promising=_MOVES,
@@ -292,7 +292,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-half-hidden-keys-skipped",
         "keys at the edge of a tile that some queries may not attend to are left out for all",
-        "tiled.py",
+        "backends/tiled.py",
         "as_numbers(hidden).amin(dim=(0, 1, 2))",
         "as_numbers(hidden).amax(dim=(0, 1, 2))",
         promising=("masked-holes",),
@@ -300,7 +300,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-mask-not-narrowed",
         "where a tile is taken from its first visible key on, its mask is not",
-        "tiled.py",
+        "backends/tiled.py",
         "hidden = hidden[..., first:stop]",
         "hidden = hidden[..., : stop - first]",
         promising=("masked-holes",),
@@ -308,7 +308,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tiled-diagonal-unmasked",
         "a tile that the diagonal crosses is taken without mask code",
-        "tiled.py",
+        "backends/tiled.py",
         "u not in unmasked",
         "False",
         promising=("causal",),

@@ -27,8 +27,8 @@ def _mutant(
     )
 
 
-_TILED, _KERNEL = "tiled_backward.py", "kernels/backward.py"
-_TILE = "kernels/_gradient.py"
+_TILED, _KERNEL = "backends/tiled_backward.py", "backends/kernels/backward.py"
+_TILE = "backends/kernels/parts/gradient.py"
 
 GRADIENT_MUTANTS = (
     _mutant(
@@ -50,7 +50,7 @@ GRADIENT_MUTANTS = (
     ),
     _mutant(
         "lse-gradient-ignored", "the gradient by the log-sum-exp is left out",
-        "_gradients.py", _TILED,
+        "internal/gradients.py", _TILED,
         "return delta if grad_lse is None else delta - grad_lse", "return delta",
     ),
     _mutant(
@@ -67,30 +67,30 @@ GRADIENT_MUTANTS = (
     ),
     _mutant(
         "kernel-dv-not-added", "dV is that of the last tile of queries",
-        "kernels/backward_keys.py", _KERNEL,
+        "backends/kernels/backward_keys.py", _KERNEL,
         "grad_v += dot(", "grad_v = dot(",
         ("gradient-tiles", "gradient"), "several tiles of queries",
     ),
     _mutant(
         "kernel-group-sum-dropped", "only one query head of a group adds to dK and dV",
-        "kernels/backward_keys.py", _KERNEL,
+        "backends/kernels/backward_keys.py", _KERNEL,
         "for member in range(group):", "for member in range(1):",
         ("gradient-grouped",), "several heads of queries for one of keys",
     ),
     _mutant(
         "kernel-scale-twice", "dK is multiplied by the scale twice",
-        "kernels/backward_keys.py", _KERNEL,
+        "backends/kernels/backward_keys.py", _KERNEL,
         "grad_k = grad_k * grad_scale", "grad_k = grad_k * grad_scale * grad_scale",
     ),
     _mutant(
         "kernel-dk-of-scores-times-values", "dK is summed with P in the place of dS",
-        "kernels/backward_keys.py", _KERNEL,
+        "backends/kernels/backward_keys.py", _KERNEL,
         "grad_k += dot(grad_x, q)",
         "grad_k += dot(round_to(found.p, q.dtype), q)",
     ),
     _mutant(
         "kernel-dq-not-added", "dQ is that of the last tile of keys",
-        "kernels/backward_queries.py", _KERNEL,
+        "backends/kernels/backward_queries.py", _KERNEL,
         "grad_q += dot(", "grad_q = dot(",
         ("gradient-tiles", "gradient"), "several tiles of keys",
     ),
@@ -124,14 +124,14 @@ GRADIENT_MUTANTS = (
     ),
     _mutant(
         "tiled-bias-not-summed", "of what a bias is shared by the first alone counts",
-        "_gradients.py", _TILED,
+        "internal/gradients.py", _TILED,
         "gradient = gradient.sum(dim=over, keepdim=True)",
         "gradient = gradient[tuple(slice(0, 1 if i in over else None) for i in range(4))]",
         ("gradient-bias",),
     ),
     _mutant(
         "tiled-sinks-sign", "the gradient of the sinks has the other sign",
-        "_gradients.py", _TILED,
+        "internal/gradients.py", _TILED,
         "return -(weights * delta).sum(dim=(0, 2))", "return (weights * delta).sum(dim=(0, 2))",
         ("gradient-sinks",),
     ),
@@ -148,37 +148,37 @@ GRADIENT_MUTANTS = (
     ),
     _mutant(
         "kernel-slopes-sign", "the gradient of the slopes has the other sign",
-        "kernels/backward_queries.py", _KERNEL,
+        "backends/kernels/backward_queries.py", _KERNEL,
         "tl.store(slope_ptrs, -grad_slope, mask=inside)",
         "tl.store(slope_ptrs, grad_slope, mask=inside)", ("gradient-alibi",),
     ),
     _mutant(
         "kernel-slopes-signed-distance", "the distance in the gradient of the slopes is signed",
-        "kernels/backward_queries.py", _KERNEL,
+        "backends/kernels/backward_queries.py", _KERNEL,
         "tl.sum(grad_s * distances(pairs), 1)",
         "tl.sum(grad_s * (pairs.positions - pairs.keys), 1)", ("gradient-alibi",),
     ),
     _mutant(
         "kernel-bias-not-summed", "the heads and tiles that share a bias do not add up",
-        "kernels/backward_bias.py", _KERNEL,
+        "backends/kernels/backward_bias.py", _KERNEL,
         "grad += grad_s", "grad = grad_s", ("gradient-bias",),
     ),
     _mutant(
         "kernel-bias-rows-not-summed", "of the queries that share a bias the largest term counts",
-        "kernels/backward_bias.py", _KERNEL,
+        "backends/kernels/backward_bias.py", _KERNEL,
         "tl.store(base + keys * or_one(stride_cn), tl.sum(grad, 0), mask=keys < kv_len)",
         "tl.store(base + keys * or_one(stride_cn), tl.max(grad, 0), mask=keys < kv_len)",
         ("gradient-bias",),
     ),
     _mutant(
         "kernel-sinks-sign", "the gradient of the sinks has the other sign",
-        "_gradients.py", _KERNEL,
+        "internal/gradients.py", _KERNEL,
         "return -(weights * delta).sum(dim=(0, 2))", "return (weights * delta).sum(dim=(0, 2))",
         ("gradient-sinks",),
     ),
     _mutant(
         "kernel-sinks-blind-queries", "a query that sees the sink alone adds nothing to dsink",
-        "_gradients.py", _KERNEL,
+        "internal/gradients.py", _KERNEL,
         "return -(weights * delta).sum(dim=(0, 2))",
         "return -(torch.where(weights < 1, weights, 0.0) * delta).sum(dim=(0, 2))",
         ("gradient-sinks",), "queries that see no key",

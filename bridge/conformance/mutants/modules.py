@@ -320,7 +320,7 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "least-likely-token",
         "the token with the smallest logit is taken",
-        "modules/_generation.py",
+        "modules/internal/generation.py",
         "return logits.argmax(-1)",
         "return logits.argmin(-1)",
         promising=("transformer",),

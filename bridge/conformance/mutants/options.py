@@ -3,19 +3,19 @@ and packed sequences.
 
 Those of the forward kernel are caught by vectors of attention, most others by vectors of their own
 layout (`bridge.conformance.mutants.planted_layouts`); all of them by direct comparison, in
-`tests/pyimpl/kernels/test_option_mutants.py`.
+`tests/pyimpl/backends/kernels/test_option_mutants.py`.
 """
 
 from __future__ import annotations
 
 from bridge.conformance.mutants.planting import Mutant
 
-_KERNEL = "kernels/forward.py"
-_LOOP = "kernels/_loop.py"
-_BOUNDS = "kernels/_bounds.py"
-_DECODE = "kernels/decode.py"
-_SEQUENCES = "kernels/_sequences.py"
-_VARLEN = "kernels/varlen.py"
+_KERNEL = "backends/kernels/forward.py"
+_LOOP = "backends/kernels/parts/loop.py"
+_BOUNDS = "backends/kernels/parts/bounds.py"
+_DECODE = "backends/kernels/decode.py"
+_SEQUENCES = "backends/kernels/parts/sequences.py"
+_VARLEN = "backends/kernels/varlen.py"
 _WINDOW_LEFT = "rows.positions[:, None] - scores.left <= keys[None, :]"
 _WINDOW_RIGHT = "keys[None, :] <= rows.positions[:, None] + scores.right"
 _LSE = "return m * LN2 + tl.log(tl.where(l == 0.0, 1.0, l))"
@@ -244,7 +244,7 @@ OPTION_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "parts-not-normalised",
         "parts are weighted against the largest log-sum-exp, and the weights not normalised",
-        "kernels/combine.py",
+        "backends/kernels/combine.py",
         "o = o / total[:, None]",
         "o = o / 1.0",
     ),

@@ -28,7 +28,7 @@ from bridge.vectors.model.operations import (
     PagedVector,
     VarlenVector,
 )
-from pyimpl._scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions
 
 _BLOCK = 16
 # A page table that leaves splits empty: lengths here are 1 to 33.
@@ -50,7 +50,7 @@ CATCHES: Mapping[str, str] = {
 
 
 class KernelLayouts(PyimplTriton):
-    """The kernels of a module of `pyimpl.kernels`, with tiles of 16."""
+    """The kernels of a module of `pyimpl.backends.kernels`, with tiles of 16."""
 
     def __init__(self, module: ModuleType) -> None:
         super().__init__(module)

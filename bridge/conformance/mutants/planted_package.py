@@ -15,7 +15,7 @@ from types import ModuleType
 from unittest import mock
 
 import pyimpl
-from pyimpl._implements import forget
+from pyimpl.internal.implements import forget
 
 _numbers = itertools.count(1)
 

@@ -30,7 +30,7 @@ from bridge.conformance.mutants.planted_package import copied
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
-from pyimpl._implements import forget
+from pyimpl.internal.implements import forget
 
 _numbers = itertools.count(1)
 
@@ -40,13 +40,13 @@ SHARES_IN = "float32"
 
 ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
     "state.py": PyimplState,
-    "tiled.py": PyimplTiled,
-    "kernels/forward.py": PyimplTriton,
+    "backends/tiled.py": PyimplTiled,
+    "backends/kernels/forward.py": PyimplTriton,
 }
 # Backward passes, which the adapters of the whole implementation run after its forward pass.
 BACKWARD: dict[str, Callable[[ModuleType], Adapter]] = {
-    "tiled_backward.py": lambda module: PyimplTiled(backward=module.flash_backward),
-    "kernels/backward.py": lambda module: PyimplTriton(backward=module.backward),
+    "backends/tiled_backward.py": lambda module: PyimplTiled(backward=module.flash_backward),
+    "backends/kernels/backward.py": lambda module: PyimplTriton(backward=module.backward),
 }
 
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
-from pyimpl import reference
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference
+from pyimpl.internal.scores import ScoreOptions
 
 # Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
 SECOND_ORDER = 1.02

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bridge.conformance.rounding_model import FLOAT64, RoundingModel
 from bridge.conformance.tolerances.row_average import row_average
-from pyimpl._implements import implements
+from pyimpl.internal.implements import implements
 
 Array = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from bridge.conformance.tolerances.first_order import tolerance
 from bridge.conformance.tolerances.module_tolerance import NoBound
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
-from pyimpl._implements import implementations
+from pyimpl.internal.implements import implementations
 from pyimpl.modules import FeedForward
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]

@@ -27,7 +27,7 @@ from bridge.conformance.mutants.planting import (
 )
 from bridge.report.runs import Families, Runs
 from bridge.vectors.model.attention import AttentionVector, Family
-from pyimpl._implements import implementations
+from pyimpl.internal.implements import implementations
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,7 +117,7 @@ def test_a_mutant_that_does_not_run_is_no_catch(families: list[Family]) -> None:
 
 def test_planting_leaves_no_trace(families: list[Family]) -> None:
     # What a kernel imports stays imported.
-    importlib.import_module("pyimpl.kernels.forward")
+    importlib.import_module("pyimpl.backends.kernels.forward")
     before = (implementations(), set(sys.modules))
     with planted(EQUIVALENT[0]) as module:
         assert module.__name__ in sys.modules
@@ -133,21 +133,23 @@ def test_what_a_planted_module_is_the_first_to_import_is_recorded() -> None:
     program = """
 from bridge.conformance.mutants.attention import MUTANTS
 from bridge.conformance.mutants.planting import planted
-from pyimpl._implements import implementations
+from pyimpl.internal.implements import implementations
 
-mutant = next(f for f in MUTANTS if f.file == "kernels/forward.py")
+mutant = next(f for f in MUTANTS if f.file == "backends/kernels/forward.py")
 with planted(mutant):
     print({one.module for one in implementations() if one.lean == "Attention.Spec.ScoreMod.bias"})
 """
     found = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert found.stdout == "{'pyimpl.kernels._loop'}\n"
+    assert found.stdout == "{'pyimpl.backends.kernels.parts.loop'}\n"
 
 
 def test_the_shares_by_family(families: list[Family]) -> None:
     # A mutant of masks does not show in these families.
-    tiled = [f for f in MUTANTS if f.file == "tiled.py" and f.promising != ("masked-holes",)]
+    tiled = [
+        f for f in MUTANTS if f.file == "backends/tiled.py" and f.promising != ("masked-holes",)
+    ]
     some = [f for f in families if f.name in ("causal", "one-key", "scales")]
     results = [plant(f, some, ["float32"], every_family_in="float32") for f in tiled]
     table = shares(results, "float32")

@@ -17,7 +17,8 @@ from bridge.conformance.mutants.planting import Mutant, planted
 from bridge.pages import generated_tests, written
 from bridge.source.excerpt import SourceError
 from bridge.vectors.load import load
-from pyimpl import state, tile_bounds
+from pyimpl import state
+from pyimpl.backends import tile_bounds
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / generated_tests.FOLDER

@@ -34,27 +34,44 @@ JUDGE = {
     [
         (
             "pyimpl-triton",
-            {"pyimpl/kernels/varlen.py", "pyimpl/kernels/_loop.py", "pyimpl/decode.py"},
+            {
+                "pyimpl/backends/kernels/varlen.py",
+                "pyimpl/backends/kernels/parts/loop.py",
+                "pyimpl/decode.py",
+            },
             {"pyimpl/modules/decoder.py"},
         ),
         (
             "pyimpl-tiled",
-            {"pyimpl/tiled.py", "pyimpl/tiled_backward.py", "pyimpl/varlen.py", "pyimpl/merge.py"},
-            {"pyimpl/kernels/forward.py"},
+            {
+                "pyimpl/backends/tiled.py",
+                "pyimpl/backends/tiled_backward.py",
+                "pyimpl/varlen.py",
+                "pyimpl/merge.py",
+            },
+            {"pyimpl/backends/kernels/forward.py"},
         ),
         (
             "pyimpl-reference",
-            {"pyimpl/reference.py", "pyimpl/reference_backward.py"},
-            {"pyimpl/tiled.py"},
+            {"pyimpl/backends/reference.py", "pyimpl/backends/reference_backward.py"},
+            {"pyimpl/backends/tiled.py"},
         ),
-        ("pyimpl-state", {"pyimpl/state.py"}, {"pyimpl/tiled.py", "pyimpl/reference_backward.py"}),
+        (
+            "pyimpl-state",
+            {"pyimpl/state.py"},
+            {"pyimpl/backends/tiled.py", "pyimpl/backends/reference_backward.py"},
+        ),
         # The gradients of SDPA are judged by means of the reference.
         (
             "sdpa-math",
-            {"bridge/conformance/adapters/sdpa.py", "pyimpl/reference.py"},
+            {"bridge/conformance/adapters/sdpa.py", "pyimpl/backends/reference.py"},
             {"pyimpl/state.py"},
         ),
-        ("flash-emulated", {"bridge/conformance/adapters/emulated.py"}, {"pyimpl/tiled.py"}),
+        (
+            "flash-emulated",
+            {"bridge/conformance/adapters/emulated.py"},
+            {"pyimpl/backends/tiled.py"},
+        ),
     ],
 )
 def test_results_depend_on_what_runs(
@@ -70,13 +87,19 @@ def test_results_depend_on_what_runs(
 def test_a_mutant_depends_on_what_it_runs_through_and_on_itself(runs: Runs) -> None:
     mutants = {mutant.name: mutant for mutant in MUTANTS}
     forward = set(runs.files_of_mutant(mutants["lse-base-2"]))
-    assert JUDGE | {"pyimpl/kernels/forward.py", "pyimpl/kernels/_loop.py"} <= forward
-    assert not forward & {"pyimpl/kernels/backward.py", "bridge/conformance/mutants/attention.py"}
+    assert (
+        JUDGE | {"pyimpl/backends/kernels/forward.py", "pyimpl/backends/kernels/parts/loop.py"}
+        <= forward
+    )
+    assert not forward & {
+        "pyimpl/backends/kernels/backward.py",
+        "bridge/conformance/mutants/attention.py",
+    }
     backward = set(runs.files_of_mutant(mutants["kernel-dq-not-added"]))
     assert {
-        "pyimpl/kernels/backward_queries.py",
-        "pyimpl/kernels/forward.py",
-        "pyimpl/_gradients.py",
+        "pyimpl/backends/kernels/backward_queries.py",
+        "pyimpl/backends/kernels/forward.py",
+        "pyimpl/internal/gradients.py",
     } <= backward
     mutant = mutants["tiled-doubled-scale"]
     one, other = runs.mutant(mutant, "cpu"), runs.mutant(replace(mutant, new="1.0"), "cpu")

@@ -31,7 +31,7 @@ def report() -> dict[str, Any]:
     results = [{**result, "dtype": dtype, "vectors": outcomes()} for dtype in DTYPES]
     results[2]["vectors"] = outcomes(second="failed")
     mutant = {
-        "name": "a", "description": "", "file": "tiled.py", "adapter": "pyimpl-tiled",
+        "name": "a", "description": "", "file": "backends/tiled.py", "adapter": "pyimpl-tiled",
         "caught_by": None, "theorem": None, "dtype": None, "worst": None,
         "families": {"float32": dict.fromkeys(FAMILIES, True)},
     }  # fmt: skip

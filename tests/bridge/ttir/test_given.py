@@ -17,9 +17,9 @@ from bridge.conformance.mutants.planting import planted
 from bridge.ttir.classes import features, text_of
 from bridge.ttir.given import unmet
 from bridge.ttir.texts import TEXTS
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import forward, varlen
-from pyimpl.kernels._launch import Launch
+from pyimpl.backends.kernels import forward, varlen
+from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.internal.scores import ScoreOptions
 
 Given = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, ScoreOptions]
 

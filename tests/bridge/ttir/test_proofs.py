@@ -18,7 +18,7 @@ from bridge.ttir.syntax import TtirError
 
 pytestmark = NEEDS_COMPILER
 
-_LOOP = "kernels/_loop.py"
+_LOOP = "backends/kernels/parts/loop.py"
 # Of the launcher, which Lean knows nothing of (`bridge.ttir.given` looks at what it passes), or of
 # options for which there is no text with a proof: the texts are the same.
 UNSEEN = {
@@ -65,10 +65,10 @@ HARMLESS = {
     for edit in (
         # As the translation calls the end of a loop, and as a proof calls what a text is given.
         _edit("variable of a loop renamed", _LOOP, "alpha", "result", 3),
-        _edit("variable renamed", "kernels/_bounds.py", _FIRST, _RENAMED),
+        _edit("variable renamed", "backends/kernels/parts/bounds.py", _FIRST, _RENAMED),
         _edit("loads reordered", _LOOP, _SCORES + _VALUES, _VALUES + _SCORES),
         _edit(
-            "another tile size", "kernels/forward.py",
+            "another tile size", "backends/kernels/forward.py",
             "by_size(dim, (32, 32, 4, 2), (32, 16, 8, 2),",
             "by_size(dim, (32, 32, 4, 2), (64, 32, 8, 2),",
         ),

@@ -21,20 +21,20 @@ from bridge.ttir.faults import CannotTell, Violation
 from bridge.ttir.machine import Machine
 from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse
-from pyimpl.kernels._launch import Launch
-from pyimpl.kernels._numerics import INTERPRETED
+from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
 NEEDS_COMPILER = pytest.mark.skipif(
     INTERPRETED.value, reason="`test_compiled` runs this where Triton compiles"
 )
 
-_LOOP = "kernels/_loop.py"
+_LOOP = "backends/kernels/parts/loop.py"
 # Mutants of the forward kernel that are no part of the vectors' own.
 _MORE = (
     Mutant(
         "ragged-tile-taken-as-whole",
         "a ragged last tile is taken without mask code",
-        "kernels/_bounds.py",
+        "backends/kernels/parts/bounds.py",
         "whole_stop = tl.minimum(whole_stop, length // block)",
         "whole_stop = whole_stop",
     ),
@@ -48,7 +48,7 @@ _MORE = (
     Mutant(
         "group-by-remainder",
         "query head h uses head h % group of the keys",
-        "kernels/forward.py",
+        "backends/kernels/forward.py",
         "return head // group",
         "return head % group",
     ),
@@ -65,21 +65,21 @@ _PARTIAL = (
     Mutant(
         "next-sequence",
         "a packed sequence begins with the one after it",
-        "kernels/_sequences.py",
+        "backends/kernels/parts/sequences.py",
         "first = tl.load(cu_ptr + sequence * stride)",
         "first = tl.load(cu_ptr + (sequence + 1) * stride)",
     ),
     Mutant(
         "returns-too-late",
         "a tile that begins right behind the queries of its sequence is no reason to return",
-        "kernels/forward.py",
+        "backends/kernels/forward.py",
         "if row_first >= q_len:",
         "if row_first > q_len:",
     ),
     Mutant(
         "packed-alignment-one-off",
         "packed sequences aligned bottom-right see one key more",
-        "kernels/forward.py",
+        "backends/kernels/forward.py",
         "shift = shift + kv_len - q_len",
         "shift = shift + kv_len - q_len + 1",
     ),
@@ -116,7 +116,7 @@ def planted(edit: Mutant | None) -> Iterator[None]:
         return
     with ExitStack() as stack:
         # By way of it all of the forward kernel's launches come.
-        varlen = stack.enter_context(copied(edit.file, edit.apply, "kernels/varlen.py"))
+        varlen = stack.enter_context(copied(edit.file, edit.apply, "backends/kernels/varlen.py"))
         for module, name in itertools.product((launches, texts), ("forward", "varlen")):
             if hasattr(module, name):
                 copy = varlen if name == "varlen" else varlen.forward
@@ -138,7 +138,7 @@ def said(level: Level, shape: str) -> str:
 
 
 def kernel_name(launch: Launch) -> str | None:
-    """As `pyimpl.kernels._cases` has it; None of a kernel that it does not have."""
+    """As `pyimpl.backends.kernels.offline.cases` has it; None of a kernel that it does not have."""
     names = {
         "_forward_kernel": "forward", "_decode_kernel": "decode", "_row_numbers_kernel": "rows",
         "keys_kernel": "keys", "queries_kernel": "queries", "bias_kernel": "bias",

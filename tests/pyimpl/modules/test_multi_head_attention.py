@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from module_checks import judge_module, normal, randomised
 from torch import Tensor, nn
 
-from pyimpl.modules import MultiHeadAttention, _masks
+from pyimpl.modules import MultiHeadAttention
 from pyimpl.modules import multi_head_attention as implementation
+from pyimpl.modules.internal import masking
 
 BATCH, Q_LEN, KV_LEN, DIM, HEADS = 3, 5, 7, 12, 2
 widths = st.none() | st.integers(1, 6)
@@ -285,18 +286,18 @@ def hide_added_key(monkeypatch: pytest.MonkeyPatch) -> None:
             return None
         return nn.functional.pad(mask, (0, 1), value=False if mask.dtype == torch.bool else -1e9)
 
-    monkeypatch.setattr(_masks, "widened", narrow)
+    monkeypatch.setattr(masking, "widened", narrow)
 
 
 def heads_before_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = _masks.checked_attn_mask
+    right = masking.checked_attn_mask
 
     def wrong(mask: Tensor, query: Tensor, sizes: tuple[int, int, int, int]) -> Tensor:
         if mask.dim() == 3:
             mask = mask.reshape(sizes[1], sizes[0], *sizes[2:]).transpose(0, 1)
         return right(mask, query, sizes)
 
-    monkeypatch.setattr(_masks, "checked_attn_mask", wrong)
+    monkeypatch.setattr(masking, "checked_attn_mask", wrong)
 
 
 def changed_call(monkeypatch: pytest.MonkeyPatch, **changes) -> None:

@@ -15,7 +15,7 @@ from bridge.conformance.tolerances.module_tolerance import logits
 from pyimpl.modules import KeysValues, Transformer
 from pyimpl.modules import sinusoidal_encoding as encoding
 from pyimpl.modules import transformer as implementation
-from pyimpl.modules._generation import next_token
+from pyimpl.modules.internal.generation import next_token
 
 BATCH, SRC_LEN, TGT_LEN, VOCAB, WIDTH = 3, 7, 6, 9, 12
 LENS = torch.tensor([7, 4, 0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def results(name: str) -> Mapping[tuple[str, str], VectorResult]:
     for family in map(committed.family, sorted({example["family"] for example in examples})):
         named = {e["vector"] for e in examples if e["family"] == family.name}
         vectors = tuple(map(committed.vector, sorted(named)))
-        only.append(type(family)(family.name, family.about, family.operation, family.model, vectors))
+        only.append(replace(family, vectors=vectors))
     dtypes = tuple({example["dtype"]: None for example in examples})
     run = outcomes(Subject(name, undeclared=True), only, dtypes, Conditions(required=True))
     return {

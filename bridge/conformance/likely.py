@@ -145,12 +145,17 @@ def with_likely(outcomes: Sequence[Outcome], families: Iterable[Family]) -> list
 
 def _likely(outcome: Outcome, vectors: Mapping[str, Vector], results: Sequence[Result]) -> Likely:
     likely = Likely()
+    threads = torch.get_num_threads()
     try:
+        # Small vectors: further threads would only use processor time.
+        torch.set_num_threads(1)
         result = outcome.result
         likely = Likely(tuple(_remarks(result, results)), _common(result, vectors))
         return _Search(outcome, vectors).search(likely)
     except Exception as error:
         return replace(likely, problem=f"The cause was not looked for to the end: {_said(error)}.")
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _said(error: Exception) -> str:
@@ -228,13 +233,20 @@ def features_of(vector: Vector) -> frozenset[str]:
         "more keys than queries": x.q_len < x.kv_len,
         "a value_dim other than head_dim": x.value_dim != x.head_dim,
         "a head_dim that is no power of 2": x.head_dim & (x.head_dim - 1) != 0,
-        "a query that sees no key": any(row.masked for row in x.expected),
+        "a query that sees no key": _has_blind_query(vector, x),
     }
     told |= {f"more than {n} keys": x.kv_len > n for n in (16, 32, 64, 128, 512)}
     told |= {f"more than {n} queries": x.q_len > n for n in (16, 64)}
     told |= {f"a head_dim above {n}": x.head_dim > n for n in (16, 64, 128)}
     told |= {f"a number of keys not divisible by {n}": x.kv_len % n != 0 for n in (8, 16, 64)}
     return frozenset(found | {name for name, true in told.items() if true})
+
+
+def _has_blind_query(vector: Vector, x: AttentionVector) -> bool:
+    """Results say so; gradients, whose vectors are small, have none of the output."""
+    if not isinstance(vector, GradientVector):
+        return any(row.masked for row in x.expected)
+    return not all(any(x.visible(i, j) for j in range(x.kv_len)) for i in range(x.q_len))
 
 
 def _common(result: Result, vectors: Mapping[str, Vector]) -> Common | None:
@@ -283,6 +295,7 @@ class _Search:
         wide = self.result.dtype == "float64"
         self.wide = torch.float64 if wide else torch.float32
         self.end = time.process_time() + SECONDS
+        self._jobs: dict[tuple[str, ...], list[tuple[Vector, ...]]] = {}
         self.details = {
             v.id: v.detail
             for v in self.result.failures
@@ -318,6 +331,14 @@ class _Search:
         return replace(
             likely, causes=tuple(causes), compared=len(failing), tried=tried, problem=problem
         )
+
+    def jobs(self, adapter: Any, vectors: Sequence[Vector]) -> list[tuple[Vector, ...]]:
+        """What is run of these vectors at once: the same for every hypothesis."""
+        key = tuple(vector.id for vector in vectors)
+        if key not in self._jobs:
+            lacking = not_covered(adapter, vectors, "float64", "cpu")
+            self._jobs[key] = jobs_of(v for v in vectors if v.id not in lacking)
+        return self._jobs[key]
 
     def _late(self) -> bool:
         return time.process_time() > self.end
@@ -403,7 +424,7 @@ class _Running:
         from bridge.conformance.adapters.callables import CallableAdapter
         from bridge.conformance.faults.hypothetical import Planted, PlantedBatches
 
-        self.profile = search.profile
+        self.search, self.profile = search, search.profile
         subject, result = search.outcome.subject, search.result
         self.planted = Planted(hypothesis, subject.causal_alignment, search.wide)
         self.adapter: Any = PlantedBatches(self.planted, result.adapter, search.takes)
@@ -426,18 +447,17 @@ class _Running:
     ) -> Iterator[tuple[Vector, VectorResult, Detail | None]]:
         """Of the vectors in which the fault shows, its results and, if asked for, the tolerances of
         its outputs."""
-        covered = not_covered(self.adapter, vectors, "float64", "cpu")
-        each = {vector.id: vector for vector in vectors if vector.id not in covered}
-        for job in jobs_of(each.values()):
-            self.planted.allowing = None
+        for job in self.search.jobs(self.adapter, vectors):
+            self.planted.allowing, self.planted.touched = None, False
             found = self._answers(job)
-            if self.planted.untouched or any(answer.problem is not None for answer in found):
+            if not self.planted.touched or any(answer.problem is not None for answer in found):
                 continue
             allowed: dict[str, Detail] = {}
             if tolerances and not isinstance(job[0], GradientVector):
                 self.planted.allowing = self.profile
                 for answer in self._answers(job):
                     allowed.update(_rows(answer))
+            each = {vector.id: vector for vector in job}
             for answer in found:
                 for result in judged(self.profile, answer, details=True):
                     yield each[result.id], result, allowed.get(result.id)

@@ -54,7 +54,8 @@ class Planted:
     """A hypothesis as a function that is called as SDPA is, with the options of `pyimpl.attention`.
 
     alignment: of `is_causal` and `window` without an argument for it. wide: the dtype in which the
-    suspected function computes. untouched: whether the fault changed nothing in the call made last.
+    suspected function computes. touched: set by a call in which the fault shows; one in which it
+    does not returns zeros, but where gradients are asked for, which several calls give together.
     allowing: a profile, for which the tolerances of the results are returned in their place; None:
     the results. To be closed (`close`), since a planted loop is a file.
     """
@@ -62,7 +63,7 @@ class Planted:
     def __init__(self, hypothesis: Hypothesis, alignment: Any, wide: torch.dtype) -> None:
         self.hypothesis, self.alignment, self.wide = hypothesis, alignment, wide
         self.allowing: Profile | None = None
-        self.untouched = False
+        self.touched = False
         self._stack = ExitStack()
         self._flash: Any = None
         if hypothesis.loop is not None:
@@ -113,7 +114,10 @@ class Planted:
     def attend(self, call: Call) -> Parts:
         """Output and log-sum-exp, or their tolerances."""
         changed = self.hypothesis.change(call)
-        self.untouched = changed is None
+        if changed is None and call.query.requires_grad:
+            changed = call
+        elif changed is not None:
+            self.touched = True
         if changed is None:
             out = call.query.new_zeros(*call.query.shape[:-1], call.value.shape[-1])
             return out, out[..., 0] if out.shape[-1] else out.sum(-1)

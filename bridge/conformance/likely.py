@@ -179,8 +179,9 @@ def _remarks(result: Result, results: Sequence[Result]) -> Iterator[str]:
     refused = sum(v.reason is not None for v in failures)
     if refused:
         yield f"{refused} of {len(failures)} failing vectors have no result that could be judged."
-    numbers = [v for v in failures if v.reason is None]
-    if numbers and all(v.lse_ratio is not None and (v.ratio or 0) <= 1 for v in numbers):
+    # Gradients have no rows.
+    outputs = [v for v in failures if v.reason is None and v.rows]
+    if outputs and all((v.ratio or 0) <= 1 for v in outputs):
         yield "The outputs are right: the log-sum-exp alone is wrong."
 
 
@@ -495,14 +496,18 @@ def _rows(answer: Answer) -> dict[str, Detail]:
 
 def _agree(got: Detail, planted: Detail | None, tolerance: Detail | None) -> bool:
     """Whether the function's numbers are those of a hypothesis, within their tolerances: those
-    given, or without any those of the vector."""
+    given, or of gradients without any the largest that the vector has for each of them."""
     if planted is None:
         return False
-    allowed = (got.allowance, got.lse_allowance)
-    if tolerance is not None:
-        allowed = tolerance.got, tolerance.lse_got[: len(got.lse_got)]
-    return _close(got.got, planted.got, allowed[0]) and _close(
-        got.lse_got, planted.lse_got, allowed[1]
+    if tolerance is None:
+        largest: dict[str, float] = {}
+        for part, row in zip(got.parts, got.allowance, strict=True):
+            largest[part] = max(largest.get(part, 0.0), *row)
+        parts = zip(got.parts, got.allowance, strict=True)
+        tolerance = Detail(tuple((largest[part],) * len(row) for part, row in parts), ())
+    logarithms = tolerance.lse_got[: len(got.lse_got)]
+    return _close(got.got, planted.got, tolerance.got) and _close(
+        got.lse_got, planted.lse_got, logarithms
     )
 
 

@@ -1,5 +1,5 @@
-"""The likely cause of failures: what the failing vectors have in common, and which planted faults
-give the same results.
+"""The likely cause of failures: what the failing vectors have in common, and which mutants give the
+same results.
 
 Looked for after failures alone, in results that were taken before: the function is not called
 again, and whatever happens here changes no verdict.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from bridge.conformance.answers import Answer, answers, jobs_of, not_covered
+from bridge.conformance.answers import Answer, answers, jobs_of, why_unsupported
 from bridge.conformance.judge import Detail, VectorResult
 from bridge.conformance.run import Result, judged
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
@@ -26,9 +26,9 @@ from bridge.vectors.model.operations import ComesToAttention
 from bridge.vectors.model.sampled import SampledVector
 
 if TYPE_CHECKING:
-    from bridge.conformance.faults.hypotheses import Hypothesis
+    from bridge.conformance.mutants.hypotheses import Hypothesis
     from bridge.conformance.outcome import Outcome
-    from bridge.conformance.profile import Profile
+    from bridge.conformance.rounding_model import RoundingModel
 
 # Seconds of processor time for all hypotheses of one dtype; those left then are not tried.
 SECONDS = 3.0
@@ -70,7 +70,7 @@ class Common:
 
 @dataclass(frozen=True)
 class Cause:
-    """A planted fault that gives what the function gave. explained: for how many of the `compared`
+    """A mutant that gives what the function gave. explained: for how many of the `compared`
     failing vectors; contradicted: of how many of the `passing` vectors it was held against it
     says that they fail; others: descriptions of those that explain the same vectors."""
 
@@ -113,7 +113,7 @@ class Likely:
         found = [cause.sentence() for cause in self.causes]
         if not self.causes and self.tried:
             found.append(
-                f"No planted fault explains it: none of the {self.tried} that were tried gives "
+                f"No mutant explains it: none of the {self.tried} that were tried gives "
                 f"the results of the {self.compared} failing vectors compared."
             )
         if self.common is not None:
@@ -253,7 +253,7 @@ def _has_blind_query(vector: Vector, x: AttentionVector) -> bool:
 def _common(result: Result, vectors: Mapping[str, Vector]) -> Common | None:
     """The fewest features that all failing vectors have and as few as possible of those that
     pass; None where none tells them apart."""
-    of = {v.id: features_of(vectors[v.id]) for v in result.vectors if v.status != "not covered"}
+    of = {v.id: features_of(vectors[v.id]) for v in result.vectors if v.status != "unsupported"}
     failing = [of[v.id] for v in result.failures]
     passing = [of[v.id] for v in result.vectors if v.status == "passed"]
     shared = frozenset.intersection(*failing)
@@ -268,7 +268,7 @@ def _common(result: Result, vectors: Mapping[str, Vector]) -> Common | None:
     return Common(tuple(chosen), len(failing), len(passing), len(alike)) if chosen else None
 
 
-# --- which planted faults give the same -----------------------------------------------------------
+# --- which mutants give the same ------------------------------------------------------------------
 
 
 @dataclass
@@ -291,7 +291,7 @@ class _Search:
         self.outcome, self.result = outcome, outcome.result
         self.vectors = vectors
         adapter = adapter_of(outcome.subject, lambda *given, **options: None)
-        self.profile: Profile = adapter.profile(self.result.dtype, self.result.device)
+        self.rounding: RoundingModel = adapter.rounding(self.result.dtype, self.result.device)
         self.takes = adapter.takes
         wide = self.result.dtype == "float64"
         self.wide = torch.float64 if wide else torch.float32
@@ -305,7 +305,7 @@ class _Search:
 
     def search(self, likely: Likely) -> Likely:
         """`likely` with the causes."""
-        from bridge.conformance.faults.hypotheses import HYPOTHESES
+        from bridge.conformance.mutants.hypotheses import HYPOTHESES
 
         failing = self._sample(list(self.details), _COMPARED)
         passing = [v.id for v in self.result.vectors if v.status == "passed"]
@@ -337,7 +337,7 @@ class _Search:
         """What is run of these vectors at once: the same for every hypothesis."""
         key = tuple(vector.id for vector in vectors)
         if key not in self._jobs:
-            lacking = not_covered(adapter, vectors, "float64", "cpu")
+            lacking = why_unsupported(adapter, vectors, "float64", "cpu")
             self._jobs[key] = jobs_of(v for v in vectors if v.id not in lacking)
         return self._jobs[key]
 
@@ -423,16 +423,16 @@ class _Running:
 
     def __init__(self, search: _Search, hypothesis: Hypothesis) -> None:
         from bridge.conformance.adapters.callables import CallableAdapter
-        from bridge.conformance.faults.hypothetical import Planted, PlantedBatches
+        from bridge.conformance.mutants.hypothetical import Planted, PlantedBatches
 
-        self.search, self.profile = search, search.profile
+        self.search, self.rounding = search, search.rounding
         subject, result = search.outcome.subject, search.result
         self.planted = Planted(hypothesis, subject.causal_alignment, search.wide)
         self.adapter: Any = PlantedBatches(self.planted, result.adapter, search.takes)
-        if subject.abilities is not None:
-            able = subject.abilities.without(subject.without)
+        if subject.features is not None:
+            able = subject.features.without(subject.without)
             self.adapter = CallableAdapter(
-                result.adapter, self.planted, able, lambda _: search.profile,
+                result.adapter, self.planted, able, lambda _: search.rounding,
                 subject.causal_alignment,
             )  # fmt: skip
             self.adapter.declared = not subject.undeclared
@@ -446,8 +446,8 @@ class _Running:
     def results(
         self, vectors: Sequence[Vector], *, tolerances: bool
     ) -> Iterator[tuple[Vector, VectorResult, Detail | None]]:
-        """Of the vectors in which the fault shows, its results and, if asked for, the tolerances of
-        its outputs."""
+        """Of the vectors in which the mutant shows, its results and, if asked for, the tolerances
+        of its outputs."""
         for job in self.search.jobs(self.adapter, vectors):
             self.planted.allowing, self.planted.touched = None, False
             found = self._answers(job)
@@ -455,12 +455,12 @@ class _Running:
                 continue
             allowed: dict[str, Detail] = {}
             if tolerances and not isinstance(job[0], GradientVector):
-                self.planted.allowing = self.profile
+                self.planted.allowing = self.rounding
                 for answer in self._answers(job):
                     allowed.update(_rows(answer))
             each = {vector.id: vector for vector in job}
             for answer in found:
-                for result in judged(self.profile, answer, details=True):
+                for result in judged(self.rounding, answer, details=True):
                     yield each[result.id], result, allowed.get(result.id)
 
     def _answers(self, job: tuple[Vector, ...]) -> list[Answer]:

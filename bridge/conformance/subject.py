@@ -6,35 +6,36 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.conformance.abilities import Abilities, Aligned, Function
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import Adapter
-from bridge.conformance.profile import CHOICES
+from bridge.conformance.features import Aligned, Features, Function
+from bridge.conformance.rounding_model import CHOICES
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is run: a built-in adapter's name, or that of a function (`inside.found`). profile: of
-    `CHOICES`, None: its own; without: abilities that it is declared to lack; abilities: those of
-    a function, where they are known; undeclared: known wrong answers and refusals are not declared,
-    but fail; causal_alignment: that of a function without such an argument."""
+    """What is run: a built-in adapter's name, or that of a function (`inside.found`).
+    rounding_model: of `CHOICES`, None: its own; without: features that it is declared to lack;
+    features: those of a function, where they are known; undeclared: known wrong answers and
+    refusals are not declared, but fail; causal_alignment: that of a function without such an
+    argument."""
 
     name: str
-    profile: str | None = None
+    rounding_model: str | None = None
     without: tuple[str, ...] = ()
-    abilities: Abilities | None = None
+    features: Features | None = None
     undeclared: bool = False
     causal_alignment: Aligned = "top-left"
 
 
 def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
-    """The adapter of a subject. function: that of a function, whose abilities are known; of a
+    """The adapter of a subject. function: that of a function, whose features are known; of a
     built-in adapter what it calls, None: that here."""
     if callables.is_callable_name(subject.name):
         assert function is not None
-        assert subject.abilities is not None
-        able = subject.abilities.without(subject.without)
-        make = CHOICES[subject.profile or "generous"]
+        assert subject.features is not None
+        able = subject.features.without(subject.without)
+        make = CHOICES[subject.rounding_model or "generous"]
         adapted = callables.CallableAdapter(
             subject.name, function, able, make, subject.causal_alignment
         )
@@ -46,12 +47,16 @@ def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
     if subject.undeclared and hasattr(found, "declared"):
         found.declared = False
     adapter: Adapter = found
-    return adapter if subject.profile is None else _with_profile(adapter, subject.profile)
+    return (
+        adapter
+        if subject.rounding_model is None
+        else _with_rounding_model(adapter, subject.rounding_model)
+    )
 
 
-def _with_profile(adapter: Adapter, profile: str) -> Adapter:
-    """The adapter, judged by another profile."""
+def _with_rounding_model(adapter: Adapter, rounding_model: str) -> Adapter:
+    """The adapter, judged by another rounding model."""
     other: Any = copy.copy(adapter)
-    other.profile = lambda dtype, device: CHOICES[profile](dtype)
+    other.rounding = lambda dtype, device: CHOICES[rounding_model](dtype)
     adapted: Adapter = other
     return adapted

@@ -15,14 +15,14 @@ from bridge.vectors.model.attention import Family
 
 PAGE = "docs/coverage.md"
 # What runs as a kernel stands in this folder, Triton's functions that kernels call included.
-_TRITON = "pyimpl/kernels/"
+_TRITON = "pyimpl/backends/kernels/"
 # Cells of more links than this are folded.
 _SHOWN = 6
 
 
 @dataclass(frozen=True)
 class Row:
-    """An operation and what it has of its own: ids of headline theorems whose statement mentions
+    """An operation and what it has of its own: ids of main theorems whose statement mentions
     it, families whose vectors name it (with their number), and what says that it implements it. Of
     what it lacks, `through_…` are the nearest operations that use it and have it."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from bridge.audit.theorems import listed_theorems
 from bridge.conformance import answers
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.faults.attention import FAULTS
+from bridge.conformance.mutants.attention import MUTANTS
 from bridge.pages import sizes
 from bridge.report import timings
 from bridge.source.excerpt import SourceError
@@ -21,15 +21,15 @@ from bridge.vectors.model.attention import Family
 
 # Sentences with the numbers in them, each of which some page has.
 SAID = (
-    "{theorems} headline theorems",
+    "{theorems} main theorems",
     "{theorems} theorems, each checked by Lean",
     "… ({theorems} theorems)",
     "{vectors} vectors in {families} families",
     "… ({families} families)",
     "{judged} of them on {pairs} pairs of implementation and dtype",
     "… ({pairs} pairs of implementation and dtype)",
-    "{faults} planted faults: {faults} caught",
-    "… ({faults} faults)",
+    "{mutants} mutants: {mutants} caught",
+    "… ({mutants} mutants)",
     "took {verify_minutes} minutes on",
     "`make verify` | {verify_minutes} minutes",
     "`make test` | about {test_minutes} minutes after",
@@ -78,7 +78,7 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
     vectors = [vector for family in families for vector in family.vectors]
     left = vectors
     for name, dtype in pairs:
-        skipped = answers.not_covered(adapters.builtin(name), left, dtype, "cpu")
+        skipped = answers.why_unsupported(adapters.builtin(name), left, dtype, "cpu")
         left = [vector for vector in left if vector.id in skipped]
     return {
         "theorems": len(listed_theorems(root / "docs" / "theorems.toml")),
@@ -86,7 +86,7 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
         "families": len(families),
         "judged": len(vectors) - len(left),
         "pairs": len(pairs),
-        "faults": len(FAULTS),
+        "mutants": len(MUTANTS),
         **{f"{command}_minutes": taken for command, taken in timings.minutes(root).items()},
     }
 

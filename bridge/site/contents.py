@@ -57,7 +57,7 @@ _PARTS = (
             "docs/theorem-map.md",
             "docs/coverage.md",
             "docs/claims.md",
-            "docs/faults.md",
+            "docs/mutants.md",
             "docs/benchmarks.md",
         ),
     ),

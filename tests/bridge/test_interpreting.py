@@ -91,7 +91,7 @@ print(json.dumps([(operations[v.family], v.status, v.reason) for v in result.vec
 """
 
 
-def test_a_kernel_that_cannot_run_here_is_not_covered(
+def test_a_kernel_that_cannot_run_here_is_unsupported(
     families: list[Family], tmp_path: Path
 ) -> None:
     """Triton is imported without its interpreter, and TRITON_INTERPRET is set afterwards."""
@@ -100,7 +100,7 @@ def test_a_kernel_that_cannot_run_here_is_not_covered(
     path.write_bytes(pickle.dumps(list(one_of_each.values())))
     found = json.loads(in_a_new_process(TOO_LATE, path))
     assert {operation for operation, _, _ in found} == set(one_of_each)
-    assert {status for _, status, _ in found} == {"not covered"}
+    assert {status for _, status, _ in found} == {"unsupported"}
     why = {reason for operation, _, reason in found if operation == "attention"}
     assert len(why) == 1
     assert "set TRITON_INTERPRET=1 before the first call of pyimpl" in why.pop()
@@ -115,10 +115,10 @@ def test_an_audit_that_fails_changes_nothing_for_the_kernels(
     status, output = run.whole(
         # What both threads import is there before the second begins.
         "import sys\n"
-        "there = {'triton.language.core', 'pyimpl.kernels.forward'} <= set(sys.modules)\n"
+        "there = {'triton.language.core', 'pyimpl.backends.kernels.forward'} <= set(sys.modules)\n"
         "raise ToolchainError(f'the audit was made to fail; imported: {there}')",
         adapters=["pyimpl-tiled", "pyimpl-triton"],
-        faults=["lse-base-2", "tiled-doubled-scale"],
+        mutants=["lse-base-2", "tiled-doubled-scale"],
         workers=1,
     )
     assert status == 1, output
@@ -130,7 +130,7 @@ def test_an_audit_that_fails_changes_nothing_for_the_kernels(
         assert set(states) == {"passed"}
     assert report["implementations"]["problems"] == []
     # The time of the workers, and of nothing that ran before them or beside them.
-    for stage in ("implementations", "faults"):
+    for stage in ("implementations", "mutants"):
         times = [r["processor_seconds"] for r in report[stage]["results"]]
         assert report[stage]["processor_seconds"] == pytest.approx(sum(times), abs=0.1)
-    assert [r["caught"] for r in report["faults"]["results"]] == [True, True]
+    assert [r["caught"] for r in report["mutants"]["results"]] == [True, True]

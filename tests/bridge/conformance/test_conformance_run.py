@@ -16,7 +16,7 @@ from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.adapters.sdpa import SdpaMath
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.judge import by_size, describe_failure
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family
 
@@ -237,43 +237,43 @@ def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[F
     assert [v.status for v in result.vectors] == ["failed", "passed"]
 
 
-def test_a_profile_that_promises_too_much_is_found_out(families: list[Family]) -> None:
+def test_a_rounding_model_that_promises_too_much_is_found_out(families: list[Family]) -> None:
     """PyTorch's reduced-precision mode, judged as if it computed in float32."""
 
     class Boasting(SdpaMath):
-        def profile(self, dtype: str, device: str) -> Profile:
-            return Profile.sdpa_math(dtype)
+        def rounding(self, dtype: str, device: str) -> RoundingModel:
+            return RoundingModel.sdpa_math(dtype)
 
     for dtype in ("float16", "bfloat16"):
         result = run(Boasting(reduced=True), families, dtype)
         assert len(result.failures) > 50
 
 
-def test_what_is_not_covered_says_why_and_does_not_count(families: list[Family]) -> None:
+def test_what_is_unsupported_says_why_and_does_not_count(families: list[Family]) -> None:
     class Choosy(FlashEmulated):
-        def not_covered(
+        def why_unsupported(
             self, vector: AttentionVector, dtype: str, device: str, part: Part
         ) -> str | None:
             return "too long" if vector.kv_len > 2 else None
 
     result = run(Choosy(), [small(families)], "float32")
     (summary,) = result.families().values()
-    assert summary.not_covered > 0
-    assert summary.passed + summary.not_covered == len(small(families).vectors)
-    reasons = {v.reason for v in result.vectors if v.status == "not covered"}
+    assert summary.unsupported > 0
+    assert summary.passed + summary.unsupported == len(small(families).vectors)
+    reasons = {v.reason for v in result.vectors if v.status == "unsupported"}
     assert reasons == {"too long"}
     nothing = Choosy()
     # A method replaced on one object only, which mypy does not allow for.
-    nothing.not_covered = lambda *_: "never"  # type: ignore[method-assign]
+    nothing.why_unsupported = lambda *_: "never"  # type: ignore[method-assign]
     assert not run(nothing, families, "float32").ok
 
 
-def test_inputs_that_the_dtype_cannot_hold_are_not_covered(families: list[Family]) -> None:
+def test_inputs_that_the_dtype_cannot_hold_are_unsupported(families: list[Family]) -> None:
     family = small(families)
     large = replace(family.vectors[0], v=((2**20,) * family.vectors[0].value_dim,) * 99)
     large = replace(large, v=large.v[: large.kv_len])
     (result,) = run(PyimplTiled(), [replace(family, vectors=(large,))], "float16").vectors
-    assert (result.status, result.reason) == ("not covered", "its inputs are not exact in float16")
+    assert (result.status, result.reason) == ("unsupported", "its inputs are not exact in float16")
 
 
 def test_json_has_no_special_numbers(families: list[Family]) -> None:

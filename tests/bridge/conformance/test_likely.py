@@ -14,15 +14,15 @@ from click.testing import CliRunner
 
 import bridge.__main__ as command_line
 from bridge.conformance import likely
-from bridge.conformance.abilities import Abilities, probe
 from bridge.conformance.adapters.callables import CallableAdapter
-from bridge.conformance.faults import hypotheses
-from bridge.conformance.faults.attention import FAULTS
-from bridge.conformance.faults.hypotheses import HYPOTHESES, Hypothesis
-from bridge.conformance.faults.planting import adapter_with
+from bridge.conformance.features import Features, probe
 from bridge.conformance.likely import Likely, with_likely
+from bridge.conformance.mutants import hypotheses
+from bridge.conformance.mutants.attention import MUTANTS
+from bridge.conformance.mutants.hypotheses import HYPOTHESES, Hypothesis
+from bridge.conformance.mutants.planting import adapter_with
 from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.profile import generous
+from bridge.conformance.rounding_model import generous
 from bridge.conformance.run import run
 from bridge.conformance.subject import Subject
 from bridge.report.junit import junit
@@ -43,10 +43,10 @@ def chosen(families: list[Family]) -> list[Family]:
 def outcome(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Outcome:
     """As `conform` has it; the function is run here, since these are no cheats."""
     function = getattr(wrong_functions, name)
-    able: Abilities = probe(function, "cpu", (dtype,))
+    able: Features = probe(function, "cpu", (dtype,))
     adapter = CallableAdapter(f"f:{name}", function, able, generous)
     result = run(adapter, chosen, dtype, details=True)
-    return Outcome(Subject(f"f:{name}", abilities=able), Description((dtype,), able), result)
+    return Outcome(Subject(f"f:{name}", features=able), Description((dtype,), able), result)
 
 
 def found(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Likely:
@@ -95,11 +95,11 @@ def test_tiles_are_found_by_their_size(chosen: list[Family]) -> None:
     assert cause.description.endswith("tiles of 16 keys")
 
 
-def test_a_fault_that_nobody_planted_is_said_to_be_none(chosen: list[Family]) -> None:
+def test_a_fault_that_no_mutant_has_is_said_to_be_none(chosen: list[Family]) -> None:
     likely = found("no_known_fault", chosen)
     assert not likely.causes
     assert likely.tried == len(HYPOTHESES)
-    assert likely.sentences()[0].startswith("No planted fault explains it: none of the")
+    assert likely.sentences()[0].startswith("No mutant explains it: none of the")
 
 
 def test_what_failing_vectors_have_in_common(chosen: list[Family]) -> None:
@@ -197,9 +197,9 @@ _PLANTED = {
 
 @pytest.mark.parametrize("name", _PLANTED)
 def test_a_planted_fault_is_named(name: str, families: list[Family]) -> None:
-    (fault,) = (fault for fault in FAULTS if fault.name == name)
-    some = [f for f in families if f.name in {*fault.promising, "small-random", "default-scale"}]
-    with adapter_with(fault) as adapter:
+    (mutant,) = (mutant for mutant in MUTANTS if mutant.name == name)
+    some = [f for f in families if f.name in {*mutant.promising, "small-random", "default-scale"}]
+    with adapter_with(mutant) as adapter:
         result = run(adapter, some, "float32", details=True)
     before = Outcome(Subject("pyimpl-tiled"), Description(("float32",)), result)
     (after,) = with_likely([before], some)
@@ -207,8 +207,8 @@ def test_a_planted_fault_is_named(name: str, families: list[Family]) -> None:
     assert _PLANTED[name] == after.likely.causes[0].name
 
 
-def test_hypotheses_have_the_words_of_the_faults() -> None:
-    words = {fault.name: fault.description for fault in FAULTS}
+def test_hypotheses_have_the_words_of_the_mutants() -> None:
+    words = {mutant.name: mutant.description for mutant in MUTANTS}
     for hypothesis in HYPOTHESES:
         known = words.get(hypothesis.name)
         if known is not None and "tile" not in hypothesis.description:

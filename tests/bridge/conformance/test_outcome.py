@@ -11,7 +11,7 @@ from pathlib import Path
 import attention_functions as functions
 import pytest
 
-from bridge.conformance.abilities import Abilities, CallableError
+from bridge.conformance.features import CallableError, Features
 from bridge.conformance.outcome import Conditions, Description, described, outcomes
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject, adapter_of
@@ -33,14 +33,14 @@ def describe(name: str) -> Description:
         return described(session, ("float32",))
 
 
-def takes(name: str) -> Abilities:
-    able = describe(f"{FILE}:{name}").abilities
+def takes(name: str) -> Features:
+    able = describe(f"{FILE}:{name}").features
     assert able is not None
     return able
 
 
-def isolated(name: str, families: list[Family], able: Abilities, limit: float = LIMIT) -> Result:
-    subject = Subject(f"{FILE}:{name}", abilities=able)
+def isolated(name: str, families: list[Family], able: Features, limit: float = LIMIT) -> Result:
+    subject = Subject(f"{FILE}:{name}", features=able)
     (outcome,) = outcomes(subject, families, ("float32",), Conditions(limit=limit))
     assert outcome.without_walls is None
     return outcome.result
@@ -55,20 +55,20 @@ def test_a_right_function_passes(families: list[Family]) -> None:
     result = isolated("reference", wanted, takes("reference"))
     assert result.ok
     assert [v.id for v in result.vectors] == [v.id for v in wanted[0].vectors]
-    assert result.profile == "generous"
+    assert result.rounding_model == "generous"
 
 
 def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
     chosen = [*some(families, "small-random", 12), *some(families, "maximum-moves", 3)]
     dtypes = ("float32", "bfloat16")
     for name, ends in (("reference", False), ("not_a_number", True)):
-        subject = Subject(f"{FILE}:{name}", abilities=replace(takes(name), dtypes=dtypes))
+        subject = Subject(f"{FILE}:{name}", features=replace(takes(name), dtypes=dtypes))
         conditions = Conditions(limit=LIMIT, first_failure=True)
         found = list(outcomes(subject, chosen, dtypes, conditions))
         assert len(found) == (1 if ends else 2)
         assert bool(found[0].result.failures) == ends
         if ends:
-            # Those in which most faults show first.
+            # Those in which most mutants show first.
             assert {v.family for v in found[0].result.failures} == {"maximum-moves"}
 
 
@@ -152,9 +152,9 @@ def test_a_file_that_cannot_be_used_is_said(text: str, sentence: str, tmp_path: 
         describe(f"{file}:f")
 
 
-def test_another_profile_changes_nothing_else() -> None:
-    adapter = adapter_of(Subject("hf-eager", profile="generous"))
-    assert adapter.profile("float32", "cpu").name == "generous"
+def test_another_rounding_model_changes_nothing_else() -> None:
+    adapter = adapter_of(Subject("hf-eager", rounding_model="generous"))
+    assert adapter.rounding("float32", "cpu").name == "generous"
     # Found on the object itself: that is how Python 3.12 looks for the members of a protocol.
     for member in ("run_vector", "operations", "no_gradients", "gradients"):
         assert inspect.getattr_static(adapter, member) is not None

@@ -51,7 +51,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
                 ElementTree.SubElement(case, "skipped", message=_text(vector.reason or ""))
             elif vector.status == "failed":
                 sentence = _text(describe_failure(plain(asdict(vector))))
-                kind = "misbehaviour" if vector.reason is not None else "error above allowance"
+                kind = "misbehaviour" if vector.reason is not None else "error above tolerance"
                 failure = ElementTree.SubElement(case, "failure", message=sentence, type=kind)
                 failure.text = f"{sentence}\ntheorem: {vector.theorem}"
     for attribute in ("tests", "failures", "errors", "skipped"):

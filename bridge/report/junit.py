@@ -36,9 +36,13 @@ def junit(outcomes: Sequence[Outcome]) -> str:
         }
         name = _text(f"{result.adapter} {result.dtype} {result.device}")
         suite = ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
-        if outcome.without_walls is not None:
-            told = {"name": "without_sandbox", "value": _text(outcome.without_walls)}
-            ElementTree.SubElement(ElementTree.SubElement(suite, "properties"), "property", told)
+        told = [] if outcome.without_walls is None else [("without_sandbox", outcome.without_walls)]
+        if outcome.likely is not None:
+            told += [("likely_cause", sentence) for sentence in outcome.likely.sentences()]
+        properties = ElementTree.SubElement(suite, "properties") if told else suite
+        for key, value in told:
+            named = {"name": key, "value": _text(value)}
+            ElementTree.SubElement(properties, "property", named)
         for vector in result.vectors:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=vector.family, name=vector.id, time="0"

@@ -93,6 +93,9 @@ def implementations(console: Console, section: Section) -> None:
             lines.insert(0, f"{r['adapter']} {r['dtype']} fails, the smallest input first:")
         if len(failed) > _MOST_SHOWN:
             lines.append(f"  and {len(failed) - _MOST_SHOWN} more")
+        if r.get("likely") is not None:
+            lines.append("Likely cause:")
+            lines += [f"  {sentence}" for sentence in r["likely"]["sentences"]]
         for line in lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from bridge.site.full import Made
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,6 @@ _PARTS = (
         ),
     ),
 )
-# What a page runs beside what every page does, of the folder `assets`, in order.
-SCRIPTS = {
-    "docs/stepper.md": ("online.js", "stepper.js"),
-    "docs/maps.md": ("map.js",),
-    "docs/theorem-map.md": ("map.js",),
-}
 # The drawings of this folder stand in the pages themselves, so that their links work and the text
 # in them keeps its size; others are images.
 DRAWINGS = "docs/maps/"
@@ -100,8 +97,28 @@ def parts(root: Path) -> list[Part]:
     return [Part(*one) for one in (*_PARTS, (_REST, tuple(about)), (_DECISIONS, tuple(decisions)))]
 
 
-def address(page: str) -> str:
-    """Where a page of the checkout stands on the site."""
-    if page == FRONT:
-        return "index.html"
-    return page.removeprefix("docs/").removesuffix(".md") + ".html"
+def pages(parts: Sequence[Part]) -> list[str]:
+    """All pages of the checkout, in order."""
+    return [FRONT, *(page for part in parts for page in part.pages)]
+
+
+def tree(page: str) -> str:
+    """The file of a page on the site, in Markdown."""
+    return "index.md" if page == FRONT else page.removeprefix("docs/")
+
+
+def navigation(
+    parts: Sequence[Part], made: Sequence[Made], reference: Mapping[str, str]
+) -> list[object]:
+    """What Zensical calls `nav`. made: pages of the site alone, each below the page that it belongs
+    to; reference: by title, the addresses of the packages' reference."""
+    nav: list[object] = [tree(FRONT)]
+    for part in parts:
+        shown: list[object] = []
+        for page in part.pages:
+            below = [tree(one.name) for one in made if one.under == page]
+            shown.append({page: [tree(page), *below]} if below else tree(page))
+        nav.append({part.name: shown})
+    if reference:
+        nav.insert(-1, {"Reference": [{title: at} for title, at in reference.items()]})
+    return nav

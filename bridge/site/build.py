@@ -13,22 +13,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-
-from bridge.site import contents, links, reference
+from bridge.site import code, contents, links, reference
 from bridge.site.full import Made
 from bridge.templates import template
 
 ASSETS = Path(__file__).parent / "assets"
 # Shown line by line; other files that a page links to are copied.
-_SOURCES = {".lean": "lean4", ".py": "python", ".jinja": "html+jinja", ".toml": "toml"}
+_SOURCES = {".lean": "lean4", ".py": "python", ".jinja": "html+jinja"}
 # A block of code, an image that is a paragraph, the address of another image or link.
 _PARTS = re.compile(
-    r"(?P<code>^(?P<fence>`{3,}).*?^(?P=fence)$|^    .*?$)"
+    r"(?P<code>^(?P<fence>`{3,}).*?^(?P=fence)$)"
     r"|^!\[(?P<alt>[^\]]*)\]\((?P<picture>[^)\s]+)\)$"
     r"""|(?P<before>\]\(|\b(?:href|src)=["'])(?P<address>[^)"'\s]+)(?=[)"'])""",
     re.MULTILINE | re.DOTALL,
@@ -135,6 +130,8 @@ def _picture(site: _Site, page: str, written_in: str, alt: str, address: str) ->
         link = _link(site, page, written_in, address)
         return f'<p class="picture" tabindex="0"><img src="{link}" alt="{html.escape(alt)}"></p>'
     svg = _markdown(site, page, name, (site.root / name).read_text("utf-8"))
+    # In the page it has the page's colours, which a reader may choose.
+    svg = svg.replace("@media (prefers-color-scheme:dark)", "[data-md-color-scheme=slate]")
     said = html.escape(alt)
     return f'<div class="drawing" tabindex="0" role="group" aria-label="{said}">{svg}</div>'
 
@@ -175,13 +172,9 @@ def _source(file: Path, place: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, place)
         return
-    lines: Any = HtmlFormatter(
-        cssclass="highlight", linenos="inline", linespans="L", anchorlinenos=True
-    )
-    lexer = get_lexer_by_name(_SOURCES[file.suffix], stripnl=False)
-    code = highlight(file.read_text("utf-8").rstrip("\n"), lexer, lines)
+    shown = code.numbered(file.read_text("utf-8"), _SOURCES[file.suffix])
     head = "---\nsearch: { exclude: true }\nhide: [toc]\n---\n"
-    _put(place, f"{head}# {place.stem}\n\n{code}\n")
+    _put(place, f"{head}# {place.stem}\n\n{shown}\n")
 
 
 def _put(path: Path, text: str) -> None:

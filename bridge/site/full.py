@@ -9,10 +9,10 @@ given.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bridge.pages import claims_page, map_data, theorems_page
 from bridge.pages.claims_page import slug
@@ -21,6 +21,10 @@ from bridge.pages.topics import Topic, by_topic
 from bridge.source.sources import Sources
 from bridge.templates import template
 from bridge.vectors.format.index import entries_of
+
+_Shown = TypeVar("_Shown")
+# Letters of a page's Markdown; as HTML it has three times as many, and is to load on a phone.
+_MOST = 80_000
 
 
 @dataclass(frozen=True)
@@ -56,26 +60,30 @@ def _of_theorems(
     )
     families = {id: _families(one, entries) for id, one in maps.theorems.items()}
     for topic in (*theorems, *(topic for topic in definitions if topic not in theorems)):
-        some, used = theorems.get(topic, []), definitions.get(topic, [])
-        text = template("bridge.site", "theorems.md.jinja").render(
-            topic=topic,
-            theorems=some,
-            definitions=used,
-            maps=maps,
-            sources=sources,
-            statements={one.id: sources.theorem(one.lean) for one in some},
-            shown_at=_first_needed(some),
-            families=families,
-            stored=stored,
-        )
-        yield _made(theorems_page.PAGE, topic.slug, text, _anchors(topic, some, used))
+
+        def render(
+            shown: Sequence[Theorem | Definition], part: str, topic: Topic = topic
+        ) -> str:
+            some = [one for one in shown if isinstance(one, Theorem)]
+            return template("bridge.site", "theorems.md.jinja").render(
+                topic=topic,
+                part=part,
+                theorems=some,
+                definitions=[one for one in shown if isinstance(one, Definition)],
+                maps=maps,
+                sources=sources,
+                statements={one.id: sources.theorem(one.lean) for one in some},
+                shown_at=_first_needed(some),
+                families=families,
+                stored=stored,
+            )
+
+        whole = [*theorems.get(topic, []), *definitions.get(topic, [])]
+        yield from _made(theorems_page.PAGE, topic.slug, topic.slug, whole, render, _own)
 
 
-def _anchors(
-    topic: Topic, theorems: Iterable[Theorem], definitions: Iterable[Definition]
-) -> dict[str, str | None]:
-    own = [*(one.id for one in theorems), *(one.name for one in definitions)]
-    return {topic.slug: None, **{anchor: anchor for anchor in own}}
+def _own(one: Theorem | Definition) -> str:
+    return one.id if isinstance(one, Theorem) else one.name
 
 
 def _families(theorem: Theorem, entries: Iterable[dict[str, Any]]) -> list[str]:
@@ -103,17 +111,58 @@ def _of_claims(root: Path, families: Iterable[str]) -> Iterable[Made]:
     shown = claims_page.first_shown(manifest)
     fenced = claims_page.fenced
     if manifest.lessons:
-        text = template("bridge.site", "lessons.md.jinja").render(fenced=fenced, **given)
-        anchors = {slug(lesson.title): slug(lesson.title) for lesson in manifest.lessons}
-        yield _made(claims_page.PAGE, "lessons", text, anchors)
-    for document in manifest.documents:
-        text = template("bridge.site", "claims.md.jinja").render(
-            document=document, shown=shown, fenced=fenced, **given
+        lessons = template("bridge.site", "lessons.md.jinja")
+        yield from _made(
+            claims_page.PAGE,
+            "lessons",
+            None,
+            manifest.lessons,
+            lambda some, part: lessons.render(some=some, part=part, fenced=fenced, **given),
+            lambda lesson: slug(lesson.title),
         )
-        rows = [claims_page.anchor(claim) for claim in manifest.of(document)]
-        whole: dict[str, str | None] = {claims_page.anchor(document): None}
-        yield _made(claims_page.PAGE, document.id, text, {**whole, **{row: row for row in rows}})
+    rows = template("bridge.site", "claims.md.jinja")
+    for document in manifest.documents:
+        yield from _made(
+            claims_page.PAGE,
+            document.id,
+            claims_page.anchor(document),
+            manifest.of(document),
+            lambda some, part, document=document: rows.render(
+                some=some, part=part, document=document, shown=shown, fenced=fenced, **given
+            ),
+            claims_page.anchor,
+        )
 
 
-def _made(under: str, name: str, text: str, anchors: Mapping[str, str | None]) -> Made:
-    return Made(posixpath.join(under.removesuffix(".md"), f"{name}.md"), under, text, anchors)
+def _made(
+    under: str,
+    name: str,
+    heading: str | None,
+    shown: Sequence[_Shown],
+    render: Callable[[Sequence[_Shown], str], str],
+    anchor: Callable[[_Shown], str],
+) -> Iterable[Made]:
+    """The pages of that name, each short enough. heading: the anchor of `under` that the first of
+    them stands for; render: the text of a page with some of what is shown, `part` in its title."""
+    parts = _short([shown], render)
+    for number, some in enumerate(parts, 1):
+        anchors: dict[str, str | None] = {anchor(one): anchor(one) for one in some}
+        if number == 1 and heading is not None:
+            anchors[heading] = None
+        file = f"{name}.md" if number == 1 else f"{name}-{number}.md"
+        text = render(some, f" ({number} of {len(parts)})" if len(parts) > 1 else "")
+        yield Made(posixpath.join(under.removesuffix(".md"), file), under, text, anchors)
+
+
+def _short(
+    parts: list[Sequence[_Shown]], render: Callable[[Sequence[_Shown], str], str]
+) -> list[Sequence[_Shown]]:
+    """Each part halved until its page is short enough, or shows one thing alone."""
+    found: list[Sequence[_Shown]] = []
+    for some in parts:
+        half = len(some) // 2
+        if half and len(render(some, "")) > _MOST:
+            found += _short([some[:half], some[half:]], render)
+        else:
+            found.append(some)
+    return found

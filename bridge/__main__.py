@@ -61,7 +61,7 @@ def try_it() -> None:
     mistake is found.
     """
     from bridge.conformance import trial
-    from bridge.conformance.abilities import CallableError
+    from bridge.conformance.features import CallableError
     from bridge.source.excerpt import SourceError
     from bridge.vectors.format.fields import VectorError
 
@@ -293,7 +293,7 @@ def findings(name: tuple[str, ...]) -> None:
     Writes docs/findings.json, and from it docs/findings.md. NAME: only these functions; default:
     all. Each failure is recomputed in exact arithmetic.
     """
-    from bridge.conformance.abilities import CallableError
+    from bridge.conformance.features import CallableError
     from bridge.findings import store, subjects
     from bridge.findings.symptoms import FindingsError
     from bridge.pages import written

@@ -19,7 +19,7 @@ from bridge.files import why_not_writable, write_whole
 
 if TYPE_CHECKING:
     # Imported where they are used: they import PyTorch, which `--help` does without.
-    from bridge.conformance.abilities import Aligned
+    from bridge.conformance.features import Aligned
     from bridge.conformance.fresh import Fresh
     from bridge.conformance.outcome import Conditions, Outcome
     from bridge.conformance.subject import Subject
@@ -44,7 +44,7 @@ class Conform(Command):
 @click.option("--profile", help="What it may round; default: an adapter's own, else generous.")
 @click.option("--family", multiple=True, help="Only the vectors of this family.")
 @click.option("--vector", multiple=True, help="Only the vector with this id.")
-@click.option("--without", multiple=True, help="An ability that a function is not to be asked for.")
+@click.option("--without", multiple=True, help="Skip vectors that need this feature.")
 @click.option(
     "--alignment",
     "causal_alignment",
@@ -111,10 +111,10 @@ def conform(
 
     Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
     """
-    from bridge.conformance.abilities import NAMES
     from bridge.conformance.adapters import builtin as adapters
     from bridge.conformance.adapters import callables, libraries
     from bridge.conformance.adapters.adapter import ALL_DTYPES
+    from bridge.conformance.features import NAMES
     from bridge.conformance.inside import found
     from bridge.conformance.outcome import Conditions
     from bridge.conformance.profile import CHOICES
@@ -141,12 +141,12 @@ def conform(
     known_dtypes = "a dtype that the vectors run in"
     _known("--dtype", dtype, ALL_DTYPES, known_dtypes)
     _known("--profile", () if profile is None else (profile,), CHOICES, "a profile")
-    _known("--without", without, NAMES, "an ability")
+    _known("--without", without, NAMES, "a feature")
     for name in names:
         if callables.is_callable_name(name):
             continue
         if without:
-            raise Problem(f"--without: {name} is built in; abilities are declared of functions")
+            raise Problem(f"--without: {name} is built in; features are declared of functions")
         if causal_alignment != "top-left":
             raise Problem(f"--alignment: {name} is built in and declares its own")
     if not 0 < time_limit < 1e6:
@@ -197,7 +197,7 @@ class Conformance:
 
     def add(self, subject: Subject) -> None:
         """Run it in the dtypes asked for. Raises Problem for what cannot be run at all."""
-        from bridge.conformance.abilities import CallableError
+        from bridge.conformance.features import CallableError
         from bridge.conformance.outcome import outcomes
         from bridge.conformance.sandbox.session import NoSandboxError
 
@@ -241,7 +241,7 @@ class Conformance:
         tables.implementations(console, {"device": self.conditions.device, "results": results})
         if len({outcome.subject.name for outcome in self.results}) == 1:
             tables.by_family(console, results)
-        if any(outcome.description.abilities is not None for outcome in self.results):
+        if any(outcome.description.features is not None for outcome in self.results):
             console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
         if self.conditions.fresh is not None:
             words = " ".join(self.conditions.fresh.options())

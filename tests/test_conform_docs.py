@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bridge.conformance.abilities import ARGUMENTS
 from bridge.conformance.adapters import libraries
+from bridge.conformance.features import ARGUMENTS
 from bridge.conformance.outcome import Conditions, outcomes
 from bridge.conformance.profile import CHOICES
 from bridge.conformance.subject import Subject

@@ -229,7 +229,7 @@ def vectors(work: Work, given: Fields) -> Job:
 
     family = trusted(VECTORS / f"{given['family']}.json")
     result = run(builtin("pyimpl-triton"), [family], given["dtype"], work.device.where.type)
-    counts = dict.fromkeys(("passed", "failed", "not covered"), 0)
+    counts = dict.fromkeys(("passed", "failed", "unsupported"), 0)
     for vector in result.vectors:
         counts[vector.status] += 1
     failures = [str(vector) for vector in result.failures[:8]]

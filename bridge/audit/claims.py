@@ -1,4 +1,4 @@
-"""`docs/claims.toml`: what the founding documents claim, and what became of each claim.
+"""`docs/claims.toml`: what the source documents claim, and what became of each claim.
 
 The documents lie outside of the repository. So that no line of them is left out, each row quotes
 the lines that it speaks of, in the order of the document, and each document has a fingerprint: the
@@ -42,7 +42,7 @@ _LISTS = ("refutes", "proves", "defines", "python", "vectors")
 
 @dataclass(frozen=True)
 class Document:
-    """id: as in the founding documents' names; fingerprint: of its lines (`fingerprint`)."""
+    """id: as in the source documents' names; fingerprint: of its lines (`fingerprint`)."""
 
     id: str
     title: str

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from bridge.audit import headlines, statements
+from bridge.audit import main_theorems, statements
 from bridge.audit.implemented import implemented_names
 from bridge.cache import Cache, digest
 from bridge.toolchain import Lean, find
@@ -92,19 +92,21 @@ class Library:
             lambda a: bool(a["ok"]),
         )
         listing = {d["name"]: d for d in audit["declarations"]}
-        found, problems = headlines.headlines(self.root, listing)
+        found, problems = main_theorems.main_theorems(self.root, listing)
         names = implemented_names()
         for lean_name, python in sorted(names.items()):
             if lean_name not in listing:
                 problems.append(f"{python} implements {lean_name}, which the library does not have")
-        verdicts, wrong = headlines.claimed(self.root, listing)
+        verdicts, wrong = main_theorems.claimed(self.root, listing)
         problems += wrong
-        said, empty, kept_too = headlines.stated(self.lean, self.cache, self.key(), found, listing)
+        said, empty, kept_too = main_theorems.stated(
+            self.lean, self.cache, self.key(), found, listing
+        )
         # The site shows them, and has no Lean to ask.
         statements.keep(self.root, said)
         problems += empty
-        for headline in found:
-            headline["statement"] = said[headline["lean"]]
+        for main_theorem in found:
+            main_theorem["statement"] = said[main_theorem["lean"]]
         return {
             "ok": audit["ok"] and not problems,
             "kept": kept and kept_too,
@@ -115,7 +117,7 @@ class Library:
             "trusted": audit["trusted"],
             "trusted_names": audit["trusted_names"],
             "classes": audit["classes"],
-            "headlines": found,
+            "main_theorems": found,
             "claims": verdicts,
             "listing": listing,
         }

@@ -1,4 +1,4 @@
-"""The list of headline theorems, docs/theorems.toml."""
+"""The list of main theorems, docs/theorems.toml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bridge.source.excerpt import SourceError
 
 
 def theorem_list() -> Path:
-    """The list of headline theorems: package data in an installed wheel, else docs/theorems.toml of
+    """The list of main theorems: package data in an installed wheel, else docs/theorems.toml of
     the checkout."""
     packaged = Path(__file__).parent / "theorems.toml"
     checkout = Path(__file__).resolve().parents[2] / "docs" / "theorems.toml"

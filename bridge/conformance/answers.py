@@ -49,11 +49,11 @@ class Answer:
     gradients: tuple[Mapping[str, Floats], ...] = ()
 
 
-def not_covered(
+def why_unsupported(
     adapter: Adapter, vectors: Iterable[Vector], dtype: str, device: str
 ) -> dict[str, str]:
-    """By id, why the vectors are not covered that are not."""
-    reasons = ((vector.id, _not_covered(adapter, vector, dtype, device)) for vector in vectors)
+    """By id, why the vectors are unsupported that are."""
+    reasons = ((vector.id, _why_unsupported(adapter, vector, dtype, device)) for vector in vectors)
     return {id: reason for id, reason in reasons if reason is not None}
 
 
@@ -92,7 +92,7 @@ def answers(adapter: Adapter, job: Job, dtype: str, device: str) -> list[Answer]
     return _batch_of(adapter, batches[0], dtype, device)
 
 
-def _not_covered(adapter: Adapter, vector: Vector, dtype: str, device: str) -> str | None:
+def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) -> str | None:
     if isinstance(vector, AttentionVector):
         missing = sorted(vector.options - adapter.takes)
         if missing:
@@ -114,7 +114,9 @@ def _not_covered(adapter: Adapter, vector: Vector, dtype: str, device: str) -> s
     else:
         problems = vector.asked()
     for problem in problems:
-        reason = adapter.not_covered(problem, dtype, device, "output") or _inexact(problem, dtype)
+        reason = adapter.why_unsupported(problem, dtype, device, "output") or _inexact(
+            problem, dtype
+        )
         if reason is not None:
             return reason
     return None
@@ -143,7 +145,7 @@ def _raised(error: BaseException) -> str:
 def _gradients_of(adapter: Adapter, vector: GradientVector, dtype: str, device: str) -> Answer:
     try:
         with np.errstate(all="ignore"):
-            # Such vectors are covered by adapters that take them, and by no others.
+            # Such vectors are supported by adapters that take them, and by no others.
             found = cast(GradientsAdapter, adapter).gradients(vector, dtype, device)
     except (Exception, SystemExit) as error:
         return Answer((vector,), _raised(error))
@@ -158,7 +160,7 @@ def _layout_of(
     problem: str | None
     try:
         with np.errstate(all="ignore"):
-            # Such vectors are covered by adapters that take them, and by no others.
+            # Such vectors are supported by adapters that take them, and by no others.
             outputs = cast(LayoutsAdapter, adapter).run_vector(vector, dtype, device)
         forms = [malformed(*pair) for pair in zip(batches, outputs, strict=True)]
         problem = next((x for x in forms if x is not None), None)
@@ -180,7 +182,7 @@ def _answered(
     """An answer with well-formed outputs."""
     reasons = (
         tuple(
-            None if found.lse is None else adapter.not_covered(vector, dtype, device, "lse")
+            None if found.lse is None else adapter.why_unsupported(vector, dtype, device, "lse")
             for vector in batch.vectors
         )
         for batch, found in zip(batches, outputs, strict=True)

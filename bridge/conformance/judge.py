@@ -21,7 +21,7 @@ from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
 
 Array = NDArray[np.float64]
-Status = Literal["passed", "failed", "not covered"]
+Status = Literal["passed", "failed", "unsupported"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class VectorResult:
 
     ratio: largest error/allowance over its output; lse_ratio: over its log-sum-exp, None where that
     is not judged; rows: the largest ratio of each output row; worst: the worst element of a judged
-    vector; failing: how many elements exceed their allowance; reason: why it is not covered, or
+    vector; failing: how many elements exceed their allowance; reason: why it is unsupported, or
     what went wrong besides the numbers; lse_reason: why its log-sum-exp is not judged; detail: what
     was returned, kept where asked for and the vector failed; size: of one that failed, how many
     numbers its query, key and value have, None where it has no such.

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from bridge.conformance import abilities
-from bridge.conformance.abilities import Abilities
+from bridge.conformance import features
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES, Adapter
 from bridge.conformance.batch import DTYPES
+from bridge.conformance.features import Features
 from bridge.conformance.fresh import Fresh
 from bridge.conformance.run import Result, run
 from bridge.conformance.sandbox.remote import Remote
@@ -27,11 +27,11 @@ from bridge.vectors.model.attention import Family
 
 @dataclass(frozen=True)
 class Description:
-    """dtypes: those that an implementation takes. Of a function also its abilities, and whose
+    """dtypes: those that an implementation takes. Of a function also its features, and whose
     attention it calls, as its own process says."""
 
     dtypes: tuple[str, ...]
-    abilities: Abilities | None = None
+    features: Features | None = None
     borrows: tuple[str, ...] = ()
 
 
@@ -49,8 +49,8 @@ class Outcome:
     fresh: Fresh | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """`Result.to_json`, with the abilities of a function."""
-        able = self.description.abilities
+        """`Result.to_json`, with the features of a function."""
+        able = self.description.features
         found = {
             **self.result.to_json(),
             "without_sandbox": self.without_walls,
@@ -60,7 +60,7 @@ class Outcome:
             return found
         judged = {"judged_alignment": self.subject.causal_alignment}
         borrows = {"borrows": list(self.description.borrows)}
-        return {**found, "abilities": {**able.to_json(), **judged, **borrows}}
+        return {**found, "features": {**able.to_json(), **judged, **borrows}}
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def outcomes(
     announce: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Outcome]:
     """Run it in those of the dtypes that it takes; none: in all. What a function takes is found out
-    where the subject has no abilities. A function of somebody else's runs
+    where the subject has no features. A function of somebody else's runs
     in a process of its own, and in a new one for each dtype. announce: is told what is done next,
     and which dtypes are not taken. Raises CallableError and NoSandboxError."""
     called = _called(subject)
@@ -106,13 +106,13 @@ def outcomes(
                 return
         return
     with conditions.session(called) as session:
-        if subject.abilities is not None:
-            description = Description(subject.abilities.dtypes, subject.abilities)
+        if subject.features is not None:
+            description = Description(subject.features.dtypes, subject.features)
         elif callables.is_callable_name(subject.name):
             announce(f"{subject.name}: what it takes …")
             # All dtypes: one that refuses those asked for is told from one that always raises.
             description = described(session, ALL_DTYPES)
-            subject = replace(subject, abilities=description.abilities)
+            subject = replace(subject, features=description.features)
         else:
             description = Description(libraries.find(subject.name).dtypes)
         for dtype in _taken(subject, description, dtypes, announce):
@@ -191,16 +191,16 @@ def described(session: Session, asked: tuple[str, ...]) -> Description:
             raise Lost(session.last_loss, "did not return")
 
     try:
-        able = abilities.probe(function, session.device, asked, go_on)
+        able = features.probe(function, session.device, asked, go_on)
         go_on()
     except Lost as lost:
         session.renew()
-        able = abilities.presume(function, asked, f"a small call {lost}")
+        able = features.presume(function, asked, f"a small call {lost}")
         return Description(able.dtypes, able)
     return Description(able.dtypes, able, _borrows(function, able))
 
 
-def _borrows(function: Remote, able: Abilities) -> tuple[str, ...]:
+def _borrows(function: Remote, able: Features) -> tuple[str, ...]:
     width = able.width or 4
     query = torch.ones(1, 1, 2, width, dtype=DTYPES[able.dtypes[0]])
     # What a call raises, the vectors show.

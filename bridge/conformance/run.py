@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bridge.conformance.adapters.adapter import Adapter
-from bridge.conformance.answers import Answer, answers, jobs_of, not_covered
+from bridge.conformance.answers import Answer, answers, jobs_of, why_unsupported
 from bridge.conformance.judge import (
     Detail,
     VectorResult,
@@ -34,7 +34,7 @@ class FamilySummary:
 
     passed: int
     failed: int
-    not_covered: int
+    unsupported: int
     ratio: float | None
     lse_ratio: float | None
 
@@ -72,7 +72,7 @@ class Result:
             name: FamilySummary(
                 sum(v.status == "passed" for v in group),
                 sum(v.status == "failed" for v in group),
-                sum(v.status == "not covered" for v in group),
+                sum(v.status == "unsupported" for v in group),
                 _largest([v.ratio for v in group]),
                 _largest([v.lse_ratio for v in group]),
             )
@@ -116,10 +116,10 @@ def run(
     if dtype not in adapter.dtypes:
         raise ValueError(f"{adapter.name} takes {', '.join(adapter.dtypes)}, not {dtype}")
     vectors = [vector for family in families for vector in family.vectors]
-    reasons = not_covered(adapter, vectors, dtype, device)
+    reasons = why_unsupported(adapter, vectors, dtype, device)
     profile = adapter.profile(dtype, device)
     results = {
-        vector.id: result_of(vector, "not covered", reason=reasons[vector.id])
+        vector.id: result_of(vector, "unsupported", reason=reasons[vector.id])
         for vector in vectors
         if vector.id in reasons
     }
@@ -139,7 +139,7 @@ def run(
         if until_failure is not None and any(results[v.id].status == "failed" for v in job):
             break
     each = tuple(
-        results.get(vector.id) or result_of(vector, "not covered", reason=_AFTER_FAILURE)
+        results.get(vector.id) or result_of(vector, "unsupported", reason=_AFTER_FAILURE)
         for vector in vectors
     )
     return Result(adapter.name, dtype, device, profile.name, each)

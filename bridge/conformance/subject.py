@@ -6,34 +6,34 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.conformance.abilities import Abilities, Aligned, Function
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import Adapter
+from bridge.conformance.features import Aligned, Features, Function
 from bridge.conformance.profile import CHOICES
 
 
 @dataclass(frozen=True)
 class Subject:
     """What is run: a built-in adapter's name, or that of a function (`inside.found`). profile: of
-    `CHOICES`, None: its own; without: abilities that it is declared to lack; abilities: those of
+    `CHOICES`, None: its own; without: features that it is declared to lack; features: those of
     a function, where they are known; undeclared: known wrong answers and refusals are not declared,
     but fail; causal_alignment: that of a function without such an argument."""
 
     name: str
     profile: str | None = None
     without: tuple[str, ...] = ()
-    abilities: Abilities | None = None
+    features: Features | None = None
     undeclared: bool = False
     causal_alignment: Aligned = "top-left"
 
 
 def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
-    """The adapter of a subject. function: that of a function, whose abilities are known; of a
+    """The adapter of a subject. function: that of a function, whose features are known; of a
     built-in adapter what it calls, None: that here."""
     if callables.is_callable_name(subject.name):
         assert function is not None
-        assert subject.abilities is not None
-        able = subject.abilities.without(subject.without)
+        assert subject.features is not None
+        able = subject.features.without(subject.without)
         make = CHOICES[subject.profile or "generous"]
         adapted = callables.CallableAdapter(
             subject.name, function, able, make, subject.causal_alignment

@@ -80,13 +80,13 @@ def show(console: Console, found: Trial, root: Path) -> None:
     )
     console.print(_table(found))
     notes = [] if torch.cuda.is_available() else ["Triton interprets its kernel on the CPU"]
-    if any(vector.status == "not covered" for vector in found.wrong.vectors):
+    if any(vector.status == "unsupported" for vector in found.wrong.vectors):
         notes.append("–: the function takes no such option")
     if notes:
         _lines(console, f"{'; '.join(notes)}.")
     wrong = [(r, v) for r in found.right for v in r.vectors if v.status != "passed"]
     for result, vector in wrong[:3]:
-        said = vector.reason if vector.status == "not covered" else _failure(vector)
+        said = vector.reason if vector.status == "unsupported" else _failure(vector)
         _lines(console, f"{result.adapter}: {said}", style="red")
     if found.wrong.failures:
         _finding(console, found, Sources(root, found.families))
@@ -113,7 +113,7 @@ def _table(found: Trial) -> Table:
         cells = []
         for result in results:
             summary, total = result.families()[family.name], len(family.vectors)
-            if summary.not_covered == total:
+            if summary.unsupported == total:
                 cells.append("–")
             else:
                 colour = "green" if summary.passed == total else "red"

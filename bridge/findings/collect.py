@@ -55,7 +55,7 @@ def collect(
         "dtypes": list(by_dtype),
         "profiles": [outcome.result.profile for outcome in outcomes],
         "families": {family.name: _counts(family, by_dtype) for family in families},
-        "not_covered": _not_covered(by_dtype),
+        "unsupported": _why_unsupported(by_dtype),
         "symptoms": _symptoms(by_dtype, vectors, hash_of),
         "largest_ratio_passed": {
             dtype: _largest(results.values()) for dtype, results in by_dtype.items()
@@ -73,21 +73,20 @@ def _largest(results: Any) -> float | None:
 def _counts(family: Family, by_dtype: Mapping[str, Mapping[str, VectorResult]]) -> dict[str, int]:
     """A vector counts as failed if it fails in one dtype, as passed if it passes in one and fails
     in none."""
-    counts = Counter(passed=0, failed=0, not_covered=0)
+    counts = Counter(passed=0, failed=0, unsupported=0)
     for vector in family.vectors:
         states = {results[vector.id].status for results in by_dtype.values()}
-        counts[next(s for s in ("failed", "passed", "not covered") if s in states)] += 1
-    counts["not_covered"] += counts.pop("not covered", 0)
+        counts[next(s for s in ("failed", "passed", "unsupported") if s in states)] += 1
     return dict(counts)
 
 
-def _not_covered(by_dtype: Mapping[str, Mapping[str, VectorResult]]) -> list[Entry]:
+def _why_unsupported(by_dtype: Mapping[str, Mapping[str, VectorResult]]) -> list[Entry]:
     """Each reason, in which dtypes, of which families, and of how many vectors; most first."""
     ids: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     dtypes: dict[tuple[str, str], set[str]] = defaultdict(set)
     for dtype, results in by_dtype.items():
         for result in results.values():
-            whole = result.reason if result.status == "not covered" else None
+            whole = result.reason if result.status == "unsupported" else None
             for part, why in (("all", whole), ("lse", result.lse_reason)):
                 if why is not None:
                     ids[part, why][result.id] = result.family
@@ -178,7 +177,7 @@ def _symptom(
 
 
 def _judged(result: VectorResult, part: str | None) -> bool:
-    if result.status == "not covered":
+    if result.status == "unsupported":
         return False
     if part != "lse" or result.status == "passed":
         return part != "lse" or result.lse_ratio is not None

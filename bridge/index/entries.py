@@ -23,7 +23,7 @@ class Entry:
     uses_in_statement those that its type uses; used_by: the reverse. core: the constants of Lean's
     modules that it uses. axioms: those of Lean's logic that it rests on. vectors: family → how many
     of its vectors name it, as the definition that was run or as the theorem that they rest on.
-    python: what implements it. headline: its id in docs/theorems.toml.
+    python: what implements it. main_theorem: its id in docs/theorems.toml.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Entry:
     axioms: tuple[str, ...]
     vectors: dict[str, int]
     python: tuple[str, ...]
-    headline: str | None
+    main_theorem: str | None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -82,7 +82,7 @@ class Index:
 def assemble(
     constants: Mapping[str, Stored],
     audited: Mapping[str, Any],
-    headlines: Sequence[Mapping[str, Any]],
+    main_theorems: Sequence[Mapping[str, Any]],
     families: Mapping[str, Iterable[tuple[str, str]]],
     implementations: Sequence[Implementation],
 ) -> Index:
@@ -98,8 +98,8 @@ def assemble(
     for name in own:
         for other in used[name][0]:
             used_by[other].append(name)
-    ids = {h["lean"]: h["id"] for h in headlines}
-    named = {h["id"]: h["lean"] for h in headlines}
+    ids = {h["lean"]: h["id"] for h in main_theorems}
+    named = {h["id"]: h["lean"] for h in main_theorems}
     vectors: dict[str, Counter[str]] = defaultdict(Counter)
     for family, pairs in families.items():
         for definition, theorem in pairs:

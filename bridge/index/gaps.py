@@ -10,7 +10,7 @@ derivative is, and is computed by nothing. An operation is covered by
   it is no result but a bound of errors (`WITHOUT_VECTORS`), with which no function's output could
   be compared;
 - Python, if a function says that it implements it, or implements a definition that uses it;
-- a theorem, if the statement of a headline theorem mentions it, or a definition that uses it.
+- a theorem, if the statement of a main theorem mentions it, or a definition that uses it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def gaps(index: Index) -> tuple[list[str], list[Gap]]:
         | index.reached(e.name for e in entries if e.vectors and e.name.startswith(SPEC))
         | {e.name for e in entries if e.module in WITHOUT_VECTORS},
         "Python": index.reached(e.name for e in entries if e.python),
-        "theorem": index.reached(u for e in entries if e.headline for u in e.uses_in_statement),
+        "theorem": index.reached(u for e in entries if e.main_theorem for u in e.uses_in_statement),
     }
     operations = [e.name for e in entries if is_operation(e)]
     found = []

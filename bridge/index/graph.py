@@ -1,6 +1,6 @@
-"""The dependency graph of the Spec and the headline theorems, as an SVG.
+"""The dependency graph of the Spec and the main theorems, as an SVG.
 
-A card for each file of the Spec: its definitions, and the headline theorems that speak of them. A
+A card for each file of the Spec: its definitions, and the main theorems that speak of them. A
 theorem stands where the last of the definitions that its statement mentions stands. An arrow leads
 from a card to those whose definitions or theorems use something of it, unless that follows from two
 other arrows. What each line uses and is used by is in its tooltip, and so is what an arrow stands
@@ -57,18 +57,18 @@ class Card:
 
 
 def arrows(index: Index) -> dict[str, set[str]]:
-    """For each Spec definition and headline theorem the Spec definitions that it uses: of a theorem
+    """For each Spec definition and main theorem the Spec definitions that it uses: of a theorem
     those that its statement mentions."""
     nodes = {
         e.name: e
         for e in index.entries.values()
-        if e.headline or (e.name.startswith(SPEC) and e.kind in SHOWN and not e.private)
+        if e.main_theorem or (e.name.startswith(SPEC) and e.kind in SHOWN and not e.private)
     }
     found = {}
     for name, entry in nodes.items():
-        uses = entry.uses_in_statement if entry.headline else entry.uses
+        uses = entry.uses_in_statement if entry.main_theorem else entry.uses
         mentioned = {behind(used, index) for used in uses}
-        found[name] = {n for n in mentioned if n in nodes and not nodes[n].headline} - {name}
+        found[name] = {n for n in mentioned if n in nodes and not nodes[n].main_theorem} - {name}
     return found
 
 
@@ -108,14 +108,14 @@ def cards(index: Index) -> tuple[dict[str, Card], dict[str, dict[str, list[str]]
         entry = index.entries[name]
         mentioned = sorted(above[name], key=order.__getitem__)
         # Entries are in the order of the library, imports first.
-        last = index.entries[mentioned[-1]] if entry.headline and mentioned else entry
+        last = index.entries[mentioned[-1]] if entry.main_theorem and mentioned else entry
         home[name] = last.module
     below: dict[str, list[str]] = defaultdict(list)
     for name, direct in above.items():
         for used in direct:
             below[used].append(name)
     found: dict[str, Card] = {}
-    for name in sorted(above, key=lambda n: (index.entries[n].headline is not None, order[n])):
+    for name in sorted(above, key=lambda n: (index.entries[n].main_theorem is not None, order[n])):
         card = found.setdefault(home[name], Card(home[name]))
         card.lines.append(_line(index, index.entries[name], above[name], below[name]))
     uses: dict[str, dict[str, list[str]]] = {module: {} for module in found}
@@ -128,11 +128,13 @@ def cards(index: Index) -> tuple[dict[str, Card], dict[str, dict[str, list[str]]
 
 
 def _label(entry: Entry) -> str:
-    return entry.headline or entry.shown.removeprefix(SPEC)
+    return entry.main_theorem or entry.shown.removeprefix(SPEC)
 
 
 def _line(index: Index, entry: Entry, above: set[str], below: list[str]) -> Line:
-    kind = "theorem" if entry.headline else "definition" if entry.kind == "definition" else "type"
+    kind = (
+        "theorem" if entry.main_theorem else "definition" if entry.kind == "definition" else "type"
+    )
     title = [entry.shown, entry.doc] if entry.doc else [entry.shown]
     for what, names in (("uses", sorted(above)), ("used by", sorted(below))):
         if names:

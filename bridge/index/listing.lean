@@ -8,13 +8,13 @@ public section
 
 /-! # Lists what the stored modules of a library declare
 
-Standard input: a line for each module of the library, its name and its stored output, separated by a
-tab. Prints lines that begin with `@@` and hold JSON: one for each constant, and a last one with how many
-there were. Run as it stands by `bridge/index/extract.py`.
+Standard input: a line for each module of the library, its name and its stored output, separated by
+a tab. Prints lines that begin with `@@` and hold JSON: one for each constant, and a last one with
+how many there were. Run as it stands by `bridge/index/extract.py`.
 
-Types, terms, positions and docstrings are read from the stored parts of each module: importing it would
-show neither proofs nor what is private. The modules are imported too, for the notations that the
-statements are printed with. -/
+Types, terms, positions and docstrings are read from the stored parts of each module: importing it
+would show neither proofs nor what is private. The modules are imported too, for the notations that
+the statements are printed with. -/
 
 namespace Bridge.Index
 
@@ -61,8 +61,8 @@ unsafe def readAll (stdin : IO.FS.Stream) (library : Library) (modules : List Na
     readAll stdin (← readModule library name olean) (name :: modules)
   | _ => return (library, modules.reverse)
 
-/-- Importers see no private constants: those that stand in a file are added without content, so that
-they can be printed. -/
+/-- Importers see no private constants: those that stand in a file are added without content, so
+that they can be printed. -/
 def withPrivate (env : Environment) (ranges : NameMap DeclarationRanges) :
     List Stored → Environment
   | [] => env

@@ -1,10 +1,10 @@
 """`docs/maps.json`: what the maps of the documentation need and Lean alone knows.
 
 Of each definition of the Spec which others it uses, whether it is an operation, and whether the
-program that makes the vectors runs it; of each headline theorem which definitions of the Spec its
-statement speaks of, which others it takes to read it, and on which other headline theorems its
-proof rests: itself, or by way of theorems that are no headlines. All else on the maps is in the
-sources and the vectors.
+program that makes the vectors runs it; of each main theorem which definitions of the Spec its
+statement speaks of, which others it takes to read it, and on which other main theorems its
+proof rests: itself, or by way of theorems that are not main theorems. All else on the maps is in
+the sources and the vectors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = "Attention.Algebra."
 
 
 def rests_on(index: Index, name: str) -> list[str]:
-    """The headline theorems that a proof uses, in the order of the library. Behind one of them it
+    """The main theorems that a proof uses, in the order of the library. Behind one of them it
     does not look."""
     found, seen = set(), {name}
     waiting = list(index.entries[name].uses)
@@ -34,7 +34,7 @@ def rests_on(index: Index, name: str) -> list[str]:
         if used in seen or used not in index.entries:
             continue
         seen.add(used)
-        if index.entries[used].headline is not None:
+        if index.entries[used].main_theorem is not None:
             found.add(used)
         else:
             waiting += index.entries[used].uses
@@ -67,12 +67,12 @@ def data(index: Index) -> dict[str, Any]:
             "module": entry.module,
             "uses": sorted(speaks_of[name], key=order.__getitem__),
         }
-        if entry.headline is None:
+        if entry.main_theorem is None:
             known |= {"operation": is_operation(entry), "run": name in run}
             definitions[name] = known
         else:
-            resting = [str(index.entries[one].headline) for one in rests_on(index, name)]
-            theorems[entry.headline] = {
+            resting = [str(index.entries[one].main_theorem) for one in rests_on(index, name)]
+            theorems[entry.main_theorem] = {
                 "lean": name,
                 **known,
                 "needs": needed(index, name),

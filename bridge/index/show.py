@@ -38,7 +38,7 @@ def summary(console: Console, found: Collected) -> None:
     for name in found.operations:
         entry = found.index.entries[name]
         theorems = sum(
-            found.index.entries[n].headline is not None
+            found.index.entries[n].main_theorem is not None
             and name in found.index.entries[n].uses_in_statement
             for n in entry.used_by
         )
@@ -51,7 +51,7 @@ def summary(console: Console, found: Collected) -> None:
         )
     console.print(operations)
     console.print(
-        "Numbers: vectors that name it, functions that implement it, headline theorems whose\n"
+        "Numbers: vectors that name it, functions that implement it, main theorems whose\n"
         "statement mentions it. It lacks what neither it nor a definition that uses it has.",
         highlight=False,
         soft_wrap=True,
@@ -80,7 +80,7 @@ def one(console: Console, entry: Entry, index: Index, written: str | None) -> No
 
     def named(name: str) -> str:
         other = index.entries[name]
-        return f"{other.shown} ({other.headline})" if other.headline else other.shown
+        return f"{other.shown} ({other.main_theorem})" if other.main_theorem else other.shown
 
     def names(of: Iterable[str]) -> str:
         return ", ".join(map(named, of))
@@ -88,7 +88,10 @@ def one(console: Console, entry: Entry, index: Index, written: str | None) -> No
     first, column, last, _ = entry.range
     rows: list[tuple[str, Any]] = [
         ("name", entry.shown + (" (private)" if entry.private else "")),
-        ("kind", entry.kind + (f", headline theorem {entry.headline}" if entry.headline else "")),
+        (
+            "kind",
+            entry.kind + (f", main theorem {entry.main_theorem}" if entry.main_theorem else ""),
+        ),
         ("position", f"{entry.file}:{first}:{column} to line {last}"),
         ("documentation", entry.doc),
         ("uses in its statement", names(entry.uses_in_statement)),

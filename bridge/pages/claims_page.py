@@ -1,4 +1,4 @@
-"""`docs/claims.md`: each claim of the founding documents in a line, with the verdict on it. Quotes
+"""`docs/claims.md`: each claim of the source documents in a line, with the verdict on it. Quotes
 and statements stand on the site (`bridge.site.full`)."""
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def cell(counts: Mapping[str, int] | None) -> str:
     """What became of a family, in one cell."""
     if counts is None:
         return "not run"
-    passed, failed, rest = (counts[name] for name in ("passed", "failed", "not_covered"))
+    passed, failed, rest = (counts[name] for name in ("passed", "failed", "unsupported"))
     if not passed and not failed:
         return "–"
     text = f"✘ **{failed}**" if failed else "✔"
@@ -54,7 +54,7 @@ def extent(symptom: Mapping[str, Any]) -> str:
     if symptom["numbers"]:
         text += f"; {symptom['numbers']} numbers"
     if symptom["condition"] is not None:
-        text += f". They are all covered vectors with {symptom['condition']}, and no others"
+        text += f". They are all supported vectors with {symptom['condition']}, and no others"
     return f"{text}. Families: {', '.join(symptom['families'])}."
 
 

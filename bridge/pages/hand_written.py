@@ -21,7 +21,7 @@ from bridge.vectors.model.attention import Family
 
 # Sentences with the numbers in them, each of which some page has.
 SAID = (
-    "{theorems} headline theorems",
+    "{theorems} main theorems",
     "{theorems} theorems, each checked by Lean",
     "… ({theorems} theorems)",
     "{vectors} vectors in {families} families",
@@ -78,7 +78,7 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
     vectors = [vector for family in families for vector in family.vectors]
     left = vectors
     for name, dtype in pairs:
-        skipped = answers.not_covered(adapters.builtin(name), left, dtype, "cpu")
+        skipped = answers.why_unsupported(adapters.builtin(name), left, dtype, "cpu")
         left = [vector for vector in left if vector.id in skipped]
     return {
         "theorems": len(listed_theorems(root / "docs" / "theorems.toml")),

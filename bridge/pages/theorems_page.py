@@ -1,4 +1,4 @@
-"""`docs/theorems.md`: the headline theorems by topic, a line each. What one says in Lean, with the
+"""`docs/theorems.md`: the main theorems by topic, a line each. What one says in Lean, with the
 definitions and the Python, stands on the site (`bridge.site.full`)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which headline theorems stand together on the map, in their list and on the site."""
+"""Which main theorems stand together on the map, in their list and on the site."""
 
 from __future__ import annotations
 

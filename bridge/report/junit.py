@@ -23,7 +23,7 @@ def _text(text: str) -> str:
 
 def junit(outcomes: Sequence[Outcome]) -> str:
     """The document: a suite for each implementation and dtype, a case for each vector, whose class
-    is its family. What is not covered is skipped."""
+    is its family. What is unsupported is skipped."""
     root = ElementTree.Element("testsuites", name="bridge conform")
     for outcome in outcomes:
         result = outcome.result
@@ -32,7 +32,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
             "tests": str(len(states)),
             "failures": str(states.count("failed")),
             "errors": "0",
-            "skipped": str(states.count("not covered")),
+            "skipped": str(states.count("unsupported")),
         }
         name = _text(f"{result.adapter} {result.dtype} {result.device}")
         suite = ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
@@ -43,7 +43,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=vector.family, name=vector.id, time="0"
             )
-            if vector.status == "not covered":
+            if vector.status == "unsupported":
                 ElementTree.SubElement(case, "skipped", message=_text(vector.reason or ""))
             elif vector.status == "failed":
                 sentence = _text(describe_failure(plain(asdict(vector))))

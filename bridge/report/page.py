@@ -62,7 +62,7 @@ class Failure:
 def page(
     outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path | None = None
 ) -> str:
-    """The page. families: the vectors that were run; theorems: the list of headline theorems,
+    """The page. families: the vectors that were run; theorems: the list of main theorems,
     default `theorem_list()`, whose sentences are left out where there is none."""
     sentences = theorem_sentences(theorems or theorem_list())
     vectors = {vector.id: vector for family in families for vector in family.vectors}
@@ -74,7 +74,7 @@ def page(
                 "outcome": outcome,
                 "result": outcome.result,
                 "families": outcome.result.families(),
-                "not_covered": reasons(outcome),
+                "unsupported": reasons(outcome),
                 "failures": [
                     _failure(outcome, result, vectors[result.id], sentences)
                     for result in failed[:MOST_SHOWN]
@@ -91,8 +91,8 @@ def page(
 
 
 def reasons(outcome: Outcome) -> list[tuple[str, int]]:
-    """Why vectors are not covered, and how many, the most first."""
-    found = Counter(v.reason or "" for v in outcome.result.vectors if v.status == "not covered")
+    """Why vectors are unsupported, and how many, the most first."""
+    found = Counter(v.reason or "" for v in outcome.result.vectors if v.status == "unsupported")
     return found.most_common()
 
 
@@ -116,8 +116,8 @@ def command(outcome: Outcome, vector: str) -> str:
         words += ["--device", result.device]
     if subject.profile is not None:
         words += ["--profile", subject.profile]
-    for ability in subject.without:
-        words += ["--without", ability]
+    for feature in subject.without:
+        words += ["--without", feature]
     if subject.undeclared:
         words.append("--undeclared")
     for path in outcome.also:

@@ -40,7 +40,7 @@ def theorems(console: Console, audit: Section) -> None:
     table = Table(title="Theorems", title_justify="left")
     for name in ("", "id", "Lean", "over", "axioms"):
         table.add_column(name, no_wrap=name != "Lean", overflow="fold")
-    for h in audit["headlines"]:
+    for h in audit["main_theorems"]:
         strange = sorted(set(h["axioms"]) - STANDARD_AXIOMS)
         axioms = ", ".join(strange) or ("standard" if h["axioms"] else "none")
         over = _short(h["over"] or "–")
@@ -58,7 +58,7 @@ def theorems(console: Console, audit: Section) -> None:
         f"{len(audit['problems'])} findings (own axioms, sorry, compiler trust, unsafe code).\n"
         f"{audit['replayed']} stored proofs and definitions checked again by the kernel.\n"
         f"{audit['trusted']}.\n"
-        f"Claims of the founding documents (docs/claims.md): {_claims(audit['claims'])}.\n",
+        f"Claims of the source documents (docs/claims.md): {_claims(audit['claims'])}.\n",
         highlight=False,
         soft_wrap=True,
     )
@@ -78,11 +78,11 @@ def implementations(console: Console, section: Section) -> None:
     # The path of somebody's file may be long; the numbers are not to be cut for it.
     table.add_column("implementation", overflow="fold")
     table.add_column("dtype", no_wrap=True)
-    for name in ("passed", "failed", "not covered", "error/\nallowance"):
+    for name in ("passed", "failed", "unsupported", "error/\nallowance"):
         table.add_column(name, justify="right", no_wrap=True)
     for r in section["results"]:
         states = [v["status"] for v in r["vectors"]]
-        counts = [str(states.count(s)) for s in ("passed", "failed", "not covered")]
+        counts = [str(states.count(s)) for s in ("passed", "failed", "unsupported")]
         table.add_row(_mark(r["ok"]), r["adapter"], r["dtype"], *counts, _ratio(r["ratio"]))
     console.print(table)
     for r in section["results"]:
@@ -105,37 +105,39 @@ def by_family(console: Console, results: list[Section]) -> None:
     table = Table(title=f"{name} by family, over {', '.join(dtypes)}", title_justify="left")
     table.add_column("", no_wrap=True, min_width=1)
     table.add_column("family", no_wrap=True)
-    for heading in ("passed", "failed", "not covered"):
+    for heading in ("passed", "failed", "unsupported"):
         table.add_column(heading, justify="right")
     for dtype in dtypes:
         table.add_column(f"error/ allowance {dtype}", justify="right")
     for family in results[0]["families"]:
         summaries = [r["families"][family] for r in results]
-        counts = [sum(s[key] for s in summaries) for key in ("passed", "failed", "not_covered")]
+        counts = [sum(s[key] for s in summaries) for key in ("passed", "failed", "unsupported")]
         ratios = [_largest(s["ratio"], s["lse_ratio"]) for s in summaries]
         mark = _mark(not counts[1]) if counts[0] or counts[1] else "–"
         table.add_row(mark, family, *map(str, counts), *map(_ratio, ratios))
     console.print(table)
     lines = [f"Profile: {profile}."]
-    abilities = results[0].get("abilities")
-    if abilities is not None:
-        lines.append(f"Takes: {', '.join(abilities['takes']) or 'query, key and value alone'}.")
-        if abilities["presumed"]:
-            lines.append(f"Not tried, by its signature alone: {abilities['presumed']}.")
-        if abilities["borrows"]:
-            lines.append(f"Calls attention of others: {', '.join(abilities['borrows'])}.")
-        if "is-causal" in abilities["takes"]:
+    features = results[0].get("features")
+    if features is not None:
+        lines.append(
+            f"Supports: {', '.join(features['supported']) or 'query, key and value alone'}."
+        )
+        if features["presumed"]:
+            lines.append(f"Not tried, by its signature alone: {features['presumed']}.")
+        if features["borrows"]:
+            lines.append(f"Calls attention of others: {', '.join(features['borrows'])}.")
+        if "is-causal" in features["supported"]:
             lines.append(
-                alignment_of_is_causal(abilities["alignment"], abilities["judged_alignment"])
+                alignment_of_is_causal(features["alignment"], features["judged_alignment"])
             )
-        if abilities["padded_to"]:
-            lines.append(f"Head sizes padded to multiples of {abilities['padded_to']}.")
+        if features["padded_to"]:
+            lines.append(f"Head sizes padded to multiples of {features['padded_to']}.")
     reasons = Counter(
-        v["reason"] for r in results for v in r["vectors"] if v["status"] == "not covered"
+        v["reason"] for r in results for v in r["vectors"] if v["status"] == "unsupported"
     )
-    lines += [f"Not covered, {count}: {reason}" for reason, count in reasons.most_common()]
-    if not any(v["status"] != "not covered" for r in results for v in r["vectors"]):
-        lines.append("No vector is covered: nothing was checked.")
+    lines += [f"Unsupported, {count}: {reason}" for reason, count in reasons.most_common()]
+    if not any(v["status"] != "unsupported" for r in results for v in r["vectors"]):
+        lines.append("No vector is supported: nothing was checked.")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -231,7 +233,7 @@ def faults(console: Console, section: Section) -> None:
 def show(console: Console, report: dict[str, Section]) -> None:
     """Every table whose section is there."""
     console.print()
-    if report.get("audit", {}).get("headlines"):
+    if report.get("audit", {}).get("main_theorems"):
         theorems(console, report["audit"])
     if report.get("implementations", {}).get("results"):
         implementations(console, report["implementations"])
@@ -244,14 +246,14 @@ def show(console: Console, report: dict[str, Section]) -> None:
 def summary(console: Console, report: dict[str, Section]) -> None:
     """The counts that the whole comes to, a line for each part that was run."""
     lines = []
-    if headlines := report.get("audit", {}).get("headlines"):
-        lines.append(f"{len(headlines)} theorems, each checked by Lean down to its axioms")
+    if main_theorems := report.get("audit", {}).get("main_theorems"):
+        lines.append(f"{len(main_theorems)} theorems, each checked by Lean down to its axioms")
     if kernels := report.get("kernels", {}).get("said"):
         lines.append(f"Kernels in Lean: {kernels}")
     if results := report.get("implementations", {}).get("results"):
         families = report.get("vectors", {}).get("families", {})
         states = [(v["id"], v["status"]) for r in results for v in r["vectors"]]
-        judged = {name for name, status in states if status != "not covered"}
+        judged = {name for name, status in states if status != "unsupported"}
         failed = sum(status == "failed" for _, status in states)
         counted = f"{sum(families.values())} vectors in {len(families)} families; "
         lines.append(

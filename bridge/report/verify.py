@@ -335,7 +335,9 @@ class Verification:
         if why_slow is not None:
             self.note(why_slow)
         results = section["results"]
-        problems = [f"{name} is not covered: {why}" for name, why in not_covered(results).items()]
+        problems = [
+            f"{name} is unsupported: {why}" for name, why in why_unsupported(results).items()
+        ]
         for result in results:
             failed = [v for v in result["vectors"] if v["status"] == "failed"]
             if failed:
@@ -367,12 +369,12 @@ def processor_time() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def not_covered(results: Sequence[Section]) -> dict[str, str]:
+def why_unsupported(results: Sequence[Section]) -> dict[str, str]:
     """By implementation of which no vector could be judged: the reason of most of them."""
     return {
         result["adapter"]: Counter(v["reason"] for v in result["vectors"]).most_common(1)[0][0]
         for result in results
-        if all(v["status"] == "not covered" for v in result["vectors"])
+        if all(v["status"] == "unsupported" for v in result["vectors"])
     }
 
 

@@ -1,7 +1,7 @@
 """Lines of the sources, found by what stands in them, for pages that show them.
 
-A page names a Lean declaration, a headline, a family of vectors, or some words of a line; what is
-not there, or there twice, is an error that says so, and the page is not written.
+A page names a Lean declaration, a main theorem, a family of vectors, or some words of a line; what
+is not there, or there twice, is an error that says so, and the page is not written.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bridge.vectors.model.attention import Family
 @dataclass(frozen=True)
 class Theorem:
     """A theorem that a page shows. id, sentence: of docs/theorems.toml; None for one that is no
-    headline. statement: as it stands in its file, without its proof; whole: with all the binders
-    that it has from commands before it; assumed: those of them that `include` adds."""
+    main theorem. statement: as it stands in its file, without its proof; whole: with all the
+    binders that it has from commands before it; assumed: those of them that `include` adds."""
 
     id: str | None
     sentence: str | None
@@ -45,20 +45,20 @@ class Sources:
         return excerpt(self._root, name, file, first[0], found.last[0])
 
     def theorem(self, name: str) -> Theorem:
-        """A theorem, by its Lean name or by its id among the headlines. Raises SourceError if there
-        is none."""
-        known = {one["lean"]: one for one in self._headlines}
+        """A theorem, by its Lean name or by its id among the main theorems. Raises SourceError if
+        there is none."""
+        known = {one["lean"]: one for one in self._main_theorems}
         by_id = {one["id"]: lean for lean, one in known.items()}
         lean = by_id.get(name, name)
         file, found = self._declaration(lean)
         if found.keyword != "theorem":
             raise SourceError(f"{lean} is no theorem but {found.keyword}, {file}:{found.first[0]}")
         whole = excerpt(self._root, lean, file, found.first[0], found.last[0])
-        headline = known.get(lean, {})
+        main_theorem = known.get(lean, {})
         statement = statement_only(whole)
         return Theorem(
-            headline.get("id"),
-            headline.get("sentence"),
+            main_theorem.get("id"),
+            main_theorem.get("sentence"),
             statement,
             binders.whole(found, statement.text),
             tuple(
@@ -128,10 +128,10 @@ class Sources:
         return found
 
     @cached_property
-    def _headlines(self) -> list[dict[str, str]]:
+    def _main_theorems(self) -> list[dict[str, str]]:
         text = (self._root / "docs" / "theorems.toml").read_text("utf-8")
-        headlines: list[dict[str, str]] = tomllib.loads(text)["theorem"]
-        return headlines
+        main_theorems: list[dict[str, str]] = tomllib.loads(text)["theorem"]
+        return main_theorems
 
 
 def _lines_of(file: str, text: str, name: str) -> tuple[int, int]:

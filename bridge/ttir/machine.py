@@ -9,9 +9,9 @@ Checked of every program:
 - every argument of exp2 is ≤ 0, where the domain has an order: then no weight overflows. That a
   kernel is right in exact arithmetic does not say so.
 
-The operations mean what MLIR's and Triton's documentation says (https://mlir.llvm.org/docs/Dialects,
-https://triton-lang.org/main/dialects/TritonOps.html), without rounding: conversions between floats
-do nothing, and `roundings` says which there were.
+The operations mean what MLIR's and Triton's documentation says
+(https://mlir.llvm.org/docs/Dialects, https://triton-lang.org/main/dialects/TritonOps.html), without
+rounding: conversions between floats do nothing, and `roundings` says which there were.
 
 A tile is kept with length 1 along the dimensions in which its elements are equal.
 """

@@ -1,6 +1,6 @@
 """Multi-head attention with its projections, as a module.
 
-What was changed from the code of the founding document, and why: `docs/modules.md`.
+What was changed from the code of the source document, and why: `docs/modules.md`.
 """
 
 from __future__ import annotations

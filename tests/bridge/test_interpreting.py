@@ -91,7 +91,7 @@ print(json.dumps([(operations[v.family], v.status, v.reason) for v in result.vec
 """
 
 
-def test_a_kernel_that_cannot_run_here_is_not_covered(
+def test_a_kernel_that_cannot_run_here_is_unsupported(
     families: list[Family], tmp_path: Path
 ) -> None:
     """Triton is imported without its interpreter, and TRITON_INTERPRET is set afterwards."""
@@ -100,7 +100,7 @@ def test_a_kernel_that_cannot_run_here_is_not_covered(
     path.write_bytes(pickle.dumps(list(one_of_each.values())))
     found = json.loads(in_a_new_process(TOO_LATE, path))
     assert {operation for operation, _, _ in found} == set(one_of_each)
-    assert {status for _, status, _ in found} == {"not covered"}
+    assert {status for _, status, _ in found} == {"unsupported"}
     why = {reason for operation, _, reason in found if operation == "attention"}
     assert len(why) == 1
     assert "set TRITON_INTERPRET=1 before the first call of pyimpl" in why.pop()

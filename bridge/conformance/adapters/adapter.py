@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from bridge.conformance.abilities import Function
 from bridge.conformance.adapters.differentiate import Found
 from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.features import Function
 from bridge.conformance.inside import known
 from bridge.conformance.profile import Profile
 from bridge.vectors.model.attention import AttentionVector
@@ -29,7 +29,7 @@ class Adapter(Protocol):
     dtypes: tuple[str, ...]
     takes: frozenset[str]
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         """Why this part of the vector's result is not judged; None if it is."""
@@ -83,11 +83,11 @@ class BuiltinAdapter(Adapter, Protocol):
 
 
 class Builtin(WholeBatches):
-    """What the built-in adapters have in common: everything is covered.
+    """What the built-in adapters have in common: everything is supported.
 
     source: the module of this project that holds the function; rests_on, without: as for
     `BuiltinAdapter`. declared: known wrong answers and refusals of what the function is to take are
-    declared, and so not covered; otherwise they fail.
+    declared, and so unsupported; otherwise they fail.
     """
 
     declared = True
@@ -102,7 +102,7 @@ class Builtin(WholeBatches):
     dtypes: tuple[str, ...] = ALL_DTYPES
     takes: frozenset[str] = frozenset()
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         return None
@@ -121,10 +121,10 @@ class OutputOnly:
         self.adapter = adapter
         self.name, self.dtypes, self.takes = adapter.name, adapter.dtypes, adapter.takes
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
-        return self.adapter.not_covered(vector, dtype, device, part)
+        return self.adapter.why_unsupported(vector, dtype, device, part)
 
     def profile(self, dtype: str, device: str) -> Profile:
         return self.adapter.profile(dtype, device)

@@ -13,13 +13,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from bridge.conformance.abilities import Abilities, Aligned, Function
 from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import grouped
 from bridge.conformance.adapters.sdpa import SdpaFlash
 from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.features import Aligned, Features, Function
 from bridge.conformance.judge import malformed
 from bridge.conformance.profile import Profile
 from bridge.vectors.model.attention import AttentionVector
@@ -47,7 +47,7 @@ class _Way:
 
 
 class CallableAdapter(ByAutograd, WholeBatches):
-    """A function with the abilities that were found or declared.
+    """A function with the features that were found or declared.
 
     alignment: how `is_causal` and `window` have to be aligned where there is no argument
     causal_alignment; by default as SDPA's, whatever small calls showed.
@@ -57,19 +57,19 @@ class CallableAdapter(ByAutograd, WholeBatches):
         self,
         name: str,
         function: Function,
-        abilities: Abilities,
+        features: Features,
         profile: Callable[[str], Profile],
         alignment: Aligned = "top-left",
     ) -> None:
-        self.name, self.function, self.abilities = name, function, abilities
+        self.name, self.function, self.features = name, function, features
         self.alignment = alignment
         # As for the built-in adapters.
         self.declared = True
-        self.dtypes = abilities.dtypes
+        self.dtypes = features.dtypes
         self._profile = profile
-        has = abilities.takes
+        has = features.supported
         options = {"softcap": "softcap", "alibi": "alibi", "sinks": "sink"}
-        takes = {option for ability, option in options.items() if ability in has}
+        takes = {option for feature, option in options.items() if feature in has}
         if "bias" in has or "floating-mask" in has:
             takes.add("bias")
         self.takes = frozenset(takes)
@@ -80,34 +80,34 @@ class CallableAdapter(ByAutograd, WholeBatches):
     def profile(self, dtype: str, device: str) -> Profile:
         return self._profile(dtype)
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         if part == "lse":
             return None
         if self.declared and self.name == _SDPA:
             # On a CPU it comes to the flash backend, whose one deviation is declared there.
-            known = _SDPA_FLASH.not_covered(vector, dtype, device, part)
+            known = _SDPA_FLASH.why_unsupported(vector, dtype, device, part)
             if known is not None and device.startswith("cpu"):
                 return known
-        has, lacks = self.abilities.takes, self.abilities.lacks
+        has, unsupported = self.features.supported, self.features.unsupported
         if vector.scale is not None and "scale" not in has:
-            return f"takes no scale: {lacks['scale']}"
-        if vector.scale is None and self.abilities.width is not None and "scale" not in has:
+            return f"takes no scale: {unsupported['scale']}"
+        if vector.scale is None and self.features.width is not None and "scale" not in has:
             return "takes no scale, and its head size is padded, for which the default is another"
         way = self._way(vector)
         return way if isinstance(way, str) else None
 
     def _way(self, vector: AttentionVector) -> _Way | str:
         """How to give the function this vector's masks, or why there is no way."""
-        has, lacks = self.abilities.takes, self.abilities.lacks
+        has, unsupported = self.features.supported, self.features.unsupported
         window, alibi = vector.mask.window, vector.alibi
         folded = vector.bias is not None and "bias" not in has
         way = _Way()
         if alibi is not None:
             aligned = self._aligned(alibi.shift, vector)
             if aligned is None:
-                return f"takes slopes with its own alignment alone: {lacks['alignment']}"
+                return f"takes slopes with its own alignment alone: {unsupported['alignment']}"
             way = replace(way, alignment=aligned)
         if window is None and vector.mask.kind == "none" and not folded:
             return way
@@ -121,16 +121,16 @@ class CallableAdapter(ByAutograd, WholeBatches):
             return replace(way, mask="boolean")
         if "floating-mask" in has:
             return replace(way, mask="floating")
-        return f"takes no mask that says this: {lacks['boolean-mask']}"
+        return f"takes no mask that says this: {unsupported['boolean-mask']}"
 
     def _aligned(self, shift: int, vector: AttentionVector) -> str | None:
         """The argument causal_alignment for query 0 at that key; "" for none; None if the function
         has another alignment."""
         last = vector.kv_len - vector.q_len
-        if "alignment" in self.abilities.takes:
+        if "alignment" in self.features.supported:
             return "top-left" if shift == 0 else "bottom-right" if shift == last else None
         own = 0 if self.alignment == "top-left" else last
-        takes_it = shift == own and self.abilities.alignment != "square"
+        takes_it = shift == own and self.features.alignment != "square"
         return "" if takes_it or last == shift == 0 else None
 
     def run(self, batch: Batch) -> Outputs:
@@ -144,9 +144,9 @@ class CallableAdapter(ByAutograd, WholeBatches):
         )
         padded = width[0] != batch.query.shape[-1]
         options = self._options(batch, way, heads)
-        if "scale" in self.abilities.takes and (padded or not batch.default_scale):
+        if "scale" in self.features.supported and (padded or not batch.default_scale):
             options["scale"] = batch.scale
-        if query.shape[1] != key.shape[1] and self.abilities.gqa_flag:
+        if query.shape[1] != key.shape[1] and self.features.gqa_flag:
             options["enable_gqa"] = True
         out, lse = self._parts(self.function(query, key, value, **options))
         value_dim = batch.value.shape[-1]
@@ -159,11 +159,11 @@ class CallableAdapter(ByAutograd, WholeBatches):
         """The sizes of query, key and value rows that the function takes: the batch's own, or with
         columns of zeros, which change neither scores nor the other columns of the output."""
         head_dim, value_dim = batch.query.shape[-1], batch.value.shape[-1]
-        multiple = self.abilities.width
+        multiple = self.features.width
         if multiple is not None:
             size = -(-max(head_dim, value_dim) // multiple) * multiple
             return size, size, size
-        if self.abilities.equal_dims:
+        if self.features.equal_dims:
             return (max(head_dim, value_dim),) * 3
         return head_dim, head_dim, value_dim
 
@@ -178,7 +178,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
             options["causal_alignment"] = way.alignment
         if way.mask == "boolean" and batch.boolean is not None:
             options["attn_mask"] = batch.boolean.contiguous()
-        folded = "bias" not in self.abilities.takes
+        folded = "bias" not in self.features.supported
         if way.mask == "floating":
             added = batch.added if folded else replace(batch, bias=None).added
             options["attn_mask"] = None if added is None else added.contiguous()
@@ -192,25 +192,25 @@ class CallableAdapter(ByAutograd, WholeBatches):
             options["alibi_slopes"] = torch.full((heads,), float(batch.alibi.slope), **numbers)
         if batch.sink is not None:
             options["sinks"] = torch.full((heads,), batch.sink, **numbers)
-        if self.abilities.lse_by == "return_lse":
+        if self.features.lse_by == "return_lse":
             options["return_lse"] = True
         return options
 
     def _parts(self, result: Any) -> tuple[Any, Any]:
         """Output and log-sum-exp of what was returned."""
         several = isinstance(result, (tuple, list)) and len(result) > 0
-        if self.abilities.lse_by is None:
+        if self.features.lse_by is None:
             return (result[0] if several else result), None
         if not several or len(result) < 2:
             raise Misbehaviour("returned no log-sum-exp beside the output")
         return result[0], result[1]
 
     def no_gradients(self, vector: GradientVector, device: str) -> str | None:
-        lacks = self.abilities.lacks
-        if "gradients" in lacks:
-            return f"has no gradients: {lacks['gradients']}"
-        if vector.by_log_sum_exp and "lse-gradients" in lacks:
-            return f"has no gradient by the log-sum-exp: {lacks['lse-gradients']}"
+        unsupported = self.features.unsupported
+        if "gradients" in unsupported:
+            return f"has no gradients: {unsupported['gradients']}"
+        if vector.by_log_sum_exp and "lse-gradients" in unsupported:
+            return f"has no gradient by the log-sum-exp: {unsupported['lse-gradients']}"
         return super().no_gradients(vector, device)
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:

@@ -31,7 +31,7 @@ class FlashAttn(ByAutograd, Builtin):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.flash(dtype, truncating=True).with_name(f"flash-attn-{dtype}")
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         if not device.startswith("cuda"):
@@ -74,7 +74,7 @@ class Jax(GroupedHeads, Builtin):
         base = Profile.widened(dtype, accumulator="float32", block_n=WHOLE_ROW)
         return replace(base, name=f"jax-{dtype}", weights=FORMATS[dtype], weights_normalized=True)
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         if part == "lse" and dtype in ("float16", "bfloat16"):
@@ -116,7 +116,7 @@ class OnnxRuntime(GroupedHeads, Builtin):
             base = replace(base, operands=low, scores=low, weights=low, weights_normalized=True)
         return base.with_name(f"onnxruntime-{dtype}")
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         if not device.startswith("cpu"):
@@ -159,7 +159,7 @@ class HfEager(GroupedHeads, ByAutograd, Builtin):
         base = Profile.sdpa_math(dtype, reduced=True)
         return replace(base, name=f"hf-eager-{dtype}", denominator="unrounded")
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         if dtype not in ("float64", "float32"):

@@ -196,8 +196,8 @@ class PyimplTiled(_Public, _Differentiable, Builtin):
 class PyimplTriton(_Public, _Differentiable, Builtin):
     """`pyimpl.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
 
-    Where Triton is not installed, or does not interpret and there is no GPU, no vector is covered.
-    `bridge.interpreting.settle` says which it is, where a process begins.
+    Where Triton is not installed, or does not interpret and there is no GPU, no vector is
+    supported. `bridge.interpreting.settle` says which it is, where a process begins.
     """
 
     name = "pyimpl-triton"
@@ -229,7 +229,7 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
             self._module = importlib.import_module(self.source)
         return self._module
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         try:

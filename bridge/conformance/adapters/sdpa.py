@@ -62,7 +62,7 @@ class SdpaMath(_Sdpa):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.sdpa_math(dtype, reduced=self.reduced)
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         if self.reduced and dtype == "float16" and largest_score(vector) > 60000:
@@ -93,7 +93,7 @@ class SdpaFlash(ByAutograd, Builtin):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.sdpa_flash(dtype)
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         if not device.startswith("cpu"):
@@ -142,7 +142,7 @@ class _OnGpu(_Sdpa):
     def profile(self, dtype: str, device: str) -> Profile:
         return Profile.flash(dtype, truncating=True).with_name(f"{self.name}-{dtype}")
 
-    def not_covered(
+    def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
     ) -> str | None:
         return None if device.startswith("cuda") else "PyTorch has this backend on GPUs alone"

@@ -63,7 +63,7 @@ class KernelLayouts(PyimplTriton):
         }
         self.operations = frozenset(kind.operation for kind in self.calls)
 
-    def not_covered(self, *_: object) -> str | None:
+    def why_unsupported(self, *_: object) -> str | None:
         return None
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:

@@ -122,7 +122,7 @@ class FaultResult:
 
     caught_by: the first vector that failed, None if none did, with its theorem, dtype and worst
     element. families: by dtype and family, whether one of its vectors failed; only families that
-    were tried. tried: how many vectors ran; not_covered: why none could, if none could.
+    were tried. tried: how many vectors ran; unsupported: why none could, if none could.
     every_family_in: the dtype in which it went through every family, if there is one.
     """
 
@@ -136,7 +136,7 @@ class FaultResult:
     worst: Element | None
     families: dict[str, dict[str, bool]] = field(default_factory=dict)
     tried: int = 0
-    not_covered: str | None = None
+    unsupported: str | None = None
     every_family_in: str | None = None
 
     @property
@@ -242,7 +242,7 @@ def _first_failure(
         (result,) = run(adapter, [one], dtype, device).vectors
         if result.status == "failed" and result.reason is not None:
             raise FaultError(f"the faulty source does not run: {vector.id}: {result.reason}")
-        if result.status == "not covered":
+        if result.status == "unsupported":
             reason = result.reason
             continue
         judged += 1

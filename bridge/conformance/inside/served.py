@@ -27,7 +27,7 @@ from .borrowed import Borrowed
 # The last outputs are kept for so many calls, to see whether their memory is used again.
 _KEPT = 4
 # What a judge makes of an error: the first of these that it is, so those that others are made of
-# come last. Which of them count as refusals, `bridge.conformance.abilities` says.
+# come last. Which of them count as refusals, `bridge.conformance.features` says.
 _KINDS = (
     TypeError, ValueError, NotImplementedError, AssertionError, RuntimeError, Exception,
 )  # fmt: skip

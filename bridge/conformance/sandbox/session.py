@@ -27,8 +27,8 @@ from torch import Tensor
 
 from bridge import limits
 from bridge.conformance import wire
-from bridge.conformance.abilities import CallableError
 from bridge.conformance.batch import Misbehaviour
+from bridge.conformance.features import CallableError
 from bridge.conformance.inside.frames import packed
 from bridge.conformance.sandbox.view import Sight, sight_of
 from bridge.conformance.sandbox.zygote import zygote

@@ -69,7 +69,7 @@ FOUND = [
     {"run": 1, "what": "race", "candidate": USUAL[FULL].plain, "on": "it", "runs": 50,
      "different": 0},
     {"run": 1, "what": "vectors", "family": "softcap", "dtype": "float32", "failures": [],
-     "counts": {"passed": 5, "failed": 0, "not covered": 1}, "ratio": 0.5},
+     "counts": {"passed": 5, "failed": 0, "unsupported": 1}, "ratio": 0.5},
     {"run": 1, "what": "job", "job": "tune x", "status": "crashed", "reason": "status -11"},
     {"run": 1, "what": "stage", "stage": "flex", "statuses": {"ok": 1}, "left": 3},
 ]  # fmt: skip
@@ -130,7 +130,7 @@ def test_the_rest() -> None:
         "copy, bytes (1 GiB): 4300.0 GB/s, 0.500 ms",
         "one addition, captured, level-2 cache hot: 3.1 µs, issued in 4.0 µs",
         "The same inputs again: 1 pairs of kernel and case, 0 with other bits",
-        "  float32: 1 families, 5 passed, 0 failed, 1 not covered",
+        "  float32: 1 families, 5 passed, 0 failed, 1 unsupported",
         "  crashed: tune x: status -11",
         "  run 1, flex: 3 left out when its time was over",
     ):
@@ -146,7 +146,7 @@ def test_what_is_wrong_stands_before_all_else() -> None:
          "different": 2},
         {"run": 1, "what": "peers", "captured": False, "measured": measured(1.0, "flex", True)},
         {"run": 1, "what": "vectors", "family": "softcap", "dtype": "float16",
-         "failures": ["softcap-3 failed"], "counts": {"passed": 0, "failed": 1, "not covered": 0},
+         "failures": ["softcap-3 failed"], "counts": {"passed": 0, "failed": 1, "unsupported": 0},
          "ratio": 2.0},
     ]  # fmt: skip
     lines = text(*bad).splitlines()

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from bridge import audit
-from bridge.audit import headlines, statements
+from bridge.audit import main_theorems, statements
 from bridge.audit.implemented import implemented_names
 from bridge.audit.library import Library, LibraryFailure
 from bridge.audit.theorems import listed_theorems
@@ -31,10 +31,10 @@ def test_the_audit_passes_only_if_all_statements_say_something(
     monkeypatch.setattr(library, "_lean", object())
     monkeypatch.setattr(library, "key", lambda: "key")
     monkeypatch.setattr(library.cache, "get", lambda *_: (audited, False))
-    monkeypatch.setattr(headlines, "headlines", lambda *_: ([{"lean": "A.t"}], []))
-    monkeypatch.setattr(headlines, "claimed", lambda *_: ({}, []))
+    monkeypatch.setattr(main_theorems, "main_theorems", lambda *_: ([{"lean": "A.t"}], []))
+    monkeypatch.setattr(main_theorems, "claimed", lambda *_: ({}, []))
     said = {"A.t": "A.t : 1 = 2"}
-    monkeypatch.setattr(headlines, "stated", lambda *_: (said, found, False))
+    monkeypatch.setattr(main_theorems, "stated", lambda *_: (said, found, False))
     monkeypatch.setattr(audit.library, "implemented_names", dict)
     (tmp_path / "Attention").mkdir()
     (tmp_path / "Attention.lean").touch()
@@ -42,7 +42,7 @@ def test_the_audit_passes_only_if_all_statements_say_something(
     assert section["problems"] == found
     assert section["ok"] is not bool(found)
     assert statements.kept(tmp_path) == said
-    assert section["headlines"] == [{"lean": "A.t", "statement": "A.t : 1 = 2"}]
+    assert section["main_theorems"] == [{"lean": "A.t", "statement": "A.t : 1 = 2"}]
 
 
 def test_the_audit_shows_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,9 +68,9 @@ def test_the_flash_backends_log_sum_exp_of_a_masked_row(families: list[Family]) 
     (batch,) = batches([vector], "float32", "cpu")
     lse = adapter.run(batch).lse
     assert lse is not None
-    reason = adapter.not_covered(vector, "float32", "cpu", "lse")
+    reason = adapter.why_unsupported(vector, "float32", "cpu", "lse")
     assert (lse[0, 0, row] != -math.inf) == (reason is not None)
-    assert adapter.not_covered(vector, "float32", "cpu", "output") is None
+    assert adapter.why_unsupported(vector, "float32", "cpu", "output") is None
 
 
 def test_the_flash_backend_under_a_causal_mask_with_a_negative_scale(
@@ -83,7 +83,7 @@ def test_the_flash_backend_under_a_causal_mask_with_a_negative_scale(
     negative = replace(vector, scale=-1)
     (batch,) = batches([negative], "float32", "cpu")
     wrong = not bool(adapter.run(batch).out.isfinite().all())
-    assert wrong == (adapter.not_covered(negative, "float32", "cpu", "output") is not None)
+    assert wrong == (adapter.why_unsupported(negative, "float32", "cpu", "output") is not None)
     rows = tuple(tuple(row) for row in visible(vector).tolist())
     written_out = replace(negative, mask=Mask("boolean", rows))
     written_out = replace(written_out, expected=exact.attention(written_out))
@@ -92,7 +92,7 @@ def test_the_flash_backend_under_a_causal_mask_with_a_negative_scale(
 
 def test_the_kernel_says_what_it_does_not_take(families: list[Family]) -> None:
     vector = families[0].vectors[0]
-    reason = PyimplTriton().not_covered(vector, "float64", "cpu", "output")
+    reason = PyimplTriton().why_unsupported(vector, "float64", "cpu", "output")
     assert reason is not None
     assert "float64" in reason
 

@@ -16,8 +16,8 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance.abilities import Abilities, CallableError
 from bridge.conformance.adapters.adapter import ALL_DTYPES
+from bridge.conformance.features import CallableError, Features
 from bridge.conformance.inside import found as place
 from bridge.conformance.outcome import Conditions, Description, described, outcomes
 from bridge.conformance.profile import CHOICES, Profile, generous
@@ -52,8 +52,8 @@ def description(function: Callable[..., Any]) -> Description:
         return described(session, ALL_DTYPES)
 
 
-def found(function: Callable[..., Any]) -> Abilities:
-    able = description(function).abilities
+def found(function: Callable[..., Any]) -> Features:
+    able = description(function).features
     assert able is not None
     return able
 
@@ -87,7 +87,7 @@ def reasons(result: Result, status: str) -> set[str | None]:
 
 def test_what_is_found_of_sdpa() -> None:
     able = found(torch.nn.functional.scaled_dot_product_attention)
-    assert able.takes == SDPA_TAKES
+    assert able.supported == SDPA_TAKES
     assert able.dtypes == ALL_DTYPES
     assert (able.alignment, able.lse_by, able.width, able.equal_dims) == (
         "top-left",
@@ -99,7 +99,7 @@ def test_what_is_found_of_sdpa() -> None:
 
 def test_what_is_found_of_the_public_function() -> None:
     able = found(pyimpl.attention)
-    assert able.lacks == {}
+    assert able.unsupported == {}
     assert able.lse_by == "return_lse"
 
 
@@ -152,13 +152,15 @@ def test_every_vector_of_attention_goes_to_the_public_function(families: list[Fa
     assert passed - wanted == alike
 
 
-def test_what_a_function_lacks_is_not_covered_with_the_reason(families: list[Family]) -> None:
+def test_what_a_function_does_not_support_is_unsupported_with_the_reason(
+    families: list[Family],
+) -> None:
     result = conformed(functions.plain, families)
     assert not result.failures
-    assert "takes no scale: has no argument scale" in reasons(result, "not covered")
+    assert "takes no scale: has no argument scale" in reasons(result, "unsupported")
     assert any(v.status == "passed" for v in result.vectors)
     refused = conformed(functions.mask_refused, some(families, "block-mask"))
-    (reason,) = reasons(refused, "not covered")
+    (reason,) = reasons(refused, "unsupported")
     assert reason is not None
     assert "raised NotImplementedError: no masks yet" in reason
 
@@ -177,7 +179,7 @@ def test_a_mistake_fails_the_vectors(
 ) -> None:
     result = conformed(function, some(families, family))
     assert len(result.failures) > 5
-    assert "not covered" not in {v.status for v in result.vectors}
+    assert "unsupported" not in {v.status for v in result.vectors}
 
 
 def test_where_every_call_raises_each_vector_says_so(families: list[Family]) -> None:
@@ -211,7 +213,7 @@ def test_an_alignment_that_nothing_shows_is_not_found(families: list[Family]) ->
     # A wrong answer is no lack.
     result = conformed(functions.causal_ignored, some(families, "causal"))
     assert len(result.failures) > 5
-    assert not reasons(result, "not covered")
+    assert not reasons(result, "unsupported")
 
 
 def test_what_sdpa_is_known_to_get_wrong_fails_where_it_is_not_declared(
@@ -221,7 +223,7 @@ def test_what_sdpa_is_known_to_get_wrong_fails_where_it_is_not_declared(
     chosen = some(families, "scales")
     declared = conformed(sdpa, chosen)
     assert not declared.failures
-    known = {v.id for v in declared.vectors if v.status == "not covered"}
+    known = {v.id for v in declared.vectors if v.status == "unsupported"}
     assert known
     failing = conformed(sdpa, chosen, undeclared=True).failures
     assert {v.id for v in failing} == known
@@ -231,7 +233,7 @@ def test_dtypes_and_head_sizes_are_found(families: list[Family]) -> None:
     able = found(functions.half_only)
     assert able.dtypes == ("float16",)
     assert able.width == 16
-    assert "float16 only" in able.lacks["dtype float32"]
+    assert "float16 only" in able.unsupported["dtype float32"]
     result = conformed(functions.half_only, some(families, "small-random", "scales"), "float16")
     assert not result.failures
     assert any(v.status == "passed" for v in result.vectors)
@@ -239,8 +241,8 @@ def test_dtypes_and_head_sizes_are_found(families: list[Family]) -> None:
 
 def test_names_of_sdpa_are_tried_where_any_are_taken() -> None:
     able = found(functions.any_options)
-    assert able.takes == SDPA_TAKES
-    assert "softcap" in able.lacks
+    assert able.supported == SDPA_TAKES
+    assert "softcap" in able.unsupported
 
 
 def test_a_log_sum_exp_that_is_returned_is_judged(families: list[Family]) -> None:
@@ -266,14 +268,14 @@ def test_gradients_are_judged_where_autograd_gives_them(families: list[Family]) 
     assert {v.id for v in result.vectors if v.status == "passed"} <= by_out
     assert (
         "has no gradient by the log-sum-exp: autograd knows of none: requires_grad is False"
-        in reasons(result, "not covered")
+        in reasons(result, "unsupported")
     )
     result = conformed(functions.detached, chosen)
-    assert reasons(result, "not covered") == {
+    assert reasons(result, "unsupported") == {
         "has no gradients: autograd knows of none: requires_grad is False"
     }
     result = conformed(functions.reference, chosen, "float32", "gradients")
-    assert reasons(result, "not covered") == {"has no gradients: declared by --without"}
+    assert reasons(result, "unsupported") == {"has no gradients: declared by --without"}
 
 
 def test_wrong_gradients_fail(families: list[Family]) -> None:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bridge.conformance.abilities import Abilities, presume
+from bridge.conformance.features import Features, presume
 from bridge.conformance.inside.walls import View
 from bridge.conformance.judge import VectorResult
 from bridge.conformance.outcome import Conditions, Outcome, described, outcomes
@@ -40,7 +40,7 @@ def functions(file: str) -> list[str]:
     return [*(x.name for x in named), *(name for name in assigned if name.startswith("raises_"))]
 
 
-def able() -> Abilities:
+def able() -> Features:
     def function(query: object, key: object, value: object, scale: float | None = None) -> object:
         return value
 
@@ -56,7 +56,7 @@ def judged(
     cheat: str, families: list[Family], count: int, conditions: Conditions = CONDITIONS
 ) -> Outcome:
     file, _, function = cheat.partition(":")
-    subject = Subject(f"{FOLDER / file}.py:{function}", abilities=able())
+    subject = Subject(f"{FOLDER / file}.py:{function}", features=able())
     (outcome,) = outcomes(subject, some(families, count), ("float32",), conditions)
     return outcome
 

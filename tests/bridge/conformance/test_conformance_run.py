@@ -249,31 +249,31 @@ def test_a_profile_that_promises_too_much_is_found_out(families: list[Family]) -
         assert len(result.failures) > 50
 
 
-def test_what_is_not_covered_says_why_and_does_not_count(families: list[Family]) -> None:
+def test_what_is_unsupported_says_why_and_does_not_count(families: list[Family]) -> None:
     class Choosy(FlashEmulated):
-        def not_covered(
+        def why_unsupported(
             self, vector: AttentionVector, dtype: str, device: str, part: Part
         ) -> str | None:
             return "too long" if vector.kv_len > 2 else None
 
     result = run(Choosy(), [small(families)], "float32")
     (summary,) = result.families().values()
-    assert summary.not_covered > 0
-    assert summary.passed + summary.not_covered == len(small(families).vectors)
-    reasons = {v.reason for v in result.vectors if v.status == "not covered"}
+    assert summary.unsupported > 0
+    assert summary.passed + summary.unsupported == len(small(families).vectors)
+    reasons = {v.reason for v in result.vectors if v.status == "unsupported"}
     assert reasons == {"too long"}
     nothing = Choosy()
     # A method replaced on one object only, which mypy does not allow for.
-    nothing.not_covered = lambda *_: "never"  # type: ignore[method-assign]
+    nothing.why_unsupported = lambda *_: "never"  # type: ignore[method-assign]
     assert not run(nothing, families, "float32").ok
 
 
-def test_inputs_that_the_dtype_cannot_hold_are_not_covered(families: list[Family]) -> None:
+def test_inputs_that_the_dtype_cannot_hold_are_unsupported(families: list[Family]) -> None:
     family = small(families)
     large = replace(family.vectors[0], v=((2**20,) * family.vectors[0].value_dim,) * 99)
     large = replace(large, v=large.v[: large.kv_len])
     (result,) = run(PyimplTiled(), [replace(family, vectors=(large,))], "float16").vectors
-    assert (result.status, result.reason) == ("not covered", "its inputs are not exact in float16")
+    assert (result.status, result.reason) == ("unsupported", "its inputs are not exact in float16")
 
 
 def test_json_has_no_special_numbers(families: list[Family]) -> None:

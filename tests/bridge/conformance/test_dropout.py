@@ -106,5 +106,5 @@ def test_an_adapter_without_dropout_does_not_cover_it() -> None:
         operations = PyimplTiled.operations - {DropoutVector.operation}
 
     result = run(Without(), families(*NAMES), "float32")
-    assert {v.status for v in result.vectors} == {"not covered"}
+    assert {v.status for v in result.vectors} == {"unsupported"}
     assert {v.reason for v in result.vectors} == {"takes no vectors of dropout"}

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from bridge.command import Problem
 from bridge.conform import committed, conform, fresh_vectors
 from bridge.conformance import fresh
-from bridge.conformance.abilities import Abilities, presume
 from bridge.conformance.adapters.builtin import FlashEmulated, builtin
 from bridge.conformance.batch import Batch, Outputs, array
+from bridge.conformance.features import Features, presume
 from bridge.conformance.fresh import COUNT, FAMILIES, Fresh
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.run import run
@@ -157,7 +157,7 @@ def attention(query, key, value, scale=None):
 """
 
 
-def able() -> Abilities:
+def able() -> Features:
     def function(query: object, key: object, value: object, scale: float | None = None) -> object:
         return value
 
@@ -174,7 +174,7 @@ def memorised(folder: Path, family: Family, drawn: Fresh | None) -> Outcome:
     (folder / "answers.json").write_text(json.dumps(answers))
     (folder / "memorising.py").write_text(MEMORISING)
     conditions = Conditions(also=(folder / "answers.json",), required=True, seed=1, fresh=drawn)
-    subject = Subject(f"{folder}/memorising.py:attention", abilities=able())
+    subject = Subject(f"{folder}/memorising.py:attention", features=able())
     (outcome,) = outcomes(subject, [family], ("float32",), conditions)
     return outcome
 
@@ -187,7 +187,7 @@ def test_memorised_answers_pass_but_for_fresh_vectors(
     drawn = Fresh(5)
     outcome = memorised(tmp_path, family, drawn)
     judged = [
-        v for v in outcome.result.vectors if v.family in FAMILIES and v.status != "not covered"
+        v for v in outcome.result.vectors if v.family in FAMILIES and v.status != "unsupported"
     ]
     assert [v.status for v in judged] == ["failed"] * len(judged) != []
     assert all(v.status == "passed" for v in outcome.result.vectors if v.family == "small-random")

@@ -15,7 +15,7 @@ from triton.runtime.errors import InterpreterError
 
 from bridge.conformance import interpreter
 from bridge.conformance.adapters.own import PyimplTriton
-from bridge.conformance.answers import Job, jobs_of, not_covered
+from bridge.conformance.answers import Job, jobs_of, why_unsupported
 from bridge.conformance.batch import Outputs, stack
 from bridge.vectors.load import default_directory, load, load_file
 from bridge.vectors.model.attention import AttentionVector, Vector
@@ -62,7 +62,7 @@ def bits(numbers: Any) -> bytes:
 def differing(vectors: Iterable[Vector], dtype: str) -> tuple[int, list[str]]:
     """How many jobs ran, and the first vectors of those with other bits without the exchange."""
     vectors = list(vectors)
-    skipped = not_covered(ADAPTER, vectors, dtype, "cpu")
+    skipped = why_unsupported(ADAPTER, vectors, dtype, "cpu")
     jobs = jobs_of(vector for vector in vectors if vector.id not in skipped)
     with np.errstate(all="ignore"):
         assert interpreter.install() is None

@@ -11,7 +11,7 @@ from pathlib import Path
 import attention_functions as functions
 import pytest
 
-from bridge.conformance.abilities import Abilities, CallableError
+from bridge.conformance.features import CallableError, Features
 from bridge.conformance.outcome import Conditions, Description, described, outcomes
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject, adapter_of
@@ -33,14 +33,14 @@ def describe(name: str) -> Description:
         return described(session, ("float32",))
 
 
-def takes(name: str) -> Abilities:
-    able = describe(f"{FILE}:{name}").abilities
+def takes(name: str) -> Features:
+    able = describe(f"{FILE}:{name}").features
     assert able is not None
     return able
 
 
-def isolated(name: str, families: list[Family], able: Abilities, limit: float = LIMIT) -> Result:
-    subject = Subject(f"{FILE}:{name}", abilities=able)
+def isolated(name: str, families: list[Family], able: Features, limit: float = LIMIT) -> Result:
+    subject = Subject(f"{FILE}:{name}", features=able)
     (outcome,) = outcomes(subject, families, ("float32",), Conditions(limit=limit))
     assert outcome.without_walls is None
     return outcome.result
@@ -62,7 +62,7 @@ def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
     chosen = [*some(families, "small-random", 12), *some(families, "maximum-moves", 3)]
     dtypes = ("float32", "bfloat16")
     for name, ends in (("reference", False), ("not_a_number", True)):
-        subject = Subject(f"{FILE}:{name}", abilities=replace(takes(name), dtypes=dtypes))
+        subject = Subject(f"{FILE}:{name}", features=replace(takes(name), dtypes=dtypes))
         conditions = Conditions(limit=LIMIT, first_failure=True)
         found = list(outcomes(subject, chosen, dtypes, conditions))
         assert len(found) == (1 if ends else 2)

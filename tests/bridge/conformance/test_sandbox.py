@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance.abilities import CallableError
+from bridge.conformance.features import CallableError
 from bridge.conformance.inside import seccomp, walls
 from bridge.conformance.outcome import Conditions, outcomes
 from bridge.conformance.sandbox import session as sessions

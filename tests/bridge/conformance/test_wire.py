@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from bridge.conformance import abilities, wire
-from bridge.conformance.abilities import CallableError
+from bridge.conformance import features, wire
+from bridge.conformance.features import CallableError
 from bridge.conformance.judge import VectorResult
 from bridge.conformance.outcome import Conditions, described, outcomes
 from bridge.conformance.subject import Subject
@@ -144,11 +144,11 @@ def test_nothing_reaches_the_terminal_but_text() -> None:
     assert wire.shown("\x1b]0;title\x07" + "x" * 100) == "\ufffd]0;title\ufffd" + "x" * 49 + "…"
 
 
-def able() -> abilities.Abilities:
+def able() -> features.Features:
     def function(query: object, key: object, value: object, scale: float = 1.0) -> object:
         return value
 
-    return abilities.presume(function, ("float32",), "it is hostile")
+    return features.presume(function, ("float32",), "it is hostile")
 
 
 def hostile(folder: Path, act: str) -> Subject:
@@ -156,7 +156,7 @@ def hostile(folder: Path, act: str) -> Subject:
     read."""
     text = PYTHON_FUNCTION.replace("ACT", act).replace("{RAN!r}", repr(str(folder / "ran")))
     (folder / "hostile.py").write_text(text, "utf-8")
-    return Subject(f"{folder / 'hostile.py'}:f", abilities=able())
+    return Subject(f"{folder / 'hostile.py'}:f", features=able())
 
 
 def results(subject: Subject, families: list[Family], count: int = 1) -> list[VectorResult]:

@@ -108,9 +108,9 @@ def test_a_function_that_is_right_has_no_symptoms() -> None:
     entry, _ = found(lambda batch, outputs: outputs, "float64", "float32")
     assert entry["symptoms"] == []
     count = len(committed.family("scales").vectors)
-    assert entry["families"]["scales"] == {"passed": count, "failed": 0, "not_covered": 0}
+    assert entry["families"]["scales"] == {"passed": count, "failed": 0, "unsupported": 0}
     assert entry["families"]["cache-edits"]["passed"] == 0
-    (reason,) = entry["not_covered"]
+    (reason,) = entry["unsupported"]
     assert (reason["part"], reason["reason"]) == ("all", "takes no vectors of cache")
     assert reason["families"] == ["cache-edits"]
     assert set(entry["largest_ratio_passed"]) == {"float64", "float32"}

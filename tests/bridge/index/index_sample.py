@@ -48,9 +48,9 @@ class Sample:
         return [name for name, one in self.audited.items() if one["instance_of"]]
 
     def index(self) -> Index:
-        headlines = [{"id": "count", "lean": "Attention.Proof.count_eq_length"}]
+        main_theorems = [{"id": "count", "lean": "Attention.Proof.count_eq_length"}]
         python = [Implementation("Attention.Spec.step", "some.module", "step", "", 0, 0)]
-        return assemble(self.constants, self.audited, headlines, {}, python)
+        return assemble(self.constants, self.audited, main_theorems, {}, python)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ COUNT = "Attention.Proof.count_eq_length"
 def test_an_entry_has_all_that_is_known(sample: Sample) -> None:
     index = sample.index()
     count = index.entries[COUNT]
-    assert (count.kind, count.headline, count.axioms) == ("theorem", "count", ("propext",))
+    assert (count.kind, count.main_theorem, count.axioms) == ("theorem", "count", ("propext",))
     assert (count.file, count.range) == ("Attention/Proof/Fold.lean", (17, 0, 19, 27))
     assert count.doc == "**count**: the count is the number of numbers."
     assert count.statement.endswith("(List.foldl Spec.step Spec.empty xs).count = xs.length")
@@ -47,8 +47,8 @@ def test_vectors_of_a_definition_and_of_a_theorem(sample: Sample) -> None:
         "one": [("Attention.Spec.step", "count"), ("Attention.Spec.step", "other")],
         "two": [("Attention.Spec.empty", "count")],
     }
-    headlines = [{"id": "count", "lean": COUNT}]
-    index = assemble(sample.constants, sample.audited, headlines, families, [])
+    main_theorems = [{"id": "count", "lean": COUNT}]
+    index = assemble(sample.constants, sample.audited, main_theorems, families, [])
     assert index.entries["Attention.Spec.step"].vectors == {"one": 2}
     assert index.entries[COUNT].vectors == {"one": 1, "two": 1}
 
@@ -69,7 +69,7 @@ def test_names_are_found_whole_or_by_their_end(sample: Sample) -> None:
 
 def test_operations_and_their_gaps(sample: Sample) -> None:
     """`total` yields a value and nobody implements it; `step` is implemented, and `empty`, which
-    the headline theorem mentions too, has no Python."""
+    the main theorem mentions too, has no Python."""
     operations, found = gaps(sample.index())
     assert operations == [f"Attention.Spec.{name}" for name in ("empty", "step", "total")]
     assert found == [

@@ -41,21 +41,21 @@ def test_the_maps_of_a_small_library(sample: Sample) -> None:
     }
 
 
-def with_theorems(sample: Sample, uses: dict[str, list[str]], headlines: set[str]) -> Index:
+def with_theorems(sample: Sample, uses: dict[str, list[str]], main_theorems: set[str]) -> Index:
     """Theorems by their names with what they use, beside those of the sample."""
     index = sample.index()
     one = index.entries[COUNT]
     made = {
         name: replace(
-            one, name=name, uses=tuple(used), headline=name if name in headlines else None
+            one, name=name, uses=tuple(used), main_theorem=name if name in main_theorems else None
         )
         for name, used in uses.items()
     }
     return Index({**index.entries, **made})
 
 
-def test_a_proof_rests_on_the_nearest_headlines(sample: Sample) -> None:
-    """By way of a lemma, and not on what another headline rests on."""
+def test_a_proof_rests_on_the_nearest_main_theorems(sample: Sample) -> None:
+    """By way of a lemma, and not on what another main theorem rests on."""
     uses = {"a": [], "b": ["a"], "lemma": ["b", "step"], "c": ["lemma", "c"], "d": ["lemma", "a"]}
     index = with_theorems(sample, uses, {"a", "b", "c", "d"})
     found = {name: maps.rests_on(index, name) for name in uses}

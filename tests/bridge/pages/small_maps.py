@@ -1,4 +1,4 @@
-"""The maps of a made-up library of four definitions and four headline theorems."""
+"""The maps of a made-up library of four definitions and four main theorems."""
 
 from __future__ import annotations
 

@@ -326,17 +326,17 @@ def test_a_wrong_manifest_is_one_sentence_and_status_2(monkeypatch: Any) -> None
 
 
 def test_the_audit_compares_with_what_lean_stores(sample: Path, monkeypatch: Any) -> None:
-    from bridge.audit import headlines
+    from bridge.audit import main_theorems
 
-    monkeypatch.setattr(headlines, "entries_of", lambda _: [{"family": "drawn"}])
+    monkeypatch.setattr(main_theorems, "entries_of", lambda _: [{"family": "drawn"}])
     names = ("linear_refuted", "linear", "sum")
     listing: dict[str, Any] = {f"Attention.Claims.{n}": {"kind": "theorem"} for n in names}
     listing["Attention.Claims.Linear"] = {"kind": "definition"}
     counts = {"9": {"corrected and proved": 1, "proved": 1}}
-    assert headlines.claimed(sample, listing) == (counts, [])
+    assert main_theorems.claimed(sample, listing) == (counts, [])
     del listing["Attention.Claims.sum"]
     listing["Attention.Claims.linear"] = {"kind": "axiom"}
-    assert headlines.claimed(sample, listing)[1] == [
+    assert main_theorems.claimed(sample, listing)[1] == [
         "9, Linearity: Lean has Attention.Claims.linear as axiom",
         "9, Sum: Lean has Attention.Claims.sum as nothing",
     ]

@@ -78,11 +78,11 @@ def test_the_counts_of_each_family_are_those_of_the_index_or_older() -> None:
 @pytest.mark.parametrize(
     ("counts", "text"),
     [
-        ({"passed": 3, "failed": 0, "not_covered": 0}, "✔"),
-        ({"passed": 0, "failed": 3, "not_covered": 0}, "✘ **3**"),
-        ({"passed": 2, "failed": 1, "not_covered": 0}, "✘ **1** 2/1/0"),
-        ({"passed": 2, "failed": 0, "not_covered": 1}, "✔ 2/0/1"),
-        ({"passed": 0, "failed": 0, "not_covered": 3}, "–"),
+        ({"passed": 3, "failed": 0, "unsupported": 0}, "✔"),
+        ({"passed": 0, "failed": 3, "unsupported": 0}, "✘ **3**"),
+        ({"passed": 2, "failed": 1, "unsupported": 0}, "✘ **1** 2/1/0"),
+        ({"passed": 2, "failed": 0, "unsupported": 1}, "✔ 2/0/1"),
+        ({"passed": 0, "failed": 0, "unsupported": 3}, "–"),
         (None, "not run"),
     ],
 )

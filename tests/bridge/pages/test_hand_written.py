@@ -52,7 +52,7 @@ def test_what_has_no_place_is_an_error(
 
 
 COUNTED = re.compile(
-    r"\b\d+ (?:headline theorems|theorems, each|vectors in|pairs of|planted faults|of them on)"
+    r"\b\d+ (?:main theorems|theorems, each|vectors in|pairs of|planted faults|of them on)"
     r"|(?:took|`make verify` \|) \d+ minutes|\b\d+ minutes after"
     r"|… \(\d+ "
 )

@@ -91,11 +91,11 @@ def test_the_list_says_all_that_the_index_says() -> None:
         "[safe](theorems.md#safe), [loop](theorems.md#loop).\n"
     ) in page
     assert "; rests on [safe](theorems.md#safe), [sum](theorems.md#sum).\n" in page
-    assert "The 4 headline theorems" in page
+    assert "The 4 main theorems" in page
     assert "the 3 places" in page
 
 
-def test_every_headline_of_the_library_is_drawn_once_with_what_it_rests_on() -> None:
+def test_every_main_theorem_of_the_library_is_drawn_once_with_what_it_rests_on() -> None:
     known = json.loads((ROOT / stored.FILE).read_text("utf-8"))["theorems"]
     drawn, rests = [], set()
     for path in sorted((ROOT / theorem_map.FOLDER).glob("*.svg")):
@@ -149,12 +149,12 @@ def test_the_maps_of_the_checkout_are_read(checkout: Path) -> None:
     ("file", "old", "new", "said"),
     [
         ("docs/theorems.toml", 'id = "safe-softmax"', 'id = "safer"',
-         "of the headline theorems safe-softmax, which is gone"),
+         "of the main theorems safe-softmax, which is gone"),
         ("docs/theorems.toml", "Attention.Proof.safeSoftmax_eq_softmax", "Attention.Proof.other",
          "another Lean name for safe-softmax"),
         ("docs/theorems.toml", "# docs/theorems.md",
          '[[theorem]]\nid = "x"\nlean = "X"\nsentence = "X."\n#',
-         "of the headline theorems not x"),
+         "of the main theorems not x"),
         ("Attention/Spec/Softmax.lean", "def safeSoftmax", "def saferSoftmax",
          "of the definitions of the Spec Attention.Spec.safeSoftmax, which is gone"),
         ("Attention/Spec/Softmax.lean", "end Attention.Spec",

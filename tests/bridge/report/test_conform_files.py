@@ -19,9 +19,9 @@ from rich.console import Console
 
 import bridge.__main__ as command_line
 from bridge.command import ROOT
-from bridge.conformance.abilities import Abilities
 from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.features import Features
 from bridge.conformance.judge import by_size
 from bridge.conformance.outcome import Description, Outcome
 from bridge.conformance.run import run
@@ -64,7 +64,7 @@ def families(*names: str) -> list[Family]:
 
 def outcome(adapter: Evil | PyimplTiled, chosen: list[Family], name: str = "evil:f") -> Outcome:
     result = replace(run(adapter, chosen, "float32", details=True), adapter=name)
-    able = Abilities(("float32",), frozenset({"scale"}), {"softcap": EVIL}, presumed=EVIL)
+    able = Features(("float32",), frozenset({"scale"}), {"softcap": EVIL}, presumed=EVIL)
     return Outcome(Subject(name, "flash", ("lse",)), Description(("float32",), able), result)
 
 
@@ -285,7 +285,7 @@ def test_a_long_name_leaves_the_numbers_whole() -> None:
     tables.implementations(console, {"device": "cpu", "results": [one.to_json()]})
     shown = console.export_text()
     assert "…" not in shown
-    for heading in ("passed", "failed", "not covered", "error/", "allowance", "float32"):
+    for heading in ("passed", "failed", "unsupported", "error/", "allowance", "float32"):
         assert heading in shown
 
 
@@ -296,4 +296,4 @@ def test_the_table_by_family(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pyimpl-tiled by family, over float64, float32" in out
     (line,) = [line for line in out.splitlines() if "│ one-key" in line]
     assert [cell.strip() for cell in line.split("│")][2:6] == ["one-key", "24", "0", "0"]
-    assert "Not covered, 30: takes no vectors of cache" in out
+    assert "Unsupported, 30: takes no vectors of cache" in out

@@ -19,7 +19,7 @@ def outcomes(second: str = "passed") -> list[dict[str, str]]:
     return [
         {"id": "a", "status": "passed"},
         {"id": "b", "status": second},
-        {"id": "c", "status": "not covered"},
+        {"id": "c", "status": "unsupported"},
     ]
 
 
@@ -35,7 +35,7 @@ def report() -> dict[str, Any]:
         "families": {"float32": dict.fromkeys(FAMILIES, True)},
     }  # fmt: skip
     return {
-        "audit": {"headlines": [{}, {}, {}]},
+        "audit": {"main_theorems": [{}, {}, {}]},
         "vectors": {"families": FAMILIES},
         "implementations": {"results": results},
         "faults": {"results": [{**fault, "caught": True}, {**fault, "caught": False}]},

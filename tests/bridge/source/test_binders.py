@@ -104,7 +104,7 @@ def test_no_hypothesis_is_hidden(id: str) -> None:
     assert [one[1:].partition(" :")[0] for one in theorem.assumed] == INCLUDED[id]
 
 
-def test_what_include_names_stands_in_every_headline() -> None:
+def test_what_include_names_stands_in_every_main_theorem() -> None:
     """Those named above are all there are, and every theorem has the class of its exponential."""
     listed = tomllib.loads((ROOT / "docs" / "theorems.toml").read_text("utf-8"))["theorem"]
     found = {one["id"]: sources().theorem(one["lean"]) for one in listed}

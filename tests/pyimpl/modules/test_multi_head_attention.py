@@ -1,5 +1,5 @@
 """`MultiHeadAttention` equals `torch.nn.MultiheadAttention`, on all options of it, and the code of
-the founding document where that is right."""
+the source document where that is right."""
 
 from __future__ import annotations
 

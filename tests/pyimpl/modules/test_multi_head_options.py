@@ -1,5 +1,5 @@
 """What `MultiHeadAttention` takes beside `torch.nn.MultiheadAttention`'s options, the laws of the
-founding document, conversion, and refusals."""
+source document, conversion, and refusals."""
 
 from __future__ import annotations
 

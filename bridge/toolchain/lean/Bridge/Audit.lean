@@ -8,10 +8,10 @@ public section
 
 /-! # Looks through the stored proof terms of a library, and has the kernel check them again
 
-Argument: the folder of Lean's own modules as they were shipped. Standard input: a line for each module
-of the library, its name and its stock output, separated by a tab; imports come first. Prints lines that
-begin with `@@` and hold JSON: one for each declaration, one for each module that the kernel has checked,
-one for the whole. -/
+Argument: the folder of Lean's own modules as they were shipped. Standard input: a line for each
+module of the library, its name and its stock output, separated by a tab; imports come first. Prints
+lines that begin with `@@` and hold JSON: one for each declaration, one for each module that the
+kernel has checked, one for the whole. -/
 
 namespace Bridge.Audit
 
@@ -131,8 +131,8 @@ def libraryOf (modules : Array (Name × Array ConstantInfo)) : Library :=
   modules.foldl (init := {}) fun library (module, constants) =>
     constants.foldl (init := library) fun library info => library.insert info.name { info, module }
 
-/-- The constants of Lean's own modules, among those that are reached, of which the body is left out:
-what each was, and their names. -/
+/-- The constants of Lean's own modules, among those that are reached, of which the body is left
+out: what each was, and their names. -/
 def trusted (core : Environment) (reached : Reached) : Std.TreeMap String (List String) :=
   reached.order.foldr (init := {}) fun name found =>
     match core.find? name >>= withoutBody? core with

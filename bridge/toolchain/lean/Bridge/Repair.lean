@@ -7,14 +7,14 @@ public section
 
 /-! # Makes compiled modules runnable for a Lean that reads no `.ir` files
 
-The embedded Lean compiles and runs only what it finds in `.olean` files, and its package brings none of
-the `.ir` files in which code is kept. A module becomes runnable when the names that only the code
-generator knows are declared in its `.olean`, as unsafe constants without content (the kernel rejects a
-safe declaration that uses one), and when, for a module of one's own, the intermediate code of its
-functions is merged in.
+The embedded Lean compiles and runs only what it finds in `.olean` files, and its package brings
+none of the `.ir` files in which code is kept. A module becomes runnable when the names that only
+the code generator knows are declared in its `.olean`, as unsafe constants without content (the
+kernel rejects a safe declaration that uses one), and when, for a module of one's own, the
+intermediate code of its functions is merged in.
 
-Before this has been done to Lean's own modules, code that uses most functions of the library does not
-compile; so this file loops by hand. -/
+Before this has been done to Lean's own modules, code that uses most functions of the library does
+not compile; so this file loops by hand. -/
 
 namespace Bridge.Repair
 
@@ -102,8 +102,8 @@ unsafe def repair (source target ir : String) (module : Name) : IO Unit := do
 
 def chop (line : String) : String := String.ofList line.toList.dropLast
 
-/-- Requests on standard input, four lines each: source, target, file with the code or nothing, module.
-Each is answered by a line. -/
+/-- Requests on standard input, four lines each: source, target, file with the code or nothing,
+module. Each is answered by a line. -/
 unsafe def serve (stdin stdout : IO.FS.Stream) : IO Unit := do
   let source ← stdin.getLine
   if source.isEmpty then return ()

@@ -22,7 +22,7 @@ Aligned = Literal["top-left", "bottom-right"]
 # What small calls showed of that; square: such calls are refused.
 Alignment = Literal[Aligned, "square", "not-found"]
 
-# Ability → the argument by which it is used.
+# Feature → the argument by which it is used.
 ARGUMENTS = {
     "scale": "scale",
     "is-causal": "is_causal",
@@ -37,7 +37,7 @@ ARGUMENTS = {
     "bias": "bias",
     "lse": "return_lse",
 }
-# Abilities that no argument shows: whether autograd gives gradients by query, key and value, and by
+# Features that no argument shows: whether autograd gives gradients by query, key and value, and by
 # what is added to the scores; whether from the log-sum-exp as well.
 GRADIENTS = ("gradients", "bias-gradients", "lse-gradients")
 NAMES = (*ARGUMENTS, *GRADIENTS)
@@ -57,10 +57,10 @@ class CallableError(ValueError):
 
 
 @dataclass(frozen=True)
-class Abilities:
+class Features:
     """What a function takes.
 
-    dtypes: which it takes. takes: of `NAMES`. lacks: why not the others. alignment: of
+    dtypes: which it takes. supported: of `NAMES`. unsupported: why not the others. alignment: of
     `is_causal` and `window`, where there is no causal_alignment. lse_by: whether the log-sum-exp is
     asked for by return_lse or is always the second of a tuple. gqa_flag: whether fewer heads of
     keys need enable_gqa. width: the head size of which it takes multiples, None: it takes any;
@@ -69,8 +69,8 @@ class Abilities:
     """
 
     dtypes: tuple[str, ...]
-    takes: frozenset[str]
-    lacks: dict[str, str] = field(default_factory=dict)
+    supported: frozenset[str]
+    unsupported: dict[str, str] = field(default_factory=dict)
     alignment: Alignment = "not-found"
     lse_by: Literal["return_lse", "tuple"] | None = None
     gqa_flag: bool = True
@@ -78,16 +78,18 @@ class Abilities:
     equal_dims: bool = False
     presumed: str | None = None
 
-    def without(self, names: Iterable[str]) -> Abilities:
+    def without(self, names: Iterable[str]) -> Features:
         """The same less these, which the user declares."""
         given = frozenset(names)
-        lacks = {**self.lacks, **dict.fromkeys(given, "declared by --without")}
+        unsupported = {**self.unsupported, **dict.fromkeys(given, "declared by --without")}
         lse_by = None if "lse" in given else self.lse_by
-        return replace(self, takes=self.takes - given, lacks=lacks, lse_by=lse_by).consistent()
+        return replace(
+            self, supported=self.supported - given, unsupported=unsupported, lse_by=lse_by
+        ).consistent()
 
-    def consistent(self) -> Abilities:
+    def consistent(self) -> Features:
         """The same without gradients of what there is none of."""
-        has = self.takes
+        has = self.supported
         needed = {
             "bias-gradients": ("gradients" in has and has & {"bias", "floating-mask"}, "bias"),
             "lse-gradients": ("gradients" in has and self.lse_by is not None, "lse"),
@@ -95,13 +97,15 @@ class Abilities:
         absent = {
             a: f"lacks gradients or {other}" for a, (there, other) in needed.items() if not there
         }
-        return replace(self, takes=has - absent.keys(), lacks={**absent, **self.lacks})
+        return replace(
+            self, supported=has - absent.keys(), unsupported={**absent, **self.unsupported}
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "takes": sorted(self.takes),
-            "lacks": dict(sorted(self.lacks.items())),
+            "supported": sorted(self.supported),
+            "unsupported": dict(sorted(self.unsupported.items())),
             "alignment": self.alignment,
             "padded_to": self.width,
             "presumed": self.presumed,
@@ -113,19 +117,19 @@ def probe(
     device: str,
     asked: Iterable[str],
     about_to_call: Callable[[], None] = lambda: None,
-) -> Abilities:
-    """The function's abilities in the dtypes asked for, found by calling it. Raises CallableError
+) -> Features:
+    """The function's features in the dtypes asked for, found by calling it. Raises CallableError
     where it cannot be called with query, key and value. about_to_call: called before each call."""
-    return _Probe(function, device, tuple(asked), about_to_call).abilities()
+    return _Probe(function, device, tuple(asked), about_to_call).features()
 
 
-def presume(function: Function, asked: Iterable[str], why: str) -> Abilities:
+def presume(function: Function, asked: Iterable[str], why: str) -> Features:
     """What the signature has, without a call. Raises CallableError as `probe` does."""
-    candidates, lacks, _ = _candidates(function)
-    able = Abilities(
+    candidates, unsupported, _ = _candidates(function)
+    able = Features(
         tuple(asked),
         frozenset((*candidates, *GRADIENTS)),
-        lacks,
+        unsupported,
         lse_by="return_lse" if "lse" in candidates else None,
         presumed=why,
     )
@@ -133,14 +137,14 @@ def presume(function: Function, asked: Iterable[str], why: str) -> Abilities:
 
 
 def _candidates(function: Function) -> tuple[list[str], dict[str, str], frozenset[str]]:
-    """The abilities that the signature leaves open, why not the others, and the arguments that it
+    """The features that the signature leaves open, why not the others, and the arguments that it
     names."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         # Functions written in C have none.
         absent = "its signature is not known, and SDPA has no argument {}"
-        return list(_SDPA), _lacks(_SDPA, absent), frozenset()
+        return list(_SDPA), _without_argument(_SDPA, absent), frozenset()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     kinds = {p.kind for p in parameters}
     if len(positional) < 3 and inspect.Parameter.VAR_POSITIONAL not in kinds:
@@ -158,14 +162,14 @@ def _candidates(function: Function) -> tuple[list[str], dict[str, str], frozense
     names = {p.name for p in keywords}
     any_name = inspect.Parameter.VAR_KEYWORD in kinds
     found = [
-        ability
-        for ability, argument in ARGUMENTS.items()
-        if argument in names or (any_name and ability in _SDPA)
+        feature
+        for feature, argument in ARGUMENTS.items()
+        if argument in names or (any_name and feature in _SDPA)
     ]
-    return found, _lacks(found, "has no argument {}"), frozenset(names)
+    return found, _without_argument(found, "has no argument {}"), frozenset(names)
 
 
-def _lacks(found: Iterable[str], sentence: str) -> dict[str, str]:
+def _without_argument(found: Iterable[str], sentence: str) -> dict[str, str]:
     return {a: sentence.format(name) for a, name in ARGUMENTS.items() if a not in found}
 
 
@@ -219,44 +223,44 @@ class _Probe:
             return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
         return None
 
-    def abilities(self) -> Abilities:
-        candidates, lacks, names = _candidates(self.function)
+    def features(self) -> Features:
+        candidates, unsupported, names = _candidates(self.function)
         refused = self.find_dtypes()
         dtypes = tuple(d for d in self.asked if d not in refused)
         if not dtypes:
             why = f"a plain call {next(iter(refused.values()))}"
             return presume(self.function, self.asked, why)
-        lacks |= {f"dtype {d}": why for d, why in refused.items()}
+        unsupported |= {f"dtype {d}": why for d, why in refused.items()}
         self.dtype = dtypes[0]
-        takes = set()
-        for ability in candidates:
-            reason = self.try_ability(ability, own=ARGUMENTS[ability] in names)
+        supported = set()
+        for feature in candidates:
+            reason = self.try_feature(feature, own=ARGUMENTS[feature] in names)
             if reason is None:
-                takes.add(ability)
+                supported.add(feature)
             else:
-                lacks[ability] = reason
-        gqa_flag = "gqa" in takes
+                unsupported[feature] = reason
+        gqa_flag = "gqa" in supported
         if not gqa_flag and self.takes_fewer_heads():
-            takes.add("gqa")
-            lacks.pop("gqa", None)
-        lse_by, why = self.find_lse("lse" in takes)
+            supported.add("gqa")
+            unsupported.pop("gqa", None)
+        lse_by, why = self.find_lse("lse" in supported)
         if lse_by is None:
-            takes.discard("lse")
-            lacks["lse"] = why
+            supported.discard("lse")
+            unsupported["lse"] = why
         else:
-            takes.add("lse")
-            lacks.pop("lse", None)
-        for ability in GRADIENTS:
-            reason = self.try_gradients(ability, takes, lse_by)
+            supported.add("lse")
+            unsupported.pop("lse", None)
+        for feature in GRADIENTS:
+            reason = self.try_gradients(feature, supported, lse_by)
             if reason is None:
-                takes.add(ability)
+                supported.add(feature)
             else:
-                lacks[ability] = reason
-        return Abilities(
+                unsupported[feature] = reason
+        return Features(
             dtypes,
-            frozenset(takes),
-            lacks,
-            self.find_alignment(takes),
+            frozenset(supported),
+            unsupported,
+            self.find_alignment(supported),
             lse_by,
             gqa_flag,
             self.width,
@@ -281,7 +285,7 @@ class _Probe:
         self.width = None
         return refused
 
-    def try_ability(self, ability: str, *, own: bool) -> str | None:
+    def try_feature(self, feature: str, *, own: bool) -> str | None:
         """Why the function does not take it; None if it does."""
         wide = torch.float64 if self.dtype == "float64" else torch.float32
         seen = torch.tensor([[True, False, True], [True, True, True]], device=self.device)
@@ -302,42 +306,42 @@ class _Probe:
             "bias": added,
             "lse": True,
         }
-        named: dict[str, Any] = {ARGUMENTS[ability]: options[ability]}
-        if ability == "gqa":
+        named: dict[str, Any] = {ARGUMENTS[feature]: options[feature]}
+        if feature == "gqa":
             named |= {"heads": 4, "kv_heads": 2}
         reason = self.refusal(own=own, **named)
-        if reason is not None and ability in ("is-causal", "window"):
+        if reason is not None and feature in ("is-causal", "window"):
             reason = self.refusal(own=own, q_len=_KV_LEN, **named)
         return reason
 
     def try_gradients(
-        self, ability: str, takes: set[str], lse_by: Literal["return_lse", "tuple"] | None
+        self, feature: str, supported: set[str], lse_by: Literal["return_lse", "tuple"] | None
     ) -> str | None:
         """Why autograd does not give these gradients; None if it does, or if trying it ends in a
         mistake that is no refusal."""
         options: dict[str, Any] = {"return_lse": True} if lse_by == "return_lse" else {}
         added = None
-        if ability != "gradients" and "gradients" not in takes:
+        if feature != "gradients" and "gradients" not in supported:
             return "has no gradients"
-        if ability == "bias-gradients":
-            if not takes & {"bias", "floating-mask"}:
+        if feature == "bias-gradients":
+            if not supported & {"bias", "floating-mask"}:
                 return "takes no bias"
             added = torch.zeros(
                 1, 1, _Q_LEN, _KV_LEN, dtype=DTYPES[self.dtype], device=self.device,
                 requires_grad=True,
             )  # fmt: skip
-            options["bias" if "bias" in takes else "attn_mask"] = added
-        if ability == "lse-gradients" and lse_by is None:
+            options["bias" if "bias" in supported else "attn_mask"] = added
+        if feature == "lse-gradients" and lse_by is None:
             return "returns no log-sum-exp"
         self.about_to_call()
         inputs: list[Tensor] = []
         try:
             result = self.call(inputs=inputs, **options)
             parts = result if isinstance(result, (tuple, list)) else (result,)
-            output = parts[1 if ability == "lse-gradients" else 0]
+            output = parts[1 if feature == "lse-gradients" else 0]
             if not isinstance(output, Tensor) or not output.requires_grad:
                 return "autograd knows of none: requires_grad is False"
-            by = inputs[:2] if ability == "lse-gradients" else inputs
+            by = inputs[:2] if feature == "lse-gradients" else inputs
             named = dict(zip(("query", "key", "value"), by, strict=False))
             if added is not None:
                 named = {"the bias": added}
@@ -374,12 +378,12 @@ class _Probe:
             return "tuple", ""
         return None, "returns no second tensor of shape [batch, heads, q_len]"
 
-    def find_alignment(self, takes: set[str]) -> Alignment:
+    def find_alignment(self, supported: set[str]) -> Alignment:
         """Which keys is_causal, or else a window, hides where there are more keys than queries: a
         weight is 0 if and only if its key is hidden."""
-        if "is-causal" in takes:
+        if "is-causal" in supported:
             options: dict[str, Any] = {"is_causal": True}
-        elif "window" in takes:
+        elif "window" in supported:
             options = {"window": (None, 0)}
         else:
             return "not-found"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridge.audit import claims, headlines, statements
+from bridge.audit import claims, main_theorems, statements
 from bridge.audit.claims import Claim, Manifest
 from bridge.cache import Cache
 from bridge.toolchain import ToolchainError
@@ -28,11 +28,11 @@ def listing(**changes: Any) -> dict[str, Any]:
 def problems(folder: Path, toml: str, listing: dict[str, Any]) -> list[str]:
     (folder / "docs").mkdir()
     (folder / "docs" / "theorems.toml").write_text(toml)
-    found = headlines.headlines(folder, listing)[1]
+    found = main_theorems.main_theorems(folder, listing)[1]
     return [one for one in found if not one.startswith("vectors name")]
 
 
-def test_a_good_headline_has_no_problem(tmp_path: Path) -> None:
+def test_a_good_main_theorem_has_no_problem(tmp_path: Path) -> None:
     toml = ENTRY.format(id="a", lean="A.t")
     assert problems(tmp_path, toml, listing()) == []
 
@@ -45,7 +45,9 @@ def test_a_good_headline_has_no_problem(tmp_path: Path) -> None:
         (listing(mentions=("A.f",)), "a: its statement mentions no Spec definition"),
     ],
 )
-def test_a_bad_headline_is_a_problem(tmp_path: Path, library: dict[str, Any], problem: str) -> None:
+def test_a_bad_main_theorem_is_a_problem(
+    tmp_path: Path, library: dict[str, Any], problem: str
+) -> None:
     assert problems(tmp_path, ENTRY.format(id="a", lean="A.t"), library) == [problem]
 
 
@@ -53,13 +55,13 @@ def test_a_bad_headline_is_a_problem(tmp_path: Path, library: dict[str, Any], pr
     ("mentions", "over"),
     [(("A.Field", "A.Ring"), "A.Field"), (("A.Ring",), "A.Ring"), ((), None)],
 )
-def test_a_headline_has_the_last_of_the_classes_that_it_mentions(
+def test_a_main_theorem_has_the_last_of_the_classes_that_it_mentions(
     tmp_path: Path, mentions: tuple[str, ...], over: str | None
 ) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "theorems.toml").write_text(ENTRY.format(id="a", lean="A.t"))
     library = listing(mentions=("Attention.Spec.f", *mentions))
-    (found,) = headlines.headlines(tmp_path, library)[0]
+    (found,) = main_theorems.main_theorems(tmp_path, library)[0]
     assert found["over"] == over
 
 
@@ -79,8 +81,8 @@ class OneAnswer:
 def said_of_statements(
     folder: Path, lean: Any, patch: pytest.MonkeyPatch
 ) -> tuple[dict[str, str], list[str]]:
-    """The statements that are read, and what is said of one headline and of one claim, which name
-    the same theorem, and of a claim that names a definition."""
+    """The statements that are read, and what is said of one main theorem and of one claim, which
+    name the same theorem, and of a claim that names a definition."""
     for part in statements.SOURCES:
         (folder / "bridge" / part).parent.mkdir(parents=True, exist_ok=True)
         (folder / "bridge" / part).write_text("module\n")
@@ -88,7 +90,7 @@ def said_of_statements(
     claim = Claim("9", "Sum", "", "proved", "", (), ("A.t", "A.f"), ("A.g",), (), ())
     patch.setattr(claims, "read", lambda root: Manifest((), (claim,)))
     cache = Cache(folder / "cache")
-    return headlines.stated(lean, cache, "key", [{"id": "a", "lean": "A.t"}], listing())[:2]
+    return main_theorems.stated(lean, cache, "key", [{"id": "a", "lean": "A.t"}], listing())[:2]
 
 
 @pytest.mark.parametrize(
@@ -145,5 +147,5 @@ def test_an_id_is_listed_once(tmp_path: Path) -> None:
 def test_vectors_name_only_listed_theorems(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "theorems.toml").write_text(ENTRY.format(id="a", lean="A.t"))
-    found = headlines.headlines(tmp_path, listing())[1]
+    found = main_theorems.main_theorems(tmp_path, listing())[1]
     assert "vectors name flash-eq-attention, which is not listed" in found

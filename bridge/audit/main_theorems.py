@@ -15,7 +15,7 @@ from bridge.vectors.format.index import entries_of
 from bridge.vectors.load import default_directory
 
 
-def headlines(root: Path, listing: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+def main_theorems(root: Path, listing: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """The theorems of docs/theorems.toml with what the audit says of them; and what is wrong with
     them.
 
@@ -63,7 +63,7 @@ def stated(
     lean: Lean,
     cache: Cache,
     key: str,
-    headlines: list[dict[str, Any]],
+    main_theorems: list[dict[str, Any]],
     listing: dict[str, Any],
 ) -> tuple[dict[str, str], list[str], bool]:
     """The whole statement of each theorem of docs/theorems.toml and docs/claims.toml, by its Lean
@@ -71,7 +71,7 @@ def stated(
 
     key: the digest of the library and of Lean.
     """
-    named = [(headline["id"], headline["lean"]) for headline in headlines]
+    named = [(main_theorem["id"], main_theorem["lean"]) for main_theorem in main_theorems]
     for claim in claims.read(lean.root).claims:
         label = f"{claim.document}, {claim.heading}"
         named += [(label, name) for name in (*claim.refutes, *claim.proves)]

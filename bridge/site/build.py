@@ -121,7 +121,7 @@ def _markdown(site: _Site, page: str, written_in: str, text: str) -> str:
             return _picture(site, page, written_in, found["alt"], found["picture"])
         return found["before"] + _link(site, page, written_in, found["address"])
 
-    return re.sub(r"^<(div|details)\b", r"<\1 markdown", _PARTS.sub(shown, text), flags=re.M)
+    return _PARTS.sub(shown, re.sub(r"^<(div|details)\b", r"<\1 markdown", text, flags=re.M))
 
 
 def _picture(site: _Site, page: str, written_in: str, alt: str, address: str) -> str:

@@ -112,7 +112,7 @@ def navigation(
 ) -> list[object]:
     """What Zensical calls `nav`. made: pages of the site alone, each below the page that it belongs
     to; reference: by title, the addresses of the packages' reference."""
-    nav: list[object] = [tree(FRONT)]
+    nav: list[object] = [{"Overview": tree(FRONT)}]
     for part in parts:
         shown: list[object] = []
         for page in part.pages:

@@ -83,14 +83,16 @@ def _write(root: Path, beside: Path, made: Sequence[Made], with_reference: bool)
     except ValueError as error:
         raise SiteError(str(error)) from error
     site, pages = _Site(root, moved), beside / "pages"
-    texts = {page: (page, (root / page).read_text("utf-8")) for page in contents.pages(parts)}
+    named = [contents.FRONT, *(page for some in parts.values() for page in some)]
+    texts = {page: (page, (root / page).read_text("utf-8")) for page in named}
     texts |= {one.name: (one.under, one.text) for one in made}
     for page, (written_in, text) in texts.items():
         _put(pages / contents.tree(page), _markdown(site, page, written_in, text))
     for name in sorted(site.linked):
-        _source(root / name, pages / _shown_at(name))
+        _source(root, name, pages / _shown_at(name))
     shutil.copytree(ASSETS, pages / "assets")
-    nav = contents.navigation(parts, made, reference.PAGES if with_reference else {})
+    titles = {page: _title(text) for page, (_, text) in texts.items()}
+    nav = contents.navigation(parts, made, titles, reference.PAGES if with_reference else {})
     _put(beside / "mkdocs.yml", template("bridge.site", "mkdocs.yml.jinja").render(nav=nav))
     done = subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--config-file", beside / "mkdocs.yml"],
@@ -108,6 +110,11 @@ def _write(root: Path, beside: Path, made: Sequence[Made], with_reference: bool)
     if found:
         raise SiteError("; ".join(found))
     return len(texts)
+
+
+def _title(text: str) -> str:
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def _markdown(site: _Site, page: str, written_in: str, text: str) -> str:
@@ -144,7 +151,7 @@ def _link(site: _Site, page: str, written_in: str, given: str) -> str:
         return given
     target = posixpath.normpath(posixpath.join(posixpath.dirname(written_in), path))
     file = site.root / target
-    if target.startswith("..") or not file.exists():
+    if target.startswith(("..", "/")) or not file.exists():
         site.broken.append(f"{written_in}: there is no file {given!r}")
         return given
     if file.is_dir():
@@ -167,14 +174,15 @@ def _shown_at(name: str) -> str:
     return f"source/{name}" + (".md" if Path(name).suffix in _SOURCES else "")
 
 
-def _source(file: Path, place: Path) -> None:
+def _source(root: Path, name: str, place: Path) -> None:
+    file = root / name
     if file.suffix not in _SOURCES:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, place)
         return
     shown = code.numbered(file.read_text("utf-8"), _SOURCES[file.suffix])
     head = "---\nsearch: { exclude: true }\nhide: [toc]\n---\n"
-    _put(place, f"{head}# {place.stem}\n\n{shown}\n")
+    _put(place, f"{head}# {name}\n\n{shown}\n")
 
 
 def _put(path: Path, text: str) -> None:

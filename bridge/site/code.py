@@ -12,7 +12,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Name, Text, Whitespace
 
 
-class Plain(Filter):  # type: ignore[misc]
+class Plain(Filter):
     """Names and blanks as plain text: they are two thirds of a page's tags, and have no colour."""
 
     def filter(self, lexer: Any, stream: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,24 +62,22 @@ def _of_theorems(
     families = {id: _families(one, entries) for id, one in maps.theorems.items()}
     for topic in (*theorems, *(topic for topic in definitions if topic not in theorems)):
 
-        def render(
-            shown: Sequence[Theorem | Definition], part: str, topic: Topic = topic
-        ) -> str:
-            some = [one for one in shown if isinstance(one, Theorem)]
+        def render(some: Sequence[Theorem | Definition], part: str, topic: Topic = topic) -> str:
+            of_these = [one for one in some if isinstance(one, Theorem)]
             return template("bridge.site", "theorems.md.jinja").render(
                 topic=topic,
                 part=part,
-                theorems=some,
-                definitions=[one for one in shown if isinstance(one, Definition)],
+                theorems=of_these,
+                definitions=[one for one in some if isinstance(one, Definition)],
                 maps=maps,
                 sources=sources,
-                statements={one.id: sources.theorem(one.lean) for one in some},
-                shown_at=_first_needed(some),
+                statements={one.id: sources.theorem(one.lean) for one in of_these},
+                shown_at=_first_needed(of_these),
                 families=families,
                 stored=stored,
             )
 
-        whole = [*theorems.get(topic, []), *definitions.get(topic, [])]
+        whole: list[Theorem | Definition] = [*theorems.get(topic, []), *definitions.get(topic, [])]
         yield from _made(theorems_page.PAGE, topic.slug, topic.slug, whole, render, _own)
 
 
@@ -117,7 +116,7 @@ def _of_claims(root: Path, families: Iterable[str]) -> Iterable[Made]:
             "lessons",
             None,
             manifest.lessons,
-            lambda some, part: lessons.render(some=some, part=part, fenced=fenced, **given),
+            partial(lessons.render, fenced=fenced, **given),
             lambda lesson: slug(lesson.title),
         )
     rows = template("bridge.site", "claims.md.jinja")
@@ -127,9 +126,7 @@ def _of_claims(root: Path, families: Iterable[str]) -> Iterable[Made]:
             document.id,
             claims_page.anchor(document),
             manifest.of(document),
-            lambda some, part, document=document: rows.render(
-                some=some, part=part, document=document, shown=shown, fenced=fenced, **given
-            ),
+            partial(rows.render, document=document, shown=shown, fenced=fenced, **given),
             claims_page.anchor,
         )
 
@@ -139,7 +136,7 @@ def _made(
     name: str,
     heading: str | None,
     shown: Sequence[_Shown],
-    render: Callable[[Sequence[_Shown], str], str],
+    render: Callable[..., str],
     anchor: Callable[[_Shown], str],
 ) -> Iterable[Made]:
     """The pages of that name, each short enough. heading: the anchor of `under` that the first of
@@ -150,18 +147,16 @@ def _made(
         if number == 1 and heading is not None:
             anchors[heading] = None
         file = f"{name}.md" if number == 1 else f"{name}-{number}.md"
-        text = render(some, f" ({number} of {len(parts)})" if len(parts) > 1 else "")
+        text = render(some=some, part=f" ({number} of {len(parts)})" if len(parts) > 1 else "")
         yield Made(posixpath.join(under.removesuffix(".md"), file), under, text, anchors)
 
 
-def _short(
-    parts: list[Sequence[_Shown]], render: Callable[[Sequence[_Shown], str], str]
-) -> list[Sequence[_Shown]]:
+def _short(parts: list[Sequence[_Shown]], render: Callable[..., str]) -> list[Sequence[_Shown]]:
     """Each part halved until its page is short enough, or shows one thing alone."""
     found: list[Sequence[_Shown]] = []
     for some in parts:
         half = len(some) // 2
-        if half and len(render(some, "")) > _MOST:
+        if half and len(render(some=some, part="")) > _MOST:
             found += _short([some[:half], some[half:]], render)
         else:
             found.append(some)

@@ -88,6 +88,8 @@ def _write(root: Path, beside: Path, made: Sequence[Made], with_reference: bool)
     texts |= {one.name: (one.under, one.text) for one in made}
     for page, (written_in, text) in texts.items():
         _put(pages / contents.tree(page), _markdown(site, page, written_in, text))
+    if site.broken:
+        raise SiteError("; ".join(site.broken))
     for name in sorted(site.linked):
         _source(root, name, pages / _shown_at(name))
     shutil.copytree(ASSETS, pages / "assets")
@@ -106,8 +108,7 @@ def _write(root: Path, beside: Path, made: Sequence[Made], with_reference: bool)
     if with_reference:
         reference.write(beside / "site")
     # pdoc links to bases that are private, which it leaves out.
-    found = site.broken + links.problems(beside / "site", left_out=reference.FOLDER)
-    if found:
+    if found := links.problems(beside / "site", left_out=reference.FOLDER):
         raise SiteError("; ".join(found))
     return len(texts)
 

@@ -90,9 +90,9 @@ def navigation(
     for part, pages in parts.items():
         shown: list[object] = []
         for page in pages:
-            below = [tree(one.name) for one in made if one.under == page]
+            below = [tree(one.name) for one in made if one.under == page != one.name]
             shown.append({titles[page]: [tree(page), *below]} if below else tree(page))
         nav.append({part: shown})
     if reference:
-        nav.insert(-1, {"Reference": [{title: at} for title, at in reference.items()]})
+        nav.append({"Reference": [{title: at} for title, at in reference.items()]})
     return nav

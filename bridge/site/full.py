@@ -1,4 +1,5 @@
-"""Pages of the site alone: the theorems and the claims with their statements in full.
+"""Pages of the site alone: the theorems and the claims with their statements in full, and the map
+of the theorems topic by topic.
 
 In the checkout `docs/theorems.md` and `docs/claims.md` have a line for each. Here are the pages
 that such a line leads to on the site, one for each topic and one for each document. They are made
@@ -9,13 +10,14 @@ given.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bridge.pages import claims_page, map_data, theorems_page
+from bridge.pages import claims_page, map_data, theorem_map, theorems_page
 from bridge.pages.claims_page import slug
 from bridge.pages.map_data import Definition, Maps, Theorem
 from bridge.pages.topics import Topic, by_topic
@@ -30,9 +32,10 @@ _MOST = 80_000
 
 @dataclass(frozen=True)
 class Made:
-    """A page of the site alone. name: as if it were a file of the checkout; under: the page of the
-    checkout that it belongs to, from where its relative links lead; anchors: those of `under` which
-    on the site are anchors of this page, by what they are called there; None: the page itself."""
+    """A page of the site alone, or in place of one of the checkout. name: as if it were a file of
+    the checkout; under: the page of the checkout that it belongs to, from where its relative links
+    lead; anchors: those of `under` which on the site are anchors of this page, by what they are
+    called there; None: the page itself."""
 
     name: str
     under: str
@@ -45,9 +48,22 @@ def pages(root: Path, stored: Mapping[str, str] | None = None) -> list[Made]:
     statement as Lean has it. Raises SourceError where a page shows what is not in the sources."""
     entries = entries_of(root / "tests" / "vectors")
     return [
+        *_of_map((root / theorem_map.PAGE).read_text("utf-8")),
         *_of_theorems(root, map_data.read(root, ()), entries, stored or {}),
         *_of_claims(root, [entry["family"] for entry in entries]),
     ]
+
+
+def _of_map(text: str) -> Iterable[Made]:
+    """A page for each topic's drawing and list; the page itself keeps what stands before them."""
+    head, *topics = re.split(r"^## (?=.)", text, flags=re.MULTILINE)
+    titles = [topic.partition("\n")[0] for topic in topics]
+    folder = theorem_map.PAGE.removesuffix(".md")
+    shown = [f"- [{title}]({posixpath.basename(folder)}.md#{slug(title)})" for title in titles]
+    yield Made(theorem_map.PAGE, theorem_map.PAGE, head + "\n".join(shown), {})
+    for title, topic in zip(titles, topics, strict=True):
+        name = f"{folder}/{slug(title)}.md"
+        yield Made(name, theorem_map.PAGE, f"# {topic}", {slug(title): None})
 
 
 def _of_theorems(
@@ -141,7 +157,7 @@ def _made(
 ) -> Iterable[Made]:
     """The pages of that name, each short enough. heading: the anchor of `under` that the first of
     them stands for; render: the text of a page with some of what is shown, `part` in its title."""
-    parts = _short([shown], render)
+    parts = _short(shown, render)
     for number, some in enumerate(parts, 1):
         anchors: dict[str, str | None] = {anchor(one): anchor(one) for one in some}
         if number == 1 and heading is not None:
@@ -151,13 +167,9 @@ def _made(
         yield Made(posixpath.join(under.removesuffix(".md"), file), under, text, anchors)
 
 
-def _short(parts: list[Sequence[_Shown]], render: Callable[..., str]) -> list[Sequence[_Shown]]:
-    """Each part halved until its page is short enough, or shows one thing alone."""
-    found: list[Sequence[_Shown]] = []
-    for some in parts:
-        half = len(some) // 2
-        if half and len(render(some=some, part="")) > _MOST:
-            found += _short([some[:half], some[half:]], render)
-        else:
-            found.append(some)
-    return found
+def _short(some: Sequence[_Shown], render: Callable[..., str]) -> list[Sequence[_Shown]]:
+    """What is shown, halved until a page of it is short enough or shows one thing alone."""
+    half = len(some) // 2
+    if not half or len(render(some=some, part="")) <= _MOST:
+        return [some]
+    return [*_short(some[:half], render), *_short(some[half:], render)]

@@ -24,7 +24,7 @@ from bench.peers import PEERS, ours
 from bench.timing import Rate, clock_for, copy_rate, matmul_rate
 from bridge.files import why_not_writable, write_whole
 from pyimpl import attention
-from pyimpl._backends import Backend
+from pyimpl.backends.dispatch import Backend
 
 # What can be asked for, and which operations that is.
 OPERATIONS: dict[str, tuple[Operation, ...]] = {

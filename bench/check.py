@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bench.cases import Case, Inputs
 from bench.timing import Answer
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.allowance import attention_allowance
 
 Array = NDArray[np.float64]
@@ -63,8 +63,8 @@ class Check:
         self._truth = [self._exact(*row) for row in self._rows]
         self._allowances: dict[str, list[Array]] = {}
 
-    def __call__(self, out: Answer, profile: Profile) -> Verdict:
-        """Judge an output by what a function of this profile is allowed."""
+    def __call__(self, out: Answer, rounding: RoundingModel) -> Verdict:
+        """Judge an output by what a function of this rounding model is allowed."""
         count, infinite = len(self._rows), float("inf")
         assert isinstance(out, Tensor)
         if out.shape != self._inputs.query.shape:
@@ -77,7 +77,7 @@ class Check:
             np.abs(_array(out[row]) - exact)
             for row, exact in zip(self._rows, self._truth, strict=True)
         ]
-        parts = zip(errors, self._allowed(profile), strict=True)
+        parts = zip(errors, self._allowed(rounding), strict=True)
         ratio = max(float((error / allowed).max()) for error, allowed in parts)
         largest = max(float(error.max()) for error in errors)
         return verdict(count, largest, ratio)
@@ -96,25 +96,25 @@ class Check:
         weights = np.exp(scores - scores.max())
         return np.asarray(weights @ v / weights.sum())
 
-    def _allowed(self, profile: Profile) -> list[Array]:
-        if profile.name not in self._allowances:
+    def _allowed(self, rounding: RoundingModel) -> list[Array]:
+        if rounding.name not in self._allowances:
             found = []
             for row in self._rows:
                 q, k, v, mask = self._row(*row)
                 allowed = attention_allowance(
-                    q[None], k, v, scale=self._scale, mask=mask[None], profile=profile
+                    q[None], k, v, scale=self._scale, mask=mask[None], rounding=rounding
                 )
                 found.append(allowed[0])
-            self._allowances[profile.name] = found
-        return self._allowances[profile.name]
+            self._allowances[rounding.name] = found
+        return self._allowances[rounding.name]
 
 
-def profile_of(dtype: str, device: torch.device, *, is_peer: bool) -> Profile:
+def rounding_of(dtype: str, device: torch.device, *, is_peer: bool) -> RoundingModel:
     """What an implementation on this device may round: a flash kernel with the smallest tiles in
     use; of PyTorch's CPU kernels, which use a fast exponential, what is declared of them."""
     if is_peer and device.type == "cpu":
-        return Profile.sdpa_flash(dtype)
-    return Profile.flash(dtype, block_n=16, truncating=device.type == "cuda")
+        return RoundingModel.sdpa_flash(dtype)
+    return RoundingModel.flash(dtype, block_n=16, truncating=device.type == "cuda")
 
 
 def _every_row(case: Case) -> list[tuple[int, int, int]]:

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from bench.cases import Case, Inputs
-from bench.check import Verdict, profile_of, verdict
+from bench.check import Verdict, rounding_of, verdict
 from bench.timing import Answer
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.gradient_allowance import Bounded, Scored, gradient_bounds
 
 NAMES = ("query", "key", "value")
@@ -23,10 +23,10 @@ NAMES = ("query", "key", "value")
 MAX_PAIRS = 1 << 22
 
 
-def gradient_profile(case: Case, device: torch.device, *, is_peer: bool) -> Profile:
-    """What an implementation on this device may round: as `profile_of`, and PyTorch's CPU kernels
+def gradient_rounding(case: Case, device: torch.device, *, is_peer: bool) -> RoundingModel:
+    """What an implementation on this device may round: as `rounding_of`, and PyTorch's CPU kernels
     add what each tile of 32, 64 or 256 queries gives in the dtype of the inputs."""
-    found = profile_of(case.dtype, device, is_peer=is_peer)
+    found = rounding_of(case.dtype, device, is_peer=is_peer)
     if found.weights is None or device.type != "cpu" or not is_peer:
         return found
     rows = 256 if case.q_len >= 768 else 64 if case.q_len >= 192 else 32
@@ -45,8 +45,8 @@ class CheckGradients:
         self._exact: tuple[Tensor, ...] = ()
         self._allowances: dict[str, tuple[Tensor, ...]] = {}
 
-    def __call__(self, found: Answer | Sequence[Tensor | None], profile: Profile) -> Verdict:
-        """Judge the gradients by query, key and value by what a function of this profile is
+    def __call__(self, found: Answer | Sequence[Tensor | None], rounding: RoundingModel) -> Verdict:
+        """Judge the gradients by query, key and value by what a function of this rounding model is
         allowed; None for one that was not computed."""
         case, infinite = self._inputs.case, float("inf")
         rows = case.heads // case.kv_heads * case.q_len + 2 * case.kv_len
@@ -59,12 +59,12 @@ class CheckGradients:
             if not bool(torch.isfinite(gradient).all()):
                 said = f"the gradient of {name} is not finite everywhere"
                 return Verdict(rows, infinite, infinite, said)
-        if profile.name not in self._allowances:
-            self._exact, self._allowances[profile.name] = self._bounds(profile)
+        if rounding.name not in self._allowances:
+            self._exact, self._allowances[rounding.name] = self._bounds(rounding)
         largest, ratio = 0.0, 0.0
-        of_profile = self._allowances[profile.name]
+        of_rounding = self._allowances[rounding.name]
         for gradient, part, exact, allowed in zip(
-            found, self._parts, self._exact, of_profile, strict=True
+            found, self._parts, self._exact, of_rounding, strict=True
         ):
             if gradient is None:
                 continue
@@ -76,17 +76,17 @@ class CheckGradients:
     def _tensors(self) -> tuple[Tensor, Tensor, Tensor]:
         return self._inputs.query, self._inputs.key, self._inputs.value
 
-    def _bounds(self, profile: Profile) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    def _bounds(self, rounding: RoundingModel) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """(the exact gradients of those heads, what each element may be off)."""
         case = self._inputs.case
         heads: list[Bounded] = []
         members: list[Sequence[Bounded]] = []
         group = case.heads // case.kv_heads
         for head in range(case.heads - group, case.heads):
-            queries, *of_keys = zip(*self._blocks(head, profile), strict=True)
+            queries, *of_keys = zip(*self._blocks(head, rounding), strict=True)
             heads.append(_joined(queries))
             members.append([_added(x) for x in of_keys])
-        stored = profile.output
+        stored = rounding.output
         query = _joined(heads, dim=1)
         keys = [_added(x) for x in zip(*members, strict=True)]
         allowed = [x.allowed(stored) for x in (query, *keys)]
@@ -97,7 +97,9 @@ class CheckGradients:
                     allowed[place] = allowed[place] + part.allowed(stored) - part.error
         return (query.exact, *(x.exact for x in keys)), tuple(allowed)
 
-    def _blocks(self, head: int, profile: Profile) -> Iterator[tuple[Bounded, Bounded, Bounded]]:
+    def _blocks(
+        self, head: int, rounding: RoundingModel
+    ) -> Iterator[tuple[Bounded, Bounded, Bounded]]:
         """The bounds of some queries of this head after others, by query, key and value."""
         case, inputs = self._inputs.case, self._inputs
         key, value = (x.detach()[-1:, -1:] for x in (inputs.key, inputs.value))
@@ -111,7 +113,7 @@ class CheckGradients:
             found = gradient_bounds(
                 inputs.query.detach()[-1:, head : head + 1, first:stop], key, value,
                 inputs.grad_out[-1:, head : head + 1, first:stop], None,
-                Scored(case.head_dim**-0.5, added=(hidden,)), profile, q_len=members,
+                Scored(case.head_dim**-0.5, added=(hidden,)), rounding, q_len=members,
             )  # fmt: skip
             yield found.query, found.key, found.value
 

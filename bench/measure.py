@@ -13,8 +13,8 @@ from typing import Literal
 import torch
 
 from bench.cases import Case, Inputs, make_inputs
-from bench.check import Check, profile_of
-from bench.check_gradients import CheckGradients, gradient_profile
+from bench.check import Check, rounding_of
+from bench.check_gradients import CheckGradients, gradient_rounding
 from bench.peers import OURS, Peer, Refused
 from bench.timing import Clock, Rate, Runner, Sample, in_turns
 
@@ -142,14 +142,14 @@ class Bench:
         """A runner whose answer is right, or the result that says why there is none."""
         case, is_peer = inputs.case, name != OURS
         if case.gradients:
-            profile = gradient_profile(case, self.device, is_peer=is_peer)
+            rounding = gradient_rounding(case, self.device, is_peer=is_peer)
         else:
-            profile = profile_of(case.dtype, self.device, is_peer=is_peer)
+            rounding = rounding_of(case.dtype, self.device, is_peer=is_peer)
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:
                 runner = peer(inputs)
-                verdict = check(runner.run(), profile)
+                verdict = check(runner.run(), rounding)
             except Exception as error:
                 told = [str(w.message) for w in warned]
                 return None, Result(name, _status(error), said(error, told))

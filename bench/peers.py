@@ -21,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from bench.cases import Inputs
 from bench.timing import Runner
 from pyimpl import attention, attention_decode
-from pyimpl._backends import Backend
+from pyimpl.backends.dispatch import Backend
 
 Peer = Callable[[Inputs], Runner]
 

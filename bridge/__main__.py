@@ -80,10 +80,10 @@ def try_it() -> None:
 def verify(stage: tuple[str, ...], record: bool) -> None:
     """Check all proofs and implementations, and print the report.
 
-    Every proof is checked, every implementation runs on the vectors, and each planted fault must
+    Every proof is checked, every implementation runs on the vectors, and each mutant must
     be caught. Exit status 0 only if every line of the report is good. Also writes
     build/report.json. Changes no file that git tracks, but for --record. Stages: toolchain, build,
-    audit, kernels, vectors, implementations, faults.
+    audit, kernels, vectors, implementations, mutants.
     """
     from bridge.pages import written
     from bridge.report import tables, timings
@@ -118,11 +118,11 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
 
 @main.command()
 @click.option("--every-family", is_flag=True, help="Not only the first vector: takes long.")
-def faults(every_family: bool) -> None:
-    """Plant each fault, and see which vector catches it.
+def mutants(every_family: bool) -> None:
+    """Make each mutant, and see which vector catches it.
 
-    With --every-family each fault of a forward pass goes through all families in float32, for the
-    share of the faults that each family catches. Exit status 0 if each fault is caught.
+    With --every-family each mutant of a forward pass goes through all families in float32, for the
+    share of the mutants that each family catches. Exit status 0 if each mutant is caught.
     """
     from bridge.report import tables
     from bridge.report.verify import Verification
@@ -130,11 +130,11 @@ def faults(every_family: bool) -> None:
     console = Console()
     verification = Verification(checkout(), console)
     try:
-        section = verification.stage("faults", lambda: verification.faults(every_family))
+        section = verification.stage("mutants", lambda: verification.mutants(every_family))
     finally:
         verification.end_workers()
     if section.get("results"):
-        tables.faults(console, section)
+        tables.mutants(console, section)
         if every_family:
             tables.shares(console, section["results"])
     sys.exit(0 if section["ok"] else 1)

@@ -133,7 +133,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         ),
         Check(
             f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
-            ("python", "-m", "pyimpl.kernels.compile", *quick), ("pyimpl/*",),
+            ("python", "-m", "pyimpl.backends.kernels.offline.compile", *quick), ("pyimpl/*",),
         ),
         Check(
             "twins", "Lean: wrong twins of the theorems, refuted",

@@ -41,7 +41,10 @@ class Conform(Command):
 @click.argument("implementation", nargs=-1)
 @click.option("--dtype", multiple=True, help="float64, float32, float16 or bfloat16; default: all.")
 @click.option("--device", default="cpu", show_default=True, help="As PyTorch names it.")
-@click.option("--profile", help="What it may round; default: an adapter's own, else generous.")
+@click.option(
+    "--rounding-model",
+    help="Sets the tolerances: generous, flash, …; default: an adapter's own, else generous.",
+)
 @click.option("--family", multiple=True, help="Only the vectors of this family.")
 @click.option("--vector", multiple=True, help="Only the vector with this id.")
 @click.option("--without", multiple=True, help="Skip vectors that need this feature.")
@@ -87,7 +90,7 @@ def conform(
     implementation: tuple[str, ...],
     dtype: tuple[str, ...],
     device: str,
-    profile: str | None,
+    rounding_model: str | None,
     family: tuple[str, ...],
     vector: tuple[str, ...],
     without: tuple[str, ...],
@@ -117,7 +120,7 @@ def conform(
     from bridge.conformance.features import NAMES
     from bridge.conformance.inside import found
     from bridge.conformance.outcome import Conditions
-    from bridge.conformance.profile import CHOICES
+    from bridge.conformance.rounding_model import CHOICES
     from bridge.conformance.subject import Subject
 
     names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
@@ -140,7 +143,12 @@ def conform(
             raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")
     known_dtypes = "a dtype that the vectors run in"
     _known("--dtype", dtype, ALL_DTYPES, known_dtypes)
-    _known("--profile", () if profile is None else (profile,), CHOICES, "a profile")
+    _known(
+        "--rounding-model",
+        () if rounding_model is None else (rounding_model,),
+        CHOICES,
+        "a rounding model",
+    )
     _known("--without", without, NAMES, "a feature")
     for name in names:
         if callables.is_callable_name(name):
@@ -169,7 +177,11 @@ def conform(
     for name in names:
         run.add(
             Subject(
-                name, profile, without, undeclared=undeclared, causal_alignment=causal_alignment
+                name,
+                rounding_model,
+                without,
+                undeclared=undeclared,
+                causal_alignment=causal_alignment,
             )
         )
     if not run.results:

@@ -14,18 +14,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyimpl import _arguments as check
-from pyimpl._arguments import Alignment, Layout, Window, compute_dtype, empty_output
-from pyimpl._backends import Backend, forward
-from pyimpl._scores import (
+from pyimpl.autograd.attention import attention_gradients, setup_context
+from pyimpl.backends.dispatch import Backend, forward
+from pyimpl.dropout import checked_dropout
+from pyimpl.internal import arguments as check
+from pyimpl.internal.arguments import Alignment, Layout, Window, compute_dtype, empty_output
+from pyimpl.internal.scores import (
     SCHEMA,
     ScoreOptions,
     alignment_shift,
     checked_numbers,
     checked_options,
 )
-from pyimpl.backward import attention_gradients, setup_context
-from pyimpl.dropout import checked_dropout
 
 
 def attention(
@@ -111,10 +111,11 @@ def attention(
     as one operator, `torch.ops.pyimpl.attention`.
 
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes and
-    sinks, on every backend, from the tensors and the two outputs alone (`pyimpl.backward`). A query
-    and a key that may not attend to each other add nothing to each other's gradients; what a query
-    or key that does holds must be finite, as above. In float16 and bfloat16 the kernels round dS to
-    the dtype of `query` before it is multiplied: in float16 it must stay below 65504.
+    sinks, on every backend, from the tensors and the two outputs alone
+    (`pyimpl.autograd.attention`). A query and a key that may not attend to each other add nothing
+    to each other's gradients; what a query or key that does holds must be finite, as above. In
+    float16 and bfloat16 the kernels round dS to the dtype of `query` before it is multiplied: in
+    float16 it must stay below 65504.
 
     Raises:
         TypeError: an argument of the wrong type or dtype.

@@ -18,8 +18,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import check_no_gradients, check_reverse_mode, is_whole, said, shape, whole
-from pyimpl._implements import implements
+from pyimpl.internal.arguments import (
+    check_no_gradients,
+    check_reverse_mode,
+    is_whole,
+    said,
+    shape,
+    whole,
+)
+from pyimpl.internal.implements import implements
 from pyimpl.state import State, rescale, step
 
 

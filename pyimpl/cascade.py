@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyimpl import _arguments as check
-from pyimpl._arguments import compute_dtype, without_autocast
-from pyimpl._backends import Backend
-from pyimpl._implements import implements
 from pyimpl.attention import attention
+from pyimpl.backends.dispatch import Backend
 from pyimpl.decode import attention_decode
+from pyimpl.internal import arguments as check
+from pyimpl.internal.arguments import compute_dtype, without_autocast
+from pyimpl.internal.implements import implements
 from pyimpl.merge import combine
 
 

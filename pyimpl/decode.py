@@ -13,11 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyimpl import _arguments as check
-from pyimpl._arguments import Window, compute_dtype
-from pyimpl._backends import Backend, chosen, forward
-from pyimpl._implements import implements
-from pyimpl._scores import (
+from pyimpl.backends.dispatch import Backend, chosen, forward
+from pyimpl.backends.tile_bounds import num_tiles
+from pyimpl.internal import arguments as check
+from pyimpl.internal.arguments import Window, compute_dtype
+from pyimpl.internal.implements import implements
+from pyimpl.internal.scores import (
     SCHEMA,
     ScoreOptions,
     alignment_shift,
@@ -25,7 +26,6 @@ from pyimpl._scores import (
     checked_options,
 )
 from pyimpl.merge import combine
-from pyimpl.tile_bounds import num_tiles
 
 # Keys in one split of a cache in pages, unless the caller says how many splits: what is gathered at
 # a time.
@@ -189,8 +189,8 @@ def _triton(
     num_splits: int | None,
 ) -> tuple[Tensor, Tensor]:
     """By the kernels, which take all sequences at once."""
-    from pyimpl.kernels.decode import decode
-    from pyimpl.kernels.paged import paged
+    from pyimpl.backends.kernels.decode import decode
+    from pyimpl.backends.kernels.paged import paged
 
     kv_lens = torch.tensor(lens, dtype=torch.int32, device=query.device)
     if page_table is None:

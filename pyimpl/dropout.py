@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyimpl import _arguments as check
-from pyimpl._implements import implements
+from pyimpl.internal import arguments as check
+from pyimpl.internal.implements import implements
 
 WORD = 0xFFFFFFFF
 # The multipliers of a round, and by what each round raises the key.

@@ -9,9 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pyimpl import _arguments as check
-from pyimpl._arguments import compute_dtype
-from pyimpl._implements import implements
+from pyimpl.internal import arguments as check
+from pyimpl.internal.arguments import compute_dtype
+from pyimpl.internal.implements import implements
 
 
 @implements("Attention.Spec.combine")

@@ -20,9 +20,9 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from pyimpl import _arguments as check
-from pyimpl._arguments import compute_dtype, resolve_scale, without_autocast
-from pyimpl._implements import implements
+from pyimpl.internal import arguments as check
+from pyimpl.internal.arguments import compute_dtype, resolve_scale, without_autocast
+from pyimpl.internal.implements import implements
 from pyimpl.state import State, empty, finish, log_sum_exp, step_block
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pyimpl._arguments import said, without_autocast
-from pyimpl._implements import implements
+from pyimpl.internal.arguments import said, without_autocast
+from pyimpl.internal.implements import implements
 
 
 @implements("Attention.Spec.Online.State")

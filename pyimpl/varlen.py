@@ -13,19 +13,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyimpl import _arguments as check
-from pyimpl._arguments import Alignment, Window, compute_dtype
-from pyimpl._backends import Backend, chosen, forward
-from pyimpl._implements import implements
-from pyimpl._scores import (
+from pyimpl.autograd.varlen import setup_context, varlen_gradients
+from pyimpl.backends.dispatch import Backend, chosen, forward
+from pyimpl.dropout import checked_dropout
+from pyimpl.internal import arguments as check
+from pyimpl.internal.arguments import Alignment, Window, compute_dtype
+from pyimpl.internal.implements import implements
+from pyimpl.internal.scores import (
     SCHEMA,
     ScoreOptions,
     alignment_shift,
     checked_numbers,
     checked_options,
 )
-from pyimpl.dropout import checked_dropout
-from pyimpl.varlen_backward import setup_context, varlen_gradients
 
 
 @implements("Attention.Spec.attentionVarlen")
@@ -124,7 +124,7 @@ def _attention_varlen(
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     if chosen(backend, query, value) != "triton":
         return _sliced(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
-    from pyimpl.kernels.varlen import varlen
+    from pyimpl.backends.kernels.varlen import varlen
 
     sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
     return varlen(

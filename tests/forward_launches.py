@@ -14,7 +14,7 @@ import pytest
 
 from bridge.ttir.classes import classes, features, text_of
 from bridge.ttir.given import Unmet, unmet
-from pyimpl.kernels import forward
+from pyimpl.backends.kernels import forward
 
 # Launches, by what was found of them.
 FOUND: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from bridge import __main__ as command_line
 from bridge.audit import library
 from bridge.conformance import parallel
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.faults import attention as faults
+from bridge.conformance.mutants import attention as mutants
 from bridge.report import verify
 from bridge.toolchain import ToolchainError
 
@@ -58,7 +58,9 @@ with (
     mock.patch.object(verify, "Verification", Small),
     mock.patch.object(verify, "load", lambda: families),
     mock.patch.object(adapters, "BUILTIN", {n: adapters.BUILTIN[n] for n in given["adapters"]}),
-    mock.patch.object(faults, "FAULTS", [f for f in faults.FAULTS if f.name in given["faults"]]),
+    mock.patch.object(
+        mutants, "MUTANTS", [m for m in mutants.MUTANTS if m.name in given["mutants"]]
+    ),
     mock.patch.object(parallel, "_processors", lambda: given["workers"]),
 ):
     command_line.main(["verify"])
@@ -77,7 +79,7 @@ class SmallVerify:
         self._families.write_bytes(pickle.dumps(list(families)))
 
     def start(self, audit: str, **given: Any) -> subprocess.Popen[str]:
-        """audit: a statement for the stage of that name. adapters, faults: those that run.
+        """audit: a statement for the stage of that name. adapters, mutants: those that run.
         workers: how many. The process leads a group of its own, as that of a terminal does."""
         everything = {"audit": audit, "root": str(self.root), "families": str(self._families)}
         inherited = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}

@@ -70,13 +70,13 @@ MUTATIONS = {
     ),
     # Only the modules of `pyimpl.modules` run again with it.
     "implements-name": Mutation(
-        "pyimpl/modules/_generation.py",
+        "pyimpl/modules/internal/generation.py",
         '@implements("Attention.Spec.argmax")',
         '@implements("Attention.Spec.argmaxOf")',
         "audit",
     ),
     "kernel": Mutation(
-        "pyimpl/kernels/_loop.py",
+        "pyimpl/backends/kernels/parts/loop.py",
         "l = alpha * l + tl.sum(p, 1)",
         "l = l + tl.sum(p, 1)",
         "implementations",
@@ -139,7 +139,7 @@ def unedited(first: tuple[Path, dict[str, Any]]) -> Path:
 
 def test_nothing_is_done_twice(first: tuple[Path, dict[str, Any]]) -> None:
     folder, report = first
-    stages = ("build", "audit", "kernels", "vectors", "implementations", "faults")
+    stages = ("build", "audit", "kernels", "vectors", "implementations", "mutants")
     # After `make verify` the first run in the copy is the second of these files.
     if not all(report[name]["kept"] for name in stages):
         status, report, _ = verify(folder)

@@ -10,7 +10,7 @@ import pytest
 from bridge.conformance.adapters import libraries
 from bridge.conformance.features import ARGUMENTS
 from bridge.conformance.outcome import Conditions, outcomes
-from bridge.conformance.profile import CHOICES
+from bridge.conformance.rounding_model import CHOICES
 from bridge.conformance.subject import Subject
 from bridge.vectors.load import load
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import torch
 
 from bench.timing import FLUSHED_BYTES, Clock, EventClock, Runner, Sample, captured
-from pyimpl.kernels._launch import capability
+from pyimpl.backends.kernels.parts.launch import capability
 
 
 class Device(Protocol):

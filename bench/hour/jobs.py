@@ -22,8 +22,8 @@ import triton
 from torch import Tensor
 
 from bench.cases import Case, Inputs, make_inputs
-from bench.check import Check, Verdict, profile_of
-from bench.check_gradients import CheckGradients, gradient_profile
+from bench.check import Check, Verdict, rounding_of
+from bench.check_gradients import CheckGradients, gradient_rounding
 from bench.hour.candidates import Candidate, Sizes, candidate_of, case_of, ragged
 from bench.hour.device import Device, Offline, device_here
 from bench.hour.kernels import KERNELS, Prepared
@@ -31,7 +31,7 @@ from bench.measure import Bench, said
 from bench.peers import PEERS, Peer, ours
 from bench.report import Machine, utc_now
 from bench.timing import Rate, Runner, Sample, copy_rate, in_turns, matmul_rate
-from pyimpl.kernels.compile import resources, sources
+from pyimpl.backends.kernels.offline.compile import resources, sources
 
 Fields = dict[str, Any]
 Job = Generator[tuple[str, Fields], None, str]
@@ -260,10 +260,10 @@ def _judged(
     work.device.synchronize()
     where = work.device.where
     if isinstance(check, CheckGradients):
-        return check(prepared.outputs, gradient_profile(inputs.case, where, is_peer=False))
+        return check(prepared.outputs, gradient_rounding(inputs.case, where, is_peer=False))
     (out,) = prepared.outputs
     assert out is not None
-    return check(out, profile_of(inputs.case.dtype, where, is_peer=False))
+    return check(out, rounding_of(inputs.case.dtype, where, is_peer=False))
 
 
 def _runner(work: Work, prepared: Prepared) -> Runner:

@@ -19,12 +19,12 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from bench.cases import DTYPES, Case, Inputs, Operation
 from pyimpl import attention
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import backward_keys, backward_queries, combine, decode, forward
-from pyimpl.kernels._backward_launch import Given
-from pyimpl.kernels._launch import Launch, processors
-from pyimpl.kernels._numerics import LOG2E
-from pyimpl.kernels._tuning import candidates
+from pyimpl.backends.kernels import backward_keys, backward_queries, combine, decode, forward
+from pyimpl.backends.kernels.parts.backward_launch import Given
+from pyimpl.backends.kernels.parts.launch import Launch, processors
+from pyimpl.backends.kernels.parts.numerics import LOG2E
+from pyimpl.backends.kernels.parts.tuning import candidates
+from pyimpl.internal.scores import ScoreOptions
 
 Options = dict[str, int]
 # By the queries, the log-sum-exps and deltas of theirs, as long as the queries are there.
@@ -121,7 +121,7 @@ def _keys(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 
 
 def _sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
-    """As `pyimpl.kernels.backward.backward` with atomics."""
+    """As `pyimpl.backends.kernels.backward.backward` with atomics."""
     given = _given(inputs)
     grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (given.query, given.key, given.value))
     sums = torch.empty_like(given.query, dtype=torch.float32)
@@ -151,7 +151,7 @@ def _queries_default(case: Case, capability: int) -> Options:
 
 
 def _decode(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
-    """As `pyimpl.kernels.decode.decode`; among the options `percent_splits`, of the splits that
+    """As `backends.kernels.decode.decode`; among the options `percent_splits`, of the splits that
     `split_count` says."""
     case, query, pages = inputs.case, inputs.query, inputs.pages
     key, value, table, lens = inputs.key, inputs.value, None, None

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class WhatIf:
-    """old stands once in the file, of `pyimpl/kernels`, and becomes new. kernels: whose loop it
-    is."""
+    """old stands once in the file, of `pyimpl/backends/kernels/parts`, and becomes new. kernels:
+    whose loop it is."""
 
     file: str
     old: str
@@ -27,18 +27,18 @@ class WhatIf:
 _BACKWARD = ("keys", "queries")
 WHAT_IFS: dict[str, WhatIf] = {
     "no exponential": WhatIf(
-        "_loop.py", "p = tl.exp2(s - m_finite[:, None])", "p = s - m_finite[:, None]"
+        "loop.py", "p = tl.exp2(s - m_finite[:, None])", "p = s - m_finite[:, None]"
     ),
-    "no maximum": WhatIf("_loop.py", "largest = tl.max(s, 1)\n", "largest = m + 1.0\n"),
-    "no rescaling of O": WhatIf("_loop.py", "o = alpha[:, None] * o\n", "o = 1.0 * o\n"),
+    "no maximum": WhatIf("loop.py", "largest = tl.max(s, 1)\n", "largest = m + 1.0\n"),
+    "no rescaling of O": WhatIf("loop.py", "o = alpha[:, None] * o\n", "o = 1.0 * o\n"),
     "no product with V, V not loaded": WhatIf(
-        "_loop.py", "o = o + dot(round_to(p, v.dtype), v)", "o = o + tl.sum(p, 1)[:, None]"
+        "loop.py", "o = o + dot(round_to(p, v.dtype), v)", "o = o + tl.sum(p, 1)[:, None]"
     ),
     "always the first tile of keys": WhatIf(
-        "_loop.py", "begin = tl.cast(tile * BLOCK_N, tl.int64)", "begin = tl.cast(0, tl.int64)"
+        "loop.py", "begin = tl.cast(tile * BLOCK_N, tl.int64)", "begin = tl.cast(0, tl.int64)"
     ),
     "no exponential in the backward pass": WhatIf(
-        "_gradient.py",
+        "gradient.py",
         "Weights(tl.exp2(exponent), x, visible)",
         "Weights(exponent, x, visible)",
         _BACKWARD,
@@ -55,7 +55,7 @@ def write(name: str, folder: Path) -> Path:
     shutil.copytree(
         ROOT / "pyimpl", target / "pyimpl", ignore=shutil.ignore_patterns("__pycache__")
     )
-    path = target / "pyimpl" / "kernels" / change.file
+    path = target / "pyimpl" / "backends" / "kernels" / "parts" / change.file
     text = path.read_text("utf-8")
     if text.count(change.old) != 1:
         raise ValueError(

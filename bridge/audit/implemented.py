@@ -8,7 +8,7 @@ from typing import Any
 
 import pyimpl
 from bridge.source.excerpt import SourceError
-from pyimpl._implements import implementations
+from pyimpl.internal.implements import implementations
 
 # Modules outside of pyimpl with functions that implement a Lean declaration.
 IMPLEMENTING = ("bridge.conformance.tolerances.allowance",)

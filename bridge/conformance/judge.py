@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bridge.conformance.batch import Batch, Outputs, Unread, added, exactly, factors, visible
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import gradients
 from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
 from bridge.vectors.model.attention import AttentionVector, Vector
@@ -182,7 +182,7 @@ def _ratios(error: Array, allowance: Array) -> Array:
 
 
 def judge(
-    profile: Profile,
+    rounding: RoundingModel,
     batch: Batch,
     outputs: Outputs,
     lse_reasons: Sequence[str | None],
@@ -199,7 +199,7 @@ def judge(
     asked: dict[str, Any] = {
         "scale": batch.scale,
         "mask": mask,
-        "profile": profile,
+        "rounding": rounding,
         "changes": changes,
     }
     dropped = [x for x in map(factors, batch.vectors) if x is not None]
@@ -258,7 +258,7 @@ def judge(
 
 
 def judge_gradients(
-    profile: Profile,
+    rounding: RoundingModel,
     vector: GradientVector,
     found: Sequence[Mapping[str, Array]],
     details: bool = False,
@@ -266,7 +266,7 @@ def judge_gradients(
     """The result of a vector from its gradients, as `gradients.expected` has them, in one or
     several calls. A name that a call does not give is not judged there."""
     right = gradients.expected(vector)
-    allowed = gradients.allowances(vector, profile)
+    allowed = gradients.allowances(vector, rounding)
     each: list[tuple[Element, int, Detail]] = []
     for call in found:
         for name, numbers in call.items():

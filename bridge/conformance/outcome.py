@@ -162,8 +162,8 @@ def _run(
 ) -> Result:
     until_failure = None
     if conditions.first_failure:
-        # It imports all that faults are planted in.
-        from bridge.conformance.faults.attention import telling
+        # It imports all that there are mutants of.
+        from bridge.conformance.mutants.attention import telling
 
         until_failure = telling()
     # Drawn here, not before: the function is imported by now.

@@ -1,4 +1,4 @@
-"""Conformance runs and planted faults, spread over the processors."""
+"""Conformance runs and mutants, spread over the processors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import torch
 
 from bridge import interpreting
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.faults import attention as faults
-from bridge.conformance.faults import planting
+from bridge.conformance.mutants import attention as mutants
+from bridge.conformance.mutants import planting
 from bridge.conformance.run import run
 from bridge.interrupt import unseen_by_children
 from bridge.vectors.model.attention import Family
@@ -34,10 +34,10 @@ class WorkerError(RuntimeError):
 @dataclass(frozen=True)
 class Job:
     """kind "implementation": a built-in adapter on the vectors, the rest of `what` its dtype;
-    "fault": a planted fault in every dtype, the rest "every-family" if each family is to be tried
-    in float32. The result is `Result.to_json` or `FaultResult.to_json`."""
+    "mutant": a mutant in every dtype, the rest "every-family" if each family is to be tried
+    in float32. The result is `Result.to_json` or `MutantResult.to_json`."""
 
-    kind: Literal["implementation", "fault"]
+    kind: Literal["implementation", "mutant"]
     what: tuple[str, ...]
     device: str
 
@@ -157,6 +157,6 @@ def _result(job: Job, families: Sequence[Family]) -> dict[str, Any]:
     if job.kind == "implementation":
         (dtype,) = rest
         return run(adapters.builtin(name), families, dtype, job.device).to_json()
-    (fault,) = (fault for fault in faults.FAULTS if fault.name == name)
+    (mutant,) = (mutant for mutant in mutants.MUTANTS if mutant.name == name)
     every = planting.SHARES_IN if rest == ["every-family"] else None
-    return planting.plant(fault, families, device=job.device, every_family_in=every).to_json()
+    return planting.plant(mutant, families, device=job.device, every_family_in=every).to_json()

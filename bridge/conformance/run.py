@@ -18,7 +18,7 @@ from bridge.conformance.judge import (
     plain,
     result_of,
 )
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
@@ -46,7 +46,7 @@ class Result:
     adapter: str
     dtype: str
     device: str
-    profile: str
+    rounding_model: str
     vectors: tuple[VectorResult, ...] = field(repr=False)
 
     @property
@@ -117,7 +117,7 @@ def run(
         raise ValueError(f"{adapter.name} takes {', '.join(adapter.dtypes)}, not {dtype}")
     vectors = [vector for family in families for vector in family.vectors]
     reasons = why_unsupported(adapter, vectors, dtype, device)
-    profile = adapter.profile(dtype, device)
+    rounding = adapter.rounding(dtype, device)
     results = {
         vector.id: result_of(vector, "unsupported", reason=reasons[vector.id])
         for vector in vectors
@@ -132,7 +132,7 @@ def run(
         jobs.sort(key=lambda job: min(rank.get(vector.family, len(rank)) for vector in job))
     for job in jobs:
         for answer in answers(adapter, job, dtype, device):
-            for result in judged(profile, answer, details=details):
+            for result in judged(rounding, answer, details=details):
                 before = results.setdefault(result.id, result)
                 if before.status == "passed":
                     results[result.id] = result
@@ -142,10 +142,10 @@ def run(
         results.get(vector.id) or result_of(vector, "unsupported", reason=_AFTER_FAILURE)
         for vector in vectors
     )
-    return Result(adapter.name, dtype, device, profile.name, each)
+    return Result(adapter.name, dtype, device, rounding.name, each)
 
 
-def judged(profile: Profile, answer: Answer, *, details: bool = False) -> list[VectorResult]:
+def judged(rounding: RoundingModel, answer: Answer, *, details: bool = False) -> list[VectorResult]:
     """The results of the vectors of an answer."""
     (first, *_) = answer.vectors
     if answer.problem is not None:
@@ -154,12 +154,12 @@ def judged(profile: Profile, answer: Answer, *, details: bool = False) -> list[V
             for vector in answer.vectors
         ]
     if isinstance(first, GradientVector):
-        return [judge_gradients(profile, first, answer.gradients, details)]
+        return [judge_gradients(rounding, first, answer.gradients, details)]
     parts: list[VectorResult] = []
     given = zip(answer.batches, answer.outputs, answer.lse_reasons, strict=True)
     for batch, outputs, reasons in given:
         if batch.query.shape[-2] or not isinstance(first, ComesToAttention):
-            parts += judge(profile, batch, outputs, reasons, details)
+            parts += judge(rounding, batch, outputs, reasons, details)
     return [_together(first, parts)] if isinstance(first, ComesToAttention) else parts
 
 

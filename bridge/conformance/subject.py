@@ -9,18 +9,19 @@ from typing import Any
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import Adapter
 from bridge.conformance.features import Aligned, Features, Function
-from bridge.conformance.profile import CHOICES
+from bridge.conformance.rounding_model import CHOICES
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is run: a built-in adapter's name, or that of a function (`inside.found`). profile: of
-    `CHOICES`, None: its own; without: features that it is declared to lack; features: those of
-    a function, where they are known; undeclared: known wrong answers and refusals are not declared,
-    but fail; causal_alignment: that of a function without such an argument."""
+    """What is run: a built-in adapter's name, or that of a function (`inside.found`).
+    rounding_model: of `CHOICES`, None: its own; without: features that it is declared to lack;
+    features: those of a function, where they are known; undeclared: known wrong answers and
+    refusals are not declared, but fail; causal_alignment: that of a function without such an
+    argument."""
 
     name: str
-    profile: str | None = None
+    rounding_model: str | None = None
     without: tuple[str, ...] = ()
     features: Features | None = None
     undeclared: bool = False
@@ -34,7 +35,7 @@ def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
         assert function is not None
         assert subject.features is not None
         able = subject.features.without(subject.without)
-        make = CHOICES[subject.profile or "generous"]
+        make = CHOICES[subject.rounding_model or "generous"]
         adapted = callables.CallableAdapter(
             subject.name, function, able, make, subject.causal_alignment
         )
@@ -46,12 +47,16 @@ def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
     if subject.undeclared and hasattr(found, "declared"):
         found.declared = False
     adapter: Adapter = found
-    return adapter if subject.profile is None else _with_profile(adapter, subject.profile)
+    return (
+        adapter
+        if subject.rounding_model is None
+        else _with_rounding_model(adapter, subject.rounding_model)
+    )
 
 
-def _with_profile(adapter: Adapter, profile: str) -> Adapter:
-    """The adapter, judged by another profile."""
+def _with_rounding_model(adapter: Adapter, rounding_model: str) -> Adapter:
+    """The adapter, judged by another rounding model."""
     other: Any = copy.copy(adapter)
-    other.profile = lambda dtype, device: CHOICES[profile](dtype)
+    other.rounding = lambda dtype, device: CHOICES[rounding_model](dtype)
     adapted: Adapter = other
     return adapted

@@ -53,7 +53,7 @@ def collect(
     }
     return {
         "dtypes": list(by_dtype),
-        "profiles": [outcome.result.profile for outcome in outcomes],
+        "rounding_models": [outcome.result.rounding_model for outcome in outcomes],
         "families": {family.name: _counts(family, by_dtype) for family in families},
         "unsupported": _why_unsupported(by_dtype),
         "symptoms": _symptoms(by_dtype, vectors, hash_of),

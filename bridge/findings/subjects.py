@@ -33,8 +33,8 @@ CALLED = (
         SDPA,
         "SDPA",
         "`torch.nn.functional.scaled_dot_product_attention`",
-        "As anybody's function (docs/conform.md), with the profile `generous`; PyTorch chooses the "
-        "backend.",
+        "As anybody's function (docs/conform.md), with the rounding model `generous`; PyTorch "
+        "chooses the backend.",
     ),
     Called(
         "sdpa-flash",
@@ -93,7 +93,7 @@ CALLED = (
         "pyimpl-tiled",
         "pyimpl",
         "this project's tile loop, for comparison; `make verify` runs all of its implementations",
-        "`pyimpl.tiled.flash` with tiles of 4 queries and 8 keys, and the public functions with "
+        "`backends.tiled.flash` with tiles of 4 queries and 8 keys, and the public functions with "
         'backend="tiled".',
     ),
 )

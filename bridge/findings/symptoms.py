@@ -15,7 +15,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 from bridge.conformance.judge import Detail, VectorResult
-from bridge.conformance.profile import FORMATS
+from bridge.conformance.rounding_model import FORMATS
 from bridge.vectors.exact.attention import attention_row, natural_row, visible_keys
 from bridge.vectors.exact.gradients import gradients
 from bridge.vectors.model.attention import AttentionVector, Vector

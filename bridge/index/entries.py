@@ -10,7 +10,7 @@ from typing import Any
 
 from bridge.index.compare import internal
 from bridge.index.extract import Position, Stored, uses
-from pyimpl._implements import Implementation
+from pyimpl.internal.implements import Implementation
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bridge.vectors.model.attention import Family
 
 PAGE = "docs/coverage.md"
 # What runs as a kernel stands in this folder, Triton's functions that kernels call included.
-_TRITON = "pyimpl/kernels/"
+_TRITON = "pyimpl/backends/kernels/"
 # Cells of more links than this are folded.
 _SHOWN = 6
 

@@ -149,9 +149,9 @@ CALLS: Mapping[str, Call] = {
     "Transformer.probabilities": MODULES,
     "visitedTiles": Call(
         "tile_bounds",
-        "`pyimpl.tile_bounds`",
+        "`pyimpl.backends.tile_bounds`",
         (),
-        own=("from pyimpl.tile_bounds import TileBounds, num_tiles",),
+        own=("from pyimpl.backends.tile_bounds import TileBounds, num_tiles",),
         with_dtype=False,
     ),
 }

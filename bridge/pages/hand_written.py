@@ -13,7 +13,7 @@ from pathlib import Path
 from bridge.audit.theorems import listed_theorems
 from bridge.conformance import answers
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.faults.attention import FAULTS
+from bridge.conformance.mutants.attention import MUTANTS
 from bridge.pages import sizes
 from bridge.report import timings
 from bridge.source.excerpt import SourceError
@@ -28,8 +28,8 @@ SAID = (
     "… ({families} families)",
     "{judged} of them on {pairs} pairs of implementation and dtype",
     "… ({pairs} pairs of implementation and dtype)",
-    "{faults} planted faults: {faults} caught",
-    "… ({faults} faults)",
+    "{mutants} mutants: {mutants} caught",
+    "… ({mutants} mutants)",
     "took {verify_minutes} minutes on",
     "`make verify` | {verify_minutes} minutes",
     "`make test` | about {test_minutes} minutes after",
@@ -86,7 +86,7 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
         "families": len(families),
         "judged": len(vectors) - len(left),
         "pairs": len(pairs),
-        "faults": len(FAULTS),
+        "mutants": len(MUTANTS),
         **{f"{command}_minutes": taken for command, taken in timings.minutes(root).items()},
     }
 

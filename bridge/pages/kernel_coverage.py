@@ -18,8 +18,8 @@ from bridge.ttir.vectors import SPLIT, not_run
 from bridge.vectors.model.attention import AttentionVector, Family, Mask, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import CacheVector, MergeVector, VarlenVector
-from pyimpl.kernels._cases import KERNELS, cases
-from pyimpl.kernels._launch import padded
+from pyimpl.backends.kernels.offline.cases import KERNELS, cases
+from pyimpl.backends.kernels.parts.launch import padded
 
 # Kernels that know nothing of scores: all that they are asked for is one row.
 _WITHOUT_SCORES = ("rows", "combine")
@@ -46,7 +46,7 @@ EXACTLY_BY = {
     "philox": (),
     "tile-bounds": (),
 }
-# What `_cases` calls what `features` does.
+# What `cases` calls what `features` does.
 _CASES = {
     "": "full", "causal": "right edge", "alibi": "ALiBi", "sink": "sinks",
 }  # fmt: skip
@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Kernel:
-    """name: as `pyimpl.kernels.compile` has it; file: from the root, function: the kernel's."""
+    """name: as `kernels.offline.compile` has it; file: from the root, function: the kernel's."""
 
     name: str
     file: str
@@ -82,7 +82,7 @@ class Kernel:
 def kernels(
     families: Sequence[Family], theorems: Mapping[str, str], texts: Iterable[Text] = TEXTS
 ) -> list[Kernel]:
-    """All kernels, in the order of `pyimpl.kernels._cases`, each with a row for each feature that
+    """All kernels, in the order of `kernels.offline.cases`, each with a row for each feature that
     it has or that was looked at. theorems: ids by their Lean names."""
     found: dict[str, dict[str, Row]] = {name: defaultdict(Row) for name in KERNELS}
     for case in cases():

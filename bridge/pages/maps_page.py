@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from bridge.audit import claims
-from bridge.conformance.faults.attention import FAULTS
+from bridge.conformance.mutants.attention import MUTANTS
 from bridge.pages import benchmarks
 from bridge.pages.coverage_page import rows
 from bridge.pages.map_data import Maps
@@ -27,8 +27,8 @@ def page(root: Path, maps: Maps) -> str:
         rows=rows(maps),
         verdicts={name: verdicts[name] for name in claims.VERDICTS if verdicts[name]},
         documents=manifest.documents,
-        faults=FAULTS,
-        files=len({fault.file for fault in FAULTS}),
+        mutants=MUTANTS,
+        files=len({mutant.file for mutant in MUTANTS}),
         runs=runs,
         gpu=any(run.gpu for run in runs),
     )

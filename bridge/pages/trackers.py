@@ -12,7 +12,7 @@ FILE = "docs/trackers.toml"
 @dataclass(frozen=True)
 class Item:
     """says: what goes wrong. issues: as owner/repository#number. shown: pairs of a family and the
-    planted fault that it catches. tests: as file::function."""
+    mutant that it catches. tests: as file::function."""
 
     says: str
     issues: tuple[str, ...]
@@ -36,7 +36,7 @@ def items(root: Path) -> list[Item]:
         Item(
             item["says"],
             tuple(item["issues"]),
-            tuple((family, fault) for family, fault in item["shown"]),
+            tuple((family, mutant) for family, mutant in item["shown"]),
             tuple(item["tests"]),
         )
         for item in data["item"]

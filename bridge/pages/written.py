@@ -12,12 +12,12 @@ from bridge.pages import (
     chapters,
     claims_page,
     coverage_page,
-    faults_page,
     findings_page,
     generated_tests,
     hand_written,
     map_data,
     maps_page,
+    mutants_page,
     pictures,
     theorem_map,
     theorems_page,
@@ -39,7 +39,7 @@ def texts(root: Path) -> dict[str, str]:
     made = {
         **chapters.pages(root, families),
         **pictures.pictures(families),
-        faults_page.PAGE: faults_page.page(),
+        mutants_page.PAGE: mutants_page.page(),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(
             store.read(root / store.FILE), generated_tests.sentences(root), verdicts.read(root)

@@ -114,8 +114,8 @@ def command(outcome: Outcome, vector: str) -> str:
     words += ["--dtype", result.dtype, "--vector", vector]
     if result.device != "cpu":
         words += ["--device", result.device]
-    if subject.profile is not None:
-        words += ["--profile", subject.profile]
+    if subject.rounding_model is not None:
+        words += ["--rounding-model", subject.rounding_model]
     for feature in subject.without:
         words += ["--without", feature]
     if subject.undeclared:

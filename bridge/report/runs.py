@@ -1,4 +1,4 @@
-"""Conformance runs and planted faults, whose results are kept by the files that they depend on.
+"""Conformance runs and mutants, whose results are kept by the files that they depend on.
 
 `make verify` and the tests make and read the same results.
 """
@@ -18,8 +18,8 @@ from bridge.cache import Cache, digest, imported_files
 from bridge.conformance import parallel
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters.adapter import BuiltinAdapter
-from bridge.conformance.faults import planting
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants import planting
+from bridge.conformance.mutants.planting import Mutant
 from bridge.conformance.parallel import Done, Job
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import Family
@@ -70,18 +70,19 @@ class Runs:
             found += imported_files(self.root, module, without=adapter.without)
         return sorted(set(found))
 
-    def files_of_fault(self, fault: Fault) -> list[str]:
-        """The same for a fault, which is itself a fact beside them."""
-        module = "pyimpl." + fault.entry.removesuffix(".py").replace("/", ".")
+    def files_of_mutant(self, mutant: Mutant) -> list[str]:
+        """The same for a mutant, which is itself a fact beside them."""
+        module = "pyimpl." + mutant.entry.removesuffix(".py").replace("/", ".")
         found = [
             *imported_files(self.root, "bridge.conformance.run", also=("pyimpl",)),
-            *imported_files(self.root, "bridge.conformance.faults.planting"),
+            *imported_files(self.root, "bridge.conformance.mutants.planting"),
             *imported_files(self.root, module),
-            f"pyimpl/{fault.file}",
+            f"pyimpl/{mutant.file}",
         ]
-        if fault.backward:
-            forward = "kernels.forward" if fault.entry.startswith("kernels/") else "tiled"
-            found += imported_files(self.root, f"pyimpl.{forward}")
+        if mutant.backward:
+            kernels = mutant.entry.startswith("backends/kernels/")
+            forward = "kernels.forward" if kernels else "tiled"
+            found += imported_files(self.root, f"pyimpl.backends.{forward}")
         return sorted(set(found))
 
     # --- through worker processes -----------------------------------------------------------------
@@ -92,12 +93,12 @@ class Runs:
         job = Job("implementation", (name, dtype), device)
         return Run(job, f"implementation-{name}-{dtype}-{device}", key)
 
-    def fault(self, fault: Fault, device: str, *, every_family: bool = False) -> Run:
-        """A planted fault in every dtype."""
-        key = self._key(self.files_of_fault(fault), repr(fault))
+    def mutant(self, mutant: Mutant, device: str, *, every_family: bool = False) -> Run:
+        """A mutant in every dtype."""
+        key = self._key(self.files_of_mutant(mutant), repr(mutant))
         rest = ("every-family",) if every_family else ()
-        job = Job("fault", (fault.name, *rest), device)
-        return Run(job, "-".join(("fault", fault.name, *rest, device)), key)
+        job = Job("mutant", (mutant.name, *rest), device)
+        return Run(job, "-".join(("mutant", mutant.name, *rest, device)), key)
 
     def find(self, one: Run) -> Section | None:
         """The kept result."""
@@ -133,14 +134,14 @@ class Runs:
         return dict(found)
 
     def planted(
-        self, name: str, fault: Fault, families: Families, *, caught: bool, **how: Any
+        self, name: str, mutant: Mutant, families: Families, *, caught: bool, **how: Any
     ) -> Section:
-        """What `planting.plant` gives for a fault, called with `how`. name: what it is kept as;
+        """What `planting.plant` gives for a mutant, called with `how`. name: what it is kept as;
         caught: whether it has to be caught."""
         found, _ = self.cache.get(
-            f"{name}-{fault.name}",
-            self._key(self.files_of_fault(fault), repr(fault), repr(sorted(how.items()))),
-            lambda: planting.plant(fault, list(families()), **how).to_json(),
+            f"{name}-{mutant.name}",
+            self._key(self.files_of_mutant(mutant), repr(mutant), repr(sorted(how.items()))),
+            lambda: planting.plant(mutant, list(families()), **how).to_json(),
             lambda result: bool(result["caught"]) is caught,
         )
         return dict(found)

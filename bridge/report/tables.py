@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bridge.conformance.faults.planting import SHARES_IN, FaultResult
-from bridge.conformance.faults.planting import shares as shares_of
 from bridge.conformance.judge import by_size, describe_failure
+from bridge.conformance.mutants.planting import SHARES_IN, MutantResult
+from bridge.conformance.mutants.planting import shares as shares_of
 from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]
@@ -101,7 +101,7 @@ def by_family(console: Console, results: list[Section]) -> None:
     """One implementation: what became of the vectors of each family, and what it does not take.
     The counts are over all dtypes that it was run in."""
     dtypes = [r["dtype"] for r in results]
-    name, profile = results[0]["adapter"], results[0]["profile"]
+    name, rounding_model = results[0]["adapter"], results[0]["rounding_model"]
     table = Table(title=f"{name} by family, over {', '.join(dtypes)}", title_justify="left")
     table.add_column("", no_wrap=True, min_width=1)
     table.add_column("family", no_wrap=True)
@@ -116,7 +116,7 @@ def by_family(console: Console, results: list[Section]) -> None:
         mark = _mark(not counts[1]) if counts[0] or counts[1] else "–"
         table.add_row(mark, family, *map(str, counts), *map(_ratio, ratios))
     console.print(table)
-    lines = [f"Profile: {profile}."]
+    lines = [f"Rounding model: {rounding_model}."]
     features = results[0].get("features")
     if features is not None:
         lines.append(
@@ -201,10 +201,10 @@ def families(console: Console, report: dict[str, Section]) -> None:
 
 
 def shares(console: Console, results: list[Section]) -> None:
-    """By family: how many of the faults that were tried in every family it catches."""
-    names = [field.name for field in fields(FaultResult)]
-    found = shares_of((FaultResult(**{n: r[n] for n in names}) for r in results), SHARES_IN)
-    table = Table(title=f"Planted faults by family, {SHARES_IN}", title_justify="left")
+    """By family: how many of the mutants that were tried in every family it catches."""
+    names = [field.name for field in fields(MutantResult)]
+    found = shares_of((MutantResult(**{n: r[n] for n in names}) for r in results), SHARES_IN)
+    table = Table(title=f"Mutants by family, {SHARES_IN}", title_justify="left")
     table.add_column("family", no_wrap=True)
     for heading in ("caught", "of", "share"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -213,10 +213,10 @@ def shares(console: Console, results: list[Section]) -> None:
     console.print(table)
 
 
-def faults(console: Console, section: Section) -> None:
-    table = Table(title="Planted faults", title_justify="left")
+def mutants(console: Console, section: Section) -> None:
+    table = Table(title="Mutants", title_justify="left")
     # Where the window is narrow, names are cut, and not the marks.
-    for name, least in (("", 1), ("fault", None), ("in", 6), ("caught by", None), ("dtypes", 6)):
+    for name, least in (("", 1), ("mutant", None), ("in", 6), ("caught by", None), ("dtypes", 6)):
         table.add_column(name, no_wrap=True, min_width=least)
     for r in section["results"]:
         hits = [any(families.values()) for families in r["families"].values()]
@@ -237,8 +237,8 @@ def show(console: Console, report: dict[str, Section]) -> None:
         theorems(console, report["audit"])
     if report.get("implementations", {}).get("results"):
         implementations(console, report["implementations"])
-    if report.get("faults", {}).get("results"):
-        faults(console, report["faults"])
+    if report.get("mutants", {}).get("results"):
+        mutants(console, report["mutants"])
     if report.get("implementations", {}).get("results") and "families" in report.get("vectors", {}):
         families(console, report)
 
@@ -260,8 +260,8 @@ def summary(console: Console, report: dict[str, Section]) -> None:
             f"{counted if families else ''}{len(judged)} {'of them' if families else 'vectors'} "
             f"on {len(results)} pairs of implementation and dtype: {failed} failures"
         )
-    if planted := report.get("faults", {}).get("results"):
+    if planted := report.get("mutants", {}).get("results"):
         caught = sum(bool(r["caught"]) for r in planted)
-        lines.append(f"{len(planted)} planted faults: {caught} caught")
+        lines.append(f"{len(planted)} mutants: {caught} caught")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)

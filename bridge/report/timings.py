@@ -69,7 +69,7 @@ def of_verify(report: Mapping[str, Mapping[str, Any]], whole: float) -> Timings:
     jobs = {
         f"implementation-{r['adapter']}-{r['dtype']}": r["processor_seconds"]
         for r in report["implementations"]["results"]
-    } | {f"fault-{r['name']}": r["processor_seconds"] for r in report["faults"]["results"]}
+    } | {f"mutant-{r['name']}": r["processor_seconds"] for r in report["mutants"]["results"]}
     return Timings(_machine(), round(whole, 2), stages, jobs)
 
 

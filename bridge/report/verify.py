@@ -23,9 +23,9 @@ from bridge.audit.library import Library, Section
 from bridge.cache import Cache, digest, imported_files
 from bridge.conformance import interpreter, parallel
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.faults import attention as faults
-from bridge.conformance.faults import planting
 from bridge.conformance.judge import describe_failure
+from bridge.conformance.mutants import attention as mutants
+from bridge.conformance.mutants import planting
 from bridge.files import write_whole
 from bridge.interrupt import end_children
 from bridge.report import kernels, timings
@@ -49,12 +49,12 @@ STAGES = {
     "kernels": "Kernels: the compiled text is the proved text",
     "vectors": "Vectors",
     "implementations": "Implementations on the vectors",
-    "faults": "Planted faults",
+    "mutants": "Mutants",
 }
 
 # The stages that nothing runs beside.
 ALONE = ("toolchain", "build")
-# The stages that one cannot do without. Implementations and faults read the vectors as they are.
+# The stages that one cannot do without. Implementations and mutants read the vectors as they are.
 NEEDS = {
     "build": ("toolchain",),
     "audit": ("toolchain", "build"),
@@ -93,7 +93,7 @@ class Verification:
                 section = work()
             except (
                 *(ToolchainError, VectorError, SourceError),
-                *(planting.FaultError, parallel.WorkerError),
+                *(planting.MutantError, parallel.WorkerError),
             ) as error:
                 section = {"ok": False, "problems": [str(error)]}
         section.setdefault("problems", [])
@@ -165,9 +165,9 @@ class Verification:
                 good = self.stage("vectors", lambda: self.vectors(made))["ok"]
             if "implementations" in wanted and good:
                 good = self.stage("implementations", self.implementations)["ok"]
-            # A fault planted in something that fails already shows nothing.
-            if "faults" in wanted and good:
-                self.stage("faults", self.faults)
+            # A mutant planted in something that fails already shows nothing.
+            if "mutants" in wanted and good:
+                self.stage("mutants", self.mutants)
             for one in beside:
                 one.result()
         except BaseException as error:
@@ -204,7 +204,7 @@ class Verification:
             return self._families
 
     def workers(self) -> parallel.Workers:
-        """The processes that implementations and faults share."""
+        """The processes that implementations and mutants share."""
         if self._workers is None:
             self._workers = parallel.Workers(self.families(), device())
         return self._workers
@@ -345,14 +345,14 @@ class Verification:
                 problems.append(f"{label}: {len(failed)} vectors fail, first {first}")
         return {"ok": not problems, "problems": problems, "device": device(), **section}
 
-    def faults(self, every_family: bool = False) -> Section:
+    def mutants(self, every_family: bool = False) -> Section:
         """every_family: those of forward passes go through every family in one dtype."""
         # The kernel runs where its module was loaded for: on the GPU if there is one.
         runs = [
-            self.runs.fault(one, device(), every_family=every_family and not one.backward)
-            for one in faults.FAULTS
+            self.runs.mutant(one, device(), every_family=every_family and not one.backward)
+            for one in mutants.MUTANTS
         ]
-        section = self.each("faults", runs)
+        section = self.each("mutants", runs)
         results = section["results"]
         problems = [f"{r['name']} is caught by no vector" for r in results if not r["caught"]]
         return {"ok": not problems, "problems": problems, **section}

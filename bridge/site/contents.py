@@ -42,7 +42,7 @@ _PARTS = {
         "docs/theorem-map.md",
         "docs/coverage.md",
         "docs/claims.md",
-        "docs/faults.md",
+        "docs/mutants.md",
         "docs/benchmarks.md",
     ),
     "Results": (

@@ -17,8 +17,8 @@ _MODULES = (
     "pyimpl.state",
     "pyimpl.cache",
     "pyimpl.dropout",
-    "pyimpl.reference",
-    "pyimpl.tiled",
+    "pyimpl.backends.reference",
+    "pyimpl.backends.tiled",
 )
 # Written from Lean, and explained in docs/spec-in-python.md.
 _LEFT_OUT = "bridge.spec"

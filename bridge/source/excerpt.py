@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.source.lean import declarations
-from pyimpl._implements import Implementation
+from pyimpl.internal.implements import Implementation
 
 
 class SourceError(ValueError):

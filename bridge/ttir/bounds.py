@@ -6,7 +6,7 @@ hypotheses in Lean; whether the launcher sees to them is asked here, of the laun
 
 from __future__ import annotations
 
-from pyimpl.kernels._launch import Launch
+from pyimpl.backends.kernels.parts.launch import Launch
 
 _PACKED_STRIDES = ("qh", "qm", "kh", "kn", "vh", "vn", "oh", "om", "lh", "xb", "yb")
 _STRIDES = ("qb", "qh", "qm", "kb", "kh", "kn", "vb", "vh", "vn", "ob", "oh", "om", "lb", "lh")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from bridge.ttir.texts import TEXTS, Text
-from pyimpl.kernels._launch import Launch
+from pyimpl.backends.kernels.parts.launch import Launch
 
 # Tile sizes are variables of a text, and what 16 divides is a hint, which changes no operation.
 _NO_PART = frozenset(

@@ -23,8 +23,8 @@ from bridge.ttir.formal import FormalDomain
 from bridge.ttir.launches import Kernels
 from bridge.ttir.memory import Memory
 from bridge.ttir.rational import RationalDomain, logarithm
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels._sequences import Sequences
+from pyimpl.backends.kernels.parts.sequences import Sequences
+from pyimpl.internal.scores import ScoreOptions
 
 Level = Literal["rational", "formal", "fields"]
 # A scale that no other number of a launch is near to, for which the domain's own stands.

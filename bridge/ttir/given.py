@@ -19,9 +19,9 @@ import numpy as np
 from torch import Tensor
 
 from bridge.ttir.bounds import beyond
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels._launch import Arguments, Launch
-from pyimpl.kernels._numerics import LOG2E
+from pyimpl.backends.kernels.parts.launch import Arguments, Launch
+from pyimpl.backends.kernels.parts.numerics import LOG2E
+from pyimpl.internal.scores import ScoreOptions
 
 # Of results of more elements it is not decided whether two share a place, unless strides tell.
 _MOST = 10**7
@@ -55,7 +55,7 @@ def unmet(
 ) -> list[Unmet]:
     """The hypotheses that a launch of the forward kernel for these tensors does not meet.
 
-    query, key, value, out, lse, options: what `pyimpl.kernels.forward.launch` was given. Elements
+    query, key, value, out, lse, options: what `backends.kernels.forward.launch` was given. Elements
     are looked at where the tensors have memory. Of packed sequences, whose tensors are those of one
     batch, the mask is not.
     """

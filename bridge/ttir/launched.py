@@ -9,7 +9,7 @@ from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse
 from bridge.ttir.source import Source, of_launch
 from bridge.ttir.syntax import Function
-from pyimpl.kernels._launch import Launch
+from pyimpl.backends.kernels.parts.launch import Launch
 
 
 def run(launch: Launch, memory: Memory, arch: int = 90) -> Machine:

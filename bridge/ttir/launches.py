@@ -13,8 +13,7 @@ from torch import Tensor
 from bridge.ttir.domain import Numbers
 from bridge.ttir.launched import run
 from bridge.ttir.memory import Memory
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import (
+from pyimpl.backends.kernels import (
     backward,
     backward_bias,
     backward_keys,
@@ -24,9 +23,10 @@ from pyimpl.kernels import (
     forward,
     varlen,
 )
-from pyimpl.kernels._backward_launch import Given
-from pyimpl.kernels._launch import Launch
-from pyimpl.kernels._sequences import Sequences
+from pyimpl.backends.kernels.parts.backward_launch import Given
+from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.backends.kernels.parts.sequences import Sequences
+from pyimpl.internal.scores import ScoreOptions
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Kernels:
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, options: ScoreOptions
     ) -> tuple[Tensor, Tensor]:
-        """`pyimpl.kernels.forward`."""
+        """`pyimpl.backends.kernels.forward`."""
         out = self.memory.empty((*q.shape[:-1], v.shape[-1]), self.dtype)
         lse = self.memory.empty(q.shape[:-1])
         block_m, block_n = self.blocks
@@ -82,7 +82,7 @@ class Kernels:
         sequences: Sequences,
         options: ScoreOptions,
     ) -> tuple[Tensor, Tensor]:
-        """`pyimpl.kernels.varlen`; q `[total, heads, head_dim]`, log-sum-exp `[heads, total]`."""
+        """`backends.kernels.varlen`; q `[total, heads, head_dim]`, log-sum-exp `[heads, total]`."""
         out = self.memory.empty((*q.shape[:-1], v.shape[-1]), self.dtype)
         lse = self.memory.empty((q.shape[1], q.shape[0]))
         block_m, block_n = self.blocks
@@ -96,7 +96,7 @@ class Kernels:
         return out, lse
 
     def decode(self, *given: Any, **named: Any) -> tuple[Tensor, Tensor]:
-        """`pyimpl.kernels.decode` or, with a page table, `paged`, and `combine`; of the arguments
+        """`backends.kernels.decode` or, with a page table, `paged`, and `combine`; of the arguments
         of `decode_splits`."""
         return self.combine(*self.decode_splits(*given, **named))
 
@@ -125,7 +125,7 @@ class Kernels:
         return parts, lses
 
     def combine(self, parts: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
-        """`pyimpl.kernels.combine`."""
+        """`pyimpl.backends.kernels.combine`."""
         out = self.memory.empty(parts.shape[1:], self.dtype)
         lse = self.memory.empty(lses.shape[1:])
         self._run(combine.launch(parts, lses, out, lse))
@@ -145,7 +145,7 @@ class Kernels:
         *,
         atomics: bool = False,
     ) -> dict[str, Tensor]:
-        """The kernels of `pyimpl.kernels.backward`, which has `atomics` too: gradients by the names
+        """The kernels of `kernels.backward`, which has `atomics` too: gradients by the names
         "query", "key", "value" and, with a bias, "bias"."""
         row_lse, delta = self.memory.empty(lse.shape), self.memory.empty(lse.shape)
         self._run(backward.row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta))

@@ -14,7 +14,7 @@ import triton.language as tl
 
 from bridge.ttir.launches import Kernels
 from bridge.vectors.model.attention import Window
-from pyimpl.kernels._bounds import (
+from pyimpl.backends.kernels.parts.bounds import (
     first_key,
     stop_key,
     tile_row_first,
@@ -22,15 +22,15 @@ from pyimpl.kernels._bounds import (
     unmasked_tiles,
     visited_tiles,
 )
-from pyimpl.kernels._launch import Launch
-from pyimpl.kernels._numerics import kernel
+from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.backends.kernels.parts.numerics import kernel
 
 Words = tuple[int, ...]
 
 
 @kernel
 def _words_kernel(seed_ptr, counters_ptr, words_ptr, number, BLOCK: tl.constexpr):
-    """Four words for each counter of four, as `_dropout` has them."""
+    """Four words for each counter of four, as `dropout` has them."""
     place = tl.arange(0, BLOCK)
     inside = place < number
     at = counters_ptr + 4 * place

@@ -18,7 +18,7 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 from triton.runtime.jit import create_function_from_signature
 
-from pyimpl.kernels._launch import Launch
+from pyimpl.backends.kernels.parts.launch import Launch
 
 
 @dataclass(frozen=True)

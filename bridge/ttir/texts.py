@@ -23,9 +23,9 @@ from bridge.ttir.parse import parse
 from bridge.ttir.shared import fields_of, pointers_of, shared
 from bridge.ttir.source import of_launch
 from bridge.ttir.syntax import Function
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import forward, varlen
-from pyimpl.kernels._launch import DTYPES, Launch
+from pyimpl.backends.kernels import forward, varlen
+from pyimpl.backends.kernels.parts.launch import DTYPES, Launch
+from pyimpl.internal.scores import ScoreOptions
 
 FOLDER = "Attention/Kernel/Generated"
 # The module with the arguments of all texts.

@@ -16,8 +16,8 @@ from bridge.ttir.domain import Array, single
 from bridge.ttir.launches import Kernels
 from bridge.ttir.rational import logarithm
 from bridge.vectors.model.attention import Alibi, Exact, Mask, Row, State
-from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
+from pyimpl.internal.scores import ScoreOptions
 
 
 class Runner:

@@ -34,8 +34,8 @@ from bridge.vectors.model.operations import (
     VarlenVector,
 )
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels._sequences import Sequences
+from pyimpl.backends.kernels.parts.sequences import Sequences
+from pyimpl.internal.scores import ScoreOptions
 
 _TAKEN = (
     AttentionVector, CacheVector, CascadeVector, DropoutVector, GradientVector, GroupedQueryVector,

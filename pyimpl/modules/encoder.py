@@ -8,11 +8,11 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from pyimpl._backends import Backend
-from pyimpl._implements import implements
-from pyimpl.modules import _layer_conversion
-from pyimpl.modules._sizes import heads_of_model
+from pyimpl.backends.dispatch import Backend
+from pyimpl.internal.implements import implements
 from pyimpl.modules.feed_forward import FeedForward
+from pyimpl.modules.internal import layer_conversion
+from pyimpl.modules.internal.sizes import heads_of_model
 from pyimpl.modules.multi_head_attention import MultiHeadAttention
 from pyimpl.modules.residual import Residual
 
@@ -105,7 +105,7 @@ class EncoderLayer(nn.Module):
             TypeError: `layer` is something else.
             ValueError: its activation is not max(0, x).
         """
-        return _layer_conversion.encoder_layer(cls, layer)
+        return layer_conversion.encoder_layer(cls, layer)
 
 
 class Encoder(nn.Module):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from pyimpl._implements import implements
 from pyimpl.dropout import checked_p
-from pyimpl.modules._sizes import check_dtype, positive
+from pyimpl.internal.implements import implements
+from pyimpl.modules.internal.sizes import check_dtype, positive
 
 
 class FeedForward(nn.Module):

@@ -11,14 +11,14 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from pyimpl import _arguments as check
-from pyimpl._arguments import Alignment, Window, compute_dtype
-from pyimpl._backends import Backend
-from pyimpl._implements import implements
 from pyimpl.attention import attention
+from pyimpl.backends.dispatch import Backend
 from pyimpl.dropout import checked_p
-from pyimpl.modules import _conversion, _masks
-from pyimpl.modules._sizes import check_dtype, check_like_module, positive
+from pyimpl.internal import arguments as check
+from pyimpl.internal.arguments import Alignment, Window, compute_dtype
+from pyimpl.internal.implements import implements
+from pyimpl.modules.internal import conversion, masking
+from pyimpl.modules.internal.sizes import check_dtype, check_like_module, positive
 from pyimpl.modules.keys_values import KeysValues
 
 
@@ -206,22 +206,22 @@ class MultiHeadAttention(nn.Module):
         sizes = (q.shape[0], self.num_heads, q.shape[1], k.shape[1])
         masks: list[Tensor] = []
         if attn_mask is not None:
-            masks.append(_masks.checked_attn_mask(attn_mask, q, sizes))
+            masks.append(masking.checked_attn_mask(attn_mask, q, sizes))
         if key_mask is not None:
-            masks.append(_masks.checked_key_mask(key_mask, q, sizes, batched=batched))
+            masks.append(masking.checked_key_mask(key_mask, q, sizes, batched=batched))
         if self.bias_k is not None and self.bias_v is not None:
             if alibi_slopes is not None:
                 raise ValueError(
                     "alibi_slopes must be None with add_bias_kv: the key that it adds has no "
                     "position"
                 )
-            positions = _masks.window_mask(sizes, is_causal, causal_alignment, window, q.device)
+            positions = masking.window_mask(sizes, is_causal, causal_alignment, window, q.device)
             masks += [] if positions is None else [positions]
             is_causal, window = False, (None, None)
             k, v = _appended(k, self.bias_k), _appended(v, self.bias_v)
-        visible, bias = _masks.combined(masks, q.dtype)
+        visible, bias = masking.combined(masks, q.dtype)
         if self.bias_k is not None:
-            visible, bias = _masks.widened(visible), _masks.widened(bias)
+            visible, bias = masking.widened(visible), masking.widened(bias)
         # Alone it keeps the name under which it may be refused.
         visible, bias = (bias, None) if visible is None else (visible, bias)
         heads = attention(
@@ -337,7 +337,7 @@ class MultiHeadAttention(nn.Module):
         Raises:
             TypeError: `module` is something else.
         """
-        return _conversion.from_torch(cls, module)
+        return conversion.from_torch(cls, module)
 
     def to_torch(self) -> nn.MultiheadAttention:
         """A `torch.nn.MultiheadAttention` with copies of the parameters, and the mode, of this one.
@@ -347,7 +347,7 @@ class MultiHeadAttention(nn.Module):
         Raises:
             ValueError: it cannot hold this module's widths or heads.
         """
-        return _conversion.to_torch(self)
+        return conversion.to_torch(self)
 
 
 def _appended(projected: Tensor, added: Tensor) -> Tensor:

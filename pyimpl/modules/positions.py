@@ -7,9 +7,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from pyimpl import _arguments as check
-from pyimpl._implements import implements
-from pyimpl.modules._sizes import check_dtype, positive
+from pyimpl.internal import arguments as check
+from pyimpl.internal.implements import implements
+from pyimpl.modules.internal.sizes import check_dtype, positive
 
 Arrangement = Literal["interleaved", "halves"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from pyimpl import _arguments as check
-from pyimpl._implements import implements
 from pyimpl.dropout import checked_p
+from pyimpl.internal import arguments as check
+from pyimpl.internal.implements import implements
 
 
 class Residual(nn.Module):

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyimpl import _arguments as check
-from pyimpl._backends import Backend
-from pyimpl._implements import implements
-from pyimpl.modules._generation import generate
-from pyimpl.modules._padding import checked_padding, checked_tokens
-from pyimpl.modules._sizes import check_like_module, heads_of_model, positive
+from pyimpl.backends.dispatch import Backend
+from pyimpl.internal import arguments as check
+from pyimpl.internal.implements import implements
 from pyimpl.modules.decoder import Decoder, DecoderCache, DecoderLayer
 from pyimpl.modules.encoder import Encoder, EncoderLayer
+from pyimpl.modules.internal.generation import generate
+from pyimpl.modules.internal.padding import checked_padding, checked_tokens
+from pyimpl.modules.internal.sizes import check_like_module, heads_of_model, positive
 from pyimpl.modules.positions import Arrangement, sinusoidal_encoding
 
 

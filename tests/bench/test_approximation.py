@@ -74,14 +74,14 @@ TRUE = module.attend_points
 
 @ids
 @pytest.mark.parametrize(
-    "fault",
+    "mutant",
     [too_warm, query_without_factor, values_in_another_order, some_points_left_out],
-    ids=lambda fault: fault.__name__,
+    ids=lambda mutant: mutant.__name__,
 )
 def test_another_construction_is_farther(
-    fault: object, function: Function, monkeypatch: pytest.MonkeyPatch
+    mutant: object, function: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "attend_points", fault)
+    monkeypatch.setattr(module, "attend_points", mutant)
     made = construct(function)
     assert errors(function, made.beta_log, tried(function)).max() > function.epsilon
 

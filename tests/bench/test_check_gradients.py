@@ -11,8 +11,8 @@ from torch import Tensor
 
 from bench import check_gradients
 from bench.cases import Case, Mask, make_inputs
-from bench.check import profile_of
-from bench.check_gradients import CheckGradients, gradient_profile
+from bench.check import rounding_of
+from bench.check_gradients import CheckGradients, gradient_rounding
 from bench.peers import PEERS
 
 CASES = [
@@ -23,7 +23,7 @@ CASES = [
     for dtype, kv_heads in (("float32", 2), ("bfloat16", 4), ("float16", 2))
     for mask in (Mask("full"), Mask("causal", None, 0), Mask.named("window", 16))
 ]  # fmt: skip
-FAULTS: dict[str, Callable[[Tensor], Tensor]] = {
+MUTANTS: dict[str, Callable[[Tensor], Tensor]] = {
     "zeros": torch.zeros_like,
     "another head": lambda x: x.roll(1, 1),
     "another sequence": lambda x: x.flip(0),
@@ -41,16 +41,16 @@ def test_right_gradients_pass_and_each_wrong_one_does_not(
     monkeypatch.setattr(check_gradients, "MAX_PAIRS", 40 * 96)
     inputs = make_inputs(which, CPU)
     judge = CheckGradients(inputs)
-    profile = profile_of(which.dtype, CPU, is_peer=False)
+    rounding = rounding_of(which.dtype, CPU, is_peer=False)
     right = exact_gradients(inputs)
-    found = judge(right, profile)
+    found = judge(right, rounding)
     assert found.wrong is None
     assert found.error_over_allowance <= 1.0
     assert found.rows == 96 * (4 // which.kv_heads + 2)
-    for fault in FAULTS.values():
+    for mutant in MUTANTS.values():
         for place in range(3):
-            wrong = [fault(x) if i == place else x for i, x in enumerate(right)]
-            verdict = judge(tuple(wrong), profile)
+            wrong = [mutant(x) if i == place else x for i, x in enumerate(right)]
+            verdict = judge(tuple(wrong), rounding)
             assert verdict.wrong is not None
             assert "times what is allowed" in verdict.wrong
 
@@ -66,7 +66,7 @@ def test_d_that_is_missing_is_noticed() -> None:
     d_q = (p * (inputs.grad_out.double() @ value.mT)) @ key / 32**0.5
     _, d_k, d_v = exact_gradients(inputs)
     verdict = CheckGradients(inputs)(
-        (d_q.float(), d_k, d_v), profile_of("float32", CPU, is_peer=True)
+        (d_q.float(), d_k, d_v), rounding_of("float32", CPU, is_peer=True)
     )
     assert verdict.wrong is not None
 
@@ -76,27 +76,27 @@ def test_d_that_is_missing_is_noticed() -> None:
 def test_the_kernel_of_pytorch_that_adds_in_16_bits_is_right(dtype: str, length: int) -> None:
     which = case(operation="backward", dtype=dtype, q_len=length, kv_len=length, head_dim=64)
     inputs = make_inputs(which, CPU)
-    profile = gradient_profile(which, CPU, is_peer=True)
-    assert profile.gradient_rows == (32 if length == 40 else 64)
-    assert gradient_profile(which, CPU, is_peer=False).gradient_rows is None
+    rounding = gradient_rounding(which, CPU, is_peer=True)
+    assert rounding.gradient_rows == (32 if length == 40 else 64)
+    assert gradient_rounding(which, CPU, is_peer=False).gradient_rows is None
     found = PEERS["sdpa-flash"](inputs).run()
-    assert CheckGradients(inputs)(found, profile).wrong is None
+    assert CheckGradients(inputs)(found, rounding).wrong is None
     assert isinstance(found, tuple)
     wrong = (*found[:2], found[2].roll(1, 2))
-    assert CheckGradients(inputs)(wrong, profile).wrong is not None
+    assert CheckGradients(inputs)(wrong, rounding).wrong is not None
 
 
 @pytest.mark.parametrize("name", check_gradients.NAMES)
 def test_a_nan_anywhere_and_another_shape_are_wrong(name: str) -> None:
     inputs = make_inputs(CASES[0], CPU)
-    judge, profile = CheckGradients(inputs), profile_of("float32", CPU, is_peer=True)
+    judge, rounding = CheckGradients(inputs), rounding_of("float32", CPU, is_peer=True)
     place = check_gradients.NAMES.index(name)
     found = [x.clone() for x in exact_gradients(inputs)]
     found[place][0, 0, 50, 3] = float("nan")
-    assert judge(tuple(found), profile).wrong == (
+    assert judge(tuple(found), rounding).wrong == (
         f"the gradient of {name} is not finite everywhere"
     )
     found[place] = found[place][:, :, :1]
-    assert str(judge(tuple(found), profile).wrong).startswith(
+    assert str(judge(tuple(found), rounding).wrong).startswith(
         f"the gradient of {name} has the shape [2, "
     )

@@ -14,7 +14,7 @@ from bench_fakes import CPU, case, exact
 from torch import Tensor
 
 from bench.cases import Case, Inputs, Mask, MaskName, Operation, make_inputs
-from bench.check import Check, profile_of
+from bench.check import Check, rounding_of
 from bench.check_gradients import CheckGradients
 from bench.peers import PEERS, Peer, Refused, ours
 
@@ -38,10 +38,10 @@ GRADIENTS = [replace(which, operation=name) for which in FORWARD for name in BAC
 
 def assert_right(peer: Peer, inputs: Inputs) -> None:
     judge = CheckGradients(inputs) if inputs.case.gradients else Check(inputs)
-    runner, profile = peer(inputs), profile_of(inputs.case.dtype, CPU, is_peer=True)
+    runner, rounding = peer(inputs), rounding_of(inputs.case.dtype, CPU, is_peer=True)
     # An output that was computed before is differentiated again and again.
     for _ in range(2 if inputs.case.operation == "backward" else 1):
-        assert judge(runner.run(), profile).wrong is None
+        assert judge(runner.run(), rounding).wrong is None
 
 
 @pytest.mark.parametrize("which", [*CASES, PAGED, *GRADIENTS], ids=str)

@@ -88,9 +88,12 @@ def test_of_other_packages_the_modules_that_are_named_count(tmp_path: Path) -> N
 
 
 def test_the_kernel_depends_on_its_helpers_and_not_on_the_tile_loop() -> None:
-    files = imported_files(ROOT, "pyimpl.kernels.forward")
-    assert {"pyimpl/kernels/forward.py", "pyimpl/kernels/_numerics.py"} <= set(files)
-    assert "pyimpl/tiled.py" not in files
+    files = imported_files(ROOT, "pyimpl.backends.kernels.forward")
+    assert {
+        "pyimpl/backends/kernels/forward.py",
+        "pyimpl/backends/kernels/parts/numerics.py",
+    } <= set(files)
+    assert "pyimpl/backends/tiled.py" not in files
 
 
 def test_statements_are_kept_for_the_sources_that_they_are_of(tmp_path: Path) -> None:

@@ -115,10 +115,10 @@ def test_an_audit_that_fails_changes_nothing_for_the_kernels(
     status, output = run.whole(
         # What both threads import is there before the second begins.
         "import sys\n"
-        "there = {'triton.language.core', 'pyimpl.kernels.forward'} <= set(sys.modules)\n"
+        "there = {'triton.language.core', 'pyimpl.backends.kernels.forward'} <= set(sys.modules)\n"
         "raise ToolchainError(f'the audit was made to fail; imported: {there}')",
         adapters=["pyimpl-tiled", "pyimpl-triton"],
-        faults=["lse-base-2", "tiled-doubled-scale"],
+        mutants=["lse-base-2", "tiled-doubled-scale"],
         workers=1,
     )
     assert status == 1, output
@@ -130,7 +130,7 @@ def test_an_audit_that_fails_changes_nothing_for_the_kernels(
         assert set(states) == {"passed"}
     assert report["implementations"]["problems"] == []
     # The time of the workers, and of nothing that ran before them or beside them.
-    for stage in ("implementations", "faults"):
+    for stage in ("implementations", "mutants"):
         times = [r["processor_seconds"] for r in report[stage]["results"]]
         assert report[stage]["processor_seconds"] == pytest.approx(sum(times), abs=0.1)
-    assert [r["caught"] for r in report["faults"]["results"]] == [True, True]
+    assert [r["caught"] for r in report["mutants"]["results"]] == [True, True]

@@ -25,7 +25,7 @@ WITHIN = Limit(3.0, idle_s=3.0)
 AUDIT = "subprocess.run(['sleep', '100000']); raise ToolchainError('the audit was ended')"
 WHAT = {
     "adapters": ["pyimpl-reference", "pyimpl-tiled", "pyimpl-state", "pyimpl-triton"],
-    "faults": ["lse-base-2"],
+    "mutants": ["lse-base-2"],
     "workers": 1,
 }
 

@@ -223,7 +223,7 @@ def test_conform_takes_a_function_of_a_file(function: str, status: int) -> None:
     )  # fmt: skip
     assert result.exit_code == status, result.output
     (report,) = json.loads(result.stdout)
-    assert report["profile"] == "generous"
+    assert report["rounding_model"] == "generous"
     (small,) = load(names=["small-random"])
     assert [v["id"] for v in report["vectors"]] == [
         "one-key-001",
@@ -231,12 +231,20 @@ def test_conform_takes_a_function_of_a_file(function: str, status: int) -> None:
     ]
 
 
-def test_conform_judges_by_the_profile_that_is_chosen() -> None:
-    arguments = ("conform", "pyimpl-reference", "--dtype", "float16", *ONE, "--json", "--profile")
+def test_conform_judges_by_the_rounding_model_that_is_chosen() -> None:
+    arguments = (
+        "conform",
+        "pyimpl-reference",
+        "--dtype",
+        "float16",
+        *ONE,
+        "--json",
+        "--rounding-model",
+    )
     result = invoke(*arguments, "float64-inside")
     assert result.exit_code == 0
     (report,) = json.loads(result.stdout)
-    assert report["profile"] == "float64-inside"
+    assert report["rounding_model"] == "float64-inside"
 
 
 def test_conform_says_which_dtype_an_implementation_lacks() -> None:
@@ -248,7 +256,10 @@ def test_conform_says_which_dtype_an_implementation_lacks() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--profile", "strict"], "--profile: 'strict' is not a profile; generous, flash"),
+        (
+            ["--rounding-model", "strict"],
+            "--rounding-model: 'strict' is not a rounding model; generous, flash",
+        ),
         (
             ["--family", "smal-random"],
             "--family: 'smal-random' is not a family; the nearest is",

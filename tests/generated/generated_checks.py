@@ -19,7 +19,7 @@ from bridge.conformance.adapters import gradient_inputs, modules
 from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.judge import describe_failure
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.run import run
 from bridge.conformance.tolerances.gradients import expected, wrong_gradients
 from bridge.conformance.tolerances.states import wrong_states
@@ -136,8 +136,8 @@ def judge_gradients(
     one as it must be."""
     assert gradients.keys() == expected(vector).keys()
     computed = {name: gradient_inputs.array(name, gradient) for name, gradient in gradients.items()}
-    profile = Profile.float64() if dtype == torch.float64 else Profile.float32()
-    wrong = list(wrong_gradients(vector, computed, profile))
+    rounding = RoundingModel.float64() if dtype == torch.float64 else RoundingModel.float32()
+    wrong = list(wrong_gradients(vector, computed, rounding))
     assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"
 
 

@@ -1,4 +1,4 @@
-"""`Attention.Spec.visitedTiles` on its vectors, through `pyimpl.tile_bounds`.
+"""`Attention.Spec.visitedTiles` on its vectors, through `pyimpl.backends.tile_bounds`.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
 bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from generated_checks import vector_of, vectors
 
-from pyimpl.tile_bounds import TileBounds, num_tiles
+from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 
 
 def check(vector_id: str) -> None:

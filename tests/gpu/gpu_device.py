@@ -21,7 +21,7 @@ def skip_elsewhere() -> None:
     """Skip the module that calls this, unless its tests can run."""
     if ON_GPU and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device", allow_module_level=True)
-    from pyimpl.kernels._numerics import INTERPRETED
+    from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
     if ON_GPU and INTERPRETED.value:
         pytest.skip("TRITON_INTERPRET is set: run tests/gpu alone", allow_module_level=True)

@@ -13,9 +13,9 @@ from attention_checks import score_options
 from backward_checks import judge_gradients, public_gradients
 from gpu_device import DEVICE, length, needs_gpu, skip_elsewhere
 
-from pyimpl._gradients import Wanted
-from pyimpl.kernels.backward import backward
-from pyimpl.kernels.forward import forward
+from pyimpl.backends.kernels.backward import backward
+from pyimpl.backends.kernels.forward import forward
+from pyimpl.internal.gradients import Wanted
 
 skip_elsewhere()
 

@@ -21,7 +21,7 @@ from bench import __main__ as command
 from bench.hour.candidates import SMALL, default, tuned_cases
 from bench.hour.kernels import KERNELS
 from bench.timing import EventClock, Runner, captured
-from pyimpl.kernels._launch import capability
+from pyimpl.backends.kernels.parts.launch import capability
 
 skip_elsewhere()
 

@@ -13,11 +13,11 @@ import torch
 from gpu_device import DEVICE, length, skip_elsewhere
 from kernel_checks import judge, score_options
 
-from bridge.conformance.profile import Profile
-from pyimpl.kernels.decode import decode
-from pyimpl.kernels.forward import forward
-from pyimpl.kernels.paged import paged
-from pyimpl.kernels.varlen import varlen
+from bridge.conformance.rounding_model import RoundingModel
+from pyimpl.backends.kernels.decode import decode
+from pyimpl.backends.kernels.forward import forward
+from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.varlen import varlen
 
 skip_elsewhere()
 
@@ -36,8 +36,8 @@ def normal(*size: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
 
 
 def check(result, query, key, value, options) -> None:
-    profile = Profile.flash(DTYPES[query.dtype], denominator="unrounded", truncating=True)
-    judge(result, query, key, value, options, profile)
+    rounding = RoundingModel.flash(DTYPES[query.dtype], denominator="unrounded", truncating=True)
+    judge(result, query, key, value, options, rounding)
 
 
 def chosen(changes: dict[str, object], heads: int) -> dict[str, object]:

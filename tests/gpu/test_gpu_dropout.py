@@ -13,10 +13,10 @@ from attention_checks import NAMES, judge_options, score_options
 from backward_checks import judge_gradients, public_gradients
 from gpu_device import DEVICE, length, skip_elsewhere
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from pyimpl import attention, attention_varlen
-from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
+from pyimpl.internal.scores import ScoreOptions
 
 skip_elsewhere()
 
@@ -41,8 +41,8 @@ def judged(
     of the CPU."""
     out, lse, *inputs = (x.detach().cpu() for x in (*outputs, *given))
     dtype = inputs[0].dtype
-    profile = Profile.flash(NAMES[dtype], denominator="unrounded", truncating=True)
-    judge_options((out, lse), *inputs, options, profile)
+    rounding = RoundingModel.flash(NAMES[dtype], denominator="unrounded", truncating=True)
+    judge_options((out, lse), *inputs, options, rounding)
     judge_gradients(
         {name: x.cpu() for name, x in gradients.items()}, *inputs, options, grad_out.cpu(),
         computed=torch.float32, weights=dtype, truncating=True,

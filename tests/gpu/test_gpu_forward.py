@@ -12,9 +12,9 @@ import torch
 from gpu_device import DEVICE, length, needs_gpu, skip_elsewhere
 from kernel_checks import judge, score_options
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from pyimpl import attention
-from pyimpl.kernels.forward import forward
+from pyimpl.backends.kernels.forward import forward
 
 skip_elsewhere()
 
@@ -54,8 +54,8 @@ def inputs(shape, dtype: torch.dtype, masked: bool):
 def check(result, query, key, value, options) -> None:
     """Within the allowance of a kernel whose matrix unit truncates."""
     dtype = DTYPES[query.dtype]
-    profile = Profile.flash(dtype, denominator="unrounded", truncating=True)
-    judge(result, query, key, value, options, profile)
+    rounding = RoundingModel.flash(dtype, denominator="unrounded", truncating=True)
+    judge(result, query, key, value, options, rounding)
 
 
 @pytest.mark.parametrize("masked", [False, True])

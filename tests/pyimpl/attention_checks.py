@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
-from pyimpl import reference
-from pyimpl._arguments import resolve_scale
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference
+from pyimpl.internal.arguments import resolve_scale
+from pyimpl.internal.scores import ScoreOptions
 
 NAMES = {
     torch.float64: "float64",
@@ -52,17 +52,17 @@ def inputs(
     return query, key, value, mask
 
 
-def kernel_profile(dtype: torch.dtype, block_n: int | None = None) -> Profile:
+def kernel_rounding(dtype: torch.dtype, block_n: int | None = None) -> RoundingModel:
     """What the Triton kernel rounds: everything in float32, the weights in the input's dtype."""
-    return Profile.flash(NAMES[dtype], block_n=block_n, denominator="unrounded")
+    return RoundingModel.flash(NAMES[dtype], block_n=block_n, denominator="unrounded")
 
 
-def tiled_profile(dtype: torch.dtype, block_n: int | None = None) -> Profile:
+def tiled_rounding(dtype: torch.dtype, block_n: int | None = None) -> RoundingModel:
     """What the tile loop rounds: the output alone, and its arithmetic."""
     if dtype == torch.float64:
-        return Profile.float64(block_n)
-    low = kernel_profile(dtype)
-    return replace(Profile.float32(block_n), input=low.input, output=low.output)
+        return RoundingModel.float64(block_n)
+    low = kernel_rounding(dtype)
+    return replace(RoundingModel.float32(block_n), input=low.input, output=low.output)
 
 
 def score_options(query: Tensor, **options: Any) -> ScoreOptions:
@@ -106,14 +106,14 @@ def judge(
     key: Tensor,
     value: Tensor,
     *,
-    profile: Profile,
+    rounding: RoundingModel,
     **options: Any,
 ) -> None:
     """Fail unless output and log-sum-exp are within the allowance of the float64 reference.
 
     `options` as for `score_options`. The reference is rounded too: its own allowance is added.
     """
-    judge_options(result, query, key, value, score_options(query, **options), profile)
+    judge_options(result, query, key, value, score_options(query, **options), rounding)
 
 
 def judge_options(
@@ -122,7 +122,7 @@ def judge_options(
     key: Tensor,
     value: Tensor,
     options: ScoreOptions,
-    profile: Profile,
+    rounding: RoundingModel,
 ) -> None:
     """`judge` with the options as the implementations take them."""
     out, lse = result
@@ -130,22 +130,23 @@ def judge_options(
     assert out.shape == expected_out.shape
     assert lse.shape == expected_lse.shape
     q, k, v, mask = (x.numpy() for x in _as_products(query, key, value, options))
-    profiles = (profile, Profile.float64())
+    rounding_models = (rounding, RoundingModel.float64())
     allowed = sum(
-        torch.from_numpy(attention_allowance(q, k, v, scale=1.0, mask=mask, profile=p))
-        for p in profiles
+        torch.from_numpy(attention_allowance(q, k, v, scale=1.0, mask=mask, rounding=p))
+        for p in rounding_models
     )
     if options.dropout is not None:
         # 1 / (1 − p) is rounded, and so is its product, with each weight or with their sum.
         size, _ = reference.attention(query, key, value.abs(), options)
-        units = sum(p.accumulator.unit for p in profiles)
+        units = sum(p.accumulator.unit for p in rounding_models)
         allowed = allowed + 2 * units * size.unsqueeze(3)
     error = (out.double() - expected_out).abs().unsqueeze(3)
     assert bool((error <= allowed).all()), f"output: {(error - allowed).max()} over the allowance"
     none = torch.isneginf(expected_lse)
     assert torch.equal(torch.isneginf(lse), none)
     allowed = sum(
-        torch.from_numpy(lse_allowance(q, k, scale=1.0, mask=mask, profile=p)) for p in profiles
+        torch.from_numpy(lse_allowance(q, k, scale=1.0, mask=mask, rounding=p))
+        for p in rounding_models
     )
     error = torch.where(none, 0.0, lse.double() - torch.where(none, 0.0, expected_lse)).abs()
     error = error.unsqueeze(3)

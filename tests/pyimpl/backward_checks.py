@@ -10,11 +10,11 @@ import torch
 from attention_checks import NAMES
 from torch import Tensor
 
-from bridge.conformance.profile import FORMATS, Profile
+from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances.gradient_allowance import of_options
-from pyimpl import reference
-from pyimpl._backends import Backend
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference
+from pyimpl.backends.dispatch import Backend
+from pyimpl.internal.scores import ScoreOptions
 
 TENSORS = ("alibi_slopes", "bias", "sinks")
 
@@ -80,10 +80,10 @@ def judge_gradients(
     given = (query, key, value, options, grad_out, grad_lse)
     expected = by_autograd(*given)
     dtype = NAMES[query.dtype]
-    profile = Profile.widened(dtype, accumulator=NAMES[computed])
+    rounding = RoundingModel.widened(dtype, accumulator=NAMES[computed])
     if weights is not None:
-        profile = Profile.flash(NAMES[weights], truncating=truncating)
-    bounds = of_options(query, key, value, grad_out, grad_lse, options, profile)
+        rounding = RoundingModel.flash(NAMES[weights], truncating=truncating)
+    bounds = of_options(query, key, value, grad_out, grad_lse, options, rounding)
     tensors: dict[str, Any] = {"query": query, "key": key, "value": value}
     tensors |= {f.name: getattr(options, f.name) for f in fields(options) if f.name in TENSORS}
     for name, gradient in found.items():

@@ -10,8 +10,8 @@ from attention_checks import score_options
 from hypothesis import strategies as st
 from torch import Tensor
 
-from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
+from pyimpl.internal.scores import ScoreOptions
 
 
 class Draw:

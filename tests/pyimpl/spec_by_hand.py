@@ -9,7 +9,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from pyimpl._scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions
 
 
 def _broadcast(tensor: Tensor | None, *at: int) -> float | bool | None:

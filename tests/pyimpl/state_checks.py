@@ -8,7 +8,7 @@ import torch
 from attention_checks import judge
 from torch import Tensor
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from pyimpl.state import State, finish, log_sum_exp
 
 # A score, None: masked, and a value.
@@ -34,5 +34,5 @@ def judge_state(state: State, some: Sequence[Key]) -> None:
         values[None, None],
         mask=seen[None, None],
         scale=1.0,
-        profile=Profile.float64(block_n=1),
+        rounding=RoundingModel.float64(block_n=1),
     )

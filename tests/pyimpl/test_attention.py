@@ -10,9 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from attention_checks import inputs, judge, kernel_profile, score_options, tiled_profile
+from attention_checks import inputs, judge, kernel_rounding, score_options, tiled_rounding
 
-from pyimpl import attention, tiled
+from pyimpl import attention
+from pyimpl.backends import tiled
 
 Q, K, V, MASK = inputs((2, 3, 5, 7, 4, 6), torch.float32, masked=True)
 FEW = inputs((2, 2, 5, 7, 4, 6), torch.float32, group=2)[:3]
@@ -28,8 +29,8 @@ def test_backends(dtype: torch.dtype, backend) -> None:
     )
     assert isinstance(result, tuple)
     assert (result[0].dtype, result[1].dtype) == (dtype, torch.float32)
-    profile = kernel_profile(dtype) if backend == "triton" else tiled_profile(dtype)
-    judge(result, query, key, value, mask=MASK, profile=profile, **options)
+    rounding = kernel_rounding(dtype) if backend == "triton" else tiled_rounding(dtype)
+    judge(result, query, key, value, mask=MASK, rounding=rounding, **options)
     alone = attention(query, key, value, attn_mask=MASK, backend=backend, **options)
     assert isinstance(alone, torch.Tensor)
     assert torch.equal(alone, result[0])
@@ -40,7 +41,7 @@ def test_float64(backend) -> None:
     query, key, value = Q.double(), K.double(), V.double()
     result = attention(query, key, value, return_lse=True, backend=backend)
     assert (result[0].dtype, result[1].dtype) == (torch.float64, torch.float64)
-    judge(result, query, key, value, profile=tiled_profile(torch.float64))
+    judge(result, query, key, value, rounding=tiled_rounding(torch.float64))
 
 
 def test_auto_on_a_cpu_is_the_tile_loop() -> None:

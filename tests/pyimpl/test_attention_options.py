@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_checks import inputs, judge, judge_options, score_options, tiled_profile
+from attention_checks import inputs, judge, judge_options, score_options, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from pyimpl import attention
 
 BACKENDS = ["tiled", "reference"]
-PROFILE = tiled_profile(torch.float32)
+ROUNDING = tiled_rounding(torch.float32)
 shapes = st.tuples(*[st.integers(1, 2)] * 2, *[st.integers(1, 30)] * 2, *[st.integers(1, 6)] * 2)
 sides = st.none() | st.integers(0, 12)
 alignments = st.sampled_from(["top-left", "bottom-right"])
@@ -43,7 +43,7 @@ def judged(query, key, value, given: dict[str, Any], backend: str, **meaning: An
     """`attention` with the arguments `given` is within the allowance of the reference with the
     options `meaning`."""
     result = attention(query, key, value, return_lse=True, backend=backend, **given)
-    judge(result, query, key, value, profile=PROFILE, **meaning)
+    judge(result, query, key, value, rounding=ROUNDING, **meaning)
 
 
 @settings(max_examples=100, deadline=None)
@@ -74,7 +74,7 @@ def test_grouped_heads_are_repeated_heads(shape, group, is_causal, backend) -> N
         query, key, value, enable_gqa=True, return_lse=True, backend=backend, **options
     )
     key, value = (x.repeat_interleave(group, dim=1) for x in (key, value))
-    judge(result, query, key, value, profile=PROFILE, **options)
+    judge(result, query, key, value, rounding=ROUNDING, **options)
 
 
 @settings(max_examples=50, deadline=None)
@@ -87,7 +87,7 @@ def test_causal_prefix(shape, length, backend) -> None:
     whole = attention(query, key, value, is_causal=True, return_lse=True, backend=backend)
     prefix = [x[:, :, :length] for x in (query, key, value)]
     result = (whole[0][:, :, :length], whole[1][:, :, :length])
-    judge(result, *prefix, is_causal=True, profile=PROFILE)
+    judge(result, *prefix, is_causal=True, rounding=ROUNDING)
 
 
 @settings(max_examples=50, deadline=None)
@@ -99,7 +99,7 @@ def test_any_order_of_keys(shape, seed: int, backend) -> None:
     result = attention(
         query, *shuffled, attn_mask=mask[..., order], return_lse=True, backend=backend
     )
-    judge(result, query, key, value, mask=mask, profile=PROFILE)
+    judge(result, query, key, value, mask=mask, rounding=ROUNDING)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -121,7 +121,7 @@ def test_a_sink_is_a_key_with_value_0(backend) -> None:
     key, value = (torch.cat((x.new_zeros(1, 2, 1, 4), x), 2) for x in (key, value))
     bias = torch.zeros(2, 5, 8)
     bias[..., 0] = sinks[:, None]
-    judge(result, query, key, value, bias=bias, profile=PROFILE)
+    judge(result, query, key, value, bias=bias, rounding=ROUNDING)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -144,7 +144,7 @@ def test_a_floating_mask_is_a_bias(backend) -> None:
     assert all(torch.equal(x, y) for x, y in zip(by_mask, by_bias, strict=True))
     zeros = torch.zeros_like(bias).masked_fill(~mask, -torch.inf)
     result = attention(query, key, value, attn_mask=zeros, return_lse=True, backend=backend)
-    judge(result, query, key, value, mask=mask, profile=PROFILE)
+    judge(result, query, key, value, mask=mask, rounding=ROUNDING)
 
 
 SEEDED = torch.Generator().manual_seed(0)
@@ -172,8 +172,8 @@ def test_the_same_call_as_sdpa(name: str) -> None:
     if given is not None:
         options["mask" if given.dtype == torch.bool else "bias"] = given
     wanted = score_options(query, **options)
-    judge_options((out, lse), query, key, value, wanted, Profile.sdpa_math("float64"))
-    judge_options((ours, lse), query, key, value, wanted, Profile.float64())
+    judge_options((out, lse), query, key, value, wanted, RoundingModel.sdpa_math("float64"))
+    judge_options((ours, lse), query, key, value, wanted, RoundingModel.float64())
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from attention_checks import inputs, judge, tiled_profile
+from attention_checks import inputs, judge, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -65,7 +65,7 @@ def test_it_is_attention_over_prefix_and_suffix(shape, group, lens, causal) -> N
             continue
         judge(
             (out[b : b + 1], lse[b : b + 1]), *whole(given, b, n),
-            profile=tiled_profile(torch.float32), is_causal=causal, shift=prefix_len + n - q_len,
+            rounding=tiled_rounding(torch.float32), is_causal=causal, shift=prefix_len + n - q_len,
         )  # fmt: skip
 
 
@@ -75,14 +75,16 @@ def test_the_output_is_rounded_once(dtype: torch.dtype) -> None:
     out, lse = attention_cascade(**given, return_lse=True)
     assert out.dtype == dtype
     for b in range(2):
-        judge((out[b : b + 1], lse[b : b + 1]), *whole(given, b, 17), profile=tiled_profile(dtype))
+        judge(
+            (out[b : b + 1], lse[b : b + 1]), *whole(given, b, 17), rounding=tiled_rounding(dtype)
+        )
 
 
 def test_options_hold_for_both_parts() -> None:
     given = parts((1, 1, 2, 9, 5, 4, 4))
     out, lse = attention_cascade(**given, softcap=0.5, scale=2.0, return_lse=True)
     judge((out, lse), *whole(given, 0, 5), softcap=0.5, scale=2.0,
-          profile=tiled_profile(torch.float32))  # fmt: skip
+          rounding=tiled_rounding(torch.float32))  # fmt: skip
     assert torch.equal(out, attention_cascade(**given, softcap=0.5, scale=2.0))
 
 

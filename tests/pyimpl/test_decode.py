@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from attention_checks import inputs, judge, tiled_profile
+from attention_checks import inputs, judge, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,7 +61,7 @@ def test_each_sequence_alone(
     for b, n in enumerate(lens):
         judge(
             (out[b : b + 1], lse[b : b + 1]), query[b : b + 1], key[b : b + 1, :, :n],
-            value[b : b + 1, :, :n], profile=tiled_profile(dtype), left=left,
+            value[b : b + 1, :, :n], rounding=tiled_rounding(dtype), left=left,
             right=0 if is_causal else 2, shift=n - q_len, alibi_slopes=slopes[b : b + 1],
             sinks=sinks, softcap=3.0,
         )  # fmt: skip
@@ -74,7 +74,7 @@ def test_the_whole_cache_by_default(backend) -> None:
     out = attention_decode(query, key, value, backend=backend)
     assert isinstance(out, torch.Tensor)
     judge((out, attention(query, key, value, return_lse=True)[1]), query, key, value,
-          profile=tiled_profile(torch.float32))  # fmt: skip
+          rounding=tiled_rounding(torch.float32))  # fmt: skip
     assert out.shape == expected.shape
 
 
@@ -89,7 +89,7 @@ def test_no_sequences() -> None:
 def test_long_caches_are_split() -> None:
     query, key, value, _ = inputs((1, 1, 1, 9000, 4, 4), torch.float32)
     result = attention_decode(query, key, value, return_lse=True)
-    judge(result, query, key, value, profile=tiled_profile(torch.float32))
+    judge(result, query, key, value, rounding=tiled_rounding(torch.float32))
 
 
 Q, K, V, _ = inputs((2, 2, 1, 6, 4, 4), torch.float32)

@@ -13,9 +13,9 @@ from attention_checks import (
     inputs,
     judge,
     judge_options,
-    kernel_profile,
+    kernel_rounding,
     score_options,
-    tiled_profile,
+    tiled_rounding,
 )
 from backward_checks import judge_gradients, public_gradients
 from hypothesis import given, settings
@@ -130,9 +130,9 @@ def test_within_the_allowance(dtype: torch.dtype, backend: str) -> None:
         sinks=sinks, enable_gqa=True, return_lse=True, dropout_p=0.25, dropout_seed=SEED,
         backend=backend,
     )  # fmt: skip
-    profile = kernel_profile(dtype) if backend == "triton" else tiled_profile(dtype)
+    rounding = kernel_rounding(dtype) if backend == "triton" else tiled_rounding(dtype)
     judge(
-        result, query, key, value, profile=profile, mask=mask, is_causal=True, shift=17,
+        result, query, key, value, rounding=rounding, mask=mask, is_causal=True, shift=17,
         sinks=sinks, dropout=dropout(0.25),
     )  # fmt: skip
 
@@ -190,9 +190,9 @@ def test_packed_sequences(backend: str) -> None:
     query, key, value = (by_head(x.detach()) for x in leaves)
     mask = sequence[0][:, None] == sequence[1]
     options = score_options(query, mask=mask, dropout=dropout(0.4))
-    profile = kernel_profile(dtype) if backend == "triton" else tiled_profile(dtype)
+    rounding = kernel_rounding(dtype) if backend == "triton" else tiled_rounding(dtype)
     result = by_head(outs[0].detach()), outs[1].detach()[None]
-    judge_options(result, query, key, value, options, profile)
+    judge_options(result, query, key, value, options, rounding)
     named = dict(zip(("query", "key", "value"), found, strict=True))
     given = (query, key, value, options, by_head(grads[0]), grads[1][None])
     judge_gradients(named, *given, computed=dtype)

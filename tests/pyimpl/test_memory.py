@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from bridge.spec.flash import num_tiles
-from pyimpl import reference, tiled
+from pyimpl.backends import reference, tiled
 
 
 class Counter(TorchDispatchMode):

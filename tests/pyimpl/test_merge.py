@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 import torch
-from attention_checks import inputs, judge, tiled_profile
+from attention_checks import inputs, judge, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyimpl import attention, merge_states
 
-PROFILE = tiled_profile(torch.float32)
+ROUNDING = tiled_rounding(torch.float32)
 
 
 def parts_of(query, key, value, mask, cuts: list[int], **options):
@@ -40,7 +40,7 @@ def test_any_splits_in_any_order_are_the_whole(shape, cuts, random) -> None:
     order = list(range(len(outs)))
     random.shuffle(order)
     result = merge_states(outs[order], lses[order])
-    judge(result, query, key, value, mask=mask, profile=PROFILE)
+    judge(result, query, key, value, mask=mask, rounding=ROUNDING)
 
 
 def test_a_sink_is_a_part_of_its_own() -> None:
@@ -49,7 +49,7 @@ def test_a_sink_is_a_part_of_its_own() -> None:
     outs, lses = parts_of(query, key, value, mask, [4])
     outs = torch.cat((outs, torch.zeros_like(outs[:1])))
     lses = torch.cat((lses, sinks.view(1, 1, 3, 1).expand_as(lses[:1])))
-    judge(merge_states(outs, lses), query, key, value, mask=mask, sinks=sinks, profile=PROFILE)
+    judge(merge_states(outs, lses), query, key, value, mask=mask, sinks=sinks, rounding=ROUNDING)
 
 
 def test_empty_parts_have_no_influence_whatever_they_hold() -> None:

@@ -13,8 +13,8 @@ from attention_checks import inputs
 from torch import Tensor
 
 from pyimpl import attention, attention_decode, attention_varlen, merge_states
-from pyimpl._scores import NAMES, ScoreOptions
 from pyimpl.dropout import Dropout
+from pyimpl.internal.scores import NAMES, ScoreOptions
 
 BACKENDS = ["triton", "tiled", "reference"]
 Q, K, V, MASK = inputs((2, 2, 5, 7, 8, 6), torch.float32, masked=True, group=2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from attention_checks import inputs, judge, tiled_profile
+from attention_checks import inputs, judge, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -41,7 +41,7 @@ def test_any_shards_in_any_order_are_attention(shape, devices, causal, seed) -> 
     assert [out.shape[2] for out in outs] == [len(part) for part in rows]
     order = torch.cat(rows).argsort()
     result = torch.cat(outs, 2)[:, :, order], torch.cat(lses, 2)[:, :, order]
-    judge(result, query, key, value, is_causal=causal, profile=tiled_profile(torch.float32, 1))
+    judge(result, query, key, value, is_causal=causal, rounding=tiled_rounding(torch.float32, 1))
 
 
 def test_shards_stand_one_after_another_unless_it_is_said() -> None:
@@ -51,7 +51,7 @@ def test_shards_stand_one_after_another_unless_it_is_said() -> None:
     result = torch.cat(outs, 2), torch.cat(lses, 2)
     judge(
         result, query, key, value, is_causal=True, scale=0.5,
-        profile=tiled_profile(torch.float64, 1),
+        rounding=tiled_rounding(torch.float64, 1),
     )  # fmt: skip
     assert all(map(torch.equal, outs, ring_attention(*shards, is_causal=True, scale=0.5)))
 
@@ -64,7 +64,7 @@ def test_the_output_is_rounded_once(dtype: torch.dtype) -> None:
     )
     assert {out.dtype for out in outs} == {dtype}
     result = torch.cat(outs, 2), torch.cat(lses, 2)
-    judge(result, query, key, value, profile=tiled_profile(dtype, 1))
+    judge(result, query, key, value, rounding=tiled_rounding(dtype, 1))
 
 
 def test_autocast_rounds_the_inputs_alone() -> None:

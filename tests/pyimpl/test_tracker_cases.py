@@ -23,10 +23,10 @@ from typing import Any
 
 import pytest
 import torch
-from attention_checks import inputs, judge, kernel_profile, tiled_profile
+from attention_checks import inputs, judge, kernel_rounding, tiled_rounding
 from torch import Tensor
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.allowance import lse_allowance
 from pyimpl import attention, attention_decode, attention_varlen, merge_states
 
@@ -34,8 +34,8 @@ pytestmark = pytest.mark.parametrize("backend", ["triton", "tiled", "reference"]
 Result = tuple[Tensor, Tensor]
 
 
-def profile(backend: str) -> Profile:
-    return (kernel_profile if backend == "triton" else tiled_profile)(torch.float32)
+def rounding(backend: str) -> RoundingModel:
+    return (kernel_rounding if backend == "triton" else tiled_rounding)(torch.float32)
 
 
 def packed(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
@@ -118,7 +118,7 @@ def test_a_mask_that_hides_every_key_gives_0_and_minus_infinity(mask: str, backe
     out, lse = plain(query, key, value, attn_mask=given, backend=backend)
     assert torch.equal(out[0, :, 2], torch.zeros(2, 8))
     assert torch.equal(lse[0, :, 2], torch.full((2,), -math.inf))
-    judge((out, lse), query, key, value, mask=seen, profile=profile(backend))
+    judge((out, lse), query, key, value, mask=seen, rounding=rounding(backend))
 
 
 @every_function
@@ -148,7 +148,7 @@ def test_scores_below_any_number_taken_for_minus_infinity(
     result = FUNCTIONS[function](query, key, value, backend=backend, **options)
     judge(
         result, query, key, value, is_causal=True, left=3, shift=5, scale=1.0,
-        profile=profile(backend),
+        rounding=rounding(backend),
     )  # fmt: skip
     # Queries 0 to 2 do not see the last key, however low the scores of the others.
     assert bool((result[0][:, :, :3].abs() < 10).all())
@@ -165,7 +165,7 @@ def test_negative_scores_after_tiles_that_are_masked(backend: str) -> None:
         mask = torch.zeros(300, dtype=torch.bool)
         mask[seen] = True
         result = plain(query, key, value, attn_mask=mask, backend=backend)
-        judge(result, query, key, value, mask=mask, profile=profile(backend))
+        judge(result, query, key, value, mask=mask, rounding=rounding(backend))
         assert bool((result[1] < -200).all())
 
 
@@ -224,7 +224,7 @@ def test_the_log_sum_exp_is_natural(function: str, backend: str) -> None:
     key = torch.ones(1, 2, 11, 8)
     query = torch.zeros(1, 2, 3, 8)
     _, lse = FUNCTIONS[function](query, key, key, backend=backend)
-    allowed = lse_allowance(query.numpy(), key.numpy(), scale=1.0, profile=profile(backend))
+    allowed = lse_allowance(query.numpy(), key.numpy(), scale=1.0, rounding=rounding(backend))
     assert bool(((lse.double() - math.log(11)).abs() <= torch.from_numpy(allowed)).all())
 
 
@@ -256,7 +256,7 @@ def test_padding_on_the_left_may_hold_nan(backend: str) -> None:
         rows = [x[b : b + 1, :, first:] for x in (query, key, value)]
         judge(
             (out[b : b + 1, :, first:], lse[b : b + 1, :, first:]), *rows, is_causal=True,
-            profile=profile(backend),
+            rounding=rounding(backend),
         )  # fmt: skip
     assert torch.equal(out[0, :, :2], torch.zeros(2, 2, 8))
     assert torch.equal(lse[0, :, :2], torch.full((2, 2), -math.inf))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from attention_checks import judge, tiled_profile
+from attention_checks import judge, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +44,7 @@ def test_each_sequence_alone(lens, alignment, is_causal, backend, dtype) -> None
         one = (x.transpose(0, 1)[None] for x in (query[rows], key[cols], value[cols]))
         judge(
             (out[rows].transpose(0, 1)[None], lse[None, :, rows]), *one,
-            profile=tiled_profile(dtype), left=4, right=0 if is_causal else 3,
+            rounding=tiled_rounding(dtype), left=4, right=0 if is_causal else 3,
             shift=kv_len - q_len if alignment == "bottom-right" else 0,
             alibi_slopes=slopes[b : b + 1], sinks=sinks, softcap=3.0, scale=0.7,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
 
 BACKENDS = ["tiled", "reference"]
@@ -21,7 +21,7 @@ def allowed(
     *,
     scale: float,
     visible: Tensor,
-    profiles: Sequence[Profile],
+    rounding_models: Sequence[RoundingModel],
     softcap: float | None = None,
     bias: Tensor | None = None,
     sinks: Tensor | None = None,
@@ -46,9 +46,9 @@ def allowed(
     for heads_of, sink in _heads(sinks):
         changes = ScoreChanges(softcap, None if added is None else added[:, heads_of], sink)
         part = [x[:, heads_of] for x in (q, k, v)]
-        for profile in profiles:
+        for rounding in rounding_models:
             rest: dict[str, Any] = {
-                "scale": scale, "mask": visible[:, heads_of].numpy(), "profile": profile,
+                "scale": scale, "mask": visible[:, heads_of].numpy(), "rounding": rounding,
                 "changes": changes,
             }  # fmt: skip
             out[:, heads_of] += torch.from_numpy(attention_allowance(*part, **rest))

@@ -34,17 +34,17 @@ from typing import Any
 
 import pytest
 import torch
-from attention_checks import kernel_profile, tiled_profile
+from attention_checks import kernel_rounding, tiled_rounding
 from suite_checks import BACKENDS, agree, allowed
 from torch import Tensor
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from pyimpl import attention
 
 transformers = pytest.importorskip("transformers", reason="needs the package transformers")
 
 NAME = "pyimpl"
-EAGER = Profile.sdpa_math("float32")
+EAGER = RoundingModel.sdpa_math("float32")
 # No bound is derived through a whole model. Its logits, below 16, come of some hundred roundings
 # one after another to float32, of unit 2⁻²⁴; mistakes move them a thousand times as far, which is
 # asserted below.
@@ -121,9 +121,9 @@ class Adapter:
         eager = sys.modules[type(module).__module__].eager_attention_forward
         mask = torch.where(visible, 0.0, torch.finfo(torch.float32).min)
         theirs, _ = eager(module, *tensors, mask, scaling=scaling, softcap=options["softcap"])
-        profile = (kernel_profile if self.backend == "triton" else tiled_profile)(torch.float32)
+        rounding = (kernel_rounding if self.backend == "triton" else tiled_rounding)(torch.float32)
         allowance, _ = allowed(
-            *tensors, scale=scaling, visible=visible, profiles=[profile, EAGER], **options
+            *tensors, scale=scaling, visible=visible, rounding_models=[rounding, EAGER], **options
         )
         empty = ~visible.any(-1, keepdim=True)
         agree(ours, theirs.transpose(1, 2).masked_fill(empty, 0.0), allowance)

@@ -31,14 +31,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_checks import NAMES, inputs, tiled_profile
+from attention_checks import NAMES, inputs, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from suite_checks import BACKENDS, agree, allowed
 from torch import Tensor
 
 import pyimpl
-from bridge.conformance.profile import FLOAT32, FORMATS, WHOLE_ROW, Profile
+from bridge.conformance.rounding_model import FLOAT32, FORMATS, WHOLE_ROW, RoundingModel
 
 jax = pytest.importorskip("jax", reason="needs jax, the extra oracles")
 jax.config.update("jax_platforms", "cpu")
@@ -144,12 +144,12 @@ def by_pyimpl(
     return out.transpose(1, 2), lse
 
 
-def jax_profile(dtype: torch.dtype) -> Profile:
+def jax_rounding(dtype: torch.dtype) -> RoundingModel:
     """Everything in float32, but bfloat16 weights after they were divided by their sum."""
     if dtype == torch.float32:
-        return Profile.sdpa_math("float32")
+        return RoundingModel.sdpa_math("float32")
     low = FORMATS[NAMES[dtype]]
-    return Profile(
+    return RoundingModel(
         "jax", low, low, FLOAT32, FLOAT32.unit, operands=FLOAT32, operand_roundings=1, weights=low,
         weights_normalized=True, denominator="unrounded", block_n=WHOLE_ROW,
     )  # fmt: skip
@@ -173,7 +173,7 @@ def compare(
     scale = options["scale"] or 1 / math.sqrt(query.shape[-1])
     allowances = allowed(
         query, key, value, scale=scale, visible=visible, bias=options["bias"],
-        profiles=[tiled_profile(query.dtype), jax_profile(query.dtype)],
+        rounding_models=[tiled_rounding(query.dtype), jax_rounding(query.dtype)],
     )  # fmt: skip
     ours = by_pyimpl(tensors, sizes, options | changed, backend)
     theirs = by_jax(tensors, sizes, options)

@@ -31,12 +31,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_checks import NAMES, kernel_profile, tiled_profile
+from attention_checks import NAMES, kernel_rounding, tiled_rounding
 from suite_checks import BACKENDS, agree, allowed
 from torch import Tensor
 
 import pyimpl
-from bridge.conformance.profile import FORMATS, WHOLE_ROW, Profile
+from bridge.conformance.rounding_model import FORMATS, WHOLE_ROW, RoundingModel
 
 onnx = pytest.importorskip("onnx", reason="needs the package onnx")
 # This module's import registers its cases, as that of the whole package, which takes seconds, would
@@ -234,13 +234,13 @@ def run(case: Case, backend: str) -> Tensor:
     return pyimpl.attention(query, key, value, attn_mask=mask, **call)
 
 
-def onnx_profile(dtype: torch.dtype) -> Profile:
+def onnx_rounding(dtype: torch.dtype) -> RoundingModel:
     """What ONNX's implementation rounds: the operands, scaled by √scale each, and everything after
     them, in the dtype of the inputs."""
     if dtype == torch.float32:
-        return Profile.sdpa_math("float32")
+        return RoundingModel.sdpa_math("float32")
     low = FORMATS[NAMES[dtype]]
-    return Profile(
+    return RoundingModel(
         f"onnx-{low.name}", low, low, low, low.unit, operands=low, operand_roundings=2,
         scores=low, weights=low, weights_normalized=True, block_n=WHOLE_ROW,
     )  # fmt: skip
@@ -250,10 +250,10 @@ def compare(case: Case, backend: str) -> None:
     """Fail unless the outputs are as ONNX expects them; present keys and values exactly."""
     query, key, value = case.query, case.key, case.value
     bias = None if case.mask is None or case.mask.dtype == torch.bool else case.mask
-    ours = kernel_profile if backend == "triton" else tiled_profile
+    ours = kernel_rounding if backend == "triton" else tiled_rounding
     allowance, _ = allowed(
         query, key, value, scale=case.scale, visible=case.visible, softcap=case.softcap, bias=bias,
-        profiles=[ours(query.dtype), onnx_profile(query.dtype)],
+        rounding_models=[ours(query.dtype), onnx_rounding(query.dtype)],
     )  # fmt: skip
     expected = case.outputs["Y"]
     if expected.dim() == 3:

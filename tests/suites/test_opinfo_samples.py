@@ -23,19 +23,19 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_checks import kernel_profile, tiled_profile
+from attention_checks import kernel_rounding, tiled_rounding
 from suite_checks import BACKENDS, agree, allowed
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import pyimpl
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 
 SDPA = "nn.functional.scaled_dot_product_attention"
 EFFICIENT = "torch.ops.aten._efficient_attention_forward"
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 CASES = [(dtype, backend) for dtype in DTYPES for backend in BACKENDS]
-EXPECTED = Profile.sdpa_math("float64")
+EXPECTED = RoundingModel.sdpa_math("float64")
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +56,8 @@ def samples(entry: Any, dtype: torch.dtype) -> list[Any]:
     return [sample for sample in every if sample.kwargs["dropout_p"] == 0.0]
 
 
-def profile(dtype: torch.dtype, backend: str) -> Profile:
-    return (kernel_profile if backend == "triton" else tiled_profile)(dtype)
+def rounding(dtype: torch.dtype, backend: str) -> RoundingModel:
+    return (kernel_rounding if backend == "triton" else tiled_rounding)(dtype)
 
 
 def expected(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
@@ -92,7 +92,7 @@ def test_scaled_dot_product_attention(
         allowance, _ = allowed(
             query, key, value, scale=1 / math.sqrt(query.shape[-1]), bias=options.get("attn_mask"),
             visible=visible.tril() if options["is_causal"] else visible,
-            profiles=[profile(dtype, backend), EXPECTED],
+            rounding_models=[rounding(dtype, backend), EXPECTED],
         )  # fmt: skip
         agree(ours.double(), theirs, allowance)
 
@@ -134,7 +134,7 @@ def padded(sample: Any, alignment: str | None, dtype: torch.dtype, backend: str)
     theirs = expected(query, key, value, attn_mask=visible, scale=scale)
     allowance, _ = allowed(
         query, key, value, scale=scale or 1 / math.sqrt(query.shape[-1]), visible=visible,
-        profiles=[profile(dtype, backend), EXPECTED],
+        rounding_models=[rounding(dtype, backend), EXPECTED],
     )  # fmt: skip
     agree(ours.double(), theirs, allowance)
 
@@ -151,7 +151,7 @@ def packed(sample: Any, dtype: torch.dtype, backend: str) -> None:
     theirs = expected(query, key, value, attn_mask=visible)
     allowance, _ = allowed(
         query, key, value, scale=1 / math.sqrt(query.shape[-1]), visible=visible,
-        profiles=[profile(dtype, backend), EXPECTED],
+        rounding_models=[rounding(dtype, backend), EXPECTED],
     )  # fmt: skip
     agree(ours.double(), theirs, allowance)
 

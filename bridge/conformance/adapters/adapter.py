@@ -9,7 +9,7 @@ from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.features import Function
 from bridge.conformance.inside import known
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
@@ -34,7 +34,7 @@ class Adapter(Protocol):
     ) -> str | None:
         """Why this part of the vector's result is not judged; None if it is."""
 
-    def profile(self, dtype: str, device: str) -> Profile:
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
         """What the function rounds, from which its allowance is computed."""
 
     def run(self, batch: Batch) -> Outputs:
@@ -126,8 +126,8 @@ class OutputOnly:
     ) -> str | None:
         return self.adapter.why_unsupported(vector, dtype, device, part)
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return self.adapter.profile(dtype, device)
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return self.adapter.rounding(dtype, device)
 
     def run(self, batch: Batch) -> Outputs:
         return Outputs(self.adapter.run(batch).out)

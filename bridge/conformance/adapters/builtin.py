@@ -14,7 +14,7 @@ from bridge.conformance.adapters.own import (
 )
 from bridge.conformance.adapters.sdpa import SdpaFlash, SdpaMath
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.profile import Denominator, Profile
+from bridge.conformance.rounding_model import Denominator, RoundingModel
 
 
 class FlashEmulated(Builtin):
@@ -26,8 +26,8 @@ class FlashEmulated(Builtin):
     def __init__(self, block_n: int = 16, denominator: Denominator = "unrounded") -> None:
         self.block_n, self.denominator = block_n, denominator
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.flash(dtype, block_n=self.block_n, denominator=self.denominator)
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.flash(dtype, block_n=self.block_n, denominator=self.denominator)
 
     def run(self, batch: Batch) -> Outputs:
         out, lse = emulated.flash(

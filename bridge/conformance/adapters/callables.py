@@ -21,7 +21,7 @@ from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.features import Aligned, Features, Function
 from bridge.conformance.judge import malformed
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector
@@ -58,7 +58,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         name: str,
         function: Function,
         features: Features,
-        profile: Callable[[str], Profile],
+        rounding: Callable[[str], RoundingModel],
         alignment: Aligned = "top-left",
     ) -> None:
         self.name, self.function, self.features = name, function, features
@@ -66,7 +66,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         # As for the built-in adapters.
         self.declared = True
         self.dtypes = features.dtypes
-        self._profile = profile
+        self._rounding = rounding
         has = features.supported
         options = {"softcap": "softcap", "alibi": "alibi", "sinks": "sink"}
         takes = {option for feature, option in options.items() if feature in has}
@@ -77,8 +77,8 @@ class CallableAdapter(ByAutograd, WholeBatches):
         self.operations = WholeBatches.operations | grouped_too
         self.by_lse, self.by_bias = "lse-gradients" in has, "bias-gradients" in has
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return self._profile(dtype)
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return self._rounding(dtype)
 
     def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part

@@ -14,12 +14,12 @@ from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, stack
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
-from pyimpl._gradients import Gradients, Wanted
-from pyimpl._scores import ScoreOptions
+from pyimpl.internal.gradients import Gradients, Wanted
+from pyimpl.internal.scores import ScoreOptions
 
 # By the names of `gradients.expected`, as `gradient_inputs.array` takes them.
 Found = Mapping[str, Tensor]
-# A backward pass of `pyimpl`: called as `pyimpl.reference_backward.attention_backward` is.
+# A backward pass of `pyimpl`: called as `pyimpl.backends.reference_backward.attention_backward` is.
 Backward = Callable[..., Gradients]
 _INPUTS = {"q": "query", "k": "key", "v": "value", "bias": "bias"}
 

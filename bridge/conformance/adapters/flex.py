@@ -8,7 +8,7 @@ from bridge.conformance.adapters.adapter import Builtin
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.profile import FLOAT32, FORMATS, WHOLE_ROW, Profile
+from bridge.conformance.rounding_model import FLOAT32, FORMATS, WHOLE_ROW, RoundingModel
 from bridge.vectors.model.gradients import GradientVector
 
 
@@ -20,8 +20,8 @@ class Flex(GroupedHeads, ByAutograd, Builtin):
     foreign = "flex"
     takes = frozenset({"softcap", "alibi", "bias"})
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        base = Profile.widened(
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        base = RoundingModel.widened(
             dtype, accumulator="float64" if dtype == "float64" else "float32", block_n=WHOLE_ROW
         )
         # The normalised weights are rounded to the format of the inputs.

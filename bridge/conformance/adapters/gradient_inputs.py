@@ -13,13 +13,13 @@ from torch import Tensor
 
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import GradientVector
-from pyimpl._arguments import compute_dtype
-from pyimpl._scores import ScoreOptions
 from pyimpl.dropout import Dropout
+from pyimpl.internal.arguments import compute_dtype
+from pyimpl.internal.scores import ScoreOptions
 
 Floats = npt.NDArray[np.float64]
 
-# The fields of `pyimpl._gradients.Gradients`, by the names of `gradients.expected`.
+# The fields of `pyimpl.internal.gradients.Gradients`, by the names of `gradients.expected`.
 ORDER = ("q", "k", "v", "slopes", "bias", "sinks")
 
 

@@ -31,8 +31,8 @@ from bridge.vectors.model.operations import (
     VarlenVector,
 )
 from bridge.vectors.model.sampled import SampledVector
-from pyimpl._arguments import compute_dtype
-from pyimpl._backends import Backend
+from pyimpl.backends.dispatch import Backend
+from pyimpl.internal.arguments import compute_dtype
 
 TAKEN = frozenset(
     cls.operation

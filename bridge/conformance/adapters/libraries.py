@@ -16,7 +16,7 @@ from bridge.conformance.adapters.flex import Flex
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
 from bridge.conformance.adapters.sdpa import SdpaCudnn, SdpaEfficient, largest_score
 from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.profile import FORMATS, WHOLE_ROW, Profile
+from bridge.conformance.rounding_model import FORMATS, WHOLE_ROW, RoundingModel
 from bridge.vectors.model.attention import AttentionVector, Window
 
 
@@ -28,8 +28,8 @@ class FlashAttn(ByAutograd, Builtin):
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
     takes = frozenset({"softcap", "alibi"})
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.flash(dtype, truncating=True).with_name(f"flash-attn-{dtype}")
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.flash(dtype, truncating=True).with_name(f"flash-attn-{dtype}")
 
     def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
@@ -70,8 +70,8 @@ class Jax(GroupedHeads, Builtin):
     foreign = "jax"
     takes = frozenset({"bias"})
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        base = Profile.widened(dtype, accumulator="float32", block_n=WHOLE_ROW)
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        base = RoundingModel.widened(dtype, accumulator="float32", block_n=WHOLE_ROW)
         return replace(base, name=f"jax-{dtype}", weights=FORMATS[dtype], weights_normalized=True)
 
     def why_unsupported(
@@ -109,9 +109,9 @@ class OnnxRuntime(GroupedHeads, Builtin):
     dtypes: tuple[str, ...] = ("float32", "float16")
     takes = frozenset({"softcap", "bias"})
 
-    def profile(self, dtype: str, device: str) -> Profile:
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
         low = FORMATS[dtype]
-        base = replace(Profile.float32(WHOLE_ROW), input=low, output=low)
+        base = replace(RoundingModel.float32(WHOLE_ROW), input=low, output=low)
         if dtype == "float16":
             base = replace(base, operands=low, scores=low, weights=low, weights_normalized=True)
         return base.with_name(f"onnxruntime-{dtype}")
@@ -124,7 +124,9 @@ class OnnxRuntime(GroupedHeads, Builtin):
         if self.declared and vector.natural_scale <= 0:
             return "refuses a scale that is not positive"
         if vector.softcap is not None and dtype == "float16":
-            return "the steps of its softcap are rounded to float16, for which there is no profile"
+            return (
+                "the steps of its softcap are rounded to float16, which no rounding model describes"
+            )
         return None
 
     def run(self, batch: Batch) -> Outputs:
@@ -152,11 +154,11 @@ class HfEager(GroupedHeads, ByAutograd, Builtin):
     by_bias = True
     takes = frozenset({"softcap", "bias"})
 
-    def profile(self, dtype: str, device: str) -> Profile:
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
         if dtype in ("float64", "float32"):
             # The softmax is in float32 for float64 too.
-            return Profile.widened(dtype, block_n=WHOLE_ROW).with_name(f"hf-eager-{dtype}")
-        base = Profile.sdpa_math(dtype, reduced=True)
+            return RoundingModel.widened(dtype, block_n=WHOLE_ROW).with_name(f"hf-eager-{dtype}")
+        base = RoundingModel.sdpa_math(dtype, reduced=True)
         return replace(base, name=f"hf-eager-{dtype}", denominator="unrounded")
 
     def why_unsupported(
@@ -164,7 +166,9 @@ class HfEager(GroupedHeads, ByAutograd, Builtin):
     ) -> str | None:
         if dtype not in ("float64", "float32"):
             if vector.softcap is not None:
-                return f"rounds each step of the softcap to {dtype}, for which there is no profile"
+                return (
+                    f"rounds each step of the softcap to {dtype}, which no rounding model describes"
+                )
             if dtype == "float16" and largest_score(vector) > 60000:
                 return "a score is beyond the largest float16, in which scores are stored"
         return None

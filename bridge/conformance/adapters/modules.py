@@ -399,7 +399,7 @@ def _too_far(part: Part) -> Iterator[str]:
 
 def _wrong_tokens(vector: TransformerVector, part: Part, package: ModuleType) -> Iterator[str]:
     """Where the errors of two logits could not exchange them."""
-    generation = importlib.import_module(f"{package.__name__}._generation")
+    generation = importlib.import_module(f"{package.__name__}.internal.generation")
     found = generation.next_token(part.result, None, None, None).tolist()
     for i, (token, wanted) in enumerate(zip(found, vector.expected_tokens, strict=True)):
         row, allowed = part.expected.middle[i], part.allowed[i].tolist()

@@ -15,14 +15,14 @@ from bridge.conformance.adapters import layouts
 from bridge.conformance.adapters.adapter import Builtin, Part
 from bridge.conformance.adapters.differentiate import Backward, OwnBackward
 from bridge.conformance.batch import DTYPES, Batch, Outputs, array
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import ComesToAttention, MergeVector, Tree
-from pyimpl import reference_backward, tiled_backward
-from pyimpl._arguments import resolve_scale
-from pyimpl._backends import Backend
-from pyimpl._gradients import Gradients
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference_backward, tiled_backward
+from pyimpl.backends.dispatch import Backend
+from pyimpl.internal.arguments import resolve_scale
+from pyimpl.internal.gradients import Gradients
+from pyimpl.internal.scores import ScoreOptions
 
 
 class _Public:
@@ -72,12 +72,12 @@ class _Differentiable(OwnBackward):
 
 
 class PyimplReference(_Differentiable, Builtin):
-    """`pyimpl.reference.attention`: float64 inside for every dtype; the output is rounded here."""
+    """`reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
     takes = _EVERY_OPTION
-    source = "pyimpl.reference"
-    rests_on = ("pyimpl.reference", "pyimpl.reference_backward")
+    source = "pyimpl.backends.reference"
+    rests_on = ("pyimpl.backends.reference", "pyimpl.backends.reference_backward")
 
     def __init__(self, module: ModuleType | None = None) -> None:
         self.module = module or importlib.import_module(self.source)
@@ -85,8 +85,8 @@ class PyimplReference(_Differentiable, Builtin):
     def backward(self, *args: Any) -> Gradients:
         return reference_backward.attention_backward(*args)
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.widened(dtype, accumulator="float64")
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.widened(dtype, accumulator="float64")
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
         out, lse = self.module.attention(query, key, value, options)
@@ -105,8 +105,10 @@ class PyimplState(Builtin):
     def __init__(self, module: ModuleType | None = None) -> None:
         self.module = module or importlib.import_module(self.source)
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.widened(dtype, accumulator="float64" if dtype == "float64" else "float32")
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.widened(
+            dtype, accumulator="float64" if dtype == "float64" else "float32"
+        )
 
     def run(self, batch: Batch) -> Outputs:
         state = self.module
@@ -161,13 +163,13 @@ class PyimplState(Builtin):
 
 
 class PyimplTiled(_Public, _Differentiable, Builtin):
-    """`pyimpl.tiled.flash` with small tiles, so that short vectors have several."""
+    """`pyimpl.backends.tiled.flash` with small tiles, so that short vectors have several."""
 
     name = "pyimpl-tiled"
     backend: Backend = "tiled"
     takes = _EVERY_OPTION
-    source = "pyimpl.tiled"
-    without = ("pyimpl.kernels",)
+    source = "pyimpl.backends.tiled"
+    without = ("pyimpl.backends.kernels",)
 
     def __init__(
         self,
@@ -184,9 +186,9 @@ class PyimplTiled(_Public, _Differentiable, Builtin):
         # Shorter tiles than forwards: few vectors of gradients have as many queries and keys.
         return self._backward(*args, block_m=2, block_n=3)
 
-    def profile(self, dtype: str, device: str) -> Profile:
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
         wide = "float64" if dtype == "float64" else "float32"
-        return Profile.widened(dtype, accumulator=wide, block_n=self.block_n)
+        return RoundingModel.widened(dtype, accumulator=wide, block_n=self.block_n)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
         sizes = {"block_m": self.block_m, "block_n": self.block_n}
@@ -194,7 +196,7 @@ class PyimplTiled(_Public, _Differentiable, Builtin):
 
 
 class PyimplTriton(_Public, _Differentiable, Builtin):
-    """`pyimpl.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
+    """`pyimpl.backends.kernels.forward.forward`, on a GPU or in Triton's interpreter on a CPU.
 
     Where Triton is not installed, or does not interpret and there is no GPU, no vector is
     supported. `bridge.interpreting.settle` says which it is, where a process begins.
@@ -203,7 +205,7 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
     name = "pyimpl-triton"
     backend: Backend = "triton"
     takes = _EVERY_OPTION
-    source = "pyimpl.kernels.forward"
+    source = "pyimpl.backends.kernels.forward"
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
 
     def __init__(
@@ -219,7 +221,9 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
         self._backward = backward
 
     def backward(self, *args: Any) -> Gradients:
-        backward = self._backward or importlib.import_module("pyimpl.kernels.backward").backward
+        backward = (
+            self._backward or importlib.import_module("pyimpl.backends.kernels.backward").backward
+        )
         found: Gradients = backward(*args, blocks={"block_m": 16, "block_n": 16})
         return found
 
@@ -241,8 +245,8 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
         reason: str | None = module.why_not(query, value)
         return reason
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.flash(
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.flash(
             dtype,
             block_n=self.block_n,
             denominator="unrounded",

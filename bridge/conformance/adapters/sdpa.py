@@ -12,7 +12,7 @@ from torch import Tensor
 from bridge.conformance.adapters.adapter import ALL_DTYPES, Builtin, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 
 
@@ -59,8 +59,8 @@ class SdpaMath(_Sdpa):
         self.name = "sdpa-math-reduced" if reduced else "sdpa-math"
         self.dtypes = ("float16", "bfloat16") if reduced else ALL_DTYPES
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.sdpa_math(dtype, reduced=self.reduced)
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.sdpa_math(dtype, reduced=self.reduced)
 
     def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
@@ -90,8 +90,8 @@ class SdpaFlash(ByAutograd, Builtin):
     foreign = "sdpa_flash"
     takes = frozenset({"bias"})
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.sdpa_flash(dtype)
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.sdpa_flash(dtype)
 
     def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
@@ -139,8 +139,8 @@ class _OnGpu(_Sdpa):
     takes = frozenset({"bias"})
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
 
-    def profile(self, dtype: str, device: str) -> Profile:
-        return Profile.flash(dtype, truncating=True).with_name(f"{self.name}-{dtype}")
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.flash(dtype, truncating=True).with_name(f"{self.name}-{dtype}")
 
     def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part

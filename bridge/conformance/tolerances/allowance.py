@@ -1,7 +1,7 @@
 """Error allowances: how far a correct attention function may be from the exact result.
 
 Outputs and log-sum-exps; gradients have `gradient_allowance`. Each bound is computed per element,
-in float64, from the inputs of one vector and a declared precision profile. The derivation of every
+in float64, from the inputs of one vector and a declared rounding model. The derivation of every
 term is in `docs/allowances.md`, with what of it is proved. That part is defined once more in Lean,
 `Attention/Spec/Allowance.lean`; functions that say they implement it compute it with the terms
 added that it lacks, for numbers below the normal ones.
@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bridge.conformance.profile import FLOAT64, Profile
+from bridge.conformance.rounding_model import FLOAT64, RoundingModel
 from bridge.conformance.tolerances.row_average import row_average
-from pyimpl._implements import implements
+from pyimpl.internal.implements import implements
 
 Array = NDArray[np.float64]
 
@@ -70,11 +70,13 @@ def _gamma(operations: Array, unit: float) -> Array:
     return np.where(product < 1.0, product / (1.0 - product), np.inf)
 
 
-def _changed(products: Array, changes: ScoreChanges, profile: Profile) -> tuple[Array, Array]:
+def _changed(
+    products: Array, changes: ScoreChanges, rounding: RoundingModel
+) -> tuple[Array, Array]:
     """The scores after softcap and addition, and the errors that these add."""
     scores, errors = products, np.zeros_like(products)
-    unit = profile.accumulator.unit
-    stored = 0.0 if profile.scores is None else profile.scores.unit
+    unit = rounding.accumulator.unit
+    stored = 0.0 if rounding.scores is None else rounding.scores.unit
     if changes.softcap is not None:
         # An error of the score comes out no larger: the slope of tanh is at most 1.
         scores = changes.softcap * np.tanh(scores / changes.softcap)
@@ -139,21 +141,21 @@ def _checked(
 @implements("Attention.Spec.magnitude")
 @implements("Attention.Spec.scoreError")
 def _score_errors(
-    q: Array, k: Array, scores: Array, below_max: Array, scale: float, profile: Profile
+    q: Array, k: Array, scores: Array, below_max: Array, scale: float, rounding: RoundingModel
 ) -> Array:
     """Bound on the error of score − maximum, up to a constant of the row: [..., q_len, kv_len]."""
-    unit = profile.accumulator.unit
+    unit = rounding.accumulator.unit
     magnitude = abs(scale) * (np.abs(q) @ np.abs(k).swapaxes(-1, -2))
     head_dim = q.shape[-1]
-    relative = _gamma(np.array(head_dim + 1.0), profile.accumulation_unit)
+    relative = _gamma(np.array(head_dim + 1.0), rounding.accumulation_unit)
     errors = np.zeros_like(scores)
-    if profile.operands is not None:
+    if rounding.operands is not None:
         # The product with the scale is rounded, and once more to a format that is not its own.
         once = math.log1p(unit)
-        if profile.operands != profile.accumulator:
-            once += math.log1p(profile.operands.unit)
-        relative = relative + (1.0 + relative) * math.expm1(profile.operand_roundings * once)
-        tiny = profile.operands.underflow(profile.flush_to_zero)
+        if rounding.operands != rounding.accumulator:
+            once += math.log1p(rounding.operands.unit)
+        relative = relative + (1.0 + relative) * math.expm1(rounding.operand_roundings * once)
+        tiny = rounding.operands.underflow(rounding.flush_to_zero)
         factor = max(1.0, math.sqrt(abs(scale)))
         sums = np.abs(q).sum(-1)[..., :, None] + np.abs(k).sum(-1)[..., None, :]
         errors = errors + 2.0 * tiny * (factor * sums + head_dim * tiny)
@@ -162,11 +164,11 @@ def _score_errors(
     # are for the caller's own rounding of the scale.
     of_scale = _SCALE_ROUNDINGS * unit + 2 * FLOAT64.unit
     errors = own + of_scale * below_max
-    if profile.scores is not None:
+    if rounding.scores is not None:
         # Nothing of a common error cancels from what is stored: the score as it was computed.
         computed = np.abs(scores) + own + of_scale * np.abs(scores)
-        errors = errors + profile.scores.unit * computed
-        errors = errors + profile.scores.underflow(profile.flush_to_zero)
+        errors = errors + rounding.scores.unit * computed
+        errors = errors + rounding.scores.underflow(rounding.flush_to_zero)
     return np.asarray(errors, dtype=np.float64)
 
 
@@ -176,7 +178,7 @@ def _rows(
     k: Array,
     mask: NDArray[np.bool_],
     scale: float,
-    profile: Profile,
+    rounding: RoundingModel,
     changes: ScoreChanges,
     *,
     absolute: bool,
@@ -186,9 +188,9 @@ def _rows(
     absolute: a common relative error of all scores counts in full, as it does for the log-sum-exp;
     otherwise only its part that changes differences of scores counts.
     """
-    unit = profile.accumulator.unit
+    unit = rounding.accumulator.unit
     products = scale * (q @ k.swapaxes(-1, -2))
-    scores, change_errors = _changed(products, changes, profile)
+    scores, change_errors = _changed(products, changes, rounding)
     mask = mask & (scores > -np.inf)
     sink_errors = np.zeros((*scores.shape[:-1], 0))
     if changes.sink is not None:
@@ -197,7 +199,7 @@ def _rows(
         scores = np.concatenate([scores, np.full_like(sink_errors, changes.sink)], axis=-1)
         mask = np.concatenate([mask, np.ones_like(sink_errors, dtype=bool)], axis=-1)
     num_keys = mask.sum(-1, keepdims=True).astype(np.float64)
-    block_n = 1 if profile.block_n is None else profile.block_n
+    block_n = 1 if rounding.block_n is None else rounding.block_n
     blocks = np.full_like(num_keys, math.ceil(mask.shape[-1] / block_n))
     maximum = np.where(mask, scores, -np.inf).max(-1, keepdims=True, initial=-np.inf)
     anchor = np.where(num_keys > 0, maximum, 0.0)
@@ -205,7 +207,7 @@ def _rows(
     # A common relative error of the products does not cancel from scores that were changed.
     in_full = absolute or changes.any
     below_max = np.abs(products) if in_full else gap
-    errors = _score_errors(q, k, products, below_max, scale, profile) + change_errors
+    errors = _score_errors(q, k, products, below_max, scale, rounding) + change_errors
     errors = np.concatenate([errors, sink_errors], axis=-1)
     score_errors = np.where(mask, errors, 0.0)
     # Differences of scores and maxima are rounded; along the rescalings they add up to the gap.
@@ -213,7 +215,7 @@ def _rows(
     errors = score_errors + unit * (gap + score_errors + largest_error)
     # One exponential for the weight and one for each rescaling; numerator and denominator share
     # them.
-    errors = errors - (1.0 + blocks) * math.log1p(-profile.exp_error * unit)
+    errors = errors - (1.0 + blocks) * math.log1p(-rounding.exp_error * unit)
     weights = np.where(mask, np.exp(-gap), 0.0)
     total = np.where(num_keys > 0, weights.sum(-1, keepdims=True), 1.0)
     high = np.where(mask, np.exp(errors - gap), 0.0)
@@ -224,7 +226,7 @@ def _rows(
     # The kernel's own maximum may exceed the exact one by this much. In its own terms the largest
     # weight is 1, up to the error of its exponentials, and so is their sum at least.
     above = np.where(mask, errors - gap, 0.0).max(-1, keepdims=True, initial=0.0)
-    own = np.exp((1.0 + blocks) * -math.log1p(-profile.exp_error * unit))
+    own = np.exp((1.0 + blocks) * -math.log1p(-rounding.exp_error * unit))
     unit_share = np.minimum(np.exp(np.minimum(above, 700.0)) / low_total, own)
     scaled = np.where(mask, np.exp(errors - gap - above), 0.0).sum(-1, keepdims=True)
     log_error = np.where(
@@ -268,11 +270,11 @@ def attention_allowance(
     *,
     scale: float,
     mask: ArrayLike | None = None,
-    profile: Profile,
+    rounding: RoundingModel,
     changes: ScoreChanges = NO_CHANGES,
     factors: ArrayLike | None = None,
 ) -> Array:
-    """Largest error, per output element, of a correct attention function of this profile.
+    """Largest error, per output element, of a correct attention function of this rounding model.
 
     q: [..., q_len, head_dim]; k: [..., kv_len, head_dim]; v: [..., kv_len, value_dim]; numbers as
     the implementation receives them. scale: factor of the scores in natural units (the weights are
@@ -295,10 +297,10 @@ def attention_allowance(
             changes = replace(changes, added=added[..., :, None, :])
         roundings = z.max(initial=0.0) + FACTOR_ROUNDINGS
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=False)
+        rows = _rows(q_, k_, mask_, scale, rounding, changes, absolute=False)
         if changes.sink is not None:
             v_ = np.concatenate([v_, np.zeros((*v_.shape[:-2], 1, v_.shape[-1]))], axis=-2)
-        bound = _output_terms(rows, v_, profile, roundings).total * EVALUATION
+        bound = _output_terms(rows, v_, rounding, roundings).total * EVALUATION
     # A sink has no value: a row that sees nothing else has output 0 as well.
     sinks = 0 if changes.sink is None else 1
     bound = np.where(rows.num_keys > sinks, bound, 0.0)
@@ -343,29 +345,29 @@ def explained(
     *,
     scale: float,
     mask: ArrayLike | None = None,
-    profile: Profile,
+    rounding: RoundingModel,
 ) -> Explained:
     """The parts of `attention_allowance`, of the same arguments: its result is their sum, but for
     the factor that covers the rounding of computing it. For rows that see a key."""
     q_, k_, v_, mask_ = _checked(q, k, v, mask)
-    unit = 0.0 if profile.weights is None else profile.weights.unit
+    unit = 0.0 if rounding.weights is None else rounding.weights.unit
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        rows = _rows(q_, k_, mask_, scale, profile, NO_CHANGES, absolute=False)
+        rows = _rows(q_, k_, mask_, scale, rounding, NO_CHANGES, absolute=False)
         weights = np.where(rows.weights > 0.0, rows.weights, 1.0)
         return Explained(
-            terms=_output_terms(rows, v_, profile, 0.0),
+            terms=_output_terms(rows, v_, rounding, 0.0),
             scores=rows.scores,
             score_errors=rows.score_errors,
             errors=np.log1p(rows.excess / weights),
             share=rows.share,
-            rounding=_stored(rows, unit, _tiny_weight(rows, profile)),
+            rounding=_stored(rows, unit, _tiny_weight(rows, rounding)),
         )
 
 
 @implements("Attention.Spec.allowanceTerms")
-def _output_terms(rows: _Rows, v: Array, profile: Profile, roundings: float) -> Terms:
-    acc = profile.accumulator
-    flush = profile.flush_to_zero
+def _output_terms(rows: _Rows, v: Array, rounding: RoundingModel, roundings: float) -> Terms:
+    acc = rounding.accumulator
+    flush = rounding.flush_to_zero
     size = np.abs(v)
     output = (rows.weights @ v) / rows.total
     average = row_average(rows.weights, rows.mask, v)
@@ -380,42 +382,42 @@ def _output_terms(rows: _Rows, v: Array, profile: Profile, roundings: float) -> 
     # 2. Exponentials that underflow in the accumulator, and weights stored in a smaller format.
     lost = np.minimum(rows.share, acc.smallest_normal * rows.unit_share)
     stored = lost @ size + lost.sum(-1, keepdims=True) * mean_output
-    if profile.weights is not None:
-        unit, tiny = profile.weights.unit, _tiny_weight(rows, profile)
+    if rounding.weights is not None:
+        unit, tiny = rounding.weights.unit, _tiny_weight(rows, rounding)
         error = _stored(rows, unit, tiny)
         # The weights' shares add up to 1, whatever the bounds on each are.
         underflow = np.minimum(rows.share, tiny)
         numerator_only = np.minimum(error @ size, unit * mean_size + underflow @ size)
         moved = average.spread(error) + error.sum(-1, keepdims=True) * shared
         both = moved / np.maximum(1.0 - error.sum(-1, keepdims=True), 0.0)
-        rounding = {
+        of_weights = {
             "unrounded": numerator_only,
             "rounded": both,
             "either": np.fmax(numerator_only, both),
-        }[profile.denominator]
-        stored = stored + np.fmin(rounding, 2 * largest)
+        }[rounding.denominator]
+        stored = stored + np.fmin(of_weights, 2 * largest)
     # 3. Sums: every key's part goes through at most one addition per key, and one product and one
     # addition per tile.
     additions = rows.num_keys + 2 * rows.blocks
-    numerator = _gamma(additions + _OUTPUT_ROUNDINGS + roundings, profile.accumulation_unit)
+    numerator = _gamma(additions + _OUTPUT_ROUNDINGS + roundings, rounding.accumulation_unit)
     denominator = _gamma(additions, acc.unit)
     sums = numerator * (mean_size + stored) + denominator * (mean_output + stored)
     sums = sums / np.maximum(1.0 - denominator, 0.0)
     sums = sums + 2 * (additions + 1) * acc.smallest_normal * rows.unit_share
     # 4. The result is rounded to the output's format.
     error = shared + stored + sums
-    result = profile.output.unit * (np.abs(output) + error) + profile.output.underflow(flush)
+    result = rounding.output.unit * (np.abs(output) + error) + rounding.output.underflow(flush)
     # Weights below float64's own range count as 0 above.
     result = result + FLOAT64.smallest_normal * size.sum(-2, keepdims=True)
     return Terms(shared, stored, sums, result)
 
 
-def _tiny_weight(rows: _Rows, profile: Profile) -> Array:
+def _tiny_weight(rows: _Rows, rounding: RoundingModel) -> Array:
     """Error of storing a weight below the normal numbers, as a share of the sum of weights."""
-    if profile.weights is None:
+    if rounding.weights is None:
         return np.zeros_like(rows.unit_share)
-    tiny = profile.weights.underflow(profile.flush_to_zero)
-    if profile.weights_normalized:
+    tiny = rounding.weights.underflow(rounding.flush_to_zero)
+    if rounding.weights_normalized:
         return np.full_like(rows.unit_share, tiny)
     return tiny * rows.unit_share
 
@@ -428,7 +430,7 @@ def lse_allowance(
     *,
     scale: float,
     mask: ArrayLike | None = None,
-    profile: Profile,
+    rounding: RoundingModel,
     changes: ScoreChanges = NO_CHANGES,
 ) -> Array:
     """Largest error of the log-sum-exp (base e) of each row: [..., q_len].
@@ -438,16 +440,16 @@ def lse_allowance(
     """
     k_ = np.asarray(k, dtype=np.float64)
     q_, k_, _, mask_ = _checked(q, k_, k_, mask)
-    unit = profile.accumulator.unit
+    unit = rounding.accumulator.unit
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        rows = _rows(q_, k_, mask_, scale, profile, changes, absolute=True)
+        rows = _rows(q_, k_, mask_, scale, rounding, changes, absolute=True)
         # The sum of the weights, and weights that underflow or are rounded.
         relative = _gamma(rows.num_keys + 2 * rows.blocks + 1, unit)
         tiny = rows.num_keys * rows.unit_share
-        relative = relative + tiny * profile.accumulator.smallest_normal
-        if profile.weights is not None and profile.denominator != "unrounded":
-            each = _stored(rows, profile.weights.unit, _tiny_weight(rows, profile))
-            together = profile.weights.unit + rows.num_keys * _tiny_weight(rows, profile)
+        relative = relative + tiny * rounding.accumulator.smallest_normal
+        if rounding.weights is not None and rounding.denominator != "unrounded":
+            each = _stored(rows, rounding.weights.unit, _tiny_weight(rows, rounding))
+            together = rounding.weights.unit + rows.num_keys * _tiny_weight(rows, rounding)
             relative = relative + np.minimum(each.sum(-1, keepdims=True), together)
         error = rows.log_error - np.log1p(-np.minimum(relative, 1.0))
         # The logarithm, changes of base, and the sum of maximum and logarithm: of the numbers that

@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from bridge.conformance.profile import FORMATS
+from bridge.conformance.rounding_model import FORMATS
 from bridge.conformance.tolerances.allowance import attention_allowance
-from bridge.conformance.tolerances.module_allowance import NoBound, format_of, profile_of
+from bridge.conformance.tolerances.module_allowance import NoBound, format_of, rounding_of
 from pyimpl.modules import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention
 from pyimpl.modules.residual import Residual
 
@@ -46,7 +46,7 @@ class Rounded:
 
     def __init__(self, dtype: torch.dtype, signs: torch.Generator | None = None) -> None:
         self.form = format_of(dtype)
-        self.profile = profile_of(dtype)
+        self.rounding = rounding_of(dtype)
         self.unit = min(self.form.unit, FORMATS["float32"].unit)
         self.signs = signs
         self.errors: list[tuple[Tensor, Tensor]] = []
@@ -140,7 +140,7 @@ class Rounded:
             v.detach().numpy(),
             scale=scale,
             mask=visible.numpy(),
-            profile=self.profile,
+            rounding=self.rounding,
         )
         heads = self.rounded(heads, torch.from_numpy(own))
         return self.linear(heads.transpose(0, 1).flatten(1), module.out_proj)

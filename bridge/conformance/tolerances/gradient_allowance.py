@@ -1,8 +1,8 @@
 """The gradients of attention in float64, and how far a correct backward pass may be from them.
 
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
-per element from the inputs and from what an implementation rounds (`profile.Profile`, the same as
-of the forward pass); `docs/allowances.md` derives every term: derived, not yet proved.
+per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
+the same as of the forward pass); `docs/allowances.md` derives every term: derived, not yet proved.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bridge.conformance.profile import FLOAT64, Format, Profile
+from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
 from bridge.conformance.tolerances.allowance import FACTOR_ROUNDINGS
-from pyimpl import reference
-from pyimpl._scores import ScoreOptions
+from pyimpl.backends import reference
+from pyimpl.internal.scores import ScoreOptions
 
 # Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
 SECOND_ORDER = 1.02
@@ -55,7 +55,7 @@ class Bounded:
     def __add__(self, other: Bounded) -> Bounded:
         return Bounded(self.exact + other.exact, self.error + other.error, self.size + other.size)
 
-    def summed(self, factors: Tensor, over: Sequence[int], profile: Profile) -> Bounded:
+    def summed(self, factors: Tensor, over: Sequence[int], rounding: RoundingModel) -> Bounded:
         """Σ factors·this over these dimensions, kept as 1, added up by the kernel in any order."""
         count = math.prod(self.exact.shape[i] for i in over)
 
@@ -63,7 +63,7 @@ class Bounded:
             return x.sum(dim=list(over), keepdim=True) if over else x
 
         size = one(factors.abs() * self.size)
-        error = one(factors.abs() * self.error) + (count + 3) * profile.accumulation_unit * size
+        error = one(factors.abs() * self.error) + (count + 3) * rounding.accumulation_unit * size
         return Bounded(one(factors * self.exact), error, size)
 
     def allowed(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
@@ -105,10 +105,10 @@ class _Softmax:
     sink_error: Tensor
 
 
-def _softmax(q: Tensor, k: Tensor, scored: Scored, profile: Profile) -> _Softmax:
+def _softmax(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> _Softmax:
     """The weights that a backward pass computes again from the log-sum-exp that it was given."""
-    s, off, slope, slope_error = _scores(q, k, scored, profile)
-    u, exponential = profile.accumulator.unit, profile.exp_error * profile.accumulator.unit
+    s, off, slope, slope_error = _scores(q, k, scored, rounding)
+    u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
     visible = s > -math.inf
     s, off = torch.where(visible, s, 0.0), torch.where(visible, off, 0.0)
     keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
@@ -125,12 +125,12 @@ def _softmax(q: Tensor, k: Tensor, scored: Scored, profile: Profile) -> _Softmax
     lse = torch.where(dead, 0.0, lse)
     visible = visible & ~dead
     kv_len = s.shape[-1]
-    blocks = kv_len if profile.block_n is None else -(-kv_len // profile.block_n)
+    blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
     # The log-sum-exp: the scores of its row, the exponentials and their rescaling, the sum, the
     # logarithm and the maximum that it is added to.
-    added_up = (1 + blocks) * exponential + (keys + 2) * profile.accumulation_unit
-    if profile.weights is not None and profile.denominator != "unrounded":
-        added_up = added_up + profile.weights.unit
+    added_up = (1 + blocks) * exponential + (keys + 2) * rounding.accumulation_unit
+    if rounding.weights is not None and rounding.denominator != "unrounded":
+        added_up = added_up + rounding.weights.unit
     largest = off.amax(-1, keepdim=True) if kv_len else torch.zeros_like(lse)
     if sinks is not None:
         largest = torch.maximum(largest, 2 * u * sinks.abs().nan_to_num(posinf=0.0))
@@ -149,17 +149,17 @@ def _softmax(q: Tensor, k: Tensor, scored: Scored, profile: Profile) -> _Softmax
 
 
 def _scores(
-    q: Tensor, k: Tensor, scored: Scored, profile: Profile
+    q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(the scores, −∞ where masked; their errors; the slope of softcap, 1 without; its error)."""
-    u = profile.accumulator.unit
-    stored = 0.0 if profile.scores is None else profile.scores.unit
+    u = rounding.accumulator.unit
+    stored = 0.0 if rounding.scores is None else rounding.scores.unit
     s = scored.scale * (q @ k.mT)
-    relative = (q.shape[-1] + 2) * profile.accumulation_unit + 5 * u
+    relative = (q.shape[-1] + 2) * rounding.accumulation_unit + 5 * u
     off = torch.zeros_like(s)
-    if profile.operands is not None:
-        relative += profile.operand_roundings * profile.operands.unit * SECOND_ORDER
-        tiny = profile.operands.underflow(profile.flush_to_zero)
+    if rounding.operands is not None:
+        relative += rounding.operand_roundings * rounding.operands.unit * SECOND_ORDER
+        tiny = rounding.operands.underflow(rounding.flush_to_zero)
         factor = max(1.0, math.sqrt(abs(scored.scale)))
         ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
         off = 2.0 * tiny * (factor * ends + q.shape[-1] * tiny)
@@ -194,7 +194,7 @@ def gradient_bounds(
     grad_out: Tensor,
     grad_lse: Tensor | None,
     scored: Scored,
-    profile: Profile,
+    rounding: RoundingModel,
     *,
     q_len: int | None = None,
 ) -> Bounds:
@@ -212,15 +212,15 @@ def gradient_bounds(
     members = group * (rows if q_len is None else q_len)
     k, v = (x.repeat_interleave(group, 1) for x in (k, v))
     d_l = q.new_zeros(batch, heads, rows, 1) if grad_lse is None else grad_lse.double()[..., None]
-    u, ua = profile.accumulator.unit, profile.accumulation_unit
-    exponential = profile.exp_error * u
-    tiny = profile.accumulator.smallest_normal
-    weight_unit = 0.0 if profile.weights is None else profile.weights.unit
+    u, ua = rounding.accumulator.unit, rounding.accumulation_unit
+    exponential = rounding.exp_error * u
+    tiny = rounding.accumulator.smallest_normal
+    weight_unit = 0.0 if rounding.weights is None else rounding.weights.unit
     weight_tiny = 0.0
-    if profile.weights is not None:
-        weight_tiny = profile.weights.underflow(profile.flush_to_zero)
+    if rounding.weights is not None:
+        weight_tiny = rounding.weights.underflow(rounding.flush_to_zero)
 
-    row = _softmax(q, k, scored, profile)
+    row = _softmax(q, k, scored, rounding)
     p, off = row.p, row.error
     # dP and D: their sizes A and W bound every way to come by D, from the output or from P ∘ dP.
     kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
@@ -231,20 +231,20 @@ def gradient_bounds(
     products = kept * (d_o.abs() @ v.abs().mT)
     delta = (p * grad_p).sum(-1, keepdim=True)
     mean = (p * products).sum(-1, keepdim=True)
-    sums = (row.keys + 2 * row.blocks + value_dim + 8) * ua + profile.output.unit
+    sums = (row.keys + 2 * row.blocks + value_dim + 8) * ua + rounding.output.unit
     sums = sums + row.blocks * exponential + by_kept
     of_delta = (p * products * (off + weight_unit)).sum(-1, keepdim=True) + sums * mean
     of_delta = of_delta + ((weight_tiny + tiny) * row.visible * products).sum(-1, keepdim=True)
-    of_delta = of_delta + profile.output.underflow(profile.flush_to_zero) * d_o.abs().sum(
+    of_delta = of_delta + rounding.output.underflow(rounding.flush_to_zero) * d_o.abs().sum(
         -1, keepdim=True
     )
     # G = dP − D + dL, dS = P ∘ G.
     inner = grad_p - delta + d_l
     size = products + mean + d_l.abs()
     of_inner = ((value_dim + 2) * ua + by_kept) * products + of_delta + 3 * u * size
-    if profile.scores is not None:
-        of_inner = of_inner + profile.scores.unit * size
-    of_p = p * (off + (weight_unit if profile.weights_normalized else 0.0)) + tiny * row.visible
+    if rounding.scores is not None:
+        of_inner = of_inner + rounding.scores.unit * size
+    of_p = p * (off + (weight_unit if rounding.weights_normalized else 0.0)) + tiny * row.visible
     grad_s = p * inner
     of_s = of_p * (inner.abs() + of_inner) + p * of_inner + 2 * u * grad_s.abs()
     of_s = torch.where(row.visible, of_s, 0.0)
@@ -257,16 +257,16 @@ def gradient_bounds(
     of_v = of_v + weight_unit * (p + of_v) + weight_tiny * row.visible
 
     operands = lost = 0.0
-    if profile.operands is not None:
+    if rounding.operands is not None:
         # One more than forwards: the product, before it meets the second root of the scale.
-        operands = (profile.operand_roundings + 1) * profile.operands.unit
-        lost = profile.operands.underflow(profile.flush_to_zero)
+        operands = (rounding.operand_roundings + 1) * rounding.operands.unit
+        lost = rounding.operands.underflow(rounding.flush_to_zero)
     sizes = scores.size * row.slope
 
     # How many sums of tiles are rounded to the output's format before the last.
     of_queries = of_keys = 0
-    if profile.gradient_rows is not None:
-        of_queries, of_keys = row.blocks, -(-members // profile.gradient_rows)
+    if rounding.gradient_rows is not None:
+        of_queries, of_keys = row.blocks, -(-members // rounding.gradient_rows)
 
     def product(
         exact: Tensor,
@@ -279,7 +279,7 @@ def gradient_bounds(
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
         errors = abs(factor) * (error @ other.abs())
-        relative = (terms + 3) * ua + 3 * u + operands + tiles * profile.output.unit
+        relative = (terms + 3) * ua + 3 * u + operands + tiles * rounding.output.unit
         errors = errors + relative * all_sizes
         tiny_ones = max(1.0, math.sqrt(abs(factor))) * lost
         errors = errors + torch.where(all_sizes == 0, 0.0, tiny_ones * (sizes.sum(-1, True) + 1))
@@ -292,8 +292,8 @@ def gradient_bounds(
         error = x.error
         if group > 1:
             # A function may round what each head adds.
-            least = profile.output.underflow(profile.flush_to_zero)
-            each = profile.output.unit * (x.size + error) + least
+            least = rounding.output.underflow(rounding.flush_to_zero)
+            each = rounding.output.unit * (x.size + error) + least
             error = error + torch.where(x.size == 0, 0.0, each) + group * ua * x.size
         return Bounded(one(x.exact), one(error), one(x.size))
 
@@ -320,7 +320,7 @@ def of_options(
     grad_out: Tensor,
     grad_lse: Tensor | None,
     options: ScoreOptions,
-    profile: Profile,
+    rounding: RoundingModel,
 ) -> dict[str, Bounded]:
     """The gradients by everything that has one, with their bounds: by "q", "k", "v", and by "bias",
     "slopes" and "sinks" where the options have them, of which the sums are over what each is
@@ -340,17 +340,17 @@ def of_options(
     if options.dropout is not None:
         kept = reference.dropped(query.new_ones(*query.shape[:3], kv_len), options)
     scored = Scored(options.scale, options.softcap, added, options.sinks, kept)
-    bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, profile)
+    bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, rounding)
     found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}
     whole = bounds.scores.exact.shape
     if options.bias is not None:
         sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
         over = [i for i in range(4) if sizes[i] != whole[i]]
-        found["bias"] = bounds.scores.summed(torch.ones((), device=device), over, profile)
+        found["bias"] = bounds.scores.summed(torch.ones((), device=device), over, rounding)
     if options.alibi_slopes is not None:
         each = options.alibi_slopes.shape[0] == whole[0]
         over = [2, 3] if each else [0, 2, 3]
-        found["slopes"] = bounds.scores.summed(-distance, over, profile)
+        found["slopes"] = bounds.scores.summed(-distance, over, rounding)
     if bounds.sinks is not None:
-        found["sinks"] = bounds.sinks.summed(torch.ones((), device=device), [0, 2], profile)
+        found["sinks"] = bounds.sinks.summed(torch.ones((), device=device), [0, 2], rounding)
     return found

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from bridge.conformance.adapters.gradient_inputs import Floats, array, inputs_of
-from bridge.conformance.profile import FLOAT32, FLOAT64, Profile
+from bridge.conformance.rounding_model import FLOAT32, FLOAT64, RoundingModel
 from bridge.conformance.tolerances.gradient_allowance import of_options
 from bridge.vectors.model.gradients import GradientVector
 
@@ -35,30 +35,30 @@ def shapes(vector: GradientVector) -> dict[str, tuple[int, ...]]:
     return {name: np.shape(part) for name, part in vector.expected.named().items()}
 
 
-def allowances(vector: GradientVector, profile: Profile) -> dict[str, Floats]:
-    """By name of the input, how far each element may be off for a function of this profile; shapes
-    as of `expected`."""
+def allowances(vector: GradientVector, rounding: RoundingModel) -> dict[str, Floats]:
+    """By name of the input, how far each element may be off for a function of this rounding model;
+    shapes as of `expected`."""
     given = inputs_of(vector, torch.float64)
     bounds = of_options(
-        given.query, given.key, given.value, given.grad_out, given.grad_lse, given.options, profile
+        given.query, given.key, given.value, given.grad_out, given.grad_lse, given.options, rounding
     )
-    wide = FLOAT64 if profile.output == FLOAT64 else FLOAT32
+    wide = FLOAT64 if rounding.output == FLOAT64 else FLOAT32
     unknown = float(vector.uncertainty)
     found = {}
     for name, like in given.by().items():
-        stored = wide if name in ("slopes", "sinks") else profile.output
-        allowed = bounds[name].allowed(stored, profile.flush_to_zero)
+        stored = wide if name in ("slopes", "sinks") else rounding.output
+        allowed = bounds[name].allowed(stored, rounding.flush_to_zero)
         found[name] = unknown + array(name, allowed.reshape(like.shape))
     return found
 
 
 def wrong_gradients(
-    vector: GradientVector, computed: Mapping[str, Floats], profile: Profile
+    vector: GradientVector, computed: Mapping[str, Floats], rounding: RoundingModel
 ) -> Iterable[str]:
     """One sentence for each input by which a gradient is further from the exact one than it may be,
     with its worst element. `computed`: by the names of `expected`, of its shapes; a name may be
     absent. Raises ValueError for another shape."""
-    right, allowed = expected(vector), allowances(vector, profile)
+    right, allowed = expected(vector), allowances(vector, rounding)
     for name, got in computed.items():
         want = right[name]
         if got.shape != want.shape:

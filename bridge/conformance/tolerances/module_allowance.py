@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from bridge.conformance.profile import FORMATS, Format, Profile
+from bridge.conformance.rounding_model import FORMATS, Format, RoundingModel
 from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance
 from pyimpl.modules import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, Transformer
 from pyimpl.modules.decoder import Decoder
@@ -163,7 +163,7 @@ def attended(
         v.numpy(),
         scale=scale,
         mask=mask.numpy(),
-        profile=profile_of(module.q_proj.weight.dtype),
+        rounding=rounding_of(module.q_proj.weight.dtype),
         changes=ScoreChanges(added=bias.numpy()),
     )
     error = error + 2 * torch.from_numpy(own)
@@ -176,10 +176,10 @@ def _heads(x: Tensor, count: int) -> Tensor:
     return x.reshape(*x.shape[:-1], count, x.shape[-1] // count).transpose(1, 2)
 
 
-def profile_of(dtype: torch.dtype) -> Profile:
+def rounding_of(dtype: torch.dtype) -> RoundingModel:
     """What `pyimpl.attention` rounds on a processor."""
     wide = "float64" if dtype == torch.float64 else "float32"
-    return Profile.widened(format_of(dtype).name, accumulator=wide)
+    return RoundingModel.widened(format_of(dtype).name, accumulator=wide)
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import allowance
 from bridge.conformance.tolerances.allowance import Array, Explained
 from bridge.pages.worked import inputs as given
@@ -95,8 +95,8 @@ class WorkedAllowance:
     def _options(self, dtype: str) -> dict[str, Any]:
         v = self.vector
         mask = [[v.visible(i, j) for j in range(v.kv_len)] for i in range(v.q_len)]
-        profile = Profile.flash(dtype, block_n=self.block_n)
-        return {"scale": v.natural_scale, "mask": np.array(mask), "profile": profile}
+        rounding = RoundingModel.flash(dtype, block_n=self.block_n)
+        return {"scale": v.natural_scale, "mask": np.array(mask), "rounding": rounding}
 
 
 def worked_allowance(

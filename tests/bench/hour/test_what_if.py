@@ -33,6 +33,6 @@ def test_one_line_is_written_otherwise(name: str, tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_no_longer_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(WHAT_IFS, "gone", WhatIf("_loop.py", "p = tl.exp3(s)", "p = s"))
-    with pytest.raises(ValueError, match=r"_loop.py has 'p = tl.exp3\(s\)' 0 times, not once"):
+    monkeypatch.setitem(WHAT_IFS, "gone", WhatIf("loop.py", "p = tl.exp3(s)", "p = s"))
+    with pytest.raises(ValueError, match=r"loop.py has 'p = tl.exp3\(s\)' 0 times, not once"):
         what_if.write("gone", tmp_path)

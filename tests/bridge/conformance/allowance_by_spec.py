@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.conformance.profile import FLOAT64, Format, Profile
+from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
 from bridge.conformance.tolerances import allowance
 from bridge.conformance.tolerances.allowance import Array, Explained
 from bridge.spec.allowance import (
@@ -65,45 +65,45 @@ class Inputs:
         return [int(j) for j in np.flatnonzero(self.mask[i])]
 
     def explained(
-        self, profile: Profile, explain: Callable[..., Explained] = allowance.explained
+        self, rounding: RoundingModel, explain: Callable[..., Explained] = allowance.explained
     ) -> Explained:
-        options = {"scale": self.scale, "mask": self.mask, "profile": profile}
+        options = {"scale": self.scale, "mask": self.mask, "rounding": rounding}
         return explain(self.q, self.k, self.v, **options)
 
-    def allowance(self, profile: Profile) -> Array:
-        options = {"scale": self.scale, "mask": self.mask, "profile": profile}
+    def allowance(self, rounding: RoundingModel) -> Array:
+        options = {"scale": self.scale, "mask": self.mask, "rounding": rounding}
         return allowance.attention_allowance(self.q, self.k, self.v, **options)
 
 
-def endless(profile: Profile) -> Profile:
-    """The profile with formats that have the same digits and no smallest number: what the
+def endless(rounding: RoundingModel) -> RoundingModel:
+    """The rounding model with formats that have the same digits and no smallest number: what the
     allowance has for numbers below the normal ones is 0 then."""
 
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
 
     names = ("accumulator", "operands", "scores", "weights", "output")
-    return replace(profile, **{name: wide(getattr(profile, name)) for name in names})
+    return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
 
 
-def precision(profile: Profile) -> Precision:
-    """What the profile rounds, as the Spec says it."""
-    unit = Decimal(profile.accumulator.unit)
+def precision(rounding: RoundingModel) -> Precision:
+    """What the rounding model rounds, as the Spec says it."""
+    unit = Decimal(rounding.accumulator.unit)
     return Precision(
         unit=unit,
-        accumulation=Decimal(profile.accumulation_unit),
-        exponential=Decimal(profile.exp_error) * unit,
-        stored=Decimal(0 if profile.weights is None else profile.weights.unit),
+        accumulation=Decimal(rounding.accumulation_unit),
+        exponential=Decimal(rounding.exp_error) * unit,
+        stored=Decimal(0 if rounding.weights is None else rounding.weights.unit),
     )
 
 
-def score_formats(profile: Profile) -> ScoreFormats:
-    """In which formats of their own the profile stores scaled operands and scores."""
-    operands, scores = profile.operands, profile.scores
-    stored = operands is not None and operands != profile.accumulator
+def score_formats(rounding: RoundingModel) -> ScoreFormats:
+    """In which formats of their own the rounding model stores scaled operands and scores."""
+    operands, scores = rounding.operands, rounding.scores
+    stored = operands is not None and operands != rounding.accumulator
     return ScoreFormats(
         operands=Decimal(operands.unit if operands is not None and stored else 0),
-        roundings=0 if operands is None else profile.operand_roundings,
+        roundings=0 if operands is None else rounding.operand_roundings,
         scores=Decimal(0 if scores is None else scores.unit),
     )
 
@@ -117,7 +117,7 @@ class BySpec:
     errors: dict[int, Decimal]
 
 
-def by_spec(inputs: Inputs, profile: Profile, found: Explained, i: int, c: int) -> BySpec:
+def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c: int) -> BySpec:
     """Element c of row i, of the same scores and bounds δ as in `found`."""
     kv_len = inputs.k.shape[0]
     row = [
@@ -128,15 +128,15 @@ def by_spec(inputs: Inputs, profile: Profile, found: Explained, i: int, c: int) 
         )
         for j in range(kv_len)
     ]
-    rescalings = math.ceil(kv_len / (profile.block_n or 1))
+    rescalings = math.ceil(kv_len / (rounding.block_n or 1))
     roundings = len(inputs.seen(i)) + 2 * rescalings
-    p = precision(profile)
+    p = precision(rounding)
     # |v − o|, perhaps a difference of nearly equal numbers, counts up to e^(2 ε) times.
     with localcontext(digits(min(max_error(inputs, found, i), 1e3))):
         weights = bounded_weights(p, rescalings, row, num=NATURAL)
         exact = allowance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
         error = exact.shared + exact.stored + exact.sums
-        unit = Decimal(profile.output.unit)
+        unit = Decimal(rounding.output.unit)
         total = stored_allowance(
             p, unit, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL
         )
@@ -161,15 +161,15 @@ def lost(inputs: Inputs, found: Explained, i: int, c: int) -> float:
 
 
 def disagreements(
-    inputs: Inputs, profile: Profile, explain: Callable[..., Explained] = allowance.explained
+    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = allowance.explained
 ) -> Iterator[str]:
     """What of some elements is not as the Spec has it, a sentence each, for a function of this
-    profile whose numbers are never too small. The terms of `found` may be larger by what float64
-    loses of |v − o|, for which they allow, and smaller by nothing."""
-    profile = endless(profile)
-    found = inputs.explained(profile, explain)
+    rounding model whose numbers are never too small. The terms of `found` may be larger by what
+    float64 loses of |v − o|, for which they allow, and smaller by nothing."""
+    rounding = endless(rounding)
+    found = inputs.explained(rounding, explain)
     for i, c in inputs.elements():
-        spec = by_spec(inputs, profile, found, i, c)
+        spec = by_spec(inputs, rounding, found, i, c)
         close = CLOSE * float(spec.total)
         for name, exact in spec.terms.items():
             one = float(getattr(found.terms, name)[i, c])
@@ -190,13 +190,15 @@ def difference(found: float, exact: Decimal) -> float:
         return float(Decimal(found) - exact)
 
 
-def score_errors(inputs: Inputs, profile: Profile, found: Explained, i: int) -> dict[int, Decimal]:
+def score_errors(
+    inputs: Inputs, rounding: RoundingModel, found: Explained, i: int
+) -> dict[int, Decimal]:
     """δ of each key that query i sees, by the Spec."""
     seen = inputs.seen(i)
     largest = max(Decimal(float(found.scores[i, j])) for j in seen)
     d = inputs.q.shape[1]
     q = [Decimal(float(x)) for x in inputs.q[i]]
-    p, formats = precision(profile), score_formats(profile)
+    p, formats = precision(rounding), score_formats(rounding)
     scale = Decimal(inputs.scale)
     errors = {}
     with localcontext(digits()):
@@ -207,18 +209,20 @@ def score_errors(inputs: Inputs, profile: Profile, found: Explained, i: int) -> 
     return errors
 
 
-def wrong_lse(inputs: Inputs, profile: Profile, code: ModuleType = allowance) -> Iterator[str]:
+def wrong_lse(
+    inputs: Inputs, rounding: RoundingModel, code: ModuleType = allowance
+) -> Iterator[str]:
     """Which log-sum-exps are not allowed what the Spec allows them, for formats without a smallest
     number; of the same scores and bounds δ, and which of these are below those of the Spec."""
-    profile = endless(profile)
-    p, formats = precision(profile), score_formats(profile)
-    options = {"scale": inputs.scale, "mask": inputs.mask, "profile": profile}
+    rounding = endless(rounding)
+    p, formats = precision(rounding), score_formats(rounding)
+    options = {"scale": inputs.scale, "mask": inputs.mask, "rounding": rounding}
     found = code.lse_allowance(inputs.q, inputs.k, **options)
-    arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, profile, code.NO_CHANGES
+    arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, code.NO_CHANGES
     with np.errstate(all="ignore"):
         rows = code._rows(*arguments, absolute=True)
     d, kv_len = inputs.q.shape[1], inputs.k.shape[0]
-    rescalings = math.ceil(kv_len / (profile.block_n or 1))
+    rescalings = math.ceil(kv_len / (rounding.block_n or 1))
     for i, _ in inputs.elements():
         seen = inputs.seen(i)
         scores = {j: Decimal(float(rows.scores[i, j])) for j in seen}

@@ -12,7 +12,7 @@ from bridge.conformance.adapters.adapter import Adapter, OutputOnly
 from bridge.conformance.adapters.builtin import BUILTIN, builtin
 from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.batch import DTYPES, batches, visible
-from bridge.conformance.profile import FORMATS
+from bridge.conformance.rounding_model import FORMATS
 from bridge.conformance.run import run
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.model.attention import AttentionVector, Family, Mask
@@ -24,8 +24,8 @@ CASES = [(name, dtype) for name, make in BUILTIN.items() for dtype in make().dty
 def test_shapes_and_declarations(name: str, dtype: str, families: list[Family]) -> None:
     adapter = builtin(name)
     assert adapter.name == name
-    profile = adapter.profile(dtype, "cpu")
-    assert profile.input == profile.output == FORMATS[dtype]
+    rounding = adapter.rounding(dtype, "cpu")
+    assert rounding.input == rounding.output == FORMATS[dtype]
     masked = next(f for f in families if f.name == "fully-masked")
     batch = next(batches(masked.vectors[:1], dtype, "cpu"))
     outputs = adapter.run(batch)

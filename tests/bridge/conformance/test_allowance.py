@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import pyimpl
-from bridge.conformance.profile import FLOAT16, FLOAT32, WHOLE_ROW, Profile
+from bridge.conformance.rounding_model import FLOAT16, FLOAT32, WHOLE_ROW, RoundingModel
 from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
 
 Array = NDArray[np.float64]
 
-PROFILES = [
-    Profile.float64(),
-    Profile.float32(),
-    Profile.float32(16),
-    Profile.widened("float16"),
-    Profile.widened("bfloat16", accumulator="float64"),
-    Profile.flash("float16", block_n=16, denominator="rounded"),
-    Profile.flash("bfloat16", truncating=True),
-    replace(Profile.flash("float16", block_n=16), flush_to_zero=True),
-    Profile.sdpa_math("bfloat16", reduced=True),
-    Profile.sdpa_math("float16", reduced=True),
-    Profile.sdpa_flash("bfloat16"),
+ROUNDING_MODELS = [
+    RoundingModel.float64(),
+    RoundingModel.float32(),
+    RoundingModel.float32(16),
+    RoundingModel.widened("float16"),
+    RoundingModel.widened("bfloat16", accumulator="float64"),
+    RoundingModel.flash("float16", block_n=16, denominator="rounded"),
+    RoundingModel.flash("bfloat16", truncating=True),
+    replace(RoundingModel.flash("float16", block_n=16), flush_to_zero=True),
+    RoundingModel.sdpa_math("bfloat16", reduced=True),
+    RoundingModel.sdpa_math("float16", reduced=True),
+    RoundingModel.sdpa_flash("bfloat16"),
 ]
 
 
@@ -50,13 +50,13 @@ def inputs(draw: st.DrawFn) -> tuple[Array, Array, Array, float, NDArray[np.bool
 
 
 @settings(max_examples=60, deadline=None)
-@given(inputs(), st.sampled_from(PROFILES))
+@given(inputs(), st.sampled_from(ROUNDING_MODELS))
 def test_finite_and_not_negative(
-    data: tuple[Array, Array, Array, float, NDArray[np.bool_]], profile: Profile
+    data: tuple[Array, Array, Array, float, NDArray[np.bool_]], rounding: RoundingModel
 ) -> None:
     q, k, v, scale, mask = data
-    out = attention_allowance(q, k, v, scale=scale, mask=mask, profile=profile)
-    lse = lse_allowance(q, k, scale=scale, mask=mask, profile=profile)
+    out = attention_allowance(q, k, v, scale=scale, mask=mask, rounding=rounding)
+    lse = lse_allowance(q, k, scale=scale, mask=mask, rounding=rounding)
     assert out.shape == (len(q), v.shape[1])
     assert lse.shape == (len(q),)
     assert np.isfinite(out).all()
@@ -69,25 +69,25 @@ def test_finite_and_not_negative(
 
 
 @settings(max_examples=60, deadline=None)
-@given(inputs(), st.sampled_from(PROFILES), st.sampled_from([1, 2, 3, 4, 5, 6, 7]))
+@given(inputs(), st.sampled_from(ROUNDING_MODELS), st.sampled_from([1, 2, 3, 4, 5, 6, 7]))
 def test_coarser_arithmetic_is_allowed_more(
-    data: tuple[Array, Array, Array, float, NDArray[np.bool_]], profile: Profile, change: int
+    data: tuple[Array, Array, Array, float, NDArray[np.bool_]], rounding: RoundingModel, change: int
 ) -> None:
     q, k, v, scale, mask = data
     coarser = {
-        1: replace(profile, accumulation_unit=2 * profile.accumulation_unit),
-        2: replace(profile, exp_error=2 * profile.exp_error),
-        3: replace(profile, block_n=None),
-        4: replace(profile, flush_to_zero=True),
-        5: replace(profile, denominator="either"),
-        6: replace(profile, output=replace(profile.output, unit=2 * profile.output.unit)),
-        7: replace(profile, operands=profile.operands or FLOAT32, operand_roundings=2),
+        1: replace(rounding, accumulation_unit=2 * rounding.accumulation_unit),
+        2: replace(rounding, exp_error=2 * rounding.exp_error),
+        3: replace(rounding, block_n=None),
+        4: replace(rounding, flush_to_zero=True),
+        5: replace(rounding, denominator="either"),
+        6: replace(rounding, output=replace(rounding.output, unit=2 * rounding.output.unit)),
+        7: replace(rounding, operands=rounding.operands or FLOAT32, operand_roundings=2),
     }[change]
-    fine = attention_allowance(q, k, v, scale=scale, mask=mask, profile=profile)
-    coarse = attention_allowance(q, k, v, scale=scale, mask=mask, profile=coarser)
+    fine = attention_allowance(q, k, v, scale=scale, mask=mask, rounding=rounding)
+    coarse = attention_allowance(q, k, v, scale=scale, mask=mask, rounding=coarser)
     assert (coarse >= fine * (1 - 1e-12)).all()
-    fine = lse_allowance(q, k, scale=scale, mask=mask, profile=profile)
-    coarse = lse_allowance(q, k, scale=scale, mask=mask, profile=coarser)
+    fine = lse_allowance(q, k, scale=scale, mask=mask, rounding=rounding)
+    coarse = lse_allowance(q, k, scale=scale, mask=mask, rounding=coarser)
     assert (coarse >= fine * (1 - 1e-12)).all()
 
 
@@ -96,10 +96,10 @@ def test_masked_keys_and_their_values_do_not_matter() -> None:
     q, k, v = rng.normal(size=(3, 4)), rng.normal(size=(9, 4)), rng.normal(size=(9, 2))
     mask = np.ones((3, 9), bool)
     mask[:, 6:] = False
-    profile = Profile.flash("float16", block_n=WHOLE_ROW)
-    before = attention_allowance(q, k, v, scale=1.0, mask=mask, profile=profile)
+    rounding = RoundingModel.flash("float16", block_n=WHOLE_ROW)
+    before = attention_allowance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
     k[6:] *= 100
-    after = attention_allowance(q, k, v, scale=1.0, mask=mask, profile=profile)
+    after = attention_allowance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
     np.testing.assert_array_equal(after, before)
 
 
@@ -107,12 +107,12 @@ def test_batches_are_judged_one_by_one() -> None:
     rng = np.random.default_rng(1)
     q, k, v = (rng.normal(size=(2, 3, n, 4)) for n in (5, 70, 70))
     mask = rng.random((2, 1, 5, 70)) < 0.5
-    profile = Profile.flash("bfloat16", block_n=16)
-    whole = attention_allowance(q, k, v, scale=1.0, mask=mask, profile=profile)
+    rounding = RoundingModel.flash("bfloat16", block_n=16)
+    whole = attention_allowance(q, k, v, scale=1.0, mask=mask, rounding=rounding)
     for b in range(2):
         for h in range(3):
             one = attention_allowance(
-                q[b, h], k[b, h], v[b, h], scale=1.0, mask=mask[b, 0], profile=profile
+                q[b, h], k[b, h], v[b, h], scale=1.0, mask=mask[b, 0], rounding=rounding
             )
             np.testing.assert_array_equal(whole[b, h], one)
 
@@ -121,9 +121,11 @@ def test_a_weight_below_the_subnormals_costs_no_more_than_itself() -> None:
     """One key of weight e^−20 and huge value: in float16 it is lost, in float32 it is not."""
     q, k, v = np.array([[1.0]]), np.array([[0.0], [-20.0]]), np.array([[0.0], [60000.0]])
     exact = 60000 * math.exp(-20)
-    low = attention_allowance(q, k, v, scale=1.0, profile=Profile.flash("float16", block_n=2))
+    low = attention_allowance(
+        q, k, v, scale=1.0, rounding=RoundingModel.flash("float16", block_n=2)
+    )
     assert exact < low[0, 0] - FLOAT16.smallest_subnormal / 2 < 1.01 * exact
-    high = attention_allowance(q, k, v, scale=1.0, profile=Profile.float32(2))
+    high = attention_allowance(q, k, v, scale=1.0, rounding=RoundingModel.float32(2))
     assert high[0, 0] < 1e-4 * exact
 
 
@@ -131,7 +133,7 @@ def test_equal_values_leave_the_roundings_of_sums_only() -> None:
     """Whatever the weights are, an average of equal values is that value."""
     q, k = np.array([[300.0]]), np.linspace(-1, 1, 64)[:, None]
     v = np.full((64, 1), 8.0)
-    allowance = attention_allowance(q, k, v, scale=1.0, profile=Profile.float32(16))
+    allowance = attention_allowance(q, k, v, scale=1.0, rounding=RoundingModel.float32(16))
     assert 8.0 * 64 * FLOAT32.unit < allowance[0, 0] < 8.0 * 200 * FLOAT32.unit
 
 
@@ -140,22 +142,22 @@ SINK = 2.5
 
 @pytest.mark.parametrize("kv_len", [0, 3])
 @pytest.mark.parametrize(
-    ("dtype", "profile"),
+    ("dtype", "rounding"),
     [
-        (torch.float64, Profile.float64()),
-        (torch.float32, Profile.float32()),
-        (torch.bfloat16, Profile.widened("bfloat16")),
+        (torch.float64, RoundingModel.float64()),
+        (torch.float32, RoundingModel.float32()),
+        (torch.bfloat16, RoundingModel.widened("bfloat16")),
     ],
     ids=["float64", "float32", "bfloat16"],
 )
-def test_a_sink_alone(dtype: torch.dtype, profile: Profile, kv_len: int) -> None:
+def test_a_sink_alone(dtype: torch.dtype, rounding: RoundingModel, kv_len: int) -> None:
     """Without a key, and with every key masked: the output is exactly 0, and the log-sum-exp is the
     sink's score, which a function rounds."""
     rng = np.random.default_rng(2)
     q, k, v = rng.normal(size=(2, 4)), rng.normal(size=(kv_len, 4)), rng.normal(size=(kv_len, 3))
     mask = np.zeros((2, kv_len), bool)
     query, key, value = (torch.from_numpy(x).to(dtype)[None, None] for x in (q, k, v))
-    options = {"scale": 0.5, "mask": mask, "profile": profile, "changes": ScoreChanges(sink=SINK)}
+    options = {"scale": 0.5, "mask": mask, "rounding": rounding, "changes": ScoreChanges(sink=SINK)}
     allowed = attention_allowance(q, k, v, **options)
     assert allowed.shape == (2, 3)
     assert (allowed == 0).all()
@@ -177,18 +179,22 @@ def test_a_sink_alone(dtype: torch.dtype, profile: Profile, kv_len: int) -> None
 
 def test_a_sink_beside_a_key_leaves_its_roundings() -> None:
     q, k, v = np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 3))
-    options = {"scale": 1.0, "profile": Profile.float32(), "changes": ScoreChanges(sink=SINK)}
+    options = {
+        "scale": 1.0,
+        "rounding": RoundingModel.float32(),
+        "changes": ScoreChanges(sink=SINK),
+    }
     assert (attention_allowance(q, k, v, **options) > 1e-8).all()
 
 
 def test_shapes_that_do_not_fit() -> None:
     q, k, v = np.zeros((2, 3)), np.zeros((4, 3)), np.zeros((4, 2))
-    profile = Profile.float32()
+    rounding = RoundingModel.float32()
     with pytest.raises(ValueError, match="q has head_dim 3 but k has 2"):
-        attention_allowance(q, v, k, scale=1.0, profile=profile)
+        attention_allowance(q, v, k, scale=1.0, rounding=rounding)
     with pytest.raises(ValueError, match="k has 4 keys but v has 2"):
-        attention_allowance(q, k, q, scale=1.0, profile=profile)
+        attention_allowance(q, k, q, scale=1.0, rounding=rounding)
     with pytest.raises(ValueError, match="at least two dimensions"):
-        attention_allowance(q[0], k, v, scale=1.0, profile=profile)
+        attention_allowance(q[0], k, v, scale=1.0, rounding=rounding)
     with pytest.raises(ValueError, match="broadcast"):
-        attention_allowance(q, k, v, scale=1.0, mask=np.ones((3, 3), bool), profile=profile)
+        attention_allowance(q, k, v, scale=1.0, mask=np.ones((3, 3), bool), rounding=rounding)

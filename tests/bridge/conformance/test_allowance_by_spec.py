@@ -31,26 +31,26 @@ from allowance_by_spec import (
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bridge.conformance.profile import FORMATS, Profile, generous
+from bridge.conformance.rounding_model import FORMATS, RoundingModel, generous
 from bridge.conformance.tolerances import allowance, row_average
 from bridge.conformance.tolerances.allowance import Explained
 from bridge.vectors.model.attention import AttentionVector, Family
 
 # What the definition is of: weights that are not stored anew, or a denominator of unrounded ones.
-PROFILES = {
-    "float64": Profile.float64(4),
-    "float32": Profile.float32(),
-    "float32 in tiles": Profile.float32(16),
-    "widened bfloat16": Profile.widened("bfloat16", block_n=8),
-    "flash": Profile.flash("bfloat16", block_n=16, denominator="unrounded", truncating=True),
-    "sdpa-flash": Profile.sdpa_flash("float16"),
-    "sdpa-math-reduced": Profile.sdpa_math("float16", reduced=True),
+ROUNDING_MODELS = {
+    "float64": RoundingModel.float64(4),
+    "float32": RoundingModel.float32(),
+    "float32 in tiles": RoundingModel.float32(16),
+    "widened bfloat16": RoundingModel.widened("bfloat16", block_n=8),
+    "flash": RoundingModel.flash("bfloat16", block_n=16, denominator="unrounded", truncating=True),
+    "sdpa-flash": RoundingModel.sdpa_flash("float16"),
+    "sdpa-math-reduced": RoundingModel.sdpa_math("float16", reduced=True),
 }
 # What the definition is below.
 WIDER = {
-    **PROFILES,
+    **ROUNDING_MODELS,
     "generous": generous("bfloat16"),
-    "flushing": replace(PROFILES["flash"], flush_to_zero=True, denominator="either"),
+    "flushing": replace(ROUNDING_MODELS["flash"], flush_to_zero=True, denominator="either"),
 }
 FAMILIES = (
     *("natural-scores", "drawn-natural", "default-scale", "large-spread", "tile-loop"),
@@ -98,36 +98,36 @@ def far_below() -> Inputs:
 def test_the_vectors(name: str, families: list[Family]) -> None:
     (family,) = (f for f in families if f.name == name)
     found = [
-        f"{profile}: {one}"
+        f"{rounding}: {one}"
         for inputs in problems(family)
-        for profile in PROFILES
-        for one in disagreements(inputs, PROFILES[profile])
+        for rounding in ROUNDING_MODELS
+        for one in disagreements(inputs, ROUNDING_MODELS[rounding])
     ]
     assert found == []
 
 
 @settings(max_examples=100, deadline=None)
-@given(drawn(), st.sampled_from(sorted(PROFILES)))
-def test_drawn_rows(inputs: Inputs, profile: str) -> None:
-    found = inputs.explained(endless(PROFILES[profile]))
+@given(drawn(), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_drawn_rows(inputs: Inputs, rounding: str) -> None:
+    found = inputs.explained(endless(ROUNDING_MODELS[rounding]))
     assume(all(max_error(inputs, found, i) < 8 for i, _ in inputs.elements()))
-    assert list(disagreements(inputs, PROFILES[profile])) == []
+    assert list(disagreements(inputs, ROUNDING_MODELS[rounding])) == []
 
 
 def test_a_key_of_next_to_no_weight() -> None:
-    profile = PROFILES["sdpa-math-reduced"]
-    assert list(disagreements(far_below(), profile)) == []
+    rounding = ROUNDING_MODELS["sdpa-math-reduced"]
+    assert list(disagreements(far_below(), rounding)) == []
 
 
 @settings(max_examples=100, deadline=None)
 @given(drawn(), st.sampled_from(sorted(WIDER)))
 def test_no_allowance_is_below_the_proved_one(inputs: Inputs, name: str) -> None:
-    """Whatever else a profile rounds, and however badly it knows its scores."""
-    profile = WIDER[name]
-    found, allowed = inputs.explained(profile), inputs.allowance(profile)
+    """Whatever else a rounding model rounds, and however badly it knows its scores."""
+    rounding = WIDER[name]
+    found, allowed = inputs.explained(rounding), inputs.allowance(rounding)
     for i, c in inputs.elements():
         if max_error(inputs, found, i) < 150:
-            spec = by_spec(inputs, profile, found, i, c)
+            spec = by_spec(inputs, rounding, found, i, c)
             assert difference(float(allowed[i, c]), spec.total) >= 0
 
 
@@ -136,38 +136,40 @@ def test_values_next_to_the_average_count_with_their_true_distance() -> None:
     not 0, is multiplied by e^(2 ε), ε = 20."""
     q, k = np.array([[1.0]]), np.array([[1700.0], [1653.0], [450.0]])
     inputs = Inputs(q, k, np.array([[1.0], [-1.0], [0.0]]), 1.0, np.ones((1, 3), bool))
-    profile = generous("bfloat16")
-    found = inputs.explained(profile)
+    rounding = generous("bfloat16")
+    found = inputs.explained(rounding)
     assert 15 < max_error(inputs, found, 0) < 25
-    spec = by_spec(inputs, profile, found, 0, 0)
+    spec = by_spec(inputs, rounding, found, 0, 0)
     assert 0.99 < found.terms.shared[0, 0] / float(spec.terms["shared"]) < 1.01
     assert spec.terms["shared"] > 1e-4
 
 
 # What is stored of scores and scaled operands: nothing, one or both operands, the scores.
-SCORE_PROFILES = {
-    "accumulator": replace(Profile.float32(), operands=None, operand_roundings=0),
-    "float64": Profile.float64(),
-    "float32": Profile.float32(),
-    "one operand": Profile.flash("bfloat16"),
-    "one stored operand": replace(Profile.sdpa_math("float16", reduced=True), operand_roundings=1),
-    "scores": replace(Profile.float32(), scores=FORMATS["bfloat16"]),
-    "sdpa-math-reduced": Profile.sdpa_math("bfloat16", reduced=True),
+SCORE_ROUNDING_MODELS = {
+    "accumulator": replace(RoundingModel.float32(), operands=None, operand_roundings=0),
+    "float64": RoundingModel.float64(),
+    "float32": RoundingModel.float32(),
+    "one operand": RoundingModel.flash("bfloat16"),
+    "one stored operand": replace(
+        RoundingModel.sdpa_math("float16", reduced=True), operand_roundings=1
+    ),
+    "scores": replace(RoundingModel.float32(), scores=FORMATS["bfloat16"]),
+    "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "generous": generous("float16"),
 }
 
 
 def wrong_scores(
-    inputs: Inputs, profile: Profile, explain: Callable[..., Explained] = allowance.explained
+    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = allowance.explained
 ) -> Iterator[str]:
     """Which δ are not as the Spec has them, for formats without a smallest number; the code has
     2·2⁻⁵³ more for the caller's own rounding of the scale."""
-    profile = endless(profile)
-    found = inputs.explained(profile, explain)
+    rounding = endless(rounding)
+    found = inputs.explained(rounding, explain)
     of_caller = 2.0**-52
-    stored = 0.0 if profile.scores is None else profile.scores.unit
+    stored = 0.0 if rounding.scores is None else rounding.scores.unit
     for i, _ in inputs.elements():
-        exact = score_errors(inputs, profile, found, i)
+        exact = score_errors(inputs, rounding, found, i)
         largest = max(found.scores[i, j] for j in exact)
         for j, one in exact.items():
             s = found.scores[i, j]
@@ -179,33 +181,33 @@ def wrong_scores(
 
 
 @settings(max_examples=100, deadline=None)
-@given(drawn(), st.sampled_from([1.0, 2.0]), st.sampled_from(sorted(SCORE_PROFILES)))
+@given(drawn(), st.sampled_from([1.0, 2.0]), st.sampled_from(sorted(SCORE_ROUNDING_MODELS)))
 def test_errors_of_scores(inputs: Inputs, coarser: float, name: str) -> None:
-    profile = SCORE_PROFILES[name]
-    profile = replace(profile, accumulation_unit=coarser * profile.accumulation_unit)
-    assert list(wrong_scores(inputs, profile)) == []
+    rounding = SCORE_ROUNDING_MODELS[name]
+    rounding = replace(rounding, accumulation_unit=coarser * rounding.accumulation_unit)
+    assert list(wrong_scores(inputs, rounding)) == []
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_log_sum_exps_of_the_vectors(name: str, families: list[Family]) -> None:
     (family,) = (f for f in families if f.name == name)
     found = [
-        f"{profile}: {one}"
+        f"{rounding}: {one}"
         for inputs in problems(family)
-        for profile in PROFILES
-        for one in wrong_lse(inputs, PROFILES[profile])
+        for rounding in ROUNDING_MODELS
+        for one in wrong_lse(inputs, ROUNDING_MODELS[rounding])
     ]
     assert found == []
 
 
 @settings(max_examples=60, deadline=None)
-@given(drawn(), st.sampled_from(sorted(PROFILES)))
-def test_log_sum_exps_of_drawn_rows(inputs: Inputs, profile: str) -> None:
-    assert list(wrong_lse(inputs, PROFILES[profile])) == []
+@given(drawn(), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_log_sum_exps_of_drawn_rows(inputs: Inputs, rounding: str) -> None:
+    assert list(wrong_lse(inputs, ROUNDING_MODELS[rounding])) == []
 
 
 # A line of the code, and what a mistake would make of it.
-FAULTS = {
+MUTANTS = {
     "no roundings of denominators": (
         "denominator = _gamma(additions, acc.unit)",
         "denominator = _gamma(0.0 * additions, acc.unit)",
@@ -253,37 +255,37 @@ FAULTS = {
         "pass",
     ),
     "weights stored exactly": (
-        "stored = stored + np.fmin(rounding, 2 * largest)",
+        "stored = stored + np.fmin(of_weights, 2 * largest)",
         "pass",
     ),
     "a result that is stored exactly": (
-        "result = profile.output.unit * (np.abs(output) + error)",
+        "result = rounding.output.unit * (np.abs(output) + error)",
         "result = 0.0 * (np.abs(output) + error)",
     ),
     "a stored result that is exact": (
-        "result = profile.output.unit * (np.abs(output) + error)",
-        "result = profile.output.unit * np.abs(output)",
+        "result = rounding.output.unit * (np.abs(output) + error)",
+        "result = rounding.output.unit * np.abs(output)",
     ),
     "shares above 1": ("np.fmin(high / low_total, 1.0)", "(high / low_total)"),
 }
 
 
-SCORE_FAULTS = {
+SCORE_MUTANTS = {
     "operands that are stored exactly": (
-        "once += math.log1p(profile.operands.unit)",
+        "once += math.log1p(rounding.operands.unit)",
         "pass",
     ),
     "no product of operands with the scale": ("once = math.log1p(unit)", "once = 0.0"),
     "one operand of two": (
-        "math.expm1(profile.operand_roundings * once)",
-        "math.expm1(min(profile.operand_roundings, 1) * once)",
+        "math.expm1(rounding.operand_roundings * once)",
+        "math.expm1(min(rounding.operand_roundings, 1) * once)",
     ),
     "a relative error that cancels": (
-        "relative + (1.0 + relative) * math.expm1(profile.operand_roundings * once)",
-        "(1.0 + relative) * math.exp(profile.operand_roundings * once) - 1.0",
+        "relative + (1.0 + relative) * math.expm1(rounding.operand_roundings * once)",
+        "(1.0 + relative) * math.exp(rounding.operand_roundings * once) - 1.0",
     ),
     "scores that are stored exactly": (
-        "errors = errors + profile.scores.unit * computed",
+        "errors = errors + rounding.scores.unit * computed",
         "pass",
     ),
     "a stored score that is exact": (
@@ -299,7 +301,7 @@ SCORE_FAULTS = {
 }
 
 
-LSE_FAULTS = {
+LSE_MUTANTS = {
     "a common error that cancels": (
         "below_max = np.abs(products) if in_full else gap",
         "below_max = gap",
@@ -339,42 +341,42 @@ def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_allowance_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faulty = changed(*FAULTS[name], monkeypatch)
+    mutated = changed(*MUTANTS[name], monkeypatch)
     chosen = ("natural-scores", "drawn-natural", "default-scale")
     inputs = [one for f in families if f.name in chosen for one in problems(f)] + [far_below()]
-    pairs = itertools.product(inputs, PROFILES.values())
-    assert any(any(disagreements(one, p, faulty.explained)) for one, p in pairs)
+    pairs = itertools.product(inputs, ROUNDING_MODELS.values())
+    assert any(any(disagreements(one, p, mutated.explained)) for one, p in pairs)
 
 
-@pytest.mark.parametrize("name", SCORE_FAULTS)
+@pytest.mark.parametrize("name", SCORE_MUTANTS)
 def test_a_wrong_error_of_scores_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faulty = changed(*SCORE_FAULTS[name], monkeypatch)
+    mutated = changed(*SCORE_MUTANTS[name], monkeypatch)
     inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
-    pairs = itertools.product(inputs, SCORE_PROFILES.values())
-    assert any(any(wrong_scores(one, p, faulty.explained)) for one, p in pairs)
+    pairs = itertools.product(inputs, SCORE_ROUNDING_MODELS.values())
+    assert any(any(wrong_scores(one, p, mutated.explained)) for one, p in pairs)
 
 
-@pytest.mark.parametrize("name", LSE_FAULTS)
+@pytest.mark.parametrize("name", LSE_MUTANTS)
 def test_a_wrong_allowance_of_log_sum_exps_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faulty = changed(*LSE_FAULTS[name], monkeypatch)
+    mutated = changed(*LSE_MUTANTS[name], monkeypatch)
     inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
-    pairs = itertools.product(inputs, PROFILES.values())
-    assert any(any(wrong_lse(one, p, faulty)) for one, p in pairs)
+    pairs = itertools.product(inputs, ROUNDING_MODELS.values())
+    assert any(any(wrong_lse(one, p, mutated)) for one, p in pairs)
 
 
 def test_a_format_with_smaller_numbers_is_allowed_no_more() -> None:
     """What is left out of the comparison is what a format's smallest numbers cost, alone."""
     inputs = far_below()
-    profile = Profile.float32(4)
-    real, ideal = inputs.explained(profile), inputs.explained(endless(profile))
+    rounding = RoundingModel.float32(4)
+    real, ideal = inputs.explained(rounding), inputs.explained(endless(rounding))
     np.testing.assert_array_equal(real.terms.shared, ideal.terms.shared)
     # The key of next to no weight is lost, with its value.
     extra = real.terms.stored[0, 0] - ideal.terms.stored[0, 0]

@@ -20,7 +20,7 @@ from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.features import CallableError, Features
 from bridge.conformance.inside import found as place
 from bridge.conformance.outcome import Conditions, Description, described, outcomes
-from bridge.conformance.profile import CHOICES, Profile, generous
+from bridge.conformance.rounding_model import CHOICES, RoundingModel, generous
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject
 from bridge.conformance.tolerances.allowance import attention_allowance
@@ -357,12 +357,12 @@ def test_what_cannot_be_called_as_sdpa_is_said() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_what_passes_another_profile_passes_the_generous(
+def test_what_passes_another_rounding_model_passes_the_generous(
     dtype: str, families: list[Family]
 ) -> None:
     """Its allowance is never the smaller, for any choice and what the built-in adapters declare."""
     others = [make(dtype) for make in CHOICES.values()]
-    others += [Profile.sdpa_flash(dtype), Profile.sdpa_math(dtype)]
+    others += [RoundingModel.sdpa_flash(dtype), RoundingModel.sdpa_math(dtype)]
     for family in some(families, "natural-scores", "large-spread", "block-mask"):
         for vector in family.vectors[:4]:
             assert isinstance(vector, AttentionVector)
@@ -370,7 +370,7 @@ def test_what_passes_another_profile_passes_the_generous(
                 np.array([[float(x) for x in row] for row in m])
                 for m in (vector.q, vector.k, vector.v)
             )
-            own = attention_allowance(q, k, v, scale=vector.natural_scale, profile=generous(dtype))
-            for profile in others:
-                other = attention_allowance(q, k, v, scale=vector.natural_scale, profile=profile)
-                assert (own >= other).all(), (profile.name, vector.id)
+            own = attention_allowance(q, k, v, scale=vector.natural_scale, rounding=generous(dtype))
+            for rounding in others:
+                other = attention_allowance(q, k, v, scale=vector.natural_scale, rounding=rounding)
+                assert (own >= other).all(), (rounding.name, vector.id)

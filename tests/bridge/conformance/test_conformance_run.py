@@ -16,7 +16,7 @@ from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.adapters.sdpa import SdpaMath
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.judge import by_size, describe_failure
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family
 
@@ -237,12 +237,12 @@ def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[F
     assert [v.status for v in result.vectors] == ["failed", "passed"]
 
 
-def test_a_profile_that_promises_too_much_is_found_out(families: list[Family]) -> None:
+def test_a_rounding_model_that_promises_too_much_is_found_out(families: list[Family]) -> None:
     """PyTorch's reduced-precision mode, judged as if it computed in float32."""
 
     class Boasting(SdpaMath):
-        def profile(self, dtype: str, device: str) -> Profile:
-            return Profile.sdpa_math(dtype)
+        def rounding(self, dtype: str, device: str) -> RoundingModel:
+            return RoundingModel.sdpa_math(dtype)
 
     for dtype in ("float16", "bfloat16"):
         result = run(Boasting(reduced=True), families, dtype)

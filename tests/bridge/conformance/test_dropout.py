@@ -1,4 +1,4 @@
-"""Attention with dropout is judged by its own allowance, and faults of it fail."""
+"""Attention with dropout is judged by its own allowance, and mutants of it fail."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ def test_right_dropout_passes(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault",
+    "mutant",
     [dropped_from_denominator, dropped_from_lse, not_divided, nothing_dropped, columns_moved],
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_fault_fails_in_most_vectors(fault: Head, dtype: str) -> None:
-    result = run(Dropping(fault), families(*NAMES), dtype)
-    # p = 0 and p = 1, and rows without a key, show no fault.
+def test_a_mutant_fails_in_most_vectors(mutant: Head, dtype: str) -> None:
+    result = run(Dropping(mutant), families(*NAMES), dtype)
+    # p = 0 and p = 1, and rows without a key, show no mutant.
     assert len(result.failures) > len(result.vectors) / 2
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.profile import FLOAT16, FLOAT32, FLOAT64, Profile
+from bridge.conformance.rounding_model import FLOAT16, FLOAT32, FLOAT64, RoundingModel
 from bridge.conformance.tolerances.gradient_allowance import (
     SECOND_ORDER,
     Bounds,
@@ -31,10 +31,10 @@ HIDDEN[3] = -torch.inf
 SCORED = Scored(0.7, 1.5, (BIAS, HIDDEN), SINKS)
 
 
-def bounds(profile: Profile, scored: Scored = SCORED, rows: slice = slice(None)) -> Bounds:
+def bounds(rounding: RoundingModel, scored: Scored = SCORED, rows: slice = slice(None)) -> Bounds:
     return gradient_bounds(
         QUERY[:, :, rows], KEY, VALUE, GRAD_OUT[:, :, rows], GRAD_LSE[:, :, rows],
-        replace(scored, added=tuple(x[..., rows, :] for x in scored.added)), profile, q_len=9,
+        replace(scored, added=tuple(x[..., rows, :] for x in scored.added)), rounding, q_len=9,
     )  # fmt: skip
 
 
@@ -47,10 +47,10 @@ def test_the_gradients_are_those_of_autograd() -> None:
     out = torch.softmax(scores, -1)[..., :-1] @ value
     loss = (out * GRAD_OUT).sum() + (torch.logsumexp(scores, -1) * GRAD_LSE).sum()
     expected = torch.autograd.grad(loss, leaves)
-    found = bounds(Profile.float64())
+    found = bounds(RoundingModel.float64())
     assert found.sinks is not None
-    of_bias = found.scores.summed(torch.ones(()), [0], Profile.float64())
-    of_sinks = found.sinks.summed(torch.ones(()), [0, 2], Profile.float64())
+    of_bias = found.scores.summed(torch.ones(()), [0], RoundingModel.float64())
+    of_sinks = found.sinks.summed(torch.ones(()), [0, 2], RoundingModel.float64())
     computed = (found.query, found.key, found.value, of_bias, of_sinks)
     for bound, gradient in zip(computed, expected, strict=True):
         off = (bound.exact.reshape(gradient.shape) - gradient).abs()
@@ -62,9 +62,9 @@ def test_the_gradients_are_those_of_autograd() -> None:
 def test_rows_add_up_to_the_whole() -> None:
     """The gradients to within what float64 may do to each side; the bounds to within the slack that
     `Bounded.allowed` has over them."""
-    profile = Profile.flash("bfloat16", block_n=16)
-    whole, exact = bounds(profile), bounds(Profile.float64())
-    some, others = (bounds(profile, rows=rows) for rows in (slice(0, 4), slice(4, 9)))
+    rounding = RoundingModel.flash("bfloat16", block_n=16)
+    whole, exact = bounds(rounding), bounds(RoundingModel.float64())
+    some, others = (bounds(rounding, rows=rows) for rows in (slice(0, 4), slice(4, 9)))
     slack = SECOND_ORDER - 1
 
     def close(one: Tensor, other: Tensor) -> bool:
@@ -81,7 +81,7 @@ def test_rows_add_up_to_the_whole() -> None:
 
 
 def test_where_nothing_is_visible_nothing_is_allowed() -> None:
-    found = bounds(Profile.float32(), replace(SCORED, sinks=None, softcap=None))
+    found = bounds(RoundingModel.float32(), replace(SCORED, sinks=None, softcap=None))
     row = found.query.allowed(FLOAT32)[:, :, 3]
     assert (row <= FLOAT32.smallest_subnormal).all()
     hidden = torch.isneginf(HIDDEN).expand(2, 4, 9, 11)
@@ -104,7 +104,7 @@ def test_where_nothing_is_visible_nothing_is_allowed() -> None:
     ids=lambda change: "+".join(change),
 )
 def test_what_is_rounded_more_may_be_off_by_more(change: dict[str, object]) -> None:
-    before = Profile.float32()
+    before = RoundingModel.float32()
     if "gradient_rows" in change:
         before = replace(before, output=FLOAT16)
     plain, other = bounds(before), bounds(replace(before, **change))

@@ -13,11 +13,11 @@ import torch
 
 import pyimpl
 from bridge.conformance.adapters.gradient_inputs import Floats, array, floats, inputs_of
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import gradients
 from bridge.vectors.model.gradients import GradientVector
 
-FLOAT32, FLOAT64 = Profile.float32(), Profile.float64()
+FLOAT32, FLOAT64 = RoundingModel.float32(), RoundingModel.float64()
 
 
 def vectors() -> list[GradientVector]:
@@ -95,11 +95,11 @@ def computed(
 @pytest.mark.parametrize("backend", ["reference", "tiled"])
 def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None:
     for vector in vectors():
-        profile = FLOAT64 if dtype == torch.float64 else FLOAT32
+        rounding = FLOAT64 if dtype == torch.float64 else FLOAT32
         found = computed(vector, backend, dtype, zero_bias=zero_bias)
         names = set(gradients.expected(vector))
         assert found.keys() == names - (set() if zero_bias or vector.bias else {"bias"})
-        assert list(gradients.wrong_gradients(vector, found, profile)) == []
+        assert list(gradients.wrong_gradients(vector, found, rounding)) == []
 
 
 def test_triton() -> None:
@@ -117,7 +117,7 @@ def test_triton_with_options(family: str) -> None:
         assert list(gradients.wrong_gradients(vector, found, FLOAT32)) == []
 
 
-Fault = Callable[..., tuple[Floats, Floats, Floats, Floats]]
+Mutant = Callable[..., tuple[Floats, Floats, Floats, Floats]]
 
 
 def by_formulas(
@@ -138,7 +138,7 @@ def by_formulas(
     sink_in_softmax: bool = True,
     sink_without_lse: bool = False,
 ) -> dict[str, Floats]:
-    """The gradients in float64 as the papers write them, with a fault."""
+    """The gradients in float64 as the papers write them, with a mutant."""
     group = vector.num_heads // vector.num_kv_heads
     scale = vector.natural_scale
     q, k, v, dO = map(floats, (vector.q, vector.k, vector.v, vector.grad_output))
@@ -206,7 +206,7 @@ def by_formulas(
     return found
 
 
-FAULTS: dict[str, dict[str, object]] = {
+MUTANTS: dict[str, dict[str, object]] = {
     "D missing": {"without_delta": True},
     "scale twice": {"scale_power": 2},
     "scale missing": {"scale_power": 0},
@@ -217,7 +217,7 @@ FAULTS: dict[str, dict[str, object]] = {
     "dK and dV exchanged": {"exchanged": True},
 }
 # By what it is, the family that is there for it.
-OPTION_FAULTS: dict[str, tuple[str, dict[str, object]]] = {
+OPTION_MUTANTS: dict[str, tuple[str, dict[str, object]]] = {
     "derivative of softcap missing": ("gradient-softcap", {"softcap_slope": False}),
     "slopes with the other sign": ("gradient-alibi", {"slope_sign": 1}),
     "one-sided distances": ("gradient-alibi", {"one_sided": True}),
@@ -228,35 +228,35 @@ OPTION_FAULTS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-def caught(fault: dict[str, object], family: str) -> int:
+def caught(mutant: dict[str, object], family: str) -> int:
     """How many vectors of the family see it, in the coarsest arithmetic that is judged."""
     return sum(
-        any(gradients.wrong_gradients(v, by_formulas(v, **fault), FLOAT32))  # type: ignore[arg-type]
+        any(gradients.wrong_gradients(v, by_formulas(v, **mutant), FLOAT32))  # type: ignore[arg-type]
         for v in committed.family(family).vectors
     )
 
 
-def test_the_formulas_without_a_fault_pass() -> None:
+def test_the_formulas_without_a_mutant_pass() -> None:
     for vector in vectors():
         assert list(gradients.wrong_gradients(vector, by_formulas(vector), FLOAT64)) == []
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_the_drawn_vectors_catch_every_fault(name: str) -> None:
-    assert caught(FAULTS[name], "gradient-drawn") >= 3
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_drawn_vectors_catch_every_mutant(name: str) -> None:
+    assert caught(MUTANTS[name], "gradient-drawn") >= 3
 
 
-@pytest.mark.parametrize("name", [n for n in FAULTS if n != "group sum dropped"])
-def test_the_vectors_of_one_head_catch_every_fault_of_one_head(name: str) -> None:
-    assert caught(FAULTS[name], "gradient") >= 1
+@pytest.mark.parametrize("name", [n for n in MUTANTS if n != "group sum dropped"])
+def test_the_vectors_of_one_head_catch_every_mutant_of_one_head(name: str) -> None:
+    assert caught(MUTANTS[name], "gradient") >= 1
 
 
-@pytest.mark.parametrize("name", OPTION_FAULTS)
-def test_the_vectors_of_an_option_catch_its_faults(name: str) -> None:
-    family, fault = OPTION_FAULTS[name]
-    assert caught(fault, family) >= 3
+@pytest.mark.parametrize("name", OPTION_MUTANTS)
+def test_the_vectors_of_an_option_catch_its_mutants(name: str) -> None:
+    family, mutant = OPTION_MUTANTS[name]
+    assert caught(mutant, family) >= 3
 
 
-@pytest.mark.parametrize("name", [n for n in FAULTS if n != "dK and dV exchanged"])
-def test_all_options_together_catch_every_fault(name: str) -> None:
-    assert caught(FAULTS[name], "gradient-score-mods") >= 1
+@pytest.mark.parametrize("name", [n for n in MUTANTS if n != "dK and dV exchanged"])
+def test_all_options_together_catch_every_mutant(name: str) -> None:
+    assert caught(MUTANTS[name], "gradient-score-mods") >= 1

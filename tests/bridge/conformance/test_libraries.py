@@ -12,7 +12,7 @@ import bridge.__main__ as command_line
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters import libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES
-from bridge.conformance.profile import FORMATS
+from bridge.conformance.rounding_model import FORMATS
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family
 
@@ -46,8 +46,8 @@ def test_what_they_declare(name: str, families: list[Family]) -> None:
     assert adapter.name == name
     for dtype in adapter.dtypes:
         assert dtype in ALL_DTYPES
-        profile = adapter.profile(dtype, "cpu")
-        assert profile.input == profile.output == FORMATS[dtype]
+        rounding = adapter.rounding(dtype, "cpu")
+        assert rounding.input == rounding.output == FORMATS[dtype]
     assert name not in adapters.BUILTIN
 
 

@@ -1,5 +1,5 @@
 """The vectors of layers and of a transformer through `pyimpl.modules`, in the dtypes that
-`tests/generated` does not run; faults planted in the modules; and the bound that judges both."""
+`tests/generated` does not run; mutants of the modules; and the bound that judges both."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import torch
 from torch import nn
 
 from bridge.conformance.adapters import modules
-from bridge.conformance.faults.modules import MODULE_FAULTS, catch
-from bridge.conformance.faults.planted_package import copied_modules
-from bridge.conformance.faults.planting import Fault, FaultError
+from bridge.conformance.mutants.modules import MODULE_MUTANTS, catch
+from bridge.conformance.mutants.planted_package import copied_modules
+from bridge.conformance.mutants.planting import Mutant, MutantError
 from bridge.conformance.tolerances import first_order
 from bridge.conformance.tolerances.first_order import allowance
 from bridge.conformance.tolerances.module_allowance import NoBound
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
-from pyimpl._implements import implementations
+from pyimpl.internal.implements import implementations
 from pyimpl.modules import FeedForward
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -64,14 +64,14 @@ def test_float32_and_float64_have_a_bound_that_shows_a_thousandth(
 
 
 @dtypes
-@pytest.mark.parametrize("fault", MODULE_FAULTS, ids=lambda f: f.name)
-def test_every_fault_is_caught_in_every_dtype(
-    fault: Fault, dtype: torch.dtype, families: list[Family]
+@pytest.mark.parametrize("mutant", MODULE_MUTANTS, ids=lambda f: f.name)
+def test_every_mutant_is_caught_in_every_dtype(
+    mutant: Mutant, dtype: torch.dtype, families: list[Family]
 ) -> None:
-    caught = catch(fault, families, dtype)
+    caught = catch(mutant, families, dtype)
     assert caught is not None
     vector_id, clause = caught
-    assert vector_id.rpartition("-")[0] in fault.promising
+    assert vector_id.rpartition("-")[0] in mutant.promising
     assert "times the allowance away" in clause or "should be" in clause
 
 
@@ -83,30 +83,30 @@ def test_the_factor_for_the_second_order_may_be_smaller(
         assert list(modules.wrong(vector, torch.float32)) == [], vector.id
 
 
-@pytest.mark.parametrize("fault", MODULE_FAULTS, ids=lambda f: f.name)
+@pytest.mark.parametrize("mutant", MODULE_MUTANTS, ids=lambda f: f.name)
 def test_the_factor_for_the_second_order_may_be_larger(
-    fault: Fault, families: list[Family], monkeypatch: pytest.MonkeyPatch
+    mutant: Mutant, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_order, "SECOND_ORDER", 16)
-    assert catch(fault, families, torch.float32) is not None
+    assert catch(mutant, families, torch.float32) is not None
 
 
 def test_the_unedited_copy_passes(families: list[Family]) -> None:
     before = implementations()
     with copied_modules("modules/residual.py", lambda text: text) as package:
         assert package.Transformer is not modules.pyimpl.modules.Transformer
-        for family in {f.promising[0] for f in MODULE_FAULTS}:
+        for family in {f.promising[0] for f in MODULE_MUTANTS}:
             vectors = next(f for f in families if f.name == family).vectors
             for vector in vectors[:4]:
                 assert list(modules.wrong(vector, torch.float32, package)) == []  # type: ignore[arg-type]
     assert implementations() == before
 
 
-def test_the_faults_have_names_of_their_own_and_apply() -> None:
-    names = [f.name for f in MODULE_FAULTS]
+def test_the_mutants_have_names_of_their_own_and_apply() -> None:
+    names = [f.name for f in MODULE_MUTANTS]
     assert len(set(names)) == len(names) >= 12
-    gone = replace(MODULE_FAULTS[0], old="no such text")
-    with pytest.raises(FaultError, match="no longer applies"):
+    gone = replace(MODULE_MUTANTS[0], old="no such text")
+    with pytest.raises(MutantError, match="no longer applies"):
         catch(gone, [], torch.float64)
 
 

@@ -55,7 +55,7 @@ def test_a_right_function_passes(families: list[Family]) -> None:
     result = isolated("reference", wanted, takes("reference"))
     assert result.ok
     assert [v.id for v in result.vectors] == [v.id for v in wanted[0].vectors]
-    assert result.profile == "generous"
+    assert result.rounding_model == "generous"
 
 
 def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
@@ -68,7 +68,7 @@ def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
         assert len(found) == (1 if ends else 2)
         assert bool(found[0].result.failures) == ends
         if ends:
-            # Those in which most faults show first.
+            # Those in which most mutants show first.
             assert {v.family for v in found[0].result.failures} == {"maximum-moves"}
 
 
@@ -152,9 +152,9 @@ def test_a_file_that_cannot_be_used_is_said(text: str, sentence: str, tmp_path: 
         describe(f"{file}:f")
 
 
-def test_another_profile_changes_nothing_else() -> None:
-    adapter = adapter_of(Subject("hf-eager", profile="generous"))
-    assert adapter.profile("float32", "cpu").name == "generous"
+def test_another_rounding_model_changes_nothing_else() -> None:
+    adapter = adapter_of(Subject("hf-eager", rounding_model="generous"))
+    assert adapter.rounding("float32", "cpu").name == "generous"
     # Found on the object itself: that is how Python 3.12 looks for the members of a protocol.
     for member in ("run_vector", "operations", "no_gradients", "gradients"):
         assert inspect.getattr_static(adapter, member) is not None

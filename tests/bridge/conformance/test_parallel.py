@@ -19,7 +19,7 @@ def test_each_process_runs_the_families_that_it_is_given(families: list[Family])
     jobs = [
         Job("implementation", ("pyimpl-tiled", "float32"), "cpu"),
         Job("implementation", ("sdpa-math", "float64"), "cpu"),
-        Job("fault", ("last-tile-dropped",), "cpu"),
+        Job("mutant", ("last-tile-dropped",), "cpu"),
     ]
     parallel.run_each(jobs, chosen, lambda one: found.update({str(one.job): one}))
     assert set(found) == {"pyimpl-tiled float32", "sdpa-math float64", "last-tile-dropped"}
@@ -37,7 +37,7 @@ def test_each_process_runs_the_families_that_it_is_given(families: list[Family])
 def test_a_job_that_raises_keeps_no_other_from_being_done(families: list[Family]) -> None:
     chosen = [f for f in families if f.name == "one-key"]
     jobs = [
-        Job("fault", ("no such fault",), "cpu"),
+        Job("mutant", ("no such mutant",), "cpu"),
         Job("implementation", ("sdpa-math", "float64"), "cpu"),
         Job("implementation", ("sdpa-math", "float32"), "cpu"),
     ]

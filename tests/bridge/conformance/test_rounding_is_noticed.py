@@ -1,6 +1,7 @@
-"""An allowance is of use only if it is small: a rounding that the profile does not name exceeds it.
+"""An allowance is of use only if it is small: a rounding that the rounding model does not name
+exceeds it.
 
-The kernel here rounds one more intermediate result than its profile says.
+The kernel here rounds one more intermediate result than its rounding model says.
 """
 
 from __future__ import annotations

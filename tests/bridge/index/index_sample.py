@@ -17,7 +17,7 @@ from bridge.index.entries import Index, assemble
 from bridge.index.extract import Stored
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.prepare import prepare
-from pyimpl._implements import Implementation
+from pyimpl.internal.implements import Implementation
 
 SAMPLE = Path(__file__).parent / "sample"
 RECORDED = SAMPLE / "recorded.json"

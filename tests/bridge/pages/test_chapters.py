@@ -147,16 +147,17 @@ def test_an_example_whose_output_is_not_leans_makes_no_page() -> None:
 def test_every_step_shows_the_reference_the_tile_loop_and_the_kernels() -> None:
     files = {file for file, *_ in SHOWN.findall(TEXT)}
     assert files >= {
-        "pyimpl/reference_backward.py", "pyimpl/tiled_backward.py", "pyimpl/_gradients.py",
-        *(f"pyimpl/kernels/{name}.py" for name in
-          ("backward", "backward_keys", "backward_queries", "backward_bias", "_gradient")),
+        "pyimpl/backends/reference_backward.py", "pyimpl/backends/tiled_backward.py",
+        "pyimpl/internal/gradients.py",
+        *(f"pyimpl/backends/kernels/{name}.py" for name in
+          ("backward", "backward_keys", "backward_queries", "backward_bias", "parts/gradient")),
     }  # fmt: skip
     sections = TEXT.split("\n## ")[1:]
     headings = [section.partition("\n")[0] for section in sections]
     for heading in ("dV", "dP", "D", "dS", "Softcap", "dQ and dK", "What is masked"):
         section = sections[headings.index(heading)]
-        for of in ("reference_backward.py", "tiled_backward.py", "kernels/"):
-            assert of in section or (heading == "D" and "_gradients.py" in section), heading
+        for of in ("backends/reference_backward.py", "backends/tiled_backward.py", "kernels/"):
+            assert of in section or (heading == "D" and "internal/gradients.py" in section), heading
     links = re.findall(r"\]\(#([^)]+)\)", TEXT)
     made = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
     assert set(links) <= made
@@ -188,17 +189,18 @@ def changed(root: Path, file: str, old: str, new: str) -> str:
     ("file", "old", "new", "said"),
     [
         (
-            "pyimpl/kernels/_gradient.py", "grad_s = of.p *", "d_s = of.p *",
-            "pyimpl/kernels/_gradient.py, raw_gradient: no line with 'grad_s = of.p *', "
-            "where the page shows one",
+            "pyimpl/backends/kernels/parts/gradient.py", "grad_s = of.p *", "d_s = of.p *",
+            "pyimpl/backends/kernels/parts/gradient.py, raw_gradient: no line with "
+            "'grad_s = of.p *', where the page shows one",
         ),
         (
-            "pyimpl/tiled_backward.py", "        tanh = None", "        tanh = grad_p = None",
-            "pyimpl/tiled_backward.py, _HeadsBackward.key_tile: 2 lines with 'grad_p = '",
+            "pyimpl/backends/tiled_backward.py", "        tanh = None",
+            "        tanh = grad_p = None",
+            "pyimpl/backends/tiled_backward.py, _HeadsBackward.key_tile: 2 lines with 'grad_p = '",
         ),
         (
-            "pyimpl/reference_backward.py", "def weights(", "def p_again(",
-            "pyimpl/reference_backward.py: no definition of weights, where one is shown",
+            "pyimpl/backends/reference_backward.py", "def weights(", "def p_again(",
+            "pyimpl/backends/reference_backward.py: no definition of weights, where one is shown",
         ),
         (
             "Attention/Spec/Backward.lean", "def rowDelta", "def rowD",
@@ -225,13 +227,13 @@ def test_what_is_no_longer_there_is_named(
 
 
 def test_lines_that_move_are_followed(root: Path) -> None:
-    path = root / "pyimpl" / "_gradients.py"
+    path = root / "pyimpl" / "internal" / "gradients.py"
     path.write_text("# One more line.\n" + path.read_text("utf-8"), "utf-8")
     moved = chapters.page(root, load(), "backward")
     assert moved != TEXT
-    line = re.search(r"pyimpl/_gradients\.py:(\d+)", TEXT)
+    line = re.search(r"pyimpl/internal/gradients\.py:(\d+)", TEXT)
     assert line is not None
-    assert f"pyimpl/_gradients.py:{int(line[1]) + 1}]" in moved
+    assert f"pyimpl/internal/gradients.py:{int(line[1]) + 1}]" in moved
 
 
 def test_other_things_that_are_not_there(root: Path) -> None:
@@ -240,7 +242,7 @@ def test_other_things_that_are_not_there(root: Path) -> None:
         (lambda: sources.family("gradients"), "there is no family 'gradients' of vectors"),
         (lambda: sources.code("pyimpl/none.py", "x"), "there is no file pyimpl/none.py"),
         (
-            lambda: sources.code("pyimpl/_gradients.py", "delta = (", "no such line"),
+            lambda: sources.code("pyimpl/internal/gradients.py", "delta = (", "no such line"),
             "no line with 'no such line' after that with 'delta = \\('",
         ),
         (

@@ -45,7 +45,7 @@ verdict = "proved"
 quote = "weights sum to 1"
 remark = ""
 proves = ["Attention.Claims.sum"]
-python = ["pyimpl.reference.softmax"]
+python = ["pyimpl.backends.reference.softmax"]
 """
 LEAN = """namespace Attention.Claims
 
@@ -179,8 +179,12 @@ WRONG: list[tuple[str, str, str]] = [
         "refutes = []",
         "linear_refuted refutes a claim, and no row names it",
     ),
-    ("pyimpl.reference.softmax", "pyimpl.reference.softmin", "there is no pyimpl.reference.soft"),
-    ("pyimpl.reference.softmax", "os.path.join", "os.path.join is not of pyimpl"),
+    (
+        "pyimpl.backends.reference.softmax",
+        "pyimpl.backends.reference.softmin",
+        "there is no pyimpl.backends.reference.soft",
+    ),
+    ("pyimpl.backends.reference.softmax", "os.path.join", "os.path.join is not of pyimpl"),
     ('vectors = ["drawn"]', 'vectors = ["painted"]', "there is no family painted"),
     ('heading = "Sum"', 'heading = "Linearity"', "two rows are called 'Linearity'"),
     (
@@ -296,7 +300,7 @@ def test_statements_come_from_the_files(sample: Path) -> None:
     assert "```lean\ntheorem linear\n    {n : Nat} (m : Nat) :\n    n + m = n + m\n```" in text
     assert "def Linear : Prop :=\n  ∀ n : Nat, n = 0\n" in text
     assert "CLAIM {\n  attention is linear\n}" in text
-    assert "`pyimpl.reference.softmax`" in text
+    assert "`pyimpl.backends.reference.softmax`" in text
     file = sample / "Attention" / "Sample.lean"
     file.write_text(LEAN.replace("n + m = n", "n + 0 + m = n"), "utf-8")
     assert "n + 0 + m = n + m" in in_full(sample)["9"]

@@ -27,8 +27,8 @@ MAPS = replace(
     vectors={f"{SPEC}softmax": {"small": 3, "large": 2}},
     python={
         f"{SPEC}flash": [
-            code("pyimpl/tiled.py", "pyimpl.tiled.flash"),
-            code("pyimpl/kernels/forward.py", "pyimpl.kernels.forward._kernel"),
+            code("pyimpl/backends/tiled.py", "pyimpl.backends.tiled.flash"),
+            code("pyimpl/backends/kernels/forward.py", "pyimpl.backends.kernels.forward._kernel"),
         ],
         f"{SPEC}Row": [code("pyimpl/a/b.py", "pyimpl.a.b.Row.make")],
     },
@@ -48,8 +48,10 @@ def test_a_row_has_its_own_or_says_which_operation_has_it() -> None:
     assert found["softmax"].vectors == {"small": 3, "large": 2}
     # Nothing that uses it has vectors.
     assert found["flash"].through_vectors == ()
-    assert [one.name for one in found["flash"].python] == ["pyimpl.tiled.flash"]
-    assert [one.name for one in found["flash"].triton] == ["pyimpl.kernels.forward._kernel"]
+    assert [one.name for one in found["flash"].python] == ["pyimpl.backends.tiled.flash"]
+    assert [one.name for one in found["flash"].triton] == [
+        "pyimpl.backends.kernels.forward._kernel"
+    ]
 
 
 def line(text: str, label: str) -> list[str]:
@@ -63,8 +65,8 @@ def test_every_cell_is_a_link() -> None:
         '<a id="op-flash"></a>[<code>flash</code>](../Attention/Spec/A.lean#L3-L5)',
         "[loop](theorems.md#loop)",
         "run while vectors are made",
-        "[<code>tiled.<wbr>flash</code>](../pyimpl/tiled.py#L1-L2)",
-        "[<code>forward.<wbr>_kernel</code>](../pyimpl/kernels/forward.py#L1-L2)",
+        "[<code>tiled.<wbr>flash</code>](../pyimpl/backends/tiled.py#L1-L2)",
+        "[<code>forward.<wbr>_kernel</code>](../pyimpl/backends/kernels/forward.py#L1-L2)",
     ]
     assert line(text, "softmax")[2:] == [
         "[small](vectors.md#family-small) (3), [large](vectors.md#family-large) (2)",

@@ -13,11 +13,12 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance.faults.planting import Fault, planted
+from bridge.conformance.mutants.planting import Mutant, planted
 from bridge.pages import generated_tests, written
 from bridge.source.excerpt import SourceError
 from bridge.vectors.load import load
-from pyimpl import state, tile_bounds
+from pyimpl import state
+from pyimpl.backends import tile_bounds
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / generated_tests.FOLDER
@@ -123,43 +124,43 @@ def test_a_wrong_merge_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         module.check("merge-003", torch.float32)
 
 
-def fault(name: str, file: str, old: str, new: str) -> Fault:
-    return Fault(name, "", file, old, new)
+def mutant(name: str, file: str, old: str, new: str) -> Mutant:
+    return Mutant(name, "", file, old, new)
 
 
-# By module: a fault, what of the module or of `pyimpl` is exchanged, and a vector that shows it.
+# By module: a mutant, what of the module or of `pyimpl` is exchanged, and a vector that shows it.
 PLANTED = {
     "test_ring": (
-        fault("keys-not-passed-on", "ring.py", "return held[1:] + held[:1]", "return held"),
+        mutant("keys-not-passed-on", "ring.py", "return held[1:] + held[:1]", "return held"),
         "ring_attention", "ring-003",
     ),
     "test_cascade": (
-        fault(
+        mutant(
             "parts-averaged", "cascade.py",
             "out, lse = combine(outs, lses)", "out, lse = outs.mean(0), lses.logsumexp(0)",
         ),
         "attention_cascade", "cascade-003",
     ),
     "test_online_edit": (
-        fault(
+        mutant(
             "denominator-keeps-the-key", "cache.py",
             "State(state.m, state.l - p, o)", "State(state.m, state.l, o)",
         ),
         "cache", "cache-edits-004",
     ),
     "test_online_slide": (
-        fault("window-off-by-one", "cache.py", "if window < cache.", "if window <= cache."),
+        mutant("window-off-by-one", "cache.py", "if window < cache.", "if window <= cache."),
         "cache", "cache-window-002",
     ),
     "test_online_step_block_divided": (
-        fault(
+        mutant(
             "not-multiplied-back", "state.py",
             "State(state.m, state.l, state.l.unsqueeze(-1) * state.o)", "state",
         ),
         "state", "divided-updates-001",
     ),
     "test_online_sink": (
-        fault(
+        mutant(
             "sink-without-weight", "state.py",
             "State(sinks, torch.ones_like(sinks), o)", "State(sinks, torch.zeros_like(sinks), o)",
         ),
@@ -169,15 +170,15 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_fault_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mutant_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong, exchanged, vector_id = PLANTED[name]
     module = imported(name)
     module.check(vector_id, torch.float32)
-    with planted(wrong) as faulty:
+    with planted(wrong) as mutated:
         if hasattr(module, exchanged):
-            monkeypatch.setattr(module, exchanged, faulty)
+            monkeypatch.setattr(module, exchanged, mutated)
         else:
-            monkeypatch.setattr(pyimpl, exchanged, getattr(faulty, exchanged))
+            monkeypatch.setattr(pyimpl, exchanged, getattr(mutated, exchanged))
         with pytest.raises(AssertionError, match=f"{vector_id}: "):
             module.check(vector_id, torch.float32)
 

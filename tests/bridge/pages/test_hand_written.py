@@ -15,10 +15,10 @@ from bridge.vectors.load import load
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "tests" / "vectors"
-NUMBERS = {"vectors": 31, "families": 4, "faults": 7}
-SAID = ("{vectors} vectors in {families} families", "{faults} faults: {faults} caught")
+NUMBERS = {"vectors": 31, "families": 4, "mutants": 7}
+SAID = ("{vectors} vectors in {families} families", "{mutants} mutants: {mutants} caught")
 PAGES = {
-    "a.md": "So 3 vectors in\n12 families. And 1024 vectors.\n\n    5 faults: 6 caught\n",
+    "a.md": "So 3 vectors in\n12 families. And 1024 vectors.\n\n    5 mutants: 6 caught\n",
     "b.md": "<!-- t: written by bridge pages -->\n<!-- end of t -->\n9 families; 1003 vectors in 9 "
     "families.\n",
 }
@@ -27,7 +27,7 @@ PAGES = {
 def test_numbers_and_tables_are_renewed() -> None:
     made = hand_written.renewed(PAGES, SAID, NUMBERS, {"t": "| x |\n"})
     assert made == {
-        "a.md": "So 31 vectors in\n4 families. And 1024 vectors.\n\n    7 faults: 7 caught\n",
+        "a.md": "So 31 vectors in\n4 families. And 1024 vectors.\n\n    7 mutants: 7 caught\n",
         "b.md": "<!-- t: written by bridge pages -->\n\n| x |\n\n<!-- end of t -->\n9 families; 31 "
         "vectors in 4 families.\n",
     }
@@ -52,7 +52,7 @@ def test_what_has_no_place_is_an_error(
 
 
 COUNTED = re.compile(
-    r"\b\d+ (?:main theorems|theorems, each|vectors in|pairs of|planted faults|of them on)"
+    r"\b\d+ (?:main theorems|theorems, each|vectors in|pairs of|mutants|of them on)"
     r"|(?:took|`make verify` \|) \d+ minutes|\b\d+ minutes after"
     r"|… \(\d+ "
 )
@@ -63,7 +63,7 @@ def test_every_count_is_written_by_the_command() -> None:
     pages = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/running.md")}
     found = {name: len(COUNTED.findall(text)) for name, text in pages.items()}
     assert all(found.values())
-    counted_things = ("theorems", "vectors", "families", "judged", "pairs", "faults")
+    counted_things = ("theorems", "vectors", "families", "judged", "pairs", "mutants")
     none = dict.fromkeys((*counted_things, "verify_minutes", "test_minutes"), 99999)
     tables = dict.fromkeys(("stages-of-verify", "checks-of-test"), "")
     text = {"all": "\n".join(pages.values())}

@@ -16,8 +16,8 @@ from bridge.pages.kernel_coverage import RUN_BY, Kernel, Row, kernels
 from bridge.ttir.shapes import BACKWARD, FORWARD
 from bridge.ttir.texts import Text
 from bridge.vectors.model.attention import Family
-from pyimpl.kernels import _cases
-from pyimpl.kernels._launch import Launch
+from pyimpl.backends.kernels.offline import cases
+from pyimpl.backends.kernels.parts.launch import Launch
 
 LEFT = Text("Left", "with a left edge", 100, None)
 
@@ -29,9 +29,9 @@ def row(found: list[Kernel], kernel: str, feature: str) -> Row:
 
 def test_each_kernel_has_what_it_is_compiled_for() -> None:
     found = kernels((), {}, ())
-    assert [one.name for one in found] == list(_cases.KERNELS)
+    assert [one.name for one in found] == list(cases.KERNELS)
     assert {"full", "window", "mask", "dropout"} <= found[0].rows.keys()
-    assert found[0].file == "pyimpl/kernels/forward.py"
+    assert found[0].file == "pyimpl/backends/kernels/forward.py"
     assert list(row_names(found, "combine")) == list(row_names(found, "rows")) == ["all"]
     assert not any(r.proved or r.exact or r.vectors for k in found for r in k.rows.values())
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bridge.conformance.faults import planted_layouts, planting
-from bridge.conformance.faults.attention import FAULTS
-from bridge.conformance.faults.options import OPTION_FAULTS
+from bridge.conformance.mutants import planted_layouts, planting
+from bridge.conformance.mutants.attention import MUTANTS
+from bridge.conformance.mutants.options import OPTION_MUTANTS
 from bridge.pages import trackers
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import AttentionVector, Family
@@ -17,7 +17,7 @@ from bridge.vectors.model.attention import AttentionVector, Family
 ROOT = Path(__file__).resolve().parents[3]
 ITEMS = trackers.items(ROOT)
 SHOWN = sorted({pair for item in ITEMS for pair in item.shown})
-BY_NAME = {fault.name: fault for fault in (*FAULTS, *OPTION_FAULTS)}
+BY_NAME = {mutant.name: mutant for mutant in (*MUTANTS, *OPTION_MUTANTS)}
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +28,9 @@ def families() -> dict[str, Family]:
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.says[:40])
 def test_every_name_is_there(item: trackers.Item, families: dict[str, Family]) -> None:
     assert item.shown or item.tests
-    for family, fault in item.shown:
+    for family, mutant in item.shown:
         assert family in families
-        assert fault in BY_NAME
+        assert mutant in BY_NAME
     for test in item.tests:
         file, _, function = test.partition("::")
         text = (ROOT / file).read_text("utf-8")
@@ -41,13 +41,13 @@ def test_every_name_is_there(item: trackers.Item, families: dict[str, Family]) -
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "fault"), SHOWN)
-def test_the_family_catches_the_fault(name: str, fault: str, families: dict[str, Family]) -> None:
+@pytest.mark.parametrize(("name", "mutant"), SHOWN)
+def test_the_family_catches_the_mutant(name: str, mutant: str, families: dict[str, Family]) -> None:
     family = families[name]
     if all(isinstance(vector, AttentionVector) for vector in family.vectors):
-        result = planting.plant(BY_NAME[fault], [family], ["float32"])
+        result = planting.plant(BY_NAME[mutant], [family], ["float32"])
         assert result.caught
         assert result.worst is not None
         assert result.worst.ratio > 2
     else:
-        assert planted_layouts.CATCHES[fault] == name, "the tests of planted_layouts plant it"
+        assert planted_layouts.CATCHES[mutant] == name, "the tests of planted_layouts plant it"

@@ -13,7 +13,7 @@ import pytest
 import torch
 from committed import family as committed
 
-from bridge.conformance.profile import Profile
+from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.allowance import EVALUATION, attention_allowance, explained
 from bridge.conformance.tolerances.module_allowance import encoder_layer, exactly
 from bridge.pages.worked import allowance, gradients, heads, layer, masks, tiles
@@ -236,8 +236,8 @@ def test_what_explains_an_allowance_adds_up_everywhere() -> None:
     q, k, v = (rng.normal(size=(7, 4)) for _ in range(3))
     mask = rng.random((7, 7)) < 0.7
     mask[:, 0] = True
-    for profile in (Profile.flash("bfloat16", block_n=2), Profile.float32()):
-        given: dict[str, Any] = {"scale": 0.5, "mask": mask, "profile": profile}
+    for rounding in (RoundingModel.flash("bfloat16", block_n=2), RoundingModel.float32()):
+        given: dict[str, Any] = {"scale": 0.5, "mask": mask, "rounding": rounding}
         found = explained(q, k, v, **given)
         whole = attention_allowance(q, k, v, **given)
         assert np.array_equal(found.terms.total * EVALUATION, whole)

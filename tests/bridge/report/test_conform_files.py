@@ -171,7 +171,7 @@ def test_the_page_shows_inputs_rows_and_theorem() -> None:
     for wanted in (vector.id, vector.reason, vector.theorem, sentence, vector.lean, "expected"):
         assert wanted in parser.text, wanted
     assert command(one, vector.id) in parser.text
-    assert "--profile flash --without lse" in parser.text
+    assert "--rounding-model flash --without lse" in parser.text
     failed = len(one.result.failures)
     assert parser.seen.count("details") == failed
 

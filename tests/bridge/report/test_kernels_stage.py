@@ -77,7 +77,7 @@ def test_with_another_triton_nothing_is_compared(
 @pytest.mark.parametrize(
     "file",
     [
-        "pyimpl/kernels/_loop.py",
+        "pyimpl/backends/kernels/parts/loop.py",
         "bridge/ttir/lean.py",
         "bridge/ttir/templates/generated.lean.jinja",
         "Attention/Kernel/Generated/Full.lean",

@@ -15,19 +15,19 @@ def test_lines_say_how_many_of_how_many_and_what_is_left(monkeypatch: pytest.Mon
     clock = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     shown = Progress(Console(file=io.StringIO(), width=200))
-    with shown.bar("Audit", expected=100) as audit, shown.bar("Faults") as faults:
+    with shown.bar("Audit", expected=100) as audit, shown.bar("Mutants") as mutants:
         assert audit.text() == "about 2 min left"
-        assert faults.text() == ""
+        assert mutants.text() == ""
         clock[0] += 40
         assert audit.text() == "about 60 s left"
         # A few of many in 40 s: most of it was the start, and what was recorded tells more.
         audit.reached(2, 400)
         assert audit.text() == "2 of 400, about 60 s left"
-        faults.reached(10, 40)
-        assert faults.text() == "10 of 40, about 2 min left"
+        mutants.reached(10, 40)
+        assert mutants.text() == "10 of 40, about 2 min left"
         # The work tells more than the number: the largest were first.
-        faults.reached(10, 40, 0.8)
-        assert faults.text() == "10 of 40, about 10 s left"
+        mutants.reached(10, 40, 0.8)
+        assert mutants.text() == "10 of 40, about 10 s left"
         clock[0] += 100
         audit.reached(40, 400)
         assert audit.text() == "40 of 400, about 21 min left", "it takes longer than it did"
@@ -37,11 +37,11 @@ def test_lines_say_how_many_of_how_many_and_what_is_left(monkeypatch: pytest.Mon
 def test_without_a_terminal_there_is_a_line_now_and_then() -> None:
     out = io.StringIO()
     shown = Progress(Console(file=out, width=200), pace=0.01)
-    with shown.bar("Faults") as bar:
+    with shown.bar("Mutants") as bar:
         bar.reached(3, 75)
-        while out.getvalue().count("Faults: 3 of 75") < 2:
+        while out.getvalue().count("Mutants: 3 of 75") < 2:
             time.sleep(0.01)
-    assert out.getvalue().startswith("  Faults …\n")
+    assert out.getvalue().startswith("  Mutants …\n")
     said = out.getvalue()
     time.sleep(0.1)
     assert out.getvalue() == said, "nothing more once it is done"
@@ -50,7 +50,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then() -> None:
 def test_a_terminal_shows_bars_that_go_away() -> None:
     out = io.StringIO()
     shown = Progress(Console(file=out, force_terminal=True, width=100))
-    with shown.bar("Audit"), shown.bar("Faults") as bar:
+    with shown.bar("Audit"), shown.bar("Mutants") as bar:
         bar.reached(3, 75)
         while "3 of 75" not in out.getvalue():
             time.sleep(0.01)

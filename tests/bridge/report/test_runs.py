@@ -1,4 +1,4 @@
-"""What conformance runs and planted faults depend on, and that they are kept by it."""
+"""What conformance runs and mutants depend on, and that they are kept by it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from bridge.cache import Cache
 from bridge.conformance import parallel
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.faults.attention import FAULTS
+from bridge.conformance.mutants.attention import MUTANTS
 from bridge.conformance.parallel import Done
 from bridge.report.runs import Runs
 
@@ -34,27 +34,44 @@ JUDGE = {
     [
         (
             "pyimpl-triton",
-            {"pyimpl/kernels/varlen.py", "pyimpl/kernels/_loop.py", "pyimpl/decode.py"},
+            {
+                "pyimpl/backends/kernels/varlen.py",
+                "pyimpl/backends/kernels/parts/loop.py",
+                "pyimpl/decode.py",
+            },
             {"pyimpl/modules/decoder.py"},
         ),
         (
             "pyimpl-tiled",
-            {"pyimpl/tiled.py", "pyimpl/tiled_backward.py", "pyimpl/varlen.py", "pyimpl/merge.py"},
-            {"pyimpl/kernels/forward.py"},
+            {
+                "pyimpl/backends/tiled.py",
+                "pyimpl/backends/tiled_backward.py",
+                "pyimpl/varlen.py",
+                "pyimpl/merge.py",
+            },
+            {"pyimpl/backends/kernels/forward.py"},
         ),
         (
             "pyimpl-reference",
-            {"pyimpl/reference.py", "pyimpl/reference_backward.py"},
-            {"pyimpl/tiled.py"},
+            {"pyimpl/backends/reference.py", "pyimpl/backends/reference_backward.py"},
+            {"pyimpl/backends/tiled.py"},
         ),
-        ("pyimpl-state", {"pyimpl/state.py"}, {"pyimpl/tiled.py", "pyimpl/reference_backward.py"}),
+        (
+            "pyimpl-state",
+            {"pyimpl/state.py"},
+            {"pyimpl/backends/tiled.py", "pyimpl/backends/reference_backward.py"},
+        ),
         # The gradients of SDPA are judged by means of the reference.
         (
             "sdpa-math",
-            {"bridge/conformance/adapters/sdpa.py", "pyimpl/reference.py"},
+            {"bridge/conformance/adapters/sdpa.py", "pyimpl/backends/reference.py"},
             {"pyimpl/state.py"},
         ),
-        ("flash-emulated", {"bridge/conformance/adapters/emulated.py"}, {"pyimpl/tiled.py"}),
+        (
+            "flash-emulated",
+            {"bridge/conformance/adapters/emulated.py"},
+            {"pyimpl/backends/tiled.py"},
+        ),
     ],
 )
 def test_results_depend_on_what_runs(
@@ -63,23 +80,29 @@ def test_results_depend_on_what_runs(
     files = set(runs.files_of(adapters.builtin(adapter)))
     assert JUDGE | among <= files
     assert not not_among & files
-    # Neither on the planted faults, nor on how results are shown.
-    assert not any("faults" in name or name.startswith("bridge/report/") for name in files)
+    # Neither on the mutants, nor on how results are shown.
+    assert not any("mutants" in name or name.startswith("bridge/report/") for name in files)
 
 
-def test_a_fault_depends_on_what_it_runs_through_and_on_itself(runs: Runs) -> None:
-    faults = {fault.name: fault for fault in FAULTS}
-    forward = set(runs.files_of_fault(faults["lse-base-2"]))
-    assert JUDGE | {"pyimpl/kernels/forward.py", "pyimpl/kernels/_loop.py"} <= forward
-    assert not forward & {"pyimpl/kernels/backward.py", "bridge/conformance/faults/attention.py"}
-    backward = set(runs.files_of_fault(faults["kernel-dq-not-added"]))
+def test_a_mutant_depends_on_what_it_runs_through_and_on_itself(runs: Runs) -> None:
+    mutants = {mutant.name: mutant for mutant in MUTANTS}
+    forward = set(runs.files_of_mutant(mutants["lse-base-2"]))
+    assert (
+        JUDGE | {"pyimpl/backends/kernels/forward.py", "pyimpl/backends/kernels/parts/loop.py"}
+        <= forward
+    )
+    assert not forward & {
+        "pyimpl/backends/kernels/backward.py",
+        "bridge/conformance/mutants/attention.py",
+    }
+    backward = set(runs.files_of_mutant(mutants["kernel-dq-not-added"]))
     assert {
-        "pyimpl/kernels/backward_queries.py",
-        "pyimpl/kernels/forward.py",
-        "pyimpl/_gradients.py",
+        "pyimpl/backends/kernels/backward_queries.py",
+        "pyimpl/backends/kernels/forward.py",
+        "pyimpl/internal/gradients.py",
     } <= backward
-    fault = faults["tiled-doubled-scale"]
-    one, other = runs.fault(fault, "cpu"), runs.fault(replace(fault, new="1.0"), "cpu")
+    mutant = mutants["tiled-doubled-scale"]
+    one, other = runs.mutant(mutant, "cpu"), runs.mutant(replace(mutant, new="1.0"), "cpu")
     assert one.name == other.name
     assert one.key != other.key
 
@@ -95,9 +118,9 @@ def test_good_results_are_kept_and_bad_ones_are_not(runs: Runs) -> None:
     assert runs.find(run) is None
     runs.keep(run, Done(run.job, result(), 2.0))
     assert runs.find(run) == {**result(), "processor_seconds": 2.0}
-    fault = runs.fault(FAULTS[0], "cpu")
-    runs.keep(fault, Done(fault.job, result(caught=False), 1.0))
-    assert runs.find(fault) is None
+    mutant = runs.mutant(MUTANTS[0], "cpu")
+    runs.keep(mutant, Done(mutant.job, result(caught=False), 1.0))
+    assert runs.find(mutant) is None
 
 
 def test_a_kept_result_is_not_made_again(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

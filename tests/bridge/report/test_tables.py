@@ -24,13 +24,14 @@ def outcomes(second: str = "passed") -> list[dict[str, str]]:
 
 
 def report() -> dict[str, Any]:
-    """One implementation in four dtypes, of whose vectors one fails, and two faults, one caught."""
+    """One implementation in four dtypes, of whose vectors one fails, and two mutants, one
+    caught."""
     parts = {"ratio": 0.123, "lse_ratio": None}
     result = {"adapter": "pyimpl-tiled", "families": dict.fromkeys(FAMILIES, parts)}
     results = [{**result, "dtype": dtype, "vectors": outcomes()} for dtype in DTYPES]
     results[2]["vectors"] = outcomes(second="failed")
-    fault = {
-        "name": "a", "description": "", "file": "tiled.py", "adapter": "pyimpl-tiled",
+    mutant = {
+        "name": "a", "description": "", "file": "backends/tiled.py", "adapter": "pyimpl-tiled",
         "caught_by": None, "theorem": None, "dtype": None, "worst": None,
         "families": {"float32": dict.fromkeys(FAMILIES, True)},
     }  # fmt: skip
@@ -38,7 +39,7 @@ def report() -> dict[str, Any]:
         "audit": {"main_theorems": [{}, {}, {}]},
         "vectors": {"families": FAMILIES},
         "implementations": {"results": results},
-        "faults": {"results": [{**fault, "caught": True}, {**fault, "caught": False}]},
+        "mutants": {"results": [{**mutant, "caught": True}, {**mutant, "caught": False}]},
     }
 
 
@@ -60,7 +61,7 @@ def test_the_summary_counts_what_the_report_has() -> None:
         "3 theorems, each checked by Lean down to its axioms",
         f"{sum(FAMILIES.values())} vectors in {len(FAMILIES)} families; 2 of them "
         "on 4 pairs of implementation and dtype: 1 failures",
-        "2 planted faults: 1 caught",
+        "2 mutants: 1 caught",
     ]
 
 

@@ -19,7 +19,7 @@ def report(**changes: Any) -> dict[str, Any]:
     # It ran beside others.
     del found["audit"]["processor_seconds"]
     found["implementations"] |= {"results": ran}
-    found["faults"] |= {"results": planted}
+    found["mutants"] |= {"results": planted}
     return found | changes
 
 
@@ -31,9 +31,9 @@ def test_what_is_recorded_is_read_back(tmp_path: Path) -> None:
     assert list(found.stages) == list(STAGES)
     assert found.seconds("audit") == 3.4
     assert found.cost("implementation-a-float32-cpu") == 1.5
-    assert found.cost("fault-f-cuda") == 0.5
+    assert found.cost("mutant-f-cuda") == 0.5
     # A new job begins early.
-    assert found.cost("fault-new-cpu") > 10
+    assert found.cost("mutant-new-cpu") > 10
     assert timings.read(tmp_path, "test").seconds("lint") == 29.0
     assert timings.minutes(tmp_path) == {"verify": 10, "test": 1}
     assert timings.read(tmp_path / "nowhere").stages == {}

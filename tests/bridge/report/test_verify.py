@@ -31,16 +31,16 @@ def test_stages_that_were_not_run_are_named(
     text = console.export_text()
     assert "✘ Lean" in text
     assert "There is no Lean." in text
-    assert "– Planted faults: not run, since a stage before it failed" in text
+    assert "– Mutants: not run, since a stage before it failed" in text
 
 
 def test_one_stage_alone_is_judged_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(record=True, width=200, quiet=False, file=io.StringIO())
     for good in (True, False):
         verification = Verification(tmp_path, console)
-        monkeypatch.setattr(verification, "faults", lambda good=good: {"ok": good})
-        assert verification.run(("faults",)) is good
-        assert list(verification.report) == ["faults"]
+        monkeypatch.setattr(verification, "mutants", lambda good=good: {"ok": good})
+        assert verification.run(("mutants",)) is good
+        assert list(verification.report) == ["mutants"]
     assert "not run" not in console.export_text()
 
 

@@ -262,7 +262,7 @@ def test_the_maps_are_on_the_site(site: Path) -> None:
     for page, id in found:
         assert f'<h2 id="{id}"' in (site / "theorems" / page).read_text("utf-8")
     front = (site / "maps.html").read_text("utf-8")
-    for page in ("theorem-map", "coverage", "claims", "faults", "benchmarks"):
+    for page in ("theorem-map", "coverage", "claims", "mutants", "benchmarks"):
         assert f'<td><a href="{page}.html">' in front
     assert (site / "benchmarks.html").read_text("utf-8").count('<svg xmlns="http://www.w3.org') > 1
 

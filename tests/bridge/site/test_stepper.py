@@ -100,7 +100,7 @@ def test_the_stepper_is_exact_on_the_vectors() -> None:
         ("at += size", "at += size + 1"),
     ],
 )  # fmt: skip
-def test_a_fault_in_the_stepper_is_found(right: str, planted: str, tmp_path: Path) -> None:
+def test_a_mutant_in_the_stepper_is_found(right: str, planted: str, tmp_path: Path) -> None:
     text = ONLINE.read_text("utf-8")
     assert text.count(right) == 1
     script = tmp_path / "online.js"

@@ -1,4 +1,5 @@
-"""The audit finds what it is for: each fault is planted, built, and must be named with its file."""
+"""The audit finds what it is for: each mutant is written, built, and must be named with its
+file."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ def test_the_kernel_says_after_each_module_how_far_it_is(audit: Audit, reached: 
     assert {of for _, of in reached} == {counts[-1]} == {audit.replayed}
 
 
-def test_every_fault_is_named_with_its_file_and_nothing_else(audit: Audit) -> None:
+def test_every_mutant_is_named_with_its_file_and_nothing_else(audit: Audit) -> None:
     assert not audit.ok
     assert set(audit.problems) == FINDINGS
 

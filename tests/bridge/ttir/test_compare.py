@@ -1,4 +1,4 @@
-"""The kernels against attention by definition, in three domains; planted faults are found."""
+"""The kernels against attention by definition, in three domains; mutants are found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from ttir_cases import COMPARED, FAULTS, LEVELS, NEEDS_COMPILER, SHAPES, planted, said
+from ttir_cases import COMPARED, LEVELS, MUTANTS, NEEDS_COMPILER, SHAPES, planted, said
 
 from bridge.ttir.compare import Compared, Level, Shape, backward, forward
 from bridge.ttir.compare_decode import decode
@@ -114,12 +114,12 @@ def test_real_sizes() -> None:
     _assert_equal(forward(shape, "fields"))
 
 
-def test_some_faults_are_found() -> None:
-    with planted(FAULTS["o-not-rescaled"]):
+def test_some_mutants_are_found() -> None:
+    with planted(MUTANTS["o-not-rescaled"]):
         assert said("formal", "full") == "wrong"
-    with planted(FAULTS["group-by-remainder"]):
+    with planted(MUTANTS["group-by-remainder"]):
         assert said("fields", "groups") == "wrong"
-    with planted(FAULTS["maximum-not-scaled"]):
+    with planted(MUTANTS["maximum-not-scaled"]):
         # Exact arithmetic does not see it: only the check of exp2 does.
         assert said("formal", "full") == "exp2 of a positive number"
         assert said("fields", "full") == "equal"
@@ -127,13 +127,13 @@ def test_some_faults_are_found() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("fault", ["", *COMPARED])
-def test_faults_are_found(fault: str) -> None:
-    with planted(FAULTS.get(fault)):
+@pytest.mark.parametrize("mutant", ["", *COMPARED])
+def test_mutants_are_found(mutant: str) -> None:
+    with planted(MUTANTS.get(mutant)):
         found = {level: {said(level, x) for x in SHAPES} for level in LEVELS}
     # Of NaN the other domains say that they cannot tell.
     assert "cannot tell" not in found["rational"]
     seen = {level: what != {"equal"} for level, what in found.items()}
     # There is no order in the fields, and the rational scale is 1 in base 2.
-    by_numbers = fault not in ("", "maximum-not-scaled")
-    assert seen == {"rational": by_numbers, "formal": bool(fault), "fields": by_numbers}
+    by_numbers = mutant not in ("", "maximum-not-scaled")
+    assert seen == {"rational": by_numbers, "formal": bool(mutant), "fields": by_numbers}

@@ -15,7 +15,7 @@ from bridge.ttir.rational import logarithm
 from bridge.ttir.vectors import SPLIT, differences, not_run
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import Vector
-from pyimpl.kernels._launch import Launch
+from pyimpl.backends.kernels.parts.launch import Launch
 
 pytestmark = NEEDS_COMPILER
 

@@ -11,15 +11,15 @@ import forward_launches
 import pytest
 import torch
 from torch import Tensor
-from ttir_cases import FAULTS
+from ttir_cases import MUTANTS
 
-from bridge.conformance.faults.planting import planted
+from bridge.conformance.mutants.planting import planted
 from bridge.ttir.classes import features, text_of
 from bridge.ttir.given import unmet
 from bridge.ttir.texts import TEXTS
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import forward, varlen
-from pyimpl.kernels._launch import Launch
+from pyimpl.backends.kernels import forward, varlen
+from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.internal.scores import ScoreOptions
 
 Given = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, ScoreOptions]
 
@@ -222,7 +222,7 @@ def test_other_prefix_sums_are_named(
 
 
 @pytest.mark.parametrize(
-    ("fault", "name"),
+    ("mutant", "name"),
     [
         ("wrong-scale", "scale"),
         ("omitted-scale", "scale"),
@@ -232,10 +232,10 @@ def test_other_prefix_sums_are_named(
         ("alignment-swapped", "mask"),
     ],
 )
-def test_faults_of_the_launcher_are_named(fault: str, name: str) -> None:
+def test_mutants_of_the_launcher_are_named(mutant: str, name: str) -> None:
     """No proof fails for them: the kernel's text is the same."""
     tensors = given(ScoreOptions(0.375, right=0, shift=1))
-    with planted(FAULTS[fault]) as module:
+    with planted(MUTANTS[mutant]) as module:
         launch = launched(tensors, module.launch)
     assert names(launch, tensors) == {name}
     with pytest.raises(AssertionError, match=f"hypotheses: {name}"):

@@ -9,7 +9,7 @@ from ttir_cases import NEEDS_COMPILER, kernel
 from bridge.ttir.parse import parse
 from bridge.ttir.source import of_launch
 from bridge.ttir.syntax import Pointer, Scalar, Tensor, TtirError
-from pyimpl.kernels._cases import KERNELS, Case
+from pyimpl.backends.kernels.offline.cases import KERNELS, Case
 
 pytestmark = NEEDS_COMPILER
 
@@ -56,7 +56,7 @@ def test_every_kernel_has_its_values_and_places(case: Case) -> None:
     for operation in operations:
         if operation.name in ("tt.load", "tt.store", "tt.dot", "math.exp2"):
             assert operation.location.line is not None
-            assert "pyimpl/kernels/" in str(operation.location.file)
+            assert "pyimpl/backends/kernels/" in str(operation.location.file)
 
 
 def test_a_loop_names_what_it_carries() -> None:

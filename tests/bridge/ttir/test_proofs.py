@@ -1,4 +1,4 @@
-"""The proofs about the compiled forward kernel, of edited sources: those of faults fail at a goal,
+"""The proofs about the compiled forward kernel, of edited sources: those of mutants fail at a goal,
 or Lean's kernel gives up on them; those of harmless edits hold as they stand."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 from lean_copies import ROOT, Copy, copy
-from ttir_cases import FAULTS, NEEDS_COMPILER, planted
+from ttir_cases import MUTANTS, NEEDS_COMPILER, planted
 
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants.planting import Mutant
 from bridge.toolchain import ToolchainError
 from bridge.ttir import texts
 from bridge.ttir.lean import numeric
@@ -18,7 +18,7 @@ from bridge.ttir.syntax import TtirError
 
 pytestmark = NEEDS_COMPILER
 
-_LOOP = "kernels/_loop.py"
+_LOOP = "backends/kernels/parts/loop.py"
 # Of the launcher, which Lean knows nothing of (`bridge.ttir.given` looks at what it passes), or of
 # options for which there is no text with a proof: the texts are the same.
 UNSEEN = {
@@ -35,7 +35,7 @@ UNSEEN = {
 RENAMED = "softcap-after-masking"
 # There is no +∞ in Lean's floats, and no logarithm to base 2.
 REFUSED = {"empty-row-lse-infinite", "empty-split-lse-infinite", "lse-base-2"}
-FAILING = FAULTS.keys() - UNSEEN - REFUSED - {RENAMED}
+FAILING = MUTANTS.keys() - UNSEEN - REFUSED - {RENAMED}
 
 _SCORES = """        s = dot(rows.q, k)
         factor = scores.scale
@@ -56,8 +56,8 @@ _FIRST = """    first = 0
 _RENAMED = re.sub(r"\bfirst\b", "problem", _FIRST)
 
 
-def _edit(name: str, file: str, old: str, new: str, count: int = 1) -> Fault:
-    return Fault(name, "changes nothing", file, old, new, count)
+def _edit(name: str, file: str, old: str, new: str, count: int = 1) -> Mutant:
+    return Mutant(name, "changes nothing", file, old, new, count)
 
 
 HARMLESS = {
@@ -65,10 +65,10 @@ HARMLESS = {
     for edit in (
         # As the translation calls the end of a loop, and as a proof calls what a text is given.
         _edit("variable of a loop renamed", _LOOP, "alpha", "result", 3),
-        _edit("variable renamed", "kernels/_bounds.py", _FIRST, _RENAMED),
+        _edit("variable renamed", "backends/kernels/parts/bounds.py", _FIRST, _RENAMED),
         _edit("loads reordered", _LOOP, _SCORES + _VALUES, _VALUES + _SCORES),
         _edit(
-            "another tile size", "kernels/forward.py",
+            "another tile size", "backends/kernels/forward.py",
             "by_size(dim, (32, 32, 4, 2), (32, 16, 8, 2),",
             "by_size(dim, (32, 32, 4, 2), (64, 32, 8, 2),",
         ),
@@ -78,14 +78,14 @@ HARMLESS = {
             "rows.positions[:, None] - scores.left <= keys[None, :]",
             "keys[None, :] >= rows.positions[:, None] - scores.left",
         ),
-        FAULTS[RENAMED],
+        MUTANTS[RENAMED],
     )
 }  # fmt: skip
 # Triton or the translation makes the same text of them.
 SAME = ("comment", "another tile size", "equivalent bound")
 # Lean is not needed for it.
 QUICK = "equivalent bound"
-# Faults that Lean has to tell at a goal: the bounds of loops are compared before what they repeat.
+# Mutants that Lean has to tell at a goal: the bounds of loops are compared before what they repeat.
 LOCATED = {"last-key-skipped", "returns-too-late"}
 # What Lean says of a goal that is not proved; all else (a name that it does not know, a text that
 # it cannot read) is no failed proof.
@@ -121,8 +121,8 @@ def _quick(chosen: str, names: set[str]) -> list[object]:
 
 
 @pytest.mark.parametrize("name", _quick("returns-too-late", FAILING))
-def test_the_proof_of_a_fault_fails_at_a_goal(name: str, lean: Copy) -> None:
-    with planted(FAULTS[name]):
+def test_the_proof_of_a_mutant_fails_at_a_goal(name: str, lean: Copy) -> None:
+    with planted(MUTANTS[name]):
         found = changed()
     assert found
     try:
@@ -134,7 +134,7 @@ def test_the_proof_of_a_fault_fails_at_a_goal(name: str, lean: Copy) -> None:
         raise
     assert not built.ok
     for module in built.modules:
-        # The faulty text is Lean: it is the proof that fails.
+        # The mutated text is Lean: it is the proof that fails.
         assert module.ok or "Generated" not in module.name
     errors = [message.text for message in built.messages if message.severity == "error"]
     assert errors
@@ -160,14 +160,14 @@ def test_the_proof_of_a_harmless_edit_holds(name: str, lean: Copy) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(UNSEEN))
 def test_what_is_no_part_of_a_text_changes_none(name: str) -> None:
-    with planted(FAULTS[name]):
+    with planted(MUTANTS[name]):
         assert changed() == {}
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_has_no_lean_is_refused(name: str) -> None:
-    with planted(FAULTS[name]), pytest.raises(TtirError, match="has no translation"):
+    with planted(MUTANTS[name]), pytest.raises(TtirError, match="has no translation"):
         changed()
 
 

@@ -78,7 +78,7 @@ def test_without_backward_it_is_compared_as_before(process: Foreign) -> None:
     assert verdict(process, (square(3),)).levels[0].elements == 16 * 3
 
 
-_FAULTS = {
+_MUTANTS = {
     "D not subtracted": ("(tl.dot(v, tl.trans(do)) - delta[None, :])", "tl.dot(v, tl.trans(do))"),
     "ln 2 forgotten": ("(dq * LN2)", "dq"),
     "diagonal left out": ("rows[None, :] >= keys[:, None]", "rows[None, :] > keys[:, None]"),
@@ -93,19 +93,19 @@ _FOUND_IN = {
 
 
 @pytest.mark.parametrize(
-    "fault",
+    "mutant",
     [
         pytest.param(name, marks=() if name == "D not subtracted" else pytest.mark.thorough)
-        for name in _FAULTS
+        for name in _MUTANTS
     ],
 )
-def test_faults(tmp_path: Path, fault: str) -> None:
-    name = edited(tmp_path, *_FAULTS[fault], file=FILE, kernel="Attention")
+def test_mutants(tmp_path: Path, mutant: str) -> None:
+    name = edited(tmp_path, *_MUTANTS[mutant], file=FILE, kernel="Attention")
     with Foreign(name) as process:
         found = verdict(process, (square(20, window=_CAUSAL),), backward=True)
     assert found.word == "WRONG"
     assert found.finding is not None
-    assert found.finding.output == _FOUND_IN[fault]
+    assert found.finding.output == _FOUND_IN[mutant]
     assert found.finding.shape.q_len < 20
     assert found.finding.found != found.finding.wanted
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from triton.language import TRITON_MAX_TENSOR_NUMEL
 
 from bridge.ttir.bounds import beyond
-from pyimpl._scores import ScoreOptions
-from pyimpl.kernels import forward, varlen
-from pyimpl.kernels._launch import MAX_HEAD_DIM, MAX_LENGTH, Launch
+from pyimpl.backends.kernels import forward, varlen
+from pyimpl.backends.kernels.parts.launch import MAX_HEAD_DIM, MAX_LENGTH, Launch
+from pyimpl.internal.scores import ScoreOptions
 
 _LONGEST = MAX_LENGTH - 1
 

@@ -1,4 +1,4 @@
-"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and faults planted in the
+"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and mutants of the
 forward kernel."""
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from unittest import mock
 
 import pytest
 
-from bridge.conformance.faults.attention import KERNEL_FAULTS, OPTION_FAULTS
-from bridge.conformance.faults.planted_package import copied
-from bridge.conformance.faults.planting import Fault
+from bridge.conformance.mutants.attention import KERNEL_MUTANTS, OPTION_MUTANTS
+from bridge.conformance.mutants.planted_package import copied
+from bridge.conformance.mutants.planting import Mutant
 from bridge.spec.masks import Alignment
 from bridge.ttir import launches, texts
 from bridge.ttir.compare import Level, Shape, forward
@@ -21,38 +21,38 @@ from bridge.ttir.faults import CannotTell, Violation
 from bridge.ttir.machine import Machine
 from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse
-from pyimpl.kernels._launch import Launch
-from pyimpl.kernels._numerics import INTERPRETED
+from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
 NEEDS_COMPILER = pytest.mark.skipif(
     INTERPRETED.value, reason="`test_compiled` runs this where Triton compiles"
 )
 
-_LOOP = "kernels/_loop.py"
-# Faults of the forward kernel that are no part of the vectors' own.
+_LOOP = "backends/kernels/parts/loop.py"
+# Mutants of the forward kernel that are no part of the vectors' own.
 _MORE = (
-    Fault(
+    Mutant(
         "ragged-tile-taken-as-whole",
         "a ragged last tile is taken without mask code",
-        "kernels/_bounds.py",
+        "backends/kernels/parts/bounds.py",
         "whole_stop = tl.minimum(whole_stop, length // block)",
         "whole_stop = whole_stop",
     ),
-    Fault(
+    Mutant(
         "masked-row-undefined",
         "of a row with every key masked −∞ is taken from −∞",
         _LOOP,
         'm_finite = tl.where(m_new == float("-inf"), 0.0, m_new)',
         "m_finite = m_new",
     ),
-    Fault(
+    Mutant(
         "group-by-remainder",
         "query head h uses head h % group of the keys",
-        "kernels/forward.py",
+        "backends/kernels/forward.py",
         "return head // group",
         "return head % group",
     ),
-    Fault(
+    Mutant(
         "maximum-not-scaled",
         "the maximum that weights are relative to is that of the products",
         _LOOP,
@@ -60,30 +60,30 @@ _MORE = (
         "largest = largest",
     ),
 )
-# Faults that some texts alone have: of packed sequences, of windows, of padded heads.
+# Mutants that some texts alone have: of packed sequences, of windows, of padded heads.
 _PARTIAL = (
-    Fault(
+    Mutant(
         "next-sequence",
         "a packed sequence begins with the one after it",
-        "kernels/_sequences.py",
+        "backends/kernels/parts/sequences.py",
         "first = tl.load(cu_ptr + sequence * stride)",
         "first = tl.load(cu_ptr + (sequence + 1) * stride)",
     ),
-    Fault(
+    Mutant(
         "returns-too-late",
         "a tile that begins right behind the queries of its sequence is no reason to return",
-        "kernels/forward.py",
+        "backends/kernels/forward.py",
         "if row_first >= q_len:",
         "if row_first > q_len:",
     ),
-    Fault(
+    Mutant(
         "packed-alignment-one-off",
         "packed sequences aligned bottom-right see one key more",
-        "kernels/forward.py",
+        "backends/kernels/forward.py",
         "shift = shift + kv_len - q_len",
         "shift = shift + kv_len - q_len + 1",
     ),
-    Fault(
+    Mutant(
         "padding-of-heads-loaded",
         "what lies behind a head that does not fill its tile is loaded as part of it",
         _LOOP,
@@ -91,11 +91,11 @@ _PARTIAL = (
         "or PAGE_SIZE is not None:",
     ),
 )
-FAULTS = {f.name: f for f in (*KERNEL_FAULTS, *OPTION_FAULTS, *_MORE, *_PARTIAL)}
+MUTANTS = {f.name: f for f in (*KERNEL_MUTANTS, *OPTION_MUTANTS, *_MORE, *_PARTIAL)}
 # Those that exact runs are asked to find.
 COMPARED = (
     *("o-not-rescaled", "l-not-rescaled", "causal-excludes-diagonal", "ragged-keys-not-masked"),
-    *("masked-row-nan", "last-key-skipped", *(fault.name for fault in _MORE)),
+    *("masked-row-nan", "last-key-skipped", *(mutant.name for mutant in _MORE)),
 )
 
 LEVELS: tuple[Level, ...] = ("rational", "formal", "fields")
@@ -108,7 +108,7 @@ SHAPES = {
 
 
 @contextmanager
-def planted(edit: Fault | None) -> Iterator[None]:
+def planted(edit: Mutant | None) -> Iterator[None]:
     """For so long what `bridge.ttir` launches of the forward kernel is that of a copy of `pyimpl`
     with this edit; None: none."""
     if edit is None:
@@ -116,7 +116,7 @@ def planted(edit: Fault | None) -> Iterator[None]:
         return
     with ExitStack() as stack:
         # By way of it all of the forward kernel's launches come.
-        varlen = stack.enter_context(copied(edit.file, edit.apply, "kernels/varlen.py"))
+        varlen = stack.enter_context(copied(edit.file, edit.apply, "backends/kernels/varlen.py"))
         for module, name in itertools.product((launches, texts), ("forward", "varlen")):
             if hasattr(module, name):
                 copy = varlen if name == "varlen" else varlen.forward
@@ -138,7 +138,7 @@ def said(level: Level, shape: str) -> str:
 
 
 def kernel_name(launch: Launch) -> str | None:
-    """As `pyimpl.kernels._cases` has it; None of a kernel that it does not have."""
+    """As `pyimpl.backends.kernels.offline.cases` has it; None of a kernel that it does not have."""
     names = {
         "_forward_kernel": "forward", "_decode_kernel": "decode", "_row_numbers_kernel": "rows",
         "keys_kernel": "keys", "queries_kernel": "queries", "bias_kernel": "bias",

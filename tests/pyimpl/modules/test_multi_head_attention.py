@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from module_checks import judge_module, normal, randomised
 from torch import Tensor, nn
 
-from pyimpl.modules import MultiHeadAttention, _masks
+from pyimpl.modules import MultiHeadAttention
 from pyimpl.modules import multi_head_attention as implementation
+from pyimpl.modules.internal import masking
 
 BATCH, Q_LEN, KV_LEN, DIM, HEADS = 3, 5, 7, 12, 2
 widths = st.none() | st.integers(1, 6)
@@ -285,18 +286,18 @@ def hide_added_key(monkeypatch: pytest.MonkeyPatch) -> None:
             return None
         return nn.functional.pad(mask, (0, 1), value=False if mask.dtype == torch.bool else -1e9)
 
-    monkeypatch.setattr(_masks, "widened", narrow)
+    monkeypatch.setattr(masking, "widened", narrow)
 
 
 def heads_before_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = _masks.checked_attn_mask
+    right = masking.checked_attn_mask
 
     def wrong(mask: Tensor, query: Tensor, sizes: tuple[int, int, int, int]) -> Tensor:
         if mask.dim() == 3:
             mask = mask.reshape(sizes[1], sizes[0], *sizes[2:]).transpose(0, 1)
         return right(mask, query, sizes)
 
-    monkeypatch.setattr(_masks, "checked_attn_mask", wrong)
+    monkeypatch.setattr(masking, "checked_attn_mask", wrong)
 
 
 def changed_call(monkeypatch: pytest.MonkeyPatch, **changes) -> None:
@@ -309,7 +310,7 @@ def changed_call(monkeypatch: pytest.MonkeyPatch, **changes) -> None:
     monkeypatch.setattr(implementation, "attention", wrong)
 
 
-FAULTS = {
+MUTANTS = {
     "heads of q exchanged": lambda m, ours: exchange_heads(ours.q_proj, rows=True),
     "heads of the output exchanged": lambda m, ours: exchange_heads(ours.out_proj, rows=False),
     "bias of k forgotten": lambda m, ours: ours.bias_k.zero_(),
@@ -326,8 +327,8 @@ FAULTS = {
 
 @pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
 @pytest.mark.parametrize("dtype", DTYPES[:3], ids=str)
-@pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """In bfloat16 the allowance of four projections and attention hides some of them."""
     theirs = nn.MultiheadAttention(
         DIM, HEADS, add_bias_kv=True, add_zero_attn=True, batch_first=True, dtype=dtype
@@ -339,7 +340,7 @@ def test_faults_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.Monk
     def wrong(module: nn.MultiheadAttention) -> MultiHeadAttention:
         ours = right(module)
         with torch.no_grad():
-            FAULTS[name](monkeypatch, ours)
+            MUTANTS[name](monkeypatch, ours)
         return ours
 
     monkeypatch.setattr(MultiHeadAttention, "from_torch", wrong)

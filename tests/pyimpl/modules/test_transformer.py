@@ -15,7 +15,7 @@ from bridge.conformance.tolerances.module_allowance import logits
 from pyimpl.modules import KeysValues, Transformer
 from pyimpl.modules import sinusoidal_encoding as encoding
 from pyimpl.modules import transformer as implementation
-from pyimpl.modules._generation import next_token
+from pyimpl.modules.internal.generation import next_token
 
 BATCH, SRC_LEN, TGT_LEN, VOCAB, WIDTH = 3, 7, 6, 9, 12
 LENS = torch.tensor([7, 4, 0])
@@ -30,7 +30,7 @@ SHAPES = [
 
 
 def model(**options) -> Transformer:
-    """In float64: in float32 the bound of so many layers in a row is too large to show a fault."""
+    """In float64: in float32 the bound of so many layers in a row is too large to show a mutant."""
     made = Transformer(VOCAB, VOCAB, WIDTH, 3, 2, 2, 20, dtype=torch.float64, **options)
     return randomised(made).requires_grad_(False).eval()
 
@@ -111,13 +111,13 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault",
+    "mutant",
     [places_from_zero, first_forgotten, values_in_another_order, memory_unmasked, nothing_kept],
 )
-def test_faults_of_the_cache_are_seen(fault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutants_of_the_cache_are_seen(mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = model()
     whole, allowed = ours(SRC, TGT, src_lens=LENS), 2 * logits(ours, SRC, TGT, VISIBLE)[1]
-    fault(monkeypatch)
+    mutant(monkeypatch)
     with pytest.raises(AssertionError, match="over the allowance"):
         judge(step_by_step(ours, [1] * TGT_LEN), whole, allowed)
 

@@ -104,14 +104,14 @@ def one_attention(layer: DecoderLayer) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
-    "fault", [exchanged, other_order, other_eps, no_hidden_bias, one_attention]
+    "mutant", [exchanged, other_order, other_eps, no_hidden_bias, one_attention]
 )
-def test_faults_of_a_layer_are_seen(fault, dtype: torch.dtype) -> None:
+def test_mutants_of_a_layer_are_seen(mutant, dtype: torch.dtype) -> None:
     theirs = of_torch(nn.TransformerDecoderLayer, dtype)
     ours = DecoderLayer.from_torch(theirs)
     check_decoder(theirs, ours)
     right = copy.deepcopy(ours)
-    fault(ours)
+    mutant(ours)
     out = [m(X.to(dtype), CONTEXT.to(dtype), key_mask=PADDING) for m in (ours, right)]
     allowed = 2 * decoder_layer(exactly(X), exactly(CONTEXT), right, PADDING[:, None, None])[1]
     with pytest.raises(AssertionError, match="over the allowance"):

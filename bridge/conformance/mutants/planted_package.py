@@ -1,0 +1,76 @@
+"""The package `pyimpl` copied with edits: for mutants in files that import each other."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+import pyimpl
+from pyimpl.internal.implements import forget
+
+_numbers = itertools.count(1)
+
+
+@contextmanager
+def copied_modules(file: str, edit: Callable[[str], str]) -> Iterator[ModuleType]:
+    """The package `pyimpl.modules` from a copy in which the text of `file`, relative to `pyimpl`,
+    is edited, for as long as the context lasts. What it imports from elsewhere is the true one, and
+    the registry of implementations does not learn of it."""
+    name = f"mutated_modules_{next(_numbers)}"
+    source = Path(pyimpl.__file__).parent
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        package = Path(folder) / name
+        shutil.copytree(
+            source / "modules", package, ignore=shutil.ignore_patterns("__pycache__")
+        )  # fmt: skip
+        edited = package / Path(file).relative_to("modules")
+        edited.write_text(edit(edited.read_text("utf-8")), "utf-8")
+        for path in package.rglob("*.py"):
+            text = path.read_text("utf-8")
+            path.write_text(re.sub(r"\bpyimpl\.modules\b", name, text), "utf-8")
+        with mock.patch.object(sys, "path", [folder, *sys.path]):
+            try:
+                package_module = importlib.import_module(name)
+                forget(name)
+                yield package_module
+            finally:
+                forget(name)
+                for loaded in [m for m in sys.modules if m.partition(".")[0] == name]:
+                    del sys.modules[loaded]
+
+
+@contextmanager
+def copied(file: str, edit: Callable[[str], str], entry: str) -> Iterator[ModuleType]:
+    """The module of the file `entry` from a copy of the package in which the text of `file` is
+    edited, for as long as the context lasts.
+
+    The copy has a name of its own, and no `__init__`, whose operators PyTorch knows already.
+    """
+    name = f"mutated_pyimpl_{next(_numbers)}"
+    source = Path(pyimpl.__file__).parent
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        package = Path(folder) / name
+        shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+        (package / "__init__.py").write_text("", "utf-8")
+        edited = edit((package / file).read_text("utf-8"))
+        (package / file).write_text(edited, "utf-8")
+        for path in package.rglob("*.py"):
+            text = path.read_text("utf-8")
+            own = re.sub(r"^(\s*(?:from|import) )pyimpl\b", rf"\1{name}", text, flags=re.MULTILINE)
+            path.write_text(own, "utf-8")
+        module = f"{name}.{entry.removesuffix('.py').replace('/', '.')}"
+        with mock.patch.object(sys, "path", [folder, *sys.path]):
+            try:
+                yield importlib.import_module(module)
+            finally:
+                for loaded in [m for m in sys.modules if m.partition(".")[0] == name]:
+                    del sys.modules[loaded]

@@ -1,0 +1,154 @@
+"""The backward pass of `pyimpl.attention` as a PyTorch operator of its own, and what autograd does
+with it.
+
+Source: Dao 2023, "FlashAttention-2", algorithm 2. The log-sum-exp is an output like the other, with
+a gradient; the operator itself has none: there are no second derivatives.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+
+from pyimpl.backends.dispatch import Backend, backward
+from pyimpl.internal.arguments import empty_output
+from pyimpl.internal.gradients import Gradients, Wanted
+from pyimpl.internal.scores import NAMES, SCHEMA, ScoreOptions, checked_numbers
+
+# What the operators of the backward pass return: `Gradients`, with empty tensors for None.
+GRADIENTS = "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
+Flat = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+@torch.library.custom_op(
+    "pyimpl::attention_backward",
+    mutates_args=(),
+    schema="(Tensor grad_out, Tensor? grad_lse, Tensor query, Tensor key, Tensor value, "
+    f"Tensor out, Tensor lse, bool[] wanted, str backend, {SCHEMA}) -> {GRADIENTS}",
+)
+def _attention_backward(
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    wanted: list[bool],
+    backend: Backend,
+    *flat: Any,
+) -> Flat:
+    """`backward` of what `pyimpl::attention` was given and returned, the rest as there."""
+    options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
+    found = backward(
+        query, key, value, out, lse, grad_out, grad_lse, options, Wanted(*wanted), backend
+    )
+    return as_flat(found.rounded(query, key, value, options), query)
+
+
+@_attention_backward.register_fake
+def _(
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    wanted: list[bool],
+    backend: Backend,
+    *flat: Any,
+) -> Flat:
+    return fake_gradients(query, key, value, ScoreOptions.of_flat(*flat), Wanted(*wanted))
+
+
+def as_flat(gradients: Gradients, query: Tensor) -> Flat:
+    """The gradients as an operator returns them."""
+    q, k, v, *others = gradients
+    slopes, bias, sinks = (query.new_empty(0) if x is None else x for x in others)
+    return q, k, v, slopes, bias, sinks
+
+
+def fake_gradients(
+    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, wanted: Wanted
+) -> Flat:
+    """Tensors of the kind that an operator of the backward pass returns."""
+    bias = options.bias if options.bias is not None else options.mask
+    others = (
+        torch.empty_like(like, memory_format=torch.contiguous_format)
+        if is_wanted and like is not None
+        else query.new_empty(0)
+        for is_wanted, like in zip(wanted, (options.alibi_slopes, bias, options.sinks), strict=True)
+    )
+    q, k, v = (empty_output(x, x.shape[-1]) for x in (query, key, value))
+    slopes, of_bias, sinks = others
+    return q, k, v, slopes, of_bias, sinks
+
+
+def no_second_derivative(ctx: Any, *grads: Any) -> NoReturn:
+    """What autograd calls where a gradient of a gradient is asked for."""
+    raise NotImplementedError(
+        "the gradients of attention have no gradient: call backward without create_graph"
+    )
+
+
+_attention_backward.register_autograd(no_second_derivative)
+
+
+def save(ctx: Any, options: ScoreOptions, *tensors: Tensor | None) -> None:
+    """Keep `tensors` and the options for the backward pass of an operator; gradients of outputs
+    that nothing was computed from are to come as None."""
+    flat = options.flat()
+    ctx.save_for_backward(*tensors, *(x if isinstance(x, Tensor) else None for x in flat))
+    ctx.numbers = tuple(None if isinstance(x, Tensor) else x for x in flat)
+    ctx.set_materialize_grads(False)
+
+
+def saved(ctx: Any) -> tuple[tuple[Tensor, ...], ScoreOptions]:
+    """What `save` kept."""
+    tensors = ctx.saved_tensors
+    given, kept = tensors[: -len(NAMES)], tensors[-len(NAMES) :]
+    flat = (n if x is None else x for x, n in zip(kept, ctx.numbers, strict=True))
+    return given, ScoreOptions.of_flat(*flat)
+
+
+def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    """What `pyimpl::attention` keeps for its backward pass."""
+    query, key, value, ctx.backend, *flat = inputs
+    save(ctx, ScoreOptions.of_flat(*flat), query, key, value, *output)
+
+
+def attention_gradients(
+    ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    """The gradients of all arguments of `pyimpl::attention`."""
+    (query, key, value, out, lse), options = saved(ctx)
+    if grad_out is None:
+        grad_out = torch.zeros_like(out)
+    given = ctx.needs_input_grad[4:]
+    q, k, v, *others = _attention_backward(
+        grad_out, grad_lse, query, key, value, out, lse, list(wanted_of(given)), ctx.backend,
+        *options.flat(),
+    )  # fmt: skip
+    return (q, k, v, None, *by_option(given, *others))
+
+
+def wanted_of(needs: tuple[bool, ...]) -> Wanted:
+    """Which gradients are computed, from whether each of the options needs one."""
+    by_name = dict(zip(NAMES, needs, strict=True))
+    return Wanted(
+        slopes=by_name["alibi_slopes"],
+        bias=by_name["bias"] or by_name["mask"],
+        sinks=by_name["sinks"],
+    )
+
+
+def by_option(
+    needs: tuple[bool, ...], slopes: Tensor, bias: Tensor, sinks: Tensor
+) -> tuple[Tensor | None, ...]:
+    """The gradients in the order of `NAMES`, None where none is needed. A floating mask has that of
+    the bias which it is."""
+    found = {"alibi_slopes": slopes, "bias": bias, "mask": bias, "sinks": sinks}
+    return tuple(found[n] if need else None for n, need in zip(NAMES, needs, strict=True))

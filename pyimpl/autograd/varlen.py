@@ -1,0 +1,209 @@
+"""The backward pass of `pyimpl.attention_varlen` as a PyTorch operator, and what autograd does with
+it: `pyimpl.autograd.attention` of each sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyimpl.autograd.attention import (
+    GRADIENTS,
+    Flat,
+    as_flat,
+    by_option,
+    fake_gradients,
+    no_second_derivative,
+    save,
+    saved,
+    wanted_of,
+)
+from pyimpl.backends.dispatch import Backend, backward, chosen
+from pyimpl.internal.arguments import Alignment, compute_dtype
+from pyimpl.internal.gradients import Gradients, Wanted
+from pyimpl.internal.scores import SCHEMA, ScoreOptions, alignment_shift, checked_numbers
+
+
+@torch.library.custom_op(
+    "pyimpl::attention_varlen_backward",
+    mutates_args=(),
+    schema="(Tensor grad_out, Tensor? grad_lse, Tensor query, Tensor key, Tensor value, "
+    "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor out, Tensor lse, bool[] wanted, "
+    f"str causal_alignment, str backend, {SCHEMA}) -> {GRADIENTS}",
+)
+def _attention_varlen_backward(
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    wanted: list[bool],
+    causal_alignment: Alignment,
+    backend: Backend,
+    *flat: Any,
+) -> Flat:
+    """The gradients of what `pyimpl::attention_varlen` was given and returned, the rest as there;
+    `grad_out` and `grad_lse` (None: 0) are of the shapes of `out` and `lse`."""
+    options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
+    of = _by_kernels if chosen(backend, query, value) == "triton" else _sliced
+    found = of(
+        query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
+        Wanted(*wanted), causal_alignment, backend,
+    )  # fmt: skip
+    grad_slopes, grad_sinks = (
+        None if gradient is None or like is None else gradient.to(like.dtype)
+        for gradient, like in (
+            (found.slopes, options.alibi_slopes),
+            (found.sinks, options.sinks),
+        )
+    )
+    return as_flat(found._replace(slopes=grad_slopes, sinks=grad_sinks), query)
+
+
+@_attention_varlen_backward.register_fake
+def _(
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    wanted: list[bool],
+    causal_alignment: Alignment,
+    backend: Backend,
+    *flat: Any,
+) -> Flat:
+    q, k, v = (x.unsqueeze(0) for x in (query, key, value))
+    options = ScoreOptions.of_flat(*flat)
+    *_, slopes, bias, sinks = fake_gradients(q, k, v, options, Wanted(*wanted))
+    q, k, v = (x.new_empty(x.shape) for x in (query, key, value))
+    return q, k, v, slopes, bias, sinks
+
+
+_attention_varlen_backward.register_autograd(no_second_derivative)
+
+
+def _sliced(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    wanted: Wanted,
+    alignment: Alignment,
+    backend: Backend,
+) -> Gradients:
+    """One backward pass for each sequence, on slices of the packed tensors; dense, those of query,
+    key and value in their dtype."""
+    grad_q, grad_k, grad_v = (x.new_empty(x.shape) for x in (query, key, value))
+    slopes, sinks, dropout = options.alibi_slopes, options.sinks, options.dropout
+    wide = compute_dtype(query.dtype)
+    grad_slopes, grad_sinks = (
+        None if x is None or not is_wanted else x.new_zeros(x.shape, dtype=wide)
+        for x, is_wanted in ((slopes, wanted.slopes), (sinks, wanted.sinks))
+    )
+    cu_q, cu_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
+    for b, ((i, i_stop), (j, j_stop)) in enumerate(
+        zip(pairwise(cu_q), pairwise(cu_k), strict=True)
+    ):
+        rows, cols = slice(i, i_stop), slice(j, j_stop)
+        each = slice(None) if slopes is None or len(slopes) == 1 else slice(b, b + 1)
+        one = replace(
+            options,
+            shift=alignment_shift(alignment, i_stop - i, j_stop - j),
+            alibi_slopes=None if slopes is None else slopes[each],
+            dropout=None if dropout is None else dropout.from_row(i, j),
+        )
+        q, o, d_o, k, v = (
+            x[part].transpose(0, 1).unsqueeze(0)
+            for x, part in (
+                (query, rows),
+                (out, rows),
+                (grad_out, rows),
+                (key, cols),
+                (value, cols),
+            )
+        )
+        l, d_l = (None if x is None else x[None, :, rows] for x in (lse, grad_lse))
+        assert l is not None
+        found = backward(q, k, v, o, l, d_o, d_l, one, wanted, backend)
+        grad_q[rows], grad_k[cols], grad_v[cols] = (x[0].transpose(0, 1) for x in found[:3])
+        if grad_slopes is not None and found.slopes is not None:
+            grad_slopes[each] += found.slopes
+        if grad_sinks is not None and found.sinks is not None:
+            grad_sinks += found.sinks
+    return Gradients(grad_q, grad_k, grad_v, slopes=grad_slopes, sinks=grad_sinks)
+
+
+def _by_kernels(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    wanted: Wanted,
+    alignment: Alignment,
+    backend: Backend,
+) -> Gradients:
+    """The same by the kernels, which take all sequences at once."""
+    from pyimpl.backends.kernels.backward import backward as kernels
+    from pyimpl.backends.kernels.parts.sequences import Sequences
+
+    cu_q, cu_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
+    sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
+    max_q, max_k = (max((b - a for a, b in pairwise(cu)), default=0) for cu in (cu_q, cu_k))
+    sequences = Sequences(sums_q, sums_k, max_q, max_k, alignment == "bottom-right")
+    q, k, v, o, d_o = (x.transpose(0, 1).unsqueeze(0) for x in (query, key, value, out, grad_out))
+    d_l = None if grad_lse is None else grad_lse.unsqueeze(0)
+    found = kernels(q, k, v, o, lse.unsqueeze(0), d_o, d_l, options, wanted, sequences=sequences)
+    grad_q, grad_k, grad_v = (x[0].transpose(0, 1).contiguous() for x in found[:3])
+    slopes, of_rows, grad_slopes = options.alibi_slopes, found.slopes, None
+    if of_rows is not None and slopes is not None:
+        grad_slopes = of_rows.new_zeros(slopes.shape)
+        for b, (i, i_stop) in enumerate(pairwise(cu_q)):
+            grad_slopes[b if len(slopes) > 1 else 0] += of_rows[0, :, i:i_stop].sum(dim=-1)
+    return Gradients(grad_q, grad_k, grad_v, slopes=grad_slopes, sinks=found.sinks)
+
+
+def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    """What `pyimpl::attention_varlen` keeps for its backward pass."""
+    query, key, value, cu_seqlens_q, cu_seqlens_k, ctx.alignment, ctx.backend, *flat = inputs
+    options = ScoreOptions.of_flat(*flat)
+    save(ctx, options, query, key, value, cu_seqlens_q, cu_seqlens_k, *output)
+
+
+def varlen_gradients(
+    ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    """The gradients of all arguments of `pyimpl::attention_varlen`."""
+    tensors, options = saved(ctx)
+    *given, out, lse = tensors
+    if grad_out is None:
+        grad_out = torch.zeros_like(out)
+    needs = ctx.needs_input_grad[7:]
+    q, k, v, *others = _attention_varlen_backward(
+        grad_out, grad_lse, *given, out, lse, list(wanted_of(needs)), ctx.alignment, ctx.backend,
+        *options.flat(),
+    )  # fmt: skip
+    return (q, k, v, None, None, None, None, *by_option(needs, *others))

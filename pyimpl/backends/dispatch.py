@@ -1,0 +1,113 @@
+"""Which implementation runs: "triton", "tiled" or "reference", for all public functions.
+
+This is the one place that knows which operations have a Triton kernel.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from pyimpl.backends import reference, reference_backward, tiled, tiled_backward
+from pyimpl.internal.arguments import compute_dtype, empty_output
+from pyimpl.internal.gradients import Gradients, Wanted
+from pyimpl.internal.scores import ScoreOptions
+
+Backend = Literal["auto", "triton", "tiled", "reference"]
+
+
+def forward(
+    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, backend: Backend
+) -> tuple[Tensor, Tensor]:
+    """Output in the dtype of `query`, laid out as `empty_output` does, and natural log-sum-exp in
+    `compute_dtype(query.dtype)`, dense.
+
+    Arguments as for `reference.attention`. "auto" is triton on CUDA where it can, otherwise
+    tiled.
+
+    Raises:
+        ValueError: the backend "triton" does not take these arguments.
+        ImportError: backend "triton" where Triton is not installed.
+    """
+    backend = chosen(backend, query, value)
+    if backend == "triton":
+        from pyimpl.backends.kernels.forward import forward as kernel
+
+        return kernel(query, key, value, options)
+    if backend == "tiled":
+        return tiled.flash(query, key, value, options)
+    out, lse = reference.attention(query, key, value, options)
+    rounded = empty_output(query, value.shape[-1]).copy_(out)
+    return rounded, lse.to(compute_dtype(query.dtype))
+
+
+def backward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    wanted: Wanted,
+    backend: Backend,
+) -> Gradients:
+    """dQ, dK, dV and what else is wanted, in any dtype.
+
+    `out` and `lse` are what `forward` returned, or those over more keys than these, as where keys
+    are split; `grad_out` and `grad_lse` (None: 0) are their gradients, of any strides; the rest as
+    for `forward`, which raises what this does.
+    """
+    backend = chosen(backend, query, value)
+    if backend == "triton":
+        from pyimpl.backends.kernels.backward import backward as kernels
+
+        return kernels(query, key, value, out, lse, grad_out, grad_lse, options, wanted)
+    if backend == "tiled":
+        return tiled_backward.flash_backward(
+            query, key, value, out, lse, grad_out, grad_lse, options, wanted
+        )
+    # Of rows that the forward pass returned, what it rounded away is computed anew; others, over
+    # more keys than these, count as they are given.
+    own_out, own_lse = reference.attention(query, key, value, options)
+    own = (lse == own_lse.to(lse.dtype)) & (out == own_out.to(out.dtype)).all(-1)
+    out = torch.where(own.unsqueeze(-1), own_out, out.double())
+    lse = torch.where(own, own_lse, lse.double())
+    return reference_backward.attention_backward(
+        query, key, value, out, lse, grad_out, grad_lse, options, wanted
+    )
+
+
+def chosen(backend: Backend, query: Tensor, value: Tensor) -> Backend:
+    """The implementation that runs: never "auto".
+
+    Raises:
+        ValueError: the backend "triton" does not take these tensors.
+        ImportError: backend "triton" where Triton is not installed.
+    """
+    if backend == "auto":
+        wanted = query.is_cuda and triton_installed() and _why_not(query, value) is None
+        return "triton" if wanted else "tiled"
+    if backend == "triton":
+        if not triton_installed():
+            raise ImportError("backend 'triton' needs the package triton, which is not installed")
+        refusal = _why_not(query, value)
+        if refusal is not None:
+            raise ValueError(refusal)
+    return backend
+
+
+def triton_installed() -> bool:
+    """Whether the package triton can be imported."""
+    return importlib.util.find_spec("triton") is not None
+
+
+def _why_not(query: Tensor, value: Tensor) -> str | None:
+    """The sentence that says why the kernels cannot take tensors of this kind, or None."""
+    from pyimpl.backends.kernels.parts.launch import why_not
+
+    return why_not(query, value)

@@ -1,0 +1,247 @@
+"""Attention's backward pass in Triton: L and D − dL of each query (`_row_numbers_kernel`), dK and
+dV by tiles of keys (`backward_keys`), dQ by tiles of queries (`backward_queries`), and the gradient
+of a bias by its own tiles (`backward_bias`).
+
+Every sum is added up by one program in a fixed order, so that the same inputs give the same bits,
+but for dQ where `atomics` of `backward` asks for another way. Tiles that the window hides are
+skipped; those that it shows in full need no mask code. Source: Dao 2023, "FlashAttention-2",
+algorithm 2.
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# (a kernel's parameters are Triton's own values, which have no Python types to write down)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from pyimpl.backends.kernels import backward_bias, backward_keys, backward_queries
+from pyimpl.backends.kernels.parts import tuning
+from pyimpl.backends.kernels.parts.backward_launch import Chosen, Given
+from pyimpl.backends.kernels.parts.bounds import num_tiles
+from pyimpl.backends.kernels.parts.gradient import row_numbers
+from pyimpl.backends.kernels.parts.launch import (
+    Launch,
+    are_aligned,
+    capability,
+    check_kind,
+    check_outputs,
+    check_programs,
+    check_tensor,
+    padded,
+    strides_of,
+)
+from pyimpl.backends.kernels.parts.numerics import (
+    head_of,
+    kernel,
+    or_one,
+    row_pointers,
+    to_float32,
+    within,
+)
+from pyimpl.backends.kernels.parts.sequences import Sequences
+from pyimpl.internal.arguments import empty_output
+from pyimpl.internal.gradients import Gradients, Wanted, sink_gradient
+from pyimpl.internal.implements import implements
+from pyimpl.internal.scores import ScoreOptions
+
+
+@kernel
+def _row_numbers_kernel(
+    out_ptr, grad_out_ptr, lse_ptr, grad_lse_ptr, row_lse_ptr, delta_ptr,
+    stride_ob, stride_oh, stride_om, stride_od, stride_gb, stride_gh, stride_gm, stride_gd,
+    stride_lb, stride_lh, stride_lm, stride_eb, stride_eh, stride_em,
+    stride_rb, stride_rh, stride_rm, stride_tb, stride_th, stride_tm,
+    num_heads, q_len, value_dim,
+    BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr, ALIGNED: tl.constexpr,
+):  # fmt: skip
+    query_tiles = num_tiles(q_len, BLOCK_M)
+    tile = tl.program_id(0) % query_tiles
+    head = tl.program_id(0) // query_tiles
+    batch = (head // num_heads).to(tl.int64)
+    head = (head % num_heads).to(tl.int64)
+    queries = tile * BLOCK_M + tl.arange(0, BLOCK_M)
+    inside = queries < q_len
+    queries64 = queries.to(tl.int64)
+    dims = tl.arange(0, BLOCK_V).to(tl.int64)
+    both = inside[:, None] & within(dims, value_dim, ALIGNED)[None, :]
+    out_base = head_of(out_ptr, batch, stride_ob, head, stride_oh, None, None, ALIGNED)
+    out_ptrs = row_pointers(out_base, queries64, dims, stride_om, or_one(stride_od), ALIGNED)
+    grad_base = head_of(grad_out_ptr, batch, stride_gb, head, stride_gh, None, None, ALIGNED)
+    grad_ptrs = row_pointers(grad_base, queries64, dims, stride_gm, or_one(stride_gd), ALIGNED)
+    out = to_float32(tl.load(out_ptrs, mask=both, other=0.0))
+    grad_out = to_float32(tl.load(grad_ptrs, mask=both, other=0.0))
+    delta = tl.sum(out * grad_out, 1)
+    if grad_lse_ptr is not None:
+        grad_lse_ptrs = grad_lse_ptr + batch * stride_eb + head * stride_eh
+        grad_lse_ptrs = grad_lse_ptrs + queries64 * or_one(stride_em)
+        delta = delta - tl.load(grad_lse_ptrs, mask=inside, other=0.0)
+    lse_ptrs = lse_ptr + batch * stride_lb + head * stride_lh + queries64 * or_one(stride_lm)
+    lse, delta = row_numbers(tl.load(lse_ptrs, mask=inside, other=0.0), delta)
+    row_lse_ptrs = row_lse_ptr + batch * stride_rb + head * stride_rh
+    row_lse_ptrs = row_lse_ptrs + queries64 * or_one(stride_rm)
+    tl.store(row_lse_ptrs, lse, mask=inside)
+    delta_ptrs = delta_ptr + batch * stride_tb + head * stride_th + queries64 * or_one(stride_tm)
+    tl.store(delta_ptrs, delta, mask=inside)
+
+
+def row_numbers_launch(
+    out: Tensor,
+    grad_out: Tensor,
+    lse: Tensor,
+    grad_lse: Tensor | None,
+    row_lse: Tensor,
+    delta: Tensor,
+) -> Launch:
+    """The launch that writes what `gradient.row_numbers` says into `row_lse` and `delta`
+    `[batch, heads, q_len]`, float32, of any strides; raises ValueError for tensors that do not
+    fit."""
+    batch, num_heads, q_len, value_dim = out.shape
+    check_tensor("grad_out", grad_out, out, out.shape)
+    for rows in (lse, row_lse, delta):
+        check_outputs(out, rows, out.shape)
+    if grad_lse is not None:
+        check_outputs(out, grad_lse, out.shape)
+        grad_lse = grad_lse.resolve_neg()
+    out, grad_out, lse = out.resolve_neg(), grad_out.resolve_neg(), lse.resolve_neg()
+    block_m = max(16, 4096 // padded(value_dim))
+    programs = triton.cdiv(q_len, block_m) * batch * num_heads
+    check_programs("batch × heads × query tiles", programs)
+    return Launch(
+        _row_numbers_kernel,
+        programs,
+        {
+            "out_ptr": out, "grad_out_ptr": grad_out, "lse_ptr": lse, "grad_lse_ptr": grad_lse,
+            "row_lse_ptr": row_lse, "delta_ptr": delta,
+            **strides_of("o", "bhmd", out.stride()),
+            **strides_of("g", "bhmd", grad_out.stride()),
+            **strides_of("l", "bhm", lse.stride()),
+            **strides_of("e", "bhm", (None,) * 3 if grad_lse is None else grad_lse.stride()),
+            **strides_of("r", "bhm", row_lse.stride()),
+            **strides_of("t", "bhm", delta.stride()),
+            "num_heads": num_heads, "q_len": q_len, "value_dim": value_dim,
+        },
+        {
+            "BLOCK_M": block_m, "BLOCK_V": padded(value_dim),
+            "ALIGNED": are_aligned(value_dim, *out.stride()[:-1], *grad_out.stride()[:-1]),
+        },
+        4,
+        1,
+    )  # fmt: skip
+
+
+@implements("Attention.Spec.flashBackward")
+def backward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    wanted: Wanted,
+    *,
+    sequences: Sequences | None = None,
+    blocks: Chosen = None,
+    atomics: bool | None = None,
+) -> Gradients:
+    """dQ, dK and dV in the dtype of `query`, the others in float32; all newly allocated.
+
+    Arguments and what is returned as in `reference_backward.attention_backward`, the tensors
+    as `pyimpl.backends.kernels.forward.forward` takes them, `lse` and `grad_lse` float32. Of packed
+    `sequences` the gradient of the slopes is `[1, heads, q_len]`, what each query adds; rows of no
+    sequence have gradient 0. `blocks`: `block_m` and `block_n` (powers of two ≥ 16) instead of
+    those of the `launch_options`, or of what is fastest if ATTENTION_TUNE=1 asks
+    for it (`tuning`).
+
+    atomics: False: dQ is summed by a loop of its own. True: the loop for dK and dV adds to it with
+    atomic operations, in no fixed order, so that two calls may differ in the last bits; not with
+    the gradient of slopes. None: False, or what is faster if ATTENTION_TUNE=1 asks for it, unless
+    `torch.use_deterministic_algorithms` forbids it.
+
+    A key masked for every query, and a query whose log-sum-exp is −∞, have no influence, whatever
+    they hold, NaN included; all else must be finite.
+
+    Raises:
+        ValueError: a tensor does not fit `query`; the dtype, device or head size (see
+            `launch.why_not`), a block size, a length, a number of `options` or the number of tiles
+            is outside what the kernels take.
+    """
+    check_kind(query, value)
+    found = capability(query.device)
+    row_lse, delta = query.new_empty((2, *query.shape[:-1]), dtype=torch.float32)
+    row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta).run(query.device)
+    sizes = (query.dtype, query.shape[-1], value.shape[-1], options, found)
+    head_dim, value_dim = query.shape[-1], value.shape[-1]
+    # Vectors that have to be loaded element by element take more registers than there are.
+    query, key, value, grad_out = (_filled_up(x) for x in (query, key, value, grad_out))
+    given = Given(query, key, value, grad_out, row_lse, delta, options, sequences)
+    grad_q, grad_k, grad_v = (empty_output(x, x.shape[-1]) for x in (query, key, value))
+    if sequences is not None:
+        for gradient in (grad_q, grad_k, grad_v):
+            gradient.zero_()
+    slopes = sinks = bias = None
+    if wanted.slopes and options.alibi_slopes is not None:
+        slopes = torch.zeros_like(delta)
+
+    tuned = blocks is None and tuning.wanted(query.device)
+    keys_default = backward_keys.launch_options(*sizes)
+
+    def launch_of(make: Callable[[dict[str, int]], Launch], default: dict[str, int]) -> Launch:
+        if tuned:
+            return tuning.fastest(make, default, query.device)
+        return make(default | (blocks or {}))
+
+    def keys(chosen: dict[str, int], sums: Tensor | None = None) -> Launch:
+        return backward_keys.launch(given, grad_k, grad_v, sums, capability=found, chosen=chosen)
+
+    def queries(chosen: dict[str, int]) -> Launch:
+        return backward_queries.launch(given, grad_q, slopes, capability=found, chosen=chosen)
+
+    def in_two_loops() -> None:
+        launch_of(keys, keys_default).run(query.device)
+        launch_of(queries, backward_queries.launch_options(*sizes)).run(query.device)
+
+    def with_atomics() -> None:
+        sums = query.new_empty(query.shape, dtype=torch.float32)
+        launch = launch_of(partial(keys, sums=sums), keys_default)
+        # Now: measuring adds to them too.
+        sums.zero_()
+        launch.run(query.device)
+        torch.mul(sums, options.scale, out=grad_q)
+
+    ways = {"two loops": in_two_loops, "atomics": with_atomics}
+    if atomics is None:
+        # Two loops add up in one order, and alone find what the gradient of the slopes needs.
+        may = slopes is None and not torch.are_deterministic_algorithms_enabled()
+        if tuned and may:
+            atomics = tuning.fastest_way(ways, keys(keys_default), query.device) == "atomics"
+    elif atomics and slopes is not None:
+        raise ValueError("atomics must be False where the gradient of alibi_slopes is wanted")
+    ways["atomics" if atomics else "two loops"]()
+    if slopes is not None and options.alibi_slopes is not None and sequences is None:
+        slopes = slopes.sum(dim=-1)
+        slopes = slopes if len(options.alibi_slopes) == len(slopes) else slopes.sum(0, keepdim=True)
+    if wanted.bias and options.bias is not None:
+        shape = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
+        grad = query.new_zeros(shape, dtype=torch.float32)
+        default = backward_bias.launch_options(*sizes) | (blocks or {})
+        backward_bias.launch(given, grad, capability=found, chosen=default).run(query.device)
+        bias = grad.view(options.bias.shape)
+    if wanted.sinks and options.sinks is not None:
+        sinks = sink_gradient(options.sinks, lse, delta)
+    grad_q, grad_k = grad_q[..., :head_dim], grad_k[..., :head_dim]
+    return Gradients(grad_q, grad_k, grad_v[..., :value_dim], slopes, bias, sinks)
+
+
+def _filled_up(x: Tensor) -> Tensor:
+    """The vectors with zeros behind them, up to a multiple of 16: as they are, if they are one."""
+    missing = -x.shape[-1] % 16
+    return torch.nn.functional.pad(x, (0, missing)) if missing else x

@@ -1,0 +1,1 @@
+"""The kernels compiled without a GPU: each case, and what it needs."""

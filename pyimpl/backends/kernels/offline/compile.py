@@ -1,0 +1,313 @@
+"""Compile the kernels for GPUs that are not there, and report what each of them needs.
+
+    python -m pyimpl.backends.kernels.offline.compile                    # every case, as a table
+    python -m pyimpl.backends.kernels.offline.compile --arch 90 --quick  # few, one architecture
+
+The exit status is 1 if a case spills too much or does not fit into shared memory.
+
+Triton compiles to PTX and calls the `ptxas` that comes with it; no driver and no device are needed.
+Registers and spilled bytes are read from the finished binary with the `cuobjdump` beside it, what
+the loop over tiles issues with `nvdisasm` (`sass`).
+
+What a case needs is kept in Triton's cache folder, by a hash of the sources of `pyimpl` and the
+versions of Triton and PyTorch; cases that are not there are compiled on all processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.cache import get_cache_manager
+
+from pyimpl.backends.kernels.offline import sass
+from pyimpl.backends.kernels.offline.cases import KERNELS, Case, cases
+from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.backends.kernels.parts.numerics import INTERPRETED
+
+ARCHITECTURES = (80, 90, 100)
+# Shared memory that one block may use, in bytes (CUDA C++ Programming Guide, compute capabilities).
+SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
+# Columns of Blackwell's tensor memory; what needs more Triton compiles to nothing, and refuses to
+# launch.
+TENSOR_MEMORY = 512
+# What may be spilled, in bytes per thread, by a kernel without a loop over tiles of scores: 8
+# registers.
+SPILL_LIMIT = 32
+# In such a loop: the share of its instructions that move spilled registers.
+SPILL_SHARE = 0.05
+# Kernels without such a loop. A bias that is broadcast over nothing has one tile of scores for each
+# of its own.
+LOOPLESS = ("rows", "combine", "bias")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one compiled case uses: `registers` per thread, `spilled` bytes of local memory per
+    thread, `shared` bytes of shared memory per block, `tensor_memory` columns of Blackwell's tensor
+    memory. Block sizes that a kernel lacks are 0.
+
+    Of the loop over tiles that most tiles take, the one without masks if there is one:
+    instructions, how many of them move spilled registers, and as `sass.Loop` the bytes of these,
+    the columns of the narrowest matrix instruction, and the exponentials; 0 of a kernel without
+    such a loop. serialised: each matrix instruction of a warp group waits for the one before it.
+    """
+
+    arch: int
+    case: Case
+    block_m: int
+    block_n: int
+    num_warps: int
+    num_stages: int
+    registers: int
+    spilled: int
+    shared: int
+    tensor_memory: int
+    loop_instructions: int
+    loop_spills: int
+    serialised: bool
+    loop_spilled_bytes: int = 0
+    columns: int = 0
+    exponentials: int = 0
+    overlapped: int = 0
+
+    @property
+    def issued(self) -> float:
+        """Instructions for each score: what a warp issues in an iteration, over the scores that one
+        of its threads has."""
+        scores = self.block_m * self.block_n / (32 * self.num_warps)
+        return self.loop_instructions / scores if self.loop_instructions else 0.0
+
+
+def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -> list[Record]:
+    """Compile the cases (default: all) for each compute capability, such as 90.
+
+    Where this process interprets Triton (TRITON_INTERPRET=1) a second one is started that does not.
+
+    Raises:
+        RuntimeError: a case does not compile; the message is the compiler's.
+    """
+    archs, which = list(archs), list(cases() if which is None else which)
+    if INTERPRETED.value:
+        return _in_another_process(archs, which)
+    jobs = list(itertools.product(archs, which))
+    found = {job: record for job in jobs if (record := _kept(*job)) is not None}
+    missing = [job for job in jobs if job not in found]
+    # Each process holds PyTorch and a compiler, about half a GB.
+    workers = min(len(missing), os.cpu_count() or 1, 8)
+    if workers > 1:
+        # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(workers, context) as pool:
+            found |= zip(missing, pool.map(_compiled, *zip(*missing, strict=True)), strict=True)
+    else:
+        found |= {job: _compiled(*job) for job in missing}
+    return [found[job] for job in jobs]
+
+
+@functools.cache
+def sources() -> str:
+    """A hash of all that a record depends on, besides the architecture and the case."""
+    package = Path(__file__).resolve().parents[3]
+    state = hashlib.sha256(f"{triton.__version__} {torch.__version__}".encode())
+    for path in sorted(package.rglob("*.py")):
+        content = path.read_bytes()
+        state.update(f"{path.relative_to(package)} {len(content)} ".encode() + content)
+    return state.hexdigest()
+
+
+_RECORD = "record.json"
+
+
+def _manager(arch: int, case: Case) -> Any:
+    key = f"{sources()} {arch} {dataclasses.astuple(case)}"
+    return get_cache_manager(hashlib.sha256(key.encode()).hexdigest())
+
+
+def _kept(arch: int, case: Case) -> Record | None:
+    """What an earlier run found of the case, if its sources were the same."""
+    path = _manager(arch, case).get_file(_RECORD)
+    if path is None:
+        return None
+    try:
+        return _record(json.loads(Path(path).read_text("utf-8")))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _compiled(arch: int, case: Case) -> Record:
+    """What the case needs, now kept. Raises RuntimeError with the compiler's message."""
+    try:
+        record = _compile(arch, case)
+    except Exception as error:
+        raise RuntimeError(f"sm_{arch}, {case}: {type(error).__name__}: {error}") from error
+    text = json.dumps(dataclasses.asdict(record))
+    _manager(arch, case).put(text, _RECORD, binary=False)
+    return record
+
+
+def _record(plain: dict[str, Any]) -> Record:
+    return Record(**{**plain, "case": Case(**plain["case"])})
+
+
+def _in_another_process(archs: list[int], which: list[Case]) -> list[Record]:
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    wanted = json.dumps({"archs": archs, "cases": [dataclasses.asdict(case) for case in which]})
+    done = subprocess.run(
+        [sys.executable, "-m", "pyimpl.backends.kernels.offline.compile", "--json", wanted],
+        env=environment,
+        cwd=Path(__file__).resolve().parents[4],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"offline compilation failed:\n{done.stderr}")
+    return [_record(plain) for plain in json.loads(done.stdout)]
+
+
+def _compile(arch: int, case: Case) -> Record:
+    launch = KERNELS[case.kernel](case, arch)
+    options = {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
+    compiled = triton.compile(
+        specialised(launch), target=GPUTarget("cuda", arch, 32), options=options
+    )
+    registers, spilled = resources(compiled.asm["cubin"])
+    block_m, block_n = (int(launch.constants.get(name) or 0) for name in ("BLOCK_M", "BLOCK_N"))
+    # Without masks an iteration is shortest. Without tiles of keys there are no scores.
+    text = sass.disassembled(compiled.asm["cubin"])
+    loops = sass.loops_of(text) if block_n else []
+    main = min(loops, key=lambda loop: loop.instructions, default=sass.Loop(0, 0))
+    return Record(
+        arch, case, block_m, block_n, **options,
+        registers=registers, spilled=spilled, shared=compiled.metadata.shared,
+        tensor_memory=compiled.metadata.tmem_size,
+        loop_instructions=main.instructions, loop_spills=main.spills,
+        serialised=sass.is_serialised(text), loop_spilled_bytes=main.spilled_bytes,
+        columns=main.columns, exponentials=main.exponentials, overlapped=main.overlapped,
+    )  # fmt: skip
+
+
+def specialised(launch: Launch) -> ASTSource:
+    """The kernel's source as this launch specialises it, of which Triton makes the text; addresses
+    are those that PyTorch allocates, which 16 divides."""
+    types, constants = launch.specialisation()
+    hints = {
+        (index,): [["tt.divisibility", 16]]
+        for index, kind in enumerate(types.values())
+        if kind.startswith("*")
+    }
+    return ASTSource(launch.kernel, types, constants, hints)
+
+
+def resources(cubin: bytes) -> tuple[int, int]:
+    """Registers per thread and bytes of stack per thread of the one kernel in the binary.
+
+    The kernel has no arrays of its own in local memory: its stack is what registers spill to.
+    """
+    text = sass.printed(triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", cubin)
+    found = re.search(r"REG:(\d+) STACK:(\d+)", text)
+    if found is None:
+        raise RuntimeError(f"cuobjdump printed no resource usage:\n{text}")
+    return int(found[1]), int(found[2])
+
+
+def misfits(records: Iterable[Record]) -> list[str]:
+    """One sentence for each way in which a record spills too much, is over its `SHARED_MEMORY` or
+    `TENSOR_MEMORY`, has its matrix instructions serialised, or in which what was read of its binary
+    cannot be so."""
+    found = []
+    for r in records:
+        if not (0 < r.registers <= 255 and r.shared > 0):
+            found.append(
+                f"sm_{r.arch}, {r.case}: {r.registers} registers and {r.shared} bytes of shared "
+                "memory were read, where there are 1 to 255 and more than 0"
+            )
+        if bool(r.loop_instructions) != (r.case.kernel not in LOOPLESS):
+            found.append(
+                f"sm_{r.arch}, {r.case}: {r.loop_instructions} instructions were read of its loop "
+                f"over tiles of scores, which all kernels but {', '.join(LOOPLESS)} have"
+            )
+        if not r.loop_instructions and r.spilled > SPILL_LIMIT:
+            found.append(f"sm_{r.arch}, {r.case}: {r.spilled} bytes spilled, over {SPILL_LIMIT}")
+        if r.loop_spills > SPILL_SHARE * r.loop_instructions:
+            found.append(
+                f"sm_{r.arch}, {r.case}: {r.loop_spills} of {r.loop_instructions} instructions in "
+                f"the loop move spilled registers, over {SPILL_SHARE:.0%}"
+            )
+        if r.shared > SHARED_MEMORY[r.arch]:
+            limit = SHARED_MEMORY[r.arch]
+            found.append(f"sm_{r.arch}, {r.case}: {r.shared} bytes of shared memory, over {limit}")
+        if r.serialised:
+            found.append(f"sm_{r.arch}, {r.case}: the compiler serialises its matrix instructions")
+        if r.tensor_memory > TENSOR_MEMORY:
+            found.append(
+                f"sm_{r.arch}, {r.case}: {r.tensor_memory} columns of tensor memory, over "
+                f"{TENSOR_MEMORY}"
+            )
+    return found
+
+
+def table(records: Iterable[Record]) -> str:
+    """The records as text, one line each."""
+    lines = [
+        "arch    kernel   dtype  head_dim  features                   block_m  block_n  warps"
+        "  stages  registers  spilled B  shared B  loop  its spills  B  per score  columns"
+        "  overlapped"
+    ]
+    for r in records:
+        lines.append(
+            f"sm_{r.arch:<4} {r.case.kernel:<8} {r.case.dtype:<6} {r.case.head_dim:>8}"
+            f"  {r.case.features or '-':<25}"
+            f"  {r.block_m:>8} {r.block_n:>8} {r.num_warps:>6} {r.num_stages:>7} {r.registers:>10}"
+            f" {r.spilled:>10} {r.shared:>9} {r.loop_instructions:>5} {r.loop_spills:>11}"
+            f" {r.loop_spilled_bytes:>2} {r.issued:>10.1f} {r.columns:>8}"
+            f" {f'{r.overlapped}/{r.exponentials}':>11}"
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line described at the top of this module; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m pyimpl.backends.kernels.offline.compile")
+    parser.add_argument("--arch", type=int, action="append", choices=ARCHITECTURES)
+    parser.add_argument("--quick", action="store_true", help="few cases")
+    parser.add_argument("--json", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if INTERPRETED.value and given.json is not None:
+        raise RuntimeError("Triton interprets although TRITON_INTERPRET is not set")
+    if given.json is not None:
+        wanted = json.loads(given.json)
+        records = compile_offline(wanted["archs"], [Case(**case) for case in wanted["cases"]])
+        print(json.dumps([dataclasses.asdict(record) for record in records]))
+        return 0
+    records = compile_offline(given.arch or ARCHITECTURES, cases(given.quick))
+    print("$ python -m pyimpl.backends.kernels.offline.compile", *sys.argv[1:])
+    print(f"Python {platform.python_version()}, torch {torch.__version__}", end=", ")
+    print(f"triton {triton.__version__}")
+    print(table(records))
+    for sentence in misfits(records):
+        print(sentence, file=sys.stderr)
+    return 1 if misfits(records) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,469 @@
+"""The tile loop of FlashAttention-2 in PyTorch: `Attention.Spec.flashSchedule`, with the bounds of
+`pyimpl.backends.tile_bounds`.
+
+For each tile of queries it goes over the tiles of keys and divides once at the end, so the memory
+beyond inputs and outputs is that of a few tiles of scores for each thread. Tiles of keys that no
+query of the tile sees are not visited; those that all of them see in full are taken without mask
+code. Runs on any device.
+Source: Dao 2023, algorithm 1 and section 3.1.
+
+The states are those of `pyimpl.state`, changed in place (`_Running`). Base 2, as in the kernels:
+a score is multiplied by log₂e before anything is done with it, and m by ln 2 at the end. PyTorch's
+exp takes 10 to 35 times as long for −∞ and for what underflows as for other numbers on some
+processors; its exp2 does not.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pyimpl.backends.tile_bounds import TileBounds, num_tiles
+from pyimpl.backends.workers import for_each
+from pyimpl.internal.arguments import compute_dtype, empty_output, mask_as_4d, without_autocast
+from pyimpl.internal.implements import implements
+from pyimpl.internal.scores import ScoreOptions
+
+LOG2E = 1.0 / math.log(2.0)
+LN2 = math.log(2.0)
+# Scores in one tile, all its heads together: few enough to stay in a core's cache, many enough to
+# be worth an operation of PyTorch. This, the block sizes and THREADS_FROM are chosen by measurement
+# (`python -m bench`).
+TILE_SCORES = 1 << 20
+# Scores, all together, from which on threads take tiles of their own.
+THREADS_FROM = 1 << 20
+
+
+@implements("Attention.Spec.groupedQuery")
+@implements("Attention.Spec.flashWindow")
+@implements("Attention.Spec.flashSchedule")
+@implements("Attention.Spec.flashSink")
+@implements("Attention.Spec.flashDrawn")
+@implements("Attention.Spec.flashDropout")
+@implements("Attention.Spec.flash")
+def flash(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    options: ScoreOptions,
+    *,
+    block_m: int | None = None,
+    block_n: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Output in the dtype of `query` and natural log-sum-exp in `compute_dtype(query.dtype)`.
+
+    Shapes, `options` and what is returned as in `reference.attention`; `block_m` queries and
+    `block_n` keys to a tile, at least 1, by default what was measured to be fast. Products and sums
+    are in `compute_dtype`, under `torch.autocast` too; float32 products follow PyTorch's own
+    settings (TF32 on a GPU, `torch.set_float32_matmul_precision`). The tensors are not checked
+    here: `pyimpl.attention` does.
+
+    A key masked for every query of a tile has no influence on that tile, whatever its key and value
+    rows hold, NaN included. The value row of a key that some query of the tile may attend to must
+    be finite.
+
+    Raises:
+        ValueError: a block size is below 1.
+    """
+    batch, heads, q_len, _ = query.shape
+    kv_heads, kv_len, value_dim = value.shape[1:]
+    block_m, block_n = _blocks(q_len, kv_len, options, block_m, block_n)
+    bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
+    dtype = compute_dtype(query.dtype)
+    out = empty_output(query, value_dim)
+    lse = query.new_empty(batch, heads, q_len, dtype=dtype)
+    if out.numel() == 0:
+        return out, lse
+    k, v = key.to(dtype), value.to(dtype)
+    group = heads // kv_heads
+    query_tiles = num_tiles(q_len, block_m)
+    at_once = TILE_SCORES // (group * min(block_m, q_len) * max(1, min(block_n, kv_len)))
+    # Threads are worth their while for many scores only; then there are to be pieces enough that
+    # none is left without one for long.
+    threads = query.device.type == "cpu" and batch * heads * q_len * kv_len >= THREADS_FROM
+    pieces = 4 * torch.get_num_threads() if threads else 1
+    at_once = max(1, min(at_once, batch * kv_heads * query_tiles // pieces))
+    parts = []
+    for batches, kv_range in portions(batch, kv_heads, at_once):
+        head_range = slice(kv_range.start * group, kv_range.stop * group)
+        parts.append(
+            Heads(
+                query[batches, head_range],
+                k[batches, kv_range],
+                v[batches, kv_range],
+                part_of(options, batches, head_range, (batch, heads, q_len, kv_len)),
+                bounds,
+                out[batches, head_range],
+                lse[batches, head_range],
+            )
+        )
+    # Under causality the last tiles have the most keys; started first, they do not finish last.
+    tiles = [(part, t) for t in reversed(range(query_tiles)) for part in parts]
+    scratch = Scratch(k)
+    for_each(tiles, lambda tile: tile[0].query_tile(tile[1], scratch), threads=threads)
+    return out, lse
+
+
+def _blocks(
+    q_len: int, kv_len: int, options: ScoreOptions, block_m: int | None, block_n: int | None
+) -> tuple[int, int]:
+    """The block sizes: those given, if they are at least 1, or else the measured ones."""
+    for name, block in (("block_m", block_m), ("block_n", block_n)):
+        if block is not None and block < 1:
+            raise ValueError(f"{name} must be at least 1, not {block}")
+    if block_m is None:
+        block_m = 512 >> cuts(options)
+    if block_n is None:
+        block_n = max(512, TILE_SCORES // 16 // max(min(block_m, q_len), 1))
+    return block_m, block_n
+
+
+def cuts(options: ScoreOptions) -> int:
+    """How many edges of what is seen cut through tiles, at most 2: of such tiles less is masked
+    when they are short. A mask may have edges anywhere."""
+    if options.mask is not None:
+        return 2
+    return sum(bound is not None for bound in (options.left, options.right))
+
+
+def portions(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slice]]:
+    """All pairs of batch and head as rectangles of at most `at_once` ≥ 1 pairs: some heads of one
+    batch, or all heads of some batches."""
+    batches = max(1, at_once // heads)
+    for first in range(0, batch, batches):
+        for head in range(0, heads, at_once):
+            yield (
+                slice(first, min(first + batches, batch)),
+                slice(head, min(head + at_once, heads)),
+            )
+
+
+def cut(tensor: Tensor | None, *dims: slice) -> Tensor | None:
+    """These places of the first dimensions, of those of size 1 the whole; None of None."""
+    if tensor is None:
+        return None
+    picked = (slice(None) if n == 1 else d for n, d in zip(tensor.shape, dims, strict=False))
+    return tensor[tuple(picked)]
+
+
+def part_of(
+    options: ScoreOptions, batches: slice, heads: slice, sizes: tuple[int, int, int, int]
+) -> ScoreOptions:
+    """The options of these batches and heads, out of sizes = (batch, heads, q_len, kv_len): tensors
+    as views, masks and biases as `[batch|1, heads|1, q_len, kv_len]`, slopes as `[batch|1, heads]`,
+    sinks as `[heads]`."""
+    mask, bias = (
+        None if tensor is None else mask_as_4d(tensor, *sizes[2:])
+        for tensor in (options.mask, options.bias)
+    )
+    dropout = options.dropout
+    if dropout is not None:
+        dropout = dropout.part(*sizes[:2], batches, heads)
+    return ScoreOptions(
+        scale=options.scale,
+        softcap=options.softcap,
+        alibi_slopes=cut(options.alibi_slopes, batches, heads),
+        bias=cut(bias, batches, heads),
+        mask=cut(mask, batches, heads),
+        left=options.left,
+        right=options.right,
+        shift=options.shift,
+        sinks=cut(options.sinks, heads),
+        dropout=dropout,
+    )
+
+
+@dataclass
+class _Running:
+    """`Attention.Spec.Online.State`, changed in place: m (base 2) and l `[..., n, 1]`, o `[..., n,
+    value_dim]`.
+
+    For m = none stands the least finite number: no score is below it, and a difference of two m is
+    no NaN. That a query has seen no unmasked key is told by l = 0 alone.
+    """
+
+    m: Tensor
+    l: Tensor
+    o: Tensor
+
+    def step_block(self, scores: Tensor, values: Tensor, kept: Tensor | None) -> None:
+        """`Attention.Spec.Online.stepBlock` for `scores` `[..., n, k]` in base 2, which are
+        overwritten, and `values` `[..., k, value_dim]`; with dropout o takes those of `kept`, like
+        the scores, alone."""
+        m = torch.maximum(self.m, scores.amax(dim=-1, keepdim=True))
+        alpha = torch.exp2(self.m - m)
+        p = scores.sub_(m).exp2_()
+        self.l = torch.addcmul(p.sum(dim=-1, keepdim=True), alpha, self.l)
+        if kept is not None:
+            p.mul_(kept)
+        self.o.mul_(alpha).baddbmm_(p, values)
+        self.m = m
+
+    def finish(self) -> tuple[Tensor, Tensor]:
+        """(o / l, natural log-sum-exp), 0 and −∞ for a query without an unmasked key."""
+        lse = (self.m * LN2 + torch.log(self.l)).squeeze(-1)
+        return self.o.div_(self.l.masked_fill_(self.l == 0, 1.0)), lse
+
+
+class Tile(NamedTuple):
+    """The queries start … stop − 1 with the keys first … last − 1; masked: the window hides some
+    pair of them."""
+
+    start: int
+    stop: int
+    first: int
+    last: int
+    masked: bool
+
+
+def on_cpu(tensor: Tensor) -> bool:
+    """Looking at a number of it waits for no other device."""
+    return tensor.device.type == "cpu"
+
+
+def as_numbers(flags: Tensor) -> Tensor:
+    """A boolean tensor as 0 and 1 in the same memory: PyTorch takes the least and greatest of these
+    many times as fast as `all` and `any`."""
+    return flags.view(torch.uint8)
+
+
+def tanh_(x: Tensor, memory: Tensor) -> Tensor:
+    """tanh x in place, as e / (e + 2) with e = exp(2x) − 1, off by at most 4 roundings: PyTorch's
+    own takes several times as long on some processors. `memory` of the same shape is overwritten.
+    """
+    # tanh 32 is 1 in every format, and exp(64) is finite.
+    e = x.clamp_(max=32.0).mul_(2.0).expm1_()
+    return e.div_(torch.add(e, 2.0, out=memory))
+
+
+def without(rows: Tensor, unseen: Tensor) -> Tensor:
+    """`rows` `[..., keys, width]` with 0 in those of `unseen` `[..., keys, 1]`."""
+    if on_cpu(unseen) and not bool(as_numbers(unseen).amax()):
+        return rows
+    return rows.masked_fill(unseen, 0.0)
+
+
+class Scratch(threading.local):
+    """What a thread keeps from tile to tile: memory for the scores of one, of the kind of `like`,
+    which the system would otherwise give, clear and take back each time; and what hides the pairs
+    outside of the window, which is alike for many tiles."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.memory = [like.new_empty(0)] * 3
+        self.outside: dict[tuple[int, ...], Tensor] = {}
+
+    def of(self, *shape: int, which: int = 0) -> Tensor:
+        """Uninitialised memory of this shape; there are three such, which do not overlap."""
+        size = math.prod(shape)
+        if self.memory[which].numel() < size:
+            self.memory[which] = self.memory[which].new_empty(size)
+        return self.memory[which][:size].view(shape)
+
+    def beyond(self, side: int, rows: int, keys: int, diagonal: int) -> Tensor:
+        """−∞ above (side 1) or below (side −1) this diagonal of `[rows, keys]`, else 0."""
+        key = (side, rows, keys, diagonal)
+        if key not in self.outside:
+            if len(self.outside) == 4:
+                self.outside.clear()
+            hidden = self.memory[0].new_full((rows, keys), -torch.inf)
+            self.outside[key] = hidden.triu_(diagonal) if side > 0 else hidden.tril_(diagonal)
+        return self.outside[key]
+
+
+class Heads:
+    """The tile loop for some heads of some batches at a time: query `[batch, heads, q_len,
+    head_dim]`, key and value `[batch, kv_heads, kv_len, …]` in the dtype of the computation, the
+    options cut to them, and where their output and log-sum-exp go.
+
+    The queries of the heads that share a key head are rows of one tile (`Spec.packedHead`), so a
+    tile of scores is `[batch·kv_heads, group·rows, keys]`, or, seen by its heads, `[batch, heads,
+    rows, keys]`.
+    """
+
+    def __init__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        options: ScoreOptions,
+        bounds: TileBounds,
+        out: Tensor,
+        lse: Tensor,
+    ) -> None:
+        self.query, self.options, self.bounds = query, options, bounds
+        self.batch, self.heads = query.shape[:2]
+        self.k, self.v = key.flatten(0, 1), value.flatten(0, 1)
+        self.keys_t = self.k.transpose(-1, -2)
+        self.out, self.lse = out, lse
+        changes = (options.softcap, options.alibi_slopes, options.bias)
+        self.modified = any(change is not None for change in changes)
+        # softcap needs s / cap, everything else s·log₂e: either is one factor on the queries.
+        self.factor = options.scale * LOG2E
+        if options.softcap is not None:
+            self.factor = options.scale / options.softcap
+        # Where it could overflow on the queries alone, it waits for the product.
+        self.late = 1.0
+        if abs(self.factor) > 2.0**10:
+            self.factor, self.late = 1.0, self.factor
+
+    def query_tile(self, t: int, scratch: Scratch) -> None:
+        """Write the output and log-sum-exp of the queries of tile `t`."""
+        with without_autocast(self.query.device):
+            bounds = self.bounds
+            start, stop = bounds.row_first(t), bounds.row_last(t) + 1
+            state = self.start(stop - start)
+            q = self.query[:, :, start:stop].to(self.k.dtype) * self.factor
+            q = q.reshape(self.k.shape[0], -1, self.k.shape[-1])
+            visited, unmasked = bounds.visited_tiles(t), bounds.unmasked_tiles(t)
+            first_key, stop_key = bounds.first_key(t), bounds.stop_key(t)
+            for u in range(visited.first, visited.stop):
+                # Keys of the tile that the bounds hide from all of its queries are left out.
+                first = max(u * bounds.block_n, first_key)
+                last = min((u + 1) * bounds.block_n, stop_key)
+                tile = Tile(start, stop, first, last, u not in unmasked)
+                tile, hidden = self.narrowed(tile, self.hidden(tile))
+                if tile.first == tile.last:
+                    continue
+                scores = scratch.of(q.shape[0], q.shape[1], tile.last - tile.first)
+                torch.bmm(q, self.keys_t[:, :, tile.first : tile.last], out=scores)
+                if self.late != 1.0:
+                    scores.mul_(self.late)
+                values = self.v[:, tile.first : tile.last]
+                if tile.masked or hidden is not None or self.modified:
+                    values = self.changed(scores, values, tile, hidden, scratch)
+                kept = self.kept(tile)
+                state.step_block(scores, values, None if kept is None else kept.view_as(scores))
+            o, l = state.finish()
+            if self.options.dropout is not None:
+                o.mul_(self.options.dropout.scale)
+            self.out[:, :, start:stop] = o.view(self.batch, self.heads, stop - start, -1)
+            self.lse[:, :, start:stop] = l.view(self.batch, self.heads, stop - start)
+
+    def start(self, rows: int) -> _Running:
+        """The state before any key: `Spec.Online.empty`, with sinks `Spec.sinkState`."""
+        shape = (self.batch, self.heads, rows, 1)
+        least = torch.finfo(self.k.dtype).min
+        m = self.k.new_full(shape, least)
+        if self.options.sinks is not None:
+            sinks = (self.options.sinks.to(m.dtype) * LOG2E).clamp_min(least)
+            m = sinks.view(1, -1, 1, 1).expand(shape)
+        m = m.reshape(self.k.shape[0], -1, 1)
+        l = (m > least).to(m.dtype)
+        return _Running(m, l, m.new_zeros(*m.shape[:2], self.v.shape[-1]))
+
+    def hidden(self, tile: Tile) -> Tensor | None:
+        """The pairs of the tile that mask, bias and window hide, `[batch|1, heads|1, rows, keys]`
+        boolean; None where there is neither mask nor bias."""
+        rows, keys = slice(tile.start, tile.stop), slice(tile.first, tile.last)
+        hidden = None
+        if self.options.mask is not None:
+            hidden = ~self.options.mask[..., rows, keys]
+        if self.options.bias is not None:
+            by_bias = torch.isneginf(self.options.bias[..., rows, keys])
+            hidden = by_bias if hidden is None else hidden | by_bias
+        if hidden is not None and tile.masked:
+            distance = self.distance(tile)
+            if self.options.left is not None:
+                hidden = hidden | (distance > self.options.left)
+            if self.options.right is not None:
+                hidden = hidden | (distance < -self.options.right)
+        return hidden
+
+    def narrowed(self, tile: Tile, hidden: Tensor | None) -> tuple[Tile, Tensor | None]:
+        """The tile without the keys before the first and after the last that some query sees, and
+        its `hidden`; None for that also where nothing is hidden. Looks at no other device."""
+        if hidden is None or not on_cpu(hidden):
+            return tile, hidden
+        seen = (as_numbers(hidden).amin(dim=(0, 1, 2)) == 0).nonzero()
+        if seen.numel() == 0:
+            return tile._replace(last=tile.first), None
+        first, stop = int(seen[0]), int(seen[-1]) + 1
+        tile = tile._replace(first=tile.first + first, last=tile.first + stop)
+        hidden = hidden[..., first:stop]
+        return tile, hidden if bool(as_numbers(hidden).amax()) else None
+
+    def changed(
+        self,
+        scores: Tensor,
+        values: Tensor,
+        tile: Tile,
+        hidden: Tensor | None,
+        scratch: Scratch,
+    ) -> Tensor:
+        """Change the scores of a tile as the options say, in place and to base 2, and return the
+        values of its keys."""
+        options = self.options
+        by_head = scores.view(self.batch, self.heads, tile.stop - tile.start, scores.shape[-1])
+        if options.softcap is not None:
+            tanh_(scores, scratch.of(*scores.shape, which=1)).mul_(options.softcap * LOG2E)
+        self.add(by_head, tile)
+        if hidden is None and tile.masked:
+            self.hide_outside(by_head, tile, scratch)
+        if hidden is None:
+            return values
+        self.hide(by_head, hidden)
+        # A weight 0 would not silence a NaN: the values of keys that no query sees go.
+        return without(values, self.unseen(hidden))
+
+    def add(self, scores: Tensor, tile: Tile) -> None:
+        """Add ALiBi and bias to the scores `[batch, heads, rows, keys]` of a tile, base 2."""
+        options = self.options
+        if options.alibi_slopes is not None:
+            slopes = options.alibi_slopes.to(scores.dtype)[..., None, None] * LOG2E
+            scores.sub_(slopes * self.distance(tile).abs())
+        if options.bias is not None:
+            bias = options.bias[..., tile.start : tile.stop, tile.first : tile.last]
+            scores.add_(bias.to(scores.dtype), alpha=LOG2E)
+
+    def kept(self, tile: Tile) -> Tensor | None:
+        """The weights of the tile that dropout keeps, `[batch, heads, rows, keys]` boolean; None
+        without dropout."""
+        if self.options.dropout is None:
+            return None
+        rows, keys = range(tile.start, tile.stop), range(tile.first, tile.last)
+        return self.options.dropout.kept(self.batch, self.heads, rows, keys)
+
+    def unseen(self, hidden: Tensor) -> Tensor:
+        """The keys of a tile that all of its queries are hidden from, `[batch·kv_heads, keys, 1]`,
+        from the pairs of `hidden`."""
+        unseen = as_numbers(hidden).amin(dim=-2).expand(self.batch, self.heads, -1)
+        unseen = unseen.reshape(self.k.shape[0], -1, hidden.shape[-1]).amin(dim=1)
+        return unseen.unsqueeze(-1).bool()
+
+    def distance(self, tile: Tile) -> Tensor:
+        """i + shift − j for the queries and keys of a tile, `[rows, keys]`."""
+        device = self.k.device
+        places = torch.arange(tile.start, tile.stop, device=device) + self.options.shift
+        return places.unsqueeze(-1) - torch.arange(tile.first, tile.last, device=device)
+
+    def hide(self, scores: Tensor, hidden: Tensor) -> None:
+        """−∞ for the scores `[batch, heads, rows, keys]` of the pairs of `hidden`.
+
+        On a CPU adding is many times faster than choosing where the mask is irregular, but a NaN
+        stays one; where there is any, the choice is made.
+        """
+        if on_cpu(scores):
+            # 1 − 1/1 is 0, 1 − 1/0 is −∞.
+            scores.add_((~hidden).to(scores.dtype).reciprocal_().neg_().add_(1.0))
+            if not bool(scores.sum().isnan()):
+                return
+        scores.masked_fill_(hidden, -torch.inf)
+
+    def hide_outside(self, scores: Tensor, tile: Tile, scratch: Scratch) -> None:
+        """−∞ for the pairs of a tile that the window hides.
+
+        Writing 0 first silences NaN, and adding −∞ then is faster than `masked_fill_`.
+        """
+        left, right = self.options.left, self.options.right
+        place = tile.start + self.options.shift - tile.first
+        rows, keys = scores.shape[-2:]
+        if right is not None and keys - 1 > place + right:
+            scores.tril_(place + right).add_(scratch.beyond(1, rows, keys, place + right + 1))
+        if left is not None and place + rows - 1 > left:
+            scores.triu_(place - left).add_(scratch.beyond(-1, rows, keys, place - left - 1))

@@ -1,0 +1,97 @@
+"""What the implementations of the backward pass share: what they return, and the formulas that need
+no scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pyimpl.internal.arguments import empty_output
+from pyimpl.internal.implements import implements
+from pyimpl.internal.scores import ScoreOptions
+
+
+class Wanted(NamedTuple):
+    """Which gradients are computed beside those of query, key and value."""
+
+    slopes: bool = False
+    bias: bool = False
+    sinks: bool = False
+
+
+class Gradients(NamedTuple):
+    """The gradients, each of the shape of what it belongs to; None: not wanted."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    slopes: Tensor | None = None
+    bias: Tensor | None = None
+    sinks: Tensor | None = None
+
+    def rounded(
+        self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
+    ) -> Gradients:
+        """In the dtype of what each belongs to, dense; those of query, key and value laid out as
+        `empty_output` does."""
+
+        def one(gradient: Tensor, like: Tensor) -> Tensor:
+            empty = empty_output(like, like.shape[-1])
+            if gradient.dtype == empty.dtype and gradient.stride() == empty.stride():
+                return gradient
+            return empty.copy_(gradient)
+
+        def other(gradient: Tensor | None, like: Tensor | None) -> Tensor | None:
+            if gradient is None or like is None:
+                return None
+            return gradient.to(like.dtype).contiguous()
+
+        return Gradients(
+            one(self.query, query),
+            one(self.key, key),
+            one(self.value, value),
+            other(self.slopes, options.alibi_slopes),
+            other(self.bias, options.bias),
+            other(self.sinks, options.sinks),
+        )
+
+
+@implements("Attention.Spec.rowDelta")
+def row_gradient(out: Tensor, grad_out: Tensor, grad_lse: Tensor | None) -> Tensor:
+    """D − dL, `[batch, heads, q_len]`, where D = rowsum(dO ∘ O): what is subtracted from a row of
+    dP in dS = P ∘ (dP − (D − dL)).
+
+    `out`, `grad_out`: `[batch, heads, q_len, value_dim]`; `grad_lse`: `[batch, heads, q_len]` or
+    None for 0; all of the dtype of the computation. Source: Dao 2023, algorithm 2, line 4; dL is
+    the gradient of the log-sum-exp, whose derivative by a score is its weight.
+    """
+    delta = (grad_out * out).sum(dim=-1)
+    return delta if grad_lse is None else delta - grad_lse
+
+
+@implements("Attention.Spec.sinkVjp")
+def sink_gradient(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
+    """The gradient of the sinks `[heads]`: a sink is a key of value 0, so its dP is 0, and its
+    dS = −P · (D − dL), summed over queries and batch.
+
+    `lse`, `delta` (`row_gradient`): `[batch, heads, q_len]`.
+    """
+    none = torch.isneginf(lse)
+    # A weight 0 would not silence a NaN.
+    lse, delta = lse.masked_fill(none, torch.inf), delta.masked_fill(none, 0.0)
+    weights = torch.exp(sinks.to(lse.dtype)[None, :, None] - lse)
+    return -(weights * delta).sum(dim=(0, 2))
+
+
+@implements("Attention.Spec.sumRows")
+def sum_to(gradient: Tensor, shape: Sequence[int]) -> Tensor:
+    """A gradient `[batch, heads, q_len, kv_len]` by what a bias of this shape, of at most four
+    dimensions, was broadcast to: summed over what it was broadcast over, of this shape."""
+    sizes = (1,) * (4 - len(shape)) + tuple(shape)
+    over = [i for i, n in enumerate(sizes) if n != gradient.shape[i]]
+    if over:
+        gradient = gradient.sum(dim=over, keepdim=True)
+    return gradient.reshape(tuple(shape))

@@ -1,0 +1,1 @@
+"""What the modules share. Not part of the public interface."""

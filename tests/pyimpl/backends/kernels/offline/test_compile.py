@@ -1,0 +1,145 @@
+"""Compiling for GPUs that are not here: what is read from the binary, what is kept, what is said.
+That the kernels fit every architecture is a step of `make test` of its own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyimpl.backends.kernels.offline import compile as offline
+from pyimpl.backends.kernels.offline.cases import Case, cases
+from pyimpl.backends.kernels.offline.compile import (
+    ARCHITECTURES,
+    SHARED_MEMORY,
+    SPILL_LIMIT,
+    Record,
+    compile_offline,
+    misfits,
+    table,
+)
+
+SMALL = Case("combine", "bf16", 64)
+RECORD = Record(
+    90, Case("forward", "bf16", 64), 64, 64, num_warps=4, num_stages=2, registers=128, spilled=0,
+    shared=SHARED_MEMORY[90], tensor_memory=0, loop_instructions=800, loop_spills=0,
+    serialised=False,
+)  # fmt: skip
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_what_a_kernel_needs_is_read_from_its_binary_and_kept(empty_cache: Path) -> None:
+    (record,) = compile_offline([90], [SMALL])
+    assert (record.arch, record.case, record.block_n) == (90, SMALL, 0)
+    assert 0 < record.registers <= 255
+    assert misfits([record]) == []
+    assert "combine" in table([record])
+    # Only what is kept can be another.
+    (kept,) = empty_cache.rglob("record.json")
+    plain = json.loads(kept.read_text("utf-8"))
+    kept.write_text(json.dumps({**plain, "registers": 7}), "utf-8")
+    assert compile_offline([90], [SMALL]) == [replace(record, registers=7)]
+
+
+def test_records_are_kept_by_case_architecture_and_sources(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[tuple[int, Case]] = []
+
+    def compile_one(arch: int, case: Case) -> Record:
+        compiled.append((arch, case))
+        return replace(RECORD, arch=arch, case=case)
+
+    monkeypatch.setattr(offline.INTERPRETED, "value", False)
+    monkeypatch.setattr(offline, "_compile", compile_one)
+    monkeypatch.setattr(offline.os, "cpu_count", lambda: 1)
+    which = cases(quick=True)
+    every = [(arch, case) for arch in ARCHITECTURES for case in which]
+    for _ in range(2):
+        records = compile_offline(ARCHITECTURES, which)
+        assert [(r.arch, r.case) for r in records] == every
+    assert compiled == every
+    # What cannot be read is found out again, and so is everything with other sources.
+    kept = list(empty_cache.rglob("record.json"))
+    kept[0].write_text("{", "utf-8")
+    compile_offline(ARCHITECTURES, which)
+    assert len(compiled) == len(every) + 1 == len(kept) + 1
+    monkeypatch.setattr(offline, "sources", lambda: "others")
+    compile_offline([90], which[:1])
+    assert compiled[-1] == (90, which[0])
+    assert len(compiled) == len(every) + 2
+
+
+def test_the_hash_of_the_sources_sees_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pyimpl" / "backends" / "kernels"
+    monkeypatch.setattr(offline, "__file__", str(folder / "offline" / "compile.py"))
+    inner = folder / "parts" / "loop.py"
+    inner.parent.mkdir(parents=True)
+    found = set()
+    for text in ("a", "b"):
+        inner.write_text(text, "utf-8")
+        offline.sources.cache_clear()
+        found.add(offline.sources())
+    offline.sources.cache_clear()
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (
+            replace(RECORD, case=SMALL, spilled=SPILL_LIMIT + 8, loop_instructions=0),
+            "40 bytes spilled, over 32",
+        ),
+        (
+            replace(RECORD, loop_instructions=200, loop_spills=11),
+            "11 of 200 instructions in the loop move spilled registers, over 5%",
+        ),
+        (
+            replace(RECORD, arch=80, shared=SHARED_MEMORY[80] + 1),
+            "166913 bytes of shared memory, over 166912",
+        ),
+        (replace(RECORD, tensor_memory=544), "544 columns of tensor memory, over 512"),
+        (
+            replace(RECORD, serialised=True),
+            "the compiler serialises its matrix instructions",
+        ),
+        (replace(RECORD, loop_instructions=0), "0 instructions were read of its loop"),
+        (replace(RECORD, registers=0), "0 registers and"),
+    ],
+)
+def test_what_does_not_fit_is_said(record: Record, said: str) -> None:
+    (message,) = misfits([record])
+    assert said in message
+
+
+def test_what_fits_is_not_complained_of() -> None:
+    assert misfits([RECORD]) == []
+
+
+def test_the_command_fails_with_what_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def found(*_: Any) -> list[Record]:
+        return [RECORD, replace(RECORD, tensor_memory=544)]
+
+    monkeypatch.setattr(offline, "compile_offline", found)
+    assert offline.main(["--quick"]) == 1
+    assert "544 columns" in capsys.readouterr().err
+    monkeypatch.setattr(offline, "compile_offline", lambda *_: [RECORD])
+    assert offline.main(["--quick"]) == 0
+
+
+def test_an_error_of_the_compiler_is_reported() -> None:
+    with pytest.raises(RuntimeError, match="offline compilation failed"):
+        compile_offline([1], [SMALL])

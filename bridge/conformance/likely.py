@@ -501,9 +501,9 @@ def _agree(got: Detail, planted: Detail | None, tolerance: Detail | None) -> boo
         return False
     if tolerance is None:
         largest: dict[str, float] = {}
-        for part, row in zip(got.parts, got.allowance, strict=True):
+        for part, row in zip(got.parts, got.tolerance, strict=True):
             largest[part] = max(largest.get(part, 0.0), *row)
-        parts = zip(got.parts, got.allowance, strict=True)
+        parts = zip(got.parts, got.tolerance, strict=True)
         tolerance = Detail(tuple((largest[part],) * len(row) for part, row in parts), ())
     logarithms = tolerance.lse_got[: len(got.lse_got)]
     return _close(got.got, planted.got, tolerance.got) and _close(

@@ -18,7 +18,7 @@ from bridge.conformance.mutants.attention import TILED_MUTANTS
 from bridge.conformance.mutants.hypotheses import Call, Hypothesis, Parts
 from bridge.conformance.mutants.planting import planted
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
+from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector
 from pyimpl.backends import reference, reference_backward, tiled
 from pyimpl.internal.arguments import mask_as_4d, resolve_scale
@@ -157,8 +157,8 @@ class Planted:
             "rounding": rounding,
             "changes": ScoreChanges(o.softcap, added, sink),
         }
-        out = torch.from_numpy(attention_allowance(q, k, v, **asked))
-        lse = torch.from_numpy(lse_allowance(q, k, **asked))
+        out = torch.from_numpy(attention_tolerance(q, k, v, **asked))
+        lse = torch.from_numpy(lse_tolerance(q, k, **asked))
         if self._flash is not None:
             sizes = [
                 self._looped(call, call.value.abs(), flash)[0]

@@ -227,7 +227,6 @@ public import Attention.Proof.Transformer.Basic
 public import Attention.Proof.Transformer.Cache
 public import Attention.Proof.Transformer.Causal
 public import Attention.Proof.Transformer.Embedding
-public import Attention.Spec.Allowance
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
 public import Attention.Spec.BackwardDropout
@@ -247,7 +246,7 @@ public import Attention.Spec.KeepMask
 public import Attention.Spec.LayerNorm
 public import Attention.Spec.Linear
 public import Attention.Spec.LogSumExp
-public import Attention.Spec.LogSumExpAllowance
+public import Attention.Spec.LogSumExpTolerance
 public import Attention.Spec.Masks
 public import Attention.Spec.Maximum
 public import Attention.Spec.Merge
@@ -259,21 +258,19 @@ public import Attention.Spec.Philox
 public import Attention.Spec.Ring
 public import Attention.Spec.Rows
 public import Attention.Spec.Schedule
-public import Attention.Spec.ScoreAllowance
 public import Attention.Spec.ScoreMods
+public import Attention.Spec.ScoreTolerance
 public import Attention.Spec.Sink
 public import Attention.Spec.Slopes
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
+public import Attention.Spec.Tolerance
 public import Attention.Spec.Transformer
 public import Attention.Spec.TransformerCache
 public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
-public import Attention.Twins.Cache
-public import Attention.Twins.Softmax
-public import Attention.Twins.TiedOutput
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.Cascade
@@ -317,5 +314,8 @@ public import Attention.Vectors.TransformerTokens
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
 public import Attention.Vectors.Width
+public import Attention.WrongVariants.Cache
+public import Attention.WrongVariants.Softmax
+public import Attention.WrongVariants.TiedOutput
 
 /-! # Attention: softmax, online softmax and FlashAttention, formalised -/

@@ -1,4 +1,4 @@
-"""Whether what is timed is right: some rows of the output against float64, within the allowance.
+"""Whether what is timed is right: some rows of the output against float64, within the tolerance.
 
 Each row is a query of one head of one sequence; of gradients (`bench.check_gradients`) all rows of
 one head of keys are looked at. Beside them every element must be finite. This is no conformance run
@@ -19,7 +19,7 @@ from torch import Tensor
 from bench.cases import Case, Inputs
 from bench.timing import Answer
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.allowance import attention_allowance
+from bridge.conformance.tolerances.tolerance import attention_tolerance
 
 Array = NDArray[np.float64]
 
@@ -33,22 +33,22 @@ MAX_NUMBERS = 1 << 22
 @dataclass(frozen=True)
 class Verdict:
     """rows: how many were looked at, of all results together. max_error: the largest error of an
-    element of theirs, and error_over_allowance the largest in units of what that element is
+    element of theirs, and error_over_tolerance the largest in units of what that element is
     allowed; both infinite for an output that is not finite or has another shape. wrong: the
     sentence that says so, or None."""
 
     rows: int
     max_error: float
-    error_over_allowance: float
+    error_over_tolerance: float
     wrong: str | None
 
 
-def verdict(rows: int, max_error: float, error_over_allowance: float) -> Verdict:
+def verdict(rows: int, max_error: float, error_over_tolerance: float) -> Verdict:
     """The verdict on what is finite and of the right shape."""
     wrong = None
-    if not error_over_allowance <= 1.0:
-        wrong = f"an error of {max_error:.2g}, {error_over_allowance:.2g} times what is allowed"
-    return Verdict(rows, max_error, error_over_allowance, wrong)
+    if not error_over_tolerance <= 1.0:
+        wrong = f"an error of {max_error:.2g}, {error_over_tolerance:.2g} times what is allowed"
+    return Verdict(rows, max_error, error_over_tolerance, wrong)
 
 
 class Check:
@@ -61,7 +61,7 @@ class Check:
         self._rows = _every_row(case) if every_row else _rows(inputs)
         self._scale = case.head_dim**-0.5
         self._truth = [self._exact(*row) for row in self._rows]
-        self._allowances: dict[str, list[Array]] = {}
+        self._tolerances: dict[str, list[Array]] = {}
 
     def __call__(self, out: Answer, rounding: RoundingModel) -> Verdict:
         """Judge an output by what a function of this rounding model is allowed."""
@@ -97,16 +97,16 @@ class Check:
         return np.asarray(weights @ v / weights.sum())
 
     def _allowed(self, rounding: RoundingModel) -> list[Array]:
-        if rounding.name not in self._allowances:
+        if rounding.name not in self._tolerances:
             found = []
             for row in self._rows:
                 q, k, v, mask = self._row(*row)
-                allowed = attention_allowance(
+                allowed = attention_tolerance(
                     q[None], k, v, scale=self._scale, mask=mask[None], rounding=rounding
                 )
                 found.append(allowed[0])
-            self._allowances[rounding.name] = found
-        return self._allowances[rounding.name]
+            self._tolerances[rounding.name] = found
+        return self._tolerances[rounding.name]
 
 
 def rounding_of(dtype: str, device: torch.device, *, is_peer: bool) -> RoundingModel:

@@ -1,6 +1,6 @@
 """Whether gradients that are timed are right: those of one head of keys of one sequence, and of all
-heads of queries that share it, against float64, each element within its allowance
-(`bridge.conformance.tolerances.gradient_allowance`). The last head of the last sequence: what an
+heads of queries that share it, against float64, each element within its tolerance
+(`bridge.conformance.tolerances.gradient_tolerance`). The last head of the last sequence: what an
 index that overflows hits first.
 """
 
@@ -16,7 +16,7 @@ from bench.cases import Case, Inputs
 from bench.check import Verdict, rounding_of, verdict
 from bench.timing import Answer
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.gradient_allowance import Bounded, Scored, gradient_bounds
+from bridge.conformance.tolerances.gradient_tolerance import Bounded, Scored, gradient_bounds
 
 NAMES = ("query", "key", "value")
 # Pairs of a query and a key at a time: float64 matrices of 32 MiB.
@@ -43,7 +43,7 @@ class CheckGradients:
         # Of each result the part that is looked at.
         self._parts = (slice(case.heads - group, None), slice(-1, None), slice(-1, None))
         self._exact: tuple[Tensor, ...] = ()
-        self._allowances: dict[str, tuple[Tensor, ...]] = {}
+        self._tolerances: dict[str, tuple[Tensor, ...]] = {}
 
     def __call__(self, found: Answer | Sequence[Tensor | None], rounding: RoundingModel) -> Verdict:
         """Judge the gradients by query, key and value by what a function of this rounding model is
@@ -59,10 +59,10 @@ class CheckGradients:
             if not bool(torch.isfinite(gradient).all()):
                 said = f"the gradient of {name} is not finite everywhere"
                 return Verdict(rows, infinite, infinite, said)
-        if rounding.name not in self._allowances:
-            self._exact, self._allowances[rounding.name] = self._bounds(rounding)
+        if rounding.name not in self._tolerances:
+            self._exact, self._tolerances[rounding.name] = self._bounds(rounding)
         largest, ratio = 0.0, 0.0
-        of_rounding = self._allowances[rounding.name]
+        of_rounding = self._tolerances[rounding.name]
         for gradient, part, exact, allowed in zip(
             found, self._parts, self._exact, of_rounding, strict=True
         ):

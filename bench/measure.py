@@ -25,7 +25,7 @@ Status = Literal["timed", "refused", "wrong", "out of memory", "not run"]
 class Result:
     """What became of one implementation in one case.
 
-    reason: why it was not timed. rows_checked, max_error, error_over_allowance: as
+    reason: why it was not timed. rows_checked, max_error, error_over_tolerance: as
     `bench.check.Verdict`. rounds: how often it was timed. ms: median time of a call; issue_ms:
     median time until the call returned. tflops: 10¹² operations a second; gbps: 10⁹ bytes a second.
     share_of_matmul, share_of_copy: of the measured rates. speed_ratio: median over the rounds of
@@ -37,7 +37,7 @@ class Result:
     reason: str | None = None
     rows_checked: int | None = None
     max_error: float | None = None
-    error_over_allowance: float | None = None
+    error_over_tolerance: float | None = None
     rounds: int | None = None
     ms: float | None = None
     issue_ms: float | None = None
@@ -159,7 +159,7 @@ class Bench:
             verdict.wrong,
             verdict.rows,
             verdict.max_error,
-            verdict.error_over_allowance,
+            verdict.error_over_tolerance,
         )
         return (None if verdict.wrong else runner), result
 

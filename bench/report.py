@@ -127,7 +127,7 @@ _GBPS = _Column("GB/s", 9, ".3g", lambda r: r.gbps)
 _COPY = _Column("of copy", 9, ".1%", lambda r: r.share_of_copy)
 _RATIO = _Column("pyimpl/it", 11, ".2f", lambda r: r.speed_ratio)
 _ROUNDS = _Column("rounds", 8, "d", lambda r: r.rounds)
-_ERROR = _Column("error/allowed", 15, ".2g", lambda r: r.error_over_allowance)
+_ERROR = _Column("error/allowed", 15, ".2g", lambda r: r.error_over_tolerance)
 
 
 def _columns(operation: Operation, on_gpu: bool) -> list[_Column]:

@@ -136,8 +136,8 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             ("python", "-m", "pyimpl.backends.kernels.offline.compile", *quick), ("pyimpl/*",),
         ),
         Check(
-            "twins", "Lean: wrong twins of the theorems, refuted",
-            ("python", "-m", "bridge", "audit", "Attention.Twins"), LEAN,
+            "wrong-variants", "Lean: wrong variants of the theorems, refuted",
+            ("python", "-m", "bridge", "audit", "Attention.WrongVariants"), LEAN,
         ),
         Check(f"tests{more}", "the test-suite", (*PYTEST, *thorough), ("*",)),
     )  # fmt: skip

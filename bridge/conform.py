@@ -219,11 +219,18 @@ class Conformance:
             click.echo(text, err=True)
 
         try:
-            self.results += outcomes(subject, self.families, self.dtypes, self.conditions, announce)
+            found = [*outcomes(subject, self.families, self.dtypes, self.conditions, announce)]
         except CallableError as error:
             raise Problem(f"IMPLEMENTATION: {subject.name}: {error}") from error
         except NoSandboxError as error:
             raise Problem(f"--require-sandbox: this system has none: {error}") from error
+        if any(outcome.result.failures for outcome in found):
+            from bridge.conformance.likely import with_likely
+
+            announce(f"{subject.name}: the likely cause …")
+            drawn = () if self.conditions.fresh is None else self.conditions.fresh.families
+            found = with_likely(found, [*self.families, *drawn])
+        self.results += found
 
     def write(self, json_to: str | None, junit_to: str | None, html_to: str | None) -> None:
         """The files that were asked for. Raises Problem for one that cannot be written."""

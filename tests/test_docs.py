@@ -80,11 +80,11 @@ def test_the_packages_of_the_wheel_are_those_of_the_lock_inputs() -> None:
     assert needed <= chosen | asked("try", "verify")
 
 
-def test_the_symbols_of_the_allowances_have_the_names_of_the_code() -> None:
-    text = (ROOT / "docs" / "allowances.md").read_text("utf-8")
+def test_the_symbols_of_the_tolerances_have_the_names_of_the_code() -> None:
+    text = (ROOT / "docs" / "tolerances.md").read_text("utf-8")
     table = text.partition("| symbol |")[2].partition("\n\n")[0]
     folder = ROOT / "bridge" / "conformance"
-    modules = ("tolerances/allowance.py", "tolerances/row_average.py", "rounding_model.py")
+    modules = ("tolerances/tolerance.py", "tolerances/row_average.py", "rounding_model.py")
     code = "".join((folder / name).read_text("utf-8") for name in modules)
     rows = table.splitlines()[2:]
     assert len(rows) > 15
@@ -109,9 +109,9 @@ def test_lean_lines_are_at_most_100_columns() -> None:
 
 
 def test_every_lean_module_is_part_of_the_library() -> None:
-    """Of what `make verify` builds, or of the twins, which `make test` adds."""
-    named = {"Attention.Twins"}
-    for root in ("Attention.lean", "Attention/Twins.lean"):
+    """Of what `make verify` builds, or of the wrong variants, which `make test` adds."""
+    named = {"Attention.WrongVariants"}
+    for root in ("Attention.lean", "Attention/WrongVariants.lean"):
         text = (ROOT / root).read_text("utf-8")
         named |= set(re.findall(r"^public import (\S+)$", text, re.MULTILINE))
     imported = {

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Rounding
-public import Attention.Spec.LogSumExpAllowance
+public import Attention.Spec.LogSumExpTolerance
 
 public section
 

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Rounding
-public import Attention.Spec.ScoreAllowance
+public import Attention.Spec.ScoreTolerance
 
 public section
 

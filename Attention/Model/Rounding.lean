@@ -1,7 +1,7 @@
 module
 
 public import Attention.Algebra.Magnitude
-public import Attention.Spec.Allowance
+public import Attention.Spec.Tolerance
 
 public section
 

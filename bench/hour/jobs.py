@@ -1,7 +1,7 @@
 """What a worker does: `JOBS`, by name. A job is a generator of what it finds, each a kind and its
 fields, and returns its status. It is given what `bench.hour.plan` says, as JSON.
 
-Statuses: "ok"; "wrong": an answer is outside its allowance, or not always the same. Of what is
+Statuses: "ok"; "wrong": an answer is outside its tolerance, or not always the same. Of what is
 raised `bench.hour.worker` makes others.
 """
 
@@ -156,7 +156,7 @@ def candidate(work: Work, given: Fields) -> Job:
             verdict = _judged(work, _prepared(one, on, work.device.capability), on, judge)
             yield "checked", {
                 "candidate": given["candidate"], "on": str(case), "rows": verdict.rows,
-                "error_over_allowance": verdict.error_over_allowance, "wrong": verdict.wrong,
+                "error_over_tolerance": verdict.error_over_tolerance, "wrong": verdict.wrong,
             }  # fmt: skip
             if verdict.wrong:
                 return "wrong"

@@ -35,7 +35,7 @@ def heading(findings: Findings) -> list[str]:
 
 
 def wrong(findings: Findings) -> list[str]:
-    """Answers outside of their allowance, and bits that differ."""
+    """Answers outside of their tolerance, and bits that differ."""
     lines = []
     for x in findings:
         if x["what"] == "checked" and x["wrong"]:

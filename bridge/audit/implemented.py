@@ -11,7 +11,7 @@ from bridge.source.excerpt import SourceError
 from pyimpl.internal.implements import implementations
 
 # Modules outside of pyimpl with functions that implement a Lean declaration.
-IMPLEMENTING = ("bridge.conformance.tolerances.allowance",)
+IMPLEMENTING = ("bridge.conformance.tolerances.tolerance",)
 
 
 def known_implementations() -> list[Any]:

@@ -1,1 +1,1 @@
-"""Run attention functions over the vectors and judge each element by a derived allowance."""
+"""Run attention functions over the vectors and judge each element by a derived tolerance."""

@@ -1,4 +1,4 @@
-"""Judge what a function returned: its form first, then every element by its allowance."""
+"""Judge what a function returned: its form first, then every element by its tolerance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from bridge.conformance.batch import Batch, Outputs, Unread, added, exactly, factors, visible
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import gradients
-from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
+from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
@@ -26,7 +26,7 @@ Status = Literal["passed", "failed", "unsupported"]
 
 @dataclass(frozen=True)
 class Element:
-    """The element with the largest error/allowance. part: "output", "lse", or a gradient and its
+    """The element with the largest error/tolerance. part: "output", "lse", or a gradient and its
     head, as "dk[1]" or "dslopes"; column: None for a log-sum-exp."""
 
     part: str
@@ -34,20 +34,20 @@ class Element:
     column: int | None
     expected: float
     got: float
-    allowance: float
+    tolerance: float
     ratio: float
 
 
 @dataclass(frozen=True)
 class Detail:
-    """What was returned for a vector, and the allowances: [q_len][value_dim] of the output, [q_len]
+    """What was returned for a vector, and the tolerances: [q_len][value_dim] of the output, [q_len]
     of the log-sum-exp, both empty where that is not judged. parts: of gradients, to which the rows
     belong, as in `Element`."""
 
     got: tuple[tuple[float, ...], ...]
-    allowance: tuple[tuple[float, ...], ...]
+    tolerance: tuple[tuple[float, ...], ...]
     lse_got: tuple[float, ...] = ()
-    lse_allowance: tuple[float, ...] = ()
+    lse_tolerance: tuple[float, ...] = ()
     parts: tuple[str, ...] = ()
 
     @classmethod
@@ -65,9 +65,9 @@ class Detail:
 class VectorResult:
     """What became of one vector.
 
-    ratio: largest error/allowance over its output; lse_ratio: over its log-sum-exp, None where that
+    ratio: largest error/tolerance over its output; lse_ratio: over its log-sum-exp, None where that
     is not judged; rows: the largest ratio of each output row; worst: the worst element of a judged
-    vector; failing: how many elements exceed their allowance; reason: why it is unsupported, or
+    vector; failing: how many elements exceed their tolerance; reason: why it is unsupported, or
     what went wrong besides the numbers; lse_reason: why its log-sum-exp is not judged; detail: what
     was returned, kept where asked for and the vector failed; size: of one that failed, how many
     numbers its query, key and value have, None where it has no such.
@@ -105,7 +105,7 @@ def describe_failure(vector: dict[str, Any]) -> str:
     error = abs(float(worst["got"]) - float(worst["expected"]))
     return (
         f"{vector['id']}: {worst['part']}{place}: expected {worst['expected']}, got "
-        f"{worst['got']}, error {error:.3g}, tolerance {float(worst['allowance']):.3g}"
+        f"{worst['got']}, error {error:.3g}, tolerance {float(worst['tolerance']):.3g}"
     )
 
 
@@ -174,10 +174,10 @@ def _numbers(tensor: Tensor) -> Array:
     return np.asarray(tensor.detach().double().cpu().numpy(), dtype=np.float64)
 
 
-def _ratios(error: Array, allowance: Array) -> Array:
-    """error/allowance; 0 for no error at all, ∞ for an error that is not a number."""
+def _ratios(error: Array, tolerance: Array) -> Array:
+    """error/tolerance; 0 for no error at all, ∞ for an error that is not a number."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(error == 0, 0.0, error / allowance)
+        ratios = np.where(error == 0, 0.0, error / tolerance)
     return np.where(np.isnan(ratios), np.inf, ratios)
 
 
@@ -203,13 +203,13 @@ def judge(
         "changes": changes,
     }
     dropped = [x for x in map(factors, batch.vectors) if x is not None]
-    allowances = attention_allowance(
+    tolerances = attention_tolerance(
         q, k, v, **asked, factors=np.stack(dropped)[:, None] if dropped else None
     )
     got = _numbers(outputs.out)
-    lse_allowances = lse_got = None
+    lse_tolerances = lse_got = None
     if outputs.lse is not None:
-        lse_allowances = lse_allowance(q, k, **asked)
+        lse_tolerances = lse_tolerance(q, k, **asked)
         lse_got = _numbers(outputs.lse)
     results = []
     for n, vector in enumerate(batch.vectors):
@@ -217,30 +217,30 @@ def judge(
         with np.errstate(invalid="ignore"):
             error = np.abs((got[n, 0] - exact.out) - exact.out_low)
             error = np.maximum(error - exact.uncertainty[:, None], 0.0)
-        ratios = _ratios(error, allowances[n, 0])
-        worst = _worst("output", ratios, exact.out, got[n, 0], allowances[n, 0])
+        ratios = _ratios(error, tolerances[n, 0])
+        worst = _worst("output", ratios, exact.out, got[n, 0], tolerances[n, 0])
         failing = int((ratios > 1).sum())
         lse_ratio = lse_reason = None
-        if lse_got is None or lse_allowances is None:
+        if lse_got is None or lse_tolerances is None:
             lse_reason = "the function does not return it"
         else:
             lse_reason = lse_reasons[n]
-        if lse_reason is None and lse_got is not None and lse_allowances is not None:
+        if lse_reason is None and lse_got is not None and lse_tolerances is not None:
             with np.errstate(invalid="ignore"):
                 lse_error = np.abs((lse_got[n, 0] - exact.lse) - exact.lse_low)
                 lse_error = np.maximum(lse_error - exact.uncertainty, 0.0)
             lse_error = np.where(lse_got[n, 0] == exact.lse, 0.0, lse_error)
-            lse_ratios = _ratios(lse_error, lse_allowances[n, 0])
+            lse_ratios = _ratios(lse_error, lse_tolerances[n, 0])
             lse_ratio = float(lse_ratios.max())
             failing += int((lse_ratios > 1).sum())
             if lse_ratio > worst.ratio:
-                worst = _worst("lse", lse_ratios, exact.lse, lse_got[n, 0], lse_allowances[n, 0])
+                worst = _worst("lse", lse_ratios, exact.lse, lse_got[n, 0], lse_tolerances[n, 0])
         detail = None
         if details and failing:
-            detail = Detail(_rows(got[n, 0]), _rows(allowances[n, 0]))
-            if lse_ratio is not None and lse_got is not None and lse_allowances is not None:
-                rows = lse_got[n, 0].tolist(), lse_allowances[n, 0].tolist()
-                detail = replace(detail, lse_got=tuple(rows[0]), lse_allowance=tuple(rows[1]))
+            detail = Detail(_rows(got[n, 0]), _rows(tolerances[n, 0]))
+            if lse_ratio is not None and lse_got is not None and lse_tolerances is not None:
+                rows = lse_got[n, 0].tolist(), lse_tolerances[n, 0].tolist()
+                detail = replace(detail, lse_got=tuple(rows[0]), lse_tolerance=tuple(rows[1]))
         results.append(
             result_of(
                 vector,
@@ -266,16 +266,16 @@ def judge_gradients(
     """The result of a vector from its gradients, as `gradients.expected` has them, in one or
     several calls. A name that a call does not give is not judged there."""
     right = gradients.expected(vector)
-    allowed = gradients.allowances(vector, rounding)
+    allowed = gradients.tolerances(vector, rounding)
     each: list[tuple[Element, int, Detail]] = []
     for call in found:
         for name, numbers in call.items():
             for part, *rows in gradient_parts(name, right[name], numbers, allowed[name]):
-                expected, got, allowance = rows
+                expected, got, tolerance = rows
                 with np.errstate(invalid="ignore"):
-                    ratios = _ratios(np.abs(got - expected), allowance)
-                detail = Detail(_rows(got), _rows(allowance), parts=(part,) * len(got))
-                worst = _worst(part, ratios, expected, got, allowance)
+                    ratios = _ratios(np.abs(got - expected), tolerance)
+                detail = Detail(_rows(got), _rows(tolerance), parts=(part,) * len(got))
+                worst = _worst(part, ratios, expected, got, tolerance)
                 each.append((worst, int((ratios > 1).sum()), detail))
     failing = sum(n for _, n, _ in each)
     worst = max((element for element, _, _ in each), key=lambda element: element.ratio)
@@ -302,7 +302,7 @@ def _rows(matrix: Array) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in matrix.tolist())
 
 
-def _worst(part: str, ratios: Array, expected: Array, got: Array, allowance: Array) -> Element:
+def _worst(part: str, ratios: Array, expected: Array, got: Array, tolerance: Array) -> Element:
     place = np.unravel_index(int(ratios.argmax()), ratios.shape)
     return Element(
         part,
@@ -310,6 +310,6 @@ def _worst(part: str, ratios: Array, expected: Array, got: Array, allowance: Arr
         int(place[1]) if len(place) > 1 else None,
         float(expected[place]),
         float(got[place]),
-        float(allowance[place]),
+        float(tolerance[place]),
         float(ratios[place]),
     )

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,6 +23,10 @@ from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
 from bridge.conformance.subject import Subject, adapter_of
 from bridge.vectors.model.attention import Family
+
+if TYPE_CHECKING:
+    # Looked for after failures alone.
+    from bridge.conformance.likely import Likely
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,8 @@ class Description:
 class Outcome:
     """One implementation in one dtype, with what is known of it. without_walls: why its process had
     no sandbox; None if it had one, or runs no function of somebody else's; also: what that process
-    saw besides; fresh: the vectors that were drawn for it, None: none."""
+    saw besides; fresh: the vectors that were drawn for it, None: none; likely: why it fails, None:
+    it does not, or this was not looked for."""
 
     subject: Subject
     description: Description
@@ -47,6 +52,7 @@ class Outcome:
     without_walls: str | None = None
     also: tuple[Path, ...] = ()
     fresh: Fresh | None = None
+    likely: Likely | None = None
 
     def to_json(self) -> dict[str, Any]:
         """`Result.to_json`, with the features of a function."""
@@ -55,6 +61,7 @@ class Outcome:
             **self.result.to_json(),
             "without_sandbox": self.without_walls,
             "fresh": None if self.fresh is None else self.fresh.to_json(),
+            "likely": None if self.likely is None else self.likely.to_json(),
         }
         if able is None:
             return found

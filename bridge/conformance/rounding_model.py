@@ -1,8 +1,8 @@
 """Rounding models: what an implementation rounds, and to what.
 
 A rounding model is a declaration, not a measurement: it says which intermediate results of an
-attention function are stored in which floating-point format. `tolerances.allowance` turns it into a
-bound on the error. The terms are explained in `docs/allowances.md`.
+attention function are stored in which floating-point format. `tolerances.tolerance` turns it into a
+bound on the error. The terms are explained in `docs/tolerances.md`.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def generous(dtype: str) -> RoundingModel:
 
     For float16 and bfloat16: √scale·q and √scale·k, the scores and the weights each rounded to the
     input's format, the sum of either kind of weights, tensor cores that truncate, an exponential
-    and sums of gradients as in `sdpa_flash`, tiles of one key. Each of these makes every allowance
+    and sums of gradients as in `sdpa_flash`, tiles of one key. Each of these makes every tolerance
     larger or leaves it, so what passes any other rounding model of this dtype passes this one. For
     float32 and float64: everything in that format, in any order and tiling.
     """

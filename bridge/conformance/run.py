@@ -1,4 +1,4 @@
-"""Run an adapter over the vectors and judge every element by its allowance."""
+"""Run an adapter over the vectors and judge every element by its tolerance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AFTER_FAILURE = "was not run, since another failed first"
 
 @dataclass(frozen=True)
 class FamilySummary:
-    """Counts and largest error/allowance of one family; None where nothing was judged."""
+    """Counts and largest error/tolerance of one family; None where nothing was judged."""
 
     passed: int
     failed: int
@@ -60,7 +60,7 @@ class Result:
 
     @property
     def ratio(self) -> float | None:
-        """The largest error/allowance of all, output and log-sum-exp."""
+        """The largest error/tolerance of all, output and log-sum-exp."""
         return _largest([*(v.ratio for v in self.vectors), *(v.lse_ratio for v in self.vectors)])
 
     def families(self) -> dict[str, FamilySummary]:

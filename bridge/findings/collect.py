@@ -227,7 +227,7 @@ def _example(
         "columns": [w.column for w in same],
         "expected": [shown(w.expected) for w in same],
         "got": [_number(w.got) for w in same],
-        "allowance": [_number(float(f"{w.allowance:.3g}")) for w in same],
+        "tolerance": [_number(float(f"{w.tolerance:.3g}")) for w in same],
     }
 
 

@@ -43,7 +43,7 @@ class Wrong:
     column: int | None
     expected: Number
     got: float
-    allowance: float
+    tolerance: float
 
 
 def problems_of(vector: Vector) -> tuple[AttentionVector, ...]:
@@ -70,7 +70,7 @@ def recomputed(problem: AttentionVector, i: int) -> tuple[list[Number], Decimal]
 
 
 def wrong_numbers(result: VectorResult, vector: Vector, dtype: str) -> Iterator[Wrong]:
-    """The numbers of a failed vector that are not within their allowance of the exact ones. Raises
+    """The numbers of a failed vector that are not within their tolerance of the exact ones. Raises
     FindingsError where there is none."""
     detail = result.detail
     if detail is None:
@@ -82,7 +82,7 @@ def wrong_numbers(result: VectorResult, vector: Vector, dtype: str) -> Iterator[
     if not found:
         raise FindingsError(
             f"{result.id}: judged as failed in {dtype}, but in exact arithmetic every number is "
-            "within its allowance."
+            "within its tolerance."
         )
     yield from found
 
@@ -91,14 +91,14 @@ def _wrong_rows(detail: Detail, vector: Vector, dtype: str) -> Iterator[Wrong]:
     rows = [(problem, i) for problem in problems_of(vector) for i in range(problem.q_len)]
     for n, (problem, i) in enumerate(rows):
         outputs, lse = recomputed(problem, i)
-        got, allowed = detail.got[n], detail.allowance[n]
+        got, allowed = detail.got[n], detail.tolerance[n]
         for c, exact in enumerate(outputs):
             if not _within(got[c], exact, allowed[c]):
                 what = _wrong_output(problem, i, c, got[c], dtype)
                 yield Wrong(what, "output", n, c, exact, got[c], allowed[c])
-        if detail.lse_got and not _within(detail.lse_got[n], lse, detail.lse_allowance[n]):
+        if detail.lse_got and not _within(detail.lse_got[n], lse, detail.lse_tolerance[n]):
             what = _wrong_lse(problem, i, detail.lse_got[n])
-            yield Wrong(what, "lse", n, None, lse, detail.lse_got[n], detail.lse_allowance[n])
+            yield Wrong(what, "lse", n, None, lse, detail.lse_got[n], detail.lse_tolerance[n])
 
 
 _BY = {"q": "queries", "k": "keys", "v": "values", "bias": "bias"}
@@ -123,7 +123,7 @@ def _wrong_gradients(detail: Detail, vector: GradientVector) -> Iterator[Wrong]:
     while n < len(detail.parts):
         part = detail.parts[n]
         for row, numbers in enumerate(right[part]):
-            got, allowed = detail.got[n], detail.allowance[n]
+            got, allowed = detail.got[n], detail.tolerance[n]
             n += 1
             for c, exact in enumerate(numbers):
                 if not _within(got[c], exact, allowed[c]):
@@ -144,15 +144,15 @@ def _wrong_gradient(vector: GradientVector, part: str, row: int, got: float) -> 
         return f"{where} NaN."
     if math.isinf(got):
         return f"{where} infinite."
-    return f"{where} further from the exact number than its allowance."
+    return f"{where} further from the exact number than its tolerance."
 
 
-def _within(got: float, exact: Number, allowance: float) -> bool:
+def _within(got: float, exact: Number, tolerance: float) -> bool:
     if isinstance(exact, Decimal) and not exact.is_finite():
         return got == float(exact)
     if not math.isfinite(got):
         return False
-    return math.isinf(allowance) or abs(Fraction(got) - Fraction(exact)) <= Fraction(allowance)
+    return math.isinf(tolerance) or abs(Fraction(got) - Fraction(exact)) <= Fraction(tolerance)
 
 
 def _where(problem: AttentionVector, i: int) -> str:
@@ -166,7 +166,7 @@ def _wrong_output(problem: AttentionVector, i: int, c: int, got: float, dtype: s
     if math.isinf(got):
         return f"{where} infinite."
     if not sees_nothing(problem, i):
-        return f"{where} further from the exact number than its allowance."
+        return f"{where} further from the exact number than its tolerance."
     column = [Fraction(row[c]) for row in problem.v]
     mean = sum(column, Fraction(0)) / len(column)
     # Weights of 1/n, rounded, times numbers of at most this size, added up.
@@ -181,7 +181,7 @@ def _wrong_lse(problem: AttentionVector, i: int, got: float) -> str:
     if math.isnan(got):
         return f"{where} NaN."
     if not sees_nothing(problem, i):
-        return f"{where} further from the exact number than its allowance."
+        return f"{where} further from the exact number than its tolerance."
     if got == 0:
         return f"{where} 0 instead of −∞."
     return f"{where} {'a finite number' if math.isfinite(got) else '+∞'} instead of −∞."

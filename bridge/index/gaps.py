@@ -25,12 +25,12 @@ PROGRAM = "Attention.Vectors.Main"
 DUAL = "Attention.Dual"
 # By module, why its definitions have no vectors. Python and theorems they have as all others.
 WITHOUT_VECTORS = {
-    "Attention.Spec.Allowance": "how far an output may be from the exact one, by which functions "
+    "Attention.Spec.Tolerance": "how far an output may be from the exact one, by which functions "
     "are judged on the vectors; compared with the code that judges in "
-    "tests/bridge/conformance/test_allowance_by_spec.py",
-    "Attention.Spec.LogSumExpAllowance": "how far a log-sum-exp may be from the exact one; as "
+    "tests/bridge/conformance/test_tolerance_by_spec.py",
+    "Attention.Spec.LogSumExpTolerance": "how far a log-sum-exp may be from the exact one; as "
     "above",
-    "Attention.Spec.ScoreAllowance": "how far a score may be from the exact one; as above",
+    "Attention.Spec.ScoreTolerance": "how far a score may be from the exact one; as above",
 }
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})

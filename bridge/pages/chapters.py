@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.pages.render import render
-from bridge.pages.worked import allowance, gradients, heads, layer, masks, row, tiles
+from bridge.pages.worked import gradients, heads, layer, masks, row, tiles, tolerance
 from bridge.source.excerpt import SourceError
 from bridge.source.sources import Sources
 from bridge.vectors.model.attention import Family
@@ -23,7 +23,7 @@ CHAPTERS = (
     "heads",
     "transformer",
     "backward",
-    "allowances",
+    "tolerances",
     "kernel",
     "paper",
 )
@@ -37,7 +37,7 @@ WORKED: dict[str, Callable[..., Any]] = {
     "flooded": masks.flooded,
     "worked_heads": heads.worked_heads,
     "worked_gradients": gradients.worked_gradients,
-    "worked_allowance": allowance.worked_allowance,
+    "worked_tolerance": tolerance.worked_tolerance,
 }
 
 

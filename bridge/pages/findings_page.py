@@ -37,7 +37,7 @@ def versions(entry: Mapping[str, Any]) -> str:
 
 
 def ratios(entry: Mapping[str, Any]) -> str:
-    """By dtype, the largest error/allowance of what passes."""
+    """By dtype, the largest error/tolerance of what passes."""
     found = {d: r for d, r in entry["largest_ratio_passed"].items() if r is not None}
     return ", ".join(f"{dtype} {ratio:g}" for dtype, ratio in found.items())
 

@@ -24,7 +24,7 @@ from pyimpl.backends.kernels.parts.launch import padded
 # Kernels that know nothing of scores: all that they are asked for is one row.
 _WITHOUT_SCORES = ("rows", "combine")
 _BACKWARD = ("rows", "keys", "queries", "bias")
-# The kernels that a vector of an operation runs, with allowances.
+# The kernels that a vector of an operation runs, with tolerances.
 RUN_BY = {
     "attention": ("forward",),
     "dropout": ("forward",),
@@ -61,7 +61,7 @@ _ORDER = (
 class Row:
     """What there is for one feature of a kernel, with others or alone: texts that are proved, with
     the ids of their theorems; shapes of which all inputs are looked at; and families with how many
-    of their vectors are, exactly and with allowances."""
+    of their vectors are, exactly and with tolerances."""
 
     proved: dict[str, list[str]] = field(default_factory=dict)
     shapes: list[str] = field(default_factory=list)

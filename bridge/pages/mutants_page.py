@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from bridge.conformance.mutants.attention import MUTANTS, TWINS
+from bridge.conformance.mutants.attention import EQUIVALENT, MUTANTS
 from bridge.conformance.mutants.modules import MODULE_MUTANTS
 from bridge.conformance.mutants.planting import Mutant
 from bridge.pages.render import render
@@ -28,7 +28,7 @@ def page() -> str:
         "mutants.md.jinja",
         files=by_file(MUTANTS),
         modules=by_file(MODULE_MUTANTS),
-        twins=[edit(t) for t in TWINS],
+        equivalent=[edit(t) for t in EQUIVALENT],
     )
 
 

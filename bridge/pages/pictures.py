@@ -8,8 +8,8 @@ from typing import Any
 
 from bridge.pages.render import render
 from bridge.pages.worked import masks
-from bridge.pages.worked.allowance import DTYPES, number, worked_allowance
 from bridge.pages.worked.shown import shown
+from bridge.pages.worked.tolerance import DTYPES, number, worked_tolerance
 from bridge.source.excerpt import SourceError
 from bridge.spec import online, softmax
 from bridge.spec.attention import ScoredValue
@@ -29,7 +29,7 @@ MASKS = (
     ("window", "window-002", "2 before, 1 after"),
     ("document", "document-002", "documents"),
 )
-# Whose allowance: family, vector, query, column, keys in a tile.
+# Whose tolerance: family, vector, query, column, keys in a tile.
 ALLOWED: tuple[str, str, int, int, int] = ("tile-loop", "tile-loop-000", 3, 0, 3)
 SECTIONS = ("2. shared", "3. weights stored", "4. sums", "5. the result")
 
@@ -40,7 +40,7 @@ def pictures(families: Sequence[Family]) -> dict[str, str]:
         "softmax": _softmax(),
         "online": _online(),
         "masks": _masks(families),
-        "allowances": _allowances(families),
+        "tolerances": _tolerances(families),
     }
     return {
         f"{FOLDER}/{name}.svg": render(f"images/{name}.svg.jinja", **values)
@@ -115,9 +115,9 @@ def _masks(families: Sequence[Family]) -> dict[str, Any]:
     return {"grids": [{"says": "top-left", "rows": other}, *grids]}
 
 
-def _allowances(families: Sequence[Family]) -> dict[str, Any]:
+def _tolerances(families: Sequence[Family]) -> dict[str, Any]:
     name, vector, query, column, block_n = ALLOWED
-    one = worked_allowance(family_of(families, name), vector, query, column, block_n)
+    one = worked_tolerance(family_of(families, name), vector, query, column, block_n)
     bars = []
     for dtype in DTYPES:
         parts = one.parts(dtype)
@@ -125,7 +125,7 @@ def _allowances(families: Sequence[Family]) -> dict[str, Any]:
             {
                 "dtype": dtype,
                 "shares": [part / sum(parts) for part in parts],
-                "whole": number(one.allowance(dtype)),
+                "whole": number(one.tolerance(dtype)),
             }
         )
     return {"bars": bars, "sections": SECTIONS}

@@ -82,8 +82,8 @@ TOPICS = (
     ),
     Topic(
         "Rounding",
-        ("Rounding", "Allowance", "ScoreAllowance", "LogSumExpAllowance"),
-        "allowances",
+        ("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance"),
+        "tolerances",
     ),
     Topic(
         "The kernels that Triton compiles",

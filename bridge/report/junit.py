@@ -36,9 +36,13 @@ def junit(outcomes: Sequence[Outcome]) -> str:
         }
         name = _text(f"{result.adapter} {result.dtype} {result.device}")
         suite = ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
-        if outcome.without_walls is not None:
-            told = {"name": "without_sandbox", "value": _text(outcome.without_walls)}
-            ElementTree.SubElement(ElementTree.SubElement(suite, "properties"), "property", told)
+        told = [] if outcome.without_walls is None else [("without_sandbox", outcome.without_walls)]
+        if outcome.likely is not None:
+            told += [("likely_cause", sentence) for sentence in outcome.likely.sentences()]
+        properties = ElementTree.SubElement(suite, "properties") if told else suite
+        for key, value in told:
+            named = {"name": key, "value": _text(value)}
+            ElementTree.SubElement(properties, "property", named)
         for vector in result.vectors:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=vector.family, name=vector.id, time="0"
@@ -47,7 +51,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
                 ElementTree.SubElement(case, "skipped", message=_text(vector.reason or ""))
             elif vector.status == "failed":
                 sentence = _text(describe_failure(plain(asdict(vector))))
-                kind = "misbehaviour" if vector.reason is not None else "error above allowance"
+                kind = "misbehaviour" if vector.reason is not None else "error above tolerance"
                 failure = ElementTree.SubElement(case, "failure", message=sentence, type=kind)
                 failure.text = f"{sentence}\ntheorem: {vector.theorem}"
     for attribute in ("tests", "failures", "errors", "skipped"):

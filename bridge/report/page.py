@@ -31,7 +31,7 @@ _MOST_NUMBERS = 20_000
 
 @dataclass(frozen=True)
 class Line:
-    """One row of a result: worst is the column of the largest error/allowance."""
+    """One row of a result: worst is the column of the largest error/tolerance."""
 
     number: int
     part: str
@@ -39,7 +39,7 @@ class Line:
     got: tuple[float, ...]
     worst: int
     error: float
-    allowance: float
+    tolerance: float
     ratio: float
 
 
@@ -201,10 +201,10 @@ def _lines(result: VectorResult, problems: tuple[AttentionVector, ...]) -> list[
         return [Line(n, "output", row, (), 0, *nothing) for n, row in enumerate(expected)]
     lines = [
         _line(n, "output", *row)
-        for n, row in enumerate(zip(expected, detail.got, detail.allowance, strict=True))
+        for n, row in enumerate(zip(expected, detail.got, detail.tolerance, strict=True))
     ]
     if detail.lse_got:
-        pairs = zip(lse, detail.lse_got, detail.lse_allowance, strict=True)
+        pairs = zip(lse, detail.lse_got, detail.lse_tolerance, strict=True)
         lines += [_line(n, "log-sum-exp", e, (g,), (a,)) for n, (e, g, a) in enumerate(pairs)]
     return lines
 
@@ -236,7 +236,7 @@ def _gradient_lines(result: VectorResult, vector: GradientVector) -> list[Line]:
             for n, row in enumerate(of_head)
         ]
     lines: list[Line] = []
-    for part, got, allowed in zip(detail.parts, detail.got, detail.allowance, strict=True):
+    for part, got, allowed in zip(detail.parts, detail.got, detail.tolerance, strict=True):
         number = lines[-1].number + 1 if lines and lines[-1].part == part else 0
         number %= len(rows[part])
         lines.append(_line(number, part, rows[part][number], got, allowed))
@@ -248,9 +248,9 @@ def _line(
     part: str,
     expected: tuple[float, ...],
     got: tuple[float, ...],
-    allowance: tuple[float, ...],
+    tolerance: tuple[float, ...],
 ) -> Line:
-    wanted, found, allowed = (np.array(row) for row in (expected, got, allowance))
+    wanted, found, allowed = (np.array(row) for row in (expected, got, tolerance))
     with np.errstate(all="ignore"):
         error = np.where(wanted == found, 0.0, np.abs(found - wanted))
         ratios = np.where(error == 0, 0.0, error / allowed)

@@ -78,7 +78,7 @@ def implementations(console: Console, section: Section) -> None:
     # The path of somebody's file may be long; the numbers are not to be cut for it.
     table.add_column("implementation", overflow="fold")
     table.add_column("dtype", no_wrap=True)
-    for name in ("passed", "failed", "unsupported", "error/\nallowance"):
+    for name in ("passed", "failed", "unsupported", "error/\ntolerance"):
         table.add_column(name, justify="right", no_wrap=True)
     for r in section["results"]:
         states = [v["status"] for v in r["vectors"]]
@@ -93,6 +93,9 @@ def implementations(console: Console, section: Section) -> None:
             lines.insert(0, f"{r['adapter']} {r['dtype']} fails, the smallest input first:")
         if len(failed) > _MOST_SHOWN:
             lines.append(f"  and {len(failed) - _MOST_SHOWN} more")
+        if r.get("likely") is not None:
+            lines.append("Likely cause:")
+            lines += [f"  {sentence}" for sentence in r["likely"]["sentences"]]
         for line in lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -108,7 +111,7 @@ def by_family(console: Console, results: list[Section]) -> None:
     for heading in ("passed", "failed", "unsupported"):
         table.add_column(heading, justify="right")
     for dtype in dtypes:
-        table.add_column(f"error/ allowance {dtype}", justify="right")
+        table.add_column(f"error/ tolerance {dtype}", justify="right")
     for family in results[0]["families"]:
         summaries = [r["families"][family] for r in results]
         counts = [sum(s[key] for s in summaries) for key in ("passed", "failed", "unsupported")]
@@ -175,11 +178,11 @@ def _largest(*ratios: Any) -> Any:
 
 
 def families(console: Console, report: dict[str, Section]) -> None:
-    """By family: the largest error/allowance of the project's own implementations in each dtype."""
+    """By family: the largest error/tolerance of the project's own implementations in each dtype."""
     results = report["implementations"]["results"]
     own = [r for r in results if r["adapter"].startswith("pyimpl-")]
     dtypes = list(dict.fromkeys(r["dtype"] for r in own))
-    table = Table(title="Largest error/allowance of pyimpl", title_justify="left")
+    table = Table(title="Largest error/tolerance of pyimpl", title_justify="left")
     table.add_column("family", no_wrap=True)
     table.add_column("vectors", justify="right", no_wrap=True)
     for dtype in dtypes:

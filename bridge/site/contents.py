@@ -29,7 +29,7 @@ _PARTS = (
             "docs/heads.md",
             "docs/transformer.md",
             "docs/backward.md",
-            "docs/allowances.md",
+            "docs/tolerances.md",
             "docs/kernel.md",
             "docs/paper.md",
             "docs/approximation.md",

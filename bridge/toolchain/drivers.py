@@ -11,8 +11,6 @@ from bridge.toolchain.process import LeanProcess
 
 # The embedded Lean has 2 GiB at most; a driver near that is replaced by a fresh one.
 MEMORY_LIMIT = 1_700_000_000
-# The status of a Node that an exception ended.
-_EXCEPTION = 1
 
 
 class Drivers:
@@ -36,38 +34,21 @@ class Drivers:
                 self._idle.append(self._start())
 
     def ask(self, request: str, stops: int | None = None) -> list[dict[str, Any]]:
-        """The answers to a request, up to the one that is "done". Where a driver that has served
-        before ends by an exception, a fresh one is asked, once.
+        """The answers to a request, up to the one that is "done".
 
         stops: what it was when the work began that this is a part of; None: of no matter. Raises
         ToolchainError if the driver ends before that, by `stop` too, and without asking one if all
         have been ended since the work began.
         """
-        driver, fresh = self._taken(stops, fresh=False)
-        try:
-            return self._answers(driver, request)
-        except ToolchainError:
-            # It holds all that it has imported so far. An exception is how it ends when a request
-            # finds too little memory left; a fresh one has all.
-            if fresh or driver.process.poll() != _EXCEPTION:
-                raise
-        driver, _ = self._taken(stops, fresh=True)
-        return self._answers(driver, request)
-
-    def _taken(self, stops: int | None, *, fresh: bool) -> tuple[LeanProcess, bool]:
-        """A driver for one request, and whether it has served none before. fresh: it has not."""
         with self._lock:
             if stops is not None and stops != self.stops:
                 raise ToolchainError("Lean was ended before it was asked")
-            driver = self._idle.pop() if self._idle and not fresh else None
+            driver = self._idle.pop() if self._idle else None
             if driver is not None and driver.process.poll() is not None:
                 driver.__exit__(None, None, None)
                 driver = None
-            found = driver or self._start()
-            self._busy.add(found)
-            return found, driver is None
-
-    def _answers(self, driver: LeanProcess, request: str) -> list[dict[str, Any]]:
+            driver = driver or self._start()
+            self._busy.add(driver)
         kept = False
         try:
             driver.send(request)

@@ -37,19 +37,22 @@ _MOST_DRIVERS = 4
 # An audit takes about 35 s of processor time for a thousand declarations.
 AUDIT_LIMIT = Limit(2400.0)
 
+# The main thread has 64 KiB of stack. Nothing tells when they are used up: what lies below, the C++
+# library's own variables, is written over, and Node ends at some later call. A thread that Lean
+# starts has the stack that it is told to have, and Lean tells when that is used up.
 _RUNNER = """module
 public import {module}
 public section
 {safety}def main (args : List String) : IO Unit := do
-  {call}
+  let task ← IO.asTask (prio := .dedicated) ({module}.main args)
+  {then_}
   IO.Process.exit 0
 """
-# A thread of its own has the stack that deep recursion in interpreted code needs.
-_IN_THREAD = """let task ← IO.asTask (prio := .dedicated) ({module}.main args)
-  let problem := match task.get with
+_RAISE = "IO.ofExcept task.get"
+_TELL = """let problem := match task.get with
     | .ok _ => ""
     | .error e => toString e
-  IO.println ("@@ {{\\"problem\\": " ++ String.quote problem ++ "}}")
+  IO.println ("@@ {\\"problem\\": " ++ String.quote problem ++ "}")
   (← IO.getStdout).flush"""
 
 
@@ -67,9 +70,7 @@ class EmbeddedLean:
         self.folder = root / "build" / "lean"
         self.store = Store(self.folder)
         self.announce = announce
-        self._drivers = Drivers(
-            lambda: self._main_of("Bridge.Build", "Bridge.Build.main args", (), unsafe=True)
-        )
+        self._drivers = Drivers(lambda: self._main_of("Bridge.Build", (), unsafe=True))
         self._options = ""
 
     # --- building ---------------------------------------------------------------------------------
@@ -274,12 +275,13 @@ class EmbeddedLean:
         self._drivers.warm()
 
     def _main_of(
-        self, module: str, call: str, arguments: Sequence[str], *, unsafe: bool = False
+        self, module: str, arguments: Sequence[str], *, then: str = _RAISE, unsafe: bool = False
     ) -> LeanProcess:
-        """A process that runs the main function of a module."""
+        """A process that runs the main function of a module in a thread. then: what the process
+        does with it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         script = self.folder / f"Run{module.replace('.', '')}.lean"
-        text = _RUNNER.format(module=module, safety="unsafe " if unsafe else "", call=call)
+        text = _RUNNER.format(module=module, safety="unsafe " if unsafe else "", then_=then)
         # Another thread or process may be about to start it.
         write_changed(script, text)
         path = [self.prepared.runnable, self.prepared.drivers, self.folder / "runnable"]
@@ -295,8 +297,7 @@ class EmbeddedLean:
         Raises ToolchainError with the program's own words if it fails.
         """
         self._up_to_date([module])
-        call = _IN_THREAD.format(module=module)
-        with self._main_of(module, call, arguments) as process:
+        with self._main_of(module, arguments, then=_TELL) as process:
             process.close_input()
             for answer in process.answers():
                 if "problem" in answer:
@@ -332,7 +333,7 @@ class EmbeddedLean:
             return f"the answer after that on {last}" if last else "its first answer"
 
         with (
-            self._main_of("Bridge.Audit", "Bridge.Audit.main args", arguments) as process,
+            self._main_of("Bridge.Audit", arguments) as process,
             process.within(AUDIT_LIMIT, "the audit", waited_for),
         ):
             process.send("".join(f"{name}\t{self.stock(name)}\n" for name in files))

@@ -34,13 +34,13 @@ def test_a_right_answer_passes_and_wrong_ones_do_not(which: Case) -> None:
     rounding = rounding_of(which.dtype, CPU, is_peer=False)
     right = judge(exact(inputs), rounding)
     assert right.wrong is None
-    assert right.error_over_allowance <= 1.0
+    assert right.error_over_tolerance <= 1.0
     assert right.rows == check.MAX_ROWS
     for mutant in MUTANTS.values():
         verdict = judge(mutant(exact(inputs)), rounding)
         assert verdict.wrong is not None
         assert "times what is allowed" in verdict.wrong
-        assert verdict.error_over_allowance > 1.0
+        assert verdict.error_over_tolerance > 1.0
 
 
 def test_zeros_are_wrong_over_many_keys_too() -> None:

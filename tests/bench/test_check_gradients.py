@@ -45,7 +45,7 @@ def test_right_gradients_pass_and_each_wrong_one_does_not(
     right = exact_gradients(inputs)
     found = judge(right, rounding)
     assert found.wrong is None
-    assert found.error_over_allowance <= 1.0
+    assert found.error_over_tolerance <= 1.0
     assert found.rows == 96 * (4 // which.kv_heads + 2)
     for mutant in MUTANTS.values():
         for place in range(3):

@@ -66,8 +66,8 @@ def test_a_wrong_peer_is_reported_and_not_timed() -> None:
     assert wrong.reason is not None
     assert wrong.reason.startswith("an error of 1, ")
     assert wrong.max_error == pytest.approx(1.0, abs=1e-5)
-    assert wrong.error_over_allowance is not None
-    assert wrong.error_over_allowance > 1.0
+    assert wrong.error_over_tolerance is not None
+    assert wrong.error_over_tolerance > 1.0
     assert wrong.ms is None
     assert found.best_peer == "right"
     assert clock.calls == 8

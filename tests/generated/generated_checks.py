@@ -1,7 +1,7 @@
 """What the generated tests share; this file is written by hand.
 
 A vector by its id, its numbers as tensors, its options as arguments of `pyimpl`, and the judgement
-by the allowance of `bridge.conformance`.
+by the tolerance of `bridge.conformance`.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Given(PyimplTiled):
 
 
 def judge(vector: Vector, dtype: torch.dtype, *results: tuple[Tensor, Tensor]) -> None:
-    """Every element within its allowance: for each plain problem that the vector comes to an output
+    """Every element within its tolerance: for each plain problem that the vector comes to an output
     `[1, 1, q_len, value_dim]` and a log-sum-exp `[1, 1, q_len]`."""
     given = _Given([Outputs(out, lse) for out, lse in results])
     family = Family(vector.family, "", vector.operation, vector.model, (vector,))

@@ -54,7 +54,7 @@ def problem(dtype: torch.dtype, name: str, head_dim: int) -> tuple[Any, ...]:
 @pytest.mark.parametrize("head_dim", [18, 64, 128, 256])
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_gradients_are_within_the_allowance(dtype, name: str, head_dim: int) -> None:
+def test_gradients_are_within_the_tolerance(dtype, name: str, head_dim: int) -> None:
     given = problem(dtype, name, head_dim)
     found = public_gradients(*given, BACKEND)
     judge_gradients(found, *given, computed=torch.float32, weights=dtype, truncating=True)
@@ -66,7 +66,7 @@ def test_gradients_are_within_the_allowance(dtype, name: str, head_dim: int) -> 
 @pytest.mark.parametrize("head_dim", [18, 64, 128, 256])
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_gradients_by_atomic_additions_are_within_the_allowance(
+def test_gradients_by_atomic_additions_are_within_the_tolerance(
     dtype, name: str, head_dim: int
 ) -> None:
     query, key, value, options, *of_outputs = problem(dtype, name, head_dim)

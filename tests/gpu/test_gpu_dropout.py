@@ -37,7 +37,7 @@ def judged(
     options: ScoreOptions,
     grad_out: torch.Tensor,
 ) -> None:
-    """On the CPU: within the allowance of a kernel whose matrix unit truncates. `options` are those
+    """On the CPU: within the tolerance of a kernel whose matrix unit truncates. `options` are those
     of the CPU."""
     out, lse, *inputs = (x.detach().cpu() for x in (*outputs, *given))
     dtype = inputs[0].dtype

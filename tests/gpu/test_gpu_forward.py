@@ -52,7 +52,7 @@ def inputs(shape, dtype: torch.dtype, masked: bool):
 
 
 def check(result, query, key, value, options) -> None:
-    """Within the allowance of a kernel whose matrix unit truncates."""
+    """Within the tolerance of a kernel whose matrix unit truncates."""
     dtype = DTYPES[query.dtype]
     rounding = RoundingModel.flash(dtype, denominator="unrounded", truncating=True)
     judge(result, query, key, value, options, rounding)

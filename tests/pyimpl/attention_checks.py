@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
+from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from pyimpl.backends import reference
 from pyimpl.internal.arguments import resolve_scale
 from pyimpl.internal.scores import ScoreOptions
@@ -109,9 +109,9 @@ def judge(
     rounding: RoundingModel,
     **options: Any,
 ) -> None:
-    """Fail unless output and log-sum-exp are within the allowance of the float64 reference.
+    """Fail unless output and log-sum-exp are within the tolerance of the float64 reference.
 
-    `options` as for `score_options`. The reference is rounded too: its own allowance is added.
+    `options` as for `score_options`. The reference is rounded too: its own tolerance is added.
     """
     judge_options(result, query, key, value, score_options(query, **options), rounding)
 
@@ -132,7 +132,7 @@ def judge_options(
     q, k, v, mask = (x.numpy() for x in _as_products(query, key, value, options))
     rounding_models = (rounding, RoundingModel.float64())
     allowed = sum(
-        torch.from_numpy(attention_allowance(q, k, v, scale=1.0, mask=mask, rounding=p))
+        torch.from_numpy(attention_tolerance(q, k, v, scale=1.0, mask=mask, rounding=p))
         for p in rounding_models
     )
     if options.dropout is not None:
@@ -141,16 +141,16 @@ def judge_options(
         units = sum(p.accumulator.unit for p in rounding_models)
         allowed = allowed + 2 * units * size.unsqueeze(3)
     error = (out.double() - expected_out).abs().unsqueeze(3)
-    assert bool((error <= allowed).all()), f"output: {(error - allowed).max()} over the allowance"
+    assert bool((error <= allowed).all()), f"output: {(error - allowed).max()} over the tolerance"
     none = torch.isneginf(expected_lse)
     assert torch.equal(torch.isneginf(lse), none)
     allowed = sum(
-        torch.from_numpy(lse_allowance(q, k, scale=1.0, mask=mask, rounding=p))
+        torch.from_numpy(lse_tolerance(q, k, scale=1.0, mask=mask, rounding=p))
         for p in rounding_models
     )
     error = torch.where(none, 0.0, lse.double() - torch.where(none, 0.0, expected_lse)).abs()
     error = error.unsqueeze(3)
-    assert bool((error <= allowed).all()), f"lse: {(error - allowed).max()} over the allowance"
+    assert bool((error <= allowed).all()), f"lse: {(error - allowed).max()} over the tolerance"
 
 
 def inside_buffer(tensor: Tensor, fill: float, margin: int = 16) -> tuple[Tensor, Tensor]:

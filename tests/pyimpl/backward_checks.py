@@ -11,7 +11,7 @@ from attention_checks import NAMES
 from torch import Tensor
 
 from bridge.conformance.rounding_model import FORMATS, RoundingModel
-from bridge.conformance.tolerances.gradient_allowance import of_options
+from bridge.conformance.tolerances.gradient_tolerance import of_options
 from pyimpl.backends import reference
 from pyimpl.backends.dispatch import Backend
 from pyimpl.internal.scores import ScoreOptions
@@ -72,7 +72,7 @@ def judge_gradients(
     truncating: bool = False,
 ) -> None:
     """Fail unless every gradient has the dtype and shape of its tensor and is within what rounding
-    may do (`bridge.conformance.tolerances.gradient_allowance`).
+    may do (`bridge.conformance.tolerances.gradient_tolerance`).
 
     computed: what sums are in; weights: what P and dS are rounded to before they are multiplied, by
     a matrix unit that is truncating or not.

@@ -7,7 +7,7 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from bridge.conformance.tolerances.module_allowance import module_allowance
+from bridge.conformance.tolerances.module_tolerance import module_tolerance
 from pyimpl.modules import MultiHeadAttention
 
 
@@ -31,7 +31,7 @@ def normal(*size: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:
 def judge(result: Tensor, expected: Tensor, allowed: Tensor) -> None:
     """Fail unless `result` is within `allowed` of `expected`."""
     error = (result.double() - expected.double()).abs()
-    assert bool((error <= allowed).all()), f"{(error - allowed).max()} over the allowance"
+    assert bool((error <= allowed).all()), f"{(error - allowed).max()} over the tolerance"
 
 
 def judge_module(
@@ -43,10 +43,10 @@ def judge_module(
     value: Tensor,
     **masks: Tensor | None,
 ) -> None:
-    """Fail unless `result`, `[batch, q_len, output_dim]` of `module`, is within its allowance of
-    `expected`, which was computed in float64 and has an allowance too."""
-    allowed = module_allowance(module, query, key, value, **masks)
-    allowed += module_allowance(copy.deepcopy(module).double(), query, key, value, **masks)
+    """Fail unless `result`, `[batch, q_len, output_dim]` of `module`, is within its tolerance of
+    `expected`, which was computed in float64 and has a tolerance too."""
+    allowed = module_tolerance(module, query, key, value, **masks)
+    allowed += module_tolerance(copy.deepcopy(module).double(), query, key, value, **masks)
     assert result.dtype == module.q_proj.weight.dtype
     assert result.shape == expected.shape
     judge(result, expected, allowed)

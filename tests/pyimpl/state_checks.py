@@ -23,7 +23,7 @@ def tensors(some: Sequence[Key]) -> tuple[Tensor, Tensor]:
 
 
 def judge_state(state: State, some: Sequence[Key]) -> None:
-    """Fail unless the state finishes to the attention of these keys, up to the allowance, with
+    """Fail unless the state finishes to the attention of these keys, up to the tolerance, with
     scores given as products of one-element vectors."""
     scores, values = tensors(some)
     seen = ~torch.isneginf(scores)

@@ -40,7 +40,7 @@ def visible(
 
 
 def judged(query, key, value, given: dict[str, Any], backend: str, **meaning: Any) -> None:
-    """`attention` with the arguments `given` is within the allowance of the reference with the
+    """`attention` with the arguments `given` is within the tolerance of the reference with the
     options `meaning`."""
     result = attention(query, key, value, return_lse=True, backend=backend, **given)
     judge(result, query, key, value, rounding=ROUNDING, **meaning)
@@ -161,7 +161,7 @@ SDPA: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", SDPA)
 def test_the_same_call_as_sdpa(name: str) -> None:
-    """SDPA's result of the very same call is within its own allowance of the reference."""
+    """SDPA's result of the very same call is within its own tolerance of the reference."""
     group = 2 if name == "enable_gqa" else 1
     query, key, value, _ = inputs((3, 2 // group, 9, 13, 8, 8), torch.float64, group=group)
     call = SDPA[name]

@@ -122,7 +122,7 @@ def test_every_backend_keeps_the_same() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_within_the_allowance(dtype: torch.dtype, backend: str) -> None:
+def test_within_the_tolerance(dtype: torch.dtype, backend: str) -> None:
     query, key, value, mask = inputs((2, 2, 20, 37, 8, 8), dtype, masked=True, group=2)
     sinks = torch.linspace(-1.0, 1.0, 4)
     result = attention(

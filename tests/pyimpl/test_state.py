@@ -1,6 +1,6 @@
 """The laws of the online-softmax state that `Attention.Proof` proves over exact numbers.
 
-A law that holds of the rounded functions too is tested bit for bit; the others by the allowance of
+A law that holds of the rounded functions too is tested bit for bit; the others by the tolerance of
 the attention that the states finish to, with scores given as products of one-element vectors.
 """
 
@@ -52,7 +52,7 @@ def same(a: State, b: State) -> bool:
 
 
 def check(state: State, some: list[Key]) -> None:
-    """The state is one of the keys given, up to the allowance; its maximum is theirs exactly."""
+    """The state is one of the keys given, up to the tolerance; its maximum is theirs exactly."""
     if some:
         assert torch.equal(state.m, tensors(some)[0].amax(-1))
     judge_state(state, some)

@@ -27,7 +27,7 @@ from attention_checks import inputs, judge, kernel_rounding, tiled_rounding
 from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.allowance import lse_allowance
+from bridge.conformance.tolerances.tolerance import lse_tolerance
 from pyimpl import attention, attention_decode, attention_varlen, merge_states
 
 pytestmark = pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
@@ -224,7 +224,7 @@ def test_the_log_sum_exp_is_natural(function: str, backend: str) -> None:
     key = torch.ones(1, 2, 11, 8)
     query = torch.zeros(1, 2, 3, 8)
     _, lse = FUNCTIONS[function](query, key, key, backend=backend)
-    allowed = lse_allowance(query.numpy(), key.numpy(), scale=1.0, rounding=rounding(backend))
+    allowed = lse_tolerance(query.numpy(), key.numpy(), scale=1.0, rounding=rounding(backend))
     assert bool(((lse.double() - math.log(11)).abs() <= torch.from_numpy(allowed)).all())
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.allowance import ScoreChanges, attention_allowance, lse_allowance
+from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 
 BACKENDS = ["tiled", "reference"]
 
@@ -26,7 +26,7 @@ def allowed(
     bias: Tensor | None = None,
     sinks: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The allowances of output `[batch, heads, q_len, value_dim]` and log-sum-exp `[batch, heads,
+    """The tolerances of output `[batch, heads, q_len, value_dim]` and log-sum-exp `[batch, heads,
     q_len]`, summed over the implementations that are compared.
 
     `query`, `key`, `value` in the layout "bhnd", with any number of key heads that divides the
@@ -51,8 +51,8 @@ def allowed(
                 "scale": scale, "mask": visible[:, heads_of].numpy(), "rounding": rounding,
                 "changes": changes,
             }  # fmt: skip
-            out[:, heads_of] += torch.from_numpy(attention_allowance(*part, **rest))
-            lse[:, heads_of] += torch.from_numpy(lse_allowance(*part[:2], **rest))
+            out[:, heads_of] += torch.from_numpy(attention_tolerance(*part, **rest))
+            lse[:, heads_of] += torch.from_numpy(lse_tolerance(*part[:2], **rest))
     return out, lse
 
 
@@ -63,11 +63,11 @@ def _heads(sinks: Tensor | None) -> list[tuple[slice, float | None]]:
     return [(slice(h, h + 1), sink) for h, sink in enumerate(sinks.tolist())]
 
 
-def agree(ours: Tensor, theirs: Tensor, allowance: Tensor) -> None:
+def agree(ours: Tensor, theirs: Tensor, tolerance: Tensor) -> None:
     """Fail unless the two are no further apart than allowed, in every element; −∞ is equal to
     itself."""
     assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
     none = torch.isneginf(theirs)
     assert torch.equal(torch.isneginf(ours), none)
     error = torch.where(none, 0.0, ours.double() - torch.where(none, 0.0, theirs.double())).abs()
-    assert bool((error <= allowance).all()), f"{(error - allowance).max()} over the allowance"
+    assert bool((error <= tolerance).all()), f"{(tolerance).max()} over the tolerance"

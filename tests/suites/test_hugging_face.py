@@ -6,7 +6,7 @@ of their own: no downloads.
 attention, "eager", is plain PyTorch in float32. Compared are:
 
 - every call inside the model with what eager makes of the same tensors; the two may be apart by the
-  sum of both allowances;
+  sum of both tolerances;
 - the logits of the whole model at all tokens that are not padding: prefill, prefill with padding on
   the left, and decoding with a cache, token by token and two at a time.
 
@@ -122,11 +122,11 @@ class Adapter:
         mask = torch.where(visible, 0.0, torch.finfo(torch.float32).min)
         theirs, _ = eager(module, *tensors, mask, scaling=scaling, softcap=options["softcap"])
         rounding = (kernel_rounding if self.backend == "triton" else tiled_rounding)(torch.float32)
-        allowance, _ = allowed(
+        tolerance, _ = allowed(
             *tensors, scale=scaling, visible=visible, rounding_models=[rounding, EAGER], **options
         )
         empty = ~visible.any(-1, keepdim=True)
-        agree(ours, theirs.transpose(1, 2).masked_fill(empty, 0.0), allowance)
+        agree(ours, theirs.transpose(1, 2).masked_fill(empty, 0.0), tolerance)
 
 
 SIZES = {"vocab_size": 40, "initializer_range": 0.3, "bos_token_id": 1, "eos_token_id": 2}
@@ -258,5 +258,5 @@ def test_a_wrong_adapter_is_caught(mistake: str) -> None:
     adapter.judged = False
     assert apart(name, adapter, mask, DECODING) > MISTAKE
     adapter.judged = True
-    with pytest.raises(AssertionError, match="over the allowance"):
+    with pytest.raises(AssertionError, match="over the tolerance"):
         apart(name, adapter, mask, DECODING)

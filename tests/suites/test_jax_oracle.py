@@ -15,7 +15,7 @@ What the two have in common and how each calls it:
 | padding at the end | query_seq_lengths, key_value_seq_lengths | attn_mask |
 | log-sum-exp | return_residual | return_lse |
 
-The two may be apart by the sum of both allowances. One difference is known: jax masks with a large
+The two may be apart by the sum of both tolerances. One difference is known: jax masks with a large
 negative number, so that a query that may attend to no key gets the mean of the values (0 if it is
 padding). Such rows are compared with 0 and −∞, which is what `attention` says of them, and not with
 jax. float16 is left out: jax has no such product on a CPU. Its log-sum-exp is looked at in float32,
@@ -171,16 +171,16 @@ def compare(
         left, right = options["local_window_size"]
         visible = visible & (i - left <= j) & (j <= i + right)
     scale = options["scale"] or 1 / math.sqrt(query.shape[-1])
-    allowances = allowed(
+    tolerances = allowed(
         query, key, value, scale=scale, visible=visible, bias=options["bias"],
         rounding_models=[tiled_rounding(query.dtype), jax_rounding(query.dtype)],
     )  # fmt: skip
     ours = by_pyimpl(tensors, sizes, options | changed, backend)
     theirs = by_jax(tensors, sizes, options)
     empty = ~visible.any(-1)
-    agree(ours[0], theirs[0].masked_fill(empty.unsqueeze(-1), 0.0), allowances[0])
+    agree(ours[0], theirs[0].masked_fill(empty.unsqueeze(-1), 0.0), tolerances[0])
     if query.dtype == torch.float32:
-        agree(ours[1], theirs[1].masked_fill(empty, -math.inf), allowances[1])
+        agree(ours[1], theirs[1].masked_fill(empty, -math.inf), tolerances[1])
     else:
         assert torch.equal(torch.isneginf(ours[1]), empty)
 

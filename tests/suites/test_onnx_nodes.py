@@ -2,7 +2,7 @@
 package onnx: inputs, attributes and expected outputs, made by ONNX's own NumPy implementation.
 
 Each case is translated into calls of `pyimpl` and its output compared with the expected one; the
-two may be apart by the sum of both allowances. What an attribute means, ONNX says in the operator's
+two may be apart by the sum of both tolerances. What an attribute means, ONNX says in the operator's
 documentation; where a query stands among the keys:
 
 | inputs | query 0 stands at | call |
@@ -251,14 +251,14 @@ def compare(case: Case, backend: str) -> None:
     query, key, value = case.query, case.key, case.value
     bias = None if case.mask is None or case.mask.dtype == torch.bool else case.mask
     ours = kernel_rounding if backend == "triton" else tiled_rounding
-    allowance, _ = allowed(
+    tolerance, _ = allowed(
         query, key, value, scale=case.scale, visible=case.visible, softcap=case.softcap, bias=bias,
         rounding_models=[ours(query.dtype), onnx_rounding(query.dtype)],
     )  # fmt: skip
     expected = case.outputs["Y"]
     if expected.dim() == 3:
         expected = expected.unflatten(-1, (query.shape[1], -1)).transpose(1, 2)
-    agree(run(case, backend), expected, allowance)
+    agree(run(case, backend), expected, tolerance)
     for name, made in (("present_key", key), ("present_value", value)):
         if name in case.outputs:
             assert torch.equal(made, case.outputs[name])

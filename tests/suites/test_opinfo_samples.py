@@ -6,7 +6,7 @@
 itself runs on CUDA alone; its samples are described to SDPA by a mask.
 
 Expected is what SDPA's math backend makes of the sample in float64; the two may be apart by the sum
-of both allowances. Left out are samples with dropout, 12 of the 25 of `SDPA` and 9 of the 18 of
+of both tolerances. Left out are samples with dropout, 12 of the 25 of `SDPA` and 9 of the 18 of
 `EFFICIENT` in torch 2.13: SDPA's generator is another than `pyimpl.dropout`, so that other weights
 are dropped. Neither entry has samples of errors. Those of
 `torch.ops.aten._flash_attention_forward` are those of `EFFICIENT` with fewer options. The
@@ -89,12 +89,12 @@ def test_scaled_dot_product_attention(
         theirs = expected(sample.input, *sample.args, **options).view(*query.shape[:3], -1)
         ours = pyimpl.attention(query, key, value, backend=backend, **options)
         visible = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool)
-        allowance, _ = allowed(
+        tolerance, _ = allowed(
             query, key, value, scale=1 / math.sqrt(query.shape[-1]), bias=options.get("attn_mask"),
             visible=visible.tril() if options["is_causal"] else visible,
             rounding_models=[rounding(dtype, backend), EXPECTED],
         )  # fmt: skip
-        agree(ours.double(), theirs, allowance)
+        agree(ours.double(), theirs, tolerance)
 
 
 def test_every_kind_of_sample_is_met(entries: dict[str, Any]) -> None:
@@ -132,11 +132,11 @@ def padded(sample: Any, alignment: str | None, dtype: torch.dtype, backend: str)
     if alignment is not None:
         visible = visible.tril(kv_len - q_len if alignment == "bottom-right" else 0)
     theirs = expected(query, key, value, attn_mask=visible, scale=scale)
-    allowance, _ = allowed(
+    tolerance, _ = allowed(
         query, key, value, scale=scale or 1 / math.sqrt(query.shape[-1]), visible=visible,
         rounding_models=[rounding(dtype, backend), EXPECTED],
     )  # fmt: skip
-    agree(ours.double(), theirs, allowance)
+    agree(ours.double(), theirs, tolerance)
 
 
 def packed(sample: Any, dtype: torch.dtype, backend: str) -> None:
@@ -149,11 +149,11 @@ def packed(sample: Any, dtype: torch.dtype, backend: str) -> None:
     of = [torch.repeat_interleave(torch.arange(len(cu) - 1), cu.diff()) for cu in sums]
     visible = of[0][:, None] == of[1]
     theirs = expected(query, key, value, attn_mask=visible)
-    allowance, _ = allowed(
+    tolerance, _ = allowed(
         query, key, value, scale=1 / math.sqrt(query.shape[-1]), visible=visible,
         rounding_models=[rounding(dtype, backend), EXPECTED],
     )  # fmt: skip
-    agree(ours.double(), theirs, allowance)
+    agree(ours.double(), theirs, tolerance)
 
 
 @pytest.mark.parametrize(("dtype", "backend"), CASES, ids=str)
@@ -179,5 +179,5 @@ def test_a_wrong_call_is_caught(
         return right(*tensors, **(call | {name: value} if name in call else call))
 
     monkeypatch.setattr(pyimpl, "attention", wrong)
-    with pytest.raises(AssertionError, match="over the allowance"):
+    with pytest.raises(AssertionError, match="over the tolerance"):
         test_efficient_attention_forward(torch.bfloat16, "tiled", entries)

@@ -5,9 +5,9 @@ public import Attention.Proof.Rounding.Basic
 
 public section
 
-/-! # Attention of matrices, from the products to the quotient, within its allowance
+/-! # Attention of matrices, from the products to the quotient, within its tolerance
 
-Docs/allowances.md, sections 1 to 4 together: `RoundedScores` bounds the errors of the scores,
+Docs/tolerances.md, sections 1 to 4 together: `RoundedScores` bounds the errors of the scores,
 `Rounding` what a function makes of them. -/
 
 namespace Attention.Proof
@@ -19,7 +19,7 @@ universe u
 variable {R : Type u} [OrderedField R] [Exponential R R] {q_len kv_len d d_v : Nat}
 
 omit [Exponential R R] in
-/-- What attention is of the scores and values that the allowance sees. -/
+/-- What attention is of the scores and values that the tolerance sees. -/
 private theorem boundedKeys_same {p : Precision R} {f : ScoreFormats R} {additions : Nat}
     {scale : R} {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
     {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Fin kv_len)} :
@@ -64,7 +64,7 @@ private theorem computedKeys_row {p : Precision R} (hp : Precise p)
     rw [boundedKey_score hmem]
     simp [score, Mask.toScoreMod, hj]
 
-/-- **rounded-matrices**: a function that rounds, of all keys in any order, is within the allowance
+/-- **rounded-matrices**: a function that rounds, of all keys in any order, is within the tolerance
 of attention: it computes each score by d products, `additions` additions in a row at most, and a
 scale that is rounded and may stand on either operand or both, stores scaled operands and scores in
 formats of their own, and computes the rest as `Run` may. -/
@@ -83,7 +83,7 @@ theorem rounded_attention_matrices {p : Precision R} (hp : Precise p)
     (ha : part.additions + part.rescalings ≤ roundings)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
-    AtMost (allowance p roundings rescalings negligible
+    AtMost (tolerance p roundings rescalings negligible
         (boundedKeys p f additions scale mask Q K V i t cols))
       (o - (attention scale mask.toScoreMod Q K V)[i][t]) := by
   obtain ⟨same, top, c, close⟩ := computedKeys_row hp hu hf hd hσ V t hcols scores attained
@@ -93,7 +93,7 @@ theorem rounded_attention_matrices {p : Precision R} (hp : Precise p)
   rwa [keys, computedKeys_toBoundedKey] at this
 
 /-- **rounded-output**: so is the result where it is stored in a format of its own, within what
-`storedAllowance` has for that format. -/
+`storedTolerance` has for that format. -/
 theorem rounded_output_matrices {p : Precision R} (hp : Precise p)
     (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : 0 ≤ f.operands) {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
@@ -110,7 +110,7 @@ theorem rounded_output_matrices {p : Precision R} (hp : Precise p)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
     (stored : Rounded u o o') (negligible : R) :
-    AtMost (storedAllowance p u roundings rescalings negligible
+    AtMost (storedTolerance p u roundings rescalings negligible
         (boundedKeys p f additions scale mask Q K V i t cols))
       (o' - (attention scale mask.toScoreMod Q K V)[i][t]) := by
   obtain ⟨same, top, c, close⟩ := computedKeys_row hp hu hf hd hσ V t hcols scores attained

@@ -6,14 +6,14 @@ public import Attention.Proof.Rounding.Shares
 
 public section
 
-/-! # No attention function that rounds exceeds its allowance
+/-! # No attention function that rounds exceeds its tolerance
 
 `rounded_attention`: whatever computes a row's attention as `Model.Run` may, by parts, in any order
-and with every operation rounded, is within `Spec.allowance` of the exact attention. Of the row it
+and with every operation rounded, is within `Spec.tolerance` of the exact attention. Of the row it
 takes two things from elsewhere, how far off the scores are and how often a key's part is rounded
 and rescaled; the invariant of `RoundedRun` says what that makes of the weights and of the sums,
 `RoundingShares` what it makes of their quotient.
-Source: docs/allowances.md, sections 1 to 4. -/
+Source: docs/tolerances.md, sections 1 to 4. -/
 
 namespace Attention.Proof
 
@@ -62,7 +62,7 @@ theorem exp_mul_boundedWeight (p : Precision R) (rescalings : Nat) (M Δ : R)
   | some s => exact exp_mul_rescale (some s) M
 
 /-- What the invariant says of a weight, with the errors of the scores, is at most the factor of the
-allowance. -/
+tolerance. -/
 private theorem factor_le {p : Precision R} (hp : Precise p) {r rescalings : Nat}
     (hr : r ≤ rescalings) {x y δ : R} (h : x ≤ y) :
     exp (p.unit * x) / (1 - p.exponential) ^ (r + 1) * exp δ
@@ -235,7 +235,7 @@ private theorem sums_eq_attend {d : Nat} {keys : List (ComputedKey R)}
     ← sumOver_mul_left]
   simp only [← Semiring.mul_assoc, exp_mul_boundedWeight]
 
-/-- The allowance's exact output is that of attention. -/
+/-- The tolerance's exact output is that of attention. -/
 theorem exactOutput_eq_attend {d : Nat} {keys : List (BoundedKey R)}
     {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
@@ -266,7 +266,7 @@ theorem rounded_attention_of_le {p : Precision R} (hp : Precise p) {m : R} {part
     (ha : part.additions + part.rescalings ≤ roundings)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
-    AtMost (allowance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+    AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
   obtain ⟨ws, hkeys, hmasked, hws, hl, ho⟩ := run_weights hp run
   obtain ⟨t, rfl, ht⟩ := roundedTimes_factor result
@@ -325,7 +325,7 @@ theorem rounded_attention_of_le {p : Precision R} (hp : Precise p) {m : R} {part
     exact hl
 
 /-- **rounded-attention**: every function that computes a row's attention by parts, in any order,
-with every operation rounded, is within the allowance of the exact attention. The scores that it
+with every operation rounded, is within the tolerance of the exact attention. The scores that it
 computed may be off by δ each and by a constant `c` that all keys share, `m` is the largest of them,
 a key's part is rescaled at most `rescalings` times and goes through at most `roundings` roundings
 of sums and rescalings, and the quotient is rounded once, or up to five times. -/
@@ -339,7 +339,7 @@ theorem rounded_attention {p : Precision R} (hp : Precise p) {m : R} {part : Par
     (ha : part.additions + part.rescalings ≤ roundings)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
-    AtMost (allowance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+    AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
   refine rounded_attention_of_le hp run hj same ?_ close hr ha hN hD result negligible
   obtain ⟨top, htop, hscore, rfl⟩ := attained
@@ -360,11 +360,11 @@ theorem rounded_output {p : Precision R} (hp : Precise p) {m : R} {part : Part R
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
     (stored : Rounded u o o') (negligible : R) :
-    AtMost (storedAllowance p u roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+    AtMost (storedTolerance p u roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o' - (attend row)[j]) := by
   have h := rounded_attention hp run hj same attained close hr ha hN hD result negligible
   obtain ⟨top, htop, hscore, -⟩ := attained
-  rw [storedAllowance, exactOutput_eq_attend hj (by rwa [List.map_map])
+  rw [storedTolerance, exactOutput_eq_attend hj (by rwa [List.map_map])
     ⟨_, List.mem_map_of_mem htop, hscore⟩ p rescalings]
   obtain ⟨θ, hθ, rfl⟩ := stored
   have h₁ := h.add (hθ.mul ((atMost_absolute (attend row)[j]).add h))

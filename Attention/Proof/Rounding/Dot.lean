@@ -9,7 +9,7 @@ public section
 
 The error of an inner product of operands that may each have been multiplied by a part of the scale,
 rounded and stored in a format of their own.
-Source: docs/allowances.md, section 1; Higham 2002, "Accuracy and Stability of Numerical
+Source: docs/tolerances.md, section 1; Higham 2002, "Accuracy and Stability of Numerical
 Algorithms", section 3.1. -/
 
 namespace Attention.Proof

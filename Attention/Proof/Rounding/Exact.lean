@@ -34,9 +34,9 @@ theorem rounded_attention_masked {p : Precision R} {m : R} {part : Part R}
   exact ⟨by grind, rfl⟩
 
 /-- What rounds nothing, of scores that are exact, is allowed nothing. -/
-theorem allowance_exact_le {row : List (BoundedKey R)}
+theorem tolerance_exact_le {row : List (BoundedKey R)}
     (h : ∀ key ∈ row, key.score ≠ none → key.error = 0) (roundings rescalings : Nat)
-    (negligible : R) : allowance ⟨0, 0, 0, 0⟩ roundings rescalings negligible row ≤ 0 := by
+    (negligible : R) : tolerance ⟨0, 0, 0, 0⟩ roundings rescalings negligible row ≤ 0 := by
   have hfactor : ∀ k ∈ boundedWeights ⟨0, 0, 0, 0⟩ rescalings row, k.factor = 1 := fun k hk => by
     rw [boundedWeights] at hk
     obtain ⟨key, hkey, rfl⟩ := List.mem_map.mp hk
@@ -51,7 +51,7 @@ theorem allowance_exact_le {row : List (BoundedKey R)}
   have hγ : ∀ k, gamma k (0 : R) = 0 := fun k => by
     rw [gamma, Semiring.mul_zero]
     grind
-  rw [allowance, allowanceTerms]
+  rw [tolerance, toleranceTerms]
   simp only [hγ, Semiring.zero_mul, Semiring.add_zero]
   generalize boundedWeights ⟨0, 0, 0, 0⟩ rescalings row = keys at *
   have hexcess : ∀ f : BoundedWeight R → R,
@@ -92,7 +92,7 @@ theorem run_exact_attention {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0⟩ 
     exact h 5
   obtain ⟨h₂, h₃⟩ := (rounded_attention hp run hj same attained hclose (Nat.le_refl _)
     (Nat.le_refl _) (by rw [Semiring.mul_zero]; exact h₁) (by rw [Semiring.mul_zero]; exact h₁)
-    hresult 0).mono (allowance_exact_le (fun key hk => by
+    hresult 0).mono (tolerance_exact_le (fun key hk => by
       obtain ⟨key', hk', rfl⟩ := List.mem_map.mp hk
       exact exact key' hk') _ _ _)
   grind

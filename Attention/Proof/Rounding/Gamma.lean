@@ -6,7 +6,7 @@ public section
 
 /-! # Powers, magnitudes and repeated rounding
 
-What the allowances are computed with, and the error of roundings in a row: Higham 2002, "Accuracy
+What the tolerances are computed with, and the error of roundings in a row: Higham 2002, "Accuracy
 and Stability of Numerical Algorithms", lemma 3.1. -/
 
 namespace Attention.Proof

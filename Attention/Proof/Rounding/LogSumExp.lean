@@ -7,12 +7,12 @@ public import Attention.Proof.Rounding.Basic
 
 public section
 
-/-! # No computed log-sum-exp exceeds its allowance
+/-! # No computed log-sum-exp exceeds its tolerance
 
 The sum of the computed weights lies between Σ w exp (−ε) and Σ w exp ε, but for a factor that the
 maximum takes up, and (Σ w)² ≤ (Σ w exp ε) (Σ w exp (−ε)); so one factor bounds it from either side.
 What the logarithm and the sum round is in proportion to numbers that are known up to E and to the
-largest error of a score. Source: docs/allowances.md, "Log-sum-exp". -/
+largest error of a score. Source: docs/tolerances.md, "Log-sum-exp". -/
 
 namespace Attention.Proof
 
@@ -295,7 +295,7 @@ private theorem computedLogSumExp_close {u m l L : R} (hu : 0 ≤ u) (h4 : numer
 
 /-- **rounded-lse**: every log-sum-exp that a function writes beside its output, made of the maximum
 and of the denominator that it computed by parts in any order, with every operation rounded, is
-within its allowance: of the exact log-sum-exp `L` of the scores, for whatever `E` has the
+within its tolerance: of the exact log-sum-exp `L` of the scores, for whatever `E` has the
 exponential that the errors of the weights and of their sum come to. The scores may be off by δ
 each, without a constant that all share. -/
 theorem rounded_logSumExp {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
@@ -308,7 +308,7 @@ theorem rounded_logSumExp {p : Precision R} (hp : Precise p) {m : R} {part : Par
     (maximum : rowMax (part.keys.map (·.score)) = some M)
     (errors : logSumExpFactor p roundings rescalings (part.keys.map (·.toBoundedKey)) ≤ exp E)
     {L' : R} (result : ComputedLogSumExp p.unit m part.l L') :
-    AtMost (logSumExpAllowance p E (L - M) M (largestError (part.keys.map (·.toBoundedKey))))
+    AtMost (logSumExpTolerance p E (L - M) M (largestError (part.keys.map (·.toBoundedKey))))
       (L' - L) := by
   obtain ⟨hl, h₁, h₂⟩ := rounded_denominator hp run attained close hr ha hD
   obtain ⟨logl, hlog, hclose⟩ := computedLogSumExp_close hp.unit h4 result
@@ -351,7 +351,7 @@ theorem rounded_logSumExp {p : Precision R} (hp : Precise p) {m : R} {part : Par
   have h := (hclose.mono (OrderedRing.mul_le_mul_of_nonneg_left
     (show absolute logl + 1 + absolute m ≤ L - M + 1 + absolute M + E + numeral 2 * Δ by
       rw [e₂]; grind) hg)).add i₃
-  rw [logSumExpAllowance]
+  rw [logSumExpTolerance]
   rw [show L' - (m + logl) + (m + logl - L) = L' - L by grind] at h
   exact h.mono (by grind)
 

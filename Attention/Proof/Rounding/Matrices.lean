@@ -5,7 +5,7 @@ public import Attention.Proof.Rounding.Scores
 
 public section
 
-/-! # From matrices of rounded numbers to the allowance
+/-! # From matrices of rounded numbers to the tolerance
 
 The Spec's tile loop and its split keys, run from beginning to end over numbers that round, scores
 included, against exact attention of the same matrices: nothing is left as a hypothesis but that the
@@ -60,7 +60,7 @@ variable {mask : Mask q_len kv_len} {σ : F.Number} {Q : Matrix F.Number q_len d
 variable {K : Matrix F.Number kv_len d} {V : Matrix F.Number kv_len d_v} {i : Fin q_len}
 variable {roundings rescalings : Nat}
 
-/-- The error of a score in the allowance of a row. -/
+/-- The error of a score in the tolerance of a row. -/
 private def rowError (p : Precision R) (scale : R) (mask : Mask q_len kv_len)
     (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len) (k : Fin kv_len) : R :=
   match score scale mask.toScoreMod Q K i k,
@@ -92,7 +92,7 @@ private theorem score_eq_some {S : Type u} [Add S] [Mul S] [OfNat S 0] {scale : 
   · exact Option.some.inj h
   · cases h
 
-/-- The scores of a row are within what the allowance has for them, but for a constant. -/
+/-- The scores of a row are within what the tolerance has for them, but for a constant. -/
 private theorem rowError_close (hF : F.exponential < 1)
     (hd : 10 * (numeral (d + 4) * F.unit) ≤ 1) (hσ : RoundedTimes F.unit 3 scale σ.val) :
     ∃ c, ∀ k s s', score scale mask.toScoreMod (vals Q) (vals K) i k = some s →
@@ -127,18 +127,18 @@ private theorem rowError_close (hF : F.exponential < 1)
 /-! ## The algorithms -/
 
 /-- **flash-within-allowance**: the Spec's tile loop, run over numbers that round from the scores to
-the division, is within the allowance of exact attention of the same matrices, for all sizes, tile
+the division, is within the tolerance of exact attention of the same matrices, for all sizes, tile
 sizes of at least 1 and Boolean masks, in each row with an unmasked key. The scale may be rounded up
 to three times. With `T` tiles of keys it suffices that `roundings` is at least block_n + 2T − 1 and
 `rescalings` at least T − 1. -/
-theorem flash_within_allowance (hF : F.exponential < 1) (hσ : RoundedTimes F.unit 3 scale σ.val)
+theorem flash_within_tolerance (hF : F.exponential < 1) (hσ : RoundedTimes F.unit 3 scale σ.val)
     (unmasked : ∃ k, mask i k = true) (hd : 10 * (numeral (d + 4) * F.unit) ≤ 1)
     (hN : numeral (roundings + 6) * F.unit < 1) (hD : 2 * numeral roundings * F.unit < 1)
     {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) (negligible : R)
     (ha : block_n + numTiles kv_len block_n + (numTiles kv_len block_n - 1) ≤ roundings)
     (hr : numTiles kv_len block_n - 1 ≤ rescalings) :
     ∃ o, (flash σ mask.toScoreMod Q K V block_m block_n)[i.val]? = some o ∧ ∀ t : Fin d_v,
-      AtMost (allowance F.precision roundings rescalings negligible
+      AtMost (tolerance F.precision roundings rescalings negligible
           (boundedKeys F.precision inAccumulator d scale mask (vals Q) (vals K) (vals V) i t
             (List.finRange kv_len)))
         (o[t].val - (attention scale mask.toScoreMod (vals Q) (vals K) (vals V))[i][t]) := by
@@ -151,10 +151,10 @@ theorem flash_within_allowance (hF : F.exponential < 1) (hσ : RoundedTimes F.un
   exact ⟨o, ho, fun t => map_rowError F.precision scale mask (vals Q) (vals K) (vals V) i t ▸ h t⟩
 
 /-- **split-kv-within-allowance**: decoding with the keys split, over numbers that round, is within
-the allowance of exact attention of the same matrices, as the tile loop is. With `T` tiles in a
+the tolerance of exact attention of the same matrices, as the tile loop is. With `T` tiles in a
 split and `S` splits it suffices that `roundings` is at least block_n + 2T − 1 + 2S and `rescalings`
 at least T − 1 + S. -/
-theorem splitKV_within_allowance (hF : F.exponential < 1) (hσ : RoundedTimes F.unit 3 scale σ.val)
+theorem splitKV_within_tolerance (hF : F.exponential < 1) (hσ : RoundedTimes F.unit 3 scale σ.val)
     (unmasked : ∃ k, mask i k = true) (hd : 10 * (numeral (d + 4) * F.unit) ≤ 1)
     (hN : numeral (roundings + 6) * F.unit < 1) (hD : 2 * numeral roundings * F.unit < 1)
     {split_len block_n : Nat} (hs : 0 < split_len) (hn : 0 < block_n) (negligible : R)
@@ -162,7 +162,7 @@ theorem splitKV_within_allowance (hF : F.exponential < 1) (hσ : RoundedTimes F.
       + (numTiles split_len block_n - 1 + numTiles kv_len split_len) ≤ roundings)
     (hr : numTiles split_len block_n - 1 + numTiles kv_len split_len ≤ rescalings) :
     ∃ o, (splitKV σ mask.toScoreMod Q K V split_len block_n)[i.val]? = some o ∧ ∀ t : Fin d_v,
-      AtMost (allowance F.precision roundings rescalings negligible
+      AtMost (tolerance F.precision roundings rescalings negligible
           (boundedKeys F.precision inAccumulator d scale mask (vals Q) (vals K) (vals V) i t
             (List.finRange kv_len)))
         (o[t].val - (attention scale mask.toScoreMod (vals Q) (vals K) (vals V))[i][t]) := by

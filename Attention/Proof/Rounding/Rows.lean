@@ -5,7 +5,7 @@ public import Attention.Proof.Rounding.Basic
 
 public section
 
-/-! # The Spec's algorithms over numbers that round stay within the allowance
+/-! # The Spec's algorithms over numbers that round stay within the tolerance
 
 `rounded_attention` speaks of all functions that round; here it is applied to the Spec's own: online
 softmax, the tile loop and split keys, each taken over `FloatingPoint.Number`. Their scores may come
@@ -77,7 +77,7 @@ variable {d : Nat} {α : Type v} {f : α → ScoredValue F.Number F.Number d}
 variable {e : α → ScoredValue R R d} {δ : α → R} {c : R} {j : Fin d} {xs : List α}
 variable {s : State F.Number F.Number d} {a r roundings rescalings : Nat}
 
-/-- A state that `Model.Run` allows, divided, is within the allowance of the exact attention. -/
+/-- A state that `Model.Run` allows, divided, is within the tolerance of the exact attention. -/
 theorem Carries.finish_within
     (h : Carries j s (xs.map fun x => computedKey j (f x) (e x) (δ x)) a r)
     (hF : F.exponential < 1) (hfe : ∀ x, Sees (f x) (e x))
@@ -86,7 +86,7 @@ theorem Carries.finish_within
     (unmasked : ∃ x ∈ xs, (e x).score ≠ none) (ha : a + r ≤ roundings) (hr : r ≤ rescalings)
     (hN : numeral (roundings + 6) * F.unit < 1) (hD : 2 * numeral roundings * F.unit < 1)
     (negligible : R) :
-    AtMost (allowance F.precision roundings rescalings negligible
+    AtMost (tolerance F.precision roundings rescalings negligible
         (xs.map fun x => ⟨(e x).score, δ x, (e x).value[j]⟩))
       ((finish s)[j].val - (attend (xs.map e))[j]) := by
   obtain ⟨y, hy, attained⟩ := h.attained (by
@@ -121,7 +121,7 @@ theorem Carries.finish_masked
       exact masked x hx
 
 /-- Online softmax over numbers that round, in blocks of at most `n` keys, is
-within the allowance of the exact attention of the row. A key `x` is seen as `f x`; exact are its
+within the tolerance of the exact attention of the row. A key `x` is seen as `f x`; exact are its
 score and value in `e x`, and the computed score is off by at most `δ x`, but for a constant `c`
 that all keys share. -/
 theorem online_rounded (hF : F.exponential < 1) (hfe : ∀ x, Sees (f x) (e x))
@@ -132,7 +132,7 @@ theorem online_rounded (hF : F.exponential < 1) (hfe : ∀ x, Sees (f x) (e x))
     (ha : n + blocks.length + (blocks.length - 1) ≤ roundings) (hr : blocks.length - 1 ≤ rescalings)
     (hN : numeral (roundings + 6) * F.unit < 1) (hD : 2 * numeral roundings * F.unit < 1)
     (negligible : R) (j : Fin d) :
-    AtMost (allowance F.precision roundings rescalings negligible
+    AtMost (tolerance F.precision roundings rescalings negligible
         (blocks.flatten.map fun x => ⟨(e x).score, δ x, (e x).value[j]⟩))
       ((finish (online (blocks.map (List.map f))))[j].val - (attend (blocks.flatten.map e))[j]) :=
   (online_carries (fun x => (hfe x).agrees j (δ x)) blocks hn).finish_within hF hfe close unmasked
@@ -158,7 +158,7 @@ variable (hn : 0 < block_n) (negligible : R)
 include hF masked values close unmasked hN hD hn
 
 include hm in
-/-- The tile loop over numbers that round is within the allowance of exact
+/-- The tile loop over numbers that round is within the tolerance of exact
 attention, in each component of each row with an unmasked key, for all sizes, tile sizes and masks
 or score transformations. The scores may come from any numbers: those of row `i` are off by at most
 `δ k`, but for a constant `c`. With `T` tiles of keys it suffices that `roundings` is at least
@@ -167,7 +167,7 @@ theorem flash_rounded
     (ha : block_n + numTiles kv_len block_n + (numTiles kv_len block_n - 1) ≤ roundings)
     (hr : numTiles kv_len block_n - 1 ≤ rescalings) :
     ∃ o, (flash scale' modify' Q' K' V' block_m block_n)[i.val]? = some o ∧ ∀ t : Fin d_v,
-      AtMost (allowance F.precision roundings rescalings negligible
+      AtMost (tolerance F.precision roundings rescalings negligible
           ((List.finRange kv_len).map fun k => ⟨score scale modify Q K i k, δ k, V[k][t]⟩))
         (o[t].val - (attention scale modify Q K V)[i][t]) := by
   obtain ⟨s, hrow, h⟩ := flash_carries scale' modify' Q' K' V' i hm hn
@@ -181,14 +181,14 @@ theorem flash_rounded
 
 include hs in
 /-- Decoding with the keys split, over numbers that round, is within the
-allowance of exact attention, as the tile loop is. With `T` tiles in a split and `S` splits it
+tolerance of exact attention, as the tile loop is. With `T` tiles in a split and `S` splits it
 suffices that `roundings` is at least block_n + 2T − 1 + 2S and `rescalings` at least T − 1 + S. -/
 theorem splitKV_rounded
     (ha : block_n + numTiles split_len block_n + numTiles kv_len split_len
       + (numTiles split_len block_n - 1 + numTiles kv_len split_len) ≤ roundings)
     (hr : numTiles split_len block_n - 1 + numTiles kv_len split_len ≤ rescalings) :
     ∃ o, (splitKV scale' modify' Q' K' V' split_len block_n)[i.val]? = some o ∧ ∀ t : Fin d_v,
-      AtMost (allowance F.precision roundings rescalings negligible
+      AtMost (tolerance F.precision roundings rescalings negligible
           ((List.finRange kv_len).map fun k => ⟨score scale modify Q K i k, δ k, V[k][t]⟩))
         (o[t].val - (attention scale modify Q K V)[i][t]) := by
   obtain ⟨s, hrow, h⟩ := splitKV_carries scale' modify' Q' K' V' i hs hn

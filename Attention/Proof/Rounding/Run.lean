@@ -10,7 +10,7 @@ A part of the computation has a weight for each of its keys, so that its denomin
 numerator differ from the sums of these weights only by the roundings of sums and products. A weight
 is the rounded exponential of its key times the computed factors of all rescalings; it is off by
 what exponentials and their arguments are off, which numerator and denominator share.
-Source: docs/allowances.md, sections 1 to 4. -/
+Source: docs/tolerances.md, sections 1 to 4. -/
 
 namespace Attention.Proof
 

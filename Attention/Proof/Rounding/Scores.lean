@@ -5,9 +5,9 @@ public import Attention.Proof.Rounding.Dot
 
 public section
 
-/-! # Computed scores stay within their allowance
+/-! # Computed scores stay within their tolerance
 
-Docs/allowances.md, section 1: the scores that a function computes are the exact ones, but for a
+Docs/tolerances.md, section 1: the scores that a function computes are the exact ones, but for a
 constant that all keys of the row share and an error of each key for which `Spec.scoreError` is a
 bound. The products of errors are covered: those that are in proportion to the score by what
 γ(additions + 2) leaves over, and those of the scale's error by the choice of the constant. -/
@@ -300,14 +300,14 @@ variable {q_len kv_len d d_v : Nat} {mask : Mask q_len kv_len} {Q : Matrix R q_l
   {K : Matrix R kv_len d} {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v}
   {cols : List (Fin kv_len)} {computed : Fin kv_len → R}
 
-/-- The allowance sees the keys that the function computed. -/
+/-- The tolerance sees the keys that the function computed. -/
 theorem computedKeys_toBoundedKey :
     (computedKeys p f additions scale mask Q K V i t cols computed).map (·.toBoundedKey)
       = boundedKeys p f additions scale mask Q K V i t cols := by
   simp only [computedKeys, boundedKeys, List.map_map]
   rfl
 
-/-- The allowance sees the score of attention, for each key of the row. -/
+/-- The tolerance sees the score of attention, for each key of the row. -/
 theorem boundedKey_score {j : Fin kv_len} (hj : j ∈ cols) :
     (boundedKey p f additions scale mask Q K V i t
       (rowMax (cols.map (score scale mask.toScoreMod Q K i))) j).score
@@ -318,14 +318,14 @@ theorem boundedKey_score {j : Fin kv_len} (hj : j ∈ cols) :
   generalize score scale mask.toScoreMod Q K i j = s at *
   cases s <;> cases m <;> first | rfl | cases hle
 
-/-- The allowance sees the scores of attention. -/
+/-- The tolerance sees the scores of attention. -/
 theorem boundedKeys_score :
     (boundedKeys p f additions scale mask Q K V i t cols).map (·.score)
       = cols.map (score scale mask.toScoreMod Q K i) := by
   rw [boundedKeys, List.map_map]
   exact List.map_congr_left fun j hj => boundedKey_score hj
 
-/-- The allowance sees the values of attention. -/
+/-- The tolerance sees the values of attention. -/
 theorem boundedKeys_value :
     (boundedKeys p f additions scale mask Q K V i t cols).map (·.value)
       = cols.map fun j => V[j][t] := by
@@ -337,7 +337,7 @@ theorem boundedKeys_value :
   cases s <;> cases m <;> rfl
 
 /-- The computed scores of a row of attention are the exact ones, but for a constant of the row and
-the error that the allowance has of each. -/
+the error that the tolerance has of each. -/
 theorem computedKeys_error (hp : Precise p) (hu : p.unit ≤ p.accumulation) (hf : 0 ≤ f.operands)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ))

@@ -7,7 +7,7 @@ public section
 /-! # A mean whose weights and sums are off
 
 Of weights ŵ that are off by a factor each, apart from one that all share, a mean of the values is
-within `Spec.allowance` of that with the exact weights w, whatever has computed it. With the exact
+within `Spec.tolerance` of that with the exact weights w, whatever has computed it. With the exact
 mean o = Σ w v / Σ w it rests on Σ ŵ v − o Σ ŵ = Σ (ŵ − κ w) (v − o), since Σ w (v − o) = 0. -/
 
 namespace Attention.Proof
@@ -34,7 +34,7 @@ structure OffByFactors (κ : R) (xs : List (BoundedWeight R × R)) : Prop where
   /-- Some key is not masked. -/
   unmasked : ∃ x ∈ xs, 0 < x.1.weight
 
-/-! ## What the allowance is made of -/
+/-! ## What the tolerance is made of -/
 
 private def exactMean (keys : List (BoundedWeight R)) : R :=
   sumOver (fun k => k.weight * k.value) keys / sumOver (fun k => k.weight) keys
@@ -64,10 +64,10 @@ private def meanSize (negligible : R) (keys : List (BoundedWeight R)) : R :=
   smaller (sumOver (fun k => share keys k * absolute k.value) keys)
     (farMax negligible keys + farRest negligible keys + absolute (exactMean keys))
 
-private theorem allowance_eq [Exp R R] (p : Precision R) (roundings rescalings : Nat)
+private theorem tolerance_eq [Exp R R] (p : Precision R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) {keys : List (BoundedWeight R)}
     (h : keys = boundedWeights p rescalings row) :
-    allowance p roundings rescalings negligible row
+    tolerance p roundings rescalings negligible row
       = sharedError negligible keys + p.stored * meanSize negligible keys
         + (gamma (roundings + 6) p.accumulation
               * (meanSize negligible keys + p.stored * meanSize negligible keys)
@@ -331,7 +331,7 @@ private theorem numerator_error_le {σ u : R} (hσ : 0 ≤ σ) (hu : 0 ≤ u) {j
   grind
 
 /-- A numerator and a denominator made of such weights, with sums that are off, have a quotient
-within the allowance of the exact mean. -/
+within the tolerance of the exact mean. -/
 theorem OffByFactors.quotient [Exp R R] {p : Precision R} (hp : Precise p) {rescalings : Nat}
     {row : List (BoundedKey R)} {κ : R} {xs : List (BoundedWeight R × R)}
     (hx : OffByFactors κ xs) (hrow : xs.map (·.1) = boundedWeights p rescalings row)
@@ -344,7 +344,7 @@ theorem OffByFactors.quotient [Exp R R] {p : Precision R} (hp : Precise p) {resc
     (hDenominator : AtMost (((1 + p.unit) ^ k - 1) * sumOver (fun x => x.2) xs)
       (L - sumOver (fun x => x.2) xs))
     (negligible : R) :
-    AtMost (allowance p roundings rescalings negligible row)
+    AtMost (tolerance p roundings rescalings negligible row)
       (N / L - sumOver (fun x => x.1.weight * x.1.value) xs
         / sumOver (fun x => x.1.weight) xs) := by
   have ho : sumOver (fun x => x.1.weight * x.1.value) xs / sumOver (fun x => x.1.weight) xs
@@ -361,7 +361,7 @@ theorem OffByFactors.quotient [Exp R R] {p : Precision R} (hp : Precise p) {resc
   have h₄ := numerator_error_le hp.stored hp.accumulation hj hN
   have h₅ := gamma_nonneg hp.accumulation hN
   have h₆ := hp.stored
-  rw [ho, allowance_eq p roundings rescalings negligible row hrow, ← terms_eq hg]
+  rw [ho, tolerance_eq p roundings rescalings negligible row hrow, ← terms_eq hg]
   generalize hS : sumOver (fun x => x.2 * absolute x.1.value) xs = S at *
   have hS₀ : 0 ≤ S := hS ▸ sumOver_nonneg fun x h =>
     OrderedRing.mul_nonneg (hx.nonneg x h) (absolute_nonneg _)

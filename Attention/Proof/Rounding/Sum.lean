@@ -7,7 +7,7 @@ public section
 
 /-! # One rounding, a sum of rounded additions, and a rounded exponential
 
-Source: docs/allowances.md, section 1; Higham 2002, "Accuracy and Stability of Numerical
+Source: docs/tolerances.md, section 1; Higham 2002, "Accuracy and Stability of Numerical
 Algorithms", section 4.2. -/
 
 namespace Attention.Proof

@@ -35,7 +35,7 @@ class Adapter(Protocol):
         """Why this part of the vector's result is not judged; None if it is."""
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
-        """What the function rounds, from which its allowance is computed."""
+        """What the function rounds, from which its tolerance is computed."""
 
     def run(self, batch: Batch) -> Outputs:
         """Call the function. May raise: that fails the vectors of the batch."""

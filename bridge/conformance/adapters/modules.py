@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 import pyimpl.modules
 from bridge.conformance.tolerances import first_order
-from bridge.conformance.tolerances.first_order import Rounded, allowance
+from bridge.conformance.tolerances.first_order import Rounded, tolerance
 from bridge.vectors.model import transformers as given
 from bridge.vectors.model.attention import Mask, Matrix
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
@@ -216,7 +216,7 @@ def _allowed(vector: Layered, dtype: torch.dtype, _factor: float) -> Tensor:
         compute = _both(vector, build.transformer(vector).requires_grad_(False))
     else:
         compute = _computed(vector, build)
-    return allowance(compute, dtype)[1]
+    return tolerance(compute, dtype)[1]
 
 
 def _of_layer(vector: LayerVector, build: Builder) -> Iterator[tuple[str, Tensor]]:
@@ -394,7 +394,7 @@ def _too_far(part: Part) -> Iterator[str]:
             elif abs(Fraction(x) - exact) > Fraction(most) + uncertainty:
                 far = float(abs(Fraction(x) - exact))
                 times = far / most if most else math.inf
-                yield f"{place}: {times:.3g} times the allowance away"
+                yield f"{place}: {times:.3g} times the tolerance away"
 
 
 def _wrong_tokens(vector: TransformerVector, part: Part, package: ModuleType) -> Iterator[str]:

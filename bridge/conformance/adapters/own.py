@@ -39,7 +39,7 @@ class _Public:
 _EVERY_OPTION = frozenset({"softcap", "alibi", "bias", "sink"})
 
 
-def _score_options(batch: Batch) -> ScoreOptions:
+def score_options(batch: Batch) -> ScoreOptions:
     """What the batch asks for, as the implementations of `pyimpl` take it."""
     wide = torch.float64 if batch.query.dtype == torch.float64 else torch.float32
 
@@ -68,7 +68,7 @@ class _Differentiable(OwnBackward):
     """An implementation of `pyimpl` that has a backward pass."""
 
     def run(self, batch: Batch) -> Outputs:
-        return self.forward(batch.query, batch.key, batch.value, _score_options(batch))
+        return self.forward(batch.query, batch.key, batch.value, score_options(batch))
 
 
 class PyimplReference(_Differentiable, Builtin):

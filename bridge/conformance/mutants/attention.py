@@ -1,7 +1,7 @@
 """The mutants: mistakes that real kernels had or could have, as edits of `pyimpl`.
 
-`MUTANTS` must each be caught by a vector. `TWINS` are edits that look wrong and change no result;
-no vector may complain of them.
+`MUTANTS` must each be caught by a vector. `EQUIVALENT` look wrong and change
+no result: no vector may fail for them.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ MUTANTS: tuple[Mutant, ...] = (
 
 # A maximum that is too large by one for each block cancels in o / l and in m + ln l, as long as
 # nothing underflows: values cannot show it, only `online-invariant`, which speaks of m itself.
-TWINS: tuple[Mutant, ...] = (
+EQUIVALENT: tuple[Mutant, ...] = (
     Mutant(
         "consistent-wrong-maximum",
         "the maximum of each block is too large by 1, in every place that uses it",

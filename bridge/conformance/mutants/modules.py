@@ -12,7 +12,7 @@ import torch
 from bridge.conformance.adapters.modules import wrong
 from bridge.conformance.mutants.planted_package import copied_modules
 from bridge.conformance.mutants.planting import Mutant
-from bridge.conformance.tolerances.module_allowance import NoBound
+from bridge.conformance.tolerances.module_tolerance import NoBound
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 

@@ -3,13 +3,13 @@ float64, each with the largest error that it makes itself, and how each of these
 
 An error δ of one number, made by one operation, moves a result y by ∂y/∂x · δ; the derivatives are
 those of the whole that follows, so what a later operation takes away (a normalisation the mean, a
-softmax what all scores share) counts nothing, unlike in `module_allowance`, which carries bounds
+softmax what all scores share) counts nothing, unlike in `module_tolerance`, which carries bounds
 from operation to operation and says nothing of many layers in a row. The sum over all operations is
 taken twice, for the terms of second order. That they are no larger is looked at: the same
 computation with every error at its largest, signs drawn, may not leave the bound. The factor is the
 one number here that is chosen.
 
-`docs/allowances.md` lists what each operation rounds.
+`docs/tolerances.md` lists what each operation rounds.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import torch
 from torch import Tensor, nn
 
 from bridge.conformance.rounding_model import FORMATS
-from bridge.conformance.tolerances.allowance import attention_allowance
-from bridge.conformance.tolerances.module_allowance import NoBound, format_of, rounding_of
+from bridge.conformance.tolerances.module_tolerance import NoBound, format_of, rounding_of
+from bridge.conformance.tolerances.tolerance import attention_tolerance
 from pyimpl.modules import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention
 from pyimpl.modules.residual import Residual
 
 # How often the whole is computed with errors of drawn signs.
 _CORNERS = 4
 # What terms of second order may add, as a factor of those of first order. It is chosen, not
-# derived: `docs/allowances.md`, "Modules", says why any factor of this order will do.
+# derived: `docs/tolerances.md`, "Modules", says why any factor of this order will do.
 SECOND_ORDER = 2
 
 
@@ -121,7 +121,7 @@ class Rounded:
         self, module: MultiHeadAttention, x: Tensor, keys: Tensor, values: Tensor, visible: Tensor
     ) -> Tensor:
         """x, keys, values: `[length, width]`; visible: `[q_len, kv_len]`. What attention itself may
-        be off is the allowance of its inputs."""
+        be off is the tolerance of its inputs."""
         projected = (
             self.linear(x, module.q_proj),
             self.linear(keys, module.k_proj),
@@ -134,7 +134,7 @@ class Rounded:
         some = visible.any(-1, keepdim=True)
         scores = torch.where(visible | ~some, scores, -torch.inf)
         heads = torch.where(some, scores.softmax(-1) @ v, 0.0)
-        own = attention_allowance(
+        own = attention_tolerance(
             q.detach().numpy(),
             k.detach().numpy(),
             v.detach().numpy(),
@@ -182,7 +182,7 @@ class Rounded:
         return self.rounded(shares, relative * shares + self._stored(shares, 2))
 
 
-def allowance(compute: Callable[[Rounded], Tensor], dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def tolerance(compute: Callable[[Rounded], Tensor], dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """What `compute` gives without errors, a matrix in float64, and by how much each element may be
     off in the dtype.
 

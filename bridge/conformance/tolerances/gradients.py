@@ -11,7 +11,7 @@ import torch
 
 from bridge.conformance.adapters.gradient_inputs import Floats, array, inputs_of
 from bridge.conformance.rounding_model import FLOAT32, FLOAT64, RoundingModel
-from bridge.conformance.tolerances.gradient_allowance import of_options
+from bridge.conformance.tolerances.gradient_tolerance import of_options
 from bridge.vectors.model.gradients import GradientVector
 
 # What every vector has a gradient by; those with options have more (`expected`).
@@ -35,7 +35,7 @@ def shapes(vector: GradientVector) -> dict[str, tuple[int, ...]]:
     return {name: np.shape(part) for name, part in vector.expected.named().items()}
 
 
-def allowances(vector: GradientVector, rounding: RoundingModel) -> dict[str, Floats]:
+def tolerances(vector: GradientVector, rounding: RoundingModel) -> dict[str, Floats]:
     """By name of the input, how far each element may be off for a function of this rounding model;
     shapes as of `expected`."""
     given = inputs_of(vector, torch.float64)
@@ -58,7 +58,7 @@ def wrong_gradients(
     """One sentence for each input by which a gradient is further from the exact one than it may be,
     with its worst element. `computed`: by the names of `expected`, of its shapes; a name may be
     absent. Raises ValueError for another shape."""
-    right, allowed = expected(vector), allowances(vector, rounding)
+    right, allowed = expected(vector), tolerances(vector, rounding)
     for name, got in computed.items():
         want = right[name]
         if got.shape != want.shape:

@@ -1,7 +1,7 @@
 """The exact output o of a row of attention, and how far from it the values are that it averages.
 
 It is kept so that |v − o| is known also where the two are nearly equal. What float64 still loses of
-that is the one tolerance here; it is derived in section 2 of `docs/allowances.md`.
+that is the one tolerance here; it is derived in section 2 of `docs/tolerances.md`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RowAverage:
     largest weight; [..., q_len, value_dim].
 
     Where that key has nearly all of the weight its v − o is a difference of nearly equal numbers,
-    and what float64 would lose of it counts up to e^(2ε) times in the allowance. lost: a bound of
+    and what float64 would lose of it counts up to e^(2ε) times in the tolerance. lost: a bound of
     what is lost still. values: what is averaged, [..., kv_len, value_dim].
     """
 

@@ -1,6 +1,6 @@
 """How far the states of a cache that changes may be from the exact ones.
 
-The states (m, l, o) of a `CacheVector` come to no attention that `allowance` knows: a deletion
+The states (m, l, o) of a `CacheVector` come to no attention that `tolerance` knows: a deletion
 subtracts, and leaves the rounding of what was larger. So the bound goes along with the changes: an
 error is rescaled with what it is an error of, and each step adds its own roundings. With u half the
 distance of 1 to the next number, a weight exp(s − m) of scores that are integers times ln 2, both
@@ -67,7 +67,7 @@ class _Bounded:
             self.columns[c] -= p * float(x)
 
 
-def allowances(vector: CacheVector, unit: float) -> list[list[float]]:
+def tolerances(vector: CacheVector, unit: float) -> list[list[float]]:
     """For the state at the beginning and after each change, how far l and each column of o may be
     from the exact ones, computed as `Attention.Spec.Online.edit` and `.slide` do it, in a format
     with the unit roundoff `unit`."""
@@ -97,7 +97,7 @@ def wrong_states(vector: CacheVector, states: Sequence[Computed], unit: float) -
     `states`: at the beginning and after each change; the maximum is a score, and has its rounding
     alone. Raises ValueError for a wrong number of states.
     """
-    allowed = allowances(vector, unit)
+    allowed = tolerances(vector, unit)
     for n, (state, bounds, exact) in enumerate(zip(states, allowed, vector.expected, strict=True)):
         m, l, o = state
         place = "at the beginning" if n == 0 else f"after change {n}"

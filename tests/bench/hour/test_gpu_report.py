@@ -141,7 +141,7 @@ def test_the_rest() -> None:
 def test_what_is_wrong_stands_before_all_else() -> None:
     bad = [
         {"run": 1, "what": "checked", "candidate": USUAL[FULL].plain, "on": "the small case",
-         "rows": 8, "error_over_allowance": 3.0, "wrong": "an error of 1"},
+         "rows": 8, "error_over_tolerance": 3.0, "wrong": "an error of 1"},
         {"run": 1, "what": "race", "candidate": USUAL[CAUSAL].plain, "on": "it", "runs": 50,
          "different": 2},
         {"run": 1, "what": "peers", "captured": False, "measured": measured(1.0, "flex", True)},

@@ -23,7 +23,7 @@ from bridge.conformance.outcome import Conditions, Description, described, outco
 from bridge.conformance.rounding_model import CHOICES, RoundingModel, generous
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject
-from bridge.conformance.tolerances.allowance import attention_allowance
+from bridge.conformance.tolerances.tolerance import attention_tolerance
 from bridge.report.tables import alignment_of_is_causal
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
@@ -360,7 +360,7 @@ def test_what_cannot_be_called_as_sdpa_is_said() -> None:
 def test_what_passes_another_rounding_model_passes_the_generous(
     dtype: str, families: list[Family]
 ) -> None:
-    """Its allowance is never the smaller, for any choice and what the built-in adapters declare."""
+    """Its tolerance is never the smaller, for any choice and what the built-in adapters declare."""
     others = [make(dtype) for make in CHOICES.values()]
     others += [RoundingModel.sdpa_flash(dtype), RoundingModel.sdpa_math(dtype)]
     for family in some(families, "natural-scores", "large-spread", "block-mask"):
@@ -370,7 +370,7 @@ def test_what_passes_another_rounding_model_passes_the_generous(
                 np.array([[float(x) for x in row] for row in m])
                 for m in (vector.q, vector.k, vector.v)
             )
-            own = attention_allowance(q, k, v, scale=vector.natural_scale, rounding=generous(dtype))
+            own = attention_tolerance(q, k, v, scale=vector.natural_scale, rounding=generous(dtype))
             for rounding in others:
-                other = attention_allowance(q, k, v, scale=vector.natural_scale, rounding=rounding)
+                other = attention_tolerance(q, k, v, scale=vector.natural_scale, rounding=rounding)
                 assert (own >= other).all(), (rounding.name, vector.id)

@@ -184,8 +184,8 @@ def test_what_was_returned_is_kept_for_failures_alone(families: list[Family]) ->
         assert detail is not None
         assert detail.got[0][0] == 7.0
         shape = (vector.q_len, vector.value_dim)
-        assert (len(detail.allowance), len(detail.allowance[0])) == shape
-        assert len(detail.lse_got) == len(detail.lse_allowance) == vector.q_len
+        assert (len(detail.tolerance), len(detail.tolerance[0])) == shape
+        assert len(detail.lse_got) == len(detail.lse_tolerance) == vector.q_len
     assert all(v.detail is None for v in run(PyimplTiled(), [family], "float32").vectors)
     heads = next(f for f in families if f.name == "grouped-query")
     right = run(PyimplTiled(), [heads], "float32", details=True)

@@ -1,4 +1,4 @@
-"""No correct implementation exceeds its allowance: on the vectors and on random inputs.
+"""No correct implementation exceeds its tolerance: on the vectors and on random inputs.
 
 Exact vectors have weights that are powers of two, which every format holds: the rounding of weights
 shows on the random real inputs only, where a float64 result is the reference.
@@ -27,7 +27,7 @@ from bridge.conformance.adapters.own import (
 from bridge.conformance.adapters.sdpa import SdpaFlash, SdpaMath
 from bridge.conformance.batch import DTYPES, Batch
 from bridge.conformance.run import run
-from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
+from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from bridge.report.runs import Runs
 from bridge.vectors.model.attention import AttentionVector, Family, Window
 from bridge.vectors.model.gradients import GradientVector
@@ -154,11 +154,11 @@ def test_random_real_inputs(data: st.DataObject, case: tuple[str, str]) -> None:
     )
     outputs = adapter.run(batch)
     rounding = adapter.rounding(dtype, "cpu")
-    allowance = attention_allowance(q, k, v, scale=batch.scale, mask=visible, rounding=rounding)
+    tolerance = attention_tolerance(q, k, v, scale=batch.scale, mask=visible, rounding=rounding)
     error = np.abs(outputs.out.double().numpy() - truth.out.numpy())
-    assert (error <= allowance).all(), (error - allowance).max()
+    assert (error <= tolerance).all(), (tolerance).max()
     if outputs.lse is not None and truth.lse is not None:
         seen = np.broadcast_to(visible.any(-1), truth.lse.shape)
-        allowance = lse_allowance(q, k, scale=batch.scale, mask=visible, rounding=rounding)
+        tolerance = lse_tolerance(q, k, scale=batch.scale, mask=visible, rounding=rounding)
         error = np.abs(outputs.lse.double().numpy()[seen] - truth.lse.numpy()[seen])
-        assert (error <= allowance[seen]).all()
+        assert (error <= tolerance[seen]).all()

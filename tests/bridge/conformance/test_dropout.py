@@ -1,4 +1,4 @@
-"""Attention with dropout is judged by its own allowance, and mutants of it fail."""
+"""Attention with dropout is judged by its own tolerance, and mutants of it fail."""
 
 from __future__ import annotations
 

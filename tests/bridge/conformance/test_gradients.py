@@ -47,7 +47,7 @@ def test_the_exact_gradients_pass() -> None:
 def test_the_bound_is_of_the_size_of_some_roundings() -> None:
     """A bound that let anything pass would be none: 16-bit roundings are beyond it."""
     for vector in vectors():
-        for name, bound in gradients.allowances(vector, FLOAT32).items():
+        for name, bound in gradients.tolerances(vector, FLOAT32).items():
             right = gradients.expected(vector)[name]
             largest = max(np.abs(right).max(), np.abs(floats(vector.grad_output)).max())
             assert bound.max() <= 2.0**-8 * 1024 * max(largest, 1.0), (vector.id, name)
@@ -55,7 +55,7 @@ def test_the_bound_is_of_the_size_of_some_roundings() -> None:
 
 def test_what_is_further_away_is_named() -> None:
     vector = next(v for v in vectors() if v.id == "gradient-003")
-    for name, bound in gradients.allowances(vector, FLOAT32).items():
+    for name, bound in gradients.tolerances(vector, FLOAT32).items():
         got = gradients.expected(vector)
         got[name] = got[name].copy()
         got[name][0, 1, 0] += 2 * bound[0, 1, 0]

@@ -15,8 +15,8 @@ from bridge.conformance.mutants.modules import MODULE_MUTANTS, catch
 from bridge.conformance.mutants.planted_package import copied_modules
 from bridge.conformance.mutants.planting import Mutant, MutantError
 from bridge.conformance.tolerances import first_order
-from bridge.conformance.tolerances.first_order import allowance
-from bridge.conformance.tolerances.module_allowance import NoBound
+from bridge.conformance.tolerances.first_order import tolerance
+from bridge.conformance.tolerances.module_tolerance import NoBound
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 from pyimpl.internal.implements import implementations
@@ -72,7 +72,7 @@ def test_every_mutant_is_caught_in_every_dtype(
     assert caught is not None
     vector_id, clause = caught
     assert vector_id.rpartition("-")[0] in mutant.promising
-    assert "times the allowance away" in clause or "should be" in clause
+    assert "times the tolerance away" in clause or "should be" in clause
 
 
 def test_the_factor_for_the_second_order_may_be_smaller(
@@ -130,7 +130,7 @@ def test_another_result_is_noticed(name: str, families: list[Family]) -> None:
     vector: Any = next(f for f in families if f.name == name).vectors[2]
     assert list(modules.wrong(vector, torch.float32)) == []
     (clause,) = list(modules.wrong(moved(vector, 1 << 120), torch.float32))[:1]
-    assert "times the allowance away" in clause
+    assert "times the tolerance away" in clause
 
 
 def test_another_token_is_noticed(families: list[Family]) -> None:
@@ -147,7 +147,7 @@ def test_the_bound_of_a_linear_map_by_hand() -> None:
     module.weight.fill_(3.0)
     module.bias.fill_(-5.0)
     x = torch.tensor([[2.0]], dtype=torch.float64)
-    out, allowed = allowance(lambda r: r.linear(x, module), torch.float32)
+    out, allowed = tolerance(lambda r: r.linear(x, module), torch.float32)
     u = 2.0**-24
     assert out.item() == 1.0
     assert allowed.item() == pytest.approx(2 * 11 * (3 * u / (1 - 3 * u) + 2 * u), rel=1e-9)
@@ -158,8 +158,8 @@ def test_what_a_normalisation_takes_away_does_not_count() -> None:
     norm = nn.LayerNorm(4, dtype=torch.float32).requires_grad_(False)
     x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], dtype=torch.float64)
     shared = torch.full((1, 1), 0.01, dtype=torch.float64)
-    _, bare = allowance(lambda r: r.normed(x, norm), torch.float32)
-    _, moved = allowance(
+    _, bare = tolerance(lambda r: r.normed(x, norm), torch.float32)
+    _, moved = tolerance(
         lambda r: r.normed(x + r.rounded(torch.zeros_like(shared), shared), norm), torch.float32
     )
     # Its derivative is 0 but for the rounding of float64: of 4 derivatives, each at most 2 / s,
@@ -167,7 +167,7 @@ def test_what_a_normalisation_takes_away_does_not_count() -> None:
     deviation = x.std(unbiased=False)
     rounding = 2 * shared * 4 * 2 / deviation * 64 * torch.finfo(torch.float64).eps
     assert bool(((moved - bare).abs() <= rounding).all())
-    _, own = allowance(lambda r: r.normed(r.rounded(x, shared), norm), torch.float32)
+    _, own = tolerance(lambda r: r.normed(r.rounded(x, shared), norm), torch.float32)
     assert bool((own > 100 * bare).all())
 
 
@@ -191,7 +191,7 @@ def test_hidden_numbers_near_0_by_hand(hidden: tuple[float, float], allowed: flo
     module.linear2.weight.copy_(torch.tensor([[1.0, -1.0]]))
     module.linear2.bias.fill_(0.0)
     x, error = torch.zeros(1, 1).double(), torch.full((1, 1), 0.01).double()
-    _, found = allowance(lambda r: r.forwarded(r.rounded(x, error), module), torch.float64)
+    _, found = tolerance(lambda r: r.forwarded(r.rounded(x, error), module), torch.float64)
     assert found.item() == pytest.approx(allowed, rel=1e-6, abs=1e-12)
 
 
@@ -200,8 +200,8 @@ def test_errors_beyond_first_order_have_no_bound() -> None:
     x = torch.tensor([[0.0, -8.0]], dtype=torch.float64)
     five = torch.full_like(x, 5.0)
     with pytest.raises(NoBound, match="more than to first order"):
-        allowance(lambda r: r.rounded(x, five).softmax(-1), torch.float32)
-    allowance(lambda r: r.rounded(x, five / 1000).softmax(-1), torch.float32)
+        tolerance(lambda r: r.rounded(x, five).softmax(-1), torch.float32)
+    tolerance(lambda r: r.rounded(x, five / 1000).softmax(-1), torch.float32)
 
 
 def test_numbers_that_a_dtype_cannot_hold_are_refused(families: list[Family]) -> None:

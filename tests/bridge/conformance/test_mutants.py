@@ -13,7 +13,7 @@ import pytest
 
 from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.adapters.own import PyimplState
-from bridge.conformance.mutants.attention import KERNEL_MUTANTS, MUTANTS, TWINS
+from bridge.conformance.mutants.attention import EQUIVALENT, KERNEL_MUTANTS, MUTANTS
 from bridge.conformance.mutants.planting import (
     ADAPTERS,
     BACKWARD,
@@ -62,7 +62,7 @@ def test_the_output_alone_shows_it(mutant: Mutant, all_families: Families, runs:
 def test_there_are_enough_and_they_have_names_of_their_own() -> None:
     assert len(MUTANTS) >= 8
     assert len(KERNEL_MUTANTS) >= 5
-    assert len({f.name for f in MUTANTS + TWINS}) == len(MUTANTS + TWINS)
+    assert len({f.name for f in MUTANTS + EQUIVALENT}) == len(MUTANTS + EQUIVALENT)
     assert {"wrong-scale", "omitted-scale", "doubled-scale"} <= {f.name for f in KERNEL_MUTANTS}
 
 
@@ -71,11 +71,11 @@ def test_there_are_enough_and_they_have_names_of_their_own() -> None:
     [("float32",), pytest.param(ALL_DTYPES, marks=pytest.mark.thorough)],
     ids=["float32", "all"],
 )
-@pytest.mark.parametrize("mutant", TWINS, ids=lambda f: f.name)
-def test_a_twin_that_changes_no_result_is_not_caught(
+@pytest.mark.parametrize("mutant", EQUIVALENT, ids=lambda f: f.name)
+def test_an_equivalent_mutant_is_not_caught(
     mutant: Mutant, dtypes: tuple[str, ...], families: list[Family], runs: Runs
 ) -> None:
-    name = f"twin-{len(dtypes)}"
+    name = f"equivalent-{len(dtypes)}"
     result = runs.planted(name, mutant, lambda: families, caught=False, dtypes=list(dtypes))
     assert not result["caught"]
     vectors = [v for f in families for v in f.vectors if isinstance(v, AttentionVector)]
@@ -119,7 +119,7 @@ def test_planting_leaves_no_trace(families: list[Family]) -> None:
     # What a kernel imports stays imported.
     importlib.import_module("pyimpl.backends.kernels.forward")
     before = (implementations(), set(sys.modules))
-    with planted(TWINS[0]) as module:
+    with planted(EQUIVALENT[0]) as module:
         assert module.__name__ in sys.modules
     plant(MUTANTS[0], families[:1], ["float32"])
     assert (implementations(), {m for m in sys.modules if m.startswith("mutated")}) == (

@@ -1,4 +1,4 @@
-"""An allowance is of use only if it is small: a rounding that the rounding model does not name
+"""A tolerance is of use only if it is small: a rounding that the rounding model does not name
 exceeds it.
 
 The kernel here rounds one more intermediate result than its rounding model says.

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bridge.conformance.tolerances.states import Computed, allowances, wrong_states
+from bridge.conformance.tolerances.states import Computed, tolerances, wrong_states
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.operations import CacheVector
 
@@ -39,7 +39,7 @@ def test_the_exact_states_pass(vectors: list[CacheVector]) -> None:
 def test_what_is_further_away_than_allowed_is_named(vectors: list[CacheVector]) -> None:
     for vector in vectors:
         n = len(vector.edits)
-        bounds = allowances(vector, UNIT)[n]
+        bounds = tolerances(vector, UNIT)[n]
         m, l, o = right(vector)[n]
         beyond = [max(2.0 * x, 1e-30) for x in bounds]
         places = {
@@ -61,7 +61,7 @@ def test_the_bound_is_of_the_size_of_a_few_roundings(vectors: list[CacheVector])
         )
         more = [abs(float(x)) for e in vector.edits if e.key is not None for x in (1, *e.key.value)]
         terms = len(vector.keys) + len(vector.edits)
-        largest = max(map(max, allowances(vector, UNIT)))
+        largest = max(map(max, tolerances(vector, UNIT)))
         # Scores are at most 20, so a weight is off by at most 4 + 60·ln 2 units, and each of the
         # terms that have ever been there is rounded with each change.
         assert largest <= 64 * UNIT * terms**2 * max([most, *more])

@@ -217,7 +217,7 @@ def test_a_failure_that_exact_arithmetic_does_not_confirm_is_refused() -> None:
     assert failure.detail is not None
     assert list(wrong_numbers(failure, vector, "float32"))
     right = replace(failure.detail, lse_got=(-math.inf,) * len(failure.detail.lse_got))
-    with pytest.raises(FindingsError, match="every number is within its allowance"):
+    with pytest.raises(FindingsError, match="every number is within its tolerance"):
         list(wrong_numbers(replace(failure, detail=right), vector, "float32"))
 
 

@@ -70,7 +70,7 @@ def test_a_chapter_has_all_that_a_reader_needs(chapter: str) -> None:
     assert '<div class="beside">' in page
     assert {language for *_, language, _ in SHOWN.findall(page)} == {"lean", "python"}
     # Layers and bounds have no kernel of their own.
-    assert ("\nTriton" in page) == (chapter not in ("transformer", "allowances"))
+    assert ("\nTriton" in page) == (chapter not in ("transformer", "tolerances"))
     assert "Proved as [" in page
     assert page.rpartition("\n## ")[2].startswith("What is not proved\n")
 

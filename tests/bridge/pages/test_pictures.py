@@ -15,7 +15,7 @@ from bridge.source.excerpt import SourceError
 
 ROOT = Path(__file__).resolve().parents[3]
 SVG = "{http://www.w3.org/2000/svg}"
-NAMES = [f"{pictures.FOLDER}/{name}.svg" for name in ("softmax", "online", "masks", "allowances")]
+NAMES = [f"{pictures.FOLDER}/{name}.svg" for name in ("softmax", "online", "masks", "tolerances")]
 SHOWN = ("causal-bottom-right", "document", "tile-loop", "window")
 ALL = sorted((ROOT / pictures.FOLDER).glob("*.svg"))
 
@@ -65,7 +65,7 @@ def test_what_the_pictures_say() -> None:
     masks = drawn()["docs/images/masks.svg"]
     # Top-left 1 + 2, bottom-right 4 + 5, the window 2 + 3 + 4, documents 1 + 1 + 4 + 4.
     assert masks.count('class="b"') == 3 + 9 + 9 + 10
-    said = words(drawn()["docs/images/allowances.svg"])
+    said = words(drawn()["docs/images/tolerances.svg"])
     assert {"float32", "float16", "bfloat16"} <= set(said)
     shares = [int(one.removesuffix(" %")) for one in said if one.endswith(" %")]
     assert len(shares) == 6

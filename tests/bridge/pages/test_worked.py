@@ -14,9 +14,9 @@ import torch
 from committed import family as committed
 
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.allowance import EVALUATION, attention_allowance, explained
-from bridge.conformance.tolerances.module_allowance import encoder_layer, exactly
-from bridge.pages.worked import allowance, gradients, heads, layer, masks, tiles
+from bridge.conformance.tolerances.module_tolerance import encoder_layer, exactly
+from bridge.conformance.tolerances.tolerance import EVALUATION, attention_tolerance, explained
+from bridge.pages.worked import gradients, heads, layer, masks, tiles, tolerance
 from bridge.pages.worked.shown import listed, shown
 from bridge.source.excerpt import SourceError
 from bridge.vectors.model.attention import AttentionVector, Family, Row
@@ -56,7 +56,7 @@ def vector(family: str, name: str) -> Any:
 def test_numbers_are_shown_as_a_reader_writes_them() -> None:
     assert listed([Fraction(-1, 2), None, 3]) == "(−1/2, −∞, 3)"
     assert shown(Fraction(4, 2)) == "2"
-    assert [allowance.number(x) for x in (0.0, -3.6765, 0.0422, 1.92e-5)] == [
+    assert [tolerance.number(x) for x in (0.0, -3.6765, 0.0422, 1.92e-5)] == [
         "0", "−3.68", "0.0422", "1.92·10⁻⁵",
     ]  # fmt: skip
 
@@ -211,16 +211,16 @@ def test_what_is_not_exact_is_refused() -> None:
         layer.power(Fraction(1, 2))
 
 
-# --- allowances -----------------------------------------------------------------------------------
+# --- tolerances -----------------------------------------------------------------------------------
 
 
-def test_the_parts_of_an_allowance() -> None:
-    one = allowance.worked_allowance(committed("tile-loop"), "tile-loop-000", 3, 0, 3)
+def test_the_parts_of_an_tolerance() -> None:
+    one = tolerance.worked_tolerance(committed("tile-loop"), "tile-loop-000", 3, 0, 3)
     assert (one.num_keys, one.blocks) == (6, 3)
-    for dtype in allowance.DTYPES:
+    for dtype in tolerance.DTYPES:
         # Sums of six numbers and one product, in two orders.
         whole = sum(one.parts(dtype)) * EVALUATION
-        assert math.isclose(whole, one.allowance(dtype), rel_tol=8 * _UNIT)
+        assert math.isclose(whole, one.tolerance(dtype), rel_tol=8 * _UNIT)
     shared, stored, sums, result = one.parts("bfloat16")
     # The output is rounded to 8 bits: 2⁻⁸ of its size, and of the other errors.
     size = float(abs(one.vector.expected[3].output[0]))
@@ -231,7 +231,7 @@ def test_the_parts_of_an_allowance() -> None:
     assert one.shown_output == "377/30 ≈ 12.6"
 
 
-def test_what_explains_an_allowance_adds_up_everywhere() -> None:
+def test_what_explains_a_tolerance_adds_up_everywhere() -> None:
     rng = np.random.default_rng(5)
     q, k, v = (rng.normal(size=(7, 4)) for _ in range(3))
     mask = rng.random((7, 7)) < 0.7
@@ -239,7 +239,7 @@ def test_what_explains_an_allowance_adds_up_everywhere() -> None:
     for rounding in (RoundingModel.flash("bfloat16", block_n=2), RoundingModel.float32()):
         given: dict[str, Any] = {"scale": 0.5, "mask": mask, "rounding": rounding}
         found = explained(q, k, v, **given)
-        whole = attention_allowance(q, k, v, **given)
+        whole = attention_tolerance(q, k, v, **given)
         assert np.array_equal(found.terms.total * EVALUATION, whole)
         assert (found.share[~mask] == 0).all()
         assert (found.errors[mask] > 0).all()
@@ -336,7 +336,7 @@ def test_numbers_that_are_not_leans_make_no_page() -> None:
             "no vector of gradients of one head without options",
         ),
         (
-            lambda: allowance.worked_allowance(committed("tile-loop"), "tile-loop-000", 9, 0, 3),
+            lambda: tolerance.worked_tolerance(committed("tile-loop"), "tile-loop-000", 9, 0, 3),
             "tile-loop-000 has no query 9",
         ),
     ],

@@ -181,7 +181,7 @@ def test_no_table_is_wider_than_a_small_screen() -> None:
     assert text.count("<table>") == text.count('<div class="wide"><table>') > 2
 
 
-def test_each_row_has_its_error_and_its_allowance() -> None:
+def test_each_row_has_its_error_and_its_tolerance() -> None:
     chosen = families("grouped-query")
     one = spoiled(chosen)
     result = one.result.failures[0]
@@ -285,7 +285,7 @@ def test_a_long_name_leaves_the_numbers_whole() -> None:
     tables.implementations(console, {"device": "cpu", "results": [one.to_json()]})
     shown = console.export_text()
     assert "…" not in shown
-    for heading in ("passed", "failed", "unsupported", "error/", "allowance", "float32"):
+    for heading in ("passed", "failed", "unsupported", "error/", "tolerance", "float32"):
         assert heading in shown
 
 

@@ -24,8 +24,8 @@ def runs(tmp_path: Path) -> Runs:
 
 
 JUDGE = {
-    "bridge/conformance/tolerances/allowance.py",
-    "bridge/conformance/tolerances/gradient_allowance.py",
+    "bridge/conformance/tolerances/tolerance.py",
+    "bridge/conformance/tolerances/gradient_tolerance.py",
 }
 
 

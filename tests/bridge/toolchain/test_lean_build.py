@@ -177,6 +177,16 @@ def test_a_syntax_error_has_its_place(built: EmbeddedLean) -> None:
     assert built.build().ok
 
 
+def test_a_definition_of_many_conjuncts(built: EmbeddedLean) -> None:
+    """What looks through its syntax needs 200 KiB of stack; the main thread has 64."""
+    conjuncts = " ∧\n    ".join(f"(∀ i < n, i < n + {k})" for k in range(200))
+    edit(built, "C", f"public section\n@[expose] def many (n : Nat) : Prop :=\n    {conjuncts}\n")
+    result = built.build(["Small.C"])
+    edit(built, "C", C)
+    assert result.ok, result.messages
+    assert built.build().ok
+
+
 def test_unknown_target(built: EmbeddedLean) -> None:
     for target in ("Small.Nowhere", "Other", "small.A"):
         with pytest.raises(ToolchainError, match=f"unknown target `{target}`"):

@@ -107,7 +107,7 @@ NUMBERS: dict[str, tuple[Arithmetic, Any, torch.dtype]] = {
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_over_other_numbers(name: str) -> None:
-    """One definition over floats of three kinds, within the allowance of a kernel's."""
+    """One definition over floats of three kinds, within the tolerance of a kernel's."""
     num, number, dtype = NUMBERS[name]
     vector = vector_of("causal-003")
     q, k, v = (

@@ -93,7 +93,7 @@ def test_what_is_proved_to_change_nothing(ours: MultiHeadAttention, change: Chan
 )
 def test_what_is_refuted_changes_the_output(ours: MultiHeadAttention, change: Change) -> None:
     """headsInvariance_refuted, multiheadAttentionInvariance_refuted, and halves of what is true."""
-    with pytest.raises(AssertionError, match="over the allowance"):
+    with pytest.raises(AssertionError, match="over the tolerance"):
         judge(ours, change)
 
 

@@ -116,7 +116,7 @@ def test_other_masks_must_be_divided_by_the_root(
     ours, mask = MultiHeadAttention.from_torch(theirs), normal(Q_LEN, KV_LEN, seed=4)
     document = copied(theirs)(*inputs, attn_mask=mask)
     expected, _ = theirs(*inputs, attn_mask=mask)
-    with pytest.raises(AssertionError, match="over the allowance"):
+    with pytest.raises(AssertionError, match="over the tolerance"):
         judge_module(document, expected, ours, *inputs, added=mask)
     divided = mask / HEAD_DIM**0.5
     judge_module(ours(*inputs, attn_mask=divided), document, ours, *inputs, added=divided)
@@ -149,5 +149,5 @@ def test_a_key_is_suppressed_if_all_heads_mask_it(
         few = ours(query, key[:, :2], value[:, :2])
         judge_module(out, few, ours, query, *other, added=mask)
         return
-    with pytest.raises(AssertionError, match="over the allowance"):
+    with pytest.raises(AssertionError, match="over the tolerance"):
         judge_module(out, expected, ours, query, *other, added=mask)

@@ -61,7 +61,7 @@ def in_torch(mask: Tensor | None) -> Tensor | None:
 
 
 def by_kind(*masks: Tensor | None, batch: int, heads: int) -> dict[str, Tensor | None]:
-    """`visible` and `added` for the allowance, of attn_mask and key_mask."""
+    """`visible` and `added` for the tolerance, of attn_mask and key_mask."""
     found: dict[str, Tensor | None] = {"visible": None, "added": None}
     for mask in masks:
         if mask is None:
@@ -86,7 +86,7 @@ def check_against_torch(
     unbatched: bool = False,
     is_causal: bool = False,
 ) -> None:
-    """Ours, in the dtype of `theirs`, within the allowance of theirs in float64."""
+    """Ours, in the dtype of `theirs`, within the tolerance of theirs in float64."""
     batch, q_len, kv_len = sizes
     ours = MultiHeadAttention.from_torch(theirs)
     dtype, heads = theirs.out_proj.weight.dtype, theirs.num_heads
@@ -329,7 +329,7 @@ MUTANTS = {
 @pytest.mark.parametrize("dtype", DTYPES[:3], ids=str)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In bfloat16 the allowance of four projections and attention hides some of them."""
+    """In bfloat16 the tolerance of four projections and attention hides some of them."""
     theirs = nn.MultiheadAttention(
         DIM, HEADS, add_bias_kv=True, add_zero_attn=True, batch_first=True, dtype=dtype
     )
@@ -344,5 +344,5 @@ def test_mutants_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.Mon
         return ours
 
     monkeypatch.setattr(MultiHeadAttention, "from_torch", wrong)
-    with pytest.raises(AssertionError, match="over the allowance"):
+    with pytest.raises(AssertionError, match="over the tolerance"):
         check_against_torch(theirs, (BATCH, Q_LEN, KV_LEN), "both kinds")

@@ -11,7 +11,7 @@ import torch
 from module_checks import judge, normal, randomised
 from torch import Tensor
 
-from bridge.conformance.tolerances.module_allowance import logits
+from bridge.conformance.tolerances.module_tolerance import logits
 from pyimpl.modules import KeysValues, Transformer
 from pyimpl.modules import sinusoidal_encoding as encoding
 from pyimpl.modules import transformer as implementation
@@ -118,7 +118,7 @@ def test_mutants_of_the_cache_are_seen(mutant, monkeypatch: pytest.MonkeyPatch) 
     ours = model()
     whole, allowed = ours(SRC, TGT, src_lens=LENS), 2 * logits(ours, SRC, TGT, VISIBLE)[1]
     mutant(monkeypatch)
-    with pytest.raises(AssertionError, match="over the allowance"):
+    with pytest.raises(AssertionError, match="over the tolerance"):
         judge(step_by_step(ours, [1] * TGT_LEN), whole, allowed)
 
 

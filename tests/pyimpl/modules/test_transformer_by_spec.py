@@ -15,7 +15,7 @@ import torch
 from module_checks import judge, normal, randomised
 from torch import Tensor, nn
 
-from bridge.conformance.tolerances.module_allowance import (
+from bridge.conformance.tolerances.module_tolerance import (
     Bounded,
     attended,
     decoder_layer,

@@ -11,7 +11,7 @@ import torch
 from module_checks import judge, normal, randomised
 from torch import Tensor, nn
 
-from bridge.conformance.tolerances.module_allowance import decoder_layer, encoder_layer, exactly
+from bridge.conformance.tolerances.module_tolerance import decoder_layer, encoder_layer, exactly
 from pyimpl.modules import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward
 from pyimpl.modules import decoder as implementation
 from pyimpl.modules import sinusoidal_encoding as encoding
@@ -114,7 +114,7 @@ def test_mutants_of_a_layer_are_seen(mutant, dtype: torch.dtype) -> None:
     mutant(ours)
     out = [m(X.to(dtype), CONTEXT.to(dtype), key_mask=PADDING) for m in (ours, right)]
     allowed = 2 * decoder_layer(exactly(X), exactly(CONTEXT), right, PADDING[:, None, None])[1]
-    with pytest.raises(AssertionError, match="over the allowance"):
+    with pytest.raises(AssertionError, match="over the tolerance"):
         judge(*out, allowed)
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.allowance import attention_allowance, lse_allowance
+from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from pyimpl.internal.scores import ScoreOptions
 
 
@@ -83,10 +83,10 @@ def judge(
     options: ScoreOptions,
     rounding: RoundingModel,
 ) -> None:
-    """Fail unless output and log-sum-exp are within the allowance of plain float64.
+    """Fail unless output and log-sum-exp are within the tolerance of plain float64.
 
     What is done to a score after its product stands as one more product, with a vector of its own
-    for each query, and a sink as one more key of value 0: so the allowance of plain attention holds
+    for each query, and a sink as one more key of value 0: so the tolerance of plain attention holds
     for it. That of float64 itself is added.
     """
     out, lse = (x.cpu() for x in result)
@@ -111,18 +111,18 @@ def judge(
     rest = {"scale": 1.0, "mask": visible.numpy()}
     rounding_models = (rounding, RoundingModel.float64())
     allowed = sum(
-        torch.from_numpy(attention_allowance(q, k, value.numpy(), rounding=p, **rest))
+        torch.from_numpy(attention_tolerance(q, k, value.numpy(), rounding=p, **rest))
         for p in rounding_models
     )
     error = (out.double() - expected_out).abs()
-    assert bool((error <= allowed).all()), f"output: {(error - allowed).max()} over the allowance"
+    assert bool((error <= allowed).all()), f"output: {(error - allowed).max()} over the tolerance"
     none = torch.isneginf(expected_lse)
     assert torch.equal(torch.isneginf(lse), none)
     allowed = sum(
-        torch.from_numpy(lse_allowance(q, k, rounding=p, **rest)) for p in rounding_models
+        torch.from_numpy(lse_tolerance(q, k, rounding=p, **rest)) for p in rounding_models
     )
     error = torch.where(none, 0.0, lse.double() - torch.where(none, 0.0, expected_lse)).abs()
-    assert bool((error <= allowed).all()), f"lse: {(error - allowed).max()} over the allowance"
+    assert bool((error <= allowed).all()), f"lse: {(error - allowed).max()} over the tolerance"
 
 
 def on_cpu(options: ScoreOptions) -> ScoreOptions:

@@ -164,7 +164,7 @@ FORWARD_MUTANTS = [
 @pytest.mark.parametrize("one", FORWARD_MUTANTS, ids=lambda f: f.name)
 def test_a_mutant_of_the_forward_pass_shows(one: Mutant) -> None:
     check = check_packed if one.entry == VARLEN else check_tiles
-    with planting.planted(one) as module, pytest.raises(AssertionError, match="over the allowance"):
+    with planting.planted(one) as module, pytest.raises(AssertionError, match="over the tolerance"):
         check(module)
 
 

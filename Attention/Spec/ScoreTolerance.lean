@@ -1,0 +1,77 @@
+module
+
+public import Attention.Spec.Tolerance
+public import Attention.Spec.Attention
+
+public section
+
+/-! # Tolerances of scores
+
+How far a computed score scale · ⟨q, k⟩ may be from the exact one, but for a constant that all keys
+of the row share. `Proof/Rounding/Scores.lean` proves that no score of `Model/RoundedScores.lean`
+exceeds it.
+Source: docs/tolerances.md, section 1; for the inner product Higham 2002, "Accuracy and Stability of
+Numerical Algorithms", section 3.1. -/
+
+namespace Attention.Spec
+
+universe u
+
+/-- In which formats of their own scaled operands and scores are stored: bounds of relative errors,
+0 for what stays in the accumulator. -/
+structure ScoreFormats (R : Type u) where
+  /-- Of a format in which q or k, multiplied by the scale or a part of it, is stored. -/
+  operands : R
+  /-- How many of the two operands are multiplied before the inner product: 0, 1 or 2. -/
+  roundings : Nat
+  /-- Of a format in which scores are stored. -/
+  scores : R
+
+variable {R : Type u} [Add R] [Mul R] [Sub R] [Div R] [Max R] [OfNat R 0] [OfNat R 1]
+
+/-- |q|ᵀ|k| = Σ |qᵢ| · |kᵢ|. -/
+@[expose] def magnitude {d : Nat} (q k : Vec R d) : R := Vec.dot (q.map absolute) (k.map absolute)
+
+/-- The relative error of the scaled operands of an inner product, each product with the scale
+rounded and stored, is at most this less 1: ((1 + u) (1 + u_op))^r. -/
+@[expose] def operandFactor (p : Precision R) (f : ScoreFormats R) : R :=
+  power ((1 + p.unit) * (1 + f.operands)) f.roundings
+
+/-- How far the computed score may be from `s` = scale · ⟨q, k⟩, but for a constant of the row,
+where m is the largest score of the row and `belowMax` is m − s:
+((1 + γ(additions + 2)) · ((1 + u) (1 + u_op))^r − 1) · |scale| · |q|ᵀ|k| + 2 u |s| + 3 u (m − s),
+and u_s times all that the score may be. A product qᵢ kᵢ goes through at most `additions`
+additions: head_dim − 1, in whatever order they are added. Each score is rounded twice: the product
+with the scale, and a change of base. The scale is rounded up to 3 times, alike for all keys; the
+rounding of a score that is stored is in proportion to the whole score, of which nothing cancels. -/
+@[expose] def scoreError (p : Precision R) (f : ScoreFormats R) (additions : Nat)
+    (scale magnitude s belowMax : R) : R :=
+  let relative := (1 + gamma (additions + 2) p.accumulation) * operandFactor p f - 1
+  let own := relative * (absolute scale * magnitude) + numeral 2 * p.unit * absolute s
+  own + numeral 3 * p.unit * belowMax
+    + f.scores * (absolute s + own + numeral 3 * p.unit * absolute s)
+
+variable [LE R] [DecidableLE R] {q_len kv_len d d_v : Nat}
+
+/-- Key `j` as the tolerance of component `t` of the output of query `i` sees it, where `m` is the
+largest score of the row. -/
+@[expose] def boundedKey (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scale : R)
+    (mask : Mask q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
+    (V : Matrix R kv_len d_v) (i : Fin q_len) (t : Fin d_v) (m : Option R) (j : Fin kv_len) :
+    BoundedKey R :=
+  match score scale mask.toScoreMod Q K i j, m with
+  | some s, some m =>
+    { score := some s
+      error := scoreError p f additions scale (magnitude Q[i] K[j]) s (m - s)
+      value := V[j][t] }
+  | _, _ => ⟨none, 0, V[j][t]⟩
+
+/-- The keys `cols` as the tolerance of component `t` of the output of query `i` sees them. -/
+@[expose] def boundedKeys (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scale : R)
+    (mask : Mask q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
+    (V : Matrix R kv_len d_v) (i : Fin q_len) (t : Fin d_v) (cols : List (Fin kv_len)) :
+    List (BoundedKey R) :=
+  let m := rowMax (cols.map (score scale mask.toScoreMod Q K i))
+  cols.map (boundedKey p f additions scale mask Q K V i t m)
+
+end Attention.Spec

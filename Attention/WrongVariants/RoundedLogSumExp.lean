@@ -1,0 +1,186 @@
+module
+
+public import Attention.Proof.Rounding.LogSumExp
+public import Attention.WrongVariants.RoundingRules
+
+public section
+
+/-! # Wrong variants of log-sum-exps that round
+
+Results that are not the log-sum-exp, scores that are off by a constant, which an output forgives,
+and a bound that has nothing for the logarithm and the sum. Source: docs/tolerances.md,
+"Log-sum-exp". -/
+
+namespace Attention.WrongVariants
+
+open Spec Model Exponential Lean.Grind
+
+universe u
+
+section
+
+variable {R : Type u} [OrderedField R] [Exponential R R]
+
+/-- The claim of `rounded_logSumExp`, of any result, of any bound, and of scores that are off by any
+constants. -/
+abbrev LogSumExpStays (result : R → R → R → R → Prop := ComputedLogSumExp)
+    (bound : Precision R → R → R → R → R → R := logSumExpTolerance)
+    (constant : R → Prop := fun c => c = 0) : Prop :=
+  ∀ p : Precision R, Precise p → ∀ (m : R) (part : Part R), Run p m part →
+    (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) → ∀ c : R, constant c →
+    (∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c))) →
+    ∀ roundings rescalings : Nat, part.rescalings ≤ rescalings →
+    part.additions + part.rescalings ≤ roundings →
+    2 * numeral (roundings + 1) * p.unit < 1 → numeral 4 * p.unit < 1 → ∀ L E M : R,
+    IsLogSumExp R (some L) (part.keys.map (·.score)) →
+    rowMax (part.keys.map (·.score)) = some M →
+    logSumExpFactor p roundings rescalings (part.keys.map (·.toBoundedKey)) ≤ exp E →
+    ∀ L' : R, result p.unit m part.l L' →
+    AtMost (bound p E (L - M) M (largestError (part.keys.map (·.toBoundedKey)))) (L' - L)
+
+/-- Positive control: the results and the bound of the theorem. -/
+theorem computedLogSumExp_stays : LogSumExpStays (R := R) :=
+  fun _ hp _ _ run attained c hc close _ _ hr ha hD h4 _ _ _ exact maximum errors _ result =>
+    Proof.rounded_logSumExp hp run attained (fun key hk s hs => by
+      have h := close key hk s hs
+      rwa [hc, Semiring.add_zero] at h) hr ha hD h4 exact maximum errors result
+
+/-! ## What counterexamples are made of -/
+
+private theorem factor_single (u s : R) :
+    logSumExpFactor (unitOnly u) 0 0 [⟨some s, 0, 0⟩] = 1 / (1 - gamma 1 u) := by
+  have hw : boundedWeights (unitOnly u) 0 [⟨some s, 0, 0⟩] = [⟨1, 1, 0⟩] := by
+    have e₀ : max (0 : R) 0 = 0 := by
+      rw [OrderedField.max_def]
+      split <;> rfl
+    have e₁ : (0 : R) + u * (s - s + 0 + 0) = 0 := by grind
+    have e₂ : (1 : R) / 1 = 1 := by grind
+    have e₃ : (1 : R) - 0 = 1 := by grind
+    simp only [boundedWeights, boundedWeight, List.map_cons, List.map_nil, rowMax, maxScore,
+      largestError, List.foldl_cons, List.foldl_nil, unitOnly, e₀, e₁, e₃, exp_sub_self, exp_zero,
+      Proof.power_eq, Semiring.one_pow, e₂]
+  rw [logSumExpFactor, hw]
+  simp only [sumOver_cons, sumOver_nil, unitOnly, Nat.zero_add]
+  have e : ((1 : R) * 1 + 0) / (1 + 0) = 1 := by grind
+  rw [e]
+
+/-- What the claim says of one key with the score `s`, computed as s + c. -/
+private theorem single {result : R → R → R → R → Prop}
+    {bound : Precision R → R → R → R → R → R} {constant : R → Prop}
+    (claim : LogSumExpStays result bound constant) {u c E : R} (s : R) (hu : 0 ≤ u)
+    (hc : constant c) (h4 : numeral 4 * u < 1) (hE : 1 / (1 - gamma 1 u) ≤ exp E) {L : R}
+    (h : result u (s + c) 1 L) : AtMost (bound (unitOnly u) E 0 s 0) (L - s) := by
+  have e₀ : max (0 : R) 0 = 0 := by
+    rw [OrderedField.max_def]
+    split <;> rfl
+  have e₁ : (numeral 4 : R) = 4 := by
+    simp only [Proof.numeral_succ, Proof.numeral_eq]
+    grind
+  have e₂ : (numeral (0 + 1) : R) = 1 := by
+    simp only [Proof.numeral_succ, Proof.numeral_eq]
+    grind
+  have h2 : 2 * (1 : R) * u < 1 := by
+    have h4 := h4
+    rw [e₁] at h4
+    clear claim h hE
+    grind
+  have run : Run (unitOnly u) (s + c) ⟨[⟨⟨some s, 0, 0⟩, s + c⟩], 1, 0, 0, 0⟩ :=
+    .key (x := s + c - (s + c)) (w' := 1) (by simp) (Std.le_refl _) (rounded_refl hu _)
+      (by rw [exp_sub_self]; exact rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _)
+      (by rw [Semiring.one_mul]; exact rounded_refl (Std.le_refl _) _)
+  have h₁ := claim _ (unitOnly_precise hu) _ _ run ⟨_, List.mem_singleton.mpr rfl, by simp, rfl⟩ c
+    hc (fun key hk t ht => by
+      obtain rfl := List.mem_singleton.mp hk
+      obtain rfl : s = t := Option.some.inj ht
+      exact ⟨by grind, by grind⟩)
+    0 0 (Nat.le_refl _) (Nat.le_refl _) (by simp only [unitOnly, e₂]; exact h2) h4 s E s
+    (by
+      show (exp s : R) = exp s + 0
+      rw [Semiring.add_zero]) rfl (by simpa [factor_single] using hE) L h
+  have e₃ : s - s = 0 := by grind
+  simpa [largestError, e₀, e₃] using h₁
+
+/-- What the claim says of the same where nothing is rounded. -/
+private theorem single_exact {result : R → R → R → R → Prop} {constant : R → Prop}
+    (claim : LogSumExpStays result logSumExpTolerance constant) {c s L : R} (hc : constant c)
+    (h : result 0 (s + c) 1 L) : L = s := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e : gamma 1 (0 : R) = 0 := by
+    rw [gamma, Semiring.mul_zero]
+    grind
+  have e₄ : gamma 4 (0 : R) = 0 := by
+    rw [gamma, Semiring.mul_zero]
+    grind
+  have h₁ := single claim (E := 0) s (Std.le_refl 0) hc (by rw [Semiring.mul_zero]; exact h₀)
+    (by rw [e, exp_zero]; grind) h
+  rw [logSumExpTolerance] at h₁
+  simp only [unitOnly, e₄] at h₁
+  obtain ⟨h₂, h₃⟩ := h₁
+  grind
+
+/-! ## Results and scores -/
+
+/-- The logarithm of the denominator alone, without the maximum. -/
+@[expose] def maximumLeftOut (_ _ l L : R) : Prop := exp L = l
+
+theorem maximumLeftOut_refuted : ¬ LogSumExpStays (R := R) maximumLeftOut := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h := single_exact claim (c := 0) (s := 1) (L := 0) rfl exp_zero
+  grind
+
+/-- The denominator where its logarithm belongs. -/
+@[expose] def noLogarithm (_ m l L : R) : Prop := L = m + l
+
+theorem noLogarithm_refuted : ¬ LogSumExpStays (R := R) noLogarithm := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h := single_exact claim (c := 0) (s := 0) (L := 0 + 0 + 1) rfl rfl
+  grind
+
+/-- The claim of scores that are off by a constant that all keys share: it cancels from an output,
+and not from a log-sum-exp. -/
+theorem constantForgiven_refuted :
+    ¬ LogSumExpStays (R := R) ComputedLogSumExp logSumExpTolerance (fun _ => True) :=
+  fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h := single_exact claim (c := 1) (s := 0) (L := 0 + 1 + 0) trivial
+    ⟨0, 0, 0, 0, 0, 0 + 1, 0, 0, by omega, by omega, exp_zero,
+      by rw [Semiring.mul_zero, Semiring.zero_mul]; exact ⟨by grind, by grind⟩, rfl, rfl, rfl⟩
+  grind
+
+end
+
+/-! ## The bound -/
+
+section
+
+variable {R : Type u} [OrderedField R] [NaturalExp R]
+
+/-- A bound that has nothing for the logarithm, changes of base and the sum. -/
+@[expose] def logarithmNotCounted (_ : Precision R) (E _ _ _ : R) : R := E
+
+theorem logarithmNotCounted_refuted :
+    ¬ LogSumExpStays (R := R) ComputedLogSumExp logarithmNotCounted := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e₁ : (numeral 1 : R) = 1 := by
+    simp only [Proof.numeral_succ, Proof.numeral_eq]
+    grind
+  have e₄ : (numeral 4 : R) = 4 := by
+    simp only [Proof.numeral_succ, Proof.numeral_eq]
+    grind
+  have h₁ := NaturalExp.one_add_le_exp (1 / 98 : R)
+  have h := single claim (u := 1 / 100) (c := 0) (E := 1 / 98) 1000 (L := 1010) (by grind) rfl
+    (by rw [e₄]; grind) (by
+      rw [gamma, e₁]
+      refine Std.le_trans ?_ h₁
+      grind)
+    ⟨0, 0, 1, 0, 0, 1000 + 0, 0, 0, by omega, by omega, exp_zero,
+      by rw [show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul, Semiring.zero_mul]
+         exact ⟨by grind, by grind⟩, rfl, rfl, _, rfl, 1 / 100, ⟨by grind, by grind⟩, by grind⟩
+  obtain ⟨h₂, h₃⟩ := h
+  rw [logarithmNotCounted] at h₃
+  clear claim
+  grind
+
+end
+
+end Attention.WrongVariants

@@ -1,0 +1,220 @@
+module
+
+public import Attention.Proof.Rounding.Scores
+public import Attention.WrongVariants.RoundingRules
+
+public section
+
+/-! # Wrong variants of scores that round
+
+Scores that are wrong in exact arithmetic, roundings of formats that are not counted, and a bound
+that forgets them: each lets two scores of one and the same key differ by more than it allows.
+Over every ordered field. Source: docs/tolerances.md, section 1. -/
+
+namespace Attention.WrongVariants
+
+open Spec Model Lean.Grind
+
+universe u
+
+variable {R : Type u} [OrderedField R]
+
+/-- The claim of `rounded_scores` for vectors of one number, of any scores and of any bound; the
+constant that the keys share may even be of any size. -/
+abbrev ScoresStayClose
+    (computes : Precision R → ScoreFormats R → R → R → R → Vec R 1 → Vec R 1 → R → Prop :=
+      fun p f => ComputedScore p f 0)
+    (error : Precision R → ScoreFormats R → R → R → R → R → R :=
+      fun p f => scoreError p f 0) : Prop :=
+  ∀ (p : Precision R) (f : ScoreFormats R) (scale σ₁ σ₂ σ m : R), Precise p →
+    p.unit ≤ p.accumulation → 0 ≤ f.operands →
+    10 * (numeral (0 + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1 →
+    RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ) →
+    ∃ c, ∀ (q k : Vec R 1) (belowMax computed : R),
+      AtMost belowMax (scale * Vec.dot q k - m) → computes p f σ₁ σ₂ σ q k computed →
+      AtMost (error p f scale (magnitude q k) (scale * Vec.dot q k) belowMax)
+        (computed - (scale * Vec.dot q k + c))
+
+/-- Positive control: the scores and the bound of the theorem. -/
+theorem computedScore_staysClose : ScoresStayClose (R := R) :=
+  fun _ _ _ _ _ _ m hp hu hf hd hσ => by
+    obtain ⟨c, -, h⟩ := Proof.rounded_scores hp hu hf hd hσ m
+    exact ⟨c, fun q k => h 1 q k⟩
+
+/-! ## What counterexamples are made of -/
+
+private theorem roundsNothing : Precise (⟨0, 0, 0, 0⟩ : Precision R) :=
+  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _⟩
+
+private theorem dot_one (q k : R) : Vec.dot (#v[q] : Vec R 1) #v[k] = q * k := by
+  have h : Vec.dot (#v[q] : Vec R 1) #v[k] = q * k + 0 := rfl
+  rw [h, Semiring.add_zero]
+
+private theorem noError (o scale A s b : R) :
+    scoreError ⟨0, 0, 0, 0⟩ ⟨o, 0, 0⟩ 0 scale A s b = 0 := by
+  rw [scoreError, gamma, operandFactor, Proof.power_eq, Semiring.pow_zero, Semiring.mul_zero]
+  grind
+
+/-- A score of which nothing but operands and the score itself are rounded. -/
+private theorem computes {f : ScoreFormats R} {a b : Nat} (hab : a + b ≤ f.roundings)
+    {σ₁ σ₂ σ q k y z score : R} (hq : StoredTimes ⟨0, 0, 0, 0⟩ f a (σ₁ * q) y)
+    (hk : StoredTimes ⟨0, 0, 0, 0⟩ f b (σ₂ * k) z) (hs : Rounded f.scores (σ * (y * z)) score) :
+    ComputedScore ⟨0, 0, 0, 0⟩ f 0 σ₁ σ₂ σ #v[q] #v[k] score := by
+  refine ⟨a, b, fun _ => y, fun _ => z, fun _ => y * z, y * z, σ * (y * z), hab, fun i => ?_,
+    fun i => ?_, fun i => rounded_refl (Std.le_refl _) _, .one,
+    roundedTimes_refl (Std.le_refl _) 2 _, hs⟩
+  · obtain rfl : i = 0 := Subsingleton.elim _ _
+    exact hq
+  · obtain rfl : i = 0 := Subsingleton.elim _ _
+    exact hk
+
+/-- Two scores of one key, of which nothing is forgiven. -/
+private theorem refute_scores
+    {compute : Precision R → ScoreFormats R → R → R → R → Vec R 1 → Vec R 1 → R → Prop}
+    {error : Precision R → ScoreFormats R → R → R → R → R → R} {f : ScoreFormats R} {x y : R}
+    (hf : 0 ≤ f.operands) (hρ : 4 * (operandFactor ⟨0, 0, 0, 0⟩ f - 1) ≤ 1)
+    (herror : error ⟨0, 0, 0, 0⟩ f 1 (magnitude #v[1] #v[1]) 1 0 = 0)
+    (hx : compute ⟨0, 0, 0, 0⟩ f 1 1 1 #v[1] #v[1] x)
+    (hy : compute ⟨0, 0, 0, 0⟩ f 1 1 1 #v[1] #v[1] y) (hxy : x ≠ y) :
+    ¬ ScoresStayClose compute error := fun claim => by
+  have e : (1 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by rw [dot_one]; grind
+  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0⟩ f 1 1 1 1 1 roundsNothing (Std.le_refl _) hf
+    (by rw [Semiring.mul_zero]; grind) (by
+      rw [show (1 : R) * 1 * 1 = 1 by grind]
+      exact roundedTimes_refl (Std.le_refl _) 3 1)
+  have h₁ := h #v[1] #v[1] 0 x (by rw [e]; exact ⟨by grind, by grind⟩) hx
+  have h₂ := h #v[1] #v[1] 0 y (by rw [e]; exact ⟨by grind, by grind⟩) hy
+  rw [e, herror] at h₁ h₂
+  obtain ⟨h₃, h₄⟩ := h₁
+  obtain ⟨h₅, h₆⟩ := h₂
+  grind
+
+private theorem operandFactor_none (o s : R) : operandFactor ⟨0, 0, 0, 0⟩ ⟨o, 0, s⟩ = 1 := by
+  rw [operandFactor, Proof.power_eq, Semiring.pow_zero]
+
+/-! ## Scores -/
+
+/-- The scale multiplies q and k, each by the whole of it. -/
+@[expose] def scaledTwice (p : Precision R) (f : ScoreFormats R) (σ₁ σ₂ σ : R) (q k : Vec R 1)
+    (score : R) : Prop :=
+  ComputedScore p f 0 (σ₁ * σ₂ * σ) (σ₁ * σ₂ * σ) 1 q k score
+
+theorem scaledTwice_refuted : ¬ ScoresStayClose (R := R) scaledTwice := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0⟩ ⟨0, 0, 0⟩ 2 2 1 1 2 roundsNothing (Std.le_refl _)
+    (Std.le_refl _) (by rw [Semiring.mul_zero, operandFactor_none]; grind) (by
+      rw [show (2 : R) * 1 * 1 = 2 by grind]
+      exact roundedTimes_refl (Std.le_refl _) 3 2)
+  have h₁ := h #v[1] #v[1] 0 4 (by rw [dot_one]; exact ⟨by grind, by grind⟩)
+    (computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl ⟨0, .zero (Std.le_refl _), by grind⟩)
+  have h₂ := h #v[1] #v[0] 2 0 (by rw [dot_one]; exact ⟨by grind, by grind⟩)
+    (computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl ⟨0, .zero (Std.le_refl _), by grind⟩)
+  simp only [dot_one, noError] at h₁ h₂
+  obtain ⟨h₃, h₄⟩ := h₁
+  obtain ⟨h₅, h₆⟩ := h₂
+  grind
+
+/-- Operands are stored, and nobody counts how often. -/
+@[expose] def storingNotCounted (p : Precision R) (f : ScoreFormats R) (σ₁ σ₂ σ : R)
+    (q k : Vec R 1) (score : R) : Prop :=
+  ∃ r, ComputedScore p { f with roundings := r } 0 σ₁ σ₂ σ q k score
+
+/-- One number of an operand, stored. -/
+private theorem stored_once {f : ScoreFormats R} {x y : R} (h : Rounded f.operands x y) :
+    StoredTimes ⟨0, 0, 0, 0⟩ f 1 (1 * x) y :=
+  ⟨1 * x, x, rfl, ⟨0, .zero (Std.le_refl _), by grind⟩, h⟩
+
+private theorem stored_up : Rounded (1 / 16 : R) 1 (17 / 16) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  exact ⟨1 / 16, ⟨by grind, Std.le_refl _⟩, by grind⟩
+
+theorem storingNotCounted_refuted : ¬ ScoresStayClose (R := R) storingNotCounted := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  refine refute_scores (f := ⟨1 / 16, 0, 0⟩) (x := 1) (y := 17 / 16) (by grind)
+    (by rw [operandFactor_none]; grind) (noError ..) ⟨0, ?_⟩ ⟨1, ?_⟩ (by grind)
+  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl ⟨0, .zero (Std.le_refl _), by grind⟩
+  · exact computes (a := 1) (b := 0) (Nat.le_refl _) (stored_once stored_up) rfl
+      ⟨0, .zero (Std.le_refl _), by grind⟩
+
+/-! ## Bounds -/
+
+/-- A bound in which the operands' format is missing. -/
+@[expose] def errorWithoutOperands (p : Precision R) (f : ScoreFormats R)
+    (scale magnitude s belowMax : R) : R :=
+  scoreError p { f with roundings := 0 } 0 scale magnitude s belowMax
+
+theorem errorWithoutOperands_refuted :
+    ¬ ScoresStayClose (R := R) (fun p f => ComputedScore p f 0) errorWithoutOperands := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  refine refute_scores (f := ⟨1 / 16, 1, 0⟩) (x := 1) (y := 17 / 16) (by grind) ?_ (noError ..)
+    ?_ ?_ (by grind)
+  · rw [operandFactor, Proof.power_eq, Semiring.pow_succ, Semiring.pow_zero]
+    grind
+  · exact computes (a := 0) (b := 0) (Nat.zero_le _) rfl rfl ⟨0, .zero (Std.le_refl _), by grind⟩
+  · exact computes (a := 1) (b := 0) (Nat.le_refl _) (stored_once stored_up) rfl
+      ⟨0, .zero (Std.le_refl _), by grind⟩
+
+/-- A bound in which one rounding counts where q and k are both stored. -/
+@[expose] def errorOfOneOperand (p : Precision R) (f : ScoreFormats R)
+    (scale magnitude s belowMax : R) : R :=
+  scoreError p { f with roundings := min f.roundings 1 } 0 scale magnitude s belowMax
+
+theorem errorOfOneOperand_refuted :
+    ¬ ScoresStayClose (R := R) (fun p f => ComputedScore p f 0) errorOfOneOperand := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e₀ : operandFactor ⟨0, 0, 0, 0⟩ (⟨1 / 16, 2, 0⟩ : ScoreFormats R) = 289 / 256 := by
+    rw [operandFactor, Proof.power_eq, Semiring.pow_succ, Semiring.pow_succ, Semiring.pow_zero]
+    grind
+  have e₁ : errorOfOneOperand ⟨0, 0, 0, 0⟩ (⟨1 / 16, 2, 0⟩ : ScoreFormats R) 1
+      (magnitude #v[1] #v[1]) 1 0 = 1 / 16 := by
+    have e₂ : magnitude (#v[1] : Vec R 1) #v[1] = 1 := by
+      have : magnitude (#v[1] : Vec R 1) #v[1] = absolute 1 * absolute 1 + 0 := rfl
+      rw [this, absolute, OrderedField.max_def]
+      split <;> grind
+    have e₃ : absolute (1 : R) = 1 := by
+      rw [absolute, OrderedField.max_def]
+      split <;> grind
+    rw [errorOfOneOperand, scoreError, gamma, operandFactor, Proof.power_eq, e₂, e₃]
+    show ((1 + numeral (0 + 2) * 0 / (1 - numeral (0 + 2) * 0))
+      * ((1 + 0) * (1 + 1 / 16)) ^ 1 - 1) * (1 * 1) + numeral 2 * 0 * 1 + numeral 3 * 0 * 0
+        + 0 * (1 + (((1 + numeral (0 + 2) * 0 / (1 - numeral (0 + 2) * 0))
+      * ((1 + 0) * (1 + 1 / 16)) ^ 1 - 1) * (1 * 1) + numeral 2 * 0 * 1) + numeral 3 * 0 * 1)
+        = (1 / 16 : R)
+    rw [Semiring.pow_succ, Semiring.pow_zero]
+    grind
+  have e : (1 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by rw [dot_one]; grind
+  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0⟩ ⟨1 / 16, 2, 0⟩ 1 1 1 1 1 roundsNothing (Std.le_refl _)
+    (by grind) (by rw [e₀, Semiring.mul_zero]; grind) (by
+      rw [show (1 : R) * 1 * 1 = 1 by grind]
+      exact roundedTimes_refl (Std.le_refl _) 3 1)
+  have stored_down : Rounded (1 / 16 : R) 1 (15 / 16) := ⟨-(1 / 16), ⟨by grind, by grind⟩, by grind⟩
+  have h₁ := h #v[1] #v[1] 0 (289 / 256) (by rw [e]; exact ⟨by grind, by grind⟩)
+    (computes (a := 1) (b := 1) (Nat.le_refl _) (stored_once stored_up) (stored_once stored_up)
+      ⟨0, .zero (Std.le_refl _), by grind⟩)
+  have h₂ := h #v[1] #v[1] 0 (225 / 256) (by rw [e]; exact ⟨by grind, by grind⟩)
+    (computes (a := 1) (b := 1) (Nat.le_refl _) (stored_once stored_down) (stored_once stored_down)
+      ⟨0, .zero (Std.le_refl _), by grind⟩)
+  rw [e, e₁] at h₁ h₂
+  obtain ⟨h₃, h₄⟩ := h₁
+  obtain ⟨h₅, h₆⟩ := h₂
+  grind
+
+/-- A bound in which the rounding of a score that is stored is in proportion to m − s, as is that of
+the scale: as if it were the same for all keys. -/
+@[expose] def errorOfDifference (p : Precision R) (f : ScoreFormats R)
+    (scale magnitude s belowMax : R) : R :=
+  scoreError p { f with scores := 0 } 0 scale magnitude s belowMax + f.scores * belowMax
+
+theorem errorOfDifference_refuted :
+    ¬ ScoresStayClose (R := R) (fun p f => ComputedScore p f 0) errorOfDifference := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  refine refute_scores (f := ⟨0, 0, 1 / 16⟩) (x := 1) (y := 17 / 16) (Std.le_refl _)
+    (by rw [operandFactor_none]; grind) ?_ ?_ ?_ (by grind)
+  · rw [errorOfDifference, noError]
+    grind
+  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl
+      ⟨0, .zero (by grind), by grind⟩
+  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl ⟨1 / 16, ⟨by grind, Std.le_refl _⟩,
+      by grind⟩
+
+end Attention.WrongVariants

@@ -1,0 +1,538 @@
+"""The likely cause of failures: what the failing vectors have in common, and which mutants give the
+same results.
+
+Looked for after failures alone, in results that were taken before: the function is not called
+again, and whatever happens here changes no verdict.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bridge.conformance.answers import Answer, answers, jobs_of, why_unsupported
+from bridge.conformance.judge import Detail, VectorResult
+from bridge.conformance.run import Result, judged
+from bridge.vectors.model.attention import AttentionVector, Family, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.sampled import SampledVector
+
+if TYPE_CHECKING:
+    from bridge.conformance.mutants.hypotheses import Hypothesis
+    from bridge.conformance.outcome import Outcome
+    from bridge.conformance.rounding_model import RoundingModel
+
+# Seconds of processor time for all hypotheses of one dtype; those left then are not tried.
+SECONDS = 3.0
+# Failing vectors that every hypothesis is compared with, the smallest of each kind first, and
+# passing ones that a hypothesis is held against.
+_COMPARED, _HELD_AGAINST = 48, 48
+# Failing vectors with another result after which a hypothesis that explained none is given up.
+_GIVEN_UP_AFTER = 4
+# Query-key pairs times width of a vector, above which it is not compared.
+_LARGEST = 1 << 21
+# Least share of the compared vectors that the first cause explains, and that a further one does.
+_FIRST, _FURTHER = 0.2, 0.1
+_MOST_CAUSES = 3
+# A feature that more of the passing vectors have than this share tells nothing.
+_TELLING = 0.75
+
+
+@dataclass(frozen=True)
+class Common:
+    """features: what all failing vectors have; failing: how many these are; passing: how many pass,
+    of which `alike` have all the features too."""
+
+    features: tuple[str, ...]
+    failing: int
+    passing: int
+    alike: int
+
+    def sentence(self) -> str:
+        """What they have in common."""
+        are = "The failing vector has" if self.failing == 1 else f"All {self.failing} failing have"
+        if self.passing == 0:
+            rest = "; no vector passes"
+        elif self.alike == 0:
+            rest = f"; none of the {self.passing} that pass"
+        else:
+            rest = f"; so {_have(self.alike)} of the {self.passing} that pass"
+        return f"{are} in common: {', '.join(self.features)}{rest}."
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A mutant that gives what the function gave. explained: for how many of the `compared`
+    failing vectors; contradicted: of how many of the `passing` vectors it was held against it
+    says that they fail; others: descriptions of those that explain the same vectors."""
+
+    name: str
+    description: str
+    explained: int
+    compared: int
+    contradicted: int
+    passing: int
+    others: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """As the verdict says it."""
+        either = "; or: ".join((self.description, *self.others))
+        share = f"{self.explained} of {self.compared} failing vectors compared"
+        if self.contradicted:
+            return (
+                f"Behaves on them like: {either} ({share}), but {self.contradicted} of "
+                f"{self.passing} passing vectors would fail so."
+            )
+        held = f", none of {self.passing} passing ones against it" if self.passing else ""
+        return f"Behaves like: {either} (explains {share}{held})."
+
+
+@dataclass(frozen=True)
+class Likely:
+    """What is known of the cause of an implementation's failures in one dtype. remarks: on the
+    failures as a whole, such as other dtypes; tried: how many hypotheses; problem: why they were
+    not all tried."""
+
+    remarks: tuple[str, ...] = ()
+    common: Common | None = None
+    causes: tuple[Cause, ...] = ()
+    compared: int = 0
+    tried: int = 0
+    problem: str | None = None
+
+    def sentences(self) -> tuple[str, ...]:
+        """All of it, a sentence each."""
+        found = [cause.sentence() for cause in self.causes]
+        if not self.causes and self.tried:
+            found.append(
+                f"No mutant explains it: none of the {self.tried} that were tried gives "
+                f"the results of the {self.compared} failing vectors compared."
+            )
+        if self.common is not None:
+            found.append(self.common.sentence())
+        found += self.remarks
+        if self.problem is not None:
+            found.append(self.problem)
+        return tuple(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "sentences": list(self.sentences())}
+
+
+def with_likely(outcomes: Sequence[Outcome], families: Iterable[Family]) -> list[Outcome]:
+    """The outcomes of one implementation, those with failures with their likely causes.
+    families: the vectors that were run. Raises nothing."""
+    if not any(outcome.result.failures for outcome in outcomes):
+        return list(outcomes)
+    vectors = {vector.id: vector for family in families for vector in family.vectors}
+    found = []
+    for outcome in outcomes:
+        likely = None
+        if outcome.result.failures:
+            likely = _likely(outcome, vectors, [o.result for o in outcomes])
+        found.append(replace(outcome, likely=likely))
+    return found
+
+
+def _likely(outcome: Outcome, vectors: Mapping[str, Vector], results: Sequence[Result]) -> Likely:
+    likely = Likely()
+    threads = torch.get_num_threads()
+    try:
+        # Small vectors: further threads would only use processor time.
+        torch.set_num_threads(1)
+        result = outcome.result
+        likely = Likely(tuple(_remarks(result, results)), _common(result, vectors))
+        return _Search(outcome, vectors).search(likely)
+    except Exception as error:
+        return replace(likely, problem=f"The cause was not looked for to the end: {_said(error)}.")
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:200]}".rstrip(": .")
+
+
+def _have(number: int) -> str:
+    return f"has {number}" if number == 1 else f"have {number}"
+
+
+# --- what they have in common ---------------------------------------------------------------------
+
+
+def _remarks(result: Result, results: Sequence[Result]) -> Iterator[str]:
+    """On the failures: other dtypes, what raised, and the log-sum-exp alone."""
+    failing = [r.dtype for r in results if r.failures]
+    passing = [r.dtype for r in results if r.ok]
+    if passing:
+        yield f"Fails in {', '.join(failing)}; passes in {', '.join(passing)}."
+    failures = result.failures
+    refused = sum(v.reason is not None for v in failures)
+    if refused:
+        yield f"{refused} of {len(failures)} failing vectors have no result that could be judged."
+    # Gradients have no rows.
+    outputs = [v for v in failures if v.reason is None and v.rows]
+    if outputs and all((v.ratio or 0) <= 1 for v in outputs):
+        yield "The outputs are right: the log-sum-exp alone is wrong."
+
+
+def _problem_of(vector: Vector) -> AttentionVector | None:
+    """A plain problem that the vector is alike to."""
+    if isinstance(vector, AttentionVector):
+        return vector
+    if isinstance(vector, ComesToAttention):
+        return next(iter(vector.asked()), None)
+    return vector.attentions()[0] if isinstance(vector, GradientVector) else None
+
+
+_OPERATIONS = {
+    "gradient": "gradients",
+    "grouped-query": "grouped heads",
+    "sampled": "several heads or batches in one call",
+}
+_MASKS = {
+    "causal": "a causal mask",
+    "causal-bottom-right": "a causal mask aligned bottom-right",
+    "window": "a window",
+    "key-length": "a length of the keys",
+    "key-padding": "a mask of padding",
+    "document": "a mask of documents",
+    "boolean": "a boolean mask",
+}
+
+
+def features_of(vector: Vector) -> frozenset[str]:
+    """What can be said of a vector: its options and its shape."""
+    found = set()
+    if vector.operation != "attention":
+        found.add(_OPERATIONS.get(vector.operation, f"the operation {vector.operation}"))
+    x = _problem_of(vector)
+    if x is None:
+        return frozenset(found)
+    if isinstance(vector, GradientVector) and vector.num_heads != vector.num_kv_heads:
+        found.add("grouped heads")
+    if x.mask.kind != "none":
+        found |= {"a mask", _MASKS[x.mask.kind]}
+    found |= {"slopes" if name == "alibi" else f"a {name}" for name in x.options}
+    if x.dropout is not None:
+        found.add("dropout")
+    scale = x.natural_scale
+    found.add("the default scale" if x.scale is None else "a scale that is given")
+    told = {"a scale below 0": scale < 0, "a scale of 0": scale == 0, "a scale above 1": scale > 1}
+    told |= {
+        "another number of keys than of queries": x.q_len != x.kv_len,
+        "more queries than keys": x.q_len > x.kv_len,
+        "more keys than queries": x.q_len < x.kv_len,
+        "a value_dim other than head_dim": x.value_dim != x.head_dim,
+        "a head_dim that is no power of 2": x.head_dim & (x.head_dim - 1) != 0,
+        "a query that sees no key": _has_blind_query(vector, x),
+    }
+    told |= {f"more than {n} keys": x.kv_len > n for n in (16, 32, 64, 128, 512)}
+    told |= {f"more than {n} queries": x.q_len > n for n in (16, 64)}
+    told |= {f"a head_dim above {n}": x.head_dim > n for n in (16, 64, 128)}
+    told |= {f"a number of keys not divisible by {n}": x.kv_len % n != 0 for n in (8, 16, 64)}
+    return frozenset(found | {name for name, true in told.items() if true})
+
+
+def _has_blind_query(vector: Vector, x: AttentionVector) -> bool:
+    """Results say so; gradients, whose vectors are small, have none of the output."""
+    if not isinstance(vector, GradientVector):
+        return any(row.masked for row in x.expected)
+    return not all(any(x.visible(i, j) for j in range(x.kv_len)) for i in range(x.q_len))
+
+
+def _common(result: Result, vectors: Mapping[str, Vector]) -> Common | None:
+    """The fewest features that all failing vectors have and as few as possible of those that
+    pass; None where none tells them apart."""
+    of = {v.id: features_of(vectors[v.id]) for v in result.vectors if v.status != "unsupported"}
+    failing = [of[v.id] for v in result.failures]
+    passing = [of[v.id] for v in result.vectors if v.status == "passed"]
+    shared = frozenset.intersection(*failing)
+    alike, chosen = passing, list[str]()
+    while shared and alike:
+        counts = {name: sum(name in one for one in alike) for name in sorted(shared)}
+        name = min(counts, key=lambda name: counts[name])
+        if counts[name] > _TELLING * len(alike):
+            break
+        chosen.append(name)
+        alike = [one for one in alike if name in one]
+    return Common(tuple(chosen), len(failing), len(passing), len(alike)) if chosen else None
+
+
+# --- which mutants give the same ------------------------------------------------------------------
+
+
+@dataclass
+class _Trial:
+    """A hypothesis: the vectors that it explains, and those of which it gives something else."""
+
+    hypothesis: Hypothesis
+    explained: set[str] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)
+    contradicted: int = 0
+    passing: int = 0
+
+
+class _Search:
+    """The hypotheses held against the results of one implementation in one dtype."""
+
+    def __init__(self, outcome: Outcome, vectors: Mapping[str, Vector]) -> None:
+        from bridge.conformance.subject import adapter_of
+
+        self.outcome, self.result = outcome, outcome.result
+        self.vectors = vectors
+        adapter = adapter_of(outcome.subject, lambda *given, **options: None)
+        self.rounding: RoundingModel = adapter.rounding(self.result.dtype, self.result.device)
+        self.takes = adapter.takes
+        wide = self.result.dtype == "float64"
+        self.wide = torch.float64 if wide else torch.float32
+        self.end = time.process_time() + SECONDS
+        self._jobs: dict[tuple[str, ...], list[tuple[Vector, ...]]] = {}
+        self.details = {
+            v.id: v.detail
+            for v in self.result.failures
+            if v.detail is not None and v.reason is None
+        }
+
+    def search(self, likely: Likely) -> Likely:
+        """`likely` with the causes."""
+        from bridge.conformance.mutants.hypotheses import HYPOTHESES
+
+        failing = self._sample(list(self.details), _COMPARED)
+        passing = [v.id for v in self.result.vectors if v.status == "passed"]
+        held = self._sample(passing, len(passing))
+        if not failing:
+            return likely
+        trials, tried, problem = [], 0, None
+        for hypothesis in HYPOTHESES:
+            if self._late():
+                problem = (
+                    f"{len(HYPOTHESES) - tried} of {len(HYPOTHESES)} hypotheses were not tried: "
+                    f"{SECONDS:g} s of processor time were used."
+                )
+                break
+            tried += 1
+            try:
+                trial = self._tried(hypothesis, failing)
+            except Exception as error:
+                problem = f"The hypothesis {hypothesis.name} could not be tried: {_said(error)}."
+                continue
+            if trial.explained:
+                trials.append(trial)
+        causes = self._causes(trials, failing, held)
+        return replace(
+            likely, causes=tuple(causes), compared=len(failing), tried=tried, problem=problem
+        )
+
+    def jobs(self, adapter: Any, vectors: Sequence[Vector]) -> list[tuple[Vector, ...]]:
+        """What is run of these vectors at once: the same for every hypothesis."""
+        key = tuple(vector.id for vector in vectors)
+        if key not in self._jobs:
+            lacking = why_unsupported(adapter, vectors, "float64", "cpu")
+            self._jobs[key] = jobs_of(v for v in vectors if v.id not in lacking)
+        return self._jobs[key]
+
+    def _late(self) -> bool:
+        return time.process_time() > self.end
+
+    def _causes(
+        self, trials: list[_Trial], failing: list[Vector], held: list[Vector]
+    ) -> Iterator[Cause]:
+        """The best, then the best for what it leaves, and so on."""
+        left = {vector.id for vector in failing}
+        share, number, doubtful = _FIRST, 0, None
+        while number < _MOST_CAUSES:
+            order = sorted(trials, key=lambda t: -len(t.explained & left))
+            best = None
+            for trial in order:
+                if len(trial.explained & left) < max(1.0, share * len(failing)):
+                    break
+                self._hold(trial, held)
+                if not trial.contradicted:
+                    best = trial
+                    break
+                if doubtful is None:
+                    doubtful = trial
+            if best is None:
+                break
+            alike = [
+                t.hypothesis.description
+                for t in trials
+                if t is not best
+                and t.explained & left == best.explained & left
+                and not self._hold(t, held).contradicted
+            ]
+            yield _cause(best, len(failing), tuple(alike[:2]))
+            left -= best.explained
+            trials = [t for t in trials if t is not best]
+            share, number, doubtful = _FURTHER, number + 1, best
+        if number == 0 and doubtful is not None:
+            yield _cause(doubtful, len(failing))
+
+    def _sample(self, ids: Sequence[str], most: int) -> list[Vector]:
+        """Vectors that are small enough, the smallest of each kind in turn."""
+        kinds: dict[frozenset[str], list[tuple[int, str]]] = {}
+        for id in ids:
+            size = _cost(self.vectors[id])
+            if size <= _LARGEST:
+                kinds.setdefault(features_of(self.vectors[id]), []).append((size, id))
+        turns = itertools.zip_longest(
+            *(sorted(kind) for kind in sorted(map(sorted, kinds.values())))
+        )
+        each = (one[1] for turn in turns for one in turn if one is not None)
+        return [self.vectors[id] for id in itertools.islice(each, most)]
+
+    def _tried(self, hypothesis: Hypothesis, failing: Sequence[Vector]) -> _Trial:
+        trial = _Trial(hypothesis)
+        with _Running(self, hypothesis) as running:
+            for vector, result, tolerance in running.results(failing, tolerances=True):
+                same = result.status == "failed" and _agree(
+                    self.details[vector.id], result.detail, tolerance
+                )
+                (trial.explained if same else trial.others).add(vector.id)
+                given_up = not trial.explained and len(trial.others) >= _GIVEN_UP_AFTER
+                if given_up or self._late():
+                    break
+        return trial
+
+    def _hold(self, trial: _Trial, held: Sequence[Vector]) -> _Trial:
+        """Against vectors that pass, once."""
+        if trial.passing or trial.contradicted:
+            return trial
+        with _Running(self, trial.hypothesis) as running:
+            for _, result, _ in running.results(held, tolerances=False):
+                trial.passing += 1
+                trial.contradicted += result.status == "failed"
+                # The whole may take longer for what was found already, up to as much once more.
+                if trial.passing >= _HELD_AGAINST or time.process_time() > self.end + SECONDS:
+                    break
+        return trial
+
+
+class _Running:
+    """A hypothesis that is planted; a context manager. What goes wrong in it explains nothing."""
+
+    def __init__(self, search: _Search, hypothesis: Hypothesis) -> None:
+        from bridge.conformance.adapters.callables import CallableAdapter
+        from bridge.conformance.mutants.hypothetical import Planted, PlantedBatches
+
+        self.search, self.rounding = search, search.rounding
+        subject, result = search.outcome.subject, search.result
+        self.planted = Planted(hypothesis, subject.causal_alignment, search.wide)
+        self.adapter: Any = PlantedBatches(self.planted, result.adapter, search.takes)
+        if subject.features is not None:
+            able = subject.features.without(subject.without)
+            self.adapter = CallableAdapter(
+                result.adapter, self.planted, able, lambda _: search.rounding,
+                subject.causal_alignment,
+            )  # fmt: skip
+            self.adapter.declared = not subject.undeclared
+
+    def __enter__(self) -> _Running:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.planted.close()
+
+    def results(
+        self, vectors: Sequence[Vector], *, tolerances: bool
+    ) -> Iterator[tuple[Vector, VectorResult, Detail | None]]:
+        """Of the vectors in which the mutant shows, its results and, if asked for, the tolerances
+        of its outputs."""
+        for job in self.search.jobs(self.adapter, vectors):
+            self.planted.allowing, self.planted.touched = None, False
+            found = self._answers(job)
+            if not self.planted.touched or any(answer.problem is not None for answer in found):
+                continue
+            allowed: dict[str, Detail] = {}
+            if tolerances and not isinstance(job[0], GradientVector):
+                self.planted.allowing = self.rounding
+                for answer in self._answers(job):
+                    allowed.update(_rows(answer))
+            each = {vector.id: vector for vector in job}
+            for answer in found:
+                for result in judged(self.rounding, answer, details=True):
+                    yield each[result.id], result, allowed.get(result.id)
+
+    def _answers(self, job: tuple[Vector, ...]) -> list[Answer]:
+        return answers(self.adapter, job, "float64", "cpu")
+
+
+def _cost(vector: Vector) -> int:
+    if isinstance(vector, SampledVector):
+        pairs = math.prod(vector.q.shape[:3]) * int(vector.k.shape[2])
+        return pairs * int(vector.q.shape[3] + vector.v.shape[3])
+    x = _problem_of(vector)
+    return 0 if x is None else x.q_len * x.kv_len * (x.head_dim + x.value_dim)
+
+
+def _rows(answer: Answer) -> dict[str, Detail]:
+    """The numbers of an answer that is not judged, in the order of `Detail.got`."""
+    if answer.problem is not None:
+        return {}
+    (first, *_) = answer.vectors
+    found: list[Detail] = []
+    for batch, outputs in zip(answer.batches, answer.outputs, strict=True):
+        if isinstance(first, ComesToAttention) and not batch.query.shape[-2]:
+            continue
+        for n in range(len(batch.vectors)):
+            out: Any = outputs.out
+            lse: Any = outputs.lse
+            rows = tuple(map(tuple, out[n, 0].tolist()))
+            found.append(Detail(rows, (), () if lse is None else tuple(lse[n, 0].tolist())))
+    if isinstance(first, ComesToAttention):
+        return {first.id: Detail.joined(found)}
+    return {vector.id: detail for vector, detail in zip(answer.vectors, found, strict=True)}
+
+
+def _agree(got: Detail, planted: Detail | None, tolerance: Detail | None) -> bool:
+    """Whether the function's numbers are those of a hypothesis, within their tolerances: those
+    given, or of gradients without any the largest that the vector has for each of them."""
+    if planted is None:
+        return False
+    if tolerance is None:
+        largest: dict[str, float] = {}
+        for part, row in zip(got.parts, got.tolerance, strict=True):
+            largest[part] = max(largest.get(part, 0.0), *row)
+        parts = zip(got.parts, got.tolerance, strict=True)
+        tolerance = Detail(tuple((largest[part],) * len(row) for part, row in parts), ())
+    logarithms = tolerance.lse_got[: len(got.lse_got)]
+    return _close(got.got, planted.got, tolerance.got) and _close(
+        got.lse_got, planted.lse_got, logarithms
+    )
+
+
+def _close(got: Sequence[Any], planted: Sequence[Any], allowed: Sequence[Any]) -> bool:
+    if not _lengths(got) == _lengths(planted) == _lengths(allowed):
+        return False
+    a, b, limit = (np.hstack([*rows, 0.0]) for rows in (got, planted, allowed))
+    with np.errstate(invalid="ignore"):
+        near = np.isfinite(limit) & (np.abs(a - b) <= limit)
+    return bool(np.all(near | (a == b) | np.isnan(a) & np.isnan(b)))
+
+
+def _lengths(rows: Sequence[Any]) -> list[int]:
+    """Of each row; those of different gradients differ."""
+    return [np.size(row) for row in rows]
+
+
+def _cause(trial: _Trial, compared: int, others: tuple[str, ...] = ()) -> Cause:
+    hypothesis = trial.hypothesis
+    return Cause(
+        hypothesis.name,
+        hypothesis.description,
+        len(trial.explained),
+        compared,
+        trial.contradicted,
+        trial.passing,
+        others,
+    )

@@ -1,0 +1,356 @@
+"""The gradients of attention in float64, and how far a correct backward pass may be from them.
+
+The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
+per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
+the same as of the forward pass); `docs/tolerances.md` derives every term: derived, not yet proved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
+from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
+from pyimpl.backends import reference
+from pyimpl.internal.scores import ScoreOptions
+
+# Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
+SECOND_ORDER = 1.02
+# As in `tolerance`: cap·tanh(score / cap), and its slope 1 − tanh², in roundings of cap and of 1.
+_SOFTCAP_ROUNDINGS = 8
+# An exponent that may be off by more than this bounds nothing.
+_LARGEST_EXPONENT = 700.0
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What makes scores of the products scale·⟨q, k⟩, in this order.
+
+    softcap: cap·tanh(score / cap), cap > 0. added: tensors that broadcast to `[batch, heads, q_len,
+    kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value. kept: by
+    what dropout multiplies the weights, M / (1 − p), likewise.
+    """
+
+    scale: float
+    softcap: float | None = None
+    added: Sequence[Tensor] = ()
+    sinks: Tensor | None = None
+    kept: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A number that is exact up to float64's rounding; how far what is computed may be from it
+    before it is stored; and the sum of the sizes of its terms. All of one shape."""
+
+    exact: Tensor
+    error: Tensor
+    size: Tensor
+
+    def __add__(self, other: Bounded) -> Bounded:
+        return Bounded(self.exact + other.exact, self.error + other.error, self.size + other.size)
+
+    def summed(self, factors: Tensor, over: Sequence[int], rounding: RoundingModel) -> Bounded:
+        """Σ factors·this over these dimensions, kept as 1, added up by the kernel in any order."""
+        count = math.prod(self.exact.shape[i] for i in over)
+
+        def one(x: Tensor) -> Tensor:
+            return x.sum(dim=list(over), keepdim=True) if over else x
+
+        size = one(factors.abs() * self.size)
+        error = one(factors.abs() * self.error) + (count + 3) * rounding.accumulation_unit * size
+        return Bounded(one(factors * self.exact), error, size)
+
+    def allowed(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
+        """How far it may be off once it is stored in this format."""
+        error = SECOND_ORDER * self.error
+        whole = error + stored.unit * (self.exact.abs() + error) + stored.underflow(flush_to_zero)
+        # What it is compared with is rounded to float64 too; a sum of nothing is 0 exactly.
+        whole = whole + 2 * FLOAT64.unit * self.exact.abs()
+        return torch.where(self.size == 0, 0.0, whole)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The gradients by query, key and value, of their shapes; by the scores after softcap, `[batch,
+    heads, q_len, kv_len]`, which is that of a bias; and by the sink of every query, `[batch, heads,
+    q_len]`, None without sinks."""
+
+    query: Bounded
+    key: Bounded
+    value: Bounded
+    scores: Bounded
+    sinks: Bounded | None
+
+
+@dataclass(frozen=True)
+class _Softmax:
+    """P = exp(s − L) `[batch, heads, rows, kv_len]`, 0 where it is masked, its relative error, and
+    the slope of softcap with its error; of each query the number of keys that it sees and of tiles
+    that it may see them in; the weight of its sink, with its relative error, None without sinks."""
+
+    visible: Tensor
+    p: Tensor
+    error: Tensor
+    slope: Tensor
+    slope_error: Tensor
+    keys: Tensor
+    blocks: int
+    sink: Tensor | None
+    sink_error: Tensor
+
+
+def _softmax(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> _Softmax:
+    """The weights that a backward pass computes again from the log-sum-exp that it was given."""
+    s, off, slope, slope_error = _scores(q, k, scored, rounding)
+    u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
+    visible = s > -math.inf
+    s, off = torch.where(visible, s, 0.0), torch.where(visible, off, 0.0)
+    keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
+    filled = torch.where(visible, s, -math.inf)
+    sinks = None if scored.sinks is None else scored.sinks.double().view(1, -1, 1, 1)
+    if sinks is not None:
+        sinks = sinks.expand(*s.shape[:3], 1)
+        filled = torch.cat((filled, sinks), -1)
+        keys = keys + 1
+    if not filled.shape[-1]:
+        filled = torch.full_like(keys, -math.inf)
+    lse = torch.logsumexp(filled, -1, keepdim=True)
+    dead = torch.isneginf(lse)
+    lse = torch.where(dead, 0.0, lse)
+    visible = visible & ~dead
+    kv_len = s.shape[-1]
+    blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
+    # The log-sum-exp: the scores of its row, the exponentials and their rescaling, the sum, the
+    # logarithm and the maximum that it is added to.
+    added_up = (1 + blocks) * exponential + (keys + 2) * rounding.accumulation_unit
+    if rounding.weights is not None and rounding.denominator != "unrounded":
+        added_up = added_up + rounding.weights.unit
+    largest = off.amax(-1, keepdim=True) if kv_len else torch.zeros_like(lse)
+    if sinks is not None:
+        largest = torch.maximum(largest, 2 * u * sinks.abs().nan_to_num(posinf=0.0))
+    of_lse = largest + added_up + 4 * u * (lse.abs() + 1)
+    # The exponential of s − L, both in base 2.
+    exponent = off + of_lse + 3 * u * (s.abs() + lse.abs()) + exponential
+    sink, sink_error = None, torch.zeros_like(lse)
+    if sinks is not None:
+        sink = torch.where(dead, 0.0, torch.exp(sinks - lse))
+        sizes = sinks.abs().nan_to_num(posinf=0.0) + lse.abs()
+        sink_error = _expm1(of_lse + 3 * u * sizes + exponential)
+    p = torch.where(visible, torch.exp(s - lse), 0.0)
+    return _Softmax(
+        visible, p, _expm1(exponent), slope, slope_error, keys, blocks, sink, sink_error
+    )
+
+
+def _scores(
+    q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(the scores, −∞ where masked; their errors; the slope of softcap, 1 without; its error)."""
+    u = rounding.accumulator.unit
+    stored = 0.0 if rounding.scores is None else rounding.scores.unit
+    s = scored.scale * (q @ k.mT)
+    relative = (q.shape[-1] + 2) * rounding.accumulation_unit + 5 * u
+    off = torch.zeros_like(s)
+    if rounding.operands is not None:
+        relative += rounding.operand_roundings * rounding.operands.unit * SECOND_ORDER
+        tiny = rounding.operands.underflow(rounding.flush_to_zero)
+        factor = max(1.0, math.sqrt(abs(scored.scale)))
+        ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
+        off = 2.0 * tiny * (factor * ends + q.shape[-1] * tiny)
+    off = off + relative * abs(scored.scale) * (q.abs() @ k.abs().mT) + stored * s.abs()
+    # The caller's own rounding of the scale.
+    off = off + 2 * FLOAT64.unit * s.abs()
+    slope, slope_error = torch.ones_like(s), torch.zeros_like(s)
+    if scored.softcap is not None:
+        cap = scored.softcap
+        tanh = torch.tanh(s / cap)
+        # The slope of tanh is at most 1.
+        of_tanh = torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * u
+        slope = 1 - tanh**2
+        slope_error = torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * u, max=1.0)
+        s = cap * tanh
+        off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap
+    for added in scored.added:
+        s = s + added.double()
+        finite = torch.where(torch.isinf(added), 0.0, added.double().abs() + s.abs())
+        off = off + (2 * u + stored) * finite
+    return s, off, slope, slope_error
+
+
+def _expm1(x: Tensor) -> Tensor:
+    return torch.expm1(torch.clamp(x, max=_LARGEST_EXPONENT))
+
+
+def gradient_bounds(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    scored: Scored,
+    rounding: RoundingModel,
+    *,
+    q_len: int | None = None,
+) -> Bounds:
+    """The gradients of ⟨grad_out, O⟩ + ⟨grad_lse, L⟩ and their bounds.
+
+    `query` `[batch, heads, rows, head_dim]`, `key`, `value` `[batch, kv_heads, kv_len, …]`,
+    `grad_out` `[batch, heads, rows, value_dim]`, `grad_lse` `[batch, heads, rows]` or None for 0;
+    of any floating dtype, taken as exact. q_len: how many queries there are, where the rows are
+    some of them: then the bounds of key and value are those rows' parts, to be added up.
+    """
+    q, k, v, d_o = (x.double() for x in (query, key, value, grad_out))
+    batch, heads, rows, _ = q.shape
+    kv_heads, kv_len, value_dim = v.shape[1:]
+    group = heads // max(kv_heads, 1)
+    members = group * (rows if q_len is None else q_len)
+    k, v = (x.repeat_interleave(group, 1) for x in (k, v))
+    d_l = q.new_zeros(batch, heads, rows, 1) if grad_lse is None else grad_lse.double()[..., None]
+    u, ua = rounding.accumulator.unit, rounding.accumulation_unit
+    exponential = rounding.exp_error * u
+    tiny = rounding.accumulator.smallest_normal
+    weight_unit = 0.0 if rounding.weights is None else rounding.weights.unit
+    weight_tiny = 0.0
+    if rounding.weights is not None:
+        weight_tiny = rounding.weights.underflow(rounding.flush_to_zero)
+
+    row = _softmax(q, k, scored, rounding)
+    p, off = row.p, row.error
+    # dP and D: their sizes A and W bound every way to come by D, from the output or from P ∘ dP.
+    kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
+    by_kept = 0.0
+    if scored.kept is not None and kept.numel():
+        by_kept = (float(kept.max()) + FACTOR_ROUNDINGS) * u
+    grad_p = kept * (d_o @ v.mT)
+    products = kept * (d_o.abs() @ v.abs().mT)
+    delta = (p * grad_p).sum(-1, keepdim=True)
+    mean = (p * products).sum(-1, keepdim=True)
+    sums = (row.keys + 2 * row.blocks + value_dim + 8) * ua + rounding.output.unit
+    sums = sums + row.blocks * exponential + by_kept
+    of_delta = (p * products * (off + weight_unit)).sum(-1, keepdim=True) + sums * mean
+    of_delta = of_delta + ((weight_tiny + tiny) * row.visible * products).sum(-1, keepdim=True)
+    of_delta = of_delta + rounding.output.underflow(rounding.flush_to_zero) * d_o.abs().sum(
+        -1, keepdim=True
+    )
+    # G = dP − D + dL, dS = P ∘ G.
+    inner = grad_p - delta + d_l
+    size = products + mean + d_l.abs()
+    of_inner = ((value_dim + 2) * ua + by_kept) * products + of_delta + 3 * u * size
+    if rounding.scores is not None:
+        of_inner = of_inner + rounding.scores.unit * size
+    of_p = p * (off + (weight_unit if rounding.weights_normalized else 0.0)) + tiny * row.visible
+    grad_s = p * inner
+    of_s = of_p * (inner.abs() + of_inner) + p * of_inner + 2 * u * grad_s.abs()
+    of_s = torch.where(row.visible, of_s, 0.0)
+    scores = Bounded(grad_s, of_s, p * size)
+    grad_x, of_x = grad_s * row.slope, of_s * (row.slope + row.slope_error)
+    of_x = of_x + grad_s.abs() * row.slope_error
+    # Rounded to the weights' format for the products.
+    of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * row.visible
+    p, of_v = kept * p, kept * of_p + by_kept * kept * p
+    of_v = of_v + weight_unit * (p + of_v) + weight_tiny * row.visible
+
+    operands = lost = 0.0
+    if rounding.operands is not None:
+        # One more than forwards: the product, before it meets the second root of the scale.
+        operands = (rounding.operand_roundings + 1) * rounding.operands.unit
+        lost = rounding.operands.underflow(rounding.flush_to_zero)
+    sizes = scores.size * row.slope
+
+    # How many sums of tiles are rounded to the output's format before the last.
+    of_queries = of_keys = 0
+    if rounding.gradient_rows is not None:
+        of_queries, of_keys = row.blocks, -(-members // rounding.gradient_rows)
+
+    def product(
+        exact: Tensor,
+        error: Tensor,
+        sizes: Tensor,
+        other: Tensor,
+        terms: int,
+        factor: float,
+        tiles: int,
+    ) -> Bounded:
+        all_sizes = abs(factor) * (sizes @ other.abs())
+        errors = abs(factor) * (error @ other.abs())
+        relative = (terms + 3) * ua + 3 * u + operands + tiles * rounding.output.unit
+        errors = errors + relative * all_sizes
+        tiny_ones = max(1.0, math.sqrt(abs(factor))) * lost
+        errors = errors + torch.where(all_sizes == 0, 0.0, tiny_ones * (sizes.sum(-1, True) + 1))
+        return Bounded(factor * (exact @ other), errors, all_sizes)
+
+    def by_key_head(x: Bounded) -> Bounded:
+        def one(y: Tensor) -> Tensor:
+            return y.reshape(batch, kv_heads, group, *y.shape[2:]).sum(2)
+
+        error = x.error
+        if group > 1:
+            # A function may round what each head adds.
+            least = rounding.output.underflow(rounding.flush_to_zero)
+            each = rounding.output.unit * (x.size + error) + least
+            error = error + torch.where(x.size == 0, 0.0, each) + group * ua * x.size
+        return Bounded(one(x.exact), one(error), one(x.size))
+
+    sinks = None
+    if row.sink is not None:
+        # A key of value 0: its dP is 0.
+        inner, size, weight = d_l - delta, mean + d_l.abs(), row.sink
+        error = (weight * row.sink_error + tiny) * (inner.abs() + of_delta)
+        error = error + weight * (of_delta + 3 * u * size)
+        sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
+    return Bounds(
+        product(grad_x, of_x, sizes, k, kv_len, scored.scale, of_queries),
+        by_key_head(product(grad_x.mT, of_x.mT, sizes.mT, q, members, scored.scale, of_keys)),
+        by_key_head(product(p.mT, of_v.mT, p.mT, d_o, members, 1.0, of_keys)),
+        scores,
+        sinks,
+    )
+
+
+def of_options(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    options: ScoreOptions,
+    rounding: RoundingModel,
+) -> dict[str, Bounded]:
+    """The gradients by everything that has one, with their bounds: by "q", "k", "v", and by "bias",
+    "slopes" and "sinks" where the options have them, of which the sums are over what each is
+    broadcast over, kept as dimensions of size 1."""
+    (_, _, q_len, _), kv_len = query.shape, key.shape[2]
+    device = query.device
+    added = [torch.where(reference.window(options, q_len, kv_len, device), 0.0, -torch.inf)]
+    place = torch.arange(q_len, device=device)[:, None] + options.shift
+    distance = (place - torch.arange(kv_len, device=device)).abs().double()
+    if options.alibi_slopes is not None:
+        added.append(-options.alibi_slopes.double()[..., None, None] * distance)
+    if options.bias is not None:
+        added.append(options.bias)
+    if options.mask is not None:
+        added.append(torch.where(options.mask, 0.0, -torch.inf))
+    kept = None
+    if options.dropout is not None:
+        kept = reference.dropped(query.new_ones(*query.shape[:3], kv_len), options)
+    scored = Scored(options.scale, options.softcap, added, options.sinks, kept)
+    bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, rounding)
+    found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}
+    whole = bounds.scores.exact.shape
+    if options.bias is not None:
+        sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
+        over = [i for i in range(4) if sizes[i] != whole[i]]
+        found["bias"] = bounds.scores.summed(torch.ones((), device=device), over, rounding)
+    if options.alibi_slopes is not None:
+        each = options.alibi_slopes.shape[0] == whole[0]
+        over = [2, 3] if each else [0, 2, 3]
+        found["slopes"] = bounds.scores.summed(-distance, over, rounding)
+    if bounds.sinks is not None:
+        found["sinks"] = bounds.sinks.summed(torch.ones((), device=device), [0, 2], rounding)
+    return found

@@ -1,0 +1,148 @@
+"""Tolerances of scores.
+
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/ScoreTolerance.lean`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridge.spec.attention import Mask, mask_to_score_mod, score
+from bridge.spec.core import Arithmetic, Value
+from bridge.spec.maximum import row_max
+from bridge.spec.tolerance import BoundedKey, Precision, absolute, gamma, numeral, power
+from bridge.spec.vector import vec_dot
+
+
+@dataclass(frozen=True)
+class ScoreFormats:
+    """In which formats of their own scaled operands and scores are stored: bounds of relative
+    errors, 0 for what stays in the accumulator.
+
+    operands: of a format in which q or k, multiplied by the scale or a part of it, is stored.
+
+    roundings: how many of the two operands are multiplied before the inner product: 0, 1 or 2.
+
+    scores: of a format in which scores are stored.
+
+    Lean: `Attention.Spec.ScoreFormats`.
+    """
+
+    operands: Value
+    roundings: int
+    scores: Value
+
+
+def magnitude(q: list[Value], k: list[Value], *, d: int, num: Arithmetic) -> Value:
+    """|q|ᵀ|k| = Σ |qᵢ| · |kᵢ|.
+
+    Lean: `Attention.Spec.magnitude`.
+    """
+    return vec_dot(
+        [absolute(x, num=num) for x in q], [absolute(x, num=num) for x in k], d=d, zero=num.value(0)
+    )
+
+
+def operand_factor(p: Precision, f: ScoreFormats, *, num: Arithmetic) -> Value:
+    """The relative error of the scaled operands of an inner product, each product with the scale
+    rounded and stored, is at most this less 1: ((1 + u) (1 + u_op))^r.
+
+    Lean: `Attention.Spec.operandFactor`.
+    """
+    return power((num.value(1) + p.unit) * (num.value(1) + f.operands), f.roundings, num=num)
+
+
+def score_error(
+    p: Precision,
+    f: ScoreFormats,
+    additions: int,
+    scale: Value,
+    magnitude: Value,
+    s: Value,
+    below_max: Value,
+    *,
+    num: Arithmetic,
+) -> Value:
+    """How far the computed score may be from `s` = scale · ⟨q, k⟩, but for a constant of the row,
+    where m is the largest score of the row and `belowMax` is m − s: ((1 + γ(additions + 2)) ·
+    ((1 + u) (1 + u_op))^r − 1) · |scale| · |q|ᵀ|k| + 2 u |s| + 3 u (m − s), and u_s times all
+    that the score may be. A product qᵢ kᵢ goes through at most `additions` additions: head_dim
+    − 1, in whatever order they are added. Each score is rounded twice: the product with the
+    scale, and a change of base. The scale is rounded up to 3 times, alike for all keys; the
+    rounding of a score that is stored is in proportion to the whole score, of which nothing
+    cancels.
+
+    Lean: `Attention.Spec.scoreError`.
+    """
+    relative = (num.value(1) + gamma(additions + 2, p.accumulation, num=num)) * operand_factor(
+        p, f, num=num
+    ) - num.value(1)
+    own = relative * (absolute(scale, num=num) * magnitude) + numeral(
+        2, num=num
+    ) * p.unit * absolute(s, num=num)
+    return (
+        own
+        + numeral(3, num=num) * p.unit * below_max
+        + f.scores
+        * (absolute(s, num=num) + own + numeral(3, num=num) * p.unit * absolute(s, num=num))
+    )
+
+
+def bounded_key(
+    p: Precision,
+    f: ScoreFormats,
+    additions: int,
+    scale: Value,
+    mask: Mask,
+    Q: list[list[Value]],
+    K: list[list[Value]],
+    V: list[list[Value]],
+    i: int,
+    t: int,
+    m: Value | None,
+    j: int,
+    *,
+    d: int,
+    num: Arithmetic,
+) -> BoundedKey:
+    """Key `j` as the tolerance of component `t` of the output of query `i` sees it, where `m` is
+    the largest score of the row.
+
+    Lean: `Attention.Spec.boundedKey`.
+    """
+    s = score(scale, mask_to_score_mod(mask), Q, K, i, j, d=d, num=num)
+    if s is not None and m is not None:
+        return BoundedKey(
+            score=s,
+            error=score_error(
+                p, f, additions, scale, magnitude(Q[i], K[j], d=d, num=num), s, m - s, num=num
+            ),
+            value=V[j][t],
+        )
+    return BoundedKey(score=None, error=num.value(0), value=V[j][t])
+
+
+def bounded_keys(
+    p: Precision,
+    f: ScoreFormats,
+    additions: int,
+    scale: Value,
+    mask: Mask,
+    Q: list[list[Value]],
+    K: list[list[Value]],
+    V: list[list[Value]],
+    i: int,
+    t: int,
+    cols: list[int],
+    *,
+    d: int,
+    num: Arithmetic,
+) -> list[BoundedKey]:
+    """The keys `cols` as the tolerance of component `t` of the output of query `i` sees them.
+
+    Lean: `Attention.Spec.boundedKeys`.
+    """
+    m = row_max([score(scale, mask_to_score_mod(mask), Q, K, i, j, d=d, num=num) for j in cols])
+    return [
+        bounded_key(p, f, additions, scale, mask, Q, K, V, i, t, m, j, d=d, num=num) for j in cols
+    ]

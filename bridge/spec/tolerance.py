@@ -1,0 +1,299 @@
+"""Tolerances.
+
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/Tolerance.lean`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from bridge.spec.core import Arithmetic, Value
+from bridge.spec.maximum import row_max
+from bridge.spec.sum import sum_over
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What a function rounds, and how coarsely: bounds of relative errors.
+
+    unit: of an operation on scores, weights and denominators: the unit roundoff of the
+    accumulator.
+
+    accumulation: of an operation on the numerator of the output; larger where a matrix unit
+    truncates.
+
+    exponential: of an exponential.
+
+    stored: of a weight's format where it meets its value; 0 if it is not stored anew.
+
+    Lean: `Attention.Spec.Precision`.
+    """
+
+    unit: Value
+    accumulation: Value
+    exponential: Value
+    stored: Value
+
+
+@dataclass(frozen=True)
+class BoundedKey:
+    """One key as the tolerance sees it.
+
+    score: the exact score of the key; `none` when the key is masked.
+
+    error: how far the computed score may be from it, but for a constant that all keys share: δ.
+
+    value: one component of the value.
+
+    Lean: `Attention.Spec.BoundedKey`.
+    """
+
+    score: Value | None
+    error: Value
+    value: Value
+
+
+@dataclass(frozen=True)
+class BoundedWeight:
+    """The weight of one key in a function that rounds: between `weight / factor` and `weight ·
+    factor`, but for a factor that all keys share.
+
+    weight: exp (s − m), and 0 when the key is masked.
+
+    factor: e^ε: how far off it may be.
+
+    value: one component of the value.
+
+    Lean: `Attention.Spec.BoundedWeight`.
+    """
+
+    weight: Value
+    factor: Value
+    value: Value
+
+
+@dataclass(frozen=True)
+class ToleranceTerms:
+    """What a tolerance is the sum of.
+
+    shared: errors of the weights, which numerator and denominator share.
+
+    stored: weights stored in a smaller format.
+
+    sums: sums.
+
+    Lean: `Attention.Spec.ToleranceTerms`.
+    """
+
+    shared: Value
+    stored: Value
+    sums: Value
+
+
+def numeral(n: int, *, num: Arithmetic) -> Value:
+    """The number `n`: Σ 1.
+
+    Lean: `Attention.Spec.numeral`.
+    """
+    return sum_over(lambda _x: num.value(1), list(range(n)), zero=num.value(0))
+
+
+def absolute(x: Value, *, num: Arithmetic) -> Value:
+    """|x|.
+
+    Lean: `Attention.Spec.absolute`.
+    """
+    return max(x, num.value(0) - x)
+
+
+def smaller(a: Value, b: Value) -> Value:
+    """The smaller of two numbers.
+
+    Lean: `Attention.Spec.smaller`.
+    """
+    return a if a <= b else b
+
+
+def gamma(k: int, u: Value, *, num: Arithmetic) -> Value:
+    """γ: the relative error of `k` roundings of unit `u`, k · u / (1 − k · u). For k · u < 1.
+
+    Lean: `Attention.Spec.gamma`.
+    """
+    return numeral(k, num=num) * u / (num.value(1) - numeral(k, num=num) * u)
+
+
+def power(x: Value, n: int, *, num: Arithmetic) -> Value:
+    """xⁿ.
+
+    Lean: `Attention.Spec.power`.
+    """
+    result = num.value(1)
+    for _ in range(n):
+        result = result * x
+    return result
+
+
+def largest_error(row: list[BoundedKey], *, num: Arithmetic) -> Value:
+    """The largest of the errors of the unmasked scores, at least 0.
+
+    Lean: `Attention.Spec.largestError`.
+    """
+    result = num.value(0)
+    for key in row:
+        result = result if key.score is None else max(result, key.error)
+    return result
+
+
+def bounded_weight(
+    p: Precision,
+    rescalings: int,
+    m: Value | None,
+    delta: Value,
+    key: BoundedKey,
+    *,
+    num: Arithmetic,
+) -> BoundedWeight:
+    """The exact weight of a key in a row with the maximum `m` and the largest error `Δ`, and how
+    far off it may be after at most `rescalings` changes of the reference point: ε = δ + u · (m
+    − s + δ + Δ), and one exponential for the weight and one for each rescaling.
+
+    Lean: `Attention.Spec.boundedWeight`.
+    """
+    if key.score is not None and m is not None:
+        return BoundedWeight(
+            weight=num.exp(key.score - m),
+            factor=num.exp(key.error + p.unit * (m - key.score + key.error + delta))
+            / power(num.value(1) - p.exponential, rescalings + 1, num=num),
+            value=key.value,
+        )
+    return BoundedWeight(weight=num.value(0), factor=num.value(1), value=key.value)
+
+
+def bounded_weights(
+    p: Precision, rescalings: int, row: list[BoundedKey], *, num: Arithmetic
+) -> list[BoundedWeight]:
+    """The exact weights of a row, and how far off they may be.
+
+    Lean: `Attention.Spec.boundedWeights`.
+    """
+    return [
+        bounded_weight(
+            p,
+            rescalings,
+            row_max([x.score for x in row]),
+            largest_error(row, num=num),
+            key,
+            num=num,
+        )
+        for key in row
+    ]
+
+
+def exact_output(keys: list[BoundedWeight], *, num: Arithmetic) -> Value:
+    """The exact output: the mean of the values by the exact weights.
+
+    Lean: `Attention.Spec.exactOutput`.
+    """
+    return sum_over(lambda k: k.weight * k.value, keys, zero=num.value(0)) / sum_over(
+        lambda k: k.weight, keys, zero=num.value(0)
+    )
+
+
+def tolerance_terms(
+    p: Precision,
+    roundings: int,
+    rescalings: int,
+    negligible: Value,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> ToleranceTerms:
+    """The terms of the tolerance of one component of the output of one row with an unmasked key. A
+    key's part of the numerator and of the denominator goes through at most `roundings`
+    roundings of sums and rescalings, that of the numerator through `6` more: the product with
+    the value, and the division. Keys with a share of the sum of weights up to `negligible` are
+    not counted among the values that the average may reach; the bound holds whatever that
+    number is.
+
+    Lean: `Attention.Spec.toleranceTerms`.
+    """
+    keys = bounded_weights(p, rescalings, row, num=num)
+    output = exact_output(keys, num=num)
+
+    def far(k: BoundedWeight) -> Any:
+        return absolute(k.value - output, num=num)
+
+    low_total = sum_over(lambda k: k.weight / k.factor, keys, zero=num.value(0))
+
+    def share(k: BoundedWeight) -> Any:
+        return smaller(k.weight * k.factor / low_total, num.value(1))
+
+    excess = sum_over(
+        lambda k: k.weight * (k.factor - num.value(1)) * far(k), keys, zero=num.value(0)
+    )
+    farthest = reduce(
+        lambda x, k: x if share(k) <= negligible else max(x, far(k)), keys, num.value(0)
+    ) + sum_over(
+        lambda k: share(k) * far(k) if share(k) <= negligible else num.value(0),
+        keys,
+        zero=num.value(0),
+    )
+    shared = smaller(excess / low_total, farthest)
+    size = smaller(
+        sum_over(lambda k: share(k) * absolute(k.value, num=num), keys, zero=num.value(0)),
+        farthest + absolute(output, num=num),
+    )
+    stored = p.stored * size
+    numerator = gamma(roundings + 6, p.accumulation, num=num)
+    denominator = gamma(roundings, p.unit, num=num)
+    return ToleranceTerms(
+        shared=shared,
+        stored=stored,
+        sums=(
+            numerator * (size + stored)
+            + denominator * (absolute(output, num=num) + shared + stored)
+        )
+        / (num.value(1) - denominator),
+    )
+
+
+def tolerance(
+    p: Precision,
+    roundings: int,
+    rescalings: int,
+    negligible: Value,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """How far the result of a function that rounds may be from the exact one: the sum of
+    `toleranceTerms`.
+
+    Lean: `Attention.Spec.tolerance`.
+    """
+    terms = tolerance_terms(p, roundings, rescalings, negligible, row, num=num)
+    return terms.shared + terms.stored + terms.sums
+
+
+def stored_tolerance(
+    p: Precision,
+    u: Value,
+    roundings: int,
+    rescalings: int,
+    negligible: Value,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
+    whole, with what it is off by already.
+
+    Lean: `Attention.Spec.storedTolerance`.
+    """
+    error = tolerance(p, roundings, rescalings, negligible, row, num=num)
+    return error + u * (
+        absolute(exact_output(bounded_weights(p, rescalings, row, num=num), num=num), num=num)
+        + error
+    )

@@ -1,0 +1,383 @@
+"""The code's tolerance is the one that is proved: the Spec's definition, computed with 50 digits.
+
+The code has terms besides, for numbers below the normal ones. So it is compared term by term for
+formats without a smallest number, and from below for those that there are.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tolerance_by_spec import (
+    CLOSE,
+    Inputs,
+    by_spec,
+    difference,
+    disagreements,
+    endless,
+    max_error,
+    score_errors,
+    wrong_lse,
+)
+
+from bridge.conformance.rounding_model import FORMATS, RoundingModel, generous
+from bridge.conformance.tolerances import row_average, tolerance
+from bridge.conformance.tolerances.tolerance import Explained
+from bridge.vectors.model.attention import AttentionVector, Family
+
+# What the definition is of: weights that are not stored anew, or a denominator of unrounded ones.
+ROUNDING_MODELS = {
+    "float64": RoundingModel.float64(4),
+    "float32": RoundingModel.float32(),
+    "float32 in tiles": RoundingModel.float32(16),
+    "widened bfloat16": RoundingModel.widened("bfloat16", block_n=8),
+    "flash": RoundingModel.flash("bfloat16", block_n=16, denominator="unrounded", truncating=True),
+    "sdpa-flash": RoundingModel.sdpa_flash("float16"),
+    "sdpa-math-reduced": RoundingModel.sdpa_math("float16", reduced=True),
+}
+# What the definition is below.
+WIDER = {
+    **ROUNDING_MODELS,
+    "generous": generous("bfloat16"),
+    "flushing": replace(ROUNDING_MODELS["flash"], flush_to_zero=True, denominator="either"),
+}
+FAMILIES = (
+    *("natural-scores", "drawn-natural", "default-scale", "large-spread", "tile-loop"),
+    *("causal", "causal-bottom-right", "window", "document", "key-padding", "masked-holes"),
+    *("grouped-query", "grouped-query-drawn", "equal-scores", "maximum-moves", "one-key"),
+)
+# Vectors of each family.
+SOME = 4
+
+
+def problems(family: Family) -> list[Inputs]:
+    found = [
+        one
+        for v in family.vectors
+        for one in ([v] if isinstance(v, AttentionVector) else v.attentions())
+    ]
+    return [Inputs.of(one) for one in found[:: max(1, len(found) // SOME)]]
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Inputs:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    q_len, kv_len, head_dim = (draw(st.integers(1, n)) for n in (3, 24, 6))
+    spread = draw(st.sampled_from([0.0, 1e-4, 1.0, 30.0, 1e3, 1e4]))
+    size = draw(st.sampled_from([1e-6, 1.0, 6e4]))
+    return Inputs(
+        rng.normal(size=(q_len, head_dim)) * spread,
+        rng.normal(size=(kv_len, head_dim)),
+        draw(st.sampled_from([0.0, 1.0, 1e3])) + rng.normal(size=(kv_len, 2)) * size,
+        draw(st.sampled_from([1.0, math.log(2), 0.125, -3.0])),
+        rng.random((q_len, kv_len)) < draw(st.sampled_from([0.2, 0.7, 1.0])),
+    )
+
+
+VAST = 1e257
+
+
+def far_below() -> Inputs:
+    """A key of next to no weight and a very large value, and scores that are known badly."""
+    q, k = np.array([[1.0]]), np.array([[1000.0], [999.0], [400.0]])
+    return Inputs(q, k, np.array([[1.0], [2.0], [VAST]]), 1.0, np.ones((1, 3), bool))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_vectors(name: str, families: list[Family]) -> None:
+    (family,) = (f for f in families if f.name == name)
+    found = [
+        f"{rounding}: {one}"
+        for inputs in problems(family)
+        for rounding in ROUNDING_MODELS
+        for one in disagreements(inputs, ROUNDING_MODELS[rounding])
+    ]
+    assert found == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn(), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_drawn_rows(inputs: Inputs, rounding: str) -> None:
+    found = inputs.explained(endless(ROUNDING_MODELS[rounding]))
+    assume(all(max_error(inputs, found, i) < 8 for i, _ in inputs.elements()))
+    assert list(disagreements(inputs, ROUNDING_MODELS[rounding])) == []
+
+
+def test_a_key_of_next_to_no_weight() -> None:
+    rounding = ROUNDING_MODELS["sdpa-math-reduced"]
+    assert list(disagreements(far_below(), rounding)) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn(), st.sampled_from(sorted(WIDER)))
+def test_no_tolerance_is_below_the_proved_one(inputs: Inputs, name: str) -> None:
+    """Whatever else a rounding model rounds, and however badly it knows its scores."""
+    rounding = WIDER[name]
+    found, allowed = inputs.explained(rounding), inputs.tolerance(rounding)
+    for i, c in inputs.elements():
+        if max_error(inputs, found, i) < 150:
+            spec = by_spec(inputs, rounding, found, i, c)
+            assert difference(float(allowed[i, c]), spec.total) >= 0
+
+
+def test_values_next_to_the_average_count_with_their_true_distance() -> None:
+    """Where one key has all but 10⁻²⁰ of the weight, o is its value in float64; the difference, and
+    not 0, is multiplied by e^(2 ε), ε = 20."""
+    q, k = np.array([[1.0]]), np.array([[1700.0], [1653.0], [450.0]])
+    inputs = Inputs(q, k, np.array([[1.0], [-1.0], [0.0]]), 1.0, np.ones((1, 3), bool))
+    rounding = generous("bfloat16")
+    found = inputs.explained(rounding)
+    assert 15 < max_error(inputs, found, 0) < 25
+    spec = by_spec(inputs, rounding, found, 0, 0)
+    assert 0.99 < found.terms.shared[0, 0] / float(spec.terms["shared"]) < 1.01
+    assert spec.terms["shared"] > 1e-4
+
+
+# What is stored of scores and scaled operands: nothing, one or both operands, the scores.
+SCORE_ROUNDING_MODELS = {
+    "accumulator": replace(RoundingModel.float32(), operands=None, operand_roundings=0),
+    "float64": RoundingModel.float64(),
+    "float32": RoundingModel.float32(),
+    "one operand": RoundingModel.flash("bfloat16"),
+    "one stored operand": replace(
+        RoundingModel.sdpa_math("float16", reduced=True), operand_roundings=1
+    ),
+    "scores": replace(RoundingModel.float32(), scores=FORMATS["bfloat16"]),
+    "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
+    "generous": generous("float16"),
+}
+
+
+def wrong_scores(
+    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
+) -> Iterator[str]:
+    """Which δ are not as the Spec has them, for formats without a smallest number; the code has
+    2·2⁻⁵³ more for the caller's own rounding of the scale."""
+    rounding = endless(rounding)
+    found = inputs.explained(rounding, explain)
+    of_caller = 2.0**-52
+    stored = 0.0 if rounding.scores is None else rounding.scores.unit
+    for i, _ in inputs.elements():
+        exact = score_errors(inputs, rounding, found, i)
+        largest = max(found.scores[i, j] for j in exact)
+        for j, one in exact.items():
+            s = found.scores[i, j]
+            close = CLOSE * float(one)
+            caller = of_caller * (largest - s + stored * abs(s)) * (1 + CLOSE)
+            more = difference(float(found.score_errors[i, j]), one)
+            if not -close <= more <= close + caller:
+                yield f"δ of key {j} for row {i}: {more} more than {float(one)}"
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn(), st.sampled_from([1.0, 2.0]), st.sampled_from(sorted(SCORE_ROUNDING_MODELS)))
+def test_errors_of_scores(inputs: Inputs, coarser: float, name: str) -> None:
+    rounding = SCORE_ROUNDING_MODELS[name]
+    rounding = replace(rounding, accumulation_unit=coarser * rounding.accumulation_unit)
+    assert list(wrong_scores(inputs, rounding)) == []
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_log_sum_exps_of_the_vectors(name: str, families: list[Family]) -> None:
+    (family,) = (f for f in families if f.name == name)
+    found = [
+        f"{rounding}: {one}"
+        for inputs in problems(family)
+        for rounding in ROUNDING_MODELS
+        for one in wrong_lse(inputs, ROUNDING_MODELS[rounding])
+    ]
+    assert found == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(drawn(), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_log_sum_exps_of_drawn_rows(inputs: Inputs, rounding: str) -> None:
+    assert list(wrong_lse(inputs, ROUNDING_MODELS[rounding])) == []
+
+
+# A line of the code, and what a mistake would make of it.
+MUTANTS = {
+    "no roundings of denominators": (
+        "denominator = _gamma(additions, acc.unit)",
+        "denominator = _gamma(0.0 * additions, acc.unit)",
+    ),
+    "one rounding less of numerators": ("_OUTPUT_ROUNDINGS = 6", "_OUTPUT_ROUNDINGS = 5"),
+    "no roundings of rescalings": (
+        "additions = rows.num_keys + 2 * rows.blocks",
+        "additions = rows.num_keys",
+    ),
+    "no exponentials of rescalings": (
+        "errors = errors - (1.0 + blocks) * math.log1p(",
+        "errors = errors - math.log1p(",
+    ),
+    "no roundings of differences": (
+        "unit * (gap + score_errors + largest_error)",
+        "unit * (gap + score_errors)",
+    ),
+    "a sum of weights that is not too small": (
+        "average.spread(rows.excess) / rows.low_total, farthest)",
+        "average.spread(rows.excess) / rows.total, farthest)",
+    ),
+    "an average beyond all values": (
+        "shared = np.fmin(average.spread(rows.excess) / rows.low_total, farthest)",
+        "shared = average.spread(rows.excess) / rows.low_total",
+    ),
+    "values of next to no weight left out": (
+        "farthest = average.farthest(near) + average.spread(rows.share * ~near)",
+        "farthest = average.farthest(near)",
+    ),
+    "the size of values for their distance": (
+        "np.abs(keys - self.largest[part] - self.beyond[part])",
+        "np.abs(keys + 0.0 * self.beyond[part])",
+    ),
+    "an average beyond another key's value": (
+        "return RowAverage(v, largest, beyond, ",
+        "return RowAverage(v, np.zeros_like(largest), beyond, ",
+    ),
+    "sums of exact weights": ("numerator * (mean_size + stored)", "numerator * mean_size"),
+    "a denominator's error of the exact average": (
+        "mean_output = np.abs(output) + shared",
+        "mean_output = np.abs(output)",
+    ),
+    "errors of a denominator not divided by": (
+        "sums = sums / np.maximum(1.0 - denominator, 0.0)",
+        "pass",
+    ),
+    "weights stored exactly": (
+        "stored = stored + np.fmin(of_weights, 2 * largest)",
+        "pass",
+    ),
+    "a result that is stored exactly": (
+        "result = rounding.output.unit * (np.abs(output) + error)",
+        "result = 0.0 * (np.abs(output) + error)",
+    ),
+    "a stored result that is exact": (
+        "result = rounding.output.unit * (np.abs(output) + error)",
+        "result = rounding.output.unit * np.abs(output)",
+    ),
+    "shares above 1": ("np.fmin(high / low_total, 1.0)", "(high / low_total)"),
+}
+
+
+SCORE_MUTANTS = {
+    "operands that are stored exactly": (
+        "once += math.log1p(rounding.operands.unit)",
+        "pass",
+    ),
+    "no product of operands with the scale": ("once = math.log1p(unit)", "once = 0.0"),
+    "one operand of two": (
+        "math.expm1(rounding.operand_roundings * once)",
+        "math.expm1(min(rounding.operand_roundings, 1) * once)",
+    ),
+    "a relative error that cancels": (
+        "relative + (1.0 + relative) * math.expm1(rounding.operand_roundings * once)",
+        "(1.0 + relative) * math.exp(rounding.operand_roundings * once) - 1.0",
+    ),
+    "scores that are stored exactly": (
+        "errors = errors + rounding.scores.unit * computed",
+        "pass",
+    ),
+    "a stored score that is exact": (
+        "computed = np.abs(scores) + own + of_scale * np.abs(scores)",
+        "computed = np.abs(scores)",
+    ),
+    "a common error that cancels from what is stored": (
+        "computed = np.abs(scores) + own + of_scale * np.abs(scores)",
+        "computed = np.abs(scores) + errors",
+    ),
+    "one rounding less of each score": ("_SCORE_ROUNDINGS = 2", "_SCORE_ROUNDINGS = 1"),
+    "one addition less of a product": ("head_dim + 1.0", "head_dim + 0.0"),
+}
+
+
+LSE_MUTANTS = {
+    "a common error that cancels": (
+        "below_max = np.abs(products) if in_full else gap",
+        "below_max = gap",
+    ),
+    "no roundings of the sum": (
+        "relative = _gamma(rows.num_keys + 2 * rows.blocks + 1, unit)",
+        "relative = _gamma(0.0 * rows.num_keys, unit)",
+    ),
+    "errors of the weights left out": (
+        "error = rows.log_error - np.log1p(-np.minimum(relative, 1.0))",
+        "error = -np.log1p(-np.minimum(relative, 1.0))",
+    ),
+    "an exact logarithm": ("error = error + four *", "error = error + 0.0 *"),
+    "one rounding less of the logarithm": ("_LSE_ROUNDINGS = 4.0", "_LSE_ROUNDINGS = 3.0"),
+    "a maximum that is not rounded": ("+ 1.0 + anchor + off)", "+ 1.0 + off)"),
+    "a logarithm that is exact near 1": ("+ 1.0 + anchor + off)", "+ anchor + off)"),
+    "maximum and logarithm as if they were exact": (
+        "+ 1.0 + anchor + off)",
+        "+ 1.0 + anchor)",
+    ),
+}
+
+
+def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The code of the tolerances with one place changed, in the module or in the one below it."""
+    texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in (row_average, tolerance)}
+    assert sum(text.count(old) for text in texts.values()) == 1
+    for one, text in texts.items():
+        spec = importlib.util.spec_from_loader(one.__name__, loader=None)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        # What imports the name, as tolerances do averages, finds the changed one.
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        # It implements nothing.
+        code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
+        exec(compile(code, str(one.__file__), "exec"), module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_tolerance_disagrees(
+    name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutated = changed(*MUTANTS[name], monkeypatch)
+    chosen = ("natural-scores", "drawn-natural", "default-scale")
+    inputs = [one for f in families if f.name in chosen for one in problems(f)] + [far_below()]
+    pairs = itertools.product(inputs, ROUNDING_MODELS.values())
+    assert any(any(disagreements(one, p, mutated.explained)) for one, p in pairs)
+
+
+@pytest.mark.parametrize("name", SCORE_MUTANTS)
+def test_a_wrong_error_of_scores_disagrees(
+    name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutated = changed(*SCORE_MUTANTS[name], monkeypatch)
+    inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
+    pairs = itertools.product(inputs, SCORE_ROUNDING_MODELS.values())
+    assert any(any(wrong_scores(one, p, mutated.explained)) for one, p in pairs)
+
+
+@pytest.mark.parametrize("name", LSE_MUTANTS)
+def test_a_wrong_tolerance_of_log_sum_exps_disagrees(
+    name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutated = changed(*LSE_MUTANTS[name], monkeypatch)
+    inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
+    pairs = itertools.product(inputs, ROUNDING_MODELS.values())
+    assert any(any(wrong_lse(one, p, mutated)) for one, p in pairs)
+
+
+def test_a_format_with_smaller_numbers_is_allowed_no_more() -> None:
+    """What is left out of the comparison is what a format's smallest numbers cost, alone."""
+    inputs = far_below()
+    rounding = RoundingModel.float32(4)
+    real, ideal = inputs.explained(rounding), inputs.explained(endless(rounding))
+    np.testing.assert_array_equal(real.terms.shared, ideal.terms.shared)
+    # The key of next to no weight is lost, with its value.
+    extra = real.terms.stored[0, 0] - ideal.terms.stored[0, 0]
+    assert 1 <= extra / (real.share[0, 2] * VAST) < 1.01

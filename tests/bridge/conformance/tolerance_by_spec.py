@@ -1,0 +1,252 @@
+"""Tolerances as the Spec defines them, with 50 digits, beside those of the code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
+from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances.tolerance import Array, Explained
+from bridge.spec.core import Arithmetic
+from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
+from bridge.spec.score_tolerance import ScoreFormats, magnitude, score_error
+from bridge.spec.tolerance import (
+    BoundedKey,
+    Precision,
+    bounded_weights,
+    stored_tolerance,
+    tolerance_terms,
+)
+from bridge.vectors.model.attention import AttentionVector
+
+NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
+TERMS = ("shared", "stored", "sums", "result")
+# The code does not count keys with a smaller share of the weights among the values reached.
+NEGLIGIBLE = 2.0**-200
+# What evaluating a formula in float64 may cost, as a share of the whole.
+CLOSE = 2.0**-40
+
+
+def digits(more: float = 0.0) -> Context:
+    return Context(prec=50 + int(more), Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One attention problem. q: [q_len, head_dim]; k: [kv_len, head_dim]; v: [kv_len, value_dim];
+    mask: [q_len, kv_len]."""
+
+    q: Array
+    k: Array
+    v: Array
+    scale: float
+    mask: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, vector: AttentionVector) -> Inputs:
+        q, k, v = (np.array(x, dtype=np.float64) for x in (vector.q, vector.k, vector.v))
+        seen = [[vector.visible(i, j) for j in range(len(k))] for i in range(len(q))]
+        return cls(q, k, v, vector.natural_scale, np.array(seen))
+
+    def elements(self) -> list[tuple[int, int]]:
+        """Query and column: the first and the last element of the rows that see a key."""
+        seen = np.flatnonzero(self.mask.any(-1)).tolist()
+        return sorted({(seen[0], 0), (seen[-1], self.v.shape[1] - 1)}) if seen else []
+
+    def seen(self, i: int) -> list[int]:
+        """The keys that query i sees."""
+        return [int(j) for j in np.flatnonzero(self.mask[i])]
+
+    def explained(
+        self, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
+    ) -> Explained:
+        options = {"scale": self.scale, "mask": self.mask, "rounding": rounding}
+        return explain(self.q, self.k, self.v, **options)
+
+    def tolerance(self, rounding: RoundingModel) -> Array:
+        options = {"scale": self.scale, "mask": self.mask, "rounding": rounding}
+        return tolerance.attention_tolerance(self.q, self.k, self.v, **options)
+
+
+def endless(rounding: RoundingModel) -> RoundingModel:
+    """The rounding model with formats that have the same digits and no smallest number: what the
+    tolerance has for numbers below the normal ones is 0 then."""
+
+    def wide(form: Format | None) -> Format | None:
+        return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
+
+    names = ("accumulator", "operands", "scores", "weights", "output")
+    return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
+
+
+def precision(rounding: RoundingModel) -> Precision:
+    """What the rounding model rounds, as the Spec says it."""
+    unit = Decimal(rounding.accumulator.unit)
+    return Precision(
+        unit=unit,
+        accumulation=Decimal(rounding.accumulation_unit),
+        exponential=Decimal(rounding.exp_error) * unit,
+        stored=Decimal(0 if rounding.weights is None else rounding.weights.unit),
+    )
+
+
+def score_formats(rounding: RoundingModel) -> ScoreFormats:
+    """In which formats of their own the rounding model stores scaled operands and scores."""
+    operands, scores = rounding.operands, rounding.scores
+    stored = operands is not None and operands != rounding.accumulator
+    return ScoreFormats(
+        operands=Decimal(operands.unit if operands is not None and stored else 0),
+        roundings=0 if operands is None else rounding.operand_roundings,
+        scores=Decimal(0 if scores is None else scores.unit),
+    )
+
+
+@dataclass(frozen=True)
+class BySpec:
+    """The terms of one element by the Spec, their sum, and ε of each key that is seen."""
+
+    terms: dict[str, Decimal]
+    total: Decimal
+    errors: dict[int, Decimal]
+
+
+def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c: int) -> BySpec:
+    """Element c of row i, of the same scores and bounds δ as in `found`."""
+    kv_len = inputs.k.shape[0]
+    row = [
+        BoundedKey(
+            score=Decimal(float(found.scores[i, j])) if inputs.mask[i, j] else None,
+            error=Decimal(float(found.score_errors[i, j])),
+            value=Decimal(float(inputs.v[j, c])),
+        )
+        for j in range(kv_len)
+    ]
+    rescalings = math.ceil(kv_len / (rounding.block_n or 1))
+    roundings = len(inputs.seen(i)) + 2 * rescalings
+    p = precision(rounding)
+    # |v − o|, perhaps a difference of nearly equal numbers, counts up to e^(2 ε) times.
+    with localcontext(digits(min(max_error(inputs, found, i), 1e3))):
+        weights = bounded_weights(p, rescalings, row, num=NATURAL)
+        exact = tolerance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
+        error = exact.shared + exact.stored + exact.sums
+        unit = Decimal(rounding.output.unit)
+        total = stored_tolerance(
+            p, unit, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL
+        )
+        return BySpec(
+            terms={name: getattr(exact, name) for name in TERMS[:3]} | {"result": total - error},
+            total=total,
+            errors={j: weights[j].factor.ln() for j in inputs.seen(i)},
+        )
+
+
+def max_error(inputs: Inputs, found: Explained, i: int) -> float:
+    """The largest ε of a row."""
+    return float(found.errors[i][inputs.mask[i]].max())
+
+
+def lost(inputs: Inputs, found: Explained, i: int, c: int) -> float:
+    """At most what float64 makes of a row's |v − o|, with what that counts in the whole."""
+    amplified = math.exp(2 * min(max_error(inputs, found, i), 300.0))
+    n = len(inputs.seen(i))
+    size = n * float(found.share[i] @ np.abs(inputs.v[:, c]))
+    return amplified * (n + 5) * 4 * FLOAT64.unit * size
+
+
+def disagreements(
+    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
+) -> Iterator[str]:
+    """What of some elements is not as the Spec has it, a sentence each, for a function of this
+    rounding model whose numbers are never too small. The terms of `found` may be larger by what
+    float64 loses of |v − o|, for which they allow, and smaller by nothing."""
+    rounding = endless(rounding)
+    found = inputs.explained(rounding, explain)
+    for i, c in inputs.elements():
+        spec = by_spec(inputs, rounding, found, i, c)
+        close = CLOSE * float(spec.total)
+        for name, exact in spec.terms.items():
+            one = float(getattr(found.terms, name)[i, c])
+            if not -close <= difference(one, exact) <= close + lost(inputs, found, i, c):
+                yield f"{name} of row {i}, column {c}: {one} for {float(exact)}"
+        for j, exact in spec.errors.items():
+            one = float(found.errors[i, j])
+            # Where the weight is no normal number of float64, its ε is not known from it.
+            if found.share[i, j] > 1e-250 and abs(difference(one, exact)) > CLOSE * one:
+                yield f"ε of key {j} for row {i}: {one} for {float(exact)}"
+
+
+def difference(found: float, exact: Decimal) -> float:
+    """The found number less the exact one; ∞ for no number."""
+    if not math.isfinite(found):
+        return math.inf
+    with localcontext(digits()):
+        return float(Decimal(found) - exact)
+
+
+def score_errors(
+    inputs: Inputs, rounding: RoundingModel, found: Explained, i: int
+) -> dict[int, Decimal]:
+    """δ of each key that query i sees, by the Spec."""
+    seen = inputs.seen(i)
+    largest = max(Decimal(float(found.scores[i, j])) for j in seen)
+    d = inputs.q.shape[1]
+    q = [Decimal(float(x)) for x in inputs.q[i]]
+    p, formats = precision(rounding), score_formats(rounding)
+    scale = Decimal(inputs.scale)
+    errors = {}
+    with localcontext(digits()):
+        for j in seen:
+            s = Decimal(float(found.scores[i, j]))
+            size = magnitude(q, [Decimal(float(x)) for x in inputs.k[j]], d=d, num=NATURAL)
+            errors[j] = score_error(p, formats, d - 1, scale, size, s, largest - s, num=NATURAL)
+    return errors
+
+
+def wrong_lse(
+    inputs: Inputs, rounding: RoundingModel, code: ModuleType = tolerance
+) -> Iterator[str]:
+    """Which log-sum-exps are not allowed what the Spec allows them, for formats without a smallest
+    number; of the same scores and bounds δ, and which of these are below those of the Spec."""
+    rounding = endless(rounding)
+    p, formats = precision(rounding), score_formats(rounding)
+    options = {"scale": inputs.scale, "mask": inputs.mask, "rounding": rounding}
+    found = code.lse_tolerance(inputs.q, inputs.k, **options)
+    arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, code.NO_CHANGES
+    with np.errstate(all="ignore"):
+        rows = code._rows(*arguments, absolute=True)
+    d, kv_len = inputs.q.shape[1], inputs.k.shape[0]
+    rescalings = math.ceil(kv_len / (rounding.block_n or 1))
+    for i, _ in inputs.elements():
+        seen = inputs.seen(i)
+        scores = {j: Decimal(float(rows.scores[i, j])) for j in seen}
+        errors = {j: Decimal(float(rows.score_errors[i, j])) for j in seen}
+        row = [
+            BoundedKey(scores.get(j), errors.get(j, Decimal(0)), Decimal(0)) for j in range(kv_len)
+        ]
+        if max(errors.values()) > 100:
+            continue
+        with localcontext(digits(300)):
+            factor = log_sum_exp_factor(p, len(seen) + 2 * rescalings, rescalings, row, num=NATURAL)
+            most = max(scores.values())
+            total = sum(((s - most).exp() for s in scores.values()), Decimal(0))
+            exact = log_sum_exp_tolerance(
+                p, factor.ln(), total.ln(), most, max(errors.values()), num=NATURAL
+            )
+            q = [Decimal(float(x)) for x in inputs.q[i]]
+            for j, s in scores.items():
+                size = magnitude(q, [Decimal(float(x)) for x in inputs.k[j]], d=d, num=NATURAL)
+                least = score_error(
+                    p, formats, d - 1, Decimal(inputs.scale), size, s, abs(s), num=NATURAL
+                )
+                if errors[j] < least * (1 - Decimal(CLOSE)):
+                    yield f"δ of key {j} for row {i}: {errors[j]} for {least}"
+        one = float(found[i]) / tolerance.EVALUATION
+        if abs(difference(one, exact)) > CLOSE * float(exact):
+            yield f"row {i}: {one} for {float(exact)}"

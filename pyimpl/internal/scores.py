@@ -33,7 +33,7 @@ class Change:
     lean: the definition in Lean. feature: its name in the vectors, and in adapters and cases;
     title: in tables of the pages.
     kind: a number; a tensor per head, `[heads]`; or one per pair of query and key.
-    argument: of the kernels, without `_ptr` where it is a tensor; letter: of the tensor's strides.
+    argument: of the kernels; letter: of a tensor's strides.
     check: of a number, with scale and dtype of query; raises TypeError or ValueError.
     by_batch: a tensor per head is `[batch|1, heads]`. finite: a tensor holds no −∞.
     gradient: the field of `pyimpl.internal.gradients.Gradients`; None: there is no gradient by it.
@@ -75,15 +75,16 @@ CHANGES = (
     ),
     Change(
         "alibi_slopes", "Attention.Spec.ScoreMod.alibi", feature="alibi", title="ALiBi",
-        kind="head", argument="slopes", letter="s", by_batch=True, finite=True, gradient="slopes",
+        kind="head", argument="slopes_ptr", letter="s", by_batch=True, finite=True,
+        gradient="slopes",
     ),
     Change(
         "bias", "Attention.Spec.ScoreMod.bias", feature="bias", title="bias",
-        kind="pair", argument="bias", letter="b", gradient="bias",
+        kind="pair", argument="bias_ptr", letter="b", gradient="bias",
     ),
     Change(
         "sinks", "Attention.Spec.attentionSink", feature="sink", title="sinks",
-        kind="head", argument="sinks", letter="i", gradient="sinks",
+        kind="head", argument="sinks_ptr", letter="i", gradient="sinks",
     ),
 )  # fmt: skip
 # By which changes there are gradients: the field of `Gradients`, and the change.

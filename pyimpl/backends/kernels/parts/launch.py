@@ -350,7 +350,7 @@ def head_arguments(
                 )
             tensor = (tensor.expand(each) if change.by_batch else tensor).resolve_neg()
             strides = tensor.stride()
-        found[f"{change.argument}_ptr"] = tensor
+        found[change.argument] = tensor
         found |= {f"stride_{change.letter}{axis}": n for axis, n in zip(axes, strides, strict=True)}
     return found
 

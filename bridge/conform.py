@@ -148,14 +148,14 @@ def conform(
         if absent is not None:
             raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")
     known_dtypes = "a dtype that the vectors run in"
-    _known("--dtype", dtype, ALL_DTYPES, known_dtypes)
-    _known(
+    _check_known("--dtype", dtype, ALL_DTYPES, known_dtypes)
+    _check_known(
         "--rounding-model",
         () if rounding_model is None else (rounding_model,),
         CHOICES,
         "a rounding model",
     )
-    _known("--without", without, NAMES, "a feature")
+    _check_known("--without", without, NAMES, "a feature")
     for name in names:
         if callables.is_callable_name(name):
             continue
@@ -170,7 +170,7 @@ def conform(
     check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html})
     check_device(device)
     drawn = fresh_vectors(fresh, count, large, family, vector)
-    families = committed(family, vector)
+    families = choose_committed(family, vector)
     for path in also:
         if not Path(path).exists():
             raise Problem(f"--also: there is no file or folder {path!r}")
@@ -313,7 +313,7 @@ def _write(option: str, name: str, text: str) -> None:
         raise Problem(f"{option}: {name!r} cannot be written: {error.strerror}") from error
 
 
-def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
+def choose_vectors(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
     """The vectors that were asked for; all if none were. Raises Problem for a name that none has,
     and for damaged vectors."""
     from bridge.vectors.format import index
@@ -322,9 +322,9 @@ def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
 
     try:
         entries = index.entries_of(default_directory())
-        _known("--family", families, [e["family"] for e in entries], "a family")
+        _check_known("--family", families, [e["family"] for e in entries], "a family")
         ids_of = {e["family"]: index.ids(e) for e in entries}
-        _known("--vector", ids, itertools.chain(*ids_of.values()), "the id of a vector")
+        _check_known("--vector", ids, itertools.chain(*ids_of.values()), "the id of a vector")
         of_ids = [name for name, known in ids_of.items() if not set(ids).isdisjoint(known)]
         loaded = load(names=[*families, *of_ids] if families or ids else None)
     except VectorError as error:
@@ -368,8 +368,8 @@ def fresh_vectors(
         secrets.randbelow(1 << 32) if seed is None else seed, number, large, names, of_fresh
     )
     listed = drawn.listed()
-    _known("--vector", of_fresh, [id for _, id in listed], "a fresh vector of this count")
-    _known("--family", names, [name for name, _ in listed], "a fresh family of this count")
+    _check_known("--vector", of_fresh, [id for _, id in listed], "a fresh vector of this count")
+    _check_known("--family", names, [name for name, _ in listed], "a fresh family of this count")
     return drawn
 
 
@@ -379,17 +379,17 @@ def _is_fresh(id: str) -> bool:
     return id.rpartition("-")[0] in FAMILIES
 
 
-def committed(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
+def choose_committed(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
     """`chosen`, for a choice that may name fresh vectors too."""
     from bridge.conformance.fresh import FAMILIES
 
     others = tuple(name for name in families if name not in FAMILIES)
     of_files = tuple(id for id in ids if not _is_fresh(id))
     nothing_else = (families or ids) and not (others or of_files)
-    return [] if nothing_else else chosen(others, of_files)
+    return [] if nothing_else else choose_vectors(others, of_files)
 
 
-def _known(option: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
+def _check_known(option: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
     """Raises Problem for what is not accepted, with all that is, or the nearest of many (of
     families and vectors alone there are many)."""
     known = list(accepted)

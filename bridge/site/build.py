@@ -181,7 +181,7 @@ def _source(root: Path, name: str, place: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, place)
         return
-    shown = code.numbered(file.read_text("utf-8"), _SOURCES[file.suffix])
+    shown = code.number_lines(file.read_text("utf-8"), _SOURCES[file.suffix])
     head = "---\nsearch: { exclude: true }\nhide: [toc]\n---\n"
     _put(place, f"{head}# {name}\n\n{shown}\n")
 

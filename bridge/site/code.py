@@ -20,7 +20,7 @@ class Plain(Filter):
             yield Text if kind in (Name, Whitespace) else kind, text
 
 
-def numbered(text: str, language: str) -> str:
+def number_lines(text: str, language: str) -> str:
     """A file's code as HTML, its lines with their numbers, which are anchors `L-1`, `L-2`, …"""
     lexer = get_lexer_by_name(language, stripnl=False, filters=[Plain()])
     lines: Any = HtmlFormatter(

@@ -121,7 +121,7 @@ def _first_needed(theorems: Iterable[Theorem]) -> dict[str, set[str]]:
 
 
 def _of_claims(root: Path, families: Iterable[str]) -> Iterable[Made]:
-    given = claims_page.given(root, families)
+    given = claims_page.page_data(root, families)
     manifest = given["manifest"]
     shown = claims_page.first_shown(manifest)
     fenced = claims_page.fenced

@@ -147,7 +147,7 @@ def test_the_command(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "ROOT", small)
     # This checkout has no theorems; of the project's own `site` makes them.
     monkeypatch.setattr(full, "pages", lambda root, stored: [])
-    monkeypatch.setattr(statements, "kept", lambda root: {})
+    monkeypatch.setattr(statements, "read_kept", lambda root: {})
     (small / "lakefile.lean").touch()
     run = CliRunner().invoke
     done = run(__main__.main, ["site"])
@@ -306,6 +306,6 @@ def test_links_and_anchors_are_those_of_tags_alone() -> None:
 
 
 def test_lines_are_numbered_and_plain_names_have_no_mark() -> None:
-    shown = code.numbered("a = 1\nb = 2", "python")
+    shown = code.number_lines("a = 1\nb = 2", "python")
     assert re.findall(r'id="(L-\d+)"', shown) == ["L-1", "L-2"]
     assert '>1</span></a>a <span class="o">=</span> <span class="mi">1</span>' in shown

@@ -97,7 +97,7 @@ def parser() -> Parser:
     return p
 
 
-def completed(p: Parser, arguments: list[str]) -> argparse.Namespace:
+def complete_options(p: Parser, arguments: list[str]) -> argparse.Namespace:
     """The options with their defaults; misuse ends the program before anything is measured."""
     options = p.parse_args(arguments)
     cuda = torch.cuda.is_available()
@@ -125,7 +125,7 @@ def completed(p: Parser, arguments: list[str]) -> argparse.Namespace:
         if options.plot.suffix not in plot.FORMATS:
             ends = ", ".join(plot.FORMATS)
             p.error(f"argument --plot: {options.plot} must end in one of {ends}")
-        if not plot.installed():
+        if not plot.has_matplotlib():
             p.error("argument --plot: needs the package matplotlib, which is not installed")
     for operation in options.operations:
         heads, kv_heads = _heads(options, operation)
@@ -200,7 +200,7 @@ def main(arguments: list[str] | None = None) -> None:
     """The command line described at the top of this module."""
     arguments = sys.argv[1:] if arguments is None else arguments
     p = parser()
-    options = completed(p, arguments)
+    options = complete_options(p, arguments)
     try:
         _run(p, options, shlex.join(["python", "-m", "bench", *arguments]))
     except KeyboardInterrupt:

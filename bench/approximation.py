@@ -22,7 +22,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from bench.plot import FORMATS, installed
+from bench.plot import FORMATS, has_matplotlib
 from bridge.files import why_not_writable, write_whole
 from pyimpl import attention
 
@@ -221,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if path is not None:
         if path.suffix not in FORMATS:
             parser.error(f"argument --plot: {path} must end in one of {', '.join(FORMATS)}")
-        if not installed():
+        if not has_matplotlib():
             parser.error("argument --plot: needs the package matplotlib, which is not installed")
         if (refusal := why_not_writable(path)) is not None:
             parser.error(f"argument --plot: {path} cannot be written: {refusal}")

@@ -42,7 +42,7 @@ from bench.hour.plan import (
     compiled_by,
     table,
 )
-from bench.measure import said
+from bench.measure import error_line
 from bridge.vectors.format.index import INDEX
 
 # Not compiled as well while they would be needed otherwise: the process that computes, and this.
@@ -75,7 +75,7 @@ def parser() -> Parser:
     return p
 
 
-def completed(p: Parser, arguments: Sequence[str]) -> argparse.Namespace:
+def complete_options(p: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options; misuse ends the program before anything is done."""
     options = p.parse_args(arguments)
     options.cores = options.cores or max(1, (os.cpu_count() or 1) - OWN_CORES)
@@ -175,7 +175,7 @@ class Hour:
         return found
 
     def _failed(self, what: str, error: Exception) -> None:
-        reason = said(error)
+        reason = error_line(error)
         self._say(f"{what}: {reason}")
         self._record.add("error", of=what, reason=reason)
 
@@ -327,7 +327,7 @@ def _environment(options: argparse.Namespace, compiles: bool) -> dict[str, str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line described at the top of this module; the exit status."""
     p = parser()
-    options = completed(p, sys.argv[1:] if arguments is None else arguments)
+    options = complete_options(p, sys.argv[1:] if arguments is None else arguments)
     if options.plan:
         known: tuple[Finding, ...] = tuple(options.earlier)
         overlays = dict.fromkeys(what_if.WHAT_IFS, "left out")

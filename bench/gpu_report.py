@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.plot is not None:
         if options.plot.suffix not in plot.FORMATS:
             p.error(f"argument --plot: {options.plot} must end in one of {', '.join(plot.FORMATS)}")
-        if not plot.installed():
+        if not plot.has_matplotlib():
             p.error("argument --plot: needs the package matplotlib, which is not installed")
     lines = report(findings)
     print(*lines, sep="\n")
@@ -90,7 +90,7 @@ def _draw(findings: Sequence[Finding], path: Path) -> None:
     of = Known.of(findings, identities[-1]).findings if identities else ()
     rates = {x["rate"]["dtype"]: Rate(**x["rate"]) for x in of if x["what"] == "rate"}
     title = "\n".join(tables.heading(of)[:2]) if of else "nothing was found"
-    content = plot.draw(tables.measured(of), rates.values(), title, path.suffix)
+    content = plot.draw(tables.measurements(of), rates.values(), title, path.suffix)
     write_whole(path, content)
 
 

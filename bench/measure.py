@@ -97,14 +97,14 @@ class Bench:
         names = [OURS, *self.peers]
         too_late = "the limit of time was reached"
         if self.now() >= end:
-            return _measured(case, [Result(name, "not run", too_late) for name in names])
+            return _measure(case, [Result(name, "not run", too_late) for name in names])
         try:
             inputs = make_inputs(case, self.device)
             check = CheckGradients(inputs) if case.gradients else Check(inputs)
         except Exception as error:
             status = _status(error)
-            reason = "the inputs could not be made: " + said(error)
-            return _measured(case, [Result(name, status, reason) for name in names])
+            reason = "the inputs could not be made: " + error_line(error)
+            return _measure(case, [Result(name, status, reason) for name in names])
         ours, our_result = self._prepared(OURS, self.ours, inputs, check)
         our_samples: list[Sample] = []
         results: dict[str, Result] = {}
@@ -134,7 +134,7 @@ class Bench:
                 )
             if our_samples:
                 our_result = self._with_times(our_result, case, our_samples)
-        return _measured(case, [our_result, *results.values()])
+        return _measure(case, [our_result, *results.values()])
 
     def _prepared(
         self, name: str, peer: Peer, inputs: Inputs, check: Check | CheckGradients
@@ -152,7 +152,7 @@ class Bench:
                 verdict = check(runner.run(), rounding)
             except Exception as error:
                 told = [str(w.message) for w in warned]
-                return None, Result(name, _status(error), said(error, told))
+                return None, Result(name, _status(error), error_line(error, told))
         result = Result(
             name,
             "wrong" if verdict.wrong else "timed",
@@ -171,7 +171,7 @@ class Bench:
         try:
             found = in_turns(self.clock, runners, self.rounds, seconds, self.now)
         except Exception as error:
-            return replace(result, status=_status(error), reason=said(error)), []
+            return replace(result, status=_status(error), reason=error_line(error)), []
         theirs = [samples[-1] for samples in found]
         result = self._with_times(result, case, theirs)
         if ours is not None:
@@ -203,7 +203,7 @@ class Bench:
             torch.cuda.empty_cache()
 
 
-def _measured(case: Case, results: list[Result]) -> Measured:
+def _measure(case: Case, results: list[Result]) -> Measured:
     ratios = {r.name: r.speed_ratio for r in results if r.speed_ratio is not None}
     best = min(ratios, key=lambda name: ratios[name], default=None)
     return Measured(case, tuple(results), best, None if best is None else ratios[best])
@@ -215,7 +215,7 @@ def _status(error: Exception) -> Status:
     return "out of memory" if short or "can't allocate memory" in str(error) else "refused"
 
 
-def said(error: Exception, warned: Sequence[str] = ()) -> str:
+def error_line(error: Exception, warned: Sequence[str] = ()) -> str:
     """The first line of an error, and of the warnings that came with it: SDPA says there why."""
     lines = []
     for text in (str(error), *warned):

@@ -32,7 +32,7 @@ class Refused(Exception):
     """A peer does not take a case, or is not there; the message says why."""
 
 
-def _differentiated(
+def _with_gradients(
     peer: Peer, while_compiled: Callable[[], AbstractContextManager[object]] = nullcontext
 ) -> Peer:
     """The peer for any operation. Where gradients are wanted, what it computes for forward is
@@ -76,7 +76,7 @@ def _keeping_graphs() -> AbstractContextManager[object]:
 
 def ours(backend: Backend) -> Peer:
     """`pyimpl.attention` or `pyimpl.attention_decode`."""
-    return _differentiated(_ours(backend))
+    return _with_gradients(_ours(backend))
 
 
 def _ours(backend: Backend) -> Peer:
@@ -212,11 +212,11 @@ def _check_contiguous_keys(inputs: Inputs) -> None:
 
 
 PEERS: dict[str, Peer] = {
-    "sdpa-flash": _differentiated(_sdpa(SDPBackend.FLASH_ATTENTION)),
-    "sdpa-efficient": _differentiated(_sdpa(SDPBackend.EFFICIENT_ATTENTION)),
-    "sdpa-cudnn": _differentiated(_sdpa(SDPBackend.CUDNN_ATTENTION)),
-    "sdpa-math": _differentiated(_sdpa(SDPBackend.MATH)),
-    "flex": _differentiated(_flex, _keeping_graphs),
-    "flash-attn": _differentiated(_flash_attn("flash_attn", "block_table")),
-    "flash-attn-3": _differentiated(_flash_attn("flash_attn_interface", "page_table")),
+    "sdpa-flash": _with_gradients(_sdpa(SDPBackend.FLASH_ATTENTION)),
+    "sdpa-efficient": _with_gradients(_sdpa(SDPBackend.EFFICIENT_ATTENTION)),
+    "sdpa-cudnn": _with_gradients(_sdpa(SDPBackend.CUDNN_ATTENTION)),
+    "sdpa-math": _with_gradients(_sdpa(SDPBackend.MATH)),
+    "flex": _with_gradients(_flex, _keeping_graphs),
+    "flash-attn": _with_gradients(_flash_attn("flash_attn", "block_table")),
+    "flash-attn-3": _with_gradients(_flash_attn("flash_attn_interface", "page_table")),
 }

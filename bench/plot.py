@@ -43,7 +43,7 @@ class Panel:
     head_dim: int
 
 
-def installed() -> bool:
+def has_matplotlib() -> bool:
     """Whether matplotlib can be imported."""
     return importlib.util.find_spec("matplotlib") is not None
 

@@ -92,7 +92,7 @@ def clock_for(device: torch.device) -> Clock:
     return EventClock(device) if device.type == "cuda" else WallClock()
 
 
-def captured(runner: Runner) -> Runner:
+def capture_graph(runner: Runner) -> Runner:
     """The same call as a CUDA graph, which takes the host a few microseconds to start: for work
     that is shorter than its own issue. Raises RuntimeError for a call that waits for the device."""
     with runner.context():

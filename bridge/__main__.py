@@ -277,7 +277,7 @@ def site(out: Path | None) -> None:
     if not replaceable(target):
         raise Problem(f"--out must be a new or empty folder or an older site, not {target}")
     try:
-        number = build(root, target, full.pages(root, statements.kept(root)))
+        number = build(root, target, full.pages(root, statements.read_kept(root)))
     except (SiteError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error
     except OSError as error:
@@ -302,7 +302,7 @@ def findings(name: tuple[str, ...]) -> None:
 
     root = checkout()
     try:
-        chosen = [subjects.called(one) for one in name] or list(subjects.CALLED)
+        chosen = [subjects.find_function(one) for one in name] or list(subjects.CALLED)
     except KeyError as error:
         raise Problem(f"NAME: {error.args[0]}") from error
     absent = store.missing(chosen)
@@ -378,7 +378,7 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     if name is None:
         show.summary(console, found)
     elif len(entries := found.index.find(name)) == 1:
-        text = None if found.trace is None else traced.written(found.trace, entries[0])
+        text = None if found.trace is None else traced.source_of(found.trace, entries[0])
         show.one(console, entries[0], found.index, text)
     elif entries or (entries := found.index.inside(name)):
         show.listing(console, entries)

@@ -272,7 +272,7 @@ class Run:
         """Whether it has passed with what it depends on; this is said."""
         if not check.inputs or self.fresh:
             return False
-        if self.cache.find(_kept(check), self.key(check)) is None:
+        if self.cache.find(_kept_results(check), self.key(check)) is None:
             return False
         self.times[check.name] = None
         self.head(check)
@@ -297,7 +297,7 @@ class Run:
         )
         self.times[check.name] = times
         if check.inputs:
-            self.cache.keep(_kept(check), self.key(check), times)
+            self.cache.keep(_kept_results(check), self.key(check), times)
 
     def end(self) -> None:
         """Wait until those that run have ended, and kill what takes longer."""
@@ -344,7 +344,7 @@ def _program(name: str) -> str:
     return found
 
 
-def _kept(check: Check) -> str:
+def _kept_results(check: Check) -> str:
     return f"check-{check.name}"
 
 

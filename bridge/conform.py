@@ -45,34 +45,38 @@ class Conform(Command):
     "--rounding-model",
     help="Sets the tolerances: generous, flash, …; default: an adapter's own, else generous.",
 )
-@click.option("--family", multiple=True, help="Only the vectors of this family.")
-@click.option("--vector", multiple=True, help="Only the vector with this id.")
-@click.option("--without", multiple=True, help="Skip vectors that need this feature.")
+@click.option("--family", multiple=True, help="Only vectors of this family (repeatable).")
+@click.option("--vector", multiple=True, help="Only the vector with this id (repeatable).")
+@click.option("--without", multiple=True, help="Skip vectors that need this feature (repeatable).")
 @click.option(
     "--alignment",
     "causal_alignment",
     type=click.Choice(["top-left", "bottom-right"]),
     default="top-left",
     show_default=True,
-    help="Alignment that is_causal is judged by, of a function without an argument for it.",
+    help="How is_causal is aligned, for a function without an argument that says so.",
 )
-@click.option("--undeclared", is_flag=True, help="Run what adapters declare they get wrong, too.")
+@click.option(
+    "--undeclared", is_flag=True, help="Also run vectors that an adapter declares to fail."
+)
 @click.option(
     "--time-limit",
     default=60.0,
     show_default=True,
     help="Seconds of processor time a call may use, or wait without using any.",
 )
-@click.option("--also", multiple=True, metavar="PATH", help="A file or folder that it may read.")
+@click.option(
+    "--also", multiple=True, metavar="PATH", help="Let the function read this file or folder."
+)
 @click.option(
     "--require-sandbox", is_flag=True, help="Fail where the system has no sandbox for functions."
 )
 @click.option(
     "--first-failure", is_flag=True, help="Stop at the first failure; the most telling come first."
 )
-@click.option("--seed", type=int, help="Draw the order of the vectors from it; default: anew.")
+@click.option("--seed", type=int, help="Seed of the vectors' order; default: random.")
 @click.option(
-    "--fresh", metavar="SEED", type=int, help="Draw fresh vectors from this seed; default: anew."
+    "--fresh", metavar="SEED", type=int, help="Seed of the fresh vectors; default: random."
 )
 @click.option("--count", metavar="N", type=int, help="Fresh vectors to draw, 0 for none.")
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
@@ -85,7 +89,7 @@ class Conform(Command):
     help="Write JSON to FILE.json; to standard output, instead of a table, for - or no FILE.",
 )
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, for continuous integration.")
-@click.option("--html", metavar="FILE", help="Write a page that shows each failure.")
+@click.option("--html", metavar="FILE", help="Write an HTML page that shows each failure.")
 def conform(
     implementation: tuple[str, ...],
     dtype: tuple[str, ...],
@@ -108,11 +112,11 @@ def conform(
     junit: str | None,
     html: str | None,
 ) -> None:
-    """Run attention functions on the vectors; default: pyimpl's.
+    """Test attention implementations on the vectors (default: the built-in ones of pyimpl).
 
     IMPLEMENTATION: module:function, path/to/file.py:function, or one of those below.
 
-    Exit status 0 if every vector that they cover passes, 1 if one fails, 2 for misuse.
+    Exit status 0 if every supported vector passes, 1 if one fails, 2 for misuse.
     """
     from bridge.conformance.adapters import builtin as adapters
     from bridge.conformance.adapters import callables, libraries
@@ -126,12 +130,14 @@ def conform(
     names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
     for name in names:
         if name not in libraries.names() and not callables.is_callable_name(name):
-            known = ", ".join(libraries.names())
-            hint = f"; to test a function of that file: {name}:FUNCTION"
+            hint = (
+                f"To test a function in that file, give {name}:FUNCTION_NAME"
+                if name.endswith(".py")
+                else "Give module:function or file.py:function"
+            )
             raise Problem(
-                f"IMPLEMENTATION: {name!r} is not an implementation"
-                f"{hint if name.endswith('.py') else ''}; built in are {known}; any "
-                "module:function or file.py:function is accepted"
+                f"IMPLEMENTATION: {name!r} is not an implementation. {hint}, or one that is "
+                f"built in: {', '.join(libraries.names())}"
             )
         if callables.is_callable_name(name) and not found.is_well_formed(name):
             raise Problem(
@@ -142,14 +148,14 @@ def conform(
         if absent is not None:
             raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")
     known_dtypes = "a dtype that the vectors run in"
-    _known("--dtype", dtype, ALL_DTYPES, known_dtypes)
-    _known(
+    _check_known("--dtype", dtype, ALL_DTYPES, known_dtypes)
+    _check_known(
         "--rounding-model",
         () if rounding_model is None else (rounding_model,),
         CHOICES,
         "a rounding model",
     )
-    _known("--without", without, NAMES, "a feature")
+    _check_known("--without", without, NAMES, "a feature")
     for name in names:
         if callables.is_callable_name(name):
             continue
@@ -164,7 +170,7 @@ def conform(
     check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html})
     check_device(device)
     drawn = fresh_vectors(fresh, count, large, family, vector)
-    families = committed(family, vector)
+    families = choose_committed(family, vector)
     for path in also:
         if not Path(path).exists():
             raise Problem(f"--also: there is no file or folder {path!r}")
@@ -307,7 +313,7 @@ def _write(option: str, name: str, text: str) -> None:
         raise Problem(f"{option}: {name!r} cannot be written: {error.strerror}") from error
 
 
-def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
+def choose_vectors(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
     """The vectors that were asked for; all if none were. Raises Problem for a name that none has,
     and for damaged vectors."""
     from bridge.vectors.format import index
@@ -316,9 +322,9 @@ def chosen(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
 
     try:
         entries = index.entries_of(default_directory())
-        _known("--family", families, [e["family"] for e in entries], "a family")
+        _check_known("--family", families, [e["family"] for e in entries], "a family")
         ids_of = {e["family"]: index.ids(e) for e in entries}
-        _known("--vector", ids, itertools.chain(*ids_of.values()), "the id of a vector")
+        _check_known("--vector", ids, itertools.chain(*ids_of.values()), "the id of a vector")
         of_ids = [name for name, known in ids_of.items() if not set(ids).isdisjoint(known)]
         loaded = load(names=[*families, *of_ids] if families or ids else None)
     except VectorError as error:
@@ -362,8 +368,8 @@ def fresh_vectors(
         secrets.randbelow(1 << 32) if seed is None else seed, number, large, names, of_fresh
     )
     listed = drawn.listed()
-    _known("--vector", of_fresh, [id for _, id in listed], "a fresh vector of this count")
-    _known("--family", names, [name for name, _ in listed], "a fresh family of this count")
+    _check_known("--vector", of_fresh, [id for _, id in listed], "a fresh vector of this count")
+    _check_known("--family", names, [name for name, _ in listed], "a fresh family of this count")
     return drawn
 
 
@@ -373,17 +379,17 @@ def _is_fresh(id: str) -> bool:
     return id.rpartition("-")[0] in FAMILIES
 
 
-def committed(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
+def choose_committed(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
     """`chosen`, for a choice that may name fresh vectors too."""
     from bridge.conformance.fresh import FAMILIES
 
     others = tuple(name for name in families if name not in FAMILIES)
     of_files = tuple(id for id in ids if not _is_fresh(id))
     nothing_else = (families or ids) and not (others or of_files)
-    return [] if nothing_else else chosen(others, of_files)
+    return [] if nothing_else else choose_vectors(others, of_files)
 
 
-def _known(option: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
+def _check_known(option: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
     """Raises Problem for what is not accepted, with all that is, or the nearest of many (of
     families and vectors alone there are many)."""
     known = list(accepted)

@@ -114,7 +114,7 @@ def _own(name: str, seconds: float) -> Any:
     from bridge.proving.own import SUBJECTS
     from bridge.proving.procedure import prove
 
-    return prove(SUBJECTS[name], lean=lean.said, seconds=seconds, said=_said)
+    return prove(SUBJECTS[name], lean=lean.describe_texts, seconds=seconds, said=_describe)
 
 
 def _refuse(published: Published, backward: bool) -> None:
@@ -138,7 +138,7 @@ def _foreign(
     try:
         with Foreign(launcher) as process:
             subject = Kernel(name, process, alignment=aligned, **options)
-            verdict = prove(subject, lean=lambda _: _NO_LEAN, seconds=seconds, said=_said)
+            verdict = prove(subject, lean=lambda _: _NO_LEAN, seconds=seconds, said=_describe)
     except ForeignError as error:
         raise Problem(f"KERNEL: {name}: {error}") from error
     if all(level.word is None for level in verdict.levels):
@@ -150,5 +150,5 @@ def _foreign(
 _NO_LEAN = "no proof; those of the project are about its own kernels"
 
 
-def _said(line: str) -> None:
+def _describe(line: str) -> None:
     click.echo(line, err=True)

@@ -106,9 +106,9 @@ def attention(
     log₂e, must be finite likewise, and what they are made of: ⟨q, k⟩, and queries times scale.
     Scores of 10⁷ and more are off by 1 or more in float32 before their exponential is taken; beyond
     10⁸ such a row may come out as 0 or NaN on a GPU. Under `torch.autocast` query, key and value
-    are first rounded to its dtype, unless they are float64, as SDPA does. Floating masks, slopes
-    and sinks are searched for NaN, for which a GPU is waited for. `torch.compile` takes the whole
-    as one operator, `torch.ops.pyimpl.attention`.
+    are first rounded to its dtype, unless they are float64, as SDPA does. Checking floating masks,
+    slopes and sinks for NaN synchronises with the GPU. `torch.compile` takes the whole as one
+    operator, `torch.ops.pyimpl.attention`.
 
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes and
     sinks, on every backend, from the tensors and the two outputs alone

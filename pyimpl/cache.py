@@ -21,8 +21,8 @@ from torch import Tensor
 from pyimpl.internal.arguments import (
     check_no_gradients,
     check_reverse_mode,
+    describe,
     is_whole,
-    said,
     shape,
     whole,
 )
@@ -82,20 +82,20 @@ class Cache:
         """With one more key at the end: `score` `[..., n]`, `value` `[..., value_dim]`."""
         scores, values = _block(score, value)
         state = append(self.state, scores, values)
-        return Cache(torch.cat((self.scores, scores), -1), _joined(self.values, values), state)
+        return Cache(torch.cat((self.scores, scores), -1), _join(self.values, values), state)
 
     @implements("Attention.Spec.Online.edit")
     def delete(self, i: int) -> Cache:
         """Without key `i`. Raises ValueError where there is none."""
-        i = self._checked(i)
+        i = self._place(i)
         scores = torch.cat((self.scores[..., :i], self.scores[..., i + 1 :]), -1)
-        values = _joined(self.values[..., :i, :], self.values[..., i + 1 :, :])
+        values = _join(self.values[..., :i, :], self.values[..., i + 1 :, :])
         return Cache(scores, values, delete(self.state, *self._key(i)))
 
     @implements("Attention.Spec.Online.edit")
     def replace(self, i: int, score: Tensor, value: Tensor) -> Cache:
         """With another key in the place of key `i`. Raises ValueError where there is none."""
-        i = self._checked(i)
+        i = self._place(i)
         state = replace(self.state, self._key(i), (score, value))
         scores, values = self.scores.clone(), self.values.clone()
         scores[..., i], values[..., i, :] = score, value
@@ -106,22 +106,22 @@ class Cache:
         """With one more key at the end, and without the first if there are then more than `window`
         ≥ 0."""
         if not is_whole(window):
-            raise TypeError(f"window must be a whole number, not {said(window)}")
+            raise TypeError(f"window must be a whole number, not {describe(window)}")
         if window < 0:
-            raise ValueError(f"window must be at least 0, not {said(window)}")
+            raise ValueError(f"window must be at least 0, not {describe(window)}")
         cache = self.append(score, value)
         return cache.delete(0) if window < cache.scores.shape[-1] else cache
 
     def _key(self, i: int) -> tuple[Tensor, Tensor]:
         return self.scores[..., i], self.values[..., i, :]
 
-    def _checked(self, i: int) -> int:
+    def _place(self, i: int) -> int:
         """The place of a key."""
         if not is_whole(i):
-            raise TypeError(f"i must be a whole number, not {said(i)}")
+            raise TypeError(f"i must be a whole number, not {describe(i)}")
         count = self.scores.shape[-1]
         if not 0 <= i < count:
-            raise ValueError(f"i must be the place of one of the {count} keys, not {said(i)}")
+            raise ValueError(f"i must be the place of one of the {count} keys, not {describe(i)}")
         return whole(i)
 
 
@@ -135,7 +135,7 @@ def _block(score: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return score.unsqueeze(-1), value.unsqueeze(-2)
 
 
-def _joined(first: Tensor, last: Tensor) -> Tensor:
+def _join(first: Tensor, last: Tensor) -> Tensor:
     return torch.cat((first, last), -2)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyimpl.backends.dispatch import Backend, chosen, forward
+from pyimpl.backends.dispatch import Backend, choose_backend, forward
 from pyimpl.backends.tile_bounds import num_tiles
 from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import Window, compute_dtype
@@ -95,10 +95,10 @@ def attention_decode(
     if num_splits is not None:
         if not check.is_whole(num_splits):
             raise TypeError(
-                f"num_splits must be a whole number or None, not {check.said(num_splits)}"
+                f"num_splits must be a whole number or None, not {check.describe(num_splits)}"
             )
         if num_splits < 1:
-            raise ValueError(f"num_splits must be at least 1, not {check.said(num_splits)}")
+            raise ValueError(f"num_splits must be at least 1, not {check.describe(num_splits)}")
         # More splits than keys are empty ones: nothing is kept for them.
         num_splits = min(check.whole(num_splits), max(1, _capacity(key_cache, page_table)))
     check.check_bool("return_lse", return_lse)
@@ -144,7 +144,7 @@ def _attention_decode(
     if num_splits is not None:
         num_splits = min(num_splits, max(lens, default=1) or 1)
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
-    if chosen(backend, query, value_cache) == "triton":
+    if choose_backend(backend, query, value_cache) == "triton":
         return _triton(query, key_cache, value_cache, options, lens, page_table, num_splits)
     out = query.new_empty(*query.shape[:3], value_cache.shape[3])
     lse = query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))

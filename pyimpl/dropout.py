@@ -86,7 +86,7 @@ class Dropout:
             return self.heads
         return torch.arange(batch * heads, device=self.seed.device).view(batch, heads)
 
-    def kept(self, batch: int, heads: int, rows: range, columns: range) -> Tensor:
+    def kept_weights(self, batch: int, heads: int, rows: range, columns: range) -> Tensor:
         """Whether each weight is kept, `[batch, heads, rows, columns]`, boolean, for the queries
         `rows` and the keys `columns`, numbers in a row."""
         numbers = self.numbers(batch, heads)[..., None, None]
@@ -104,10 +104,10 @@ class Dropout:
 def checked_p(name: str, given: object) -> float:
     """A probability as a float; raises TypeError or ValueError for anything else."""
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
-        raise TypeError(f"{name} must be a number, not {check.said(given)}")
+        raise TypeError(f"{name} must be a number, not {check.describe(given)}")
     p = check._as_float(name, given)
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"{name} must be from 0 to 1, not {check.said(given)}")
+        raise ValueError(f"{name} must be from 0 to 1, not {check.describe(given)}")
     return p
 
 
@@ -133,12 +133,12 @@ def checked_dropout(dropout_p: object, seed: object, query: Tensor) -> Dropout |
         if not check.is_whole(seed):
             raise TypeError(
                 "dropout_seed must be a whole number, a torch.Tensor or None, not "
-                f"{check.said(seed)}"
+                f"{check.describe(seed)}"
             )
         number: Any = seed
         if not 0 <= number < 2**63:
             raise ValueError(
-                f"dropout_seed must be at least 0 and below 2⁶³, not {check.said(seed)}"
+                f"dropout_seed must be at least 0 and below 2⁶³, not {check.describe(seed)}"
             )
     if p == 0.0:
         return None

@@ -82,7 +82,7 @@ def ring_attention(
     cols = _positions("key_positions", key_positions, keys)
     wide, factor = compute_dtype(first.dtype), resolve_scale(scale, first.shape[-1])
 
-    def taken(state: State, device: int, shard: int) -> State:
+    def take_shard(state: State, device: int, shard: int) -> State:
         """The state of a device's queries after it has taken a shard of the keys."""
         if keys[shard].shape[2] == 0:
             return state
@@ -97,7 +97,7 @@ def ring_attention(
     held = list(range(len(keys)))
     with without_autocast(first.device):
         for _ in held:
-            states = [taken(state, d, held[d]) for d, state in enumerate(states)]
+            states = [take_shard(state, d, held[d]) for d, state in enumerate(states)]
             held = _rotate(held)
     outs = [finish(state).to(first.dtype) for state in states]
     return (outs, [log_sum_exp(state) for state in states]) if return_lse else outs

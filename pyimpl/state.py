@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pyimpl.internal.arguments import said, without_autocast
+from pyimpl.internal.arguments import describe, without_autocast
 from pyimpl.internal.implements import implements
 
 
@@ -139,7 +139,7 @@ def merge_tree(tree: MergeTree) -> State:
     if isinstance(tree, State):
         return tree
     if not isinstance(tree, tuple) or len(tree) != 2:
-        raise TypeError(f"tree must be a State or a pair of trees, not {said(tree)}")
+        raise TypeError(f"tree must be a State or a pair of trees, not {describe(tree)}")
     left, right = tree
     return merge(merge_tree(left), merge_tree(right))
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pyimpl.autograd.varlen import setup_context, varlen_gradients
-from pyimpl.backends.dispatch import Backend, chosen, forward
+from pyimpl.backends.dispatch import Backend, choose_backend, forward
 from pyimpl.dropout import checked_dropout
 from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import Alignment, Window, compute_dtype
@@ -122,8 +122,8 @@ def _attention_varlen(
     cu_q = _prefix_sums("cu_seqlens_q", cu_seqlens_q, query.shape[0], "query")
     cu_k = _prefix_sums("cu_seqlens_k", cu_seqlens_k, key.shape[0], "key")
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
-    if chosen(backend, query, value) != "triton":
-        return _sliced(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
+    if choose_backend(backend, query, value) != "triton":
+        return _slice_by_slice(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
     from pyimpl.backends.kernels.varlen import varlen
 
     sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
@@ -163,7 +163,7 @@ def _short(numbers: list[int]) -> str:
 
 @implements("Attention.Spec.attentionSliced")
 @implements("Attention.Spec.slice")
-def _sliced(
+def _slice_by_slice(
     query: Tensor,
     key: Tensor,
     value: Tensor,

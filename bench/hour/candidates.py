@@ -92,7 +92,7 @@ def tuned_cases(kernel: str, sizes: Sizes) -> list[Case]:
     ]  # fmt: skip
 
 
-def ragged(case: Case, sizes: Sizes) -> Case:
+def ragged_case(case: Case, sizes: Sizes) -> Case:
     """A small case that runs the same compiled kernels, of which every row can be judged: its tiles
     are ragged, and heads of queries share heads of keys."""
     if case.operation == "decode":

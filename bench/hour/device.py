@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import torch
 
-from bench.timing import FLUSHED_BYTES, Clock, EventClock, Runner, Sample, captured
+from bench.timing import FLUSHED_BYTES, Clock, EventClock, Runner, Sample, capture_graph
 from pyimpl.backends.kernels.parts.launch import capability
 
 
@@ -47,7 +47,7 @@ class Cuda:
 
     def captured(self, runner: Runner) -> Runner:
         """As a CUDA graph."""
-        return captured(runner)
+        return capture_graph(runner)
 
     def synchronize(self) -> None:
         """Wait for all that was started."""

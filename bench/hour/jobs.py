@@ -24,10 +24,10 @@ from torch import Tensor
 from bench.cases import Case, Inputs, make_inputs
 from bench.check import Check, Verdict, rounding_of
 from bench.check_gradients import CheckGradients, gradient_rounding
-from bench.hour.candidates import Candidate, Sizes, candidate_of, case_of, ragged
+from bench.hour.candidates import Candidate, Sizes, candidate_of, case_of, ragged_case
 from bench.hour.device import Device, Offline, device_here
 from bench.hour.kernels import KERNELS, Prepared
-from bench.measure import Bench, said
+from bench.measure import Bench, error_line
 from bench.peers import PEERS, Peer, ours
 from bench.report import Machine, utc_now
 from bench.timing import Rate, Runner, Sample, copy_rate, in_turns, matmul_rate
@@ -129,8 +129,8 @@ def compiling(work: Work, given: Fields) -> Job:
     triton.runtime.driver.set_active(Offline(given["capability"]))
     start = time.perf_counter()
     kernels: dict[str, Fields] = {}
-    for case in (one.case, ragged(one.case, Sizes(**given["sizes"]))):
-        prepared = _prepared(one, make_inputs(case, META), given["capability"])
+    for case in (one.case, ragged_case(one.case, Sizes(**given["sizes"]))):
+        prepared = _prepare(one, make_inputs(case, META), given["capability"])
         for launch in prepared.launches:
             compiled = launch.compiled()
             if compiled.hash in kernels:
@@ -150,10 +150,10 @@ def candidate(work: Work, given: Fields) -> Job:
     one = candidate_of(given["candidate"])
     inputs, _ = work.of(one.case, False)
     if not one.variant:
-        small = ragged(one.case, Sizes(**given["sizes"]))
+        small = ragged_case(one.case, Sizes(**given["sizes"]))
         for case, every_row in ((small, True), (one.case, False)):
             on, judge = work.of(case, every_row)
-            verdict = _judged(work, _prepared(one, on, work.device.capability), on, judge)
+            verdict = _judge(work, _prepare(one, on, work.device.capability), on, judge)
             yield "checked", {
                 "candidate": given["candidate"], "on": str(case), "rows": verdict.rows,
                 "error_over_tolerance": verdict.error_over_tolerance, "wrong": verdict.wrong,
@@ -161,14 +161,14 @@ def candidate(work: Work, given: Fields) -> Job:
             if verdict.wrong:
                 return "wrong"
     if given["timed"]:
-        prepared = _prepared(one, inputs, work.device.capability)
+        prepared = _prepare(one, inputs, work.device.capability)
         runner, reason = _runner(work, prepared), None
         if given["capture"]:
             try:
                 runner = work.device.captured(runner)
             except Exception as error:
                 # What it began to capture may be left open.
-                work.spent, reason = True, said(error)
+                work.spent, reason = True, error_line(error)
         found = _median(in_turns(work.device.clock(), [runner], ROUNDS, SECONDS))
         seconds = found["ms"] / 1e3
         yield "timed", {
@@ -182,7 +182,7 @@ def against_peers(work: Work, given: Fields) -> Job:
     """`bench` for one case. captured: each call as a CUDA graph."""
     case, device = case_of(given["case"]), work.device
     work.forget()
-    wrap = _captured(device) if given["captured"] else lambda peer: peer
+    wrap = _capture(device) if given["captured"] else lambda peer: peer
     work.spent = given["captured"]
     bench = Bench(
         wrap(ours("triton")),
@@ -201,8 +201,8 @@ def race(work: Work, given: Fields) -> Job:
     """Whether the same inputs give the same bits."""
     one = candidate_of(given["candidate"])
     status = "ok"
-    for case in (ragged(one.case, Sizes(**given["sizes"])), one.case):
-        prepared = _prepared(one, work.of(case, False)[0], work.device.capability)
+    for case in (ragged_case(one.case, Sizes(**given["sizes"])), one.case):
+        prepared = _prepare(one, work.of(case, False)[0], work.device.capability)
         first: list[Tensor] = []
         different = 0
         for _ in range(given["runs"]):
@@ -225,9 +225,9 @@ def vectors(work: Work, given: Fields) -> Job:
     """One file of this project's vectors in one dtype, by `backend="triton"`."""
     from bridge.conformance.adapters.builtin import builtin
     from bridge.conformance.run import run
-    from bridge.vectors.load import trusted
+    from bridge.vectors.load import read_trusted
 
-    family = trusted(VECTORS / f"{given['family']}.json")
+    family = read_trusted(VECTORS / f"{given['family']}.json")
     result = run(builtin("pyimpl-triton"), [family], given["dtype"], work.device.where.type)
     counts = dict.fromkeys(("passed", "failed", "unsupported"), 0)
     for vector in result.vectors:
@@ -248,11 +248,11 @@ JOBS: dict[str, Callable[[Work, Fields], Job]] = {
 }
 
 
-def _prepared(one: Candidate, inputs: Inputs, capability: int) -> Prepared:
+def _prepare(one: Candidate, inputs: Inputs, capability: int) -> Prepared:
     return KERNELS[one.kernel].prepare(inputs, dict(one.options), capability)
 
 
-def _judged(
+def _judge(
     work: Work, prepared: Prepared, inputs: Inputs, check: Check | CheckGradients
 ) -> Verdict:
     prepared.poison()
@@ -276,7 +276,7 @@ def _runner(work: Work, prepared: Prepared) -> Runner:
     return Runner(call)
 
 
-def _captured(device: Device) -> Callable[[Peer], Peer]:
+def _capture(device: Device) -> Callable[[Peer], Peer]:
     return lambda peer: lambda inputs: device.captured(peer(inputs))
 
 

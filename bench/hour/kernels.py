@@ -94,7 +94,7 @@ def _forward_default(case: Case, capability: int) -> Options:
     return forward.launch_options(*_sizes(case), score_options(case), capability)
 
 
-def _given(inputs: Inputs) -> Given:
+def _inputs_of(inputs: Inputs) -> Given:
     """What the kernels of the backward pass read, with the numbers of each query by plain
     PyTorch."""
     case, query, grad_out = inputs.case, inputs.query, inputs.grad_out
@@ -114,7 +114,7 @@ def _given(inputs: Inputs) -> Given:
 
 
 def _keys(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
-    given = _given(inputs)
+    given = _inputs_of(inputs)
     grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
     launch = backward_keys.launch(given, grad_k, grad_v, capability=capability, chosen=chosen)
     return Prepared((launch,), partial(launch.run, given.query.device), (None, grad_k, grad_v))
@@ -122,7 +122,7 @@ def _keys(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 
 def _sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
     """As `pyimpl.backends.kernels.backward.backward` with atomics."""
-    given = _given(inputs)
+    given = _inputs_of(inputs)
     grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (given.query, given.key, given.value))
     sums = torch.empty_like(given.query, dtype=torch.float32)
     launch = backward_keys.launch(given, grad_k, grad_v, sums, capability=capability, chosen=chosen)
@@ -140,7 +140,7 @@ def _keys_default(case: Case, capability: int) -> Options:
 
 
 def _queries(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
-    given = _given(inputs)
+    given = _inputs_of(inputs)
     grad_q = torch.empty_like(given.query)
     launch = backward_queries.launch(given, grad_q, None, capability=capability, chosen=chosen)
     return Prepared((launch,), partial(launch.run, given.query.device), (grad_q, None, None))

@@ -69,7 +69,7 @@ def rates(findings: Findings) -> list[str]:
     return lines
 
 
-def timed(findings: Findings) -> dict[Candidate, Finding]:
+def last_times(findings: Findings) -> dict[Candidate, Finding]:
     """The last time of each candidate."""
     return {candidate_of(x["candidate"]): x for x in findings if x["what"] == "timed"}
 
@@ -79,7 +79,7 @@ def fastest(findings: Findings) -> list[str]:
     usual = _defaults(findings)
     registers = _registers(findings)
     groups: dict[tuple[str, Case], list[Candidate]] = {}
-    times = timed(findings)
+    times = last_times(findings)
     for one in times:
         if not one.variant:
             groups.setdefault((one.kernel, one.case), []).append(one)
@@ -94,14 +94,14 @@ def fastest(findings: Findings) -> list[str]:
             mark = ", as launch_options has it" if one == own else ""
             lines.append(
                 f"  {x['ms']:9.4f} ms ± {x['spread']:4.1%}  {x[number]:7.4g} {unit}  "
-                f"{_said(one)}{registers.get(one, '')}{mark}"
+                f"{_describe(one)}{registers.get(one, '')}{mark}"
             )
     return ["Launch options, fastest first", *lines] if lines else []
 
 
 def proposals(findings: Findings) -> list[str]:
     """For each kernel and head size the options that are fastest over all masks together."""
-    times, usual = timed(findings), _defaults(findings)
+    times, usual = last_times(findings), _defaults(findings)
     lines = []
     for kernel, head_dim in dict.fromkeys((x.kernel, x.case.head_dim) for x in times):
         cases = {
@@ -127,7 +127,9 @@ def proposals(findings: Findings) -> list[str]:
         best = max(gains, key=lambda chosen: gains[chosen])
         one = next(iter(own.values()))
         if gains[best] < 1.0 + WORTH:
-            lines.append(f"  {kernel}, head_dim {head_dim}: {_said(one)} stays, of {len(gains)}")
+            lines.append(
+                f"  {kernel}, head_dim {head_dim}: {_describe(one)} stays, of {len(gains)}"
+            )
             continue
         each = ", ".join(
             f"{case.mask} {times[own[case]]['ms'] / times[Candidate(kernel, case, best)]['ms']:.2f}"
@@ -135,7 +137,7 @@ def proposals(findings: Findings) -> list[str]:
         )
         new = Candidate(kernel, one.case, best)
         lines.append(
-            f"  {kernel}, head_dim {head_dim}: {_said(new)} instead of {_said(one)}: "
+            f"  {kernel}, head_dim {head_dim}: {_describe(new)} instead of {_describe(one)}: "
             f"{gains[best]:.2f} times as fast ({each}), of {len(gains)}"
         )
     lines += _ways(times)
@@ -148,7 +150,7 @@ def proposals(findings: Findings) -> list[str]:
 
 def why(findings: Findings) -> list[str]:
     """What is saved where something is left out."""
-    times = timed(findings)
+    times = last_times(findings)
     lines = []
     for one, x in times.items():
         whole = times.get(Candidate(one.kernel, one.case, one.options))
@@ -176,7 +178,7 @@ def peers(findings: Findings) -> list[str]:
     """The tables of `bench`, and the same as CUDA graphs."""
     lines: list[str] = []
     for captured in (False, True):
-        run = measured(findings, captured)
+        run = measurements(findings, captured)
         if run:
             lines += [""] * bool(lines) + (["As CUDA graphs"] if captured else [])
         operation = None
@@ -191,7 +193,7 @@ def peers(findings: Findings) -> list[str]:
 
 def relative(findings: Findings) -> list[str]:
     """Ours relative to the best peer, case by case."""
-    run = measured(findings)
+    run = measurements(findings)
     return report.summary(run)[1:] if run else []
 
 
@@ -227,7 +229,7 @@ PARTS: tuple[Callable[[Findings], list[str]], ...] = (
 )  # fmt: skip
 
 
-def measured(findings: Findings, captured: bool = False) -> list[Measured]:
+def measurements(findings: Findings, captured: bool = False) -> list[Measured]:
     """What was measured beside peers, each case once: with all its peers."""
     found: dict[Case, Measured] = {}
     for x in findings:
@@ -255,7 +257,7 @@ def _together(one: Measured, other: Measured) -> Measured:
 def _defaults(findings: Findings) -> dict[tuple[str, Case], Candidate]:
     """What `launch_options` had for each kernel and case that was timed."""
     capability = next((x["capability"] for x in findings if x["what"] == "start"), 90)
-    keys = dict.fromkeys((x.kernel, x.case) for x in timed(findings) if not x.variant)
+    keys = dict.fromkeys((x.kernel, x.case) for x in last_times(findings) if not x.variant)
     return {key: default(*key, capability) for key in keys if key[0] in KERNELS}
 
 
@@ -272,7 +274,7 @@ def _registers(findings: Findings) -> dict[Candidate, str]:
     return found
 
 
-def _said(one: Candidate) -> str:
+def _describe(one: Candidate) -> str:
     options = dict(one.options)
     tile = "(" + ", ".join(str(options.pop(name)) for name in TILE if name in options) + ")"
     return " ".join([tile, *(f"{name}={number}" for name, number in options.items())])

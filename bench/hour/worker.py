@@ -34,7 +34,7 @@ def main() -> int:
 
     work = Work()
     for line in iter(sys.stdin.readline, ""):
-        status, reason = done(work, json.loads(line), answers)
+        status, reason = run_job(work, json.loads(line), answers)
         ends = work.spent or status == "crashed"
         _say(answers, {"status": status, "reason": reason, "ends": ends})
         if status == "crashed":
@@ -45,12 +45,12 @@ def main() -> int:
     return 0
 
 
-def done(work: Work, job: Mapping[str, Any], answers: TextIO) -> tuple[str, str | None]:
+def run_job(work: Work, job: Mapping[str, Any], answers: TextIO) -> tuple[str, str | None]:
     """Do a job; its status, and why it is not "ok"."""
     from triton.runtime.errors import OutOfResources, PTXASError
 
     from bench.hour.jobs import JOBS
-    from bench.measure import said
+    from bench.measure import error_line
 
     found = JOBS[job["kind"]](work, job["given"])
     try:
@@ -60,9 +60,9 @@ def done(work: Work, job: Mapping[str, Any], answers: TextIO) -> tuple[str, str 
     except StopIteration as end:
         return end.value, None
     except (OutOfResources, PTXASError) as error:
-        return "refused", said(error)
+        return "refused", error_line(error)
     except Exception as error:
-        reason = said(error)
+        reason = error_line(error)
         if job["kind"] != "compile":
             try:
                 work.device.synchronize()

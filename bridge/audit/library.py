@@ -97,9 +97,9 @@ class Library:
         for lean_name, python in sorted(names.items()):
             if lean_name not in listing:
                 problems.append(f"{python} implements {lean_name}, which the library does not have")
-        verdicts, wrong = main_theorems.claimed(self.root, listing)
+        verdicts, wrong = main_theorems.count_verdicts(self.root, listing)
         problems += wrong
-        said, empty, kept_too = main_theorems.stated(
+        said, empty, kept_too = main_theorems.whole_statements(
             self.lean, self.cache, self.key(), found, listing
         )
         # The site shows them, and has no Lean to ask.

@@ -43,7 +43,9 @@ def main_theorems(root: Path, listing: dict[str, Any]) -> tuple[list[dict[str, A
     return found, problems
 
 
-def claimed(root: Path, listing: dict[str, Any]) -> tuple[dict[str, dict[str, int]], list[str]]:
+def count_verdicts(
+    root: Path, listing: dict[str, Any]
+) -> tuple[dict[str, dict[str, int]], list[str]]:
     """How many rows of docs/claims.toml each document has of each verdict; and what is wrong with
     the rows, or with the theorems and definitions that they name. That none of these rests on
     another axiom than Lean's, the audit has seen."""
@@ -59,7 +61,7 @@ def claimed(root: Path, listing: dict[str, Any]) -> tuple[dict[str, dict[str, in
     return {id: dict(count) for id, count in counts.items()}, problems
 
 
-def stated(
+def whole_statements(
     lean: Lean,
     cache: Cache,
     key: str,

@@ -74,7 +74,7 @@ def keep(root: Path, texts: Mapping[str, str]) -> None:
     Cache(root / "build" / "cache").keep(_KEPT, digest(root, _LIBRARY), dict(texts))
 
 
-def kept(root: Path) -> dict[str, str]:
+def read_kept(root: Path) -> dict[str, str]:
     """The statements that were kept of the sources as they are now; none if they have changed."""
     found = Cache(root / "build" / "cache").find(_KEPT, digest(root, _LIBRARY))
     return dict(found or {})

@@ -18,12 +18,12 @@ from bridge.conformance.batch import (
     Misbehaviour,
     Outputs,
     array,
+    error_text,
     groups,
-    said,
+    is_unchanged,
     stack,
-    unchanged,
 )
-from bridge.conformance.judge import malformed
+from bridge.conformance.judge import form_error
 from bridge.vectors.model.attention import AttentionVector, Matrix, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
@@ -136,10 +136,10 @@ def _exact(matrices: Iterable[Matrix], dtype: str) -> bool:
     )
 
 
-def _raised(error: BaseException) -> str:
+def _error_answer(error: BaseException) -> str:
     if isinstance(error, Misbehaviour):
         return str(error)
-    return f"raised {type(error).__name__}: {said(error)[:300]}".rstrip(": ")
+    return f"raised {type(error).__name__}: {error_text(error)[:300]}".rstrip(": ")
 
 
 def _gradients_of(adapter: Adapter, vector: GradientVector, dtype: str, device: str) -> Answer:
@@ -148,7 +148,7 @@ def _gradients_of(adapter: Adapter, vector: GradientVector, dtype: str, device: 
             # Such vectors are supported by adapters that take them, and by no others.
             found = cast(GradientsAdapter, adapter).gradients(vector, dtype, device)
     except (Exception, SystemExit) as error:
-        return Answer((vector,), _raised(error))
+        return Answer((vector,), _error_answer(error))
     numbers = ({name: as_judged(name, x) for name, x in call.items()} for call in found)
     return Answer((vector,), gradients=tuple(numbers))
 
@@ -162,16 +162,16 @@ def _layout_of(
         with np.errstate(all="ignore"):
             # Such vectors are supported by adapters that take them, and by no others.
             outputs = cast(LayoutsAdapter, adapter).run_vector(vector, dtype, device)
-        forms = [malformed(*pair) for pair in zip(batches, outputs, strict=True)]
+        forms = [form_error(*pair) for pair in zip(batches, outputs, strict=True)]
         problem = next((x for x in forms if x is not None), None)
     except (Exception, SystemExit) as error:
-        problem = _raised(error)
+        problem = _error_answer(error)
     if problem is not None:
         return Answer((vector,), problem)
-    return _answered(adapter, (vector,), batches, outputs, dtype, device)
+    return _answer(adapter, (vector,), batches, outputs, dtype, device)
 
 
-def _answered(
+def _answer(
     adapter: Adapter,
     vectors: Job,
     batches: tuple[Batch, ...],
@@ -199,16 +199,16 @@ def _batch_of(adapter: Adapter, batch: Batch, dtype: str, device: str) -> list[A
         # Triton's interpreter computes with NumPy, which warns of the NaN of a wrong kernel.
         with np.errstate(all="ignore"):
             outputs = adapter.run(batch)
-        problem = malformed(batch, outputs)
+        problem = form_error(batch, outputs)
     except (Exception, SystemExit) as error:
-        problem = _raised(error)
+        problem = _error_answer(error)
         lost = isinstance(error, Misbehaviour) and error.for_all
-    changed = [name for name, x in before.items() if not unchanged(x, kept[name])]
+    changed = [name for name, x in before.items() if not is_unchanged(x, kept[name])]
     if changed and problem is None:
         problem = f"changed its inputs: {', '.join(changed)}"
     whole = replace(batch, **kept)
     if problem is None:
-        return [_answered(adapter, batch.vectors, (whole,), (outputs,), dtype, device)]
+        return [_answer(adapter, batch.vectors, (whole,), (outputs,), dtype, device)]
     if len(batch.vectors) == 1:
         return [Answer(batch.vectors, problem)]
     if lost:

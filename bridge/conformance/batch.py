@@ -113,7 +113,7 @@ class Misbehaviour(Exception):
     for_all = False
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The text of an exception; "" for one of whom even that raises."""
     try:
         return str(error)
@@ -121,7 +121,7 @@ def said(error: BaseException) -> str:
         return ""
 
 
-def unchanged(tensor: Tensor, before: Tensor) -> bool:
+def is_unchanged(tensor: Tensor, before: Tensor) -> bool:
     """Whether a tensor is what this copy of it is, its dtype included."""
     return tensor.dtype == before.dtype and torch.equal(tensor, before)
 

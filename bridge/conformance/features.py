@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import DTYPES, Unread, said
+from bridge.conformance.batch import DTYPES, Unread, error_text
 
 Function = Callable[..., Any]
 # Which keys `is_causal` hides where there are not as many queries as keys.
@@ -219,7 +219,7 @@ class _Probe:
         except Exception as error:
             if not isinstance(error, _REFUSALS) and (own or not isinstance(error, RuntimeError)):
                 return None
-            text = said(error).strip().splitlines()
+            text = error_text(error).strip().splitlines()
             return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
         return None
 
@@ -349,7 +349,7 @@ class _Probe:
         except Exception as error:
             if not isinstance(error, (*_REFUSALS, RuntimeError)):
                 return None
-            text = said(error).strip().splitlines()
+            text = error_text(error).strip().splitlines()
             return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
         absent = [name for name, x in zip(named, found, strict=True) if x is None]
         return f"gives none by {absent[0]}" if absent else None

@@ -49,7 +49,7 @@ def install() -> str | None:
     Returns a sentence that says why an interpreter that is asked for is left as it is, else None.
     """
     asked = os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "yes", "on", "y")
-    if installed() or not asked:
+    if is_installed() or not asked:
         return None
     try:
         triton = importlib.import_module("triton")
@@ -77,7 +77,7 @@ def install() -> str | None:
     return None
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Whether this process runs with the exchanged functions."""
     return bool(_undo)
 

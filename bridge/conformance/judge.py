@@ -137,7 +137,7 @@ def _size(vector: Vector) -> int | None:
     return sum(sizes) if sizes else None
 
 
-def malformed(batch: Batch, outputs: Any) -> str | None:
+def form_error(batch: Batch, outputs: Any) -> str | None:
     """What is wrong with the form of a result, or with its being none; None if nothing."""
     if not isinstance(outputs, Outputs):
         return f"returned {_kind(outputs)} instead of Outputs"
@@ -265,7 +265,7 @@ def judge_gradients(
 ) -> VectorResult:
     """The result of a vector from its gradients, as `gradients.expected` has them, in one or
     several calls. A name that a call does not give is not judged there."""
-    right = gradients.expected(vector)
+    right = gradients.expected_gradients(vector)
     allowed = gradients.tolerances(vector, rounding)
     each: list[tuple[Element, int, Detail]] = []
     for call in found:

@@ -19,7 +19,7 @@ import torch
 
 from bridge.conformance.answers import Answer, answers, jobs_of, why_unsupported
 from bridge.conformance.judge import Detail, VectorResult
-from bridge.conformance.run import Result, judged
+from bridge.conformance.run import Result, judge_answer
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
@@ -460,7 +460,7 @@ class _Running:
                     allowed.update(_rows(answer))
             each = {vector.id: vector for vector in job}
             for answer in found:
-                for result in judged(self.rounding, answer, details=True):
+                for result in judge_answer(self.rounding, answer, details=True):
                     yield each[result.id], result, allowed.get(result.id)
 
     def _answers(self, job: tuple[Vector, ...]) -> list[Answer]:

@@ -118,7 +118,7 @@ def outcomes(
         elif callables.is_callable_name(subject.name):
             announce(f"{subject.name}: what it takes …")
             # All dtypes: one that refuses those asked for is told from one that always raises.
-            description = described(session, ALL_DTYPES)
+            description = describe(session, ALL_DTYPES)
             subject = replace(subject, features=description.features)
         else:
             description = Description(libraries.find(subject.name).dtypes)
@@ -186,7 +186,7 @@ def _run(
     )
 
 
-def described(session: Session, asked: tuple[str, ...]) -> Description:
+def describe(session: Session, asked: tuple[str, ...]) -> Description:
     """What the function of a session takes, of the dtypes asked for. Raises CallableError for one
     that cannot be called as SDPA is. One that hangs, or ends the process, when it is tried counts
     as taking all that its signature has: the vectors will show what it does."""

@@ -132,7 +132,7 @@ def run(
         jobs.sort(key=lambda job: min(rank.get(vector.family, len(rank)) for vector in job))
     for job in jobs:
         for answer in answers(adapter, job, dtype, device):
-            for result in judged(rounding, answer, details=details):
+            for result in judge_answer(rounding, answer, details=details):
                 before = results.setdefault(result.id, result)
                 if before.status == "passed":
                     results[result.id] = result
@@ -145,7 +145,9 @@ def run(
     return Result(adapter.name, dtype, device, rounding.name, each)
 
 
-def judged(rounding: RoundingModel, answer: Answer, *, details: bool = False) -> list[VectorResult]:
+def judge_answer(
+    rounding: RoundingModel, answer: Answer, *, details: bool = False
+) -> list[VectorResult]:
     """The results of the vectors of an answer."""
     (first, *_) = answer.vectors
     if answer.problem is not None:

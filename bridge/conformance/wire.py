@@ -49,7 +49,7 @@ class Frame:
     def field(self, name: str) -> Any:
         """A field. Raises WireError where there is none."""
         if name not in self.fields:
-            raise WireError(f"a {shown(self.kind)} without {name}")
+            raise WireError(f"a {show(self.kind)} without {name}")
         return self.fields[name]
 
 
@@ -111,7 +111,7 @@ def _header(data: bytes) -> tuple[str, dict[str, Any], list[_Described]]:
         raise WireError("a header whose fields or tensors are of another type")
     if len(tensors) > _MOST_TENSORS:
         raise WireError(f"{len(tensors)} tensors; {_MOST_TENSORS} are accepted")
-    described = [_described(one) for one in tensors]
+    described = [_describe(one) for one in tensors]
     names = [name for name, _, _ in described]
     if len(set(names)) < len(names):
         raise WireError("two tensors of one name")
@@ -122,20 +122,18 @@ def _no_number(name: str) -> None:
     raise ValueError(name)
 
 
-def _described(one: Any) -> _Described:
+def _describe(one: Any) -> _Described:
     if not isinstance(one, list) or len(one) != 3:
         raise WireError("a tensor that is not described by name, dtype and shape")
     name, dtype, shape = one
     name = text(name, "the name of a tensor")
     if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise WireError(f"a tensor of dtype {shown(dtype)}; {', '.join(DTYPES)} are accepted")
+        raise WireError(f"a tensor of dtype {show(dtype)}; {', '.join(DTYPES)} are accepted")
     if not isinstance(shape, list) or len(shape) > _MOST_DIMS:
-        raise WireError(
-            f"a tensor of shape {shown(shape)}; at most {_MOST_DIMS} sizes are accepted"
-        )
+        raise WireError(f"a tensor of shape {show(shape)}; at most {_MOST_DIMS} sizes are accepted")
     for size in shape:
         if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MOST_NUMBERS:
-            raise WireError(f"a tensor of shape {shown(shape)}; sizes of 0 and more are accepted")
+            raise WireError(f"a tensor of shape {show(shape)}; sizes of 0 and more are accepted")
     return name, DTYPES[dtype], tuple(shape)
 
 
@@ -148,7 +146,7 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
-def shown(value: Any) -> str:
+def show(value: Any) -> str:
     """A value in a sentence: its beginning."""
     whole = repr(value) if not isinstance(value, str) else value
     return printable(whole if len(whole) <= 60 else f"{whole[:59]}…")
@@ -169,28 +167,28 @@ def optional_text(value: Any, what: str) -> str | None:
 def flag(value: Any, what: str) -> bool:
     """True or false. Raises WireError for what is neither."""
     if not isinstance(value, bool):
-        raise WireError(f"{what} that is neither true nor false: {shown(value)}")
+        raise WireError(f"{what} that is neither true nor false: {show(value)}")
     return value
 
 
 def whole(value: Any, what: str, least: int, most: int) -> int:
     """A whole number within bounds, both included. Raises WireError for what is none."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise WireError(f"{what} that is no number from {least} to {most}: {shown(value)}")
+        raise WireError(f"{what} that is no number from {least} to {most}: {show(value)}")
     return value
 
 
 def number(value: Any, what: str) -> float:
     """A finite number of 0 or more. Raises WireError for what is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise WireError(f"{what} that is no number of 0 or more: {shown(value)}")
+        raise WireError(f"{what} that is no number of 0 or more: {show(value)}")
     return float(value)
 
 
 def one_of(value: Any, what: str, accepted: Sequence[str]) -> str:
     """One of these texts. Raises WireError for another."""
     if not isinstance(value, str) or value not in accepted:
-        raise WireError(f"{what} that is {shown(value)}, none of {', '.join(accepted)}")
+        raise WireError(f"{what} that is {show(value)}, none of {', '.join(accepted)}")
     return value
 
 

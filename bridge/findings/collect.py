@@ -17,9 +17,9 @@ from bridge.findings.symptoms import (
     Number,
     Wrong,
     problems_of,
-    recomputed,
+    recompute,
     right_gradients,
-    shown,
+    show_number,
     what_was_raised,
     wrong_numbers,
 )
@@ -159,7 +159,7 @@ def _symptom(
     part = next((w.part for found in shows.values() for w in found), None)
     conditions = {
         condition(
-            (vectors[r.id] for r in by_dtype[dtype].values() if _judged(r, part)),
+            (vectors[r.id] for r in by_dtype[dtype].values() if _judge(r, part)),
             set(failing[dtype]),
         )
         for dtype in failing
@@ -177,7 +177,7 @@ def _symptom(
     }
 
 
-def _judged(result: VectorResult, part: str | None) -> bool:
+def _judge(result: VectorResult, part: str | None) -> bool:
     if result.status == "unsupported":
         return False
     if part != "lse" or result.status == "passed":
@@ -215,8 +215,8 @@ def _example(
         if isinstance(vector, GradientVector):
             part, right = "dq[0]", right_gradients(vector)["dq[0]"][0]
         else:
-            right, _ = recomputed(next(p for p in problems_of(vector) if p.q_len), 0)
-        expected = [shown(x) for x in right]
+            right, _ = recompute(next(p for p in problems_of(vector) if p.q_len), 0)
+        expected = [show_number(x) for x in right]
         reason = by_dtype[dtype][id].reason
         return {**entry, "part": part, "row": 0, "expected": expected, "raised": reason}
     (row, part) = found[0].row, found[0].part
@@ -226,7 +226,7 @@ def _example(
         "part": part,
         "row": row,
         "columns": [w.column for w in same],
-        "expected": [shown(w.expected) for w in same],
+        "expected": [show_number(w.expected) for w in same],
         "got": [_number(w.got) for w in same],
         "tolerance": [_number(float(f"{w.tolerance:.3g}")) for w in same],
     }

@@ -84,7 +84,7 @@ def as_text(document: Document) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def outdated(document: Document, hash_of: Mapping[str, str]) -> list[str]:
+def outdated_vectors(document: Document, hash_of: Mapping[str, str]) -> list[str]:
     """One sentence for each vector that a function is said to fail and that is gone or another
     now. New vectors make nothing outdated: the page says which families each function ran."""
     found = []

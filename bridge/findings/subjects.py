@@ -99,7 +99,7 @@ CALLED = (
 )
 
 
-def called(name: str) -> Called:
+def find_function(name: str) -> Called:
     """The function of that name. Raises KeyError where there is none."""
     return next((one for one in CALLED if one.name == name), None) or _unknown(name)
 

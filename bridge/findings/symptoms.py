@@ -60,7 +60,7 @@ def sees_nothing(problem: AttentionVector, i: int) -> bool:
     return not visible_keys(problem, i) and problem.sink is None
 
 
-def recomputed(problem: AttentionVector, i: int) -> tuple[list[Number], Decimal]:
+def recompute(problem: AttentionVector, i: int) -> tuple[list[Number], Decimal]:
     """Output and log-sum-exp of a query, from the inputs."""
     if problem.model == "natural":
         outputs, lse = natural_row(problem, i)
@@ -90,7 +90,7 @@ def wrong_numbers(result: VectorResult, vector: Vector, dtype: str) -> Iterator[
 def _wrong_rows(detail: Detail, vector: Vector, dtype: str) -> Iterator[Wrong]:
     rows = [(problem, i) for problem in problems_of(vector) for i in range(problem.q_len)]
     for n, (problem, i) in enumerate(rows):
-        outputs, lse = recomputed(problem, i)
+        outputs, lse = recompute(problem, i)
         got, allowed = detail.got[n], detail.tolerance[n]
         for c, exact in enumerate(outputs):
             if not _within(got[c], exact, allowed[c]):
@@ -196,7 +196,7 @@ def what_was_raised(reason: str) -> str:
     return f"It {sentence[:120].rstrip('. ')}."
 
 
-def shown(number: Number) -> str:
+def show_number(number: Number) -> str:
     """An exact number as text: a fraction as it is, if it is short; otherwise 25 digits and …."""
     if isinstance(number, Decimal) and not number.is_finite():
         return "−∞" if number < 0 else "∞"

@@ -84,7 +84,7 @@ def collect(library: Library, stage: Stage) -> Collected:
     root, audit = library.root, library.audited(stage)
     key = digest(root, ["bridge/index/listing.lean"], library.key())
     answers, _ = library.cache.get("listing", key, lambda: extract.listing(library.lean), bool)
-    constants = extract.stored(answers)
+    constants = extract.read_constants(answers)
     texts = texts_of(root)
     instances = [d["name"] for d in audit["listing"].values() if d["instance_of"]]
     problems = compare.against_audit(constants, audit["listing"])

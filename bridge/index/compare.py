@@ -85,12 +85,12 @@ def against_source(
         written = declarations(text)
         fields = {w.name for w in written if w.keyword == "field"}
         silent |= {name for field in fields for name in shown.get(field or "", ())}
-        matched, lone = _matched(by_module.pop(module, []), written)
+        matched, lone = _match(by_module.pop(module, []), written)
         found += lone
         pairs += matched
     found += [f"{module} is stored, and its file is not read" for module in by_module]
     for one, other in pairs:
-        found += _placed(one, other)
+        found += _place_differences(one, other)
         found += _mentioned(one, other, constants, shown, silent)
     return found
 
@@ -100,7 +100,7 @@ def internal(shown: str) -> bool:
     return any(part.startswith("_") for part in shown.split("."))
 
 
-def _matched(
+def _match(
     stored: Iterable[Stored], written: Iterable[Written]
 ) -> tuple[list[tuple[Stored, Written]], list[str]]:
     """The pairs that are one declaration, and a sentence for each that has no partner."""
@@ -147,7 +147,7 @@ def _made_by(one: Stored, of: Written) -> bool:
     return one.shown.removeprefix(f"{space}.").startswith("inst")
 
 
-def _placed(one: Stored, other: Written) -> Iterator[str]:
+def _place_differences(one: Stored, other: Written) -> Iterator[str]:
     """Differences in kind, place and documentation."""
     assert one.range is not None
     assert one.name_range is not None

@@ -52,7 +52,7 @@ def listing(lean: Lean) -> list[dict[str, Any]]:
     return answers
 
 
-def stored(answers: Iterable[dict[str, Any]]) -> dict[str, Stored]:
+def read_constants(answers: Iterable[dict[str, Any]]) -> dict[str, Stored]:
     """The constants by name."""
     found = {}
     for answer in answers:

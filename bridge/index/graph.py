@@ -90,7 +90,7 @@ def _closure(above: Mapping[str, set[str]], start: str) -> set[str]:
     return seen
 
 
-def reduced(above: Mapping[str, set[str]]) -> dict[str, set[str]]:
+def reduce(above: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Without the arrows that follow from others."""
     reached = {name: _closure(above, name) for name in above}
     return {
@@ -145,7 +145,7 @@ def _line(index: Index, entry: Entry, above: set[str], below: list[str]) -> Line
 def draw(index: Index) -> str:
     """The SVG."""
     found, uses = cards(index)
-    kept = reduced({module: set(used) for module, used in uses.items()})
+    kept = reduce({module: set(used) for module, used in uses.items()})
     pairs = sorted((used, module) for module, direct in kept.items() for used in direct)
     number = {module: n for n, module in enumerate(found)}
     placed = place(

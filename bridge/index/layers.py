@@ -65,7 +65,7 @@ def place(
         joined[a].append(b)
         joined[b].append(a)
     order = _order([[n for n, c in enumerate(column) if c == k] for k in _all(column)], joined)
-    middle = _aligned(order, joined, heights)
+    middle = _align(order, joined, heights)
     top = min(middle[n] - heights[n] / 2 for n in range(len(column))) - space.margin
     middle = [y - top for y in middle]
     widths = [max((sizes[n][0] for n in c if n < len(sizes)), default=0.0) for c in order]
@@ -137,7 +137,7 @@ def _crossings(columns: Sequence[Sequence[int]], joined: Sequence[Sequence[int]]
     return found
 
 
-def _aligned(
+def _align(
     columns: Sequence[Sequence[int]], joined: Sequence[Sequence[int]], heights: Sequence[float]
 ) -> list[float]:
     """The middle of each box and passage."""

@@ -41,7 +41,7 @@ def rests_on(index: Index, name: str) -> list[str]:
     return [one for one in index.entries if one in found]
 
 
-def needed(index: Index, name: str) -> list[str]:
+def needed_definitions(index: Index, name: str) -> list[str]:
     """The definitions outside of the Spec that a statement mentions, in the order of the library.
     Numbers and vectors, which most statements mention, are left out."""
     mentioned = {behind(used, index) for used in index.entries[name].uses_in_statement}
@@ -75,7 +75,7 @@ def data(index: Index) -> dict[str, Any]:
             theorems[entry.main_theorem] = {
                 "lean": name,
                 **known,
-                "needs": needed(index, name),
+                "needs": needed_definitions(index, name),
                 "rests_on": resting,
             }
     return {"definitions": definitions, "theorems": theorems}

@@ -111,7 +111,7 @@ def disagreements(traced: Any, index: Index) -> list[str]:
     for entry in index.entries.values():
         theorem = answers.pop((entry.module, entry.shown), None)
         if theorem is None:
-            if entry.kind == "theorem" and not _made(entry, index):
+            if entry.kind == "theorem" and not _is_made(entry, index):
                 found.append(f"{entry.name} is no theorem of lean-dojo's trace")
             continue
         if tuple(theorem.end) != (entry.range[2], entry.range[3] + 1):
@@ -122,7 +122,7 @@ def disagreements(traced: Any, index: Index) -> list[str]:
     return found
 
 
-def written(traced: Any, entry: Entry) -> str | None:
+def source_of(traced: Any, entry: Entry) -> str | None:
     """A declaration as it stands in its file, a theorem without its proof, by lean-dojo; None for
     one that has no command of its own."""
     file = traced.get_traced_file(entry.file)
@@ -135,7 +135,7 @@ def written(traced: Any, entry: Entry) -> str | None:
     return None
 
 
-def _made(entry: Entry, index: Index) -> bool:
+def _is_made(entry: Entry, index: Index) -> bool:
     """Whether it is a theorem without a command of its own: an instance's or a field's."""
     return entry.shown.rpartition(".")[0] in index.entries
 

@@ -75,10 +75,10 @@ def read(root: Path) -> list[Results]:
     """The files of the folder, newest first. Raises SourceError for a line of a run that cannot be
     read."""
     paths = sorted((root / FOLDER).glob("*.txt"), reverse=True)
-    return [parsed(path.read_text("utf-8"), path.relative_to(root).as_posix()) for path in paths]
+    return [parse(path.read_text("utf-8"), path.relative_to(root).as_posix()) for path in paths]
 
 
-def parsed(text: str, file: str) -> Results:
+def parse(text: str, file: str) -> Results:
     """The runs in the text of a file. Raises SourceError as `read` does."""
     preface, runs, lines = [], [], text.splitlines()
     start = [at for at, line in enumerate(lines) if line.startswith("$ ")] or [len(lines)]

@@ -32,7 +32,7 @@ def texts(root: Path) -> dict[str, str]:
     cannot be read."""
     results = read(root)
     found = {
-        f"{FOLDER}/{figure(run, number, operation)}": drawn(cases)
+        f"{FOLDER}/{figure(run, number, operation)}": draw(cases)
         for one in results
         for number, run in enumerate(one.runs, 1)
         for operation, cases in run.operations().items()
@@ -74,23 +74,23 @@ def _differing(cases: Sequence[Case]) -> list[str]:
     return [part for part in _PARTS if len({getattr(case, part) for case in cases}) > 1]
 
 
-def _said(case: Case, part: str) -> str:
+def _describe(case: Case, part: str) -> str:
     value: str = getattr(case, part)
     return value if part in ("dtype", "mask") else f"{part} {value}"
 
 
 def label(case: Case, cases: Sequence[Case]) -> str:
     """What is special about a case among these."""
-    return ", ".join(_said(case, part) for part in _differing(cases) or ["mask"])
+    return ", ".join(_describe(case, part) for part in _differing(cases) or ["mask"])
 
 
 def common(cases: Sequence[Case]) -> str:
     """What all of these cases have."""
     alike = [part for part in _PARTS if part not in _differing(cases)]
-    return ", ".join(_said(cases[0], part) for part in alike)
+    return ", ".join(_describe(cases[0], part) for part in alike)
 
 
-def drawn(cases: Sequence[Case]) -> str:
+def draw(cases: Sequence[Case]) -> str:
     """The figure of one operation: a row for each case, a mark for each peer at our speed relative
     to its, on a logarithmic axis."""
     ratios = [x for case in cases for x in case.ratios.values()] or [1.0]

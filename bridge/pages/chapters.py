@@ -34,7 +34,7 @@ WORKED: dict[str, Callable[..., Any]] = {
     "worked_tiles": tiles.worked_tiles,
     "tile_bounds": tiles.bounds,
     "masked_rows": masks.masked_rows,
-    "flooded": masks.flooded,
+    "flooded": masks.flood,
     "worked_heads": heads.worked_heads,
     "worked_gradients": gradients.worked_gradients,
     "worked_tolerance": tolerance.worked_tolerance,

@@ -19,11 +19,11 @@ PAGE = "docs/claims.md"
 def page(root: Path, families: Iterable[str]) -> str:
     """The text of the page. Raises SourceError if the manifest is wrong."""
     return render(
-        "claims.md.jinja", verdicts=list(claims.VERDICTS), slug=slug, **given(root, families)
+        "claims.md.jinja", verdicts=list(claims.VERDICTS), slug=slug, **page_data(root, families)
     )
 
 
-def given(root: Path, families: Iterable[str]) -> dict[str, Any]:
+def page_data(root: Path, families: Iterable[str]) -> dict[str, Any]:
     """What pages of claims are made of. Raises SourceError if the manifest is wrong."""
     manifest = claims.read(root)
     lean = claims.declared(root)

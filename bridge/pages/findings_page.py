@@ -58,7 +58,7 @@ def extent(symptom: Mapping[str, Any]) -> str:
     return f"{text}. Families: {', '.join(symptom['families'])}."
 
 
-def proved(entry: Mapping[str, Any]) -> str:
+def verdict_levels(entry: Mapping[str, Any]) -> str:
     """What the levels of a verdict came to, in one cell."""
     parts = []
     for name, level in entry["levels"].items():
@@ -74,7 +74,7 @@ def _shapes(count: int) -> str:
     return f"{count} shape{'s' * (count != 1)}"
 
 
-def asked(entry: Mapping[str, Any]) -> str:
+def verdict_subject(entry: Mapping[str, Any]) -> str:
     """What a verdict is about."""
     what = PUBLISHED[entry["name"]].what
     more = [", output and gradients"] if entry["backward"] else []
@@ -101,10 +101,15 @@ def page(
         "findings.md.jinja",
         command=store.COMMAND,
         verdicts=[
-            {**one, "asked": asked(one), "proved": proved(one), "command": verdicts.command(one)}
+            {
+                **one,
+                "asked": verdict_subject(one),
+                "proved": verdict_levels(one),
+                "command": verdicts.command(one),
+            }
             for one in kept
         ],
-        entries=[{**entry, "called": subjects.called(entry["name"])} for entry in entries],
+        entries=[{**entry, "called": subjects.find_function(entry["name"])} for entry in entries],
         families=names,
         untaken=[name for name in names if name not in taken],
         cell=cell,

@@ -177,7 +177,7 @@ def snake(definition: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", definition).replace(".", "_").lower()
 
 
-def _wrapped(text: str, before: str = "") -> str:
+def _wrap(text: str, before: str = "") -> str:
     """The text in the lines of a docstring; `before` stands before its first word."""
     return "\n    ".join(textwrap.wrap(before + text, _WIDTH - 4)).removeprefix(before)
 
@@ -193,8 +193,8 @@ def _tested(family: Family, sentence: Mapping[str, str]) -> Tested:
                 f"the vectors of {family.name} name the theorem {theorem}, which "
                 "docs/theorems.toml does not list"
             )
-    said = [_wrapped(sentence[theorem], "" if n else '"""') for n, theorem in enumerate(theorems)]
-    shows = _wrapped(f"Theorem {', '.join(theorems)}. {family.about}")
+    said = [_wrap(sentence[theorem], "" if n else '"""') for n, theorem in enumerate(theorems)]
+    shows = _wrap(f"Theorem {', '.join(theorems)}. {family.about}")
     return Tested(family.name, len(ids), "\n\n    ".join([*said, shows]))
 
 

@@ -56,10 +56,10 @@ def texts(root: Path, families: Sequence[Family], generated: Collection[str]) ->
         "stages-of-verify": timings.table(timings.read(root, "verify")),
         "checks-of-test": timings.table(timings.read(root, "test")),
     }
-    return renewed(pages, SAID, numbers(root, families), tables)
+    return renew(pages, SAID, numbers(root, families), tables)
 
 
-def renewed(
+def renew(
     pages: Mapping[str, str],
     said: Sequence[str],
     known: Mapping[str, int],
@@ -68,8 +68,8 @@ def renewed(
     """The pages with these numbers in these sentences, and these tables. Raises SourceError as
     `texts` does."""
     for sentence in said:
-        pages = _said(pages, sentence, known)
-    return _tabled(pages, tables)
+        pages = _renew_sentence(pages, sentence, known)
+    return _renew_tables(pages, tables)
 
 
 def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
@@ -91,7 +91,9 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
     }
 
 
-def _said(pages: Mapping[str, str], sentence: str, known: Mapping[str, int]) -> dict[str, str]:
+def _renew_sentence(
+    pages: Mapping[str, str], sentence: str, known: Mapping[str, int]
+) -> dict[str, str]:
     """The pages with the numbers of a sentence, wherever it stands; a line may break in it."""
     parts = re.split(r"(\{\w+\})", sentence)
     pattern = "".join(
@@ -112,7 +114,7 @@ def _said(pages: Mapping[str, str], sentence: str, known: Mapping[str, int]) -> 
     return {name: text for name, (text, _) in made.items()}
 
 
-def _tabled(pages: Mapping[str, str], tables: Mapping[str, str]) -> dict[str, str]:
+def _renew_tables(pages: Mapping[str, str], tables: Mapping[str, str]) -> dict[str, str]:
     """The pages with the tables between their comments."""
     left = set(tables)
 

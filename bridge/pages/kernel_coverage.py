@@ -19,7 +19,7 @@ from bridge.vectors.model.attention import AttentionVector, Family, Mask, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import CacheVector, MergeVector, VarlenVector
 from pyimpl.backends.kernels.offline.cases import KERNELS, cases
-from pyimpl.backends.kernels.parts.launch import padded
+from pyimpl.backends.kernels.parts.launch import padded_size
 from pyimpl.internal.scores import CHANGES
 
 # Kernels that know nothing of scores: all that they are asked for is one row.
@@ -100,7 +100,7 @@ def kernels(
     for name, shape in _shapes():
         for feature in _of_kernel(name, _of_shape(shape)):
             shapes = found[name][feature].shapes
-            if (said := _said(shape)) not in shapes:
+            if (said := _describe(shape)) not in shapes:
                 shapes.append(said)
     for family in families:
         for vector in family.vectors:
@@ -161,10 +161,10 @@ def _of_shape(shape: Shape) -> set[str]:
 
 
 def _padding(*sizes: int) -> set[str]:
-    return {"padded head size"} if any(padded(size) != size for size in sizes) else set()
+    return {"padded head size"} if any(padded_size(size) != size for size in sizes) else set()
 
 
-def _said(shape: Shape) -> str:
+def _describe(shape: Shape) -> str:
     return (
         f"{shape.q_len} × {shape.kv_len}, batch {shape.batch}, heads {shape.heads}/"
         f"{shape.kv_heads}, sizes {shape.head_dim}/{shape.value_dim}"

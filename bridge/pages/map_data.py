@@ -91,7 +91,7 @@ def read(root: Path, families: Sequence[Family]) -> Maps:
     moved = [id for id, one in listed.items() if one["lean"] != leans[id]]
     if moved:
         raise SourceError(f"{FILE} has another Lean name for {moved[0]}; run {COMMAND}")
-    _same("definitions of the Spec", set(stored["definitions"]), declared(root))
+    _same("definitions of the Spec", set(stored["definitions"]), declared_names(root))
     sources = Sources(root, families)
     definitions = {
         name: Definition(
@@ -130,7 +130,7 @@ def implementations(root: Path) -> dict[str, list[Excerpt]]:
     return python_excerpts(root, known_implementations())
 
 
-def declared(root: Path) -> set[str]:
+def declared_names(root: Path) -> set[str]:
     """The definitions of the Spec's namespace that stand in its files, read from text alone."""
     return {
         str(one.name)

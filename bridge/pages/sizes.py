@@ -37,8 +37,8 @@ def _row(operation: str, vectors: Sequence[tuple[AttentionVector, ...]]) -> tupl
         str(len(vectors)),
         str(max(one.q_len for one in every)),
         str(max(one.kv_len for one in every)),
-        _listed(one.head_dim for one in every),
-        _listed(one.value_dim for one in every),
+        _list_numbers(one.head_dim for one in every),
+        _list_numbers(one.value_dim for one in every),
     )
 
 
@@ -47,7 +47,7 @@ def _line(cells: Sequence[str]) -> tuple[str, ...]:
     return tuple("---:" if "up to" in cell or cell == "vectors" else "---" for cell in cells)
 
 
-def _listed(sizes: Iterable[int]) -> str:
+def _list_numbers(sizes: Iterable[int]) -> str:
     """Numbers in their order, three or more in a row as from and to."""
     runs: list[list[int]] = []
     for size in sorted(set(sizes)):

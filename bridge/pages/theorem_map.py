@@ -61,10 +61,10 @@ def texts(maps: Maps) -> dict[str, str]:
     """The page and the drawings, by their paths from the root."""
     topics = by_topic(maps.theorems.values())
     found = {
-        f"{FOLDER}/{topic.slug}.svg": drawn(of_topic(maps, some), topic.title)
+        f"{FOLDER}/{topic.slug}.svg": draw(of_topic(maps, some), topic.title)
         for topic, some in topics.items()
     }
-    found[f"{FOLDER}/topics.svg"] = drawn(of_topics(topics), "The topics")
+    found[f"{FOLDER}/topics.svg"] = draw(of_topics(topics), "The topics")
     used_by: dict[str, list[str]] = {id: [] for id in maps.theorems}
     for theorem in maps.theorems.values():
         for id in theorem.rests_on:
@@ -159,7 +159,7 @@ def _leads(start: str, end: str, arrows: Sequence[tuple[str, str]]) -> bool:
     return start == end or any(_leads(b, end, arrows) for a, b in arrows if a == start)
 
 
-def drawn(graph: Graph, title: str) -> str:
+def draw(graph: Graph, title: str) -> str:
     """The graph as an SVG."""
     number = {key: n for n, key in enumerate(graph.nodes)}
     sizes = [one.size for one in graph.nodes.values()]

@@ -268,7 +268,7 @@ def _view(value: Any) -> View:
 
 def _recorded(frame: Frame, steps: tuple[Step, ...]) -> Recorded:
     if frame.kind != "recorded":
-        raise WireError(f"a frame {wire.shown(frame.kind)} where launches end")
+        raise WireError(f"a frame {wire.show(frame.kind)} where launches end")
     given = _list(frame.field("storages"), "storages", 100_000)
     storages = [_storage(number, one) for number, one in enumerate(given)]
     outputs = tuple(_view(one) for one in _list(frame.field("outputs"), "outputs", 2))

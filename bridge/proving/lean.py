@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _PROVED = {"forward": False, "varlen": True}
 
 
-def said(kernel: str, root: Path = ROOT, classes: Sequence[Text] = texts.TEXTS) -> str:
+def describe_texts(kernel: str, root: Path = ROOT, classes: Sequence[Text] = texts.TEXTS) -> str:
     """For each class of the kernel's texts, whether what is compiled here for compute
     capability 9.0 is the committed Lean, and the ids of `docs/theorems.toml` that speak of it; of
     another kernel that there is no theorem. That the proofs hold is for `make verify`."""

@@ -100,7 +100,7 @@ def _level(
         said(f"{subject.name}, {result.level}: {shape.q_len} × {shape.kv_len} …")
         outcome = _outcome(subject, shape, level)
         if level == "formal" and outcome.kind == "wrong" and outcome.compared is not None:
-            outcome = _confirmed(subject, outcome)
+            outcome = _confirm(subject, outcome)
         if outcome.kind == "refused":
             result.refused.append((shape, outcome.sentence))
             continue
@@ -157,7 +157,7 @@ def _outcome(subject: Subject, shape: Shape, level: Level, only: Place | None = 
     return _Outcome("wrong", shape, compared, finding)
 
 
-def _confirmed(subject: Subject, outcome: _Outcome) -> _Outcome:
+def _confirm(subject: Subject, outcome: _Outcome) -> _Outcome:
     """What formulas say, unless random numbers contradict it: two formulas that are written
     differently can be one number, as where weights add up to 1."""
     if _outcome(subject, outcome.shape, "fields").kind != "equal" or outcome.finding is None:

@@ -97,7 +97,7 @@ def main(requests: int, answers: int, name: str) -> None:
                     views = [asdict(recording.view(tensor)) for tensor in called.outputs]
                     gradients = [asdict(recording.view(tensor)) for tensor in called.gradients]
             except Exception as error:
-                send("refused", sentence=wire.cut(_said(error, name)))
+                send("refused", sentence=wire.cut(_describe(error, name)))
                 continue
             for step in recording.steps:
                 if isinstance(step, Computed):
@@ -128,13 +128,13 @@ def _launcher(name: str) -> Callable[..., Any]:
     Raises NotFound."""
     from triton.runtime.jit import KernelInterface
 
-    from bridge.conformance.inside.found import NotFound, meant
+    from bridge.conformance.inside.found import NotFound, look_up
 
-    found = meant(name)
+    found = look_up(name)
     if isinstance(found, KernelInterface):
         place, _, attribute = name.rpartition(":")
         try:
-            found = meant(f"{place}:launch_{attribute}")
+            found = look_up(f"{place}:launch_{attribute}")
         except NotFound:
             raise NotFound(
                 f"{attribute} is a kernel, and {place} has no function launch_{attribute}, which "
@@ -229,7 +229,7 @@ def _dtype(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _said(error: Exception, name: str) -> str:
+def _describe(error: Exception, name: str) -> str:
     """An exception in a sentence, with the line of the file that it comes from."""
     file = name.rpartition(":")[0].rpartition("/")[2]
     lines = [

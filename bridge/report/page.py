@@ -226,7 +226,7 @@ def _gradient_lines(result: VectorResult, vector: GradientVector) -> list[Line]:
     """The rows of the gradients of each head, in the order in which they were judged."""
     rows = {
         part: [tuple(row) for row in matrix.tolist()]
-        for name, numbers in gradients.expected(vector).items()
+        for name, numbers in gradients.expected_gradients(vector).items()
         for part, matrix in gradient_parts(name, numbers)
     }
     detail, nothing = result.detail, (math.nan, math.nan, math.nan)

@@ -48,7 +48,7 @@ class Bar:
         parts = [f"{self.done} of {self.total}"] if self.total else []
         left = self.left()
         if left is not None:
-            parts.append(f"about {spoken(left)} left")
+            parts.append(f"about {duration_text(left)} left")
         return ", ".join(parts)
 
     def left(self) -> float | None:
@@ -60,7 +60,7 @@ class Bar:
         return elapsed * (1 - self._share) / self._share if self._share > 0 else None
 
 
-def spoken(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A length of time, roughly: `40 s`, `3 min`."""
     return f"{max(5, 5 * round(seconds / 5))} s" if seconds < 90 else f"{round(seconds / 60)} min"
 

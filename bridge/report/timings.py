@@ -47,10 +47,10 @@ class Timings:
 
 def read(root: Path, command: str = "verify") -> Timings:
     """What is recorded of `verify` or `test`; nothing where there is no file."""
-    return Timings(**_stored(root).get(command, {}))
+    return Timings(**_read_stored(root).get(command, {}))
 
 
-def _stored(root: Path) -> dict[str, Any]:
+def _read_stored(root: Path) -> dict[str, Any]:
     try:
         stored: dict[str, Any] = json.loads((root / FILE).read_text("utf-8"))
     except FileNotFoundError:
@@ -103,10 +103,10 @@ def table(found: Timings) -> str:
 
 def minutes(root: Path) -> dict[str, int]:
     """By command, in how many minutes, rounded, and at least one, it did everything."""
-    return {name: max(1, round(one["whole"] / 60)) for name, one in _stored(root).items()}
+    return {name: max(1, round(one["whole"] / 60)) for name, one in _read_stored(root).items()}
 
 
 def write(root: Path, command: str, found: Timings) -> None:
     """Record a command; what is recorded of another stays."""
-    stored = {**_stored(root), command: vars(found)}
+    stored = {**_read_stored(root), command: vars(found)}
     write_changed(root / FILE, json.dumps(stored, indent=1, ensure_ascii=False) + "\n")

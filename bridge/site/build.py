@@ -1,29 +1,33 @@
-"""The pages of the checkout as a static site: Markdown to HTML, with the source files that they
-link to, line by line."""
+"""The pages of the checkout as a static site by Zensical, with the source files that they link to,
+line by line."""
 
 from __future__ import annotations
 
+import html
 import os
 import posixpath
+import re
 import shutil
-from collections.abc import Callable, Sequence
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pygments.formatters import HtmlFormatter
-
-from bridge.site import contents, links, reference
-from bridge.site.contents import Part
+from bridge.site import code, contents, links, reference
 from bridge.site.full import Made
-from bridge.site.markdown import Converted, convert, highlighted, in_html
 from bridge.templates import template
 
 ASSETS = Path(__file__).parent / "assets"
 # Shown line by line; other files that a page links to are copied.
-_SOURCES = {".lean": "lean", ".py": "python", ".jinja": "html+jinja", ".toml": "toml"}
-# Of code, in light and in dark: their colours stand out from the background (WCAG's 4.5).
-_STYLES = ("xcode", "monokai")
+_SOURCES = {".lean": "lean4", ".py": "python", ".jinja": "html+jinja"}
+# A block of code, an image that is a paragraph, the address of another image or link.
+_PARTS = re.compile(
+    r"(?P<code>^(?P<fence>`{3,}).*?^(?P=fence)$)"
+    r"|^!\[(?P<alt>[^\]]*)\]\((?P<picture>[^)\s]+)\)$"
+    r"""|(?P<before>\]\(|\b(?:href|src)=["'])(?P<address>[^)"'\s]+)(?=[)"'])""",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class SiteError(ValueError):
@@ -32,17 +36,11 @@ class SiteError(ValueError):
 
 @dataclass
 class _Site:
-    """What is being built: the checkout, the folder, pages that stand on the site alone by their
-    names, and the files that pages have linked to. moved: by page and anchor of the checkout, where
-    the site has it."""
+    """What is being built: the checkout, and the files that pages have linked to. moved: by page
+    and anchor of the checkout, where the site has it."""
 
     root: Path
-    out: Path
-    parts: list[Part]
-    made: dict[str, Made]
     moved: dict[tuple[str, str], tuple[str, str]]
-    with_reference: bool
-    titles: dict[str, str] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
     broken: list[str] = field(default_factory=list)
 
@@ -61,7 +59,7 @@ def build(root: Path, out: Path, made: Sequence[Made] = (), *, with_reference: b
         number = _write(root, beside, made, with_reference)
         if out.exists():
             shutil.rmtree(out)
-        beside.rename(out)
+        (beside / "site").rename(out)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return number
@@ -71,147 +69,123 @@ def replaceable(out: Path) -> bool:
     """Whether nothing but an older site would be lost if a site were built there."""
     if not out.exists():
         return True
-    return out.is_dir() and ((out / "assets" / "code.css").is_file() or not any(out.iterdir()))
+    return out.is_dir() and ((out / "assets" / "katex").is_dir() or not any(out.iterdir()))
 
 
-def _write(root: Path, out: Path, made: Sequence[Made], with_reference: bool) -> int:
-    by_name = {one.name: one for one in made}
+def _write(root: Path, beside: Path, made: Sequence[Made], with_reference: bool) -> int:
     moved = {
         (one.under, there): (one.name, here or "")
         for one in made
         for there, here in one.anchors.items()
     }
     try:
-        site = _Site(root, out, contents.parts(root), by_name, moved, with_reference)
+        parts = contents.parts(root)
     except ValueError as error:
         raise SiteError(str(error)) from error
-    shutil.copytree(ASSETS, out / "assets")
-    (out / "assets" / "code.css").write_text(_code_css(), "utf-8")
-    pages = [contents.FRONT, *(page for part in site.parts for page in part.pages), *by_name]
-    converted = {page: _converted(site, page) for page in pages}
-    site.titles = {page: one.title for page, one in converted.items()}
-    for page, one in converted.items():
-        _page(site, page, one)
+    site, pages = _Site(root, moved), beside / "pages"
+    named = [contents.FRONT, *(page for some in parts.values() for page in some)]
+    texts = {page: (page, (root / page).read_text("utf-8")) for page in named}
+    texts |= {one.name: (one.under, one.text) for one in made}
+    for page, (written_in, text) in texts.items():
+        _put(pages / contents.tree(page), _markdown(site, page, written_in, text))
+    if site.broken:
+        raise SiteError("; ".join(site.broken))
     for name in sorted(site.linked):
-        _source(site, name)
+        _source(root, name, pages / _shown_at(name))
+    shutil.copytree(ASSETS, pages / "assets")
+    titles = {page: _title(text) for page, (_, text) in texts.items()}
+    nav = contents.navigation(parts, made, titles, reference.PAGES if with_reference else {})
+    _put(beside / "mkdocs.yml", template("bridge.site", "mkdocs.yml.jinja").render(nav=nav))
+    done = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--config-file", beside / "mkdocs.yml"],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SiteError(f"zensical has failed: {(done.stderr or done.stdout).strip()}")
+    # It knows no page that it could lead to from everywhere.
+    (beside / "site" / "404.html").unlink()
     if with_reference:
-        reference.write(out)
+        reference.write(beside / "site")
     # pdoc links to bases that are private, which it leaves out.
-    found = site.broken + links.problems(out, left_out=reference.FOLDER)
-    if found:
+    if found := links.problems(beside / "site", left_out=reference.FOLDER):
         raise SiteError("; ".join(found))
-    return len(pages)
+    return len(texts)
 
 
-def _converted(site: _Site, page: str) -> Converted:
-    if page in site.made:
-        one = site.made[page]
-        return convert(one.text, _linking(site, page, one.under))
-    text = (site.root / page).read_text("utf-8")
-    return convert(text, _linking(site, page), lambda given: _drawing(site, page, given))
+def _title(text: str) -> str:
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return found[1] if found else ""
 
 
-def _drawing(site: _Site, page: str, given: str) -> str | None:
-    """The text of an image that stands in the page itself, with its links; None for another."""
-    name = posixpath.normpath(posixpath.join(posixpath.dirname(page), given))
+def _markdown(site: _Site, page: str, written_in: str, text: str) -> str:
+    """A page as Python-Markdown reads it: addresses as the site has them, drawings in the page
+    itself, so that their links work, and Markdown within HTML."""
+
+    def shown(found: re.Match[str]) -> str:
+        if found["code"]:
+            return found[0]
+        if found["picture"]:
+            return _picture(site, page, written_in, found["alt"], found["picture"])
+        return found["before"] + _link(site, page, written_in, found["address"])
+
+    return _PARTS.sub(shown, re.sub(r"^<(div|details)\b", r"<\1 markdown", text, flags=re.M))
+
+
+def _picture(site: _Site, page: str, written_in: str, alt: str, address: str) -> str:
+    name = posixpath.normpath(posixpath.join(posixpath.dirname(written_in), address))
     if not name.startswith(contents.DRAWINGS) or not (site.root / name).is_file():
-        return None
-    return in_html((site.root / name).read_text("utf-8"), _linking(site, page, name))
+        link = _link(site, page, written_in, address)
+        return f'<p class="picture" tabindex="0"><img src="{link}" alt="{html.escape(alt)}"></p>'
+    svg = _markdown(site, page, name, (site.root / name).read_text("utf-8"))
+    # In the page it has the page's colours, which a reader may choose.
+    svg = svg.replace("@media (prefers-color-scheme:dark)", "[data-md-color-scheme=slate]")
+    said = html.escape(alt)
+    return f'<div class="drawing" tabindex="0" role="group" aria-label="{said}">{svg}</div>'
 
 
-def _linking(site: _Site, page: str, written_in: str | None = None) -> Callable[[str], str]:
+def _link(site: _Site, page: str, written_in: str, given: str) -> str:
     """What becomes of an address in a page: other pages by their names on the site, files of the
-    checkout as they are shown there. written_in: the file that has it, if it is not the page's."""
-    beside = posixpath.dirname(written_in or page)
-
-    def link(given: str) -> str:
-        path, _, anchor = given.partition("#")
-        if not path or "://" in given:
-            return given
-        target = posixpath.normpath(posixpath.join(beside, path))
-        file = site.root / target
-        if target.startswith("..") or not file.exists():
-            site.broken.append(f"{written_in or page}: there is no file {given!r}")
-            return given
-        if file.is_dir():
-            # A folder has no page: its name stands there without a link.
-            return ""
-        if target.endswith(".md"):
-            target, anchor = site.moved.get((target, anchor), (target, anchor))
-            there = contents.address(target)
-        else:
-            site.linked.add(target)
-            there = _shown_at(target)
-            # Of several lines the first.
-            anchor = anchor.partition("-")[0].replace("L", "L-", 1)
-        here = posixpath.dirname(contents.address(page))
-        return posixpath.relpath(there, here or ".") + (f"#{anchor}" if anchor else "")
-
-    return link
+    checkout as they are shown there."""
+    path, _, anchor = given.partition("#")
+    if not path or "://" in given:
+        return given
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(written_in), path))
+    file = site.root / target
+    if target.startswith(("..", "/")) or not file.exists():
+        site.broken.append(f"{written_in}: there is no file {given!r}")
+        return given
+    if file.is_dir():
+        # A folder has no page: its name stands there without a link.
+        return ""
+    if target.endswith(".md"):
+        target, anchor = site.moved.get((target, anchor), (target, anchor))
+        there = contents.tree(target)
+    else:
+        site.linked.add(target)
+        there = _shown_at(target)
+        # Of several lines the first.
+        anchor = anchor.partition("-")[0].replace("L", "L-", 1)
+    there = re.sub(r"\.md$", ".html", there)
+    here = posixpath.dirname(contents.tree(page))
+    return posixpath.relpath(there, here or ".") + (f"#{anchor}" if anchor else "")
 
 
 def _shown_at(name: str) -> str:
-    return f"source/{name}" + (".html" if Path(name).suffix in _SOURCES else "")
+    return f"source/{name}" + (".md" if Path(name).suffix in _SOURCES else "")
 
 
-def _page(site: _Site, page: str, one: Converted) -> None:
-    html = template("bridge.site", "page.html.jinja").render(
-        title=one.title,
-        body=one.body,
-        headings=[h for h in one.headings if h.level == 2],
-        scripts=contents.SCRIPTS.get(page, ()),
-        **_around(site, contents.address(page), page),
-    )
-    _put(site.out / contents.address(page), html)
-
-
-def _source(site: _Site, name: str) -> None:
-    place = site.out / _shown_at(name)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    file = site.root / name
+def _source(root: Path, name: str, place: Path) -> None:
+    file = root / name
     if file.suffix not in _SOURCES:
+        place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, place)
         return
-    whole = highlighted(file.read_text("utf-8").rstrip("\n"), _SOURCES[file.suffix], numbered=True)
-    around = _around(site, _shown_at(name), None)
-    _put(
-        place, template("bridge.site", "source.html.jinja").render(title=name, body=whole, **around)
-    )
-
-
-def _around(site: _Site, address: str, page: str | None) -> dict[str, object]:
-    """What every page has about it: contents and the way to the front."""
-    up = "../" * address.count("/")
-    parts = [
-        (
-            part.name,
-            [
-                (up + contents.address(p), site.titles[p], p == page)
-                for p in (q for shown in part.pages for q in (shown, *_below(site, shown, page)))
-            ],
-        )
-        for part in site.parts
-    ]
-    if site.with_reference:
-        packages = reference.PACKAGES.items()
-        pages = [(f"{up}{reference.FOLDER}/{name}.html", said, False) for name, said in packages]
-        parts.insert(-1, ("Reference", pages))
-    return {"up": up, "front": up + contents.address(contents.FRONT), "parts": parts}
-
-
-def _below(site: _Site, shown: str, page: str | None) -> list[str]:
-    """The pages that belong to one, where it or one of them is being read."""
-    names = [name for name, one in site.made.items() if one.under == shown]
-    return names if page in (shown, *names) else []
+    shown = code.number_lines(file.read_text("utf-8"), _SOURCES[file.suffix])
+    head = "---\nsearch: { exclude: true }\nhide: [toc]\n---\n"
+    _put(place, f"{head}# {name}\n\n{shown}\n")
 
 
 def _put(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
-
-
-def _code_css() -> str:
-    """The colours of code, light and dark."""
-    shapes: list[Any] = [HtmlFormatter(style=style, cssclass="code") for style in _STYLES]
-    light, dark = (shape.get_style_defs(".code") for shape in shapes)
-    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"

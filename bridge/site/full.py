@@ -1,4 +1,5 @@
-"""Pages of the site alone: the theorems and the claims with their statements in full.
+"""Pages of the site alone: the theorems and the claims with their statements in full, and the map
+of the theorems topic by topic.
 
 In the checkout `docs/theorems.md` and `docs/claims.md` have a line for each. Here are the pages
 that such a line leads to on the site, one for each topic and one for each document. They are made
@@ -9,12 +10,14 @@ given.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bridge.pages import claims_page, map_data, theorems_page
+from bridge.pages import claims_page, map_data, theorem_map, theorems_page
 from bridge.pages.claims_page import slug
 from bridge.pages.map_data import Definition, Maps, Theorem
 from bridge.pages.topics import Topic, by_topic
@@ -22,12 +25,17 @@ from bridge.source.sources import Sources
 from bridge.templates import template
 from bridge.vectors.format.index import entries_of
 
+_Shown = TypeVar("_Shown")
+# Letters of a page's Markdown; as HTML it has three times as many, and is to load on a phone.
+_MOST = 80_000
+
 
 @dataclass(frozen=True)
 class Made:
-    """A page of the site alone. name: as if it were a file of the checkout; under: the page of the
-    checkout that it belongs to, from where its relative links lead; anchors: those of `under` which
-    on the site are anchors of this page, by what they are called there; None: the page itself."""
+    """A page of the site alone, or in place of one of the checkout. name: as if it were a file of
+    the checkout; under: the page of the checkout that it belongs to, from where its relative links
+    lead; anchors: those of `under` which on the site are anchors of this page, by what they are
+    called there; None: the page itself."""
 
     name: str
     under: str
@@ -40,9 +48,22 @@ def pages(root: Path, stored: Mapping[str, str] | None = None) -> list[Made]:
     statement as Lean has it. Raises SourceError where a page shows what is not in the sources."""
     entries = entries_of(root / "tests" / "vectors")
     return [
+        *_of_map((root / theorem_map.PAGE).read_text("utf-8")),
         *_of_theorems(root, map_data.read(root, ()), entries, stored or {}),
         *_of_claims(root, [entry["family"] for entry in entries]),
     ]
+
+
+def _of_map(text: str) -> Iterable[Made]:
+    """A page for each topic's drawing and list; the page itself keeps what stands before them."""
+    head, *topics = re.split(r"^## (?=.)", text, flags=re.MULTILINE)
+    titles = [topic.partition("\n")[0] for topic in topics]
+    folder = theorem_map.PAGE.removesuffix(".md")
+    shown = [f"- [{title}]({posixpath.basename(folder)}.md#{slug(title)})" for title in titles]
+    yield Made(theorem_map.PAGE, theorem_map.PAGE, head + "\n".join(shown), {})
+    for title, topic in zip(titles, topics, strict=True):
+        name = f"{folder}/{slug(title)}.md"
+        yield Made(name, theorem_map.PAGE, f"# {topic}", {slug(title): None})
 
 
 def _of_theorems(
@@ -56,26 +77,28 @@ def _of_theorems(
     )
     families = {id: _families(one, entries) for id, one in maps.theorems.items()}
     for topic in (*theorems, *(topic for topic in definitions if topic not in theorems)):
-        some, used = theorems.get(topic, []), definitions.get(topic, [])
-        text = template("bridge.site", "theorems.md.jinja").render(
-            topic=topic,
-            theorems=some,
-            definitions=used,
-            maps=maps,
-            sources=sources,
-            statements={one.id: sources.theorem(one.lean) for one in some},
-            shown_at=_first_needed(some),
-            families=families,
-            stored=stored,
-        )
-        yield _made(theorems_page.PAGE, topic.slug, text, _anchors(topic, some, used))
+
+        def render(some: Sequence[Theorem | Definition], part: str, topic: Topic = topic) -> str:
+            of_these = [one for one in some if isinstance(one, Theorem)]
+            return template("bridge.site", "theorems.md.jinja").render(
+                topic=topic,
+                part=part,
+                theorems=of_these,
+                definitions=[one for one in some if isinstance(one, Definition)],
+                maps=maps,
+                sources=sources,
+                statements={one.id: sources.theorem(one.lean) for one in of_these},
+                shown_at=_first_needed(of_these),
+                families=families,
+                stored=stored,
+            )
+
+        whole: list[Theorem | Definition] = [*theorems.get(topic, []), *definitions.get(topic, [])]
+        yield from _made(theorems_page.PAGE, topic.slug, topic.slug, whole, render, _own)
 
 
-def _anchors(
-    topic: Topic, theorems: Iterable[Theorem], definitions: Iterable[Definition]
-) -> dict[str, str | None]:
-    own = [*(one.id for one in theorems), *(one.name for one in definitions)]
-    return {topic.slug: None, **{anchor: anchor for anchor in own}}
+def _own(one: Theorem | Definition) -> str:
+    return one.id if isinstance(one, Theorem) else one.name
 
 
 def _families(theorem: Theorem, entries: Iterable[dict[str, Any]]) -> list[str]:
@@ -98,22 +121,55 @@ def _first_needed(theorems: Iterable[Theorem]) -> dict[str, set[str]]:
 
 
 def _of_claims(root: Path, families: Iterable[str]) -> Iterable[Made]:
-    given = claims_page.given(root, families)
+    given = claims_page.page_data(root, families)
     manifest = given["manifest"]
     shown = claims_page.first_shown(manifest)
     fenced = claims_page.fenced
     if manifest.lessons:
-        text = template("bridge.site", "lessons.md.jinja").render(fenced=fenced, **given)
-        anchors = {slug(lesson.title): slug(lesson.title) for lesson in manifest.lessons}
-        yield _made(claims_page.PAGE, "lessons", text, anchors)
-    for document in manifest.documents:
-        text = template("bridge.site", "claims.md.jinja").render(
-            document=document, shown=shown, fenced=fenced, **given
+        lessons = template("bridge.site", "lessons.md.jinja")
+        yield from _made(
+            claims_page.PAGE,
+            "lessons",
+            None,
+            manifest.lessons,
+            partial(lessons.render, fenced=fenced, **given),
+            lambda lesson: slug(lesson.title),
         )
-        rows = [claims_page.anchor(claim) for claim in manifest.of(document)]
-        whole: dict[str, str | None] = {claims_page.anchor(document): None}
-        yield _made(claims_page.PAGE, document.id, text, {**whole, **{row: row for row in rows}})
+    rows = template("bridge.site", "claims.md.jinja")
+    for document in manifest.documents:
+        yield from _made(
+            claims_page.PAGE,
+            document.id,
+            claims_page.anchor(document),
+            manifest.of(document),
+            partial(rows.render, document=document, shown=shown, fenced=fenced, **given),
+            claims_page.anchor,
+        )
 
 
-def _made(under: str, name: str, text: str, anchors: Mapping[str, str | None]) -> Made:
-    return Made(posixpath.join(under.removesuffix(".md"), f"{name}.md"), under, text, anchors)
+def _made(
+    under: str,
+    name: str,
+    heading: str | None,
+    shown: Sequence[_Shown],
+    render: Callable[..., str],
+    anchor: Callable[[_Shown], str],
+) -> Iterable[Made]:
+    """The pages of that name, each short enough. heading: the anchor of `under` that the first of
+    them stands for; render: the text of a page with some of what is shown, `part` in its title."""
+    parts = _short(shown, render)
+    for number, some in enumerate(parts, 1):
+        anchors: dict[str, str | None] = {anchor(one): anchor(one) for one in some}
+        if number == 1 and heading is not None:
+            anchors[heading] = None
+        file = f"{name}.md" if number == 1 else f"{name}-{number}.md"
+        text = render(some=some, part=f" ({number} of {len(parts)})" if len(parts) > 1 else "")
+        yield Made(posixpath.join(under.removesuffix(".md"), file), under, text, anchors)
+
+
+def _short(some: Sequence[_Shown], render: Callable[..., str]) -> list[Sequence[_Shown]]:
+    """What is shown, halved until a page of it is short enough or shows one thing alone."""
+    half = len(some) // 2
+    if not half or len(render(some=some, part="")) <= _MOST:
+        return [some]
+    return [*_short(some[:half], render), *_short(some[half:], render)]

@@ -6,10 +6,10 @@ import warnings
 from pathlib import Path
 
 FOLDER = "api"
-# By page, what it is of.
-PACKAGES = {
-    "pyimpl": "pyimpl: attention for PyTorch",
-    "bridge": "bridge: from Lean to checked kernels",
+# By title, where the site has it.
+PAGES = {
+    "pyimpl: attention for PyTorch": f"{FOLDER}/pyimpl.html",
+    "bridge: from Lean to checked kernels": f"{FOLDER}/bridge.html",
 }
 # Public modules that `pyimpl` does not name as its own.
 _MODULES = (
@@ -36,4 +36,4 @@ def write(out: Path) -> None:
     with warnings.catch_warnings():
         # Of types that are imported for annotations alone.
         warnings.simplefilter("ignore")
-        pdoc.pdoc(*PACKAGES, *_MODULES, f"!{_LEFT_OUT}", output_directory=out / FOLDER)
+        pdoc.pdoc("pyimpl", "bridge", *_MODULES, f"!{_LEFT_OUT}", output_directory=out / FOLDER)

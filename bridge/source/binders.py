@@ -65,7 +65,7 @@ def _binder(opening: str, inside: str) -> Binder:
     return Binder(opening, (), inside)
 
 
-def _declared(commands: str) -> list[Binder]:
+def _declarations(commands: str) -> list[Binder]:
     """What `variable` commands declare, one name a binder, the last way to give each."""
     found: list[Binder] = []
     for command in re.split(r"\bvariable\b", commands):
@@ -82,7 +82,7 @@ def _declared(commands: str) -> list[Binder]:
     return found
 
 
-def _named(text: str) -> set[str]:
+def _names_in(text: str) -> set[str]:
     """Names in a text; of `x.f` also `x`."""
     return {part for name in NAME.findall(text) for part in (name, name.partition(".")[0])}
 
@@ -94,19 +94,19 @@ def of_variables(theorem: Written) -> list[Binder]:
     bound: set[str] = set()
     wanted = set(theorem.included)
     for one in own:
-        wanted |= _named(one.type) - bound
+        wanted |= _names_in(one.type) - bound
         bound |= set(one.names)
-    wanted |= _named(rest) - bound
+    wanted |= _names_in(rest) - bound
     omitted = {" ".join(one.split()) for one in theorem.omitted}
     declared = [
         one
-        for one in _declared(theorem.variables)
+        for one in _declarations(theorem.variables)
         if one.text not in omitted and not set(one.names) & omitted
     ]
     variables = {name for one in declared for name in one.names}
     while True:
         kept = [one for one in declared if _is_had(one, wanted, variables)]
-        more = wanted.union(*(_named(one.type) for one in kept), *(one.names for one in kept))
+        more = wanted.union(*(_names_in(one.type) for one in kept), *(one.names for one in kept))
         if more == wanted:
             return list(_together(kept))
         wanted = more
@@ -115,7 +115,7 @@ def of_variables(theorem: Written) -> list[Binder]:
 def _is_had(one: Binder, wanted: set[str], variables: set[str]) -> bool:
     if set(one.names) & wanted:
         return True
-    return one.opening == "[" and _named(one.type) & variables <= wanted
+    return one.opening == "[" and _names_in(one.type) & variables <= wanted
 
 
 def _together(found: list[Binder]) -> Iterator[Binder]:

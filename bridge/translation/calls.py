@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bridge.translation import build, core, names
 from bridge.translation.errors import UntranslatableError
 from bridge.translation.library import literal
-from bridge.translation.terms import Binding, Bound, Constant, Term, computed
+from bridge.translation.terms import Binding, Bound, Constant, Term, computed_arguments
 
 if TYPE_CHECKING:
     from bridge.translation.writer import Before, Writer
@@ -19,7 +19,7 @@ def construction(writer: Writer, t: Constant, before: Before) -> ast.expr:
     if not constructor.fields and not type_.structure:
         owner = build.name(names.class_(type_.name))
         return build.attribute(owner, names.member(t.name))
-    values = computed(t.arguments[len(constructor.parameters) :])
+    values = computed_arguments(t.arguments[len(constructor.parameters) :])
     fields = [names.identifier(f.name) for f in constructor.fields]
     given = [
         writer.expression(value, None) if before is None else writer.placed(value, before, field)
@@ -62,7 +62,7 @@ def own(writer: Writer, t: Constant, before: Before) -> ast.expr:
             made = build.call(function, *positional, *others, keywords=keywords)
             return build.function([name.id for name in others], made)
     made = build.call(function, *positional, keywords=keywords)
-    beyond = computed(t.arguments[len(parameters) :])
+    beyond = computed_arguments(t.arguments[len(parameters) :])
     if beyond:
         return build.call(made, *(writer.expression(value, before) for value in beyond))
     return made

@@ -20,7 +20,7 @@ from bridge.translation.terms import (
     Let,
     Match,
     Term,
-    computed,
+    computed_arguments,
 )
 
 
@@ -97,7 +97,7 @@ class Scope:
             case Bound(id) if id in self.bindings:
                 return self.library.arity(self.bindings[id].type)
             case Apply(head, given):
-                return max(self.arity(head) - len(computed(given)), 0)
+                return max(self.arity(head) - len(computed_arguments(given)), 0)
             case Field(name, structure):
                 type_ = self.library.types.get(structure)
                 fields = type_.constructors[0].fields if type_ is not None else ()
@@ -107,13 +107,13 @@ class Scope:
             case Let(_, _, body):
                 return self.arity(body)
             case Match(_, alternatives, given):
-                return max(self.arity(alternatives[-1].body) - len(computed(given)), 0)
+                return max(self.arity(alternatives[-1].body) - len(computed_arguments(given)), 0)
             case Constant("ite" | "dite"):
                 return self.arity(t.values()[-1])
             case Constant(name, given) if name in self.library.definitions:
                 definition = self.library.definitions[name]
                 missing = sum(p.kind == "term" for p in definition.parameters[len(given) :])
-                beyond = len(computed(given[len(definition.parameters) :]))
+                beyond = len(computed_arguments(given[len(definition.parameters) :]))
                 return max(missing + self.library.arity(definition.result) - beyond, 0)
         return 0
 

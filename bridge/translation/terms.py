@@ -246,10 +246,10 @@ def parts(t: Term) -> Iterator[Term]:
     """The terms directly below this one that a program computes: no types, proofs or instances."""
     match t:
         case Constant(_, given):
-            yield from computed(given)
+            yield from computed_arguments(given)
         case Apply(function, given):
             yield function
-            yield from computed(given)
+            yield from computed_arguments(given)
         case Function(_, body):
             yield body
         case Product(variable, body):
@@ -266,10 +266,10 @@ def parts(t: Term) -> Iterator[Term]:
             yield from discriminants
             for alternative in alternatives:
                 yield alternative.body
-            yield from computed(given)
+            yield from computed_arguments(given)
 
 
-def computed(given: Sequence[Argument]) -> list[Term]:
+def computed_arguments(given: Sequence[Argument]) -> list[Term]:
     """Those of the arguments that a program computes."""
     return [a.term for a in given if a.kind in ("term", "proposition") and a.term is not None]
 

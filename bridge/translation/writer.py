@@ -29,7 +29,7 @@ from bridge.translation.terms import (
     Number,
     Product,
     Term,
-    computed,
+    computed_arguments,
     occurrences,
 )
 
@@ -191,7 +191,7 @@ class Writer(Scope):
                 left = build.negation(self.expression(variable.type, None))
                 return ast.BoolOp(ast.Or(), [left, self.expression(body, None)])
             case Apply(function, given):
-                return self.applied(function, computed(given), before)
+                return self.applied(function, computed_arguments(given), before)
             case Constant():
                 return self._constant(t, before)
         raise UntranslatableError(f"the term {t}")

@@ -67,7 +67,7 @@ def gathered_at(
         region.loaded = True
         buffer.loaded[used] = True
         touched = buffer.stored_by[used] >= 0
-        unshared(machine, operation, region, touched, mask, shape)
+        check_unshared(machine, operation, region, touched, mask, shape)
     left_open = mask is not None and other is None and not mask.all()
     if left_open and buffer.is_float:
         raise Undecided("a masked load that does not say what the others are")
@@ -87,7 +87,7 @@ def gathered_at(
 
     if not buffer.is_float:
         bits = 8 if is_bool else bits_of(type)
-        found = integers.wrapped(gathered(buffer.values, other), bits)
+        found = integers.wrap(gathered(buffer.values, other), bits)
         found = found != 0 if is_bool else found
         if left_open and mask is not None:
             element = tuple(int(i) for i in np.argwhere(~mask)[0])
@@ -129,7 +129,7 @@ def scattered_at(
         raise stores(machine, operation, kind, region, used, others, mask, shape)
     buffer.stored_by[used] = machine.number
     region.stored = True
-    unshared(machine, operation, region, buffer.loaded[used], mask, shape)
+    check_unshared(machine, operation, region, buffer.loaded[used], mask, shape)
 
     def scattered(values: Array, given: Array) -> Array:
         full = np.broadcast_to(given, shape)
@@ -156,7 +156,7 @@ def stores(
     return machine.violation(kind, detail, operation, spread(where, mask, shape))
 
 
-def unshared(
+def check_unshared(
     machine: Machine,
     operation: Operation,
     region: Region,
@@ -200,7 +200,7 @@ def atomic(machine: Machine, operation: Operation, pointers: Any, value: Any, *r
         return
     buffer.stored_by[used] = machine.number
     region.added = True
-    unshared(machine, operation, region, buffer.loaded[used], mask, shape)
+    check_unshared(machine, operation, region, buffer.loaded[used], mask, shape)
 
     def given(tile: Array) -> Array:
         full = np.broadcast_to(tile, shape)

@@ -63,14 +63,14 @@ UNSIGNED = frozenset({
 })  # fmt: skip
 
 
-def unsigned(x: Array, bits: int) -> Array:
+def to_unsigned(x: Array, bits: int) -> Array:
     """The unsigned numbers of the same bits: of 64, as Python's integers."""
     if bits == 64:
         return np.asarray(x.astype(object) & ((1 << 64) - 1), object)
     return x & ((1 << bits) - 1)
 
 
-def wrapped(x: Array, bits: int) -> Array:
+def wrap(x: Array, bits: int) -> Array:
     """The signed integers of the low bits of `x`, an array of int64 or of Python's integers."""
     if x.dtype == object:
         x = np.asarray(x & ((1 << 64) - 1), object)
@@ -81,7 +81,7 @@ def wrapped(x: Array, bits: int) -> Array:
     return ((x + half) & ((1 << bits) - 1)) - half
 
 
-def fitted(
+def compute_fitting(
     f: Callable[[Array, Array], Array], a: Array, b: Array, bits: int
 ) -> tuple[Array, Array | None]:
     """f(a, b) of a sum, difference or product in so many bits, and which elements did not fit;
@@ -93,14 +93,14 @@ def fitted(
             return f(a, b), None
         exact = f(a.astype(object), b.astype(object))
         exact = exact if isinstance(exact, np.ndarray) else np.array(exact, object)
-        found = wrapped(exact, 64)
+        found = wrap(exact, 64)
         off = np.asarray(found.astype(object) != exact, bool)
     else:
         exact = f(a, b)
         half = 1 << (bits - 1)
         if not exact.size or (-half <= exact.min() and exact.max() < half):
             return exact, None
-        found = wrapped(exact, bits)
+        found = wrap(exact, bits)
         off = found != exact
     return found, off if off.any() else None
 

@@ -31,7 +31,7 @@ from bridge.ttir.lean_text import (
     LITERALS,
     REDUCED,
     TRUTH,
-    bracketed,
+    in_brackets,
     is_computed,
     name_of,
     type_of,
@@ -150,7 +150,7 @@ class _Translator:
         if isinstance(value.type, Pointer):
             self.pointers[value] = f"a.{name}"
             self.elements[value] = lambda at: "(0 : Int)"
-            return f"Mem {bracketed(type_of(value.type.to))}"
+            return f"Mem {in_brackets(type_of(value.type.to))}"
         self.elements[value] = lambda at: f"a.{name}"
         return type_of(value.type)
 
@@ -214,10 +214,10 @@ class _Translator:
     def oblige(self, operation: Operation, scope: _Scope) -> None:
         """Note what the operation's operands and its value have to keep to."""
         at, over = self.lanes(operation.result)
-        operands = [bracketed(self.elements[x](at)) for x in operation.operands]
+        operands = [in_brackets(self.elements[x](at)) for x in operation.operands]
         if operation.name == "math.exp2":
             scope.obligations.exponents.append(self.guarded(f"{over}P {operands[0]}", scope))
-        value = bracketed(self.elements[operation.result](at))
+        value = in_brackets(self.elements[operation.result](at))
         for condition in integer_conditions(operation, operands, value):
             scope.obligations.integers.append(self.guarded(f"{over}{condition}", scope))
 
@@ -313,13 +313,13 @@ class _Translator:
         else:
             form = ELEMENTWISE.get(name)
         if form is not None:
-            return lambda at: form.format(*[bracketed(x(at)) for x in operands])
+            return lambda at: form.format(*[in_brackets(x(at)) for x in operands])
         if name == "tt.dot":
             left, right, onto = operands
             inner = self.size(shape_of(operation.operands[0].type)[1])
             return lambda at: (
                 f"Flt.dot {inner} (fun n => {left((at[0], 'n'))}) "
-                f"(fun n => {right(('n', at[1]))}) {bracketed(onto(at))}"
+                f"(fun n => {right(('n', at[1]))}) {in_brackets(onto(at))}"
             )
         if name == "tt.reduce" and len(operands) == 1:
             axis = operation.integer("axis")
@@ -354,7 +354,7 @@ class _Translator:
         def read(at: Sequence[str]) -> str:
             if other is None:
                 return f"{memory} {access(at)}.offset"
-            return f"{access(at)}.read {memory} {bracketed(other(at))}"
+            return f"{access(at)}.read {memory} {in_brackets(other(at))}"
 
         self.define(operation, read, scope)
         asked = f"{over}P.{memory.removeprefix('a.')} {access(at)}"
@@ -372,7 +372,7 @@ class _Translator:
         active = [*self.returned, *(self.elements[x](at) for x in mask)] or ["true"]
         parts = [" && ".join(active), self.elements[pointer](at), self.elements[value](at)]
         name = f"{scope.prefix}store_{base}"
-        result = f"{'Nat → ' * len(at)}Store {bracketed(type_of(value.type))}"
+        result = f"{'Nat → ' * len(at)}Store {in_brackets(type_of(value.type))}"
         self.definitions.append(
             f"/-- What is stored behind `{base}`. -/\n"
             f"@[expose] def {name} {scope.binders} : {result} :=\n"

@@ -72,19 +72,19 @@ ARRANGED = frozenset(
 _NO_VALUE = frozenset({"tt.return", "scf.yield", "scf.for", "tt.store", "cf.cond_br", "cf.br"})
 
 
-def broken(definition: str) -> str:
+def break_lines(definition: str) -> str:
     """The definition with lines of at most 100 columns: broken before the type, then at spaces."""
     lines = []
     for line in definition.splitlines():
         if len(line) > 100 and line.startswith("@[expose]"):
             at = line.rindex(" : ")
-            lines += [*_wrapped(line[:at]), f"   {line[at:]}"]
+            lines += [*_wrap(line[:at]), f"   {line[at:]}"]
         else:
-            lines += _wrapped(line)
+            lines += _wrap(line)
     return "\n".join(lines)
 
 
-def _wrapped(line: str) -> list[str]:
+def _wrap(line: str) -> list[str]:
     return textwrap.wrap(
         line, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )
@@ -106,7 +106,7 @@ def type_of(type: object) -> str:
     return "Bool" if kind.name == "i1" else "Flt R" if kind.is_float else "Int"
 
 
-def bracketed(text: str) -> str:
+def in_brackets(text: str) -> str:
     """The text as an argument of a function."""
     closed = re.fullmatch(r"[\w.]+", text) or (text[0] == "(" and text[-1] == ")")
     return text if closed else f"({text})"

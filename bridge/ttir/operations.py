@@ -24,7 +24,7 @@ def arithmetic(machine: Machine, operation: Operation, f: Any, a: Array, b: Arra
     """A sum, difference or product of integers."""
     if a.dtype == bool:
         return f(a.astype(np.int64), b.astype(np.int64)) & 1 != 0
-    found, off = integers.fitted(f, a, b, bits_of(operation.result.type))
+    found, off = integers.compute_fitting(f, a, b, bits_of(operation.result.type))
     if off is None:
         return found
     element = tuple(int(i) for i in np.argwhere(off)[0])
@@ -82,7 +82,7 @@ def reduce(machine: Machine, operation: Operation, *tiles: Any) -> Any:
     found = f(tile, axis=axis)
     if kind == "arith.addi":
         bits = bits_of(operation.result.type)
-        fitted = integers.wrapped(found, bits)
+        fitted = integers.wrap(found, bits)
         if (fitted != found).any():
             where = tuple(int(i) for i in np.argwhere(fitted != found)[0])
             return Marked(fitted, Mark(operation, machine.program, where))
@@ -201,8 +201,8 @@ def _unsigned(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
         bits = bits_of(operation.operands[0].type)
         if f in (np.floor_divide, np.remainder):
             nonzero(machine, operation, b)
-        found = np.asarray(f(integers.unsigned(a, bits), integers.unsigned(b, bits)))
-        return integers.wrapped(found, bits)
+        found = np.asarray(f(integers.to_unsigned(a, bits), integers.to_unsigned(b, bits)))
+        return integers.wrap(found, bits)
 
     return compute
 
@@ -212,9 +212,9 @@ def _shifted(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
 
     def compute(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
         bits = bits_of(operation.result.type)
-        if (integers.unsigned(b, bits) >= bits).any():
+        if (integers.to_unsigned(b, bits) >= bits).any():
             raise Undecided("a shift by more bits than there are")
-        return integers.wrapped(np.asarray(f(a, b)), bits)
+        return integers.wrap(np.asarray(f(a, b)), bits)
 
     return compute
 
@@ -224,18 +224,18 @@ def _logical_right(a: Array, b: Array) -> Array:
 
 
 def _shrui(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
-    x = integers.unsigned(a, bits_of(operation.result.type))
+    x = integers.to_unsigned(a, bits_of(operation.result.type))
     return _shifted(lambda _, y: np.asarray(x >> y, x.dtype))(machine, operation, a, b)
 
 
 def _mulhi(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
     """The upper half of a product of unsigned numbers."""
     bits = bits_of(operation.result.type)
-    x, y = integers.unsigned(a, bits), integers.unsigned(b, bits)
+    x, y = integers.to_unsigned(a, bits), integers.to_unsigned(b, bits)
     if bits < 64:
         product = (x.astype(np.uint64) * y.astype(np.uint64)) >> np.uint64(bits)
-        return integers.wrapped(product.astype(np.int64), bits)
-    return integers.wrapped(np.asarray((x * y) >> bits, object), bits)
+        return integers.wrap(product.astype(np.int64), bits)
+    return integers.wrap(np.asarray((x * y) >> bits, object), bits)
 
 
 def _cmpi(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
@@ -243,7 +243,7 @@ def _cmpi(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
     if predicate[0] in "us":
         if predicate[0] == "u" and a.dtype != bool:
             bits = bits_of(operation.operands[0].type)
-            a, b = integers.unsigned(a, bits), integers.unsigned(b, bits)
+            a, b = integers.to_unsigned(a, bits), integers.to_unsigned(b, bits)
         predicate = predicate[1:]
     return np.asarray(integers.COMPARISONS[predicate](a, b), bool)
 
@@ -255,14 +255,14 @@ def _extsi(machine: Machine, operation: Operation, a: Array) -> Any:
 def _extui(machine: Machine, operation: Operation, a: Array) -> Any:
     if a.dtype == bool:
         return a.astype(np.int64)
-    return integers.unsigned(a, bits_of(operation.operands[0].type))
+    return integers.to_unsigned(a, bits_of(operation.operands[0].type))
 
 
 def _trunci(machine: Machine, operation: Operation, a: Array) -> Any:
     bits = bits_of(operation.result.type)
     if bits == 1:
         return a & 1 != 0
-    found = integers.wrapped(a, bits)
+    found = integers.wrap(a, bits)
     if (found == a).all():
         return found
     place = tuple(int(i) for i in np.argwhere(found != a)[0])

@@ -44,7 +44,7 @@ def pointers_of(translations: Sequence[Translation], order: Sequence[str]) -> li
     return [name for name in order if name in found]
 
 
-def shared(translations: Sequence[Translation]) -> list[Shared]:
+def share(translations: Sequence[Translation]) -> list[Shared]:
     """Each text's own definitions. What a loop is made of and what is stored each text has under
     its own name, whether another has it or not: the proofs begin there."""
     known: dict[str, str] = {}

@@ -18,9 +18,9 @@ import triton
 
 from bridge.templates import template
 from bridge.ttir.lean import Translation, numeric, translate
-from bridge.ttir.lean_text import broken
+from bridge.ttir.lean_text import break_lines
 from bridge.ttir.parse import parse
-from bridge.ttir.shared import fields_of, pointers_of, shared
+from bridge.ttir.shared import fields_of, pointers_of, share
 from bridge.ttir.source import of_launch
 from bridge.ttir.syntax import Function
 from pyimpl.backends.kernels import forward, varlen
@@ -186,12 +186,12 @@ def texts() -> Mapping[str, str]:
         pointers=pointers_of(translations, parameters),
     )
     modules = {f"{FOLDER}/{_ARGUMENTS}.lean": fields}
-    for text, found in zip(TEXTS, shared(translations), strict=True):
+    for text, found in zip(TEXTS, share(translations), strict=True):
         modules[text.path] = template("bridge.ttir", "generated.lean.jinja").render(
             name=text.name,
             what=text.what,
             uses=found.uses or [_ARGUMENTS],
-            definitions="\n".join(map(broken, found.definitions)),
+            definitions="\n".join(map(break_lines, found.definitions)),
         )
     return modules
 

@@ -94,16 +94,16 @@ def differences(vector: Vector, splits: int = 0, **kernels: Any) -> Iterator[str
             yield from _heads(runner, vector, vector.q, vector.k, vector.v, sizes, vector.expected)
         case PhiloxVector():
             found = probes.words(runner.kernels, vector.key, vector.counters, vector.rounds)
-            yield from _told(found, vector.expected, "words of counter")
+            yield from _tell(found, vector.expected, "words of counter")
         case TileBoundsVector():
             bounds = probes.visited(
                 runner.kernels, vector.q_len, vector.kv_len, vector.block_m, vector.block_n,
                 vector.mask.window,
             )  # fmt: skip
-            yield from _told(bounds, vector.expected, "visited by tile")
+            yield from _tell(bounds, vector.expected, "visited by tile")
 
 
-def _told(found: Sequence[Any], expected: Sequence[Any], name: str) -> Iterator[str]:
+def _tell(found: Sequence[Any], expected: Sequence[Any], name: str) -> Iterator[str]:
     for number, (one, wanted) in enumerate(zip(found, expected, strict=True)):
         if one != wanted:
             yield f"{name} {number} are {one}, not {wanted}"

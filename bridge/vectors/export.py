@@ -183,7 +183,7 @@ def _uncertainty(largest: Fraction) -> Array:
     return {"shape": [], "float64": [_float64(float(largest) * (1 + 2**-52))]}
 
 
-def _enclosed(part: Enclosed) -> Array:
+def _enclose(part: Enclosed) -> Array:
     """A matrix, and by how much each number may be off."""
     shape = [len(part.lower), len(part.lower[0])]
     numbers = results(shape, [x for row in part.middle for x in row])
@@ -223,11 +223,11 @@ def _expected(vector: Vector) -> Any:
         case GradientVector():
             return _gradients(vector)
         case LayerVector():
-            return _enclosed(vector.expected)
+            return _enclose(vector.expected)
         case TransformerVector():
             return {
-                "logits": _enclosed(vector.expected_logits),
-                "probabilities": _enclosed(vector.expected_probabilities),
+                "logits": _enclose(vector.expected_logits),
+                "probabilities": _enclose(vector.expected_probabilities),
                 "tokens": list(vector.expected_tokens),
             }
     raise TypeError(f"there is no export of a {type(vector).__name__}")
@@ -259,7 +259,7 @@ def _holds_numbers(field: str, data: Any) -> bool:
     return field in _NUMBERS and not isinstance(data, dict)
 
 
-def converted(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
+def convert(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
     """One vector: `entry` as it is in its file, and `vector` what was made of it."""
     given = [name for name in entry if not name.startswith("expected")]
     found = {name: _converted({name: entry[name]})[name] for name in given}
@@ -284,7 +284,7 @@ def text(path: Path, listed: index.Entry) -> str:
         **{name: document[name] for name in ("family", "about", "operation", "model")},
     }
     lines = [
-        json.dumps(converted(entry, vector), ensure_ascii=False)
+        json.dumps(convert(entry, vector), ensure_ascii=False)
         for entry, vector in zip(document["vectors"], family.vectors, strict=True)
     ]
     start = json.dumps(head, ensure_ascii=False).removesuffix("}")

@@ -56,7 +56,7 @@ def load_file(path: Path) -> Family:
     return _family(files.read_bytes(path), path.name, False)
 
 
-def trusted(path: Path) -> Family:
+def read_trusted(path: Path) -> Family:
     """The family in a file that this project wrote, where there is nothing to check others with.
 
     Raises VectorError where the file cannot be read; what else may be wrong with it does not show.

@@ -45,7 +45,7 @@ def _attention_backward(
     found = backward(
         query, key, value, out, lse, grad_out, grad_lse, options, Wanted(*wanted), backend
     )
-    return as_flat(found.rounded(query, key, value, options), query)
+    return as_flat(found.round_to_inputs(query, key, value, options), query)
 
 
 @_attention_backward.register_fake
@@ -105,7 +105,7 @@ def save(ctx: Any, options: ScoreOptions, *tensors: Tensor | None) -> None:
     ctx.set_materialize_grads(False)
 
 
-def saved(ctx: Any) -> tuple[tuple[Tensor, ...], ScoreOptions]:
+def restore(ctx: Any) -> tuple[tuple[Tensor, ...], ScoreOptions]:
     """What `save` kept."""
     tensors = ctx.saved_tensors
     given, kept = tensors[: -len(NAMES)], tensors[-len(NAMES) :]
@@ -123,7 +123,7 @@ def attention_gradients(
     ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None
 ) -> tuple[Tensor | None, ...]:
     """The gradients of all arguments of `pyimpl::attention`."""
-    (query, key, value, out, lse), options = saved(ctx)
+    (query, key, value, out, lse), options = restore(ctx)
     if grad_out is None:
         grad_out = torch.zeros_like(out)
     given = ctx.needs_input_grad[4:]

@@ -17,11 +17,11 @@ from pyimpl.autograd.attention import (
     by_option,
     fake_gradients,
     no_second_derivative,
+    restore,
     save,
-    saved,
     wanted_of,
 )
-from pyimpl.backends.dispatch import Backend, backward, chosen
+from pyimpl.backends.dispatch import Backend, backward, choose_backend
 from pyimpl.internal.arguments import Alignment, compute_dtype
 from pyimpl.internal.gradients import Gradients, Wanted
 from pyimpl.internal.scores import (
@@ -58,7 +58,7 @@ def _attention_varlen_backward(
     """The gradients of what `pyimpl::attention_varlen` was given and returned, the rest as there;
     `grad_out` and `grad_lse` (None: 0) are of the shapes of `out` and `lse`."""
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
-    of = _by_kernels if chosen(backend, query, value) == "triton" else _sliced
+    of = _by_kernels if choose_backend(backend, query, value) == "triton" else _slice_by_slice
     found = of(
         query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
         Wanted(*wanted), causal_alignment, backend,
@@ -98,7 +98,7 @@ def _(
 _attention_varlen_backward.register_autograd(no_second_derivative)
 
 
-def _sliced(
+def _slice_by_slice(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -200,7 +200,7 @@ def varlen_gradients(
     ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None
 ) -> tuple[Tensor | None, ...]:
     """The gradients of all arguments of `pyimpl::attention_varlen`."""
-    tensors, options = saved(ctx)
+    tensors, options = restore(ctx)
     *given, out, lse = tensors
     if grad_out is None:
         grad_out = torch.zeros_like(out)

@@ -32,7 +32,7 @@ def forward(
         ValueError: the backend "triton" does not take these arguments.
         ImportError: backend "triton" where Triton is not installed.
     """
-    backend = chosen(backend, query, value)
+    backend = choose_backend(backend, query, value)
     if backend == "triton":
         from pyimpl.backends.kernels.forward import forward as kernel
 
@@ -62,7 +62,7 @@ def backward(
     are split; `grad_out` and `grad_lse` (None: 0) are their gradients, of any strides; the rest as
     for `forward`, which raises what this does.
     """
-    backend = chosen(backend, query, value)
+    backend = choose_backend(backend, query, value)
     if backend == "triton":
         from pyimpl.backends.kernels.backward import backward as kernels
 
@@ -82,7 +82,7 @@ def backward(
     )
 
 
-def chosen(backend: Backend, query: Tensor, value: Tensor) -> Backend:
+def choose_backend(backend: Backend, query: Tensor, value: Tensor) -> Backend:
     """The implementation that runs: never "auto".
 
     Raises:

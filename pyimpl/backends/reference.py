@@ -107,13 +107,13 @@ def scores(query: Tensor, key: Tensor, options: ScoreOptions) -> Tensor:
 
 
 @implements("Attention.Spec.WeightFactor.dropout")
-def dropped(weights: Tensor, options: ScoreOptions) -> Tensor:
+def drop(weights: Tensor, options: ScoreOptions) -> Tensor:
     """M ∘ W / (1 − p) of weights, or of their gradients, `[batch, heads, q_len, kv_len]`, where M
     is 1 for those that dropout keeps and 0 for the others; W without dropout."""
     if options.dropout is None:
         return weights
     batch, heads, q_len, kv_len = weights.shape
-    kept = options.dropout.kept(batch, heads, range(q_len), range(kv_len))
+    kept = options.dropout.kept_weights(batch, heads, range(q_len), range(kv_len))
     return torch.where(kept, weights * options.dropout.scale, 0.0)
 
 
@@ -147,6 +147,6 @@ def attention(
     if options.sinks is not None:
         sink = options.sinks.double().view(1, -1, 1, 1).expand_as(sink)
     s = torch.cat((sink, s), dim=-1)
-    p = dropped(safe_softmax(s)[..., 1:], options)
+    p = drop(safe_softmax(s)[..., 1:], options)
     p = p.reshape(batch, kv_heads, group * q_len, kv_len)
     return (p @ v).view(batch, heads, q_len, value_dim), torch.logsumexp(s, dim=-1)

@@ -87,8 +87,8 @@ def attention_backward(
     delta = row_gradient(out.double(), grad_out.double(), d_lse)
 
     p = weights(s, lse.double())
-    grad_v = reference.dropped(p, options).reshape(*rows, kv_len).mT @ d_o
-    grad_p = reference.dropped((d_o @ v.mT).view_as(p), options)
+    grad_v = reference.drop(p, options).reshape(*rows, kv_len).mT @ d_o
+    grad_p = reference.drop((d_o @ v.mT).view_as(p), options)
     grad_s = score_gradient(p, grad_p, delta)
     # By the scores before ALiBi and bias, and before softcap: by scale · QKᵀ.
     grad_x = grad_s

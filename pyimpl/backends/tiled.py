@@ -292,7 +292,7 @@ class Heads:
                 first = max(u * bounds.block_n, first_key)
                 last = min((u + 1) * bounds.block_n, stop_key)
                 tile = Tile(start, stop, first, last, u not in unmasked)
-                tile, hidden = self.narrowed(tile, self.hidden(tile))
+                tile, hidden = self.narrow(tile, self.hidden_pairs(tile))
                 if tile.first == tile.last:
                     continue
                 scores = scratch.of(q.shape[0], q.shape[1], tile.last - tile.first)
@@ -301,8 +301,8 @@ class Heads:
                     scores.mul_(self.late)
                 values = self.v[:, tile.first : tile.last]
                 if tile.masked or hidden is not None or self.modified:
-                    values = self.changed(scores, values, tile, hidden, scratch)
-                kept = self.kept(tile)
+                    values = self.change_scores(scores, values, tile, hidden, scratch)
+                kept = self.kept_weights(tile)
                 state.step_block(scores, values, None if kept is None else kept.view_as(scores))
             o, l = state.finish()
             if self.options.dropout is not None:
@@ -322,7 +322,7 @@ class Heads:
         l = (m > least).to(m.dtype)
         return _Running(m, l, m.new_zeros(*m.shape[:2], self.v.shape[-1]))
 
-    def hidden(self, tile: Tile) -> Tensor | None:
+    def hidden_pairs(self, tile: Tile) -> Tensor | None:
         """The pairs of the tile that mask, bias and window hide, `[batch|1, heads|1, rows, keys]`
         boolean; None where there is neither mask nor bias."""
         rows, keys = slice(tile.start, tile.stop), slice(tile.first, tile.last)
@@ -340,7 +340,7 @@ class Heads:
                 hidden = hidden | (distance < -self.options.right)
         return hidden
 
-    def narrowed(self, tile: Tile, hidden: Tensor | None) -> tuple[Tile, Tensor | None]:
+    def narrow(self, tile: Tile, hidden: Tensor | None) -> tuple[Tile, Tensor | None]:
         """The tile without the keys before the first and after the last that some query sees, and
         its `hidden`; None for that also where nothing is hidden. Looks at no other device."""
         if hidden is None or not on_cpu(hidden):
@@ -353,7 +353,7 @@ class Heads:
         hidden = hidden[..., first:stop]
         return tile, hidden if bool(as_numbers(hidden).amax()) else None
 
-    def changed(
+    def change_scores(
         self,
         scores: Tensor,
         values: Tensor,
@@ -386,13 +386,13 @@ class Heads:
             bias = options.bias[..., tile.start : tile.stop, tile.first : tile.last]
             scores.add_(bias.to(scores.dtype), alpha=LOG2E)
 
-    def kept(self, tile: Tile) -> Tensor | None:
+    def kept_weights(self, tile: Tile) -> Tensor | None:
         """The weights of the tile that dropout keeps, `[batch, heads, rows, keys]` boolean; None
         without dropout."""
         if self.options.dropout is None:
             return None
         rows, keys = range(tile.start, tile.stop), range(tile.first, tile.last)
-        return self.options.dropout.kept(self.batch, self.heads, rows, keys)
+        return self.options.dropout.kept_weights(self.batch, self.heads, rows, keys)
 
     def unseen(self, hidden: Tensor) -> Tensor:
         """The keys of a tile that all of its queries are hidden from, `[batch·kv_heads, keys, 1]`,

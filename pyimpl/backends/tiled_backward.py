@@ -205,7 +205,7 @@ class _HeadsBackward(Heads):
     ) -> None:
         """Add what one tile gives. Base 2: `lse` is multiplied by log₂e; `scaled` is `q` times the
         factor of the scores."""
-        tile, hidden = self.narrowed(tile, self.hidden(tile))
+        tile, hidden = self.narrow(tile, self.hidden_pairs(tile))
         if tile.first == tile.last:
             return
         keys = slice(tile.first, tile.last)
@@ -252,7 +252,7 @@ class _HeadsBackward(Heads):
     def dropout_factors(self, tile: Tile, shape: tuple[int, ...]) -> Tensor | None:
         """By what dropout multiplies the weights of the tile, 0 or 1 / (1 − p), of this shape; None
         without dropout."""
-        kept = self.kept(tile)
+        kept = self.kept_weights(tile)
         if kept is None or self.options.dropout is None:
             return None
         return kept.view(shape).to(self.k.dtype).mul_(self.options.dropout.scale)

@@ -61,7 +61,7 @@ def shape(tensor: Tensor) -> list[int]:
     return list(tensor.shape)
 
 
-def said(given: object) -> str:
+def describe(given: object) -> str:
     """What was given, for a sentence: on one line, its end left out if it is long."""
     try:
         text = " ".join(repr(given).split())
@@ -74,13 +74,13 @@ def check_one_of(name: str, given: object, literal: object) -> None:
     """Raises ValueError unless `given` is one of the strings of the `Literal` type."""
     if not isinstance(given, str) or given not in get_args(literal):
         accepted = ", ".join(repr(choice) for choice in get_args(literal))
-        raise ValueError(f"{name} must be one of {accepted}, not {said(given)}")
+        raise ValueError(f"{name} must be one of {accepted}, not {describe(given)}")
 
 
 def check_bool(name: str, given: object) -> None:
     """Raises TypeError unless `given` is True or False."""
     if not isinstance(given, bool):
-        raise TypeError(f"{name} must be True or False, not {said(given)}")
+        raise TypeError(f"{name} must be True or False, not {describe(given)}")
 
 
 def check_dense(name: str, tensor: Tensor) -> None:
@@ -307,7 +307,7 @@ def _as_float(name: str, given: object) -> float:
     """A real number as a float, ±∞ for what is beyond them; raises TypeError for anything else."""
     # NumPy's scalars are such numbers too.
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
-        raise TypeError(f"{name} must be a number or None, not {said(given)}")
+        raise TypeError(f"{name} must be a number or None, not {describe(given)}")
     number: Any = given  # `numbers` does not annotate the order of reals.
     try:
         return float(number)
@@ -360,15 +360,15 @@ def check_window(window: object) -> None:
     """Raises TypeError or ValueError unless `window` is a pair of whole numbers from 0 on, or None
     for no bound."""
     if not isinstance(window, tuple | list) or len(window) != 2:
-        raise TypeError(f"window must be a pair (left, right), not {said(window)}")
+        raise TypeError(f"window must be a pair (left, right), not {describe(window)}")
     for side, bound in zip(("left", "right"), window, strict=True):
         if bound is None:
             continue
         if not is_whole(bound):
             raise TypeError(
-                f"the {side} of window must be a whole number or None, not {said(bound)}"
+                f"the {side} of window must be a whole number or None, not {describe(bound)}"
             )
         if bound < 0:
             raise ValueError(
-                f"the {side} of window must be at least 0 or None (no bound), not {said(bound)}"
+                f"the {side} of window must be at least 0 or None (no bound), not {describe(bound)}"
             )

@@ -33,7 +33,7 @@ class Gradients(NamedTuple):
     bias: Tensor | None = None
     sinks: Tensor | None = None
 
-    def rounded(
+    def round_to_inputs(
         self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
     ) -> Gradients:
         """In the dtype of what each belongs to, dense; those of query, key and value laid out as

@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     tgt: Tensor
 
     @property
-    def counted(self) -> Tensor:
+    def token_mask(self) -> Tensor:
         """Which tokens of `tgt` are there, boolean: all up to EOS."""
         return torch.arange(self.tgt.shape[1]) <= self.lens[:, None]
 
@@ -169,7 +169,7 @@ class Demonstration:
         """The mean cross-entropy of the tokens that are there, each given those before it."""
         before = nn.functional.pad(batch.tgt[:, :-1], (1, 0), value=BOS)
         logits = self.model.train()(batch.src, before, src_lens=batch.lens)
-        counted = batch.counted
+        counted = batch.token_mask
         return nn.functional.cross_entropy(logits[counted], batch.tgt[counted])
 
     def exact(self, batch: Batch) -> float:
@@ -177,7 +177,7 @@ class Demonstration:
         length = batch.tgt.shape[1]
         found = self.model.eval().generate(batch.src, length, bos=BOS, eos=EOS, src_lens=batch.lens)
         found = nn.functional.pad(found, (0, length - found.shape[1]), value=EOS)
-        right = (found == batch.tgt) | ~batch.counted
+        right = (found == batch.tgt) | ~batch.token_mask
         return float(right.all(dim=1).float().mean())
 
     def _rate(self, step: int) -> float:

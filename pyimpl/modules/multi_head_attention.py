@@ -194,7 +194,7 @@ class MultiHeadAttention(nn.Module):
             value = key if value is None else value
             order = self._check_inputs(query=query, key=key, value=value)
             batched = len(order) == 2
-            projected = self._projected(key, value)
+            projected = self._project(key, value)
             q = self._sequences(self.q_proj(query))
         else:
             if key is not None or value is not None:
@@ -218,10 +218,10 @@ class MultiHeadAttention(nn.Module):
             positions = masking.window_mask(sizes, is_causal, causal_alignment, window, q.device)
             masks += [] if positions is None else [positions]
             is_causal, window = False, (None, None)
-            k, v = _appended(k, self.bias_k), _appended(v, self.bias_v)
-        visible, bias = masking.combined(masks, q.dtype)
+            k, v = _append_row(k, self.bias_k), _append_row(v, self.bias_v)
+        visible, bias = masking.combine(masks, q.dtype)
         if self.bias_k is not None:
-            visible, bias = masking.widened(visible), masking.widened(bias)
+            visible, bias = masking.widen(visible), masking.widen(bias)
         # Alone it keeps the name under which it may be refused.
         visible, bias = (bias, None) if visible is None else (visible, bias)
         heads = attention(
@@ -252,9 +252,9 @@ class MultiHeadAttention(nn.Module):
         """
         value = key if value is None else value
         self._check_inputs(key=key, value=value)
-        return self._projected(key, value)
+        return self._project(key, value)
 
-    def _projected(self, key: Tensor, value: Tensor) -> KeysValues:
+    def _project(self, key: Tensor, value: Tensor) -> KeysValues:
         """`project` of checked inputs."""
         return KeysValues(self._sequences(self.k_proj(key)), self._sequences(self.v_proj(value)))
 
@@ -350,7 +350,7 @@ class MultiHeadAttention(nn.Module):
         return conversion.to_torch(self)
 
 
-def _appended(projected: Tensor, added: Tensor) -> Tensor:
+def _append_row(projected: Tensor, added: Tensor) -> Tensor:
     """`[batch, length, width]` with one more row, the same in every sequence."""
     row = added.to(projected.dtype).expand(projected.shape[0], 1, -1)
     return torch.cat((projected, row), dim=1)

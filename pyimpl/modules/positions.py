@@ -42,13 +42,13 @@ def sinusoidal_encoding(
         ("start", start, -(2**52), 2**52, "at least −2⁵² and below 2⁵²"),
     ):
         if not check.is_whole(given):
-            raise TypeError(f"{name} must be a whole number, not {check.said(given)}")
+            raise TypeError(f"{name} must be a whole number, not {check.describe(given)}")
         # `torch.export` would take a bound for one of its own.
         if not torch.compiler.is_compiling() and not least <= given < limit:
-            raise ValueError(f"{name} must be {accepted}, not {check.said(given)}")
+            raise ValueError(f"{name} must be {accepted}, not {check.describe(given)}")
     length, start = check.whole(length), check.whole(start)
     if positive("d_model", d_model) % 2:
-        raise ValueError(f"d_model must be even, not {check.said(d_model)}")
+        raise ValueError(f"d_model must be even, not {check.describe(d_model)}")
     check_dtype(dtype)
     check.check_one_of("arrangement", arrangement, Arrangement)
     positions = torch.arange(start, start + length, device=device, dtype=torch.float64)

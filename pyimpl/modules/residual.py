@@ -49,15 +49,15 @@ class Residual(nn.Module):
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """The output, of the shape of `x`, `[..., d_model]`, which `sublayer` keeps."""
         if self.norm_first:
-            return x + self._dropped(sublayer(self._normed(x)))
-        return self._normed(x + self._dropped(sublayer(x)))
+            return x + self._drop(sublayer(self._norm(x)))
+        return self._norm(x + self._drop(sublayer(x)))
 
     @implements("Attention.Spec.LayerNorm.rows")
-    def _normed(self, x: Tensor) -> Tensor:
+    def _norm(self, x: Tensor) -> Tensor:
         out: Tensor = self.norm(x)
         return out
 
-    def _dropped(self, x: Tensor) -> Tensor:
+    def _drop(self, x: Tensor) -> Tensor:
         out: Tensor = self.dropout(x)
         return out
 

@@ -223,7 +223,7 @@ class Transformer(nn.Module):
         checked_tokens("src", src, self.src_embedding.num_embeddings)
         mask = checked_padding("src", src, src_lens, src_key_mask)
         memory: Tensor = self.encoder(
-            self._embedded(src, self.src_embedding), key_mask=mask, backend=backend
+            self._embed(src, self.src_embedding), key_mask=mask, backend=backend
         )
         return memory
 
@@ -270,7 +270,7 @@ class Transformer(nn.Module):
         batch = cache.layers[0].memory.keys.shape[0]
         if tgt.shape[0] != batch:
             raise ValueError(f"tgt must have the batch of memory, {batch}, not {tgt.shape[0]}")
-        x = self._embedded(tgt, self.tgt_embedding, cache.length)
+        x = self._embed(tgt, self.tgt_embedding, cache.length)
         x, cache = self.decoder.extend(x, cache, key_mask=tgt_key_mask, backend=backend)
         return self.output(x), cache
 
@@ -313,7 +313,7 @@ class Transformer(nn.Module):
 
     @implements("Attention.Spec.addPositions")
     @implements("Attention.Spec.embed")
-    def _embedded(self, tokens: Tensor, embedding: nn.Embedding, start: int = 0) -> Tensor:
+    def _embed(self, tokens: Tensor, embedding: nn.Embedding, start: int = 0) -> Tensor:
         """The embeddings of tokens at the positions from `start` on, with their encodings."""
         x = embedding(tokens) * self.embedding_scale
         dropped: Tensor = self.dropout(x + self._places(start, tokens.shape[1], x))

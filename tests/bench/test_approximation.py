@@ -117,7 +117,7 @@ def test_misuse_is_one_sentence(
         assert ended.value.code == 2
         assert why in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(module, "installed", lambda: False)
+    monkeypatch.setattr(module, "has_matplotlib", lambda: False)
     with pytest.raises(SystemExit):
         module.main(["--plot", str(tmp_path / "a.svg")])
     assert "needs the package matplotlib" in capsys.readouterr().err

@@ -136,7 +136,7 @@ def test_a_figure_of_an_unknown_kind(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_figure_without_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(plot, "installed", lambda: False)
+    monkeypatch.setattr(plot, "has_matplotlib", lambda: False)
     said = refused(capsys, "--plot", tmp_path / "run.png")
     assert "argument --plot: needs the package matplotlib, which is not installed" in said
     assert list(tmp_path.iterdir()) == []
@@ -177,7 +177,7 @@ def test_a_file_that_can_no_longer_be_written(
 
 def test_what_is_measured_on_a_gpu_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    cases = command.cases(command.completed(command.parser(), []))
+    cases = command.cases(command.complete_options(command.parser(), []))
     forward = [case for case in cases if case.operation == "forward"]
     decode = [case for case in cases if case.operation == "decode"]
     assert {case.dtype for case in cases} == {"bfloat16", "float16"}
@@ -194,7 +194,9 @@ def test_what_is_measured_on_a_gpu_unless_said_otherwise(monkeypatch: pytest.Mon
 
 
 def test_what_is_measured_on_a_cpu_unless_said_otherwise() -> None:
-    cases = command.cases(command.completed(command.parser(), ["forward", "--device", "cpu"]))
+    cases = command.cases(
+        command.complete_options(command.parser(), ["forward", "--device", "cpu"])
+    )
     assert [str(case) for case in cases] == [
         f"forward float32, batch 1, heads 8, head_dim 64, length 4096, {mask}"
         for mask in ("full", "causal", "window (256, 0)", "window (256, 256)",
@@ -203,7 +205,7 @@ def test_what_is_measured_on_a_cpu_unless_said_otherwise() -> None:
 
 
 def test_the_backward_pass_on_a_cpu_takes_shorter_sequences() -> None:
-    options = command.completed(command.parser(), ["backward", "--device", "cpu"])
+    options = command.complete_options(command.parser(), ["backward", "--device", "cpu"])
     cases = command.cases(options)
     assert {case.kv_len for case in cases} == {2048}
     assert len(cases) == 10

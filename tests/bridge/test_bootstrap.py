@@ -288,7 +288,7 @@ OF_TEST = "lean_dojo,ray,transformers,onnx,selenium,mypy,hypothesis,pytest,matpl
     [
         (OF_TEST, "bridge,pyimpl"),
         (
-            f"{OF_TEST},watchfiles,pdoc,mdit_py_plugins",
+            f"{OF_TEST},watchfiles,pdoc,zensical",
             "bridge.__main__,bridge.conformance,bridge.vectors,bridge.report.page,pyimpl",
         ),
     ],

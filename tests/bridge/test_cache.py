@@ -101,8 +101,8 @@ def test_statements_are_kept_for_the_sources_that_they_are_of(tmp_path: Path) ->
     lean = tmp_path / "Attention" / "A.lean"
     lean.write_text("theorem a : P := p\n", "utf-8")
     (tmp_path / "Attention.lean").write_text("public import Attention.A\n", "utf-8")
-    assert statements.kept(tmp_path) == {}
+    assert statements.read_kept(tmp_path) == {}
     statements.keep(tmp_path, {"A.a": "A.a : P"})
-    assert statements.kept(tmp_path) == {"A.a": "A.a : P"}
+    assert statements.read_kept(tmp_path) == {"A.a": "A.a : P"}
     lean.write_text("theorem a : Q := q\n", "utf-8")
-    assert statements.kept(tmp_path) == {}
+    assert statements.read_kept(tmp_path) == {}

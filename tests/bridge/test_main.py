@@ -65,9 +65,10 @@ def test_conform_ends_with_1_when_a_vector_fails(monkeypatch: pytest.MonkeyPatch
     [
         (
             ["conform", "nothing"],
-            "IMPLEMENTATION: 'nothing' is not an implementation; built in are pyimpl-reference",
+            "IMPLEMENTATION: 'nothing' is not an implementation. Give module:function or "
+            "file.py:function, or one that is built in: pyimpl-reference",
         ),
-        (["conform", "good.py"], "to test a function of that file: good.py:FUNCTION"),
+        (["conform", "good.py"], "To test a function in that file, give good.py:FUNCTION_NAME"),
         (["conform", ":f"], "IMPLEMENTATION: ':f' is given; module:function or file.py:function"),
         (["conform", "sdpa-math", "--alignment", "bottom-right"], "sdpa-math is built in"),
         (["verify", "--stage", "nothing"], "--stage: 'nothing' is not a stage; toolchain, build,"),

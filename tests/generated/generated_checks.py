@@ -21,7 +21,7 @@ from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.judge import describe_failure
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.run import run
-from bridge.conformance.tolerances.gradients import expected, wrong_gradients
+from bridge.conformance.tolerances.gradients import expected_gradients, wrong_gradients
 from bridge.conformance.tolerances.states import wrong_states
 from bridge.vectors.format.read import READERS
 from bridge.vectors.model.attention import AttentionVector, Family, Matrix, Vector
@@ -134,7 +134,7 @@ def judge_gradients(
 ) -> None:
     """Every element of the gradients, by the names of `gradients.expected`, as near to the exact
     one as it must be."""
-    assert gradients.keys() == expected(vector).keys()
+    assert gradients.keys() == expected_gradients(vector).keys()
     computed = {name: gradient_inputs.array(name, gradient) for name, gradient in gradients.items()}
     rounding = RoundingModel.float64() if dtype == torch.float64 else RoundingModel.float32()
     wrong = list(wrong_gradients(vector, computed, rounding))

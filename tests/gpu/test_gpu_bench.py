@@ -20,7 +20,7 @@ from gpu_device import DEVICE, needs_gpu, skip_elsewhere
 from bench import __main__ as command
 from bench.hour.candidates import SMALL, default, tuned_cases
 from bench.hour.kernels import KERNELS
-from bench.timing import EventClock, Runner, captured
+from bench.timing import EventClock, Runner, capture_graph
 from pyimpl.backends.kernels.parts.launch import capability
 
 skip_elsewhere()
@@ -60,7 +60,7 @@ def test_small_cases_run_against_every_peer(tmp_path: Path) -> None:
 @needs_gpu
 def test_a_captured_call_does_the_same() -> None:
     x = torch.zeros(4, device=DEVICE)
-    runner = captured(Runner(lambda: x.add_(1.0)))
+    runner = capture_graph(Runner(lambda: x.add_(1.0)))
     before = x.clone()
     assert torch.equal(runner.run(), before + 1.0)
     assert EventClock(torch.device(DEVICE))(runner).seconds > 0.0

@@ -57,7 +57,7 @@ def test_the_kernels_keep_what_the_cpu_keeps(p: float, dtype: torch.dtype) -> No
     value = torch.eye(200, device=DEVICE, dtype=dtype).expand(2, 3, 200, 200)
     key = torch.zeros(2, 3, 200, 64, device=DEVICE, dtype=dtype)
     out = attention(query, key, value, dropout_p=p, dropout_seed=SEED, backend="triton")
-    expected = Dropout(p, torch.tensor(SEED)).kept(2, 3, range(300), range(200))
+    expected = Dropout(p, torch.tensor(SEED)).kept_weights(2, 3, range(300), range(200))
     assert torch.equal((out != 0).cpu(), expected)
 
 

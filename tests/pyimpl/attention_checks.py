@@ -90,7 +90,7 @@ def _as_products(
     k = torch.cat((k.expand(-1, -1, q.shape[2], -1, -1), added.unsqueeze(-1)), -1)
     visible = visible.unsqueeze(3)
     if options.dropout is not None:
-        v = reference.dropped(torch.ones_like(scores), options).unsqueeze(-1) * v
+        v = reference.drop(torch.ones_like(scores), options).unsqueeze(-1) * v
     if options.sinks is not None:
         sinks = options.sinks.double().view(1, -1, 1, 1).expand(*k.shape[:3], 1)
         sink = torch.cat((k.new_zeros(*k.shape[:3], k.shape[-1] - 1), sinks), -1)

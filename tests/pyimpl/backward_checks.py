@@ -42,7 +42,7 @@ def by_autograd(
     dead = torch.isneginf(s).all(-1, keepdim=True)
     s = torch.where(dead, 0.0, s)
     p = torch.where(dead, 0.0, torch.softmax(s, -1))[..., int(options.sinks is not None) :]
-    p = reference.dropped(p, options)
+    p = reference.drop(p, options)
     total = (grad_out.double() * (p @ leaves["value"].repeat_interleave(group, 1))).sum()
     if grad_lse is not None:
         lse = torch.where(dead.squeeze(-1), 0.0, torch.logsumexp(s, -1))

@@ -62,10 +62,10 @@ def dropout(p: float, seed: int = SEED) -> Dropout:
 def test_kept_by_hand(seed: int, p: float, row: int, column: int, columns: int) -> None:
     """With packed sequences' first rows too, whose columns begin inside of a call."""
     one = dropout(p, seed)
-    found = one.kept(2, 3, range(row, row + 2), range(column, column + columns))
-    packed = one.from_row(row, column).kept(2, 3, range(2), range(columns))
+    found = one.kept_weights(2, 3, range(row, row + 2), range(column, column + columns))
+    packed = one.from_row(row, column).kept_weights(2, 3, range(2), range(columns))
     part = one.part(2, 3, slice(1, 2), slice(1, 3))
-    some = part.kept(1, 2, range(row, row + 2), range(column, column + columns))
+    some = part.kept_weights(1, 2, range(row, row + 2), range(column, column + columns))
     assert torch.equal(found, packed)
     assert torch.equal(found[1:, 1:], some)
     key = [seed % 2**32, seed // 2**32]
@@ -94,7 +94,7 @@ def test_the_share_that_is_kept(p: float) -> None:
     √(ln(2 / f) / 2n) with probability at most f; here f = 10⁻¹², for each of 24 shares: of all
     weights, of those in columns of one remainder by 4, and of pairs of neighbours (of which every
     other one is taken: they are independent) that are kept together."""
-    kept = dropout(p).kept(2, 2, range(256), range(256))
+    kept = dropout(p).kept_weights(2, 2, range(256), range(256))
     shares = [(kept, 1 - p)]
     shares += [(kept[..., n::4], 1 - p) for n in range(4)]
     for dim in range(4):
@@ -103,14 +103,16 @@ def test_the_share_that_is_kept(p: float) -> None:
     for some, expected in shares:
         bound = math.sqrt(math.log(2 / 1e-12) / (2 * some.numel()))
         assert abs(float(some.double().mean()) - expected) <= bound
-    assert not torch.equal(kept, dropout(p, SEED + 1).kept(2, 2, range(256), range(256)))
-    assert not torch.equal(kept, dropout(p, SEED ^ 1 << 40).kept(2, 2, range(256), range(256)))
+    assert not torch.equal(kept, dropout(p, SEED + 1).kept_weights(2, 2, range(256), range(256)))
+    assert not torch.equal(
+        kept, dropout(p, SEED ^ 1 << 40).kept_weights(2, 2, range(256), range(256))
+    )
 
 
 def test_every_backend_keeps_the_same() -> None:
     """Of equal scores each weight is 1 / kv_len, and of the identity as values the output."""
     query, value = torch.zeros(2, 3, 18, 8), torch.eye(35).expand(2, 3, 35, 35)
-    expected = dropout(0.3).kept(2, 3, range(18), range(35))
+    expected = dropout(0.3).kept_weights(2, 3, range(18), range(35))
     for backend in BACKENDS:
         out = attention(
             query, value.new_zeros(2, 3, 35, 8), value, dropout_p=0.3, dropout_seed=SEED,

@@ -15,12 +15,12 @@ from torch import Tensor
 
 from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.adapters.differentiate import ByAutograd
-from bridge.conformance.adapters.grouped_heads import grouped
+from bridge.conformance.adapters.grouped_heads import run_grouped
 from bridge.conformance.adapters.sdpa import SdpaFlash
 from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.features import Aligned, Features, Function
-from bridge.conformance.judge import malformed
+from bridge.conformance.judge import form_error
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
@@ -220,9 +220,9 @@ class CallableAdapter(ByAutograd, WholeBatches):
 
         def run(batch: Batch) -> Outputs:
             found = self.run(batch)
-            wrong = malformed(batch, found)
+            wrong = form_error(batch, found)
             if wrong is not None:
                 raise Misbehaviour(wrong)
             return found
 
-        return grouped(vector, dtype, device, run)
+        return run_grouped(vector, dtype, device, run)

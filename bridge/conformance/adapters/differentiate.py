@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.gradient_inputs import ORDER, Inputs, inputs_of
-from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, stack, unchanged
+from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, is_unchanged, stack
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
@@ -76,7 +76,7 @@ def by_autograd(
     for name, gradient in named.items():
         if gradient is None:
             raise Misbehaviour(f"has no gradient by {name}")
-        if not unchanged(leaves[name], getattr(batch, name)):
+        if not is_unchanged(leaves[name], getattr(batch, name)):
             raise Misbehaviour(f"changed its inputs: {name}")
     if vector.place_in_bias(1, 1) != (1, 1):
         # It was given to every head and query; the sum over them is not the function's.

@@ -13,7 +13,7 @@ from bridge.conformance.batch import Batch, Outputs
 from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector
 
 
-def grouped(
+def run_grouped(
     vector: GroupedQueryVector, dtype: str, device: str, run: Callable[[Batch], Outputs]
 ) -> list[Outputs]:
     """The results of a vector of grouped heads by one call, with fewer heads in key and value than
@@ -37,5 +37,5 @@ class GroupedHeads(WholeBatches):
 
     def run_vector(self: Any, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         if isinstance(vector, GroupedQueryVector):
-            return grouped(vector, dtype, device, self.run)
+            return run_grouped(vector, dtype, device, self.run)
         return super().run_vector(vector, dtype, device)

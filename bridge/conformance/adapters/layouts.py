@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 import pyimpl
-from bridge.conformance.adapters.whole_batches import sampled, whole_batch
+from bridge.conformance.adapters.whole_batches import sample_rows, whole_batch
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.vectors.model.attention import Mask, Matrix
 from bridge.vectors.model.dropout import DropoutVector
@@ -164,7 +164,7 @@ class Layouts:
             )  # fmt: skip
 
         dtype = str(self.dtype).removeprefix("torch.")
-        return sampled(vector, whole_batch(vector, dtype, str(self.device)), run)
+        return sample_rows(vector, whole_batch(vector, dtype, str(self.device)), run)
 
     def attention(
         self,

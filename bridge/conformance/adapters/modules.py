@@ -201,13 +201,13 @@ def parts(
     if isinstance(vector, TransformerVector):
         yield from _of_transformer(vector, dtype, package)
         return
-    allowed = _allowed(vector, dtype, first_order.SECOND_ORDER)
+    allowed = _tolerances(vector, dtype, first_order.SECOND_ORDER)
     for name, result in _of_layer(vector, Builder(vector, dtype, package)):
         yield Part(name, result, vector.expected, allowed)
 
 
 @lru_cache(maxsize=1024)
-def _allowed(vector: Layered, dtype: torch.dtype, _factor: float) -> Tensor:
+def _tolerances(vector: Layered, dtype: torch.dtype, _factor: float) -> Tensor:
     """By how much each element of what correct modules give may be off; of logits and
     probabilities, side by side. It takes longer than they do, and is asked for again with every
     package that is judged. _factor: that of the second order, on which it depends."""
@@ -215,7 +215,7 @@ def _allowed(vector: Layered, dtype: torch.dtype, _factor: float) -> Tensor:
     if isinstance(vector, TransformerVector):
         compute = _both(vector, build.transformer(vector).requires_grad_(False))
     else:
-        compute = _computed(vector, build)
+        compute = _reference_layer(vector, build)
     return tolerance(compute, dtype)[1]
 
 
@@ -267,7 +267,7 @@ def _of_layers(vector: LayerVector, x: Tensor, build: Builder) -> Iterator[tuple
     yield "expected (with a cache)", torch.cat(rows)
 
 
-def _computed(vector: LayerVector, build: Builder) -> Callable[[Rounded], Tensor]:
+def _reference_layer(vector: LayerVector, build: Builder) -> Callable[[Rounded], Tensor]:
     """The layer as it should be, its roundings marked."""
     rows, part = tensor(vector.x, build.dtype).double(), vector.parameters
     count = len(rows)
@@ -336,7 +336,7 @@ def _of_transformer(
     vector: TransformerVector, dtype: torch.dtype, package: ModuleType
 ) -> Iterator[Part]:
     """Logits of the whole and token by token, and probabilities."""
-    allowed, allowed_shares = _allowed(vector, dtype, first_order.SECOND_ORDER).chunk(2, 1)
+    allowed, allowed_shares = _tolerances(vector, dtype, first_order.SECOND_ORDER).chunk(2, 1)
     src, tgt = (torch.tensor([x]) for x in (vector.source_tokens, vector.target_tokens))
     source, context, own = (
         None if kept is None else kept[None]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs
-from bridge.conformance.judge import malformed
+from bridge.conformance.judge import form_error
 from bridge.vectors.by_spec import Integers
 from bridge.vectors.model.operations import ComesToAttention
 from bridge.vectors.model.sampled import SampledVector
@@ -34,11 +34,13 @@ def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
     )
 
 
-def sampled(vector: SampledVector, batch: Batch, run: Callable[[Batch], Outputs]) -> list[Outputs]:
+def sample_rows(
+    vector: SampledVector, batch: Batch, run: Callable[[Batch], Outputs]
+) -> list[Outputs]:
     """The judged rows of each head of the batch, by one call. Raises Misbehaviour for a result of
     another form."""
     found = run(batch)
-    wrong = malformed(batch, found)
+    wrong = form_error(batch, found)
     if wrong is not None:
         raise Misbehaviour(wrong)
     out, lse, rows = found.out, found.lse, list(vector.rows)
@@ -60,4 +62,4 @@ class WholeBatches:
         """Raises TypeError for a vector of another operation."""
         if not isinstance(vector, SampledVector):
             raise TypeError(f"there is no argument for {vector.operation}")
-        return sampled(vector, whole_batch(vector, dtype, device), self.run)
+        return sample_rows(vector, whole_batch(vector, dtype, device), self.run)

@@ -29,7 +29,7 @@ def is_file(place: str) -> bool:
 
 def function(name: str) -> Callable[..., Any]:
     """The function. Raises NotFound where there is none."""
-    found = meant(name)
+    found = look_up(name)
     if not callable(found):
         raise NotFound(f"is of type {type(found).__name__}, which cannot be called")
     if inspect.isclass(found):
@@ -38,7 +38,7 @@ def function(name: str) -> Callable[..., Any]:
     return called
 
 
-def meant(name: str) -> Any:
+def look_up(name: str) -> Any:
     """What stands under that name. Raises NotFound where nothing does."""
     place, _, attribute = name.rpartition(":")
     if not is_well_formed(name):
@@ -54,7 +54,7 @@ def meant(name: str) -> Any:
 
 
 def _module(name: str) -> Any:
-    return _imported(name, lambda: importlib.import_module(name))
+    return _import_module(name, lambda: importlib.import_module(name))
 
 
 def _file(name: str) -> Any:
@@ -73,10 +73,10 @@ def _file(name: str) -> Any:
         spec.loader.exec_module(module)
         return module
 
-    return _imported(name, load)
+    return _import_module(name, load)
 
 
-def _imported(name: str, load: Callable[[], Any]) -> Any:
+def _import_module(name: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
     except (Exception, SystemExit) as error:

@@ -156,7 +156,7 @@ def jax(
     # Values may have another size than keys here, but not there.
     width = max(query.shape[-1], value.shape[-1])
     given = [jax.numpy.pad(x, ((0, 0),) * 3 + ((0, width - x.shape[-1]),)) for x in given]
-    out, lse = _compiled()(
+    out, lse = _compile()(
         *given,
         bias=to_jax(bias),
         mask=to_jax(attn_mask),
@@ -171,7 +171,7 @@ def jax(
 
 
 @cache
-def _compiled() -> Any:
+def _compile() -> Any:
     """The function as users have it run: compiled as a whole for each shape, which also takes a
     fraction of the time that compiling each of its steps does."""
     jax: Any = importlib.import_module("jax")

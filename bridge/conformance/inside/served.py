@@ -51,7 +51,7 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
-def _raised(error: BaseException) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
+def _error_answer(error: BaseException) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
     kind = next((one.__name__ for one in _KINDS if isinstance(error, one)), "BaseException")
     name = frames.cut(type(error).__name__)
     told = {"type": name, "kind": kind, "text": text_of(error), "spoiled": not _usable()}
@@ -89,7 +89,7 @@ class _Session:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return _raised(error)
+            return _error_answer(error)
 
     def open(self, name: str) -> Request:
         try:
@@ -154,7 +154,7 @@ class _Session:
 
     def _changed(self) -> list[str]:
         """The inputs that are not what they were."""
-        return [name for name, x in self.inputs.items() if not _unchanged(x, self.before[name])]
+        return [name for name, x in self.inputs.items() if not _is_unchanged(x, self.before[name])]
 
     def _not_new(self) -> str | None:
         """Which memory an output has that it should not have; None if it is new."""
@@ -167,7 +167,7 @@ class _Session:
                     return f"that of its input {name}"
             if any(x.untyped_storage().data_ptr() == here for x, _ in self.kept):
                 return "that of what it had returned before"
-        if any(not _unchanged(x, before) for x, before in self.kept):
+        if any(not _is_unchanged(x, before) for x, before in self.kept):
             return "that it goes on to change"
         new = [(x.detach(), x.detach().clone()) for x in self.outputs.values()]
         self.kept = [*self.kept, *new][-_KEPT:]
@@ -181,7 +181,7 @@ def _alike(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
     )
 
 
-def _unchanged(tensor: Tensor, before: Tensor) -> bool:
+def _is_unchanged(tensor: Tensor, before: Tensor) -> bool:
     """Whether a tensor is bit by bit what this copy of it is, its dtype included."""
     if tensor.dtype != before.dtype or tensor.shape != before.shape:
         return False

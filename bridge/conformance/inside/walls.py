@@ -84,7 +84,7 @@ class View:
         return cls(*lists, data["memory"], data["processes"])
 
 
-def _checked(result: int, what: str) -> None:
+def _check(result: int, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -92,7 +92,7 @@ def _checked(result: int, what: str) -> None:
 
 def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
     given = (source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode())
-    _checked(_LIBC.mount(*given), f"mounting {target}")
+    _check(_LIBC.mount(*given), f"mounting {target}")
 
 
 def _system_call(number: int, *arguments: Any) -> int:
@@ -133,7 +133,7 @@ def furnish(view: View) -> None:
     _mount("tmpfs", "/tmp", "tmpfs", _NOSUID | _NODEV, "mode=755")
     os.mkdir("/tmp/old")
     os.mkdir("/tmp/new")
-    _checked(_system_call(pivot, b"/tmp", b"/tmp/old"), "changing the root")
+    _check(_system_call(pivot, b"/tmp", b"/tmp/old"), "changing the root")
     os.chdir("/")
     new = "/new"
     _mount("tmpfs", new, "tmpfs", _NOSUID | _NODEV, "mode=755")
@@ -151,7 +151,7 @@ def furnish(view: View) -> None:
         wanted = (ctypes.c_uint64 * 4)(_ATTR_RDONLY | _ATTR_NOSUID | device, 0, 0, 0)
         given = (ctypes.c_int(_AT_FDCWD), path.encode(), ctypes.c_uint(recursive), wanted)
         size = ctypes.c_size_t(ctypes.sizeof(wanted))
-        _checked(_system_call(mount_setattr, *given, size), f"sealing {path}")
+        _check(_system_call(mount_setattr, *given, size), f"sealing {path}")
 
     # Before what lies below them.
     scratch("/tmp", "1777")
@@ -191,11 +191,11 @@ def furnish(view: View) -> None:
         # Root owns much of it, such as the settings of the machine, also without any right.
         sealed(f"{new}/proc")
     os.chdir(new)
-    _checked(_system_call(pivot, b".", b"."), "changing the root")
-    _checked(_LIBC.umount2(b".", _DETACH), "leaving the old root")
+    _check(_system_call(pivot, b".", b"."), "changing the root")
+    _check(_LIBC.umount2(b".", _DETACH), "leaving the old root")
     os.chdir("/tmp")
     sealed("/", recursive=0)
-    _checked(_LIBC.sethostname(b"function", 8), "naming the host")
+    _check(_LIBC.sethostname(b"function", 8), "naming the host")
 
 
 def _place(source: str, target: str) -> None:
@@ -214,13 +214,13 @@ def renounce(view: View) -> None:
         # Beyond the last one that the kernel knows: EINVAL.
         _LIBC.prctl(_CAPBSET_DROP, number, 0, 0, 0)
     header = (ctypes.c_uint32 * 2)(_CAP_VERSION_3, 0)
-    _checked(_LIBC.capset(header, (ctypes.c_uint32 * 6)()), "giving up rights")
-    limited(view)
-    _checked(_LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new rights")
+    _check(_LIBC.capset(header, (ctypes.c_uint32 * 6)()), "giving up rights")
+    set_limits(view)
+    _check(_LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new rights")
     seccomp.install()
 
 
-def limited(view: View) -> None:
+def set_limits(view: View) -> None:
     """Limits that need no walls: memory for data of a process, no core files."""
     for what, most in ((resource.RLIMIT_DATA, view.memory), (resource.RLIMIT_CORE, 0)):
         _, hard = resource.getrlimit(what)
@@ -232,7 +232,7 @@ def dies_with_parent() -> None:
     _LIBC.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _forked(work: Callable[[], None]) -> int:
+def _fork(work: Callable[[], None]) -> int:
     """A child that does this and ends. Its parent gets its number."""
     pid = os.fork()
     if pid:
@@ -256,7 +256,7 @@ class Work:
     ended: Callable[[int], None]
 
 
-def enclosed(view: View, work: Work) -> None:
+def run_enclosed(view: View, work: Work) -> None:
     """Do the work within walls, and wait for its end. Where walls cannot be had, `ready` says so
     and no more is done."""
     try:
@@ -264,7 +264,7 @@ def enclosed(view: View, work: Work) -> None:
     except OSError as error:
         work.ready(str(error.strerror or error))
         return
-    first = _forked(lambda: _first(view, work))
+    first = _fork(lambda: _first(view, work))
     # Nobody of the same user reaches into its memory.
     _dumpable(False)
     os.waitpid(first, 0)
@@ -274,11 +274,11 @@ def alone(view: View, work: Work) -> None:
     """Do the work in a process that has its limits and nothing else around it."""
 
     def function() -> None:
-        limited(view)
+        set_limits(view)
         work.ready("walls were not asked for")
         work.call()
 
-    _tell_end(_forked(function), work)
+    _tell_end(_fork(function), work)
 
 
 def _first(view: View, work: Work) -> None:
@@ -301,7 +301,7 @@ def _first(view: View, work: Work) -> None:
         work.ready(None)
         work.call()
 
-    _tell_end(_forked(function), work)
+    _tell_end(_fork(function), work)
 
 
 def _tell_end(pid: int, work: Work) -> None:

@@ -82,7 +82,7 @@ def _keep(given: dict[str, Any], descriptors: list[int]) -> NoReturn:
 
     work = walls.Work(ready, call, ended)
     try:
-        (walls.enclosed if given["walls"] else walls.alone)(view, work)
+        (walls.run_enclosed if given["walls"] else walls.alone)(view, work)
     finally:
         os._exit(0)
 

@@ -16,7 +16,7 @@ from bridge.conformance.adapters.own import score_options
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.mutants.attention import TILED_MUTANTS
 from bridge.conformance.mutants.hypotheses import Call, Hypothesis, Parts
-from bridge.conformance.mutants.planting import planted
+from bridge.conformance.mutants.planting import mutated_module
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector
@@ -68,7 +68,7 @@ class Planted:
         self._flash: Any = None
         if hypothesis.loop is not None:
             (mutant,) = (mutant for mutant in TILED_MUTANTS if mutant.name == hypothesis.loop)
-            self._flash = self._stack.enter_context(planted(mutant)).flash
+            self._flash = self._stack.enter_context(mutated_module(mutant)).flash
 
     def close(self) -> None:
         """Take the planted loop away."""

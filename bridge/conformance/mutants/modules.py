@@ -23,8 +23,8 @@ _DECODER = "modules/decoder.py"
 _CACHE = "modules/keys_values.py"
 _MODEL = "modules/transformer.py"
 _NORM = "out: Tensor = self.norm(x)"
-_BEFORE = "x + self._dropped(sublayer(self._normed(x)))"
-_AFTER = "self._normed(x + self._dropped(sublayer(x)))"
+_BEFORE = "x + self._drop(sublayer(self._norm(x)))"
+_AFTER = "self._norm(x + self._drop(sublayer(x)))"
 
 
 def _norm(deviation: str) -> str:
@@ -58,7 +58,7 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
         "what attention and the feed-forward network give takes the place of the sum",
         _RESIDUAL,
         _BEFORE,
-        "self._dropped(sublayer(self._normed(x)))",
+        "self._drop(sublayer(self._norm(x)))",
         promising=("encoder-layer", "decoder-layer"),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
         "what is added to is the normalised input",
         _RESIDUAL,
         _BEFORE,
-        "self._normed(x) + self._dropped(sublayer(self._normed(x)))",
+        "self._norm(x) + self._drop(sublayer(self._norm(x)))",
         promising=("encoder-layer", "decoder-layer"),
     ),
     Mutant(
@@ -280,8 +280,8 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
         "places-from-zero",
         "with a cache each token stands at place 0",
         _MODEL,
-        "self._embedded(tgt, self.tgt_embedding, cache.length)",
-        "self._embedded(tgt, self.tgt_embedding)",
+        "self._embed(tgt, self.tgt_embedding, cache.length)",
+        "self._embed(tgt, self.tgt_embedding)",
         promising=("transformer", "transformer-positions"),
     ),
     Mutant(
@@ -296,8 +296,8 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
         "one-embedding",
         "targets have the embeddings of the sources",
         _MODEL,
-        "self._embedded(tgt, self.tgt_embedding, cache.length)",
-        "self._embedded(tgt.clamp(max=len(self.src_embedding.weight) - 1), self.src_embedding,"
+        "self._embed(tgt, self.tgt_embedding, cache.length)",
+        "self._embed(tgt.clamp(max=len(self.src_embedding.weight) - 1), self.src_embedding,"
         " cache.length)",
         promising=("transformer",),
     ),

@@ -17,7 +17,7 @@ from bridge.conformance.adapters.layouts import Layouts
 from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.batch import DTYPES, Outputs
 from bridge.conformance.judge import VectorResult
-from bridge.conformance.mutants.planting import Mutant, MutantError, planted
+from bridge.conformance.mutants.planting import Mutant, MutantError, mutated_module
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.operations import (
@@ -122,7 +122,7 @@ def plant(
 
     Raises MutantError where the mutant no longer applies, or the edited source does not run.
     """
-    with planted(mutant) as module:
+    with mutated_module(mutant) as module:
         vectors = run(KernelLayouts(module), families, dtype).vectors
     failed = [result for result in vectors if result.status == "failed"]
     for result in failed:

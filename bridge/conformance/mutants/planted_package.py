@@ -49,7 +49,7 @@ def copied_modules(file: str, edit: Callable[[str], str]) -> Iterator[ModuleType
 
 
 @contextmanager
-def copied(file: str, edit: Callable[[str], str], entry: str) -> Iterator[ModuleType]:
+def copy_package(file: str, edit: Callable[[str], str], entry: str) -> Iterator[ModuleType]:
     """The module of the file `entry` from a copy of the package in which the text of `file` is
     edited, for as long as the context lasts.
 

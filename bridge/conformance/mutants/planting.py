@@ -26,7 +26,7 @@ from bridge.conformance.adapters.own import (
     PyimplTriton,
 )
 from bridge.conformance.judge import Element, VectorResult, plain
-from bridge.conformance.mutants.planted_package import copied
+from bridge.conformance.mutants.planted_package import copy_package
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
@@ -162,7 +162,7 @@ def source_of(file: str) -> str:
 
 
 @contextmanager
-def _imported(text: str, file: str, folder: str) -> Iterator[ModuleType]:
+def _import_text(text: str, file: str, folder: str) -> Iterator[ModuleType]:
     """The text of a file of `pyimpl` as a module under a name of its own."""
     name = f"mutated_{Path(file).stem}_{next(_numbers)}"
     # A real file: Triton reads the source of its kernels again.
@@ -184,19 +184,19 @@ def _imported(text: str, file: str, folder: str) -> Iterator[ModuleType]:
 
 
 @contextmanager
-def planted(mutant: Mutant) -> Iterator[ModuleType]:
+def mutated_module(mutant: Mutant) -> Iterator[ModuleType]:
     """The module of `mutant.entry` with the mutation in it, for as long as the context lasts.
 
     The registry of implementations does not learn of it.
     """
     if mutant.through is not None:
-        with copied(mutant.file, mutant.apply, mutant.through) as module:
+        with copy_package(mutant.file, mutant.apply, mutant.through) as module:
             yield module
         return
     text = mutant.apply(source_of(mutant.file))
     with (
         tempfile.TemporaryDirectory(prefix="mutant-") as folder,
-        _imported(text, mutant.file, folder) as module,
+        _import_text(text, mutant.file, folder) as module,
     ):
         yield module
 
@@ -205,14 +205,14 @@ def planted(mutant: Mutant) -> Iterator[ModuleType]:
 def adapter_with(mutant: Mutant) -> Iterator[Adapter]:
     """The adapter of the implementation with the mutation in it."""
     if not mutant.backward:
-        with planted(mutant) as module:
+        with mutated_module(mutant) as module:
             yield ADAPTERS[mutant.entry](module)
         return
-    with copied(mutant.file, mutant.apply, mutant.entry) as module:
+    with copy_package(mutant.file, mutant.apply, mutant.entry) as module:
         yield BACKWARD[mutant.entry](module)
 
 
-def _ordered(mutant: Mutant, families: Iterable[Family]) -> list[Family]:
+def _order_families(mutant: Mutant, families: Iterable[Family]) -> list[Family]:
     """The families of attention, or of its gradients, with the promising first; in each, vectors
     that can show the mutant, small first."""
     rank = {name: n for n, name in enumerate(mutant.promising)}
@@ -276,7 +276,7 @@ def plant(
             adapter = OutputOnly(adapter)
         for dtype in adapter.dtypes if dtypes is None else dtypes:
             seen[dtype] = {}
-            for family in _ordered(mutant, families):
+            for family in _order_families(mutant, families):
                 failure, judged, reason = _first_failure(adapter, family, dtype, device)
                 tried += judged
                 seen[dtype][family.name] = failure is not None

@@ -61,8 +61,8 @@ class Remote:
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         tensors: dict[str, Tensor] = {}
         fields = {
-            "arguments": [_encoded(x, str(n), tensors) for n, x in enumerate(arguments)],
-            "options": {name: _encoded(x, name, tensors) for name, x in options.items()},
+            "arguments": [_encode(x, str(n), tensors) for n, x in enumerate(arguments)],
+            "options": {name: _encode(x, name, tensors) for name, x in options.items()},
         }
         names = inspect.signature(self).parameters if self.has_signature else ()
         known = dict(zip(map(str, range(len(arguments))), names, strict=False))
@@ -80,8 +80,8 @@ class Remote:
         packages. Raises as a call does."""
         tensors: dict[str, Tensor] = {}
         fields = {
-            "arguments": [_encoded(x, str(n), tensors) for n, x in enumerate(arguments)],
-            "options": {name: _encoded(x, name, tensors) for name, x in options.items()},
+            "arguments": [_encode(x, str(n), tensors) for n, x in enumerate(arguments)],
+            "options": {name: _encode(x, name, tensors) for name, x in options.items()},
         }
         ask = _Call(self.session, fields, {}, None)
         return ask.borrowed_by(tensors)
@@ -129,7 +129,7 @@ class _Call:
             names = frame.field("borrowed")
             if not isinstance(names, list) or len(names) > _MOST_NAMES:
                 raise WireError("names that are no list of a few")
-            return tuple(wire.shown(wire.text(name, "a name")) for name in names)
+            return tuple(wire.show(wire.text(name, "a name")) for name in names)
         except WireError as error:
             raise self.session.spoil(str(error)) from error
 
@@ -142,7 +142,7 @@ class _Call:
             for name, tensor in frame.tensors.items():
                 given = shapes.get(name)
                 if given is None or (tensor.shape, tensor.dtype) != (given.shape, given.dtype):
-                    raise WireError(f"a gradient {wire.shown(name)} of another shape or dtype")
+                    raise WireError(f"a gradient {wire.show(name)} of another shape or dtype")
             return [frame.tensors.get(name) for name in self.by]
         except WireError as error:
             raise self.session.spoil(str(error)) from error
@@ -179,8 +179,8 @@ class _Call:
         if spoiled:
             self.session.end()
         if kind not in _KINDS:
-            raise Misbehaviour(f"raised {wire.shown(name)}: {text[:300]}".rstrip(": "))
-        raise _error_type(wire.shown(name), _KINDS[kind])(text)
+            raise Misbehaviour(f"raised {wire.show(name)}: {text[:300]}".rstrip(": "))
+        raise _error_type(wire.show(name), _KINDS[kind])(text)
 
     def _look_at_memory(self, frame: Frame, *, not_new: bool = False) -> None:
         changed = frame.field("changed")
@@ -193,7 +193,7 @@ class _Call:
         if where is not None:
             for place, name in self.known.items():
                 where = where.replace(f"input {place}", f"input {name}")
-            raise Misbehaviour(f"returned memory that is not new: {wire.shown(where)}")
+            raise Misbehaviour(f"returned memory that is not new: {wire.show(where)}")
 
     @property
     def _inputs(self) -> tuple[str, ...]:
@@ -227,7 +227,7 @@ class _Place:
     name: str
 
 
-def _encoded(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+def _encode(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
     """A value as `inside.served` reads it. Raises TypeError for what it does not."""
     if isinstance(value, Tensor):
         if value.dtype not in GIVEN.values():
@@ -235,7 +235,7 @@ def _encoded(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
         tensors[name] = value
         return {"tensor": name}
     if isinstance(value, tuple):
-        return {"tuple": [_encoded(x, f"{name} {n}", tensors) for n, x in enumerate(value)]}
+        return {"tuple": [_encode(x, f"{name} {n}", tensors) for n, x in enumerate(value)]}
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).removeprefix("torch.")}
     if isinstance(value, float) and not math.isfinite(value):
@@ -264,7 +264,7 @@ def _read(data: Any, places: list[tuple[str, bool]]) -> Any:
         return tuple(_read(one, places) for one in each)
     if "type" in data:
         name = wire.optional_text(data["type"], "a type")
-        return None if name is None else _error_type(wire.shown(name), object)()
+        return None if name is None else _error_type(wire.show(name), object)()
     if data.keys() != {"tensor", "dtype", "shape", "device", "layout", "graph"}:
         raise WireError("a result that is neither a tensor, a tuple nor a type")
     place = wire.optional_text(data["tensor"], "a place")
@@ -278,7 +278,7 @@ def _read(data: Any, places: list[tuple[str, bool]]) -> Any:
         tuple(wire.whole(size, "a size", 0, 1 << 62) for size in shape),
         _OTHER_DTYPES[wire.one_of(data["dtype"], "a dtype", tuple(_OTHER_DTYPES))],
         _device(data["device"]),
-        wire.shown(wire.text(data["layout"], "a layout")),
+        wire.show(wire.text(data["layout"], "a layout")),
     )
 
 
@@ -286,7 +286,7 @@ def _device(name: Any) -> torch.device:
     try:
         return torch.device(wire.text(name, "a device"))
     except RuntimeError:
-        raise WireError(f"a device {wire.shown(name)}") from None
+        raise WireError(f"a device {wire.show(name)}") from None
 
 
 def _error_type(name: str, base: type[Any]) -> Callable[..., Any]:

@@ -150,7 +150,7 @@ class Session:
             if frame.kind == "refused":
                 raise CallableError(wire.text(frame.field("sentence"), "a sentence"))
             if frame.kind != "opened":
-                raise WireError(f"{wire.shown(frame.kind)} where the function was to come")
+                raise WireError(f"{wire.show(frame.kind)} where the function was to come")
             self.parameters = _parameters(frame.field("parameters"))
         except Lost as lost:
             raise CallableError(f"importing it {lost}") from lost
@@ -336,7 +336,7 @@ def _parameters(data: Any) -> list[tuple[str, str, bool]] | None:
             raise WireError("a parameter that is not described by name, kind and default")
         name = wire.text(one[0], "a parameter's name")
         if not name.isidentifier() or keyword.iskeyword(name):
-            raise WireError(f"a parameter named {wire.shown(name)}")
+            raise WireError(f"a parameter named {wire.show(name)}")
         kind = wire.one_of(one[1], "a parameter's kind", _KINDS)
         default = wire.flag(one[2], "a default")
         if default and kind.startswith("VAR"):

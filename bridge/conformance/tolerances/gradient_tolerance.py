@@ -338,7 +338,7 @@ def of_options(
         added.append(torch.where(options.mask, 0.0, -torch.inf))
     kept = None
     if options.dropout is not None:
-        kept = reference.dropped(query.new_ones(*query.shape[:3], kv_len), options)
+        kept = reference.drop(query.new_ones(*query.shape[:3], kv_len), options)
     scored = Scored(options.scale, options.softcap, added, options.sinks, kept)
     bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, rounding)
     found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}

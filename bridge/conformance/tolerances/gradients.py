@@ -18,7 +18,7 @@ from bridge.vectors.model.gradients import GradientVector
 NAMES = ("q", "k", "v", "bias")
 
 
-def expected(vector: GradientVector) -> dict[str, Floats]:
+def expected_gradients(vector: GradientVector) -> dict[str, Floats]:
     """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
     queries and keys times ln 2. Beside `NAMES`, `slopes` and `sinks` of a vector that has some:
     [num_heads]."""
@@ -58,7 +58,7 @@ def wrong_gradients(
     """One sentence for each input by which a gradient is further from the exact one than it may be,
     with its worst element. `computed`: by the names of `expected`, of its shapes; a name may be
     absent. Raises ValueError for another shape."""
-    right, allowed = expected(vector), tolerances(vector, rounding)
+    right, allowed = expected_gradients(vector), tolerances(vector, rounding)
     for name, got in computed.items():
         want = right[name]
         if got.shape != want.shape:

@@ -42,7 +42,7 @@ def _of(module: nn.Module) -> Format:
     return format_of(next(module.parameters()).dtype)
 
 
-def _stored(size: Tensor, form: Format, roundings: int = 1) -> Tensor:
+def _storing_error(size: Tensor, form: Format, roundings: int = 1) -> Tensor:
     """The largest error of storing numbers of at most this size so many times."""
     return roundings * (form.unit * size + form.underflow(False))
 
@@ -56,7 +56,7 @@ def total(a: Bounded, b: Bounded, form: Format) -> Bounded:
     """The sum, rounded."""
     (x, dx), (y, dy) = a, b
     error = dx + dy
-    return x + y, error + _stored((x + y).abs() + error, form)
+    return x + y, error + _storing_error((x + y).abs() + error, form)
 
 
 def linear(a: Bounded, module: nn.Linear, dtype: torch.dtype | None = None) -> Bounded:
@@ -68,10 +68,12 @@ def linear(a: Bounded, module: nn.Linear, dtype: torch.dtype | None = None) -> B
     rounding = (x.shape[-1] + 2) * min(form.unit, FORMATS["float32"].unit)
     size = (x.abs() + error) @ weight.abs().mT + bias.abs()
     summed = rounding / (1 - rounding) * size
-    return x @ weight.mT + bias, error @ weight.abs().mT + summed + _stored(size + summed, form, 2)
+    return x @ weight.mT + bias, error @ weight.abs().mT + summed + _storing_error(
+        size + summed, form, 2
+    )
 
 
-def normed(a: Bounded, norm: nn.LayerNorm) -> Bounded:
+def layer_norm(a: Bounded, norm: nn.LayerNorm) -> Bounded:
     """Layer normalisation: c / s · gain + bias with c = x − μ and s = √(mean c² + ε).
 
     An error e of x moves c by at most e + mean e. Whatever the order of its sums, the arithmetic,
@@ -95,18 +97,18 @@ def normed(a: Bounded, norm: nn.LayerNorm) -> Bounded:
     dt = dt + 4 * u * (t.abs() + dt)
     gain = norm.weight.double()
     bias = torch.zeros(()).double() if norm.bias is None else norm.bias.double()
-    stored = _stored(gain.abs() * (t.abs() + dt) + bias.abs(), form, 3)
+    stored = _storing_error(gain.abs() * (t.abs() + dt) + bias.abs(), form, 3)
     return t * gain + bias, gain.abs() * dt + stored
 
 
-def forwarded(a: Bounded, module: FeedForward) -> Bounded:
+def relu(a: Bounded, module: FeedForward) -> Bounded:
     """max(0, ·) enlarges no error."""
     hidden, error = linear(a, module.linear1)
     return linear((hidden.clamp(min=0), error), module.linear2)
 
 
 @torch.no_grad()
-def attended(
+def attend(
     module: MultiHeadAttention,
     inputs: Sequence[Bounded],
     *,
@@ -195,21 +197,21 @@ def module_tolerance(
     """Largest error of a correct module of this dtype, `[batch, q_len, output_dim]`, float64; the
     inputs as the module receives them, masks as for `attended`."""
     inputs = [exactly(x) for x in (query, key, value)]
-    return attended(module, inputs, visible=visible, added=added)[1]
+    return attend(module, inputs, visible=visible, added=added)[1]
 
 
 def residual(a: Bounded, module: Residual, sublayer: Callable[[Bounded], Bounded]) -> Bounded:
     """A sublayer with its sum and its normalisation."""
     form = _of(module)
     if module.norm_first:
-        return total(a, sublayer(normed(a, module.norm)), form)
-    return normed(total(a, sublayer(a), form), module.norm)
+        return total(a, sublayer(layer_norm(a, module.norm)), form)
+    return layer_norm(total(a, sublayer(a), form), module.norm)
 
 
 def encoder_layer(a: Bounded, layer: EncoderLayer, visible: Tensor | None = None) -> Bounded:
     """`visible` broadcasts to `[batch, heads, length, length]`."""
-    a = residual(a, layer.residual1, lambda x: attended(layer.self_attn, [x] * 3, visible=visible))
-    return residual(a, layer.residual2, lambda x: forwarded(x, layer.feed_forward))
+    a = residual(a, layer.residual1, lambda x: attend(layer.self_attn, [x] * 3, visible=visible))
+    return residual(a, layer.residual2, lambda x: relu(x, layer.feed_forward))
 
 
 def decoder_layer(
@@ -225,11 +227,11 @@ def decoder_layer(
     causal = causal if visible is None else causal & visible
 
     def informed(x: Bounded) -> Bounded:
-        return attended(layer.cross_attn, [x, memory, memory], visible=memory_visible)
+        return attend(layer.cross_attn, [x, memory, memory], visible=memory_visible)
 
-    a = residual(a, layer.residual1, lambda x: attended(layer.self_attn, [x] * 3, visible=causal))
+    a = residual(a, layer.residual1, lambda x: attend(layer.self_attn, [x] * 3, visible=causal))
     a = residual(a, layer.residual2, informed)
-    return residual(a, layer.residual3, lambda x: forwarded(x, layer.feed_forward))
+    return residual(a, layer.residual3, lambda x: relu(x, layer.feed_forward))
 
 
 def encoder(a: Bounded, module: Encoder, visible: Tensor | None = None) -> Bounded:
@@ -237,7 +239,7 @@ def encoder(a: Bounded, module: Encoder, visible: Tensor | None = None) -> Bound
     for layer in module.layers:
         assert isinstance(layer, EncoderLayer)
         a = encoder_layer(a, layer, visible)
-    return a if module.norm is None else normed(a, module.norm)
+    return a if module.norm is None else layer_norm(a, module.norm)
 
 
 def decoder(
@@ -251,10 +253,10 @@ def decoder(
     for layer in module.layers:
         assert isinstance(layer, DecoderLayer)
         a = decoder_layer(a, memory, layer, visible, memory_visible)
-    return a if module.norm is None else normed(a, module.norm)
+    return a if module.norm is None else layer_norm(a, module.norm)
 
 
-def embedded(tokens: Tensor, embedding: nn.Embedding, model: Transformer) -> Bounded:
+def embed(tokens: Tensor, embedding: nn.Embedding, model: Transformer) -> Bounded:
     """Scaled by a number that is rounded, and added to an encoding that is."""
     form = _of(model)
     x = embedding.weight.double()[tokens] * model.embedding_scale
@@ -268,7 +270,7 @@ def embedded(tokens: Tensor, embedding: nn.Embedding, model: Transformer) -> Bou
             dtype=torch.float64,
         )
     places = places.expand_as(x)
-    pair = ((x, _stored(x.abs(), form, 3)), (places, _stored(places.abs(), form, 2)))
+    pair = ((x, _storing_error(x.abs(), form, 3)), (places, _storing_error(places.abs(), form, 2)))
     return total(*pair, form)
 
 
@@ -278,6 +280,6 @@ def logits(
 ) -> Bounded:
     """The logits, and by how much a correct model of this dtype may be off."""
     visible = None if src_key_mask is None else src_key_mask[:, None, None]
-    memory = encoder(embedded(src, model.src_embedding, model), model.encoder, visible)
-    x = embedded(tgt, model.tgt_embedding, model)
+    memory = encoder(embed(src, model.src_embedding, model), model.encoder, visible)
+    x = embed(tgt, model.tgt_embedding, model)
     return linear(decoder(x, memory, model.decoder, None, visible), model.output)

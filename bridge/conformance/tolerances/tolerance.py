@@ -70,7 +70,7 @@ def _gamma(operations: Array, unit: float) -> Array:
     return np.where(product < 1.0, product / (1.0 - product), np.inf)
 
 
-def _changed(
+def _change_scores(
     products: Array, changes: ScoreChanges, rounding: RoundingModel
 ) -> tuple[Array, Array]:
     """The scores after softcap and addition, and the errors that these add."""
@@ -122,7 +122,7 @@ class _Rows:
         return np.asarray(self.num_keys == 0)
 
 
-def _checked(
+def _check(
     q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     q_, k_, v_ = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
@@ -190,7 +190,7 @@ def _rows(
     """
     unit = rounding.accumulator.unit
     products = scale * (q @ k.swapaxes(-1, -2))
-    scores, change_errors = _changed(products, changes, rounding)
+    scores, change_errors = _change_scores(products, changes, rounding)
     mask = mask & (scores > -np.inf)
     sink_errors = np.zeros((*scores.shape[:-1], 0))
     if changes.sink is not None:
@@ -251,7 +251,7 @@ def _rows(
     )
 
 
-def _stored(rows: _Rows, unit: float, absolute: float | Array) -> Array:
+def _storing_error(rows: _Rows, unit: float, absolute: float | Array) -> Array:
     """Error of storing each weight, as a share of the sum of weights.
 
     A normal number is off by a unit roundoff of itself, a smaller one by an absolute amount, and
@@ -285,7 +285,7 @@ def attention_tolerance(
     Returns a float64 array [..., q_len, value_dim], non-negative; 0 for a row that sees no key,
     whose output is exactly 0, with a sink as without. Raises ValueError for shapes that do not fit.
     """
-    q_, k_, v_, mask_ = _checked(q, k, v, mask)
+    q_, k_, v_, mask_ = _check(q, k, v, mask)
     roundings = 0.0
     if factors is not None:
         # Each query is a problem by itself, whose values are multiplied by its factors.
@@ -338,7 +338,7 @@ class Explained:
     rounding: Array
 
 
-def explained(
+def explain(
     q: ArrayLike,
     k: ArrayLike,
     v: ArrayLike,
@@ -349,7 +349,7 @@ def explained(
 ) -> Explained:
     """The parts of `attention_tolerance`, of the same arguments: its result is their sum, but for
     the factor that covers the rounding of computing it. For rows that see a key."""
-    q_, k_, v_, mask_ = _checked(q, k, v, mask)
+    q_, k_, v_, mask_ = _check(q, k, v, mask)
     unit = 0.0 if rounding.weights is None else rounding.weights.unit
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         rows = _rows(q_, k_, mask_, scale, rounding, NO_CHANGES, absolute=False)
@@ -360,7 +360,7 @@ def explained(
             score_errors=rows.score_errors,
             errors=np.log1p(rows.excess / weights),
             share=rows.share,
-            rounding=_stored(rows, unit, _tiny_weight(rows, rounding)),
+            rounding=_storing_error(rows, unit, _tiny_weight(rows, rounding)),
         )
 
 
@@ -384,7 +384,7 @@ def _output_terms(rows: _Rows, v: Array, rounding: RoundingModel, roundings: flo
     stored = lost @ size + lost.sum(-1, keepdims=True) * mean_output
     if rounding.weights is not None:
         unit, tiny = rounding.weights.unit, _tiny_weight(rows, rounding)
-        error = _stored(rows, unit, tiny)
+        error = _storing_error(rows, unit, tiny)
         # The weights' shares add up to 1, whatever the bounds on each are.
         underflow = np.minimum(rows.share, tiny)
         numerator_only = np.minimum(error @ size, unit * mean_size + underflow @ size)
@@ -439,7 +439,7 @@ def lse_tolerance(
     log-sum-exp is exactly −∞. The log-sum-exp is taken to be returned in the accumulator's format.
     """
     k_ = np.asarray(k, dtype=np.float64)
-    q_, k_, _, mask_ = _checked(q, k_, k_, mask)
+    q_, k_, _, mask_ = _check(q, k_, k_, mask)
     unit = rounding.accumulator.unit
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         rows = _rows(q_, k_, mask_, scale, rounding, changes, absolute=True)
@@ -448,7 +448,7 @@ def lse_tolerance(
         tiny = rows.num_keys * rows.unit_share
         relative = relative + tiny * rounding.accumulator.smallest_normal
         if rounding.weights is not None and rounding.denominator != "unrounded":
-            each = _stored(rows, rounding.weights.unit, _tiny_weight(rows, rounding))
+            each = _storing_error(rows, rounding.weights.unit, _tiny_weight(rows, rounding))
             together = rounding.weights.unit + rows.num_keys * _tiny_weight(rows, rounding)
             relative = relative + np.minimum(each.sum(-1, keepdims=True), together)
         error = rows.log_error - np.log1p(-np.minimum(relative, 1.0))

@@ -41,7 +41,7 @@ def masked_rows(family: Family, vector: str) -> Cells:
     return cells
 
 
-def flooded(family: Family, vector: str, query: int) -> str:
+def flood(family: Family, vector: str, query: int) -> str:
     """What a row without a visible key becomes if a large negative number stands for masked: the
     mean of values that it must not see. Raises SourceError unless it is that mean, and for a row
     that sees a key."""

@@ -85,7 +85,7 @@ class WorkedTolerance:
         return -(-self.vector.kv_len // self.block_n)
 
     def _explained(self, dtype: str) -> Explained:
-        return tolerance.explained(*self._arrays(), **self._options(dtype))
+        return tolerance.explain(*self._arrays(), **self._options(dtype))
 
     def _arrays(self) -> tuple[Array, Array, Array]:
         v = self.vector

@@ -1,13 +1,11 @@
 "use strict";
 
-// The contents stand open beside the text; above it, on a narrow screen, they are closed at first.
-if (window.matchMedia("(max-width: 60rem)").matches)
-  document.querySelector(".menu").open = false;
-
-// Formulas: without this they are read as they were written.
-for (const element of document.querySelectorAll(".math")) {
-  katex.render(element.textContent, element, {
-    displayMode: element.classList.contains("block"),
-    throwOnError: true,
-  });
+// Formulas: without this they are read as they were written, between \\( and \\).
+for (const element of document.querySelectorAll(".arithmatex")) {
+  const text = element.textContent.trim();
+  katex.render(text.slice(2, -2), element, { displayMode: text.startsWith("\\["), throwOnError: true });
 }
+
+// On a phone each cell of coverage is a line, which says what column it is of.
+for (const cell of document.querySelectorAll(".coverage td"))
+  cell.dataset.column = cell.closest("table").tHead.rows[0].cells[cell.cellIndex].textContent;

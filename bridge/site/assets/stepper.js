@@ -3,6 +3,7 @@
 
 (() => {
   const place = document.getElementById("stepper");
+  if (!place) return;
   const MOST_KEYS = 32;
   const LARGEST_SCORE = 64;
   place.innerHTML = `

@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Fields
 from bridge.vectors.format.read_dropout import dropped
-from bridge.vectors.format.read_options import bias_rows, given, header, softcap
+from bridge.vectors.format.read_options import bias_rows, has_changes, header, softcap
 from bridge.vectors.model.attention import BOUNDS_UNIT, Exact
 from bridge.vectors.model.gradients import Gradients, GradientVector, Slopes
 
@@ -92,7 +92,7 @@ def _named(fields: Fields, *names: str) -> Shape:
 
 
 def _bias(fields: Fields) -> tuple[tuple[tuple[Exact | None, ...], ...], ...] | None:
-    if not given(fields, "bias"):
+    if not has_changes(fields, "bias"):
         return None
     entry = fields.entry
     data = entry["bias"]
@@ -109,7 +109,7 @@ def _bias(fields: Fields) -> tuple[tuple[tuple[Exact | None, ...], ...], ...] | 
 
 
 def _slopes(fields: Fields) -> Slopes | None:
-    if not given(fields, "alibi"):
+    if not has_changes(fields, "alibi"):
         return None
     entry = fields.entry
     data = entry["alibi"]
@@ -118,7 +118,7 @@ def _slopes(fields: Fields) -> Slopes | None:
 
 
 def _sinks(fields: Fields) -> tuple[Exact, ...] | None:
-    if not given(fields, "sinks"):
+    if not has_changes(fields, "sinks"):
         return None
     return fields.vector(fields.entry["sinks"], "sinks", fields.entry["num_heads"], "num_heads")
 

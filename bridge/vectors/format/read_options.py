@@ -32,7 +32,7 @@ def laid_out(fields: Fields) -> dict[str, Any]:
     }
 
 
-def given(fields: Fields, field: str) -> bool:
+def has_changes(fields: Fields, field: str) -> bool:
     """Whether there is something that changes the scores; the exact model has no place for it."""
     if field not in fields.entry:
         return False
@@ -43,7 +43,7 @@ def given(fields: Fields, field: str) -> bool:
 
 def _natural_number(fields: Fields, field: str) -> Exact | None:
     """A number that a kernel is given beside the scores."""
-    if not given(fields, field):
+    if not has_changes(fields, field):
         return None
     return fields.bf16(fields.entry[field], field)
 
@@ -68,7 +68,7 @@ def softcap(fields: Fields) -> Exact | None:
 
 def alibi(fields: Fields, q_len: int, kv_len: int) -> Alibi | None:
     """The linear biases of the one head."""
-    if not given(fields, "alibi"):
+    if not has_changes(fields, "alibi"):
         return None
     data = fields.entry["alibi"]
     slope = fields.bf16(data["slope"], "alibi.slope")
@@ -93,7 +93,7 @@ def bias_rows(
 
 def bias(fields: Fields, q_len: int, kv_len: int) -> tuple[tuple[Exact | None, ...], ...] | None:
     """The bias of the one head."""
-    if not given(fields, "bias"):
+    if not has_changes(fields, "bias"):
         return None
     data = fields.counted(fields.entry["bias"], "bias", q_len, "q_len", "rows")
     return bias_rows(fields, data, "bias", kv_len)

@@ -34,7 +34,7 @@ from pyimpl.backends.kernels.parts.launch import (
     check_outputs,
     check_programs,
     check_tensor,
-    padded,
+    padded_size,
     strides_of,
 )
 from pyimpl.backends.kernels.parts.numerics import (
@@ -110,7 +110,7 @@ def row_numbers_launch(
         check_outputs(out, grad_lse, out.shape)
         grad_lse = grad_lse.resolve_neg()
     out, grad_out, lse = out.resolve_neg(), grad_out.resolve_neg(), lse.resolve_neg()
-    block_m = max(16, 4096 // padded(value_dim))
+    block_m = max(16, 4096 // padded_size(value_dim))
     programs = triton.cdiv(q_len, block_m) * batch * num_heads
     check_programs("batch × heads × query tiles", programs)
     return Launch(
@@ -128,7 +128,7 @@ def row_numbers_launch(
             "num_heads": num_heads, "q_len": q_len, "value_dim": value_dim,
         },
         {
-            "BLOCK_M": block_m, "BLOCK_V": padded(value_dim),
+            "BLOCK_M": block_m, "BLOCK_V": padded_size(value_dim),
             "ALIGNED": are_aligned(value_dim, *out.stride()[:-1], *grad_out.stride()[:-1]),
         },
         4,
@@ -191,7 +191,7 @@ def backward(
     if wanted.slopes and options.alibi_slopes is not None:
         slopes = torch.zeros_like(delta)
 
-    tuned = blocks is None and tuning.wanted(query.device)
+    tuned = blocks is None and tuning.is_wanted(query.device)
     keys_default = backward_keys.launch_options(*sizes)
 
     def launch_of(make: Callable[[dict[str, int]], Launch], default: dict[str, int]) -> Launch:

@@ -46,7 +46,7 @@ from pyimpl.backends.kernels.parts.launch import (
     Launch,
     by_size,
     check_programs,
-    padded,
+    padded_size,
     strides_of,
 )
 from pyimpl.backends.kernels.parts.loop import Scores
@@ -181,7 +181,7 @@ def launch_options(
 ) -> dict[str, int]:
     """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
     `pyimpl.backends.kernels.forward.launch_options` says."""
-    dim = padded(max(head_dim, value_dim))
+    dim = padded_size(max(head_dim, value_dim))
     if dtype == torch.float32:
         return by_size(dim, (16, 16, 4, 1), (16, 16, 8, 1), (16, 16, 8, 1))
     return by_size(dim, (32, 32, 8, 1), (32, 32, 8, 1), (16, 32, 8, 1))

@@ -51,7 +51,7 @@ from pyimpl.backends.kernels.parts.launch import (
     check_programs,
     check_tensor,
     has_warpgroups,
-    padded,
+    padded_size,
     strides_of,
 )
 from pyimpl.backends.kernels.parts.loop import Scores
@@ -297,7 +297,7 @@ def launch_options(
 ) -> dict[str, int]:
     """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
     `pyimpl.backends.kernels.forward.launch_options` says."""
-    dim = padded(max(head_dim, value_dim))
+    dim = padded_size(max(head_dim, value_dim))
     wide = has_warpgroups(capability)
     if dtype == torch.float32:
         # IEEE products run on the scalar units, whose operands all live in registers.

@@ -17,7 +17,7 @@ from pyimpl.backends.kernels.parts.launch import (
     are_aligned,
     check_kind,
     check_outputs,
-    padded,
+    padded_size,
     strides_of,
 )
 from pyimpl.backends.kernels.parts.numerics import (
@@ -122,7 +122,7 @@ def launch(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> Launch:
             "value_dim": value_dim,
         },
         {
-            "BLOCK_M": BLOCK_M, "BLOCK_V": padded(value_dim),
+            "BLOCK_M": BLOCK_M, "BLOCK_V": padded_size(value_dim),
             "ALIGNED": are_aligned(value_dim, *parts.stride()[:-1], *out.stride()[:-1]),
         },
         num_warps=4,

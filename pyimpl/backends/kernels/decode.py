@@ -39,14 +39,14 @@ from pyimpl.backends.kernels.parts.launch import (
     group_of,
     head_arguments,
     is_far,
-    padded,
+    padded_size,
     pair_arguments,
     pairs_are_aligned,
     processors,
     score_arguments,
     strides_of,
-    turned,
     window_arguments,
+    with_nonnegative_scale,
 )
 from pyimpl.backends.kernels.parts.loop import (
     Keys,
@@ -205,7 +205,7 @@ def launch_options(
 
     As in `forward.launch_options`: what the offline compilation shows to fit, not tuned for speed.
     """
-    dim = padded(max(head_dim, value_dim))
+    dim = padded_size(max(head_dim, value_dim))
     block_m, num_stages = 16, 2
     if head_dim % 16 or value_dim % 16:
         # Such rows are loaded element by element, and the addresses of all take registers.
@@ -214,7 +214,7 @@ def launch_options(
     elif dtype == torch.float32:
         block_n, num_warps = 32 if dim <= 64 else 16, 8
     elif dim <= 128:
-        block_m, block_n, num_warps = min(padded(rows), 32), 64, 4
+        block_m, block_n, num_warps = min(padded_size(rows), 32), 64, 4
     else:
         block_n, num_warps = 32, 4
     return {
@@ -292,7 +292,7 @@ def launch(
     shift = options.shift
     shifts = (shift - q_len, shift + kv_len - q_len) if bottom_right else (shift, shift)
     key, value = key.resolve_neg(), value.resolve_neg()
-    query, options = turned(query, options)
+    query, options = with_nonnegative_scale(query, options)
     table_strides = (None, None) if page_table is None else page_table.stride()
     strides = (n for x in (query, key, value, parts) for n in x.stride()[:-1])
     pairs = pair_arguments(options, query, kv_len)
@@ -319,8 +319,9 @@ def launch(
         },
         {
             "BLOCK_M": chosen["block_m"], "BLOCK_N": block_n,
-            "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
-            "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+            "BLOCK_D": padded_size(head_dim), "BLOCK_V": padded_size(value_dim),
+            "EVEN_D": padded_size(head_dim) == head_dim,
+            "EVEN_V": padded_size(value_dim) == value_dim,
             "ALIGNED": are_aligned(head_dim, value_dim, *strides),
             "PAIRS_ALIGNED": pairs_are_aligned(pairs),
             "FAR": is_far(block_n, key.stride()[2:], value.stride()[2:]),

@@ -41,14 +41,14 @@ from pyimpl.backends.kernels.parts.launch import (
     has_warpgroups,
     head_arguments,
     is_far,
-    padded,
+    padded_size,
     pair_arguments,
     pairs_are_aligned,
     score_arguments,
     strides_of,
-    turned,
     why_not,
     window_arguments,
+    with_nonnegative_scale,
 )
 from pyimpl.backends.kernels.parts.loop import (
     Keys,
@@ -202,7 +202,7 @@ def launch_options(
     spilled registers in the loop over keys, and what fits into the shared memory of the devices;
     not from measured times.
     """
-    dim = padded(max(head_dim, value_dim))
+    dim = padded_size(max(head_dim, value_dim))
     wide, before_hopper = has_warpgroups(capability), capability < 90
     # The addresses of a mask's or a bias's elements take registers.
     pairs = options.mask is not None or options.bias is not None
@@ -277,7 +277,7 @@ def launch(
     check_programs("batch × heads × query tiles", programs)
     # The kernel reads memory as it lies, where a negation may still be due (`z.conj().imag`).
     key, value = key.resolve_neg(), value.resolve_neg()
-    query, options = turned(query, options)
+    query, options = with_nonnegative_scale(query, options)
     strides = {
         letter: strides_in_sequences(tensor, sequences)
         for letter, tensor in zip("qkvol", (query, key, value, out, lse), strict=True)
@@ -308,8 +308,9 @@ def launch(
         },
         {
             "BLOCK_M": block_m, "BLOCK_N": block_n,
-            "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
-            "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+            "BLOCK_D": padded_size(head_dim), "BLOCK_V": padded_size(value_dim),
+            "EVEN_D": padded_size(head_dim) == head_dim,
+            "EVEN_V": padded_size(value_dim) == value_dim,
             "ALIGNED": are_aligned(*sizes, *(n for x in "qkvo" for n in strides[x][:-1])),
             "PAIRS_ALIGNED": pairs_are_aligned(pairs),
             "FAR": is_far(block_n, key.stride()[2:], value.stride()[2:]),
@@ -372,7 +373,7 @@ def forward_into(
     """
     check_kind(query, value)
     found = capability(query.device)
-    if block_m is None and block_n is None and tuning.wanted(query.device):
+    if block_m is None and block_n is None and tuning.is_wanted(query.device):
 
         def with_options(chosen: dict[str, int]) -> Launch:
             return launch(query, key, value, out, lse, options, capability=found, chosen=chosen)

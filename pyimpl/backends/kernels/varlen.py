@@ -17,7 +17,7 @@ from pyimpl.backends.kernels.parts.launch import (
     check_kind,
     check_length,
     check_tensor,
-    padded,
+    padded_size,
 )
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.internal.scores import ScoreOptions
@@ -28,7 +28,7 @@ def launch_options(
 ) -> dict[str, int]:
     """Those of the forward kernel, with smaller tiles or more warps where that would spill: where a
     sequence starts takes registers too."""
-    dim = padded(max(head_dim, value_dim))
+    dim = padded_size(max(head_dim, value_dim))
     chosen = forward.launch_options(dtype, head_dim, value_dim, options, capability)
     if dtype == torch.float32:
         if dim > 128:

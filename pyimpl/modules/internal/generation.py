@@ -38,10 +38,10 @@ def generate(
     vocab_size = model.tgt_embedding.num_embeddings
     for name, given in (("bos", bos), ("eos", eos)):
         if not check.is_whole(given):
-            raise TypeError(f"{name} must be a whole number, not {check.said(given)}")
+            raise TypeError(f"{name} must be a whole number, not {check.describe(given)}")
         if not 0 <= given < vocab_size:
             raise ValueError(
-                f"{name} must be a token from 0 to {vocab_size - 1}, not {check.said(given)}"
+                f"{name} must be a token from 0 to {vocab_size - 1}, not {check.describe(given)}"
             )
     temperature = _checked_temperature(temperature)
     if top_k is not None:
@@ -49,7 +49,9 @@ def generate(
         if temperature is None:
             raise ValueError("top_k needs a temperature: without one the likeliest token is taken")
     if generator is not None and not isinstance(generator, torch.Generator):
-        raise TypeError(f"generator must be a torch.Generator or None, not {check.said(generator)}")
+        raise TypeError(
+            f"generator must be a torch.Generator or None, not {check.describe(generator)}"
+        )
     checked_tokens("src", src, model.src_embedding.num_embeddings)
     mask = checked_padding("src", src, src_lens, src_key_mask)
     memory = model.encode(src, src_key_mask=mask, backend=backend)
@@ -97,7 +99,7 @@ def _checked_temperature(given: object) -> float | None:
     number = check._as_float("temperature", given)
     if not 0.0 < number < math.inf:
         raise ValueError(
-            f"temperature must be finite and above 0, not {check.said(given)}; None takes the "
+            f"temperature must be finite and above 0, not {check.describe(given)}; None takes the "
             "likeliest token"
         )
     return number

@@ -78,7 +78,7 @@ def window_mask(
     return reference.window(options, q_len, kv_len, device)[None, None]
 
 
-def combined(masks: list[Tensor], dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
+def combine(masks: list[Tensor], dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
     """(the conjunction of the boolean masks, the sum of the floating ones), None where there is
     none of the kind. `dtype` is that of the queries."""
     visible: Tensor | None = None
@@ -93,7 +93,7 @@ def combined(masks: list[Tensor], dtype: torch.dtype) -> tuple[Tensor | None, Te
     return visible, bias
 
 
-def widened(mask: Tensor | None) -> Tensor | None:
+def widen(mask: Tensor | None) -> Tensor | None:
     """The mask with one more key, which every query may attend to, without a bias."""
     if mask is None:
         return None

@@ -15,9 +15,9 @@ def positive(name: str, given: object, default: int | None = None) -> int:
     on that a tensor's size can be."""
     number: Any = default if given is None else given
     if not check.is_whole(number):
-        raise TypeError(f"{name} must be a whole number, not {check.said(number)}")
+        raise TypeError(f"{name} must be a whole number, not {check.describe(number)}")
     if not 1 <= number < 2**31:
-        raise ValueError(f"{name} must be at least 1 and below 2³¹, not {check.said(number)}")
+        raise ValueError(f"{name} must be at least 1 and below 2³¹, not {check.describe(number)}")
     return check.whole(number)
 
 
@@ -33,7 +33,7 @@ def check_dtype(dtype: object) -> None:
     """Raises TypeError unless `dtype` is None or one that attention takes."""
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in check.DTYPES):
         raise TypeError(
-            f"dtype must be float64, float32, float16 or bfloat16, not {check.said(dtype)}"
+            f"dtype must be float64, float32, float16 or bfloat16, not {check.describe(dtype)}"
         )
 
 

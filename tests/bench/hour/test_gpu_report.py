@@ -182,13 +182,13 @@ def test_the_command_reads_a_file_that_breaks_off(
     assert output.read_text("utf-8") == said
 
 
-@pytest.mark.skipif(not plot.installed(), reason="needs matplotlib")
+@pytest.mark.skipif(not plot.has_matplotlib(), reason="needs matplotlib")
 def test_the_peers_are_drawn(tmp_path: Path) -> None:
     path = tmp_path / "found.jsonl"
     path.write_text("".join(json.dumps(x) + "\n" for x in FOUND), "utf-8")
     assert gpu_report.main([str(path), "--plot", str(tmp_path / "peers.svg")]) == 0
     assert "<svg" in (tmp_path / "peers.svg").read_text("utf-8")
-    (panel,) = plot.panels(tables.measured(through_json(FOUND)), [])
+    (panel,) = plot.panels(tables.measurements(through_json(FOUND)), [])
     assert set(panel.series) == {"pyimpl", "sdpa-cudnn", "flex"}
 
 

@@ -16,7 +16,7 @@ from hour_fakes import BACKWARD, CASE, candidate, given, kernel
 from torch import Tensor
 
 from bench.hour import jobs, worker
-from bench.hour.candidates import LARGE, SMALL, default, ragged, tuned_cases
+from bench.hour.candidates import LARGE, SMALL, default, ragged_case, tuned_cases
 from bench.hour.device import StandIn
 from bench.hour.jobs import Work
 from bench.hour.kernels import KERNELS, Kernel, Options
@@ -38,7 +38,9 @@ def done(work: Work, kind: str, fields: dict[str, Any]) -> tuple[list[dict[str, 
     """What is found, through JSON, and the status."""
     out = io.StringIO()
     # As it comes from the other process.
-    status, reason = worker.done(work, json.loads(json.dumps({"kind": kind, "given": fields})), out)
+    status, reason = worker.run_job(
+        work, json.loads(json.dumps({"kind": kind, "given": fields})), out
+    )
     found = [json.loads(line) for line in out.getvalue().splitlines()]
     return found, status if reason is None else f"{status}: {reason}"
 
@@ -49,7 +51,7 @@ def test_a_right_candidate_is_judged_twice_and_timed(
     fake(monkeypatch, kernel())
     found, status = done(work, "candidate", given(candidate()))
     assert (status, [x["what"] for x in found]) == ("ok", ["checked", "checked", "timed"])
-    small = ragged(CASE, SMALL)
+    small = ragged_case(CASE, SMALL)
     # Every row of the small one, some of its own.
     assert found[0]["rows"] == small.heads * small.q_len > 8
     assert found[1]["rows"] == 8
@@ -61,7 +63,7 @@ def test_a_right_candidate_is_judged_twice_and_timed(
 def test_a_wrong_candidate_is_reported_and_not_timed(
     only: str, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = ragged(CASE, SMALL)
+    small = ragged_case(CASE, SMALL)
     rows = small.q_len if only == "small" else CASE.q_len
 
     def change(out: Tensor, chosen: Options) -> None:
@@ -194,7 +196,7 @@ def test_the_small_case_runs_the_same_compiled_kernels(name: str) -> None:
                 (launch.kernel.__name__, str(launch.specialisation()), launch.num_warps)
                 for launch in of.prepare(jobs.make_inputs(x, jobs.META), options, 90).launches
             }
-            for x in (case, ragged(case, LARGE))
+            for x in (case, ragged_case(case, LARGE))
         ]
         assert pair[0] == pair[1]
 

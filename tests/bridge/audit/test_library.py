@@ -32,16 +32,16 @@ def test_the_audit_passes_only_if_all_statements_say_something(
     monkeypatch.setattr(library, "key", lambda: "key")
     monkeypatch.setattr(library.cache, "get", lambda *_: (audited, False))
     monkeypatch.setattr(main_theorems, "main_theorems", lambda *_: ([{"lean": "A.t"}], []))
-    monkeypatch.setattr(main_theorems, "claimed", lambda *_: ({}, []))
+    monkeypatch.setattr(main_theorems, "count_verdicts", lambda *_: ({}, []))
     said = {"A.t": "A.t : 1 = 2"}
-    monkeypatch.setattr(main_theorems, "stated", lambda *_: (said, found, False))
+    monkeypatch.setattr(main_theorems, "whole_statements", lambda *_: (said, found, False))
     monkeypatch.setattr(audit.library, "implemented_names", dict)
     (tmp_path / "Attention").mkdir()
     (tmp_path / "Attention.lean").touch()
     section = library.audit()
     assert section["problems"] == found
     assert section["ok"] is not bool(found)
-    assert statements.kept(tmp_path) == said
+    assert statements.read_kept(tmp_path) == said
     assert section["main_theorems"] == [{"lean": "A.t", "statement": "A.t : 1 = 2"}]
 
 

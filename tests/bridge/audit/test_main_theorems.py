@@ -90,7 +90,9 @@ def said_of_statements(
     claim = Claim("9", "Sum", "", "proved", "", (), ("A.t", "A.f"), ("A.g",), (), ())
     patch.setattr(claims, "read", lambda root: Manifest((), (claim,)))
     cache = Cache(folder / "cache")
-    return main_theorems.stated(lean, cache, "key", [{"id": "a", "lean": "A.t"}], listing())[:2]
+    return main_theorems.whole_statements(
+        lean, cache, "key", [{"id": "a", "lean": "A.t"}], listing()
+    )[:2]
 
 
 @pytest.mark.parametrize(

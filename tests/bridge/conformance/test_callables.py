@@ -19,7 +19,7 @@ import pyimpl
 from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.features import CallableError, Features
 from bridge.conformance.inside import found as place
-from bridge.conformance.outcome import Conditions, Description, described, outcomes
+from bridge.conformance.outcome import Conditions, Description, describe, outcomes
 from bridge.conformance.rounding_model import CHOICES, RoundingModel, generous
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject
@@ -49,7 +49,7 @@ def name_of(function: Callable[..., Any]) -> str:
 @functools.cache
 def description(function: Callable[..., Any]) -> Description:
     with Conditions().session(name_of(function)) as session:
-        return described(session, ALL_DTYPES)
+        return describe(session, ALL_DTYPES)
 
 
 def found(function: Callable[..., Any]) -> Features:

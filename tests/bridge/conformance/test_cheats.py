@@ -13,7 +13,7 @@ import pytest
 from bridge.conformance.features import Features, presume
 from bridge.conformance.inside.walls import View
 from bridge.conformance.judge import VectorResult
-from bridge.conformance.outcome import Conditions, Outcome, described, outcomes
+from bridge.conformance.outcome import Conditions, Outcome, describe, outcomes
 from bridge.conformance.sandbox import session as sessions
 from bridge.conformance.sandbox import view
 from bridge.conformance.subject import Subject
@@ -169,13 +169,13 @@ def test_remembering_what_was_given_is_no_cheat(families: list[Family]) -> None:
 def test_attention_of_others_is_reported(name: str, borrowed: str) -> None:
     patient = replace(CONDITIONS, limit=60.0)  # for imports
     with patient.session(f"{FOLDER / 'borrowing.py'}:{name}") as session:
-        found = described(session, ("float32",)).borrows
+        found = describe(session, ("float32",)).borrows
     assert any(borrowed in one for one in found)
 
 
 def test_an_own_computation_is_none_of_others() -> None:
     with CONDITIONS.session(f"{FOLDER / 'honest.py'}:attention") as session:
-        assert described(session, ("float32",)).borrows == ()
+        assert describe(session, ("float32",)).borrows == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.command import Problem
-from bridge.conform import committed, conform, fresh_vectors
+from bridge.conform import choose_committed, conform, fresh_vectors
 from bridge.conformance import fresh
 from bridge.conformance.adapters.builtin import FlashEmulated, builtin
 from bridge.conformance.batch import Batch, Outputs, array
@@ -227,8 +227,8 @@ def test_every_run_has_some_unless_vectors_are_chosen() -> None:
     assert fresh_vectors(None, 0, False, (), ()) is None
     assert fresh_vectors(7, None, False, ("causal",), ()) == Fresh(7)
     assert fresh_vectors(7, None, False, (), ("fresh-002",)) == Fresh(7, ids=("fresh-002",))
-    assert committed((), ("fresh-002",)) == []
-    assert [f.name for f in committed(("fresh", "one-key"), ()) if f.vectors] == ["one-key"]
+    assert choose_committed((), ("fresh-002",)) == []
+    assert [f.name for f in choose_committed(("fresh", "one-key"), ()) if f.vectors] == ["one-key"]
 
 
 @pytest.mark.parametrize(

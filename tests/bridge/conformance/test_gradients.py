@@ -41,14 +41,17 @@ def test_there_are_enough() -> None:
 
 def test_the_exact_gradients_pass() -> None:
     for vector in vectors():
-        assert list(gradients.wrong_gradients(vector, gradients.expected(vector), FLOAT64)) == []
+        assert (
+            list(gradients.wrong_gradients(vector, gradients.expected_gradients(vector), FLOAT64))
+            == []
+        )
 
 
 def test_the_bound_is_of_the_size_of_some_roundings() -> None:
     """A bound that let anything pass would be none: 16-bit roundings are beyond it."""
     for vector in vectors():
         for name, bound in gradients.tolerances(vector, FLOAT32).items():
-            right = gradients.expected(vector)[name]
+            right = gradients.expected_gradients(vector)[name]
             largest = max(np.abs(right).max(), np.abs(floats(vector.grad_output)).max())
             assert bound.max() <= 2.0**-8 * 1024 * max(largest, 1.0), (vector.id, name)
 
@@ -56,7 +59,7 @@ def test_the_bound_is_of_the_size_of_some_roundings() -> None:
 def test_what_is_further_away_is_named() -> None:
     vector = next(v for v in vectors() if v.id == "gradient-003")
     for name, bound in gradients.tolerances(vector, FLOAT32).items():
-        got = gradients.expected(vector)
+        got = gradients.expected_gradients(vector)
         got[name] = got[name].copy()
         got[name][0, 1, 0] += 2 * bound[0, 1, 0]
         (said,) = gradients.wrong_gradients(vector, got, FLOAT32)
@@ -97,7 +100,7 @@ def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None
     for vector in vectors():
         rounding = FLOAT64 if dtype == torch.float64 else FLOAT32
         found = computed(vector, backend, dtype, zero_bias=zero_bias)
-        names = set(gradients.expected(vector))
+        names = set(gradients.expected_gradients(vector))
         assert found.keys() == names - (set() if zero_bias or vector.bias else {"bias"})
         assert list(gradients.wrong_gradients(vector, found, rounding)) == []
 
@@ -144,7 +147,7 @@ def by_formulas(
     q, k, v, dO = map(floats, (vector.q, vector.k, vector.v, vector.grad_output))
     dL = floats([vector.grad_log_sum_exp])[0]
     rows, columns = range(vector.q_len), range(vector.kv_len)
-    found = {name: np.zeros_like(x) for name, x in gradients.expected(vector).items()}
+    found = {name: np.zeros_like(x) for name, x in gradients.expected_gradients(vector).items()}
     for h in range(vector.num_heads):
         of = h // group
         seen = np.array([[vector.visible(h, i, j) for j in columns] for i in rows])

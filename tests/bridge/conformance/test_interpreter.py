@@ -96,7 +96,7 @@ def test_another_result_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def off(self: Any, arg: Any) -> Any:
         found = true(self, arg)
-        if interpreter.installed():
+        if interpreter.is_installed():
             found.data = np.nextafter(found.data, np.float32(2))
         return found
 
@@ -148,7 +148,7 @@ def test_another_version_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> No
     reason = interpreter.install()
     assert reason is not None
     assert "3.6.0 and 3.7.1, not 9.0.0" in reason
-    assert not interpreter.installed()
+    assert not interpreter.is_installed()
     monkeypatch.undo()
 
 
@@ -163,7 +163,7 @@ def test_without_one_of_its_names_it_is_left_as_it_is(
     reason = interpreter.install()
     assert reason is not None
     assert name in reason
-    assert not interpreter.installed()
+    assert not interpreter.is_installed()
     monkeypatch.undo()
     assert vars(module) == before
 
@@ -172,7 +172,7 @@ def test_where_kernels_are_compiled_triton_is_left_alone(monkeypatch: pytest.Mon
     interpreter.uninstall()
     monkeypatch.delenv("TRITON_INTERPRET")
     assert interpreter.install() is None
-    assert not interpreter.installed()
+    assert not interpreter.is_installed()
     monkeypatch.undo()
 
 

@@ -196,7 +196,7 @@ _PLANTED = {
 
 
 @pytest.mark.parametrize("name", _PLANTED)
-def test_a_planted_fault_is_named(name: str, families: list[Family]) -> None:
+def test_a_mutant_is_named(name: str, families: list[Family]) -> None:
     (mutant,) = (mutant for mutant in MUTANTS if mutant.name == name)
     some = [f for f in families if f.name in {*mutant.promising, "small-random", "default-scale"}]
     with adapter_with(mutant) as adapter:

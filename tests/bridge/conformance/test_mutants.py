@@ -20,8 +20,8 @@ from bridge.conformance.mutants.planting import (
     SHARES_IN,
     Mutant,
     MutantError,
+    mutated_module,
     plant,
-    planted,
     shares,
     source_of,
 )
@@ -119,7 +119,7 @@ def test_planting_leaves_no_trace(families: list[Family]) -> None:
     # What a kernel imports stays imported.
     importlib.import_module("pyimpl.backends.kernels.forward")
     before = (implementations(), set(sys.modules))
-    with planted(EQUIVALENT[0]) as module:
+    with mutated_module(EQUIVALENT[0]) as module:
         assert module.__name__ in sys.modules
     plant(MUTANTS[0], families[:1], ["float32"])
     assert (implementations(), {m for m in sys.modules if m.startswith("mutated")}) == (
@@ -132,11 +132,11 @@ def test_what_a_planted_module_is_the_first_to_import_is_recorded() -> None:
     # The kernels' common loop, by a process that has imported no kernel before.
     program = """
 from bridge.conformance.mutants.attention import MUTANTS
-from bridge.conformance.mutants.planting import planted
+from bridge.conformance.mutants.planting import mutated_module
 from pyimpl.internal.implements import implementations
 
 mutant = next(f for f in MUTANTS if f.file == "backends/kernels/forward.py")
-with planted(mutant):
+with mutated_module(mutant):
     print({one.module for one in implementations() if one.lean == "Attention.Spec.ScoreMod.bias"})
 """
     found = subprocess.run(

@@ -12,7 +12,8 @@ import attention_functions as functions
 import pytest
 
 from bridge.conformance.features import CallableError, Features
-from bridge.conformance.outcome import Conditions, Description, described, outcomes
+from bridge.conformance.outcome import Conditions, Description, outcomes
+from bridge.conformance.outcome import describe as describe_session
 from bridge.conformance.run import Result
 from bridge.conformance.subject import Subject, adapter_of
 from bridge.vectors.model.attention import Family
@@ -30,7 +31,7 @@ def some(families: list[Family], name: str, count: int) -> list[Family]:
 
 def describe(name: str) -> Description:
     with Conditions(limit=LIMIT).session(name) as session:
-        return described(session, ("float32",))
+        return describe_session(session, ("float32",))
 
 
 def takes(name: str) -> Features:

@@ -160,7 +160,7 @@ SCORE_ROUNDING_MODELS = {
 
 
 def wrong_scores(
-    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
+    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
     """Which δ are not as the Spec has them, for formats without a smallest number; the code has
     2·2⁻⁵³ more for the caller's own rounding of the scale."""

@@ -15,7 +15,7 @@ import torch
 from bridge.conformance import features, wire
 from bridge.conformance.features import CallableError
 from bridge.conformance.judge import VectorResult
-from bridge.conformance.outcome import Conditions, described, outcomes
+from bridge.conformance.outcome import Conditions, describe, outcomes
 from bridge.conformance.subject import Subject
 from bridge.conformance.wire import Frame, Parser, WireError
 from bridge.vectors.model.attention import Family
@@ -141,7 +141,7 @@ def test_a_frame_that_is_not_whole_is_waited_for() -> None:
 
 def test_nothing_reaches_the_terminal_but_text() -> None:
     assert wire.text("a\x1b[2Jb\x00\ud800\n", "x") == "a\ufffd[2Jb\ufffd\ufffd\n"
-    assert wire.shown("\x1b]0;title\x07" + "x" * 100) == "\ufffd]0;title\ufffd" + "x" * 49 + "…"
+    assert wire.show("\x1b]0;title\x07" + "x" * 100) == "\ufffd]0;title\ufffd" + "x" * 49 + "…"
 
 
 def able() -> features.Features:
@@ -239,5 +239,5 @@ def test_a_file_that_forges_a_description(tmp_path: Path) -> None:
         pytest.raises(CallableError, match="importing it sent what is no answer: a header of"),
         Conditions(limit=3.0).session(f"{file}:f") as session,
     ):
-        described(session, ("float32",))
+        describe(session, ("float32",))
     assert not (tmp_path / "ran").exists()

@@ -65,7 +65,7 @@ class Inputs:
         return [int(j) for j in np.flatnonzero(self.mask[i])]
 
     def explained(
-        self, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
+        self, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
     ) -> Explained:
         options = {"scale": self.scale, "mask": self.mask, "rounding": rounding}
         return explain(self.q, self.k, self.v, **options)
@@ -161,7 +161,7 @@ def lost(inputs: Inputs, found: Explained, i: int, c: int) -> float:
 
 
 def disagreements(
-    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explained
+    inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
     """What of some elements is not as the Spec has it, a sentence each, for a function of this
     rounding model whose numbers are never too small. The terms of `found` may be larger by what

@@ -25,7 +25,13 @@ from bridge.conformance.run import run
 from bridge.conformance.subject import Subject
 from bridge.findings import collect, store, subjects
 from bridge.findings.conditions import condition
-from bridge.findings.symptoms import FindingsError, problems_of, sees_nothing, shown, wrong_numbers
+from bridge.findings.symptoms import (
+    FindingsError,
+    problems_of,
+    sees_nothing,
+    show_number,
+    wrong_numbers,
+)
 from bridge.vectors.load import default_directory
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
@@ -247,9 +253,9 @@ def test_a_condition_is_of_these_vectors_and_no_others() -> None:
 
 
 def test_numbers_are_shown_exactly_or_said_to_go_on() -> None:
-    assert shown(Fraction(-7, 2)) == "-7/2"
-    assert shown(3) == "3"
-    assert shown(Fraction(1, 3**100)).endswith("…")
+    assert show_number(Fraction(-7, 2)) == "-7/2"
+    assert show_number(3) == "3"
+    assert show_number(Fraction(1, 3**100)).endswith("…")
 
 
 def test_the_hash_of_a_vector_is_of_its_numbers(tmp_path: Path) -> None:
@@ -264,8 +270,8 @@ def test_the_hash_of_a_vector_is_of_its_numbers(tmp_path: Path) -> None:
 
 def test_new_vectors_make_nothing_outdated_and_others_do() -> None:
     document = {"functions": [{"name": "it", "symptoms": [{"vectors": {"a-000": "1", "a-001": "2"}}]}]}  # noqa: E501  # fmt: skip
-    assert store.outdated(document, {"a-000": "1", "a-001": "2", "b-000": "3"}) == []
-    first, second = store.outdated(document, {"a-001": "4"})
+    assert store.outdated_vectors(document, {"a-000": "1", "a-001": "2", "b-000": "3"}) == []
+    first, second = store.outdated_vectors(document, {"a-001": "4"})
     assert first.startswith("a-000, which it fails, is no longer there: run ")
     assert second == f"a-001, which it fails, is another one now: run {store.COMMAND}"
 

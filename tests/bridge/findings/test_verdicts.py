@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from bridge.findings import verdicts
-from bridge.pages.findings_page import asked, proved
+from bridge.pages.findings_page import verdict_levels, verdict_subject
 from bridge.proving.published import PUBLISHED
 from bridge.proving.verdict import Finding, LevelResult, Verdict
 from bridge.ttir.compare import Shape
@@ -34,9 +34,9 @@ def test_a_verdict_takes_the_place_of_that_on_the_same_question(tmp_path: Path) 
     assert set(top["versions"]) == {"torch", "triton"}
     assert verdicts.command(top).endswith("prove flex_attention --keep")
     assert "--alignment bottom-right --keep" in verdicts.command(bottom)
-    assert proved(top) == "none is equal"
-    assert proved(bottom) == "random numbers: 7 elements of 1 shape"
-    assert asked(bottom).endswith("bottom-right")
+    assert verdict_levels(top) == "none is equal"
+    assert verdict_levels(bottom) == "random numbers: 7 elements of 1 shape"
+    assert verdict_subject(bottom).endswith("bottom-right")
 
 
 def test_a_level_that_cannot_tell_is_said(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_level_that_cannot_tell_is_said(tmp_path: Path) -> None:
     formal = LevelResult("formal", finding=finding)
     verdicts.keep(tmp_path, FLEX, _verdict(_EQUAL, formal), "top-left", backward=False)
     (entry,) = verdicts.read(tmp_path)
-    assert proved(entry) == "random numbers: 7 elements of 1 shape; all inputs: CANNOT TELL"
+    assert verdict_levels(entry) == "random numbers: 7 elements of 1 shape; all inputs: CANNOT TELL"
 
 
 def test_another_format_counts_as_none(tmp_path: Path) -> None:

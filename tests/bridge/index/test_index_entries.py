@@ -13,7 +13,7 @@ from rich.console import Console
 from bridge.index import show
 from bridge.index.entries import assemble
 from bridge.index.gaps import WITHOUT_VECTORS, Gap, gaps, result_types
-from bridge.index.graph import arrows, draw, reduced
+from bridge.index.graph import arrows, draw, reduce
 
 COUNT = "Attention.Proof.count_eq_length"
 
@@ -108,7 +108,7 @@ def test_the_graph(sample: Sample) -> None:
     index = sample.index()
     above = arrows(index)
     assert above[COUNT] == {f"Attention.Spec.{name}" for name in ("State", "step", "empty")}
-    assert reduced(above)[COUNT] == {"Attention.Spec.step", "Attention.Spec.empty"}
+    assert reduce(above)[COUNT] == {"Attention.Spec.step", "Attention.Spec.empty"}
     svg = ElementTree.fromstring(draw(index))
     lines = ["".join(one.itertext()) for one in svg.iter("{http://www.w3.org/2000/svg}text")]
     assert any(line.endswith("\nuses: State, empty, stepcount") for line in lines)

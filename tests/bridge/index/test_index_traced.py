@@ -53,10 +53,10 @@ def test_lean_dojo_answers_from_the_trace(root: Path, sample: Sample) -> None:
     assert file.comments[0].text == " **count**: the count is the number of numbers. -/"
     assert repo.traced_files_graph.has_edge("Attention/Proof/Fold.lean", "Attention/Spec/Fold.lean")
     statement = "theorem count_eq_length (xs : List Nat) : (xs.foldl step empty).count = xs.length"
-    assert traced.written(repo, index.entries[COUNT]) == statement
-    empty = traced.written(repo, index.entries["Attention.Spec.empty"])
+    assert traced.source_of(repo, index.entries[COUNT]) == statement
+    empty = traced.source_of(repo, index.entries["Attention.Spec.empty"])
     assert empty == "@[expose] def empty : State R := ⟨0, 0⟩"
-    assert traced.written(repo, index.entries["Attention.Spec.State.mk"]) is None
+    assert traced.source_of(repo, index.entries["Attention.Spec.State.mk"]) is None
 
 
 @needs_lean_dojo

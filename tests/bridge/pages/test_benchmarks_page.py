@@ -62,7 +62,7 @@ def printed(run: list[Measured], machine: report.Machine = MACHINE, gpu: bool = 
 
 
 def test_what_the_benchmark_prints_is_read_back() -> None:
-    found = benchmarks.parsed(f"Said before.\n\n{printed(RUN)}\n{printed(RUN[:1])}", "results.txt")
+    found = benchmarks.parse(f"Said before.\n\n{printed(RUN)}\n{printed(RUN[:1])}", "results.txt")
     assert found.preface == "Said before."
     first, second = found.runs
     assert (first.options, first.date) == ("--device cpu", "2026-01-02T03:04:05Z")
@@ -80,7 +80,7 @@ def test_what_the_benchmark_prints_is_read_back() -> None:
 
 
 def test_a_run_on_a_gpu_is_told_by_its_columns() -> None:
-    (run,) = benchmarks.parsed(printed(RUN, gpu=True), "results.txt").runs
+    (run,) = benchmarks.parse(printed(RUN, gpu=True), "results.txt").runs
     assert run.gpu
     assert run.cases[0].ms["pyimpl"] == 2.0
     results = benchmarks.Results("results.txt", "", (run,))
@@ -88,10 +88,10 @@ def test_a_run_on_a_gpu_is_told_by_its_columns() -> None:
 
 
 def test_what_another_program_wrote_is_not_drawn_and_named() -> None:
-    found = benchmarks.parsed("$ python -m other\nthis\n", "other.txt")
+    found = benchmarks.parse("$ python -m other\nthis\n", "other.txt")
     assert found.runs == ()
     assert "[other.txt](../other.txt)" in benchmarks_page.page([found])
-    assert benchmarks.parsed("", "empty.txt").runs == ()
+    assert benchmarks.parse("", "empty.txt").runs == ()
 
 
 @pytest.mark.parametrize(
@@ -107,17 +107,17 @@ def test_what_cannot_be_read_fails(old: str, new: str, said: str) -> None:
     text = printed(RUN)
     assert old in text
     with pytest.raises(SourceError, match=re.escape(said)):
-        benchmarks.parsed(text.replace(old, new), "results.txt")
+        benchmarks.parse(text.replace(old, new), "results.txt")
 
 
 def test_a_run_without_cases_fails() -> None:
     with pytest.raises(SourceError, match="a run without date, versions or cases"):
-        benchmarks.parsed(printed([]), "results.txt")
+        benchmarks.parse(printed([]), "results.txt")
 
 
 def test_the_figure_has_a_mark_for_each_ratio_in_order() -> None:
-    (run,) = benchmarks.parsed(printed(RUN), "results.txt").runs
-    svg = ElementTree.fromstring(benchmarks_page.drawn(run.operations()["forward"]))
+    (run,) = benchmarks.parse(printed(RUN), "results.txt").runs
+    svg = ElementTree.fromstring(benchmarks_page.draw(run.operations()["forward"]))
     marks = {}
     for path in svg.iter(f"{SVG}path"):
         title = path.find(f"{SVG}title")
@@ -145,14 +145,14 @@ def test_a_peer_has_one_colour_in_all_figures() -> None:
     """Whoever else was timed: the colour of a mark goes by the peer, not by its place."""
 
     def colours(cases: list[benchmarks.Case]) -> dict[str, str]:
-        svg = ElementTree.fromstring(benchmarks_page.drawn(cases))
+        svg = ElementTree.fromstring(benchmarks_page.draw(cases))
         return {
             str(title.text).rpartition(" ")[2]: path.get("class", "")
             for path in svg.iter(f"{SVG}path")
             if (title := path.find(f"{SVG}title")) is not None
         }
 
-    (run,) = benchmarks.parsed(printed([measured("full", 0.5, 2.0)]), "results.txt").runs
+    (run,) = benchmarks.parse(printed([measured("full", 0.5, 2.0)]), "results.txt").runs
     both = colours(run.cases)
     assert len(set(both.values())) == 2
     del run.cases[0].ratios["sdpa-flash"]
@@ -160,8 +160,8 @@ def test_a_peer_has_one_colour_in_all_figures() -> None:
 
 
 def test_a_ratio_beyond_the_axis_stands_at_its_end() -> None:
-    (run,) = benchmarks.parsed(printed([measured("full", 0.001, 1000.0)]), "results.txt").runs
-    assert "times as fast as flex" in benchmarks_page.drawn(run.cases)
+    (run,) = benchmarks.parse(printed([measured("full", 0.001, 1000.0)]), "results.txt").runs
+    assert "times as fast as flex" in benchmarks_page.draw(run.cases)
 
 
 def test_the_page_says_machine_date_and_versions_of_every_run() -> None:

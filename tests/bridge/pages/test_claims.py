@@ -337,10 +337,10 @@ def test_the_audit_compares_with_what_lean_stores(sample: Path, monkeypatch: Any
     listing: dict[str, Any] = {f"Attention.Claims.{n}": {"kind": "theorem"} for n in names}
     listing["Attention.Claims.Linear"] = {"kind": "definition"}
     counts = {"9": {"corrected and proved": 1, "proved": 1}}
-    assert main_theorems.claimed(sample, listing) == (counts, [])
+    assert main_theorems.count_verdicts(sample, listing) == (counts, [])
     del listing["Attention.Claims.sum"]
     listing["Attention.Claims.linear"] = {"kind": "axiom"}
-    assert main_theorems.claimed(sample, listing)[1] == [
+    assert main_theorems.count_verdicts(sample, listing)[1] == [
         "9, Linearity: Lean has Attention.Claims.linear as axiom",
         "9, Sum: Lean has Attention.Claims.sum as nothing",
     ]

@@ -56,7 +56,7 @@ def test_each_verdict_is_on_the_page_with_its_command_and_cause() -> None:
 
 
 def test_each_vector_that_is_said_to_fail_is_still_there() -> None:
-    assert store.outdated(DOCUMENT, collect.hashes(default_directory(), load())) == []
+    assert store.outdated_vectors(DOCUMENT, collect.hashes(default_directory(), load())) == []
 
 
 def test_each_symptom_is_on_the_page_with_the_command_that_shows_it() -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance.mutants.planting import Mutant, planted
+from bridge.conformance.mutants.planting import Mutant, mutated_module
 from bridge.pages import generated_tests, written
 from bridge.source.excerpt import SourceError
 from bridge.vectors.load import load
@@ -174,7 +174,7 @@ def test_a_mutant_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong, exchanged, vector_id = PLANTED[name]
     module = imported(name)
     module.check(vector_id, torch.float32)
-    with planted(wrong) as mutated:
+    with mutated_module(wrong) as mutated:
         if hasattr(module, exchanged):
             monkeypatch.setattr(module, exchanged, mutated)
         else:

@@ -25,14 +25,14 @@ PAGES = {
 
 
 def test_numbers_and_tables_are_renewed() -> None:
-    made = hand_written.renewed(PAGES, SAID, NUMBERS, {"t": "| x |\n"})
+    made = hand_written.renew(PAGES, SAID, NUMBERS, {"t": "| x |\n"})
     assert made == {
         "a.md": "So 31 vectors in\n4 families. And 1024 vectors.\n\n    7 mutants: 7 caught\n",
         "b.md": "<!-- t: written by bridge pages -->\n\n| x |\n\n<!-- end of t -->\n9 families; 31 "
         "vectors in 4 families.\n",
     }
-    assert hand_written.renewed(made, SAID, NUMBERS, {"t": "| x |\n"}) == made
-    longer = hand_written.renewed(made, SAID, NUMBERS, {"t": "| x |\n| y |\n"})
+    assert hand_written.renew(made, SAID, NUMBERS, {"t": "| x |\n"}) == made
+    longer = hand_written.renew(made, SAID, NUMBERS, {"t": "| x |\n| y |\n"})
     assert "\n\n| x |\n| y |\n\n<!-- end" in longer["b.md"]
 
 
@@ -48,7 +48,7 @@ def test_what_has_no_place_is_an_error(
     said: tuple[str, ...], tables: dict[str, str], why: str
 ) -> None:
     with pytest.raises(SourceError, match=re.escape(why)):
-        hand_written.renewed(PAGES, said, NUMBERS, tables)
+        hand_written.renew(PAGES, said, NUMBERS, tables)
 
 
 COUNTED = re.compile(
@@ -67,7 +67,7 @@ def test_every_count_is_written_by_the_command() -> None:
     none = dict.fromkeys((*counted_things, "verify_minutes", "test_minutes"), 99999)
     tables = dict.fromkeys(("stages-of-verify", "checks-of-test"), "")
     text = {"all": "\n".join(pages.values())}
-    made = hand_written.renewed(text, hand_written.SAID, none, tables)
+    made = hand_written.renew(text, hand_written.SAID, none, tables)
     for counted in re.finditer(COUNTED, made["all"]):
         assert "99999" in counted[0], counted[0]
 
@@ -96,4 +96,4 @@ def test_the_sizes_are_those_of_the_vectors() -> None:
 
 
 def test_sizes_are_listed_in_their_order() -> None:
-    assert sizes._listed([8, 3, 1, 2, 5, 6, 8]) == "1 to 3, 5, 6, 8"
+    assert sizes._list_numbers([8, 3, 1, 2, 5, 6, 8]) == "1 to 3, 5, 6, 8"

@@ -56,12 +56,12 @@ def test_topics_that_use_each_other_have_the_arrow_of_more_uses() -> None:
     graph = theorem_map.of_topics(by_topic(circle.values()))
     softmax, online, flash = (TOPICS[n].slug for n in range(3))
     assert set(graph.arrows) == {(softmax, online), (online, flash)}
-    assert theorem_map.drawn(graph, "Topics")
+    assert theorem_map.draw(graph, "Topics")
 
 
 def test_the_drawing_has_a_box_for_each_node_and_a_path_for_each_arrow() -> None:
     graph = theorem_map.of_topic(SMALL, list(SMALL.theorems.values()))
-    svg = ElementTree.fromstring(theorem_map.drawn(graph, "Title & more"))
+    svg = ElementTree.fromstring(theorem_map.draw(graph, "Title & more"))
     boxes = svg.findall(f"{SVG}a")
     said = {"".join(str(t.text) for t in box.iter(f"{SVG}text")): box for box in boxes}
     assert len(boxes) == len(said) == len(graph.nodes)

@@ -15,7 +15,7 @@ from committed import family as committed
 
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.module_tolerance import encoder_layer, exactly
-from bridge.conformance.tolerances.tolerance import EVALUATION, attention_tolerance, explained
+from bridge.conformance.tolerances.tolerance import EVALUATION, attention_tolerance, explain
 from bridge.pages.worked import gradients, heads, layer, masks, tiles, tolerance
 from bridge.pages.worked.shown import listed, shown
 from bridge.source.excerpt import SourceError
@@ -238,7 +238,7 @@ def test_what_explains_a_tolerance_adds_up_everywhere() -> None:
     mask[:, 0] = True
     for rounding in (RoundingModel.flash("bfloat16", block_n=2), RoundingModel.float32()):
         given: dict[str, Any] = {"scale": 0.5, "mask": mask, "rounding": rounding}
-        found = explained(q, k, v, **given)
+        found = explain(q, k, v, **given)
         whole = attention_tolerance(q, k, v, **given)
         assert np.array_equal(found.terms.total * EVALUATION, whole)
         assert (found.share[~mask] == 0).all()
@@ -310,7 +310,7 @@ def test_numbers_that_are_not_leans_make_no_page() -> None:
         (lambda: tiles.bounds(committed("causal"), "causal-000"), "no vector of tile bounds"),
         (lambda: masks.visible(committed("merge"), "merge-000"), "no vector of attention"),
         (
-            lambda: masks.flooded(committed("causal"), "causal-002", 0),
+            lambda: masks.flood(committed("causal"), "causal-002", 0),
             "causal-002: query 0 sees a key",
         ),
         (

@@ -8,7 +8,7 @@ import time
 import pytest
 from rich.console import Console
 
-from bridge.report.progress import Progress, spoken
+from bridge.report.progress import Progress, duration_text
 
 
 def test_lines_say_how_many_of_how_many_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +31,13 @@ def test_lines_say_how_many_of_how_many_and_what_is_left(monkeypatch: pytest.Mon
         clock[0] += 100
         audit.reached(40, 400)
         assert audit.text() == "40 of 400, about 21 min left", "it takes longer than it did"
-    assert [spoken(s) for s in (0, 22, 89, 91, 400)] == ["5 s", "20 s", "90 s", "2 min", "7 min"]
+    assert [duration_text(s) for s in (0, 22, 89, 91, 400)] == [
+        "5 s",
+        "20 s",
+        "90 s",
+        "2 min",
+        "7 min",
+    ]
 
 
 def test_without_a_terminal_there_is_a_line_now_and_then() -> None:

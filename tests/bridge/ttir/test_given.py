@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from ttir_cases import MUTANTS
 
-from bridge.conformance.mutants.planting import planted
+from bridge.conformance.mutants.planting import mutated_module
 from bridge.ttir.classes import features, text_of
 from bridge.ttir.given import unmet
 from bridge.ttir.texts import TEXTS
@@ -235,7 +235,7 @@ def test_other_prefix_sums_are_named(
 def test_mutants_of_the_launcher_are_named(mutant: str, name: str) -> None:
     """No proof fails for them: the kernel's text is the same."""
     tensors = given(ScoreOptions(0.375, right=0, shift=1))
-    with planted(MUTANTS[mutant]) as module:
+    with mutated_module(MUTANTS[mutant]) as module:
         launch = launched(tensors, module.launch)
     assert names(launch, tensors) == {name}
     with pytest.raises(AssertionError, match=f"hypotheses: {name}"):

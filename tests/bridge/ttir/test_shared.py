@@ -8,7 +8,7 @@ from ttir_cases import kernel
 
 from bridge.ttir.lean import Translation, translate
 from bridge.ttir.parse import parse
-from bridge.ttir.shared import fields_of, pointers_of, shared
+from bridge.ttir.shared import fields_of, pointers_of, share
 
 # Stores a number that it computes of n, in three values of two names.
 _TEXT = """
@@ -32,7 +32,7 @@ def _names(definitions: list[str]) -> list[str]:
 
 def test_a_text_has_the_definitions_that_no_earlier_one_has() -> None:
     other = _TEXT.replace("arith.addi %x1, %n", "arith.subi %x1, %n")
-    first, second = shared([_translated("A", _TEXT), _translated("B", other)])
+    first, second = share([_translated("A", _TEXT), _translated("B", other)])
     assert _names(first.definitions) == ["A.x_1", "A.x", "A.y", "A.store_p"]
     assert first.uses == []
     assert _names(second.definitions) == ["B.y", "B.store_p"]
@@ -43,7 +43,7 @@ def test_a_text_has_the_definitions_that_no_earlier_one_has() -> None:
 
 
 def test_what_is_stored_is_every_texts_own() -> None:
-    _, second = shared([_translated("A", _TEXT), _translated("B", _TEXT)])
+    _, second = share([_translated("A", _TEXT), _translated("B", _TEXT)])
     assert _names(second.definitions) == ["B.store_p"]
     assert "(A.y a pid)" in second.definitions[0]
 
@@ -51,18 +51,18 @@ def test_what_is_stored_is_every_texts_own() -> None:
 def test_an_equal_text_of_other_values_is_not_shared() -> None:
     """B's y reads as A's does, but of another x."""
     other = _TEXT.replace("arith.muli", "arith.subi")
-    _, second = shared([_translated("A", _TEXT), _translated("B", other)])
+    _, second = share([_translated("A", _TEXT), _translated("B", other)])
     assert _names(second.definitions) == ["B.x", "B.y", "B.store_p"]
 
 
 def test_other_names_of_the_same_values_are_shared() -> None:
     other = _TEXT.replace('loc("x"', 'loc("z"')
-    _, second = shared([_translated("A", _TEXT), _translated("B", other)])
+    _, second = share([_translated("A", _TEXT), _translated("B", other)])
     assert _names(second.definitions) == ["B.store_p"]
 
 
 def test_conditions_are_every_texts_own() -> None:
-    found = shared([translate(parse(kernel(_ARGUMENTS, _TEXT)).kernel, name, {}) for name in "AB"])
+    found = share([translate(parse(kernel(_ARGUMENTS, _TEXT)).kernel, name, {}) for name in "AB"])
     for name, one in zip("AB", found, strict=True):
         conditions = [f"{name}.Accesses", f"{name}.Exponents", f"{name}.NoOverflow"]
         assert _names(one.definitions)[-3:] == conditions

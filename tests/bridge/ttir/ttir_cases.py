@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 
 from bridge.conformance.mutants.attention import KERNEL_MUTANTS, OPTION_MUTANTS
-from bridge.conformance.mutants.planted_package import copied
+from bridge.conformance.mutants.planted_package import copy_package
 from bridge.conformance.mutants.planting import Mutant
 from bridge.spec.masks import Alignment
 from bridge.ttir import launches, texts
@@ -116,7 +116,9 @@ def planted(edit: Mutant | None) -> Iterator[None]:
         return
     with ExitStack() as stack:
         # By way of it all of the forward kernel's launches come.
-        varlen = stack.enter_context(copied(edit.file, edit.apply, "backends/kernels/varlen.py"))
+        varlen = stack.enter_context(
+            copy_package(edit.file, edit.apply, "backends/kernels/varlen.py")
+        )
         for module, name in itertools.product((launches, texts), ("forward", "varlen")):
             if hasattr(module, name):
                 copy = varlen if name == "varlen" else varlen.forward

@@ -62,7 +62,7 @@ def test_the_sequences(task) -> None:
         assert set(kept) <= {3, 4, 5, 6}
         wanted = kept if task == "copy" else kept[::-1]
         assert tgt == [*wanted, EOS, *[PAD] * (5 - n)]
-    assert batch.counted.sum(1).tolist() == (batch.lens + 1).tolist()
+    assert batch.token_mask.sum(1).tolist() == (batch.lens + 1).tolist()
 
 
 def test_no_batch_has_a_held_out_sequence() -> None:
@@ -87,13 +87,13 @@ def test_what_counts_as_exact() -> None:
     """One wrong token, or no end, is not exact; what stands behind the end does not count."""
     found = Demonstration(Settings("copy", min_len=2, max_len=3, symbols=4, held_out=4))
     batch = found.settings.drawn(50, torch.Generator().manual_seed(3))
-    answer = batch.tgt.masked_fill(~batch.counted, EOS)
+    answer = batch.tgt.masked_fill(~batch.token_mask, EOS)
     for wrong, expected in ((None, 1.0), (0, 0.0), (1, 0.0), ("end", 0.0), ("behind", 1.0)):
         given = answer.clone()
         if wrong == "end":
             given[batch.tgt == EOS] = 3
         elif wrong == "behind":
-            given[~batch.counted] = 5
+            given[~batch.token_mask] = 5
         elif wrong is not None:
             given[:, wrong] = 3 + (given[:, wrong] - 2) % 4
         found.model.generate = lambda *_, given=given, **__: given  # type: ignore[method-assign]

@@ -286,7 +286,7 @@ def hide_added_key(monkeypatch: pytest.MonkeyPatch) -> None:
             return None
         return nn.functional.pad(mask, (0, 1), value=False if mask.dtype == torch.bool else -1e9)
 
-    monkeypatch.setattr(masking, "widened", narrow)
+    monkeypatch.setattr(masking, "widen", narrow)
 
 
 def heads_before_batch(monkeypatch: pytest.MonkeyPatch) -> None:

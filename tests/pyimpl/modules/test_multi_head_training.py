@@ -112,7 +112,7 @@ def test_dropout_is_that_of_torch_with_the_same_weights(
 
     def dropped(weights: Tensor, p: float, training: bool = True) -> Tensor:
         sizes = (BATCH, HEADS, range(Q_LEN), range(weights.shape[-1]))
-        return weights * Dropout(p, torch.tensor(9)).kept(*sizes).view_as(weights) / (1 - p)
+        return weights * Dropout(p, torch.tensor(9)).kept_weights(*sizes).view_as(weights) / (1 - p)
 
     with monkeypatch.context() as patch, torch.no_grad():
         patch.setattr(nn.functional, "dropout", dropped)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from bridge.conformance.tolerances.module_tolerance import (
     Bounded,
-    attended,
+    attend,
     decoder_layer,
     encoder_layer,
     exactly,
@@ -154,15 +154,15 @@ def test_multi_head_attention(visible: Tensor) -> None:
         q_len=LENGTH, kv_len=MEMORY, num_heads=HEADS, d=WIDTH // HEADS, d_model=WIDTH, num=NUM,
     )  # fmt: skip
     given = [exactly(x[None]) for x in (X, CONTEXT, CONTEXT)]
-    bounded = attended(module, given, visible=visible)
+    bounded = attend(module, given, visible=visible)
     check(module(X, CONTEXT, key_mask=visible), found, bounded)
     kept = module.project(CONTEXT)
-    attend = multi_head.multi_head_attend(
+    attended = multi_head.multi_head_attend(
         scale(), keys(visible), of_attention(module), rows(module.q_proj(X)), rows(kept.keys[0]),
         rows(kept.values[0]), q_len=LENGTH, kv_len=MEMORY, num_heads=HEADS, d=WIDTH // HEADS,
         d_model=WIDTH, num=NUM,
     )  # fmt: skip
-    check(module(X, projected=kept, key_mask=visible), attend, bounded)
+    check(module(X, projected=kept, key_mask=visible), attended, bounded)
 
 
 @pytest.mark.parametrize("norm_first", [True, False])

@@ -116,7 +116,7 @@ def _varlen(case: Case, arch: int) -> Launch:
     )  # fmt: skip
 
 
-def _given(case: Case) -> Given:
+def _inputs_of(case: Case) -> Given:
     """What the kernels of the backward pass read; "packed": four sequences."""
     batch, heads, kv_heads, q_len, kv_len = 2, 8, 2, 1000, 1024
     dtype = _DTYPES[case.dtype]
@@ -133,24 +133,24 @@ def _given(case: Case) -> Given:
 
 
 def _backward_rows(case: Case, arch: int) -> Launch:
-    given = _given(case)
+    given = _inputs_of(case)
     rows = given.lse
     return backward.row_numbers_launch(given.query, given.query, rows, rows, rows, given.delta)
 
 
 def _backward_keys(case: Case, arch: int) -> Launch:
-    given = _given(case)
+    given = _inputs_of(case)
     return backward_keys.launch(given, given.key, given.value, capability=arch)
 
 
 def _backward_queries(case: Case, arch: int) -> Launch:
-    given = _given(case)
+    given = _inputs_of(case)
     slopes = given.delta if given.options.alibi_slopes is not None else None
     return backward_queries.launch(given, given.query, slopes, capability=arch)
 
 
 def _backward_bias(case: Case, arch: int) -> Launch:
-    given = _given(case)
+    given = _inputs_of(case)
     bias = given.options.bias
     assert bias is not None
     return backward_bias.launch(given, _empty(*bias.shape), capability=arch)

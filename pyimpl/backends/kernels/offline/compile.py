@@ -110,7 +110,7 @@ def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -
     if INTERPRETED.value:
         return _in_another_process(archs, which)
     jobs = list(itertools.product(archs, which))
-    found = {job: record for job in jobs if (record := _kept(*job)) is not None}
+    found = {job: record for job in jobs if (record := _read_kept(*job)) is not None}
     missing = [job for job in jobs if job not in found]
     # Each process holds PyTorch and a compiler, about half a GB.
     workers = min(len(missing), os.cpu_count() or 1, 8)
@@ -143,7 +143,7 @@ def _manager(arch: int, case: Case) -> Any:
     return get_cache_manager(hashlib.sha256(key.encode()).hexdigest())
 
 
-def _kept(arch: int, case: Case) -> Record | None:
+def _read_kept(arch: int, case: Case) -> Record | None:
     """What an earlier run found of the case, if its sources were the same."""
     path = _manager(arch, case).get_file(_RECORD)
     if path is None:
@@ -188,12 +188,12 @@ def _compile(arch: int, case: Case) -> Record:
     launch = KERNELS[case.kernel](case, arch)
     options = {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
     compiled = triton.compile(
-        specialised(launch), target=GPUTarget("cuda", arch, 32), options=options
+        specialise(launch), target=GPUTarget("cuda", arch, 32), options=options
     )
     registers, spilled = resources(compiled.asm["cubin"])
     block_m, block_n = (int(launch.constants.get(name) or 0) for name in ("BLOCK_M", "BLOCK_N"))
     # Without masks an iteration is shortest. Without tiles of keys there are no scores.
-    text = sass.disassembled(compiled.asm["cubin"])
+    text = sass.disassemble(compiled.asm["cubin"])
     loops = sass.loops_of(text) if block_n else []
     main = min(loops, key=lambda loop: loop.instructions, default=sass.Loop(0, 0))
     return Record(
@@ -206,7 +206,7 @@ def _compile(arch: int, case: Case) -> Record:
     )  # fmt: skip
 
 
-def specialised(launch: Launch) -> ASTSource:
+def specialise(launch: Launch) -> ASTSource:
     """The kernel's source as this launch specialises it, of which Triton makes the text; addresses
     are those that PyTorch allocates, which 16 divides."""
     types, constants = launch.specialisation()
@@ -223,7 +223,7 @@ def resources(cubin: bytes) -> tuple[int, int]:
 
     The kernel has no arrays of its own in local memory: its stack is what registers spill to.
     """
-    text = sass.printed(triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", cubin)
+    text = sass.tool_output(triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", cubin)
     found = re.search(r"REG:(\d+) STACK:(\d+)", text)
     if found is None:
         raise RuntimeError(f"cuobjdump printed no resource usage:\n{text}")

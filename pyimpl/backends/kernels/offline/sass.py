@@ -50,7 +50,7 @@ class Loop:
     overlapped: int = 0
 
 
-def printed(tool: str, option: str, cubin: bytes) -> str:
+def tool_output(tool: str, option: str, cubin: bytes) -> str:
     """What one of NVIDIA's tools prints of a binary, which it takes as a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
@@ -59,9 +59,9 @@ def printed(tool: str, option: str, cubin: bytes) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def disassembled(cubin: bytes) -> str:
+def disassemble(cubin: bytes) -> str:
     """What NVIDIA's disassembler prints of a binary."""
-    return printed(triton.knobs.nvidia.nvdisasm.path, "--print-code", cubin)
+    return tool_output(triton.knobs.nvidia.nvdisasm.path, "--print-code", cubin)
 
 
 def is_serialised(text: str) -> bool:

@@ -18,7 +18,7 @@ from pyimpl.backends.kernels.parts.launch import (
     group_of,
     head_arguments,
     is_far,
-    padded,
+    padded_size,
     pair_arguments,
     score_arguments,
     strides_of,
@@ -116,8 +116,8 @@ def tile_constants(
     check_block("block_n", chosen["block_n"])
     return {
         "BLOCK_M": chosen["block_m"], "BLOCK_N": chosen["block_n"],
-        "BLOCK_D": padded(head_dim), "BLOCK_V": padded(value_dim),
-        "EVEN_D": padded(head_dim) == head_dim, "EVEN_V": padded(value_dim) == value_dim,
+        "BLOCK_D": padded_size(head_dim), "BLOCK_V": padded_size(value_dim),
+        "EVEN_D": padded_size(head_dim) == head_dim, "EVEN_V": padded_size(value_dim) == value_dim,
         "ALIGNED": are_aligned(head_dim, value_dim, *strides),
         "PAIRS_ALIGNED": are_aligned(*(n for x in arrays for n in x.expand(pairs).stride()[:-1])),
         "FAR": is_far(

@@ -146,7 +146,7 @@ def processors(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-def padded(size: int) -> int:
+def padded_size(size: int) -> int:
     """The power of two ≥ 16 that a tile of vectors of this size is computed in: `tl.dot` takes no
     other."""
     return max(16, 1 << (size - 1).bit_length())
@@ -230,7 +230,7 @@ def check_length(name: str, length: int) -> None:
         raise ValueError(f"{name} must be below 2²⁹ for the Triton kernels, not {length}")
 
 
-def turned(query: Tensor, options: ScoreOptions) -> tuple[Tensor, ScoreOptions]:
+def with_nonnegative_scale(query: Tensor, options: ScoreOptions) -> tuple[Tensor, ScoreOptions]:
     """Queries and options that mean the same scores, with scale ≥ 0: then a row's largest product
     makes its largest score (`loop.step_block`). The queries are copied where scale is below 0."""
     query = query.resolve_neg()

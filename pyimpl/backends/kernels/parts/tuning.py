@@ -43,7 +43,7 @@ CHANGES: tuple[dict[str, float], ...] = (
 _LENGTHS = ("q_len", "kv_len")
 
 
-def wanted(device: torch.device) -> bool:
+def is_wanted(device: torch.device) -> bool:
     """Whether to measure: asked for, on a GPU, not interpreted."""
     asked = os.environ.get("ATTENTION_TUNE") == "1"
     return asked and device.type == "cuda" and not INTERPRETED.value
@@ -145,13 +145,13 @@ def _read() -> dict[str, Any]:
     path = cache_file()
     try:
         at = path.stat()
-        return _parsed(path, at.st_mtime_ns, at.st_size)
+        return _parse(path, at.st_mtime_ns, at.st_size)
     except (OSError, ValueError):
         return {}
 
 
 @lru_cache(maxsize=1)
-def _parsed(path: Path, changed: int, size: int) -> dict[str, Any]:
+def _parse(path: Path, changed: int, size: int) -> dict[str, Any]:
     """The file as it is at that time: every launch asks for it."""
     found = json.loads(path.read_text("utf-8"))
     return found if isinstance(found, dict) else {}

@@ -29,7 +29,7 @@ from pyimpl.backends.kernels import (
     forward,
     varlen,
 )
-from pyimpl.backends.kernels.offline.compile import specialised
+from pyimpl.backends.kernels.offline.compile import specialise
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.internal.scores import ScoreOptions
@@ -105,7 +105,7 @@ def bound(launch: Launch) -> tuple[Any, Any, Any]:
 
 
 def text_of(launch: Launch) -> str:
-    source = specialised(launch)
+    source = specialise(launch)
     backend = make_backend(TARGET)
     options = backend.parse_options(
         {"num_warps": launch.num_warps, "num_stages": launch.num_stages, **source.parse_options()}

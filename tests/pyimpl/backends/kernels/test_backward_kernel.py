@@ -61,7 +61,7 @@ def judged(
     grad_out = normal(query, *query.shape[:3], value.shape[3], seed=seed)
     grad_lse = normal(query, *query.shape[:3], seed=seed + 1, dtype=torch.float32)
     found = run(query, key, value, options, grad_out, grad_lse, **changes)
-    named = found.rounded(query, key, value, options)._asdict()
+    named = found.round_to_inputs(query, key, value, options)._asdict()
     named["alibi_slopes"] = named.pop("slopes")
     named = {name: x for name, x in named.items() if x is not None}
     judge_gradients(
@@ -217,7 +217,7 @@ def test_measuring_may_choose_atomics(deterministic: bool, monkeypatch: pytest.M
         asked.append(list(ways))
         return "atomics"
 
-    monkeypatch.setattr(tuning, "wanted", lambda device: True)
+    monkeypatch.setattr(tuning, "is_wanted", lambda device: True)
     monkeypatch.setattr(tuning, "fastest", fastest)
     monkeypatch.setattr(tuning, "fastest_way", fastest_way)
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: deterministic)

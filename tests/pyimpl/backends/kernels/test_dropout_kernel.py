@@ -15,7 +15,7 @@ from backward_checks import judge_gradients
 from torch import Tensor
 
 from bridge.conformance.mutants import planting
-from bridge.conformance.mutants.planted_package import copied
+from bridge.conformance.mutants.planted_package import copy_package
 from bridge.conformance.mutants.planting import Mutant
 from pyimpl.backends import reference
 from pyimpl.backends.kernels import backward, forward, varlen
@@ -81,7 +81,7 @@ def test_a_tile(p: float, first_key: int | None) -> None:
         last - 2**32 if last >= 2**31 else last, -5, 64, PACKED=first_key is not None,
     )  # fmt: skip
     placed = one if first_key is None else one.from_row(90, first_key)
-    assert torch.equal(found.bool(), placed.kept(1, 1, range(16), range(64, 96))[0, 0])
+    assert torch.equal(found.bool(), placed.kept_weights(1, 1, range(16), range(64, 96))[0, 0])
 
 
 def problem() -> tuple[Tensor, Tensor, Tensor, Any]:
@@ -164,7 +164,10 @@ FORWARD_MUTANTS = [
 @pytest.mark.parametrize("one", FORWARD_MUTANTS, ids=lambda f: f.name)
 def test_a_mutant_of_the_forward_pass_shows(one: Mutant) -> None:
     check = check_packed if one.entry == VARLEN else check_tiles
-    with planting.planted(one) as module, pytest.raises(AssertionError, match="over the tolerance"):
+    with (
+        planting.mutated_module(one) as module,
+        pytest.raises(AssertionError, match="over the tolerance"),
+    ):
         check(module)
 
 
@@ -199,14 +202,14 @@ BACKWARD_MUTANTS = [
 @pytest.mark.parametrize("one", BACKWARD_MUTANTS, ids=lambda f: f.name)
 def test_a_mutant_of_the_backward_pass_shows(one: Mutant) -> None:
     with (
-        copied(one.file, one.apply, ENTRY) as module,
+        copy_package(one.file, one.apply, ENTRY) as module,
         pytest.raises(AssertionError, match="times what is allowed"),
     ):
         check_backward(partial(module.backward, blocks=BLOCKS))
 
 
 def test_the_unedited_copy_passes() -> None:
-    with copied(ENTRY, lambda text: text, ENTRY) as module:
+    with copy_package(ENTRY, lambda text: text, ENTRY) as module:
         check_backward(partial(module.backward, blocks=BLOCKS))
 
 

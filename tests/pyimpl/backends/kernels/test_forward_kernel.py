@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kernel_checks import judge, score_options
 from torch import Tensor
 
-from pyimpl.backends.kernels.forward import forward, forward_into, padded
+from pyimpl.backends.kernels.forward import forward, forward_into, padded_size
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 # batch, heads, q_len, kv_len, head_dim, value_dim; tiles are 16 × 16 unless said otherwise.
@@ -312,7 +312,7 @@ def test_options_that_are_refused(changes: dict[str, object], message: str) -> N
 
 
 def test_padded() -> None:
-    assert [padded(n) for n in (1, 16, 17, 64, 65, 256)] == [16, 16, 32, 64, 128, 256]
+    assert [padded_size(n) for n in (1, 16, 17, 64, 65, 256)] == [16, 16, 32, 64, 128, 256]
 
 
 def test_tensors_that_do_not_fit_are_refused() -> None:

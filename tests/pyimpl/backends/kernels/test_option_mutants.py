@@ -15,7 +15,7 @@ from attention_checks import inputs, kernel_rounding
 from kernel_checks import judge, score_options
 
 from bridge.conformance.mutants.options import OPTION_MUTANTS
-from bridge.conformance.mutants.planting import Mutant, planted
+from bridge.conformance.mutants.planting import Mutant, mutated_module
 
 Check = Callable[[ModuleType], None]
 
@@ -125,7 +125,7 @@ CHECKS: dict[str, Check] = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("mutant", OPTION_MUTANTS, ids=lambda f: f.name)
 def test_each_mutant_shows(mutant: Mutant) -> None:
-    with planted(mutant) as module, pytest.raises(AssertionError):
+    with mutated_module(mutant) as module, pytest.raises(AssertionError):
         CHECKS[mutant.name](module)
 
 
@@ -145,5 +145,5 @@ def test_the_unedited_copy_passes(name: str) -> None:
     """For each file that there are mutants of, and each that is run: it is the mutation that shows,
     not its planting."""
     (mutant,) = (f for f in OPTION_MUTANTS if f.name == name)
-    with planted(replace(mutant, new=mutant.old)) as module:
+    with mutated_module(replace(mutant, new=mutant.old)) as module:
         CHECKS[name](module)

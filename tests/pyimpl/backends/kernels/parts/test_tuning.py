@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_written(cache: Path) -> None:
 
 def test_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTENTION_TUNE", raising=False)
-    assert not tuning.wanted(torch.device("cuda"))
+    assert not tuning.is_wanted(torch.device("cuda"))
     monkeypatch.setenv("ATTENTION_TUNE", "1")
-    assert not tuning.wanted(CPU)
-    assert not tuning.wanted(torch.device("cuda")), "never interpreted"
+    assert not tuning.is_wanted(CPU)
+    assert not tuning.is_wanted(torch.device("cuda")), "never interpreted"

@@ -143,5 +143,5 @@ class OwnBackward:
         wanted = Wanted(**{name: one.name in there for name, one in DIFFERENTIABLE.items()})
         by = given.grad_out, given.grad_lse
         found = self.backward(*inputs, outputs.out, outputs.lse, *by, options, wanted)
-        each = zip(ORDER, found.rounded(*inputs, options), strict=True)
+        each = zip(ORDER, found.round_to_inputs(*inputs, options), strict=True)
         return {name: gradient for name, gradient in each if gradient is not None}

@@ -217,6 +217,7 @@ public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Scores.ScoreMods
 public import Attention.Proof.Scores.Sink
 public import Attention.Proof.Scores.Softcap
+public import Attention.Proof.Scores.Temperature
 public import Attention.Proof.Softmax.Attention
 public import Attention.Proof.Softmax.Basic
 public import Attention.Proof.Softmax.LogSumExp
@@ -265,6 +266,7 @@ public import Attention.Spec.Slopes
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.Tangent
+public import Attention.Spec.Temperature
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Tolerance
 public import Attention.Spec.Transformer

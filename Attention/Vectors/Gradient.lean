@@ -3,6 +3,7 @@ module
 public import Attention.Spec.BackwardDropout
 public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.Slopes
+public import Attention.Spec.Temperature
 public import Attention.Vectors.Dropout
 
 public section
@@ -25,12 +26,20 @@ inductive GradientAlgorithm where
   | tiles (keys queries : Nat × Nat)
   /-- The paper's one loop, for one head: queries and keys to a tile. -/
   | oneLoop (block_m block_n : Nat)
+  /-- The formulas, with a temperature for each query head. -/
+  | temperatures (temperatures : List Int)
 
 /-- The name of the definition. -/
 def GradientAlgorithm.leanName : GradientAlgorithm → String
   | .formulas => "Attention.Spec.groupedQueryVjp"
   | .tiles .. => "Attention.Spec.flashBackward"
   | .oneLoop .. => "Attention.Spec.flashBackwardOneLoop"
+  | .temperatures .. => "Attention.Spec.temperatureVjp"
+
+/-- The temperature of each query head. -/
+def GradientAlgorithm.temperature : GradientAlgorithm → Option (List Int)
+  | .temperatures temperatures => some temperatures
+  | _ => none
 
 /-- Inputs of the backward pass: those of attention with several heads, and the gradients of a loss
 by its outputs. -/
@@ -76,6 +85,8 @@ structure GradientResult where
   dV : List (List (List Rat))
   /-- By a bias of 0. -/
   dBias : List (List (List Rat))
+  /-- By the temperature of each query head, divided by ln 2; empty without temperatures. -/
+  dTemperature : List Rat := []
 
 /-- The rows of a matrix. -/
 def rowsOf {m n : Nat} (A : Matrix Rat m n) : List (List Rat) := A.toList.map (·.toList)
@@ -143,6 +154,18 @@ def run (c : GradientCase) : Except String GradientResult := do
     return byHead <| groupGradients <| Vec.ofFn fun h =>
       vjpDropout f.scale mask.toScoreMod ScoreSlope.one Q[h] K[kvHead h] V[kvHead h]
         (Z h.val) (fun (x : Int) => (x : Rat)) dO[h] dLse[h]
+  | .temperatures temperatures, _ =>
+    let heads := f.num_kv_heads * f.group
+    let [ts] ← (·.toList) <$> toMatrix 1 heads [temperatures] | throw "no temperatures"
+    -- The queries times their temperature too, so that no function rounds them.
+    checkExact (rats [temperatures]).flatten
+    for (t, rows) in temperatures.zip f.q do
+      checkExact (rows.flatten.map fun x => ((t * x : Int) : Rat))
+    let each : Vector (TemperatureGradients Rat f.q_len f.kv_len f.head_dim f.value_dim) heads :=
+      Vec.ofFn fun h => temperatureVjp f.scale ts[h] mask.toScoreMod ScoreSlope.one Q[h]
+        K[kvHead h] V[kvHead h] (fun (x : Int) => (x : Rat)) dO[h] dLse[h]
+    return { byHead (groupGradients (Vec.ofFn fun h => each[h].inputs)) with
+      dTemperature := each.toList.map (·.dTemperature) }
   | .tiles keys queries, _ =>
     oneHead Q K V dO dLse fun Q K V dO dLse =>
       runTiles f.scale mask Q K V (Z 0) dO dLse fun L O =>

@@ -149,6 +149,28 @@ def gradientsDropped : Family GradientCase where
         3 2 mask byLse
       return { c with dropout := some (p, seed) }
 
+/-- The backward pass with a temperature for each head. -/
+def gradientsTemperature : Family GradientCase where
+  name := "gradient-temperature"
+  about := "A temperature for each query head, by which its scores are multiplied: one that is \
+    left out, of another head, or taken for its inverse, dQ without it, and a gradient by it of \
+    the scaled queries or of one query alone show."
+  theoremId := "temperature-gradient"
+  cases := each "temperatures"
+    [(1, [2], 1, 3, .none, 1, false), (1, [2], 3, 5, .none, 1, true),
+     (1, [-1], 4, 4, .causal, 1, false), (1, [0], 3, 6, .none, 1, true),
+     (1, [3], 5, 3, .causalBottomRight, 1, false), (1, [2, -1], 2, 7, .none, 1, true),
+     (2, [1, 2], 3, 4, .none, 1, false), (2, [2, 1, 0, -2], 3, 5, .causal, 1, true),
+     (1, [1, 2, 3], 2, 18, .keyLength 17, 1, false), (1, [2, 3], 17, 2, .none, 1, true),
+     (2, [3, 1], 4, 9, .window .bottomRight (some 2) (some 0), 1, false),
+     (1, [2], 3, 4, .none, -1, true), (1, [3, 2], 3, 4, .keyLength 0, 1, false)]
+    fun (num_kv_heads, (temperatures : List Int), q_len, kv_len, mask, scale, byLse) => do
+      let group := temperatures.length / num_kv_heads
+      let c ← gradientCase s!"temperatures {temperatures}, {maskText mask}, scale {scale}, \
+        {num_kv_heads} heads of keys and values, {sizes q_len kv_len 3}" num_kv_heads group q_len
+        kv_len 3 2 mask byLse scale
+      return { c with algorithm := .temperatures temperatures }
+
 /-- The tile loops with dropout. -/
 def gradientsDroppedTiled : Family GradientCase where
   name := "gradient-dropout-tiles"

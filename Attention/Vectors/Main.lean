@@ -101,7 +101,7 @@ def writeAll (folder : Folder) : IO Unit := do
       [tileBounds]
     write folder "gradient" "exact" (fun id th c => do Json.gradient id th c (← c.run))
       [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop,
-        gradientsDropped, gradientsDroppedTiled]
+        gradientsDropped, gradientsDroppedTiled, gradientsTemperature]
     write folder "gradient" "natural"
       (fun id th c => return Json.naturalGradient id th c (← c.run)) naturalGradientFamilies
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) [philoxes]

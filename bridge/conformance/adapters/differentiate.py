@@ -17,7 +17,7 @@ from bridge.vectors.model.operations import GroupedQueryVector
 from pyimpl.internal.gradients import Gradients, Wanted
 from pyimpl.internal.scores import ScoreOptions
 
-# By the names of `gradients.expected`, as `gradient_inputs.array` takes them.
+# By the names of `expected_gradients`, as `gradient_inputs.array` takes them.
 Found = Mapping[str, Tensor]
 # A backward pass of `pyimpl`: called as `pyimpl.backends.reference_backward.attention_backward` is.
 Backward = Callable[..., Gradients]
@@ -146,5 +146,5 @@ class OwnBackward:
         )
         by = given.grad_out, given.grad_lse
         found = self.backward(*inputs, outputs.out, outputs.lse, *by, options, wanted)
-        each = zip(ORDER, found.rounded(*inputs, options), strict=True)
+        each = zip(ORDER, found.round_to_inputs(*inputs, options), strict=True)
         return {name: gradient for name, gradient in each if gradient is not None}

@@ -107,9 +107,10 @@ def conform(
     junit: str | None,
     html: str | None,
 ) -> None:
-    """Test attention implementations on the vectors (default: the built-in ones of pyimpl).
+    """Test attention implementations on the vectors.
 
-    IMPLEMENTATION: module:function, path/to/file.py:function, or one of those below.
+    IMPLEMENTATION: module:function, path/to/file.py:function, or one of those below; default:
+    the built-in ones of pyimpl.
 
     Exit status 0 if every supported vector passes and all that is required is taken, 1 if not, 2
     for misuse.

@@ -14,9 +14,11 @@ from rich.console import Console
 from torch import Tensor
 
 from bridge import interpreting
+from bridge.conformance.adapters.callables import is_callable_name
 from bridge.conformance.features import Aligned, CallableError
 from bridge.conformance.likely import with_likely
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
+from bridge.conformance.parallel import Workers
 from bridge.conformance.request import Misuse, Request, choose_committed
 from bridge.conformance.subject import Subject
 from bridge.report import junit, page, tables
@@ -105,9 +107,13 @@ def judge(request: Request, announce: Callable[[str], None] = lambda text: None)
     NoSandboxError and VectorError, and Misuse where no function takes a dtype asked for."""
     families = choose_committed(request.families, request.vectors)
     verdict = Verdict(request.dtypes, families, request.conditions)
-    for subject in request.subjects():
-        verdict.add(subject, announce)
-    if not verdict.outcomes:
+    subjects = request.subjects()
+    if len(subjects) > 1 and all(is_callable_name(subject.name) for subject in subjects):
+        verdict.add_each(subjects, announce)
+    else:
+        for subject in subjects:
+            verdict.add(subject, announce)
+    if not (verdict.outcomes or verdict.refused):
         raise Misuse("dtypes", "; ".join(verdict.skipped))
     return verdict
 
@@ -124,12 +130,28 @@ def name_of(function: Callable[..., Any]) -> str:
         found = getattr(found, part, None)
     if module is None or found is not function:
         raise Misuse("function", f"{name} is not found by its name; {accepted}")
-    file = getattr(module, "__file__", None)
-    if "." in module.__name__ or (file is None and inspect.isbuiltin(function)):
+    file = Path(getattr(module, "__file__", None) or "")
+    # A test runner gives modules dotted names without a package that could be imported.
+    if (file.parent / "__init__.py").exists() or inspect.isbuiltin(function):
         return f"{module.__name__}:{name}"
-    if file is None or not file.endswith(".py"):
+    if file.suffix != ".py":
         raise Misuse("function", f"{name} is defined in no file; {accepted}")
     return f"{file}:{name}"
+
+
+def _judge_one(
+    job: tuple[Subject, tuple[str, ...], Conditions], families: Sequence[Family]
+) -> tuple[Subject, Verdict]:
+    """In a process of its own: one of several functions."""
+    subject, dtypes, conditions = job
+    verdict = Verdict(dtypes, families, conditions)
+    try:
+        verdict.add(subject)
+    except CallableError as error:
+        verdict.refused.append(str(error))
+    # The process that asked has them.
+    verdict.families = ()
+    return subject, verdict
 
 
 class Verdict:
@@ -142,11 +164,13 @@ class Verdict:
         self.dtypes, self.families, self.conditions = dtypes, families, conditions
         self.outcomes: list[Outcome] = []
         self.skipped: list[str] = []
+        # Of several functions those that cannot be called, each with its sentence.
+        self.refused: list[str] = []
 
     @property
     def ok(self) -> bool:
         """Everything that was run passes, and something was run of each."""
-        return all(outcome.ok for outcome in self.outcomes)
+        return not self.refused and all(outcome.ok for outcome in self.outcomes)
 
     def __bool__(self) -> bool:
         return self.ok
@@ -168,6 +192,29 @@ class Verdict:
             announce(f"{subject.name}: the likely cause …")
             found = with_likely(found, self._run())
         self.outcomes += found
+
+    def add_each(
+        self, subjects: Sequence[Subject], announce: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """Run functions beside each other, on all processors. One that cannot be called is told in
+        the report. Raises NoSandboxError."""
+        found: dict[Subject, Verdict] = {}
+
+        def done(part: tuple[Subject, Verdict]) -> None:
+            subject, verdict = part
+            found[subject] = verdict
+            state = "passes" if verdict else "fails"
+            announce(f"{subject.name} {state}, {len(found)} of {len(subjects)} done")
+
+        conditions = self.conditions
+        jobs = [(subject, self.dtypes, conditions) for subject in subjects]
+        with Workers(self.families, conditions.device, most=len(jobs)) as workers:
+            workers.call_each(_judge_one, jobs, done)
+        for subject in subjects:
+            verdict = found[subject]
+            self.outcomes += verdict.outcomes
+            self.skipped += verdict.skipped
+            self.refused += verdict.refused
 
     def _run(self) -> list[Family]:
         """The vectors of the files, and those drawn."""
@@ -204,6 +251,11 @@ class Verdict:
             )  # fmt: skip
         for sentence in self.skipped:
             console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
+        for sentence in self.refused:
+            console.print(
+                f"Not judged: {sentence}",
+                style="red", highlight=False, markup=False, soft_wrap=True,
+            )  # fmt: skip
 
     def __str__(self) -> str:
         text = io.StringIO()

@@ -39,9 +39,9 @@ class Misuse(ValueError):
 class Request:
     """Which implementations run on which vectors, and how.
 
-    functions: `module:function`, `path/to/file.py:function` or a built-in adapter; the rest as
-    `bridge.verdict.check` has it. Raises Misuse for what is not accepted, and VectorError for
-    damaged vectors.
+    functions: `module:function`, `path/to/file.py:function`, `path/to/folder/:function` for that of
+    each file in a folder, or a built-in adapter; the rest as `bridge.verdict.check` has it. Raises
+    Misuse for what is not accepted, and VectorError for damaged vectors.
     """
 
     functions: tuple[str, ...]
@@ -67,6 +67,8 @@ class Request:
     def __post_init__(self) -> None:
         for name in self.functions:
             check_function(name)
+        each = tuple(one for name in self.functions for one in in_folder(name))
+        object.__setattr__(self, "functions", tuple(dict.fromkeys(each)))
         check_known("dtypes", self.dtypes, ALL_DTYPES, "a dtype that the vectors run in")
         models = () if self.rounding_model is None else (self.rounding_model,)
         check_known("rounding_model", models, CHOICES, "a rounding model")
@@ -142,6 +144,18 @@ def check_function(name: str) -> None:
     absent = libraries.missing(name)
     if absent is not None:
         raise Misuse("function", f"{name} needs what is not here: pip install {absent}")
+
+
+def in_folder(name: str) -> list[str]:
+    """The function of each file of a folder, for `folder/:function`; another name alone. Raises
+    Misuse where there are no files."""
+    place, _, function = name.rpartition(":")
+    if not place.endswith("/"):
+        return [name]
+    files = sorted(path for path in Path(place).glob("*.py") if path.name != "__init__.py")
+    if not files:
+        raise Misuse("function", f"{name!r} is given, and {place} has no Python file")
+    return [f"{file}:{function}" for file in files]
 
 
 def choose_vectors(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:

@@ -120,6 +120,7 @@ def _quick(chosen: str, names: set[str]) -> list[object]:
     ]
 
 
+@pytest.mark.lean
 @pytest.mark.parametrize("name", _quick("returns-too-late", FAILING))
 def test_the_proof_of_a_mutant_fails_at_a_goal(name: str, lean: Copy) -> None:
     with planted(MUTANTS[name]):
@@ -141,6 +142,7 @@ def test_the_proof_of_a_mutant_fails_at_a_goal(name: str, lean: Copy) -> None:
     assert all(map(_AT_A_GOAL.search, errors)), errors
 
 
+@pytest.mark.lean
 @pytest.mark.parametrize("name", _quick(QUICK, set(HARMLESS)))
 def test_the_proof_of_a_harmless_edit_holds(name: str, lean: Copy) -> None:
     with planted(HARMLESS[name]):

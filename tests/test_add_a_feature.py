@@ -15,6 +15,7 @@ from checkout_copy import ROOT, copy_of
 from bridge import limits
 from bridge.limits import Limit
 
+pytestmark = pytest.mark.long
 PAGE = ROOT / "docs" / "add-a-feature.md"
 # Of one command; the longest builds Lean and audits it.
 LIMIT = Limit(10_000, 1800)

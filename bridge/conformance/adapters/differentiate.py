@@ -17,7 +17,7 @@ from bridge.vectors.model.operations import GroupedQueryVector
 from pyimpl.internal.gradients import Gradients, Wanted
 from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
 
-# By the names of `gradients.expected`, as `gradient_inputs.array` takes them.
+# By the names of `expected_gradients`, as `gradient_inputs.array` takes them.
 Found = Mapping[str, Tensor]
 # A backward pass of `pyimpl`: called as `pyimpl.backends.reference_backward.attention_backward` is.
 Backward = Callable[..., Gradients]

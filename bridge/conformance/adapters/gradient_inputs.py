@@ -19,7 +19,7 @@ from pyimpl.internal.scores import CHANGES, DIFFERENTIABLE, ScoreOptions
 
 Floats = npt.NDArray[np.float64]
 
-# The fields of `pyimpl.internal.gradients.Gradients`, by the names of `gradients.expected`.
+# The fields of `pyimpl.internal.gradients.Gradients`, by the names of `expected_gradients`.
 ORDER = ("q", "k", "v", *DIFFERENTIABLE)
 
 
@@ -136,7 +136,7 @@ def _dropout(vector: GradientVector, device: str) -> Dropout | None:
 
 
 def array(name: str, gradient: Tensor) -> Floats:
-    """A gradient of the input of this name, of the shape of `gradients.expected`."""
+    """A gradient of the input of this name, of the shape of `expected_gradients`."""
     found = gradient.detach().double().cpu().numpy()
     return np.asarray(found if name == "sinks" else found[0])
 

@@ -38,6 +38,7 @@ def attention(
     is_causal: bool = False,
     causal_alignment: Alignment = "top-left",
     window: Window = (None, None),
+    temperature: Tensor | None = None,
     softcap: float | None = None,
     alibi_slopes: Tensor | None = None,
     sinks: Tensor | None = None,
@@ -52,7 +53,7 @@ def attention(
     """softmax(scale · query keyᵀ) value, over the keys that each query may attend to
     (`Attention.Spec.attention`).
 
-    The scores are changed in this order: scale, softcap, ALiBi, bias, masks.
+    The scores are changed in this order: scale, temperature, softcap, ALiBi, bias, masks.
 
     Args:
         query: `[batch, heads, q_len, head_dim]`, float64, float32, float16 or bfloat16.
@@ -70,6 +71,9 @@ def attention(
             "bottom-right" (as in flash-attention from 2.1 on). The same where q_len = kv_len.
         window: (left, right): key j is visible to query i if and only if i + shift − left ≤ j ≤
             i + shift + right; None for no bound.
+        temperature: `[heads]`, floating, finite: the scores of a head are multiplied by it, after
+            the scale and before all else. The queries are, rounded once to their dtype, in which
+            they must stay finite.
         softcap: a score s becomes softcap · tanh(s / softcap); softcap and scale / softcap finite
             in float32 (float64 for float64 inputs).
         alibi_slopes: `[heads]` or `[batch, heads]`, floating, between the bounds of `bias`; slope ·
@@ -110,8 +114,8 @@ def attention(
     slopes and sinks for NaN synchronises with the GPU. `torch.compile` takes the whole as one
     operator, `torch.ops.pyimpl.attention`.
 
-    Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes and
-    sinks, on every backend, from the tensors and the two outputs alone
+    Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes,
+    sinks and temperature, on every backend, from the tensors and the two outputs alone
     (`pyimpl.autograd.attention`). A query and a key that may not attend to each other add nothing
     to each other's gradients; what a query or key that does holds must be finite, as above. In
     float16 and bfloat16 the kernels round dS to the dtype of `query` before it is multiplied: in
@@ -138,8 +142,8 @@ def attention(
     batch, heads, q_len, _ = query.shape
     options = checked_options(
         query, batch, heads,
-        is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
-        sinks=sinks, scale=scale,
+        is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
+        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale,
     )  # fmt: skip
     sizes = (batch, heads, q_len, key.shape[2])
     if attn_mask is not None:

@@ -42,6 +42,7 @@ def attention_decode(
     num_splits: int | None = None,
     is_causal: bool = False,
     window: Window = (None, None),
+    temperature: Tensor | None = None,
     softcap: float | None = None,
     alibi_slopes: Tensor | None = None,
     sinks: Tensor | None = None,
@@ -105,8 +106,8 @@ def attention_decode(
     check.check_one_of("backend", backend, Backend)
     options = checked_options(
         query, batch, heads,
-        is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
-        sinks=sinks, scale=scale,
+        is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
+        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale,
     )  # fmt: skip
     check.check_no_gradients("attention_decode", {**named, **options.tensors()})
     out, lse = _attention_decode(

@@ -39,6 +39,7 @@ def attention_varlen(
     is_causal: bool = False,
     causal_alignment: Alignment = "top-left",
     window: Window = (None, None),
+    temperature: Tensor | None = None,
     softcap: float | None = None,
     alibi_slopes: Tensor | None = None,
     sinks: Tensor | None = None,
@@ -92,8 +93,8 @@ def attention_varlen(
     check.check_one_of("backend", backend, Backend)
     options = checked_options(
         query, sequences, query.shape[1],
-        is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
-        sinks=sinks, scale=scale,
+        is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
+        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale,
     )  # fmt: skip
     options = replace(options, dropout=checked_dropout(dropout_p, dropout_seed, query))
     out, lse = _attention_varlen(

@@ -34,11 +34,11 @@ def GradientAlgorithm.leanName : GradientAlgorithm → String
   | .formulas => "Attention.Spec.groupedQueryVjp"
   | .tiles .. => "Attention.Spec.flashBackward"
   | .oneLoop .. => "Attention.Spec.flashBackwardOneLoop"
-  | .temperatures .. => "Attention.Spec.temperatureVjp"
+  | .temperatures _ => "Attention.Spec.temperatureVjp"
 
 /-- The temperature of each query head. -/
 def GradientAlgorithm.temperature : GradientAlgorithm → Option (List Int)
-  | .temperatures temperatures => some temperatures
+  | .temperatures ts => some ts
   | _ => none
 
 /-- Inputs of the backward pass: those of attention with several heads, and the gradients of a loss
@@ -86,7 +86,7 @@ structure GradientResult where
   /-- By a bias of 0. -/
   dBias : List (List (List Rat))
   /-- By the temperature of each query head, divided by ln 2; empty without temperatures. -/
-  dTemperature : List Rat := []
+  dTemperature : List Rat
 
 /-- The rows of a matrix. -/
 def rowsOf {m n : Nat} (A : Matrix Rat m n) : List (List Rat) := A.toList.map (·.toList)
@@ -120,7 +120,8 @@ def runTiles (scale : Int) (mask : Mask q_len kv_len) (Q : Matrix Int q_len d)
   let (dQ, dK, dV) := loops (Vec.ofFn fun i => Ls[i.val]!) (attentionDropout scale modify Q K V Z)
   let formulas :=
     vjpDropout scale modify ScoreSlope.one Q K V Z (fun (x : Int) => (x : Rat)) dO dLse
-  return ⟨[dQ.map (·.toList)], [dK.map (·.toList)], [dV.map (·.toList)], [rowsOf formulas.dBias]⟩
+  return ⟨[dQ.map (·.toList)], [dK.map (·.toList)], [dV.map (·.toList)],
+    [rowsOf formulas.dBias], []⟩
 
 /-- The inputs of the only head. -/
 def oneHead {α β γ δ ε ζ : Type} {a b c d e : Nat} (Q : Vector α a) (K : Vector β b)
@@ -145,7 +146,7 @@ def run (c : GradientCase) : Except String GradientResult := do
   let byHead (g : GroupedGradients Rat f.q_len f.kv_len f.head_dim f.value_dim
       (f.num_kv_heads * f.group) f.num_kv_heads) : GradientResult :=
     ⟨g.dQ.toList.map rowsOf, g.dK.toList.map rowsOf, g.dV.toList.map rowsOf,
-      g.dBias.toList.map rowsOf⟩
+      g.dBias.toList.map rowsOf, []⟩
   match c.algorithm, c.dropout with
   | .formulas, none =>
     return byHead (groupedQueryVjp f.scale (fun _ => mask.toScoreMod) (fun _ => ScoreSlope.one) Q K

@@ -96,6 +96,7 @@ CALLS: Mapping[str, Call] = {
     "groupedQueryPacked": GROUPED,
     "groupedQueryVjp": GRADIENT,
     "sinkVjp": GRADIENT,
+    "temperatureVjp": GRADIENT,
     "flashBackward": GRADIENT,
     "flashBackwardOneLoop": GRADIENT,
     "attentionDropout": DROPOUT,

@@ -20,7 +20,7 @@ from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import CacheVector, MergeVector, VarlenVector
 from pyimpl.backends.kernels.offline.cases import KERNELS, cases
 from pyimpl.backends.kernels.parts.launch import padded_size
-from pyimpl.internal.scores import CHANGES
+from pyimpl.internal.scores import KERNEL_CHANGES
 
 # Kernels that know nothing of scores: all that they are asked for is one row.
 _WITHOUT_SCORES = ("rows", "combine")
@@ -51,11 +51,11 @@ EXACTLY_BY = {
 _CASES = {
     "": "full",
     "causal": "right edge",
-    **{change.feature: change.title for change in CHANGES},
+    **{change.feature: change.title for change in KERNEL_CHANGES},
 }
 _ORDER = (
     "all", *EDGES.values(), "padded head size", "packed", "mask",
-    *(change.title for change in CHANGES), "dropout",
+    *(change.title for change in KERNEL_CHANGES), "dropout",
 )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def _of_vector(vector: Any) -> set[str]:
     found = {"full"} if mask.kind == "none" else {"mask"}
     if window is not None:
         found = {EDGES[window.left is not None, window.right is not None]}
-    for change in CHANGES:
+    for change in KERNEL_CHANGES:
         # A vector of gradients has one for each head.
         if any(getattr(vector, name, None) is not None for name in (change.feature, change.name)):
             found.add(change.title)

@@ -6,7 +6,7 @@ from functools import cache
 
 from bridge.ttir.texts import TEXTS, Text
 from pyimpl.backends.kernels.parts.launch import Launch
-from pyimpl.internal.scores import CHANGES
+from pyimpl.internal.scores import KERNEL_CHANGES
 
 # Tile sizes are variables of a text, and what 16 divides is a hint, which changes no operation.
 _NO_PART = frozenset(
@@ -16,7 +16,7 @@ _FLOATS = {"*fp16": "*float", "*bf16": "*float", "*fp32": "*float"}
 # What is asked for by an argument that is there.
 _OPTIONS = {
     "mask_ptr": "mask",
-    **{change.argument: change.title for change in CHANGES},
+    **{change.argument: change.title for change in KERNEL_CHANGES},
     "seed_ptr": "dropout",
 }
 # By whether there is a left and a right one.

@@ -20,7 +20,7 @@ from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, listed_family
 from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Exact, Row, State, Vector
 from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
-from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.gradients import PER_HEAD, GradientVector
 from bridge.vectors.model.operations import (
     CacheVector,
     CascadeVector,
@@ -38,7 +38,7 @@ HEX_FORMAT = "attention-vectors-hex-1"
 # The fields of an entry that hold numbers, at any depth; null in them is −∞.
 _NUMBERS = {
     "q", "k", "v", "prefix_k", "prefix_v", "suffix_k", "suffix_v", "bias", "softcap", "sink",
-    "slope", "slopes", "sinks", "score", "value", "log_sum_exp", "output", "grad_output",
+    "slope", "slopes", *PER_HEAD, "score", "value", "log_sum_exp", "output", "grad_output",
     "grad_log_sum_exp", "x", "context", "values", "weight", "gain", "eps", "positions", "source",
     "target",
 }  # fmt: skip

@@ -186,7 +186,7 @@ def _by_kernels(
         grad_slopes = of_rows.new_zeros(slopes.shape)
         for b, (i, i_stop) in enumerate(pairwise(cu_q)):
             grad_slopes[b if len(slopes) > 1 else 0] += of_rows[0, :, i:i_stop].sum(dim=-1)
-    return Gradients(grad_q, grad_k, grad_v, slopes=grad_slopes, sinks=found.sinks)
+    return found._replace(query=grad_q, key=grad_k, value=grad_v, slopes=grad_slopes)
 
 
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

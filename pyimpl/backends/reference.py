@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pyimpl.internal.arguments import mask_as_4d
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
 
 @implements("Attention.Spec.softmax")
@@ -117,6 +117,7 @@ def drop(weights: Tensor, options: ScoreOptions) -> Tensor:
     return torch.where(kept, weights * options.dropout.scale, 0.0)
 
 
+@folds_into_query
 @implements("Attention.Spec.multiHead")
 @implements("Attention.Spec.groupedQuery")
 @implements("Attention.Spec.attentionSink")

@@ -13,7 +13,7 @@ from torch import Tensor
 from pyimpl.backends import reference
 from pyimpl.internal.gradients import Gradients, Wanted, row_gradient, sink_gradient, sum_to
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
 
 @implements("Attention.Spec.probabilityAgain")
@@ -51,6 +51,7 @@ def alibi_gradient(grad_s: Tensor, slopes: Tensor, shift: int) -> Tensor:
     return summed if slopes.shape[0] == grad_s.shape[0] else summed.sum(dim=0, keepdim=True)
 
 
+@folds_into_query
 @implements("Attention.Spec.vjpDropout")
 @implements("Attention.Spec.groupedQueryVjp")
 def attention_backward(

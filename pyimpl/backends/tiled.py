@@ -28,7 +28,7 @@ from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 from pyimpl.backends.workers import for_each
 from pyimpl.internal.arguments import compute_dtype, empty_output, without_autocast
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
 LOG2E = 1.0 / math.log(2.0)
 LN2 = math.log(2.0)
@@ -40,6 +40,7 @@ TILE_SCORES = 1 << 20
 THREADS_FROM = 1 << 20
 
 
+@folds_into_query
 @implements("Attention.Spec.groupedQuery")
 @implements("Attention.Spec.flashWindow")
 @implements("Attention.Spec.flashSchedule")

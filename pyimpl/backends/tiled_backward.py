@@ -29,7 +29,7 @@ from pyimpl.backends.workers import for_each
 from pyimpl.internal.arguments import compute_dtype, empty_output, without_autocast
 from pyimpl.internal.gradients import Gradients, Wanted, row_gradient, sink_gradient, sum_to
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions, cut
+from pyimpl.internal.scores import ScoreOptions, cut, folds_into_query
 
 # Queries in one tile, those of the heads that share a key head together, and keys: chosen by
 # measurement. Fewer where tiles are cut through (`cuts`).
@@ -37,6 +37,7 @@ ROWS = 1024
 KEYS = 256
 
 
+@folds_into_query
 @implements("Attention.Spec.flashBackwardOneLoop")
 def flash_backward(
     query: Tensor,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pyimpl.internal.arguments import empty_output
+from pyimpl.internal.arguments import compute_dtype, empty_output
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
+from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions, scale_by_head
 
 
 class Wanted(NamedTuple):
@@ -21,6 +21,7 @@ class Wanted(NamedTuple):
     slopes: bool = False
     bias: bool = False
     sinks: bool = False
+    temperature: bool = False
 
 
 class Gradients(NamedTuple):
@@ -32,6 +33,22 @@ class Gradients(NamedTuple):
     slopes: Tensor | None = None
     bias: Tensor | None = None
     sinks: Tensor | None = None
+    temperature: Tensor | None = None
+
+    @implements("Attention.Spec.temperatureVjp")
+    def unfolded(self, query: Tensor, temperature: Tensor, wanted: Wanted) -> Gradients:
+        """From gradients by queries that were multiplied by a temperature, those by both (the chain
+        rule): dQ = t · dQ', and ⟨dQ', Q⟩ of each head. `query` `[batch, heads, q_len, head_dim]`.
+        """
+        by_scaled = self.query.to(compute_dtype(self.query.dtype))
+        by_temperature = None
+        if wanted.temperature:
+            # A query that sees no key has a gradient of 0, whatever it holds.
+            products = by_scaled * query.to(by_scaled.dtype)
+            by_temperature = products.masked_fill(by_scaled == 0, 0.0).sum(dim=(0, 2, 3))
+        return self._replace(
+            query=scale_by_head(by_scaled, temperature), temperature=by_temperature
+        )
 
     def round_to_inputs(
         self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions

@@ -10,9 +10,11 @@ vectors' adapters and the pages know of it. Its formula is computed in the backe
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -23,6 +25,7 @@ from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.implements import implements
 
 NO_BOUND = 1 << 40
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Change:
     lean: the definition in Lean. feature: its name in the vectors, and in adapters and cases;
     title: in tables of the pages.
     kind: a number; a tensor per head, `[heads]`; or one per pair of query and key.
-    argument: of the kernels; letter: of a tensor's strides.
+    argument: of the kernels, "": the change is folded into the query before an implementation
+        begins (`folds_into_query`); letter: of a tensor's strides.
     check: of a number, with scale and dtype of query; raises TypeError or ValueError.
     by_batch: a tensor per head is `[batch|1, heads]`. finite: a tensor holds no −∞.
     gradient: the field of `pyimpl.internal.gradients.Gradients`; None: there is no gradient by it.
@@ -44,7 +48,7 @@ class Change:
     feature: str
     title: str
     kind: Literal["number", "head", "pair"]
-    argument: str
+    argument: str = ""
     letter: str = ""
     check: Callable[[object, float, torch.dtype], None] | None = None
     by_batch: bool = False
@@ -86,7 +90,13 @@ CHANGES = (
         "sinks", "Attention.Spec.attentionSink", feature="sink", title="sinks",
         kind="head", argument="sinks_ptr", letter="i", gradient="sinks",
     ),
+    Change(
+        "temperature", "Attention.Spec.ScoreMod.temperature", feature="temperature",
+        title="temperature", kind="head", finite=True, gradient="temperature",
+    ),
 )  # fmt: skip
+# Those that the kernels compute; the others are folded into the query.
+KERNEL_CHANGES = tuple(change for change in CHANGES if change.argument)
 # By which changes there are gradients: the field of `Gradients`, and the change.
 DIFFERENTIABLE = {change.gradient: change for change in CHANGES if change.gradient is not None}
 
@@ -95,6 +105,8 @@ DIFFERENTIABLE = {change.gradient: change for change in CHANGES if change.gradie
 class ScoreOptions:
     """The score of query i and key j is scale·⟨qᵢ, kⱼ⟩, then in this order:
 
+    temperature `[heads]`, floating: the score is multiplied by that of its head
+        (`Attention.Spec.ScoreMod.temperature`);
     softcap: cap·tanh(score / cap), cap > 0 (`Attention.Spec.ScoreMod.softcap`);
     alibi_slopes `[batch|1, heads]`, floating: − slope·|i + shift − j| is added
         (`Attention.Spec.ScoreMod.alibi`);
@@ -122,6 +134,7 @@ class ScoreOptions:
     right: int | None = None
     shift: int = 0
     sinks: Tensor | None = None
+    temperature: Tensor | None = None
     dropout: Dropout | None = None
 
     def flat(self) -> tuple[Tensor | int | float | None, ...]:
@@ -181,6 +194,39 @@ _FLAT = {one.name: _TYPES[str(one.type)] for one in fields(ScoreOptions) if one.
 _FLAT |= {"dropout_p": "float", "dropout_seed": "Tensor?"}
 SCHEMA = ", ".join(f"{kind} {name}" for name, kind in _FLAT.items())
 NAMES = tuple(_FLAT)
+
+
+@implements("Attention.Spec.ScoreMod.temperature")
+@implements("Attention.Spec.scaleRows")
+def scale_by_head(rows: Tensor, temperature: Tensor) -> Tensor:
+    """The rows of each head times its temperature, rounded once to their dtype. The scores of
+    queries are multiplied by it then (`Attention.Proof.attention_temperature`).
+
+    `rows` `[batch, heads, length, dim]`, or packed `[length, heads, dim]`; `temperature` `[heads]`.
+    """
+    wide = check.compute_dtype(rows.dtype)
+    by_head = temperature.to(wide).view(-1, *(1,) * (2 if rows.dim() == 4 else 1))
+    return (rows.to(wide) * by_head).to(rows.dtype)
+
+
+def folds_into_query(function: Function) -> Function:
+    """An implementation, called with `query` first, that need not know of the changes of the scores
+    which multiply the query: the temperature. What it returns by name, `Gradients`, are its
+    gradients then, and become those by the query and the temperature that were given."""
+    parameters = list(inspect.signature(function).parameters)
+    place, wants = parameters.index("options"), "wanted" in parameters
+
+    @wraps(function)
+    def folding(query: Tensor, *args: Any, **named: Any) -> Any:
+        options = named["options"] if "options" in named else args[place - 1]
+        if options.temperature is None:
+            return function(query, *args, **named)
+        given = dict(zip(parameters[1:], args, strict=False)) | named
+        given["options"] = replace(options, temperature=None)
+        found = function(scale_by_head(query, options.temperature), **given)
+        return found.unfolded(query, options.temperature, given["wanted"]) if wants else found
+
+    return cast(Function, folding)
 
 
 @implements("Attention.Spec.Alignment.shift")

@@ -151,6 +151,7 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         causal_alignment: Alignment = "top-left",
         window: Window = (None, None),
+        temperature: Tensor | None = None,
         softcap: float | None = None,
         alibi_slopes: Tensor | None = None,
         sinks: Tensor | None = None,
@@ -178,7 +179,7 @@ class MultiHeadAttention(nn.Module):
                 `pyimpl.attention`, positions being those of query and key.
             alibi_slopes: as for `pyimpl.attention`; not with `add_bias_kv`, whose key has no
                 position.
-            sinks: as for `pyimpl.attention`.
+            temperature, sinks: as for `pyimpl.attention`.
 
         A query that may attend to no key gets 0 from every head, so the output is the bias of
         `out_proj`. With `add_bias_kv`, causality and windows are made into a mask of q_len × kv_len
@@ -229,8 +230,8 @@ class MultiHeadAttention(nn.Module):
             _heads(k, self.num_kv_heads, self.head_dim),
             _heads(v, self.num_kv_heads, self.value_head_dim),
             attn_mask=visible, bias=bias, is_causal=is_causal,
-            causal_alignment=causal_alignment, window=window, softcap=softcap,
-            alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q),
+            causal_alignment=causal_alignment, window=window, temperature=temperature,
+            softcap=softcap, alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q),
             scale=self.scale if scale is None else scale,
             dropout_p=self.dropout if self.training else 0.0, dropout_seed=dropout_seed,
             enable_gqa=True, layout="bnhd", backend=backend,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bridge.vectors.model.attention import Matrix
-from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.gradients import PER_HEAD, GradientVector
 from pyimpl.dropout import Dropout
 from pyimpl.internal.arguments import compute_dtype
 from pyimpl.internal.scores import CHANGES, DIFFERENTIABLE, ScoreOptions
@@ -91,6 +91,11 @@ def inputs_of(
     def asking(x: Tensor) -> Tensor:
         return x.requires_grad_(requires_grad)
 
+    per_head: dict[str, Any] = {
+        name: asking(tensor(getattr(vector, name), wide))
+        for name in PER_HEAD
+        if getattr(vector, name) is not None
+    }
     bias = None
     if vector.bias is not None:
         bias = asking(tensor(vector.bias)[None])
@@ -122,7 +127,7 @@ def inputs_of(
             left=None if window is None else window.left,
             right=None if window is None else window.right,
             shift=shift,
-            sinks=None if vector.sinks is None else asking(tensor(vector.sinks, wide)),
+            **per_head,
             dropout=_dropout(vector, device),
         ),
     )
@@ -138,7 +143,7 @@ def _dropout(vector: GradientVector, device: str) -> Dropout | None:
 def array(name: str, gradient: Tensor) -> Floats:
     """A gradient of the input of this name, of the shape of `expected_gradients`."""
     found = gradient.detach().double().cpu().numpy()
-    return np.asarray(found if name == "sinks" else found[0])
+    return np.asarray(found if name in PER_HEAD else found[0])
 
 
 def _float(x: Any) -> float:

@@ -136,6 +136,21 @@ GRADIENT_MUTANTS = (
         ("gradient-sinks",),
     ),
     _mutant(
+        "temperature-omitted", "the queries are not multiplied by the temperature",
+        "internal/scores.py", _TILED,
+        "scale_by_head(query, options.temperature)", "query", ("gradient-temperature",),
+    ),
+    _mutant(
+        "temperature-chain-rule-missing", "dQ is that by the scaled queries",
+        "internal/gradients.py", _TILED,
+        "scale_by_head(by_scaled, temperature)", "by_scaled", ("gradient-temperature",),
+    ),
+    _mutant(
+        "temperature-gradient-of-the-gradient", "dt is ⟨dQ', dQ'⟩", "internal/gradients.py", _KERNEL,
+        "products = by_scaled * query.to(by_scaled.dtype)", "products = by_scaled * by_scaled",
+        ("gradient-temperature",),
+    ),
+    _mutant(
         "kernel-softcap-derivative-missing", "dQ and dK lack 1 − tanh²", _TILE, _KERNEL,
         "grad_x = grad_s * (1.0 - of.x * of.x)", "grad_x = grad_s", ("gradient-softcap",),
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -65,6 +65,12 @@ class Bounded:
         size = one(factors.abs() * self.size)
         error = one(factors.abs() * self.error) + (count + 3) * rounding.accumulation_unit * size
         return Bounded(one(factors * self.exact), error, size)
+
+    def stored(self, rounding: RoundingModel) -> Bounded:
+        """This in the format of the output, from which more is computed."""
+        error = self.error + rounding.output.unit * (self.exact.abs() + self.error)
+        least = rounding.output.underflow(rounding.flush_to_zero)
+        return replace(self, error=error + torch.where(self.size == 0, 0.0, least))
 
     def allowed(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
         """How far it may be off once it is stored in this format."""
@@ -313,6 +319,17 @@ def gradient_bounds(
     )
 
 
+def _with_stored_queries(rounding: RoundingModel, queries: Tensor) -> RoundingModel:
+    """The same for queries that were computed before and stored in the format of the input: one more
+    rounding of an operand, unless it changes none of these."""
+    fractions = torch.frexp(queries)[0] / rounding.input.unit
+    if torch.equal(fractions, fractions.round()):
+        return rounding
+    return replace(
+        rounding, operands=rounding.input, operand_roundings=rounding.operand_roundings + 1
+    )
+
+
 def of_options(
     query: Tensor,
     key: Tensor,
@@ -323,8 +340,8 @@ def of_options(
     rounding: RoundingModel,
 ) -> dict[str, Bounded]:
     """The gradients by everything that has one, with their bounds: by "q", "k", "v", and by "bias",
-    "slopes" and "sinks" where the options have them, of which the sums are over what each is
-    broadcast over, kept as dimensions of size 1."""
+    "slopes", "sinks" and "temperature" where the options have them, of which the sums are over what
+    each is broadcast over, kept as dimensions of size 1."""
     (_, _, q_len, _), kv_len = query.shape, key.shape[2]
     device = query.device
     added = [torch.where(reference.window(options, q_len, kv_len, device), 0.0, -torch.inf)]
@@ -340,8 +357,17 @@ def of_options(
     if options.dropout is not None:
         kept = reference.drop(query.new_ones(*query.shape[:3], kv_len), options)
     scored = Scored(options.scale, options.softcap, added, options.sinks, kept)
-    bounds = gradient_bounds(query, key, value, grad_out, grad_lse, scored, rounding)
+    scaled, temperature = query.double(), None
+    if options.temperature is not None:
+        temperature = options.temperature.double()[:, None, None]
+        scaled = scaled * temperature
+        rounding = _with_stored_queries(rounding, scaled)
+    bounds = gradient_bounds(scaled, key, value, grad_out, grad_lse, scored, rounding)
     found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}
+    if temperature is not None:
+        by_scaled = bounds.query.stored(rounding)
+        found["q"] = by_scaled.summed(temperature, [], rounding)
+        found["temperature"] = by_scaled.summed(query.double(), [0, 2, 3], rounding)
     whole = bounds.scores.exact.shape
     if options.bias is not None:
         sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)

@@ -20,12 +20,12 @@ NAMES = ("q", "k", "v", "bias")
 
 def expected_gradients(vector: GradientVector) -> dict[str, Floats]:
     """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
-    queries and keys times ln 2. Beside `NAMES`, `slopes` and `sinks` of a vector that has some:
+    queries, keys and temperature times ln 2. Beside `NAMES`, those of a vector that has more:
     [num_heads]."""
     by_score = math.log(2.0) if vector.model == "exact" else 1.0
     return {
         name: np.vectorize(float, otypes=[np.float64])(np.array(part, dtype=object))
-        * (by_score if name in ("q", "k") else 1.0)
+        * (by_score if name in ("q", "k", "temperature") else 1.0)
         for name, part in vector.expected.named().items()
     }
 
@@ -46,7 +46,7 @@ def tolerances(vector: GradientVector, rounding: RoundingModel) -> dict[str, Flo
     unknown = float(vector.uncertainty)
     found = {}
     for name, like in given.by().items():
-        stored = wide if name in ("slopes", "sinks") else rounding.output
+        stored = rounding.output if name in NAMES else wide
         allowed = bounds[name].allowed(stored, rounding.flush_to_zero)
         found[name] = unknown + array(name, allowed.reshape(like.shape))
     return found

@@ -23,7 +23,7 @@ Rows = list[list[Any]]
 
 
 class _Score(NamedTuple):
-    """weight: exp of a score; rate: of the score, by scale·⟨q, k⟩."""
+    """weight: exp of a score; rate: of the score, by temperature·scale·⟨q, k⟩."""
 
     weight: Any
     rate: Any
@@ -38,6 +38,7 @@ class _Found(NamedTuple):
     bias: list[Rows]
     slopes: list[Any]
     sinks: list[Any]
+    temperature: list[Any]
 
 
 def gradients(vector: GradientVector) -> Gradients:
@@ -61,6 +62,7 @@ def gradients(vector: GradientVector) -> Gradients:
             zeros(bias_heads, bias_rows, vector.kv_len),
             [zero] * vector.num_heads,
             [zero] * vector.num_heads,
+            [zero] * vector.num_heads,
         )
         for h in range(vector.num_heads):
             for i in range(vector.q_len):
@@ -72,6 +74,7 @@ def gradients(vector: GradientVector) -> Gradients:
         _tuples(found.bias),
         tuple(found.slopes) if vector.alibi is not None else None,
         tuple(found.sinks) if vector.sinks is not None else None,
+        tuple(found.temperature) if vector.temperature is not None else None,
     )
 
 
@@ -94,7 +97,7 @@ def _add_row(vector: GradientVector, h: int, i: int, found: _Found) -> None:
         sum(scores[j].weight * kept[j] * _number(vector, values[j][c]) for j in seen)
         for c in range(vector.value_dim)
     ]
-    scale = _scale(vector)
+    scale, temperature = _scale(vector), _temperature(vector, h)
     head, row = vector.place_in_bias(h, i)
     for j in seen:
         weight, slope = scores[j]
@@ -109,8 +112,10 @@ def _add_row(vector: GradientVector, h: int, i: int, found: _Found) -> None:
         for c, g in enumerate(wanted):
             found.v[of][j][c] += g * weight * kept[j] / total
         for c in range(vector.head_dim):
-            found.q[h][i][c] += rate * slope * scale * _number(vector, keys[j][c])
-            found.k[of][j][c] += rate * slope * scale * query[c]
+            key = _number(vector, keys[j][c])
+            found.q[h][i][c] += rate * slope * temperature * scale * key
+            found.k[of][j][c] += rate * slope * temperature * scale * query[c]
+            found.temperature[h] += rate * slope * scale * query[c] * key
     if sink is not None:
         quotient = -sum(g * n for g, n in zip(wanted, sums, strict=True))
         found.sinks[h] += sink * (quotient / total**2 + by_lse / total)
@@ -128,10 +133,14 @@ def _scale(vector: GradientVector) -> Any:
     return _number(vector, vector.scale)
 
 
+def _temperature(vector: GradientVector, h: int) -> Any:
+    return _number(vector, 1 if vector.temperature is None else vector.temperature[h])
+
+
 def _score(vector: GradientVector, h: int, i: int, j: int) -> _Score:
     key = vector.k[h // (vector.num_heads // vector.num_kv_heads)][j]
     product = sum((a * b for a, b in zip(vector.q[h][i], key, strict=True)), Fraction(0))
-    score = _scale(vector) * _number(vector, product)
+    score = _temperature(vector, h) * _scale(vector) * _number(vector, product)
     if vector.model == "exact":
         if score.denominator != 1 or abs(score) > 1 << 20:
             raise ValueError(

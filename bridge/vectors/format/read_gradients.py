@@ -10,7 +10,7 @@ from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Fields
 from bridge.vectors.format.read_dropout import dropped
 from bridge.vectors.format.read_options import bias_rows, has_changes, header, softcap
 from bridge.vectors.model.attention import BOUNDS_UNIT, Exact
-from bridge.vectors.model.gradients import Gradients, GradientVector, Slopes
+from bridge.vectors.model.gradients import PER_HEAD, Gradients, GradientVector, Slopes
 
 # What there is together or not at all.
 DROPPED = ("dropout_p", "dropout_seed", "keep")
@@ -30,7 +30,8 @@ def gradient(fields: Fields) -> GradientVector:
     log_sum_exps = fields.counted(
         entry["grad_log_sum_exp"], "grad_log_sum_exp", heads, "num_heads", "rows"
     )
-    bias, slopes, sinks = _bias(fields), _slopes(fields), _sinks(fields)
+    bias, slopes = _bias(fields), _slopes(fields)
+    per_head: dict[str, Any] = {name: _per_head(fields, name) for name in PER_HEAD}
     sizes: dict[str, Shape] = {
         "q": _named(fields, "num_heads", "q_len", "head_dim"),
         "k": _named(fields, "num_kv_heads", "kv_len", "head_dim"),
@@ -39,7 +40,7 @@ def gradient(fields: Fields) -> GradientVector:
         if bias is None
         else ((len(bias), "that of bias"), (len(bias[0]), "that of bias"), (kv_len, "kv_len")),
     }
-    for name, option in (("slopes", slopes), ("sinks", sinks)):
+    for name, option in {"slopes": slopes, **per_head}.items():
         if option is not None:
             sizes[name] = ((heads, "num_heads"),)
         elif f"expected_{name}" in entry:
@@ -74,8 +75,8 @@ def gradient(fields: Fields) -> GradientVector:
         softcap=softcap(fields),
         alibi=slopes,
         bias=bias,
-        sinks=sinks,
         bounds=bounds,
+        **per_head,
         **weights,
     )
     if bounds is not None:
@@ -117,10 +118,11 @@ def _slopes(fields: Fields) -> Slopes | None:
     return Slopes(slopes, fields.shift(data["alignment"], entry["q_len"], entry["kv_len"]))
 
 
-def _sinks(fields: Fields) -> tuple[Exact, ...] | None:
-    if not has_changes(fields, "sinks"):
+def _per_head(fields: Fields, name: str) -> tuple[Exact, ...] | None:
+    # A temperature multiplies integers in the exact model too.
+    if name not in fields.entry if name == "temperature" else not has_changes(fields, name):
         return None
-    return fields.vector(fields.entry["sinks"], "sinks", fields.entry["num_heads"], "num_heads")
+    return fields.vector(fields.entry[name], name, fields.entry["num_heads"], "num_heads")
 
 
 def _shaped(

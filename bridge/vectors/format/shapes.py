@@ -271,6 +271,16 @@ class Gradient(Sized, kw_only=True):
         UNSET
     )
     expected_sinks: Annotated[Enclosed, Meta(description="by sinks, if given")] | UnsetType = UNSET
+    expected_temperature: (
+        Annotated[Numbers, Meta(description="by temperature, if given")] | UnsetType
+    ) = UNSET
+    temperature: (
+        Annotated[
+            Numbers,
+            Meta(description="for each head a factor of its scores, before all that changes them"),
+        ]
+        | UnsetType
+    ) = UNSET
     softcap: (
         Annotated[Number, Meta(description="cap·tanh(score / cap), first of all")] | UnsetType
     ) = UNSET

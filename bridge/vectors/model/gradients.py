@@ -21,12 +21,15 @@ from bridge.vectors.model.attention import (
 )
 from bridge.vectors.model.operations import problem
 
+# Numbers, one for each query head, that a vector may have, each with its gradient.
+PER_HEAD = ("sinks", "temperature")
+
 
 @dataclass(frozen=True)
 class Gradients:
     """The gradients, head by head. In the exact model those by queries and keys are divided by
     ln 2. bias: of the shape of the vector's bias, or by a bias of 0 that each query head has of its
-    own. slopes, sinks: by those of each query head; None: the vector has none."""
+    own. slopes and `PER_HEAD`: by those of each query head; None: the vector has none."""
 
     q: tuple[Matrix, ...]
     k: tuple[Matrix, ...]
@@ -34,6 +37,7 @@ class Gradients:
     bias: tuple[Matrix, ...]
     slopes: tuple[Exact, ...] | None = None
     sinks: tuple[Exact, ...] | None = None
+    temperature: tuple[Exact, ...] | None = None
 
     def named(self) -> dict[str, Any]:
         """By the name of an input, its gradient: nested tuples; of those that there are."""
@@ -66,7 +70,8 @@ class GradientVector(Vector):
     """The gradients of a loss by the inputs of attention, from those by its outputs.
 
     The inputs as for grouped-query; a scale of None is 1/√head_dim. Scores are changed as in
-    `AttentionVector`: by softcap, then `alibi`, then bias, then the mask. bias: [num_heads or 1]
+    `AttentionVector`: by the temperature of the head, [num_heads], by which they are multiplied,
+    then softcap, then `alibi`, then bias, then the mask. bias: [num_heads or 1]
     [q_len or 1][kv_len], shared by all heads or queries where there is one; None masks. sinks:
     [num_heads]. grad_output: [num_heads][q_len][value_dim]; grad_log_sum_exp: [num_heads][q_len],
     by the log-sum-exp in base e. dropout: of each head, where
@@ -94,14 +99,15 @@ class GradientVector(Vector):
     alibi: Slopes | None = None
     bias: tuple[tuple[tuple[Exact | None, ...], ...], ...] | None = None
     sinks: tuple[Exact, ...] | None = None
+    temperature: tuple[Exact, ...] | None = None
     bounds: tuple[Gradients, Gradients] | None = None
     dropout: tuple[Dropout, ...] = ()
     dropout_seed: int = 0
 
     @property
     def options(self) -> frozenset[str]:
-        """Which of softcap, alibi, bias, sinks and dropout are given."""
-        names = ("softcap", "alibi", "bias", "sinks")
+        """Which of softcap, alibi, bias, those of `PER_HEAD`, and dropout are given."""
+        names = ("softcap", "alibi", "bias", *PER_HEAD)
         found = {name for name in names if getattr(self, name) is not None}
         return frozenset(found | {"dropout"} if self.dropout else found)
 
@@ -157,6 +163,7 @@ class GradientVector(Vector):
         bias = None
         if biased or self.bias is not None:
             bias = tuple(tuple(self.bias_at(h, i, j) for j in columns) for i in rows)
+        t = 1 if self.temperature is None else self.temperature[h]
         return problem(
             self,
             f"{self.id}[{h}]",
@@ -165,7 +172,8 @@ class GradientVector(Vector):
             head_dim=self.head_dim,
             value_dim=self.value_dim,
             scale=self.scale,
-            q=self.q[h],
+            # Queries that are multiplied by it are as good as scores.
+            q=tuple(tuple(t * x for x in row) for row in self.q[h]),
             k=self.k[of],
             v=self.v[of],
             mask=self.mask,

@@ -49,7 +49,7 @@ from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.internal.arguments import empty_output
 from pyimpl.internal.gradients import Gradients, Wanted, sink_gradient
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
 
 @kernel
@@ -136,6 +136,7 @@ def row_numbers_launch(
     )  # fmt: skip
 
 
+@folds_into_query
 @implements("Attention.Spec.flashBackward")
 def backward(
     query: Tensor,

@@ -69,7 +69,7 @@ from pyimpl.backends.kernels.parts.numerics import (
     within,
 )
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
 # A split has at least this many tiles of keys, so that its work outweighs that of combining.
 MIN_TILES = 4
@@ -332,6 +332,7 @@ def launch(
     )  # fmt: skip
 
 
+@folds_into_query
 def split_and_combine(
     query: Tensor,
     key: Tensor,

@@ -81,7 +81,7 @@ from pyimpl.backends.kernels.parts.sequences import (
 )
 from pyimpl.internal.arguments import empty_output
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
 __all__ = ["forward", "forward_into", "launch", "launch_options", "why_not"]
 
@@ -321,6 +321,7 @@ def launch(
     )  # fmt: skip
 
 
+@folds_into_query
 def forward(
     query: Tensor,
     key: Tensor,

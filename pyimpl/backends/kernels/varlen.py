@@ -20,7 +20,7 @@ from pyimpl.backends.kernels.parts.launch import (
     padded_size,
 )
 from pyimpl.backends.kernels.parts.sequences import Sequences
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
 
 def launch_options(
@@ -75,6 +75,7 @@ def launch(
     )  # fmt: skip
 
 
+@folds_into_query
 def varlen(
     query: Tensor,
     key: Tensor,

@@ -20,6 +20,7 @@ from bridge.spec import (
     keep_mask,
     log_sum_exp,
     slopes,
+    temperature,
 )
 from bridge.spec import flash as tile_loop
 from bridge.spec import online as states
@@ -78,6 +79,24 @@ def _sink_vjp(v: GradientVector) -> Any:
         scale, modify, slope, sinks, *others[:3], _to_value(v), *others[3:], **_sizes(v)
     )
     return [*_with_options(v, found.inputs), found.dSinks]
+
+
+def _temperature_vjp(v: GradientVector) -> Any:
+    """One head at a time; dK and dV summed over those that share keys and values."""
+    scale, modify, slope, q, k, value, dO, dLse = backward_inputs(v)
+    assert v.temperature is not None
+    num, group = spec_calls.arithmetic(v), v.num_heads // v.num_kv_heads
+    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim, "num": num}
+    each = [
+        temperature.temperature_vjp(
+            scale, spec_calls.score_number(v, t), partial(modify, h), partial(slope, h), q[h],
+            k[h // group], value[h // group], _to_value(v), dO[h], dLse[h], **size,
+        )
+        for h, t in enumerate(v.temperature)
+    ]  # fmt: skip
+    sizes = {name: n for name, n in _sizes(v).items() if name != "q_len"}
+    found = backward_heads.group_gradients([g.inputs for g in each], **sizes)
+    return [*_with_options(v, found), [g.dTemperature for g in each]]
 
 
 def _to_value(v: GradientVector) -> Callable[[Any], Any]:
@@ -162,6 +181,7 @@ def _one_loop(v: GradientVector) -> Any:
 CALLS: Mapping[str, Callable[[GradientVector], Any]] = {
     "groupedQueryVjp": _vjp,
     "sinkVjp": _sink_vjp,
+    "temperatureVjp": _temperature_vjp,
     "flashBackward": _flash_backward,
     "flashBackwardOneLoop": _one_loop,
 }

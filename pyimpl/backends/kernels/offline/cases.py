@@ -26,10 +26,10 @@ from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.dropout import Dropout
-from pyimpl.internal.scores import CHANGES, ScoreOptions
+from pyimpl.internal.scores import KERNEL_CHANGES, ScoreOptions
 
 # The changes that any kernel takes in any case; a bias is one of "window+mask+bias".
-_CHANGES = tuple(change for change in CHANGES if change.kind != "pair")
+_CHANGES = tuple(change for change in KERNEL_CHANGES if change.kind != "pair")
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED, LOG2E
-from pyimpl.internal.scores import CHANGES, ScoreOptions
+from pyimpl.internal.scores import KERNEL_CHANGES, ScoreOptions
 
 MAX_HEAD_DIM = 256
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -332,7 +332,7 @@ def head_arguments(
         ValueError: they have the wrong dtype, device or shape.
     """
     found: Arguments = {}
-    for change in CHANGES:
+    for change in KERNEL_CHANGES:
         if change.kind != "head":
             continue
         tensor: Tensor | None = getattr(options, change.name)

@@ -146,7 +146,8 @@ GRADIENT_MUTANTS = (
         "scale_by_head(by_scaled, temperature)", "by_scaled", ("gradient-temperature",),
     ),
     _mutant(
-        "temperature-gradient-of-the-gradient", "dt is ⟨dQ', dQ'⟩", "internal/gradients.py", _KERNEL,
+        "temperature-gradient-of-the-gradient", "dt is ⟨dQ', dQ'⟩",
+        "internal/gradients.py", _KERNEL,
         "products = by_scaled * query.to(by_scaled.dtype)", "products = by_scaled * by_scaled",
         ("gradient-temperature",),
     ),

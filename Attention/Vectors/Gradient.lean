@@ -36,10 +36,10 @@ def GradientAlgorithm.leanName : GradientAlgorithm → String
   | .oneLoop .. => "Attention.Spec.flashBackwardOneLoop"
   | .temperatures _ => "Attention.Spec.temperatureVjp"
 
-/-- The temperature of each query head. -/
-def GradientAlgorithm.temperature : GradientAlgorithm → Option (List Int)
-  | .temperatures ts => some ts
-  | _ => none
+/-- Numbers that each query head has of its own, by the name of their field. -/
+def GradientAlgorithm.perHead : GradientAlgorithm → List (String × List Int)
+  | .temperatures ts => [("temperature", ts)]
+  | _ => []
 
 /-- Inputs of the backward pass: those of attention with several heads, and the gradients of a loss
 by its outputs. -/
@@ -85,8 +85,8 @@ structure GradientResult where
   dV : List (List (List Rat))
   /-- By a bias of 0. -/
   dBias : List (List (List Rat))
-  /-- By the temperature of each query head, divided by ln 2; empty without temperatures. -/
-  dTemperature : List Rat
+  /-- By the numbers that each query head has of its own, divided by ln 2. -/
+  perHead : List (String × List Rat)
 
 /-- The rows of a matrix. -/
 def rowsOf {m n : Nat} (A : Matrix Rat m n) : List (List Rat) := A.toList.map (·.toList)
@@ -166,7 +166,7 @@ def run (c : GradientCase) : Except String GradientResult := do
       Vec.ofFn fun h => temperatureVjp f.scale ts[h] mask.toScoreMod ScoreSlope.one Q[h]
         K[kvHead h] V[kvHead h] (fun (x : Int) => (x : Rat)) dO[h] dLse[h]
     return { byHead (groupGradients (Vec.ofFn fun h => each[h].inputs)) with
-      dTemperature := each.toList.map (·.dTemperature) }
+      perHead := [("temperature", each.toList.map (·.dTemperature))] }
   | .tiles keys queries, _ =>
     oneHead Q K V dO dLse fun Q K V dO dLse =>
       runTiles f.scale mask Q K V (Z 0) dO dLse fun L O =>

@@ -100,8 +100,7 @@ def writeAll (folder : Folder) : IO Unit := do
     write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c)
       [tileBounds]
     write folder "gradient" "exact" (fun id th c => do Json.gradient id th c (← c.run))
-      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop,
-        gradientsDropped, gradientsDroppedTiled, gradientsTemperature]
+      gradientFamilies
     write folder "gradient" "natural"
       (fun id th c => return Json.naturalGradient id th c (← c.run)) naturalGradientFamilies
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) [philoxes]

@@ -48,17 +48,17 @@ def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) :
     | none => pure []
     | some (p, seed) => pure [("dropout_p", rat p), ("dropout_seed", rat seed),
         ("keep", keptHeads (← c.keep p seed))]
-  let temperatures := c.algorithm.temperature.toList
+  let given := c.algorithm.perHead.map fun (name, xs) =>
+    (name, array (xs.map fun (x : Int) => rat x))
+  let found := g.perHead.map fun (name, xs) => ("expected_" ++ name, array (xs.map rat))
   return vector id c.leanName theoremId f.reason <| [
     ("num_heads", toString (f.num_kv_heads * f.group)), ("num_kv_heads", toString f.num_kv_heads),
     ("q_len", toString f.q_len), ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
     ("value_dim", toString f.value_dim), ("scale", rat f.scale), ("q", matrices (f.q.map rats)),
-    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask)] ++ dropout
-    ++ temperatures.map (fun ts => ("temperature", array (ts.map fun (t : Int) => rat t))) ++ [
+    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask)] ++ dropout ++ given ++ [
     ("grad_output", matrices c.dO), ("grad_log_sum_exp", matrix c.dLse),
     ("expected_q", matrices g.dQ), ("expected_k", matrices g.dK), ("expected_v", matrices g.dV),
-    ("expected_bias", matrices g.dBias)]
-    ++ temperatures.map fun _ => ("expected_temperature", array (g.dTemperature.map rat))
+    ("expected_bias", matrices g.dBias)] ++ found
 
 /-- Bounds of matrices, as integers over one power of two. -/
 def enclosedMatrices (blocks : List (List (List (Int × Int)))) : String :=

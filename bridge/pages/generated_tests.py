@@ -76,6 +76,8 @@ VARLEN = Call(
     "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
 )
 MODULES = Call("module", "`pyimpl.modules`", ("judge_modules",), own=())
+# All vectors of the operation, whichever definition made them.
+BY_OPERATION: Mapping[str, Call] = {"gradient": GRADIENT}
 # By Spec definition, without Attention.Spec.
 CALLS: Mapping[str, Call] = {
     "attention": PLAIN,
@@ -94,15 +96,9 @@ CALLS: Mapping[str, Call] = {
     "multiHead": GROUPED,
     "groupedQuery": GROUPED,
     "groupedQueryPacked": GROUPED,
-    "groupedQueryVjp": GRADIENT,
-    "sinkVjp": GRADIENT,
-    "temperatureVjp": GRADIENT,
-    "flashBackward": GRADIENT,
-    "flashBackwardOneLoop": GRADIENT,
     "attentionDropout": DROPOUT,
     "flashDropout": DROPOUT,
     "flashDrawn": DROPOUT,
-    "vjpDropout": GRADIENT,
     "philox": Call(
         "philox",
         "`pyimpl.dropout`",
@@ -199,10 +195,14 @@ def _tested(family: Family, sentence: Mapping[str, str]) -> Tested:
     return Tested(family.name, len(ids), "\n\n    ".join([*said, shows]))
 
 
+def _call(definition: str, operation: str) -> Call | None:
+    return BY_OPERATION.get(operation) or CALLS.get(definition)
+
+
 def _definition(family: Family) -> str:
     """The definition that most vectors of the family were made by; all are called alike."""
     counts = Counter(v.lean.removeprefix("Attention.Spec.") for v in family.vectors)
-    if len({CALLS.get(name) for name in counts}) > 1:
+    if len({_call(name, family.operation) for name in counts}) > 1:
         raise ValueError(
             f"the vectors of {family.name} were made by definitions that are called differently"
         )
@@ -221,12 +221,12 @@ def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
         by_definition.setdefault(_definition(family), []).append(family)
     found = {}
     for definition, made in by_definition.items():
-        if definition not in CALLS:
+        call = _call(definition, made[0].operation)
+        if call is None:
             raise SourceError(
                 f"bridge/pages/generated_tests.py has no call for {definition}, which made the "
                 f"vectors of {made[0].name}"
             )
-        call = CALLS[definition]
         found[f"{FOLDER}/test_{snake(definition)}.py"] = render(
             "test_module.py.jinja",
             definition=f"Attention.Spec.{definition}",

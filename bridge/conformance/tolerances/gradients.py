@@ -20,12 +20,12 @@ NAMES = ("q", "k", "v", "bias")
 
 def expected_gradients(vector: GradientVector) -> dict[str, Floats]:
     """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
-    queries, keys and temperature times ln 2. Beside `NAMES`, those of a vector that has more:
+    what multiplies scores times ln 2. Beside `NAMES`, those of a vector that has more:
     [num_heads]."""
     by_score = math.log(2.0) if vector.model == "exact" else 1.0
     return {
         name: np.vectorize(float, otypes=[np.float64])(np.array(part, dtype=object))
-        * (by_score if name in ("q", "k", "temperature") else 1.0)
+        * (1.0 if name in ("v", "bias") else by_score)
         for name, part in vector.expected.named().items()
     }
 

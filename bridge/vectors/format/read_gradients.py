@@ -119,8 +119,7 @@ def _slopes(fields: Fields) -> Slopes | None:
 
 
 def _per_head(fields: Fields, name: str) -> tuple[Exact, ...] | None:
-    # A temperature multiplies integers in the exact model too.
-    if name not in fields.entry if name == "temperature" else not has_changes(fields, name):
+    if name not in fields.entry or not (PER_HEAD[name] or has_changes(fields, name)):
         return None
     return fields.vector(fields.entry[name], name, fields.entry["num_heads"], "num_heads")
 

@@ -21,8 +21,9 @@ from bridge.vectors.model.attention import (
 )
 from bridge.vectors.model.operations import problem
 
-# Numbers, one for each query head, that a vector may have, each with its gradient.
-PER_HEAD = ("sinks", "temperature")
+# Numbers, one for each query head, that a vector may have, each with its gradient; whether the
+# exact model can hold them.
+PER_HEAD = {"sinks": False, "temperature": True}
 
 
 @dataclass(frozen=True)

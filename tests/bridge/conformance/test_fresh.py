@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from bridge.command import Problem
 from bridge.conform import choose_committed, conform, fresh_vectors
 from bridge.conformance import fresh
-from bridge.conformance.adapters.builtin import FlashEmulated, builtin
+from bridge.conformance.adapters.builtin import builtin
+from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.features import Features, presume
 from bridge.conformance.fresh import COUNT, FAMILIES, Fresh

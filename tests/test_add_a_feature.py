@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from checkout_copy import ROOT, copy_of
 from bridge import limits
 from bridge.limits import Limit
 
-pytestmark = pytest.mark.long
 PAGE = ROOT / "docs" / "add-a-feature.md"
 # Of one command; the longest builds Lean and audits it.
 LIMIT = Limit(10_000, 1800)
@@ -78,10 +78,10 @@ def run(command: str, folder: Path, given: str = "") -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def follow(page: str, folder: Path) -> None:
+def follow(page: Iterable[Step], folder: Path) -> None:
     """Do all of it there; what comes otherwise than the page says is an AssertionError."""
     output = ""
-    for step in steps(page):
+    for step in page:
         path = folder / step.name
         match step.kind:
             case "file":
@@ -102,15 +102,25 @@ def follow(page: str, folder: Path) -> None:
                     assert part in squeezed(output), f"{shown}\n\nis not in\n\n{output}"
 
 
+def test_its_files_and_patches_fit(tmp_path: Path) -> None:
+    """All edits of the page, without its commands."""
+    copy_of(ROOT, tmp_path, built=False)
+    assert run("git init -q", tmp_path) == (0, "")
+    edits = [one for one in steps(PAGE.read_text("utf-8")) if one.kind not in ("command", "output")]
+    assert len(edits) >= 10
+    follow(edits, tmp_path)
+
+
 # It builds Lean three times over: five minutes.
 @pytest.mark.thorough
+@pytest.mark.long
 def test_every_step_does_what_the_page_says(tmp_path: Path) -> None:
     copy_of(ROOT, tmp_path)
     (tmp_path / ".venv").symlink_to(sys.prefix)
     status, said = run("git init -q && git add . && git commit -qm base", tmp_path)
     assert status == 0, said
-    page = PAGE.read_text("utf-8")
-    kinds = {step.kind for step in steps(page)}
+    page = steps(PAGE.read_text("utf-8"))
+    kinds = {step.kind for step in page}
     assert kinds == {"file", "append", "patch", "command", "output"}
     follow(page, tmp_path)
     # It ends with taking everything back.
@@ -134,4 +144,4 @@ def test_what_is_not_as_the_page_says_is_seen(what: str, tmp_path: Path) -> None
     page, said = WRONG[what]
     (tmp_path / "there").write_text("these\n", "utf-8")
     with pytest.raises(AssertionError, match=said):
-        follow(page, tmp_path)
+        follow(steps(page), tmp_path)

@@ -47,6 +47,30 @@ def test_commands_name_the_python_of_the_environment(page: Path) -> None:
     assert [line for line in lines if other.search(line)] == []
 
 
+# Files that are written by a command, and those about the temperature that tokens are drawn with.
+_NO_HAND = re.compile(
+    r"Attention\.lean|Attention/Claims/|Attention/.*/Generated/|bench/|bridge/spec/|docs/(maps|theorem(s\.md|-)|vector|mutants|"
+    r"coverage|backward|index|claims|modules|what-is-proved|paper|timings|add-a-feature)|"
+    r"pyimpl/modules/(internal/|transformer)|tests/(generated|vectors|test_docs|pyimpl/modules)|"
+    r"bridge/vectors/schema|bridge/bridge_maps|.*\.svg"
+)
+
+
+def test_the_files_of_a_change_of_the_scores_are_listed() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs the list of tracked files")
+    page = (ROOT / "docs" / "add-a-feature.md").read_text("utf-8")
+    section = page.partition("## A change of the scores")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    listed = {path for row in rows for path in re.findall(r"`([^`]+)`", row)}
+    found = subprocess.run(
+        ["git", "grep", "--ignore-case", "--name-only", "temperature"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert listed == {path for path in found if not _NO_HAND.match(path)}
+    assert len(listed) <= 20
+
+
 def test_the_architecture_names_every_folder() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("needs the list of tracked files")

@@ -13,6 +13,8 @@ from typing import TypeAlias
 from bridge.spec.attention import attention
 from bridge.spec.core import Arithmetic, Dual, Score, Value
 from bridge.spec.dual import const
+from bridge.spec.sum import sum_over
+from bridge.spec.vector import vec_dot
 
 
 def matrix_dual(A: list[list[Value]], dA: list[list[Value]], *, m: int, n: int) -> list[list[Dual]]:
@@ -29,6 +31,16 @@ def matrix_tangent(A: list[list[Dual]], *, m: int, n: int) -> list[list[Value]]:
     Lean: `Attention.Matrix.tangent`.
     """
     return [[A[i][j].der for j in range(n)] for i in range(m)]
+
+
+def matrix_inner(
+    A: list[list[Value]], B: list[list[Value]], *, m: int, n: int, zero: Value
+) -> Value:
+    """The inner product of two matrices, Σ Aᵢⱼ Bᵢⱼ.
+
+    Lean: `Attention.Matrix.inner`.
+    """
+    return sum_over(lambda i: vec_dot(A[i], B[i], d=n, zero=zero), list(range(m)), zero=zero)
 
 
 def score_tangent(s: Dual | None, *, num: Arithmetic) -> Value:

@@ -195,9 +195,4 @@ def gradientsDroppedTiled : Family GradientCase where
           and {queries}" q_len kv_len mask byLse (.tiles keys queries)
       return { c with dropout := some (p, seed) }
 
-/-- The families of the backward pass over the exact model. -/
-def gradientFamilies : List (Family GradientCase) :=
-  [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop, gradientsDropped,
-   gradientsDroppedTiled, gradientsTemperature]
-
 end Attention.Vectors

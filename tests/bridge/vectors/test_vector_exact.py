@@ -323,7 +323,7 @@ def test_every_operation_of_the_spec_has_ten_vectors() -> None:
     assert min(counts[name] for name in layers) >= 3
     for name in layers:
         del counts[name]
-    assert counts.keys() == wanted
+    assert counts.keys() >= wanted
     assert min(counts.values()) >= 10
     masks = Counter(v.mask.kind for v in attention())
     assert masks.keys() == set(get_args(MaskKind))

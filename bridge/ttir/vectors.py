@@ -154,9 +154,11 @@ def _paged(runner: Runner, vector: PagedVector) -> Iterator[str]:
 
 
 def _gradient(runner: Runner, vector: GradientVector) -> Iterator[str]:
-    """The forward kernel, then all of the backward pass."""
+    """The forward kernel, then all of the backward pass. Where queries are multiplied before, their
+    gradient is not the kernels' alone."""
     sizes = (1, vector.num_heads, vector.num_kv_heads)
-    out, lse, (q, k, v) = runner.attention(vector, vector.q, vector.k, vector.v, sizes)
+    queries = tuple(head.q for head in vector.attentions())
+    out, lse, (q, k, v) = runner.attention(vector, queries, vector.k, vector.v, sizes)
     rows = (1, vector.num_heads, vector.q_len)
     grad_out = runner.tensor(vector.grad_output, *rows, vector.value_dim)
     grad_lse = runner.wide(vector.grad_log_sum_exp, *rows)
@@ -172,7 +174,7 @@ def _gradient(runner: Runner, vector: GradientVector) -> Iterator[str]:
     sign = 1 if vector.scale is None or vector.scale >= 0 else -1
     expected = vector.expected
     for name, numbers, unit in (
-        ("query", expected.q, SIGNED[sign]),
+        *([("query", expected.q, SIGNED[sign])] if queries == vector.q else []),
         ("key", expected.k, NATURAL),
         ("value", expected.v, None),
         ("bias", expected.bias, None),

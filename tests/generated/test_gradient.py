@@ -182,6 +182,21 @@ def test_gradient_softcap(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
+@vectors("gradient-temperature", 13)
+@dtypes
+def test_gradient_temperature(vector_id: str, dtype: torch.dtype) -> None:
+    """With a temperature t the gradients are those at the queries t·Q and the chain rule: dQ =
+    t·dQ′, and ⟨dQ′, Q⟩ by t. That is the adjoint of attention with a temperature run over dual
+    numbers: ⟨dO, rate of the output along δ⟩ = ⟨dQ, δQ⟩ + ⟨dK, δK⟩ + ⟨dV, δV⟩ + dt·δt + ⟨dBias,
+    δB⟩.
+
+    Theorem temperature-gradient, `Spec.temperatureVjp`. A temperature for each query head, by which
+    its scores are multiplied: one that is left out, of another head, or taken for its inverse, dQ
+    without it, and a gradient by it of the scaled queries or of one query alone show.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("gradient-tiles", 14)
 @dtypes
 def test_gradient_tiles(vector_id: str, dtype: torch.dtype) -> None:

@@ -212,6 +212,7 @@ def vectors(family: str | None) -> None:
     Then its index and what else is made from it: docs/vectors.md and tests/generated.
     """
     from bridge.pages import written
+    from bridge.source import lean_imports
     from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError, find
     from bridge.vectors import generate, lean_files
@@ -219,6 +220,7 @@ def vectors(family: str | None) -> None:
 
     root = checkout()
     try:
+        lists = lean_imports.write(root)
         lean = find(root, announce=click.echo)
         click.echo("building the definitions …")
         if not lean.build([lean_files.MODULE]).ok:
@@ -229,7 +231,7 @@ def vectors(family: str | None) -> None:
             names = generate.replace(lean.run, folder)
         else:
             names = generate.replace_family(lean.run, folder, family)
-        changed = [f"tests/vectors/{name}" for name in names] + written.write_all(root)
+        changed = lists + [f"tests/vectors/{name}" for name in names] + written.write_all(root)
     except (ToolchainError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error
     except OSError as error:
@@ -359,11 +361,14 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     from bridge.index import collect, maps, show, traced
     from bridge.pages import written
     from bridge.report.verify import Verification
+    from bridge.source import lean_imports
     from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError
     from bridge.vectors.format.fields import VectorError
 
     console, root = Console(), checkout()
+    for written_file in lean_imports.write(root):
+        click.echo(f"wrote {written_file}", err=True)
     try:
         if name is not None:
             collect.check_name(root, name)

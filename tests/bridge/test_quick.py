@@ -219,7 +219,7 @@ def test_what_has_no_time_is_counted_and_kept(
 def test_what_is_known_to_start_lean_or_take_long_is_marked() -> None:
     """The chain and what a fixture prepares Lean for: none of it is selected here either."""
     files = [
-        *("tests/test_chain.py", "tests/test_wheel.py", "tests/test_add_a_feature.py"),
+        *("tests/test_chain.py", "tests/test_wheel.py"),
         *("tests/test_tutorial.py", "tests/bridge/site/test_browser.py"),
         *("tests/bridge/toolchain/test_lean_output.py", "tests/bridge/index/test_lean_index.py"),
         *("tests/bridge/toolchain/test_lean_build.py", "tests/bridge/toolchain/test_wasm.py"),

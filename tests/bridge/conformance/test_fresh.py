@@ -16,8 +16,9 @@ from torch import Tensor
 
 from bridge.conform import conform
 from bridge.conformance import fresh
-from bridge.conformance.adapters.builtin import FlashEmulated, builtin
+from bridge.conformance.adapters.builtin import builtin
 from bridge.conformance.adapters.callables import CallableAdapter
+from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.features import Features, presume
 from bridge.conformance.fresh import COUNT, FAMILIES, Fresh

@@ -9,6 +9,8 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,36 @@ def test_every_page(browser: Any, site: Path, size: tuple[int, int]) -> None:
         assert width <= size[0], f"{page.name}: {width - size[0]} px too wide"
         raw = browser.find_elements("css selector", ".arithmatex:not(:has(.katex))")
         assert [formula.text for formula in raw] == [], page.name
+
+
+# Of code in columns what is cut off, and whether any columns stand side by side.
+COLUMNS = """
+for (const one of document.querySelectorAll("details")) one.open = true;
+const code = [...document.querySelectorAll(".beside pre > code")];
+const left = (one) => one.getBoundingClientRect().left;
+return [
+  code.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent),
+  code.filter((one) => getComputedStyle(one).whiteSpace !== "pre").length,
+  [...document.querySelectorAll(".beside")]
+    .some((one) => new Set([...one.children].map(left)).size > 1),
+];
+"""
+
+
+def test_columns_of_code_fit(browser: Any, site: Path) -> None:
+    """No line of Lean or Python that stand beside each other is cut off or broken; where the screen
+    has not the width, they stand one below the other."""
+    found = [page for page in pages(site) if 'class="beside"' in page.read_text("utf-8")]
+    assert len(found) > 30
+    for page in found:
+        for width, some in ((1280, False), (1500, None), (1920, page.name == "online.html")):
+            screen(browser, (width, 900))
+            if width == 1280:
+                browser.get(page.as_uri())
+            cut, broken, side_by_side = browser.execute_script(COLUMNS)
+            assert (cut, broken) == ([], 0), f"{page.name} at {width}"
+            assert side_by_side >= (some or False), f"{page.name} at {width}"
+            assert not (width == 1280 and side_by_side), page.name
 
 
 def test_a_picture_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
@@ -297,6 +329,61 @@ def test_the_stepper(browser: Any, site: Path, size: tuple[int, int]) -> None:
     ):
         fill(browser, "scores", text)
         assert wrong.text == expected
+    assert said(browser) == []
+
+
+def drawn(browser: Any, selector: str, *names: str) -> list[tuple[Fraction, list[float]]]:
+    """Of each mark the exact number, and these attributes."""
+    marks = browser.find_elements("css selector", f"#stepper svg {selector}")
+    return [
+        (
+            Fraction(mark.get_attribute("data-exact").replace("−", "-")),
+            [float(mark.get_attribute(name)) for name in names],
+        )
+        for mark in marks
+    ]
+
+
+def test_the_chart_is_drawn_from_the_exact_numbers(browser: Any, site: Path) -> None:
+    screen(browser, PHONE)
+    open_stepper(browser, site)
+    assert drawn(browser, ".bar") == []
+    expected = [
+        ["1/4", "1"],
+        ["1/4", "1", "0", "1/2"],
+        ["1/8", "1/2", "0", "1/4", "1", "1/8"],
+    ]
+    for step, weights in enumerate(expected, 1):
+        button(browser, "next").click()
+        bars = drawn(browser, ".bar", "height")
+        assert [exact for exact, _ in bars] == list(map(Fraction, weights))
+        whole = max(height for _, [height] in bars)
+        assert [height / whole for _, [height] in bars] == [float(exact) for exact, _ in bars]
+        # What the table has, and the higher the larger.
+        rows = states(browser)
+        for name, column in (("m", 1), ("l", 3), ("o", 4)):
+            dots = drawn(browser, f".dot[data-of={name}]", "cy", "cx")
+            shown = [Fraction(row[column]) for row in rows if row[column] != "−∞"]
+            assert [exact for exact, _ in dots] == shown
+            assert len(shown) == step + (name != "m")
+            for (low, (down, left)), (high, (up, right)) in pairwise(dots):
+                assert (low < high, low == high) == (down > up, down == up)
+                assert left < right
+    inside = """return [...document.querySelectorAll("#stepper svg")].every((svg) => {
+        const box = svg.getBoundingClientRect();
+        return box.right <= innerWidth && [...svg.querySelectorAll("text")].every((text) => {
+            const of = text.getBoundingClientRect();
+            return of.left >= box.left && of.right <= box.right && of.top >= box.top;
+        });
+    })"""
+    assert browser.execute_script(inside)
+    fill(browser, "scores", "64 −64 " + "x " * 29 + "64")
+    fill(browser, "values", "−1/999999999 " * 32)
+    fill(browser, "size", "1")
+    button(browser, "last").click()
+    assert len(drawn(browser, ".bar")) == 32
+    assert len(drawn(browser, ".dot[data-of=l]")) == 33
+    assert browser.execute_script(inside)
     assert said(browser) == []
 
 

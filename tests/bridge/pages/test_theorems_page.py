@@ -35,6 +35,19 @@ def test_every_theorem_has_one_line() -> None:
     assert len(text.splitlines()) < 2 * len(LISTED)
 
 
+def test_the_theorems_of_a_topic_are_folded() -> None:
+    """So that the page is a list of topics until a reader opens one."""
+    text = (ROOT / theorems_page.PAGE).read_text("utf-8")
+    sections = text.split("\n## ")[2:]
+    assert len(sections) == len(topics.TOPICS)
+    for section in sections:
+        before, _, folded = section.partition("<details><summary>")
+        number = int(folded.partition(" theorems</summary>")[0])
+        inside, _, after = folded.partition("\n\n</details>")
+        assert (before.count("<a id="), inside.count("<a id=")) == (0, number)
+        assert after.strip() == ""
+
+
 def test_within_a_topic_they_stand_in_the_order_of_the_list() -> None:
     text = (ROOT / theorems_page.PAGE).read_text("utf-8")
     order = [one["id"] for one in LISTED]

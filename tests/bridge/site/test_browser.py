@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import pyimpl
 from bridge import limits
 from bridge.limits import Limit, Watch
 
@@ -125,6 +126,16 @@ def test_columns_of_code_fit(browser: Any, site: Path) -> None:
             assert not (width == 1280 and side_by_side), page.name
 
 
+def test_the_list_of_theorems_is_short_until_a_topic_is_opened(browser: Any, site: Path) -> None:
+    screen(browser, PHONE)
+    browser.get((site / "theorems.html").as_uri())
+    shown = browser.find_elements("css selector", "article details a[id]")
+    assert len(shown) > 200
+    assert not any(link.is_displayed() for link in shown[:3])
+    height = browser.execute_script("return document.scrollingElement.scrollHeight")
+    assert height < 8 * PHONE[1]
+
+
 def test_a_picture_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
     """It is wider than the screen, and scrolls."""
     screen(browser, PHONE)
@@ -154,11 +165,30 @@ def test_no_word_of_a_picture_is_cut_off(browser: Any, picture: Path) -> None:
     assert browser.execute_script(OVER_THE_EDGE) == []
 
 
-def test_the_reference(browser: Any, site: Path) -> None:
-    screen(browser, WIDE)
-    for name in ("pyimpl", "pyimpl/modules", "bridge/vectors/model"):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_the_reference(browser: Any, site: Path, size: tuple[int, int], scheme: str) -> None:
+    screen(browser, size, scheme)
+    for name in ("pyimpl", "pyimpl/modules", "tools/bridge/vectors/model"):
         browser.get((site / "api" / f"{name}.html").as_uri())
         assert said(browser) == [], name
+        assert browser.execute_script("return document.scrollingElement.scrollWidth") <= size[0]
+        assert browser.execute_script(CONTRAST) == [], name
+        links = browser.find_elements("css selector", "nav.pdoc a")
+        assert (site / "index.html").as_uri() in [link.get_attribute("href") for link in links]
+
+
+def test_the_reference_opens_with_pyimpl(browser: Any, site: Path) -> None:
+    """Its list has what each function is for, and its search nothing of the tools."""
+    screen(browser, WIDE)
+    browser.get((site / "api" / "index.html").as_uri())
+    front = (site / "api" / "pyimpl.html").as_uri()
+    wait_for(lambda: browser.current_url == front, "the front page")
+    links = browser.find_elements("css selector", ".module-info table a")
+    found = {link.text for link in links}
+    others = {"attention", "implements"}
+    assert found >= {*pyimpl.__all__, "pyimpl.modules", "pyimpl.state"} - others
+    assert (site / "api" / "search.js").stat().st_size < 1_000_000
 
 
 def test_an_error_would_be_seen(browser: Any, site: Path, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def ended(code):
 keep = os.dup(1)
 os.set_inheritable(keep, True)
 view = walls.View(("/usr",))
-walls.enclosed(view, walls.Work(ready, call, ended))
+walls.run_enclosed(view, walls.Work(ready, call, ended))
 """
 
 

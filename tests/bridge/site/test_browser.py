@@ -22,10 +22,14 @@ from bridge.limits import Limit, Watch
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = [shutil.which(name) for name in ("chromium", "chromedriver")]
-pytestmark = pytest.mark.skipif(
-    None in PROGRAMS,
-    reason="needs chromium and chromedriver (apt install chromium chromium-driver)",
-)
+pytestmark = [
+    # It builds the site, which another file looks at, too.
+    pytest.mark.long,
+    pytest.mark.skipif(
+        None in PROGRAMS,
+        reason="needs chromium and chromedriver (apt install chromium chromium-driver)",
+    ),
+]
 # Of the browser's own limits, which go by the clock.
 _HOUR = 3600
 WIDE, PHONE = (1400, 900), (360, 740)

@@ -9,12 +9,12 @@ q, k, v = (torch.randn(2, 8, 1000, 64) for _ in range(3))
 out, lse = attention(q, k, v, is_causal=True, return_lse=True)
 ```
 
-Triton kernels run on a GPU, a tile loop in PyTorch elsewhere. Every function is run on the project's
-test vectors, whose answers Lean computed.
+Triton kernels run on a GPU, a tile loop in PyTorch elsewhere. Every function is run on the
+project's test vectors, whose answers Lean computed.
 
 | To compute | call |
 | --- | --- |
-| attention of a batch, with gradients, masks, bias, windows, softcap, ALiBi, sinks, dropout | `pyimpl.attention` |
+| attention: masks, bias, windows, softcap, ALiBi, sinks, dropout, gradients | `pyimpl.attention` |
 | attention of packed sequences of different lengths | `attention_varlen` |
 | a decoding step: few queries, a long contiguous or paged cache | `attention_decode` |
 | attention of requests that share a prefix of keys | `attention_cascade` |

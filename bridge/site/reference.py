@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 import warnings
 from pathlib import Path
+
+import bridge
 
 FOLDER = "api"
 # Of the tools that only contributors look up: a search of its own, so that neither that of `pyimpl`
@@ -33,7 +36,12 @@ def write(out: Path) -> None:
     import pdoc
     import pdoc.render
 
-    for folder, modules in ((FOLDER, ("pyimpl", *_MODULES)), (_TOOLS, ("bridge", f"!{_LEFT_OUT}"))):
+    # Each by its name: pdoc shows no module that a package's `__all__` leaves out.
+    tools = [f"bridge.{one.name}" for one in pkgutil.iter_modules(bridge.__path__)]
+    for folder, modules in (
+        (FOLDER, ("pyimpl", *_MODULES)),
+        (_TOOLS, ("bridge", *tools, f"!{_LEFT_OUT}", "!bridge.__main__")),
+    ):
         pdoc.render.configure(
             docformat="google",
             show_source=False,

@@ -174,7 +174,9 @@ def test_no_word_of_a_picture_is_cut_off(browser: Any, picture: Path) -> None:
 def test_the_reference(browser: Any, site: Path, size: tuple[int, int], scheme: str) -> None:
     screen(browser, size, scheme)
     for name in ("pyimpl", "pyimpl/modules", "tools/bridge/vectors/model"):
-        browser.get((site / "api" / f"{name}.html").as_uri())
+        page = site / "api" / f"{name}.html"
+        assert page.is_file()
+        browser.get(page.as_uri())
         assert said(browser) == [], name
         assert browser.execute_script("return document.scrollingElement.scrollWidth") <= size[0]
         assert browser.execute_script(CONTRAST) == [], name

@@ -3,6 +3,7 @@ source is gone."""
 
 from __future__ import annotations
 
+import doctest
 import re
 import shutil
 import textwrap
@@ -84,6 +85,31 @@ def test_a_chapter_about_an_idea_shows_it(chapter: str) -> None:
     assert "\n\n$$" in page
     assert re.search(r"^## .* in (exact fractions|numbers)$", page, re.MULTILINE)
     assert "\nVectors: [" in page
+
+
+ANSWER = re.compile(r"<details><summary>Answer</summary>\n(.*?)\n</details>", re.DOTALL)
+
+
+def failed(answer: str) -> int:
+    """How many of an answer's lines print something else than it says. It must say something."""
+    (code,) = re.findall(r"^```pycon\n(.*?)^```$", answer, re.DOTALL | re.MULTILINE)
+    test = doctest.DocTestParser().get_doctest(code, {}, "answer", None, None)
+    assert any(example.want for example in test.examples)
+    return doctest.DocTestRunner(verbose=False).run(test, out=lambda _: None).failed
+
+
+@pytest.mark.parametrize("chapter", chapters.CHAPTERS)
+def test_a_chapter_has_two_exercises_whose_answers_are_right(chapter: str) -> None:
+    section = text_of(chapter).partition("\n## Exercises\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\*\*(\d)\.\*\* .+\?", section, re.MULTILINE) == ["1", "2"]
+    answers = ANSWER.findall(section)
+    assert len(answers) == 2
+    assert [failed(answer) for answer in answers] == [0, 0]
+
+
+def test_a_wrong_answer_is_found() -> None:
+    right = ANSWER.findall(text_of("softmax"))[0]
+    assert failed(right.replace("'1/3'", "'1/4'")) == 2
 
 
 def family(name: str) -> Family:

@@ -87,6 +87,33 @@ def test_a_chapter_about_an_idea_shows_it(chapter: str) -> None:
     assert "\nVectors: [" in page
 
 
+def columns(page: str) -> list[list[set[str]]]:
+    """Of each block of columns, column by column, the folders of the Python that it shows: one to
+    learn from, the tile loop of a CPU, or the kernels."""
+    blocks = re.findall(r'^<div class="beside">\n(.*?)\n^</div>\n\n</div>$', page, re.M | re.S)
+    return [
+        [
+            {
+                next((name for name in ("kernels", "tiled") if name in file), "to learn from")
+                for file, *_, language, _ in SHOWN.findall(column)
+                if language == "python"
+            }
+            for column in block.split("\n<div>\n")[1:]
+        ]
+        for block in blocks
+    ]
+
+
+@pytest.mark.parametrize(
+    "chapter", [c for c in chapters.CHAPTERS if c not in ("transformer", "tolerances")]
+)
+def test_code_to_learn_from_stands_beside_that_of_the_kernels(chapter: str) -> None:
+    """Each in a column of its own."""
+    found = columns(text_of(chapter))
+    assert [c for block in found for c in block if len(c) > 1] == []
+    assert any({"to learn from"} in block and {"kernels"} in block for block in found)
+
+
 ANSWER = re.compile(r"<details><summary>Answer</summary>\n(.*?)\n</details>", re.DOTALL)
 
 

@@ -19,6 +19,7 @@ import pytest
 import pyimpl
 from bridge import limits
 from bridge.limits import Limit, Watch
+from bridge.pages.chapters import CHAPTERS
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = [shutil.which(name) for name in ("chromium", "chromedriver")]
@@ -137,6 +138,48 @@ def test_columns_of_code_fit(browser: Any, site: Path) -> None:
             assert (cut, broken) == ([], 0), f"{page.name} at {width}"
             assert side_by_side >= (some or False), f"{page.name} at {width}"
             assert not (width == 1280 and side_by_side), page.name
+
+
+# Formulas, comments and drawings of which a part is neither seen nor reached by scrolling.
+CUT_OFF = """
+for (const one of document.querySelectorAll("details")) one.open = true;
+const scrolls = (one, way) => {
+  for (let at = one; at && at.tagName !== "ARTICLE"; at = at.parentElement)
+    if (["auto", "scroll"].includes(getComputedStyle(at)["overflow" + way])) return at;
+  return null;
+};
+const cut = [];
+for (const one of document.querySelectorAll(".katex-html .base, article pre > code")) {
+  const box = one.getBoundingClientRect(), text = one.textContent.slice(0, 40);
+  if (box.right > innerWidth + 1 && !scrolls(one, "X")) cut.push(`too wide: ${text}`);
+  const around = one.closest("div.arithmatex, pre")?.getBoundingClientRect();
+  if (around && (box.top < around.top - 1 || box.bottom > around.bottom + 1))
+    cut.push(`too high: ${text}`);
+}
+for (const svg of document.querySelectorAll(".drawing svg")) {
+  const all = svg.getBBox(), seen = svg.viewBox.baseVal;
+  if (all.x < -1 || all.y < -1 || all.x + all.width > seen.width + 1
+      || all.y + all.height > seen.height + 1) cut.push("drawing");
+  if (svg.clientWidth > innerWidth && !scrolls(svg.parentElement, "X")) cut.push("drawing's box");
+}
+return cut;
+"""
+
+
+@pytest.mark.parametrize("size", [(1280, 900), PHONE], ids=["wide", "phone"])
+def test_nothing_is_cut_off(browser: Any, site: Path, size: tuple[int, int]) -> None:
+    screen(browser, size)
+    some = [*(f"{c}.html" for c in CHAPTERS), *MAPS, "theorems/rounding.html", "claims/003.html"]
+    for page in some:
+        browser.get((site / page).as_uri())
+        assert browser.execute_script(CUT_OFF) == [], page
+    # It would be seen.
+    browser.get((site / "backward.html").as_uri())
+    browser.execute_script(
+        "document.body.insertAdjacentHTML('beforeend', '<style>div.arithmatex, article pre, "
+        "article code { overflow: hidden !important; max-height: 10px; }</style>')"
+    )
+    assert browser.execute_script(CUT_OFF) != []
 
 
 def test_the_list_of_theorems_is_short_until_a_topic_is_opened(browser: Any, site: Path) -> None:

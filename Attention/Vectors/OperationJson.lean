@@ -55,7 +55,8 @@ def gradient (id theoremId : String) (c : GradientCase) (g : GradientResult) :
     ("num_heads", toString (f.num_kv_heads * f.group)), ("num_kv_heads", toString f.num_kv_heads),
     ("q_len", toString f.q_len), ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
     ("value_dim", toString f.value_dim), ("scale", rat f.scale), ("q", matrices (f.q.map rats)),
-    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask)] ++ dropout ++ given ++ [
+    ("k", matrices (f.k.map rats)), ("v", matrices f.v), ("mask", mask f.mask)]
+    ++ dropout ++ given ++ [
     ("grad_output", matrices c.dO), ("grad_log_sum_exp", matrix c.dLse),
     ("expected_q", matrices g.dQ), ("expected_k", matrices g.dK), ("expected_v", matrices g.dV),
     ("expected_bias", matrices g.dBias)] ++ found

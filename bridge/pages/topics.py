@@ -42,7 +42,7 @@ TOPICS = (
     ),
     Topic(
         "Masks and changes of the scores",
-        ("Mask", "Score", "Sink"),
+        ("Mask", "Score", "Sink", "Temperature"),
         "masks",
     ),
     Topic(

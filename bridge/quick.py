@@ -17,7 +17,7 @@ from bridge.command import Problem
 # How many test files are run at the most, and the seconds after which no test begins
 # (`tests/quick_runs.py`). To collect 40 files takes 5 s; most run in less than 4 s each.
 MOST_FILES = 40
-SECONDS = 60
+SECONDS = 50
 # Those that `tests/conftest.py` and the files themselves mark.
 MARKERS = "not thorough and not lean and not long"
 _KEPT = "quick"

@@ -9,6 +9,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -79,6 +80,19 @@ def said(browser: Any) -> list[str]:
     return [entry["message"] for entry in browser.get_log("browser")]
 
 
+@contextmanager
+def without_search(browser: Any) -> Iterator[None]:
+    """Pages from the disk do not read the 2 MB that the search is in: most of what a page takes.
+    `test_search_from_the_disk` looks at it."""
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/search.js*"]})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+        browser.execute_cdp_cmd("Network.disable", {})
+
+
 def pages(site: Path) -> list[Path]:
     """Those of the documentation; of sources and of pdoc's reference one is much as another."""
     others = ("source", "api")
@@ -98,16 +112,17 @@ def pages(site: Path) -> list[Path]:
 def test_every_page(browser: Any, site: Path, size: tuple[int, int], one_in: int) -> None:
     screen(browser, size)
     source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
-    for page in [*pages(site)[::one_in], source]:
-        browser.get(page.as_uri())
-        assert said(browser) == [], page.name
-        assert browser.find_element("tag name", "h1").is_displayed(), page.name
-        # Nothing is wider than the screen, so that a phone need not scroll to both sides. A phone
-        # shows a page that is wider made smaller: `innerWidth` is then the page's own width.
-        width = browser.execute_script("return document.scrollingElement.scrollWidth")
-        assert width <= size[0], f"{page.name}: {width - size[0]} px too wide"
-        raw = browser.find_elements("css selector", ".arithmatex:not(:has(.katex))")
-        assert [formula.text for formula in raw] == [], page.name
+    with without_search(browser):
+        for page in [*pages(site)[::one_in], source]:
+            browser.get(page.as_uri())
+            assert said(browser) == [], page.name
+            assert browser.find_element("tag name", "h1").is_displayed(), page.name
+            # Nothing is wider than the screen, so that a phone need not scroll to both sides. A
+            # phone shows a page that is wider made smaller: `innerWidth` is then the page's own.
+            width = browser.execute_script("return document.scrollingElement.scrollWidth")
+            assert width <= size[0], f"{page.name}: {width - size[0]} px too wide"
+            raw = browser.find_elements("css selector", ".arithmatex:not(:has(.katex))")
+            assert [formula.text for formula in raw] == [], page.name
 
 
 # Of code in columns what is cut off, and whether any columns stand side by side.

@@ -352,13 +352,14 @@ def test_own_kernels(name: str) -> None:
 _SAID = """
 import json, sys
 from pathlib import Path
-from bridge.proving.lean import said
+from bridge.proving.lean import describe_texts
 from bridge.ttir.texts import TEXTS
 
 full = TEXTS[:1]
 print(json.dumps([
-    *(said("forward", Path(root), full) for root in sys.argv[1:]), said("varlen", classes=full),
-    said("varlen", classes=[text for text in TEXTS if text.name == "PackedFull"]),
+    *(describe_texts("forward", Path(root), full) for root in sys.argv[1:]),
+    describe_texts("varlen", classes=full),
+    describe_texts("varlen", classes=[text for text in TEXTS if text.name == "PackedFull"]),
 ]))
 """
 

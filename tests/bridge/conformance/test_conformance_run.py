@@ -13,7 +13,7 @@ import torch
 from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.adapters.sdpa import SdpaMath
+from bridge.conformance.adapters.sdpa import SdpaMathReduced
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.judge import by_size, describe_failure
 from bridge.conformance.rounding_model import RoundingModel
@@ -240,12 +240,12 @@ def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[F
 def test_a_rounding_model_that_promises_too_much_is_found_out(families: list[Family]) -> None:
     """PyTorch's reduced-precision mode, judged as if it computed in float32."""
 
-    class Boasting(SdpaMath):
+    class Boasting(SdpaMathReduced):
         def rounding(self, dtype: str, device: str) -> RoundingModel:
             return RoundingModel.sdpa_math(dtype)
 
     for dtype in ("float16", "bfloat16"):
-        result = run(Boasting(reduced=True), families, dtype)
+        result = run(Boasting(), families, dtype)
         assert len(result.failures) > 50
 
 

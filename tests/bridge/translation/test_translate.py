@@ -104,11 +104,22 @@ def test_the_larger_of_two_numbers() -> None:
     """)
 
 
-def test_integers_are_not_divided() -> None:
-    whole = {"constant": "Int", "arguments": []}
-    body = arithmetic("HDiv.hDiv", use("a"), use("a"), whole)
-    with pytest.raises(UntranslatableError, match=r"HDiv\.hDiv of the type .*Int"):
-        written(definition(body, variable("a", whole)))
+WHOLE = {"constant": "Int", "arguments": []}
+
+
+def test_quotients_of_integers_are_those_of_lean() -> None:
+    """Not Python's, which differ where the divisor is negative, and raise for 0."""
+    body = arithmetic("HDiv.hDiv", use("a"), use("a"), WHOLE)
+    assert written(definition(body, variable("a", WHOLE), result=WHOLE)) == lines("""
+        def f(a: int) -> int:
+            return int_div(a, a)
+    """)
+
+
+def test_integers_have_no_remainder() -> None:
+    body = arithmetic("HMod.hMod", use("a"), use("a"), WHOLE)
+    with pytest.raises(UntranslatableError, match=r"HMod\.hMod of the type .*Int"):
+        written(definition(body, variable("a", WHOLE)))
 
 
 def alternative(patterns: list[Any], body: Any, *variables: Any) -> dict[str, Any]:

@@ -260,13 +260,13 @@ public import Attention.Spec.Ring
 public import Attention.Spec.Rows
 public import Attention.Spec.Schedule
 public import Attention.Spec.ScoreMods
+public import Attention.Spec.ScoreTemperature
 public import Attention.Spec.ScoreTolerance
 public import Attention.Spec.Sink
 public import Attention.Spec.Slopes
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.Tangent
-public import Attention.Spec.Temperature
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Tolerance
 public import Attention.Spec.Transformer

@@ -3,7 +3,7 @@ module
 public import Attention.Spec.BackwardDropout
 public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.Slopes
-public import Attention.Spec.Temperature
+public import Attention.Spec.ScoreTemperature
 public import Attention.Vectors.Dropout
 
 public section

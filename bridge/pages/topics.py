@@ -42,7 +42,7 @@ TOPICS = (
     ),
     Topic(
         "Masks and changes of the scores",
-        ("Mask", "Score", "Sink", "Temperature"),
+        ("Mask", "Score", "Sink"),
         "masks",
     ),
     Topic(

@@ -83,7 +83,7 @@ def interval_div_lower(p: int, a: int, c: int, d: int) -> int:
 
     Lean: `Attention.Model.Interval.divLower`.
     """
-    return int_div(a * 2**p, d) if a >= 0 else int_div(a * 2**p, c)
+    return int_div(a * 2**p, d) if 0 <= a else int_div(a * 2**p, c)
 
 
 def interval_div(interval: Interval, interval_1: Interval, *, p: int) -> Interval:
@@ -92,7 +92,7 @@ def interval_div(interval: Interval, interval_1: Interval, *, p: int) -> Interva
     Lean: `Attention.Model.Interval.div`.
     """
     if isinstance(interval, IntervalBetween) and isinstance(interval_1, IntervalBetween):
-        if interval_1.lo > 0:
+        if 0 < interval_1.lo:
             return IntervalBetween(
                 interval_div_lower(p, interval.lo, interval_1.lo, interval_1.hi),
                 -interval_div_lower(p, -interval.hi, interval_1.lo, interval_1.hi),
@@ -133,7 +133,7 @@ def interval_exp_upper(p: int, k: int, n: int) -> int | None:
     Lean: `Attention.Model.Interval.expUpper`.
     """
     c = interval_exp_lower(p, k, -n)
-    return interval_ceil_div(2**p * 2**p, c) if c > 0 else None
+    return interval_ceil_div(2**p * 2**p, c) if 0 < c else None
 
 
 def interval_num_squarings(p: int) -> int:
@@ -174,7 +174,7 @@ def interval_inv_sqrt(d: int, *, p: int) -> Interval:
     Lean: `Attention.Model.Interval.invSqrt`.
     """
     r = interval_sqrt_candidate(int_div(2**p * 2**p, d), 2 * p, 2**p)
-    if r >= 0 and r * r * d <= 2**p * 2**p and (2**p * 2**p <= (r + 1) * (r + 1) * d):
+    if 0 <= r and r * r * d <= 2**p * 2**p and (2**p * 2**p <= (r + 1) * (r + 1) * d):
         return IntervalBetween(r, r + 1)
     return IntervalAll()
 
@@ -198,8 +198,8 @@ def interval_sqrt(interval: Interval, *, p: int) -> Interval:
         r = interval_sqrt_floor(interval.hi * 2**p)
         hi = r if interval.hi * 2**p <= r * r else r + 1
         if (
-            interval.lo >= 0
-            and hi >= 0
+            0 <= interval.lo
+            and 0 <= hi
             and (lo * lo <= interval.lo * 2**p)
             and (interval.hi * 2**p <= hi * hi)
         ):

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Proof.Backward.Options
-public import Attention.Spec.Temperature
+public import Attention.Spec.ScoreTemperature
 
 public section
 

@@ -1,6 +1,6 @@
 """A temperature for each head.
 
-Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/Temperature.lean`.
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/ScoreTemperature.lean`.
 """
 
 from __future__ import annotations

@@ -87,8 +87,10 @@ SAME = ("comment", "another tile size", "equivalent bound")
 QUICK = "variable renamed"
 # Of two texts, which none but their theorems need: the others are neither built nor proved anew.
 QUICK_MUTANT = "packed-alignment-one-off"
-# Mutants for which Lean's kernel may run out of memory, where it compares what differs.
-UNENDING = {
+# Mutants for which the embedded Lean ends by an exception of its own, where its kernel compares
+# what differs; and those of which it is not known how they end.
+ENDING = {
+    *("gqa-modulo", "group-by-remainder"),
     *("stale-maximum-for-l", "window-hides-its-first-key", "window-hides-its-last-key"),
     *("window-shows-one-key-after", "window-shows-one-key-before"),
 }
@@ -135,7 +137,7 @@ def test_the_proof_of_a_mutant_fails_at_a_goal(name: str, lean: Copy) -> None:
     try:
         built = lean.build(found, all_of_them=False)
     except ToolchainError as ended:
-        if name in UNENDING and "the embedded Lean ended" in str(ended):
+        if name in ENDING and "the embedded Lean ended" in str(ended):
             return
         raise
     assert not built.ok

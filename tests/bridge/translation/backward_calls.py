@@ -19,8 +19,8 @@ from bridge.spec import (
     dropout,
     keep_mask,
     log_sum_exp,
+    score_temperature,
     slopes,
-    temperature,
 )
 from bridge.spec import flash as tile_loop
 from bridge.spec import online as states
@@ -88,7 +88,7 @@ def _temperature_vjp(v: GradientVector) -> Any:
     num, group = spec_calls.arithmetic(v), v.num_heads // v.num_kv_heads
     size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim, "num": num}
     each = [
-        temperature.temperature_vjp(
+        score_temperature.temperature_vjp(
             scale, spec_calls.score_number(v, t), partial(modify, h), partial(slope, h), q[h],
             k[h // group], value[h // group], _to_value(v), dO[h], dLse[h], **size,
         )

@@ -106,6 +106,7 @@ public import Attention.Kernel.Started
 public import Attention.Kernel.TextConditions
 public import Attention.Kernel.Texts
 public import Attention.Kernel.Tiles
+public import Attention.Kernel.Unfold
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound

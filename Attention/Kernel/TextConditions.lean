@@ -1,6 +1,6 @@
 module
 
-meta import Lean.Elab.Tactic.ElabTerm
+import Attention.Kernel.Unfold
 public import Attention.Kernel.Conditions
 public import Attention.Kernel.PackedLaunched
 public import Attention.Kernel.PackedSized
@@ -13,8 +13,6 @@ By unfolding, as in `Attention.Kernel.Texts`. -/
 
 namespace Attention.Kernel
 
-open Lean Elab.Tactic Meta
-
 universe u
 
 variable {R : Type u} [OrderedField R] [Exp R R]
@@ -23,50 +21,43 @@ variable {R : Type u} [OrderedField R] [Exp R R]
 theorem Full.conditions_eq (a : Full.Args R) (pid : Int) :
     (Full.Accesses a pid, Full.Exponents a pid, Full.NoOverflow a pid) =
       (Full.problem a).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem Causal.conditions_eq (a : Causal.Args R) (pid : Int) :
     (Causal.Accesses a pid, Causal.Exponents a pid, Causal.NoOverflow a pid) =
       (Causal.problem a).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem Left.conditions_eq (a : Left.Args R) (pid : Int) :
     (Left.Accesses a pid, Left.Exponents a pid, Left.NoOverflow a pid) =
       (Left.problem a).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem Window.conditions_eq (a : Window.Args R) (pid : Int) :
     (Window.Accesses a pid, Window.Exponents a pid, Window.NoOverflow a pid) =
       (Window.problem a).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedFull.conditions_eq (a : PaddedFull.Args R) (pid : Int) :
     (PaddedFull.Accesses a pid, PaddedFull.Exponents a pid, PaddedFull.NoOverflow a pid) =
       (Forward.dense a none none false).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedCausal.conditions_eq (a : PaddedCausal.Args R) (pid : Int) :
     (PaddedCausal.Accesses a pid, PaddedCausal.Exponents a pid, PaddedCausal.NoOverflow a pid) =
       (Forward.dense a none (some a.right) false).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedWindow.conditions_eq (a : PaddedWindow.Args R) (pid : Int) :
     (PaddedWindow.Accesses a pid, PaddedWindow.Exponents a pid, PaddedWindow.NoOverflow a pid) =
       (Forward.dense a (some a.left) (some a.right) false).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem PackedFull.conditions_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) :
@@ -74,8 +65,7 @@ theorem PackedFull.conditions_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : I
       (Forward.inSequence a none none atEnd pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausal.conditions_eq (a : PackedCausal.Args R) (pid : Int) :
@@ -83,8 +73,7 @@ theorem PackedCausal.conditions_eq (a : PackedCausal.Args R) (pid : Int) :
       (Forward.inSequence a none (some a.right) false pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
@@ -93,8 +82,7 @@ theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
       (Forward.inSequence a none (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         ((Forward.inSequence a none (some a.right) true pid).shiftIntegers a.shift) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindow.conditions_eq (a : PackedWindow.Args R) (pid : Int) :
@@ -102,8 +90,7 @@ theorem PackedWindow.conditions_eq (a : PackedWindow.Args R) (pid : Int) :
       (Forward.inSequence a (some a.left) (some a.right) false pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
@@ -112,8 +99,7 @@ theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
       (Forward.inSequence a (some a.left) (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         ((Forward.inSequence a (some a.left) (some a.right) true pid).shiftIntegers a.shift) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+  unfolds_once
 
 /-! ## Several texts, of which the window says which one is launched -/
 

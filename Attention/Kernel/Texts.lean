@@ -1,6 +1,6 @@
 module
 
-meta import Lean.Elab.Tactic.ElabTerm
+import Attention.Kernel.Unfold
 public import Attention.Kernel.Forward
 public import Attention.Kernel.Generated.Causal
 public import Attention.Kernel.Generated.Full
@@ -19,14 +19,10 @@ public section
 
 /-! # The texts of the forward kernel compute what `Problem` says
 
-By unfolding, which Lean's kernel alone is asked to do: `rfl` would have the elaborator unfold both
-sides too, by another strategy, which for texts of hundreds of definitions takes a hundred times as
-long. The bounds of the loops come first: a text with others fails there, before the kernel unfolds
-the loops, for which it may need more memory than there is. -/
+By unfolding. The bounds of the loops come first: a text with others fails there, before Lean's
+kernel unfolds the loops, for which it may need more memory than there is. -/
 
 namespace Attention.Kernel
-
-open Lean Elab.Tactic Meta
 
 universe u
 
@@ -113,12 +109,7 @@ private theorem Full.stores_eq (a : Full.Args R) (pid : Int) :
     (Full.store_out_ptr a pid, Full.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Full.problem a) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem Full.storeOut_eq (a : Full.Args R) (pid : Int) (i c : Nat) :
@@ -138,12 +129,7 @@ private theorem Causal.stores_eq (a : Causal.Args R) (pid : Int) :
     (Causal.store_out_ptr a pid, Causal.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Causal.problem a) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem Causal.storeOut_eq (a : Causal.Args R) (pid : Int) (i c : Nat) :
@@ -163,12 +149,7 @@ private theorem Left.stores_eq (a : Left.Args R) (pid : Int) :
     (Left.store_out_ptr a pid, Left.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Left.problem a) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem Left.storeOut_eq (a : Left.Args R) (pid : Int) (i c : Nat) :
@@ -188,12 +169,7 @@ private theorem Window.stores_eq (a : Window.Args R) (pid : Int) :
     (Window.store_out_ptr a pid, Window.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Window.problem a) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem Window.storeOut_eq (a : Window.Args R) (pid : Int) (i c : Nat) :
@@ -213,12 +189,7 @@ private theorem PaddedFull.stores_eq (a : PaddedFull.Args R) (pid : Int) :
     (PaddedFull.store_out_ptr a pid, PaddedFull.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.dense a none none false) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem PaddedFull.storeOut_eq (a : PaddedFull.Args R) (pid : Int) (i c : Nat) :
@@ -238,12 +209,7 @@ private theorem PaddedCausal.stores_eq (a : PaddedCausal.Args R) (pid : Int) :
     (PaddedCausal.store_out_ptr a pid, PaddedCausal.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.dense a none (some a.right) false) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem PaddedCausal.storeOut_eq (a : PaddedCausal.Args R) (pid : Int) (i c : Nat) :
@@ -263,12 +229,7 @@ private theorem PaddedWindow.stores_eq (a : PaddedWindow.Args R) (pid : Int) :
     (PaddedWindow.store_out_ptr a pid, PaddedWindow.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.dense a (some a.left) (some a.right) false) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem PaddedWindow.storeOut_eq (a : PaddedWindow.Args R) (pid : Int) (i c : Nat) :
@@ -288,12 +249,7 @@ private theorem PackedFull.stores_eq (a : PackedFull.Args R) (atEnd : Bool) (pid
     (PackedFull.store_out_ptr a pid, PackedFull.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a none none atEnd (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem PackedFull.storeOut_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) (i c : Nat) :
@@ -313,12 +269,7 @@ private theorem PackedCausal.stores_eq (a : PackedCausal.Args R) (pid : Int) :
     (PackedCausal.store_out_ptr a pid, PackedCausal.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a none (some a.right) false (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem PackedCausal.storeOut_eq (a : PackedCausal.Args R) (pid : Int) (i c : Nat) :
@@ -338,12 +289,7 @@ private theorem PackedCausalEnd.stores_eq (a : PackedCausalEnd.Args R) (pid : In
     (PackedCausalEnd.store_out_ptr a pid, PackedCausalEnd.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a none (some a.right) true (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem PackedCausalEnd.storeOut_eq (a : PackedCausalEnd.Args R) (pid : Int) (i c : Nat) :
@@ -363,12 +309,7 @@ private theorem PackedWindow.stores_eq (a : PackedWindow.Args R) (pid : Int) :
     (PackedWindow.store_out_ptr a pid, PackedWindow.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a (some a.left) (some a.right) false (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem PackedWindow.storeOut_eq (a : PackedWindow.Args R) (pid : Int) (i c : Nat) :
@@ -390,12 +331,7 @@ private theorem PackedWindowEnd.stores_eq (a : PackedWindowEnd.Args R) (pid : In
     (PackedWindowEnd.store_out_ptr a pid, PackedWindowEnd.store_lse_ptr a pid) =
       (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
         (Forward.packed a (some a.left) (some a.right) true (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  constructor <;> unfolds
 
 /-- The text's stores of output. -/
 theorem PackedWindowEnd.storeOut_eq (a : PackedWindowEnd.Args R) (pid : Int) (i c : Nat) :

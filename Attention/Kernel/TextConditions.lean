@@ -21,43 +21,43 @@ variable {R : Type u} [OrderedField R] [Exp R R]
 theorem Full.conditions_eq (a : Full.Args R) (pid : Int) :
     (Full.Accesses a pid, Full.Exponents a pid, Full.NoOverflow a pid) =
       (Full.problem a).conditions pid := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem Causal.conditions_eq (a : Causal.Args R) (pid : Int) :
     (Causal.Accesses a pid, Causal.Exponents a pid, Causal.NoOverflow a pid) =
       (Causal.problem a).conditions pid := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem Left.conditions_eq (a : Left.Args R) (pid : Int) :
     (Left.Accesses a pid, Left.Exponents a pid, Left.NoOverflow a pid) =
       (Left.problem a).conditions pid := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem Window.conditions_eq (a : Window.Args R) (pid : Int) :
     (Window.Accesses a pid, Window.Exponents a pid, Window.NoOverflow a pid) =
       (Window.problem a).conditions pid := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedFull.conditions_eq (a : PaddedFull.Args R) (pid : Int) :
     (PaddedFull.Accesses a pid, PaddedFull.Exponents a pid, PaddedFull.NoOverflow a pid) =
       (Forward.dense a none none false).conditions pid := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedCausal.conditions_eq (a : PaddedCausal.Args R) (pid : Int) :
     (PaddedCausal.Accesses a pid, PaddedCausal.Exponents a pid, PaddedCausal.NoOverflow a pid) =
       (Forward.dense a none (some a.right) false).conditions pid := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedWindow.conditions_eq (a : PaddedWindow.Args R) (pid : Int) :
     (PaddedWindow.Accesses a pid, PaddedWindow.Exponents a pid, PaddedWindow.NoOverflow a pid) =
       (Forward.dense a (some a.left) (some a.right) false).conditions pid := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem PackedFull.conditions_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) :
@@ -65,7 +65,7 @@ theorem PackedFull.conditions_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : I
       (Forward.inSequence a none none atEnd pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausal.conditions_eq (a : PackedCausal.Args R) (pid : Int) :
@@ -73,7 +73,7 @@ theorem PackedCausal.conditions_eq (a : PackedCausal.Args R) (pid : Int) :
       (Forward.inSequence a none (some a.right) false pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
@@ -82,7 +82,7 @@ theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
       (Forward.inSequence a none (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         ((Forward.inSequence a none (some a.right) true pid).shiftIntegers a.shift) := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindow.conditions_eq (a : PackedWindow.Args R) (pid : Int) :
@@ -90,7 +90,7 @@ theorem PackedWindow.conditions_eq (a : PackedWindow.Args R) (pid : Int) :
       (Forward.inSequence a (some a.left) (some a.right) false pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] := by
-  unfolds_once
+  unfolds
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
@@ -99,7 +99,7 @@ theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
       (Forward.inSequence a (some a.left) (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         ((Forward.inSequence a (some a.left) (some a.right) true pid).shiftIntegers a.shift) := by
-  unfolds_once
+  unfolds
 
 /-! ## Several texts, of which the window says which one is launched -/
 

@@ -24,6 +24,9 @@ kernel unfolds the loops, for which it may need more memory than there is. -/
 
 namespace Attention.Kernel
 
+-- Ten times what the kernel needs where a text is what `Problem` says.
+set_option maxHeartbeats 20000
+
 universe u
 
 variable {R : Type u}

@@ -190,19 +190,23 @@ partial def readAll (stdin : IO.FS.Stream) (modules : List Name) (wanted : List 
     let names := (line.splitOn " ").map String.toName
     readAll stdin modules ({ name := names.head!, opened := names.tail } :: wanted)
 
-end Bridge.Statements
-
-open Lean Bridge.Statements in
-def main (_ : List String) : IO Unit := do
+/-- Answers what standard input asks for. -/
+def answerInput : IO Unit := do
   let (modules, wanted) ← readAll (← IO.getStdin) [] []
   let imports := modules.foldl (fun all module => all.push { module : Import })
     #[({ module := `Init } : Import)]
   let (_, state) ← (importModulesCore imports (globalLevel := .exported)
     (isExported := true)).run default
   let env ← finalizeImport state imports {} 0 false true (level := .exported) (isModule := true)
-  -- A thread of its own has the stack that deep recursion in interpreted code needs.
-  let task ← IO.asTask (prio := .dedicated) (answerAll env wanted)
-  IO.ofExcept task.get
+  answerAll env wanted
   IO.println ("@@ " ++ (Json.mkObj [("looked_at", toJson wanted.length)]).compress)
   (← IO.getStdout).flush
+
+end Bridge.Statements
+
+/-- In a thread of its own, which has the stack that deep recursion in interpreted code needs: the
+main thread of the embedded Lean has 64 KiB, and does not tell when they are used up. -/
+def main (_ : List String) : IO Unit := do
+  let task ← IO.asTask (prio := .dedicated) Bridge.Statements.answerInput
+  IO.ofExcept task.get
   IO.Process.exit 0

@@ -129,10 +129,8 @@ def printAll (env : Environment) (library : Library) : List Stored → IO Unit
     print env library stored
     printAll env library rest
 
-end Bridge.Index
-
-open Lean Bridge.Index in
-unsafe def main (_ : List String) : IO Unit := do
+/-- Answers what standard input asks for. -/
+unsafe def answerInput : IO Unit := do
   let (library, modules) ← readAll (← IO.getStdin) {} []
   let imports := modules.foldl (fun all module => all.push { module : Import })
     #[({ module := `Init } : Import)]
@@ -143,4 +141,12 @@ unsafe def main (_ : List String) : IO Unit := do
   printAll env library library.constants
   IO.println ("@@ " ++ (Json.mkObj [("listed", toJson library.constants.length)]).compress)
   (← IO.getStdout).flush
+
+end Bridge.Index
+
+/-- In a thread of its own, which has the stack that deep recursion in interpreted code needs: the
+main thread of the embedded Lean has 64 KiB, and does not tell when they are used up. -/
+unsafe def main (_ : List String) : IO Unit := do
+  let task ← IO.asTask (prio := .dedicated) Bridge.Index.answerInput
+  IO.ofExcept task.get
   IO.Process.exit 0

@@ -177,10 +177,8 @@ partial def readAll (stdin : IO.FS.Stream) (modules names : List Name) :
   | [module, _] => readAll stdin (module.toName :: modules) names
   | _ => readAll stdin modules (line.toName :: names)
 
-end Bridge.Translation
-
-open Lean Bridge.Translation in
-def main (_ : List String) : IO Unit := do
+/-- Answers what standard input asks for. -/
+def answerInput : IO Unit := do
   let (modules, names) ← readAll (← IO.getStdin) [] []
   let imports := modules.foldl (fun all module => all.push { module : Import })
     #[({ module := `Init } : Import)]
@@ -191,4 +189,12 @@ def main (_ : List String) : IO Unit := do
   let _ ← ((names.forM print).run').toIO context { env }
   IO.println ("@@ " ++ (Json.mkObj [("translated", toJson names.length)]).compress)
   (← IO.getStdout).flush
+
+end Bridge.Translation
+
+/-- In a thread of its own, which has the stack that deep recursion in interpreted code needs: the
+main thread of the embedded Lean has 64 KiB, and does not tell when they are used up. -/
+def main (_ : List String) : IO Unit := do
+  let task ← IO.asTask (prio := .dedicated) Bridge.Translation.answerInput
+  IO.ofExcept task.get
   IO.Process.exit 0

@@ -7,7 +7,7 @@ SETUP := $(PYTHON) bridge/bootstrap.py
 # attention begins with 3 s of compiling torch and Triton.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: try verify test test-all docs docs-serve setup vectors clean help
+.PHONY: try verify quick test test-all docs docs-serve setup vectors clean help
 
 try: ## a first result, without Lean: a few families of vectors, on a function with a mistake too
 	@$(SETUP) try
@@ -16,6 +16,10 @@ try: ## a first result, without Lean: a few families of vectors, on a function w
 verify: ## check every proof, run every implementation on the vectors, print the report
 	@$(SETUP) verify
 	@$(BRIDGE) verify
+
+quick: ## lint, types and the tests of what changed since they passed, without Lean: a minute or so
+	@$(SETUP) test
+	@$(BRIDGE) test --quick $(ARGS)
 
 test: ## lint, types, Lean build and audit, offline compilation, and the test-suite; what is unchanged since it passed is kept
 	@$(SETUP) test

@@ -1,1 +1,22 @@
-"""From the Lean definitions of attention to checked kernels."""
+"""From the Lean definitions of attention to checked kernels.
+
+`check` judges an attention function: `from bridge import check; verdict = check(function)`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridge.verdict import check
+
+__all__ = ["check"]
+
+
+def __getattr__(name: str) -> Any:
+    # It imports PyTorch, which many parts of the project do without.
+    if name == "check":
+        from bridge.verdict import check
+
+        return check
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

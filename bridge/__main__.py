@@ -359,11 +359,14 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     from bridge.index import collect, maps, show, traced
     from bridge.pages import written
     from bridge.report.verify import Verification
+    from bridge.source import lean_imports
     from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError
     from bridge.vectors.format.fields import VectorError
 
     console, root = Console(), checkout()
+    for written_file in lean_imports.write(root):
+        click.echo(f"wrote {written_file}", err=True)
     try:
         if name is not None:
             collect.check_name(root, name)

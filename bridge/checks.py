@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import resource
 import shutil
@@ -23,8 +24,10 @@ from typing import IO
 import click
 from rich.console import Console
 
+from bridge import quick
 from bridge.cache import Cache
 from bridge.command import Problem, checkout
+from bridge.quick import Selection
 from bridge.report import timings
 from bridge.report.timings import Times
 
@@ -79,41 +82,48 @@ class _Running:
         return {"seconds": round(seconds, 1), "processor_seconds": round(processor, 1)}
 
 
+# Every list begins with them.
+LINT = (
+    Check("lint", "ruff check", ("python", "-m", "ruff", "check", "."), ("*.py", "*.toml")),
+    Check(
+        "format", "ruff format", ("python", "-m", "ruff", "format", "--check", "."),
+        ("*.py", "*.md", "*.toml"),
+    ),
+    Check(
+        "workflows", "what GitHub runs, by its schema",
+        ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
+         ".github/workflows/ci.yml"),
+        (".github/*",),
+    ),
+    Check(
+        "workflow-actions", "the steps that its jobs share, by their schema",
+        ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions",
+         ".github/actions/environment/action.yml"),
+        (".github/*",),
+    ),
+    Check(
+        "workflow-rules", "what GitHub runs, by zizmor's rules",
+        ("zizmor", "--offline", "--quiet", ".github"), (".github/*",),
+    ),
+)  # fmt: skip
+TYPES = Check(
+    "types", "mypy",
+    ("python", "-m", "mypy"), ("*.py", "*.pyi", "pyproject.toml"), one_core=True,
+)  # fmt: skip
+
+
 def checks(*, everything: bool = False) -> tuple[Check, ...]:
     """The checks in their order, the quick ones first. everything: those of `make test-all`."""
-    quick = () if everything else ("--quick",)
+    some = () if everything else ("--quick",)
     thorough = ("-m", "thorough or not thorough") if everything else ()
     more = "-all" if everything else ""
     return (
-        Check("lint", "ruff check", ("python", "-m", "ruff", "check", "."), ("*.py", "*.toml")),
-        Check(
-            "format", "ruff format", ("python", "-m", "ruff", "format", "--check", "."),
-            ("*.py", "*.md", "*.toml"),
-        ),
-        Check(
-            "workflows", "what GitHub runs, by its schema",
-            ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
-             ".github/workflows/ci.yml"),
-            (".github/*",),
-        ),
-        Check(
-            "workflow-actions", "the steps that its jobs share, by their schema",
-            ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions",
-             ".github/actions/environment/action.yml"),
-            (".github/*",),
-        ),
-        Check(
-            "workflow-rules", "what GitHub runs, by zizmor's rules",
-            ("zizmor", "--offline", "--quiet", ".github"), (".github/*",),
-        ),
+        *LINT,
         Check(
             "library", "Lean: the library",
             ("lake", "build"), (),
         ),
-        Check(
-            "types", "mypy",
-            ("python", "-m", "mypy"), ("*.py", "*.pyi", "pyproject.toml"), one_core=True,
-        ),
+        TYPES,
         # The audit is its first part.
         Check(
             "index", "Lean: audit and index of every declaration",
@@ -133,7 +143,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         ),
         Check(
             f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
-            ("python", "-m", "pyimpl.backends.kernels.offline.compile", *quick), ("pyimpl/*",),
+            ("python", "-m", "pyimpl.backends.kernels.offline.compile", *some), ("pyimpl/*",),
         ),
         Check(
             "wrong-variants", "Lean: wrong variants of the theorems, refuted",
@@ -143,19 +153,33 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
     )  # fmt: skip
 
 
+def quick_checks(selection: Selection, record: Path) -> tuple[Check, ...]:
+    """The checks of `make quick`: none that starts Lean. record: see `bridge.quick.command`."""
+    tests = Check(
+        "changed-tests", "the tests of what changed",
+        (*PYTEST, *quick.command(selection, record)), (),
+    )  # fmt: skip
+    return (*LINT, TYPES, *([tests] if selection.chosen else []))
+
+
 @click.command(name="test")
 @click.argument("name", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Thorough tests and all kernels, too.")
+@click.option("--quick", "quickly", is_flag=True, help="Linters, types, tests of what changed.")
 @click.option("--fresh", is_flag=True, help="Run what is unchanged since it passed, too.")
 @click.option("--record", is_flag=True, help="Write how long each check took into docs.")
-def test(name: tuple[str, ...], everything: bool, fresh: bool, record: bool) -> None:
+def test(name: tuple[str, ...], everything: bool, quickly: bool, fresh: bool, record: bool) -> None:
     """Run the checks of make test: linters, Lean, kernels, tests.
 
     NAME: only these; default: all, up to the first that fails. What has passed is kept until one
-    of its inputs changes. Exit status 0 if all pass, 1 if one fails, 130 after Ctrl-C.
+    of its inputs changes. --quick runs those that need no Lean, and of the tests the ones that read
+    what changed since they passed, or since the branch left main, the nearest first, for a minute.
+    Exit status 0 if all pass, 1 if one fails, 130 after Ctrl-C.
     """
-    if record and (name or everything):
-        raise Problem("--record: takes the times of make test, and NAME or --all is given")
+    if record and (name or everything or quickly):
+        raise Problem("--record: takes the times of make test, and NAME, --all or --quick is given")
+    if quickly and (name or everything):
+        raise Problem("--quick: has checks of its own, and NAME or --all is given")
     root = checkout()
     chosen = checks(everything=everything)
     known = [check.name for check in chosen]
@@ -165,13 +189,32 @@ def test(name: tuple[str, ...], everything: bool, fresh: bool, record: bool) -> 
     for package in ("ruff", "mypy", "pytest", "check_jsonschema"):
         if importlib.util.find_spec(package) is None:
             raise Problem(f"{sys.executable} has no package {package}; run make setup first")
-    wanted = [check for check in chosen if not name or check.name in name]
     run = Run(root, Console(), fresh=fresh)
+    if quickly:
+        sys.exit(_quick(run))
     start = time.monotonic()
-    status = run.all(wanted)
+    status = run.all(check for check in chosen if not name or check.name in name)
+    if status == 0 and any(check.startswith("tests") for check in run.times):
+        quick.keep(run.cache, run.facts, quick.Base(run.digests))
     if record and status == 0:
         _record(run, time.monotonic() - start)
     sys.exit(status)
+
+
+def _quick(run: Run) -> int:
+    """Run the checks of make quick; the exit status."""
+    base = None if run.fresh else quick.last(run.cache, run.facts)
+    selection = quick.select(run.root, run.digests, base)
+    for sentence in selection.sentences():
+        run.say(sentence)
+    record = run.cache.folder / "quick-left.json"
+    run.cache.folder.mkdir(parents=True, exist_ok=True)
+    record.write_text("[]", "utf-8")
+    status = run.all(quick_checks(selection, record))
+    if status == 0:
+        left = {*selection.left, *json.loads(record.read_text("utf-8"))}
+        quick.keep(run.cache, run.facts, quick.Base(run.digests, tuple(sorted(left))))
+    return status
 
 
 def _record(run: Run, whole: float) -> None:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import itertools
-import secrets
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +13,8 @@ from bridge.command import Command, Problem
 from bridge.files import why_not_writable, write_whole
 
 if TYPE_CHECKING:
-    # Imported where they are used: they import PyTorch, which `--help` does without.
+    # It imports PyTorch, which `--help` does without.
     from bridge.conformance.features import Aligned
-    from bridge.conformance.fresh import Fresh
-    from bridge.conformance.outcome import Conditions, Outcome
-    from bridge.conformance.subject import Subject
-    from bridge.vectors.model.attention import Family
 
 
 class Conform(Command):
@@ -48,6 +39,9 @@ class Conform(Command):
 @click.option("--family", multiple=True, help="Only vectors of this family (repeatable).")
 @click.option("--vector", multiple=True, help="Only the vector with this id (repeatable).")
 @click.option("--without", multiple=True, help="Skip vectors that need this feature (repeatable).")
+@click.option(
+    "--require", multiple=True, help="Fail if it lacks this feature or dtype (repeatable)."
+)
 @click.option(
     "--alignment",
     "causal_alignment",
@@ -98,6 +92,7 @@ def conform(
     family: tuple[str, ...],
     vector: tuple[str, ...],
     without: tuple[str, ...],
+    require: tuple[str, ...],
     causal_alignment: Aligned,
     undeclared: bool,
     time_limit: float,
@@ -112,172 +107,83 @@ def conform(
     junit: str | None,
     html: str | None,
 ) -> None:
-    """Test attention implementations on the vectors (default: the built-in ones of pyimpl).
+    """Test attention implementations on the vectors.
 
-    IMPLEMENTATION: module:function, path/to/file.py:function, or one of those below.
+    IMPLEMENTATION: module:function, path/to/file.py:function, or one of those below; default:
+    the built-in ones of pyimpl.
 
-    Exit status 0 if every supported vector passes, 1 if one fails, 2 for misuse.
+    Exit status 0 if every supported vector passes and all that is required is taken, 1 if not, 2
+    for misuse.
     """
     from bridge.conformance.adapters import builtin as adapters
-    from bridge.conformance.adapters import callables, libraries
-    from bridge.conformance.adapters.adapter import ALL_DTYPES
-    from bridge.conformance.features import NAMES
-    from bridge.conformance.inside import found
-    from bridge.conformance.outcome import Conditions
-    from bridge.conformance.rounding_model import CHOICES
-    from bridge.conformance.subject import Subject
+    from bridge.conformance.features import CallableError
+    from bridge.conformance.request import Misuse, Request
+    from bridge.conformance.sandbox.session import NoSandboxError
+    from bridge.vectors.format.fields import VectorError
+    from bridge.verdict import judge
 
-    names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
-    for name in names:
-        if name not in libraries.names() and not callables.is_callable_name(name):
-            hint = (
-                f"To test a function in that file, give {name}:FUNCTION_NAME"
-                if name.endswith(".py")
-                else "Give module:function or file.py:function"
-            )
-            raise Problem(
-                f"IMPLEMENTATION: {name!r} is not an implementation. {hint}, or one that is "
-                f"built in: {', '.join(libraries.names())}"
-            )
-        if callables.is_callable_name(name) and not found.is_well_formed(name):
-            raise Problem(
-                f"IMPLEMENTATION: {name!r} is given; module:function or file.py:function is "
-                "accepted, or the name of a built-in implementation"
-            )
-        absent = libraries.missing(name)
-        if absent is not None:
-            raise Problem(f"IMPLEMENTATION: {name} needs what is not here: pip install {absent}")
-    known_dtypes = "a dtype that the vectors run in"
-    _check_known("--dtype", dtype, ALL_DTYPES, known_dtypes)
-    _check_known(
-        "--rounding-model",
-        () if rounding_model is None else (rounding_model,),
-        CHOICES,
-        "a rounding model",
-    )
-    _check_known("--without", without, NAMES, "a feature")
-    for name in names:
-        if callables.is_callable_name(name):
-            continue
-        if without:
-            raise Problem(f"--without: {name} is built in; features are declared of functions")
-        if causal_alignment != "top-left":
-            raise Problem(f"--alignment: {name} is built in and declares its own")
-    if not 0 < time_limit < 1e6:
-        raise Problem(f"--time-limit: {time_limit:g} is not a number of seconds above 0")
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
         raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")
     check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html})
-    check_device(device)
-    drawn = fresh_vectors(fresh, count, large, family, vector)
-    families = choose_committed(family, vector)
-    for path in also:
-        if not Path(path).exists():
-            raise Problem(f"--also: there is no file or folder {path!r}")
-    conditions = Conditions(
-        device, time_limit, tuple(map(Path, also)), require_sandbox, first_failure, drawn
-    )
-    if seed is not None:
-        conditions = replace(conditions, seed=seed)
-    run = Conformance(dtype, families, conditions)
-    for name in names:
-        run.add(
-            Subject(
-                name,
-                rounding_model,
-                without,
-                undeclared=undeclared,
-                causal_alignment=causal_alignment,
-            )
+    try:
+        request = Request(
+            implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-")),
+            dtype,
+            device,
+            rounding_model,
+            family,
+            vector,
+            without,
+            require,
+            causal_alignment,
+            undeclared,
+            time_limit,
+            tuple(map(Path, also)),
+            require_sandbox,
+            first_failure,
+            seed,
+            fresh,
+            count,
+            large,
         )
-    if not run.results:
-        raise Problem(f"--dtype: {'; '.join(run.skipped)}")
-    run.write(json_to, junit, html)
+        verdict = judge(request, lambda text: click.echo(text, err=True))
+    except Misuse as error:
+        raise Problem(f"{_OPTIONS[error.argument]}: {error.sentence}") from error
+    except CallableError as error:
+        raise Problem(f"IMPLEMENTATION: {error}") from error
+    except NoSandboxError as error:
+        raise Problem(f"--require-sandbox: this system has none: {error}") from error
+    except VectorError as error:
+        raise Problem(str(error)) from error
+    if json_to == "-":
+        click.echo(verdict.json())
+    elif json_to is not None:
+        _write("--json", json_to, verdict.json() + "\n")
+    if junit is not None:
+        _write("--junit", junit, verdict.junit())
+    if html is not None:
+        _write("--html", html, verdict.html())
     if json_to != "-":
-        run.show()
-    sys.exit(0 if run.ok else 1)
+        verdict.show(Console())
+    sys.exit(0 if verdict.ok else 1)
 
 
-class Conformance:
-    """One call of the command: what was run, and what was not."""
-
-    def __init__(
-        self, dtypes: tuple[str, ...], families: Sequence[Family], conditions: Conditions
-    ) -> None:
-        self.dtypes, self.families, self.conditions = dtypes, families, conditions
-        self.results: list[Outcome] = []
-        self.skipped: list[str] = []
-
-    @property
-    def ok(self) -> bool:
-        """Everything that was run passes, and something was run of each."""
-        return all(outcome.result.ok for outcome in self.results)
-
-    def add(self, subject: Subject) -> None:
-        """Run it in the dtypes asked for. Raises Problem for what cannot be run at all."""
-        from bridge.conformance.features import CallableError
-        from bridge.conformance.outcome import outcomes
-        from bridge.conformance.sandbox.session import NoSandboxError
-
-        def announce(text: str) -> None:
-            if "does not take" in text:
-                self.skipped.append(text)
-            click.echo(text, err=True)
-
-        try:
-            found = [*outcomes(subject, self.families, self.dtypes, self.conditions, announce)]
-        except CallableError as error:
-            raise Problem(f"IMPLEMENTATION: {subject.name}: {error}") from error
-        except NoSandboxError as error:
-            raise Problem(f"--require-sandbox: this system has none: {error}") from error
-        if any(outcome.result.failures for outcome in found):
-            from bridge.conformance.likely import with_likely
-
-            announce(f"{subject.name}: the likely cause …")
-            drawn = () if self.conditions.fresh is None else self.conditions.fresh.families
-            found = with_likely(found, [*self.families, *drawn])
-        self.results += found
-
-    def write(self, json_to: str | None, junit_to: str | None, html_to: str | None) -> None:
-        """The files that were asked for. Raises Problem for one that cannot be written."""
-        import json
-
-        from bridge.report.junit import junit
-        from bridge.report.page import page
-
-        if json_to is not None:
-            text = json.dumps([one.to_json() for one in self.results], allow_nan=False)
-            if json_to == "-":
-                click.echo(text)
-            else:
-                _write("--json", json_to, text + "\n")
-        if junit_to is not None:
-            _write("--junit", junit_to, junit(self.results))
-        if html_to is not None:
-            drawn = () if self.conditions.fresh is None else self.conditions.fresh.families
-            _write("--html", html_to, page(self.results, [*self.families, *drawn]))
-
-    def show(self) -> None:
-        """Tables on the terminal: by family for one implementation, else a line for each."""
-        from bridge.report import tables
-
-        console = Console()
-        results = [outcome.to_json() for outcome in self.results]
-        tables.implementations(console, {"device": self.conditions.device, "results": results})
-        if len({outcome.subject.name for outcome in self.results}) == 1:
-            tables.by_family(console, results)
-        if any(outcome.description.features is not None for outcome in self.results):
-            console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
-        if self.conditions.fresh is not None:
-            words = " ".join(self.conditions.fresh.options())
-            console.print(f"Fresh vectors: {words}.", highlight=False, soft_wrap=True)
-        for why in sorted({o.without_walls for o in self.results if o.without_walls is not None}):
-            console.print(
-                tables.no_sandbox(why),
-                style="bold red", highlight=False, markup=False, soft_wrap=True,
-            )  # fmt: skip
-        for sentence in self.skipped:
-            console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
+# Argument of a request → how the command names it.
+_OPTIONS = {
+    "function": "IMPLEMENTATION",
+    "dtypes": "--dtype",
+    "device": "--device",
+    "rounding_model": "--rounding-model",
+    "families": "--family",
+    "vectors": "--vector",
+    "without": "--without",
+    "require": "--require",
+    "alignment": "--alignment",
+    "time_limit": "--time-limit",
+    "also": "--also",
+    "fresh": "--fresh",
+    "count": "--count",
+}
 
 
 def check_files(files: dict[str, str | None]) -> None:
@@ -311,106 +217,3 @@ def _write(option: str, name: str, text: str) -> None:
         write_whole(Path(name), text)
     except OSError as error:
         raise Problem(f"{option}: {name!r} cannot be written: {error.strerror}") from error
-
-
-def choose_vectors(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
-    """The vectors that were asked for; all if none were. Raises Problem for a name that none has,
-    and for damaged vectors."""
-    from bridge.vectors.format import index
-    from bridge.vectors.format.fields import VectorError
-    from bridge.vectors.load import default_directory, load
-
-    try:
-        entries = index.entries_of(default_directory())
-        _check_known("--family", families, [e["family"] for e in entries], "a family")
-        ids_of = {e["family"]: index.ids(e) for e in entries}
-        _check_known("--vector", ids, itertools.chain(*ids_of.values()), "the id of a vector")
-        of_ids = [name for name, known in ids_of.items() if not set(ids).isdisjoint(known)]
-        loaded = load(names=[*families, *of_ids] if families or ids else None)
-    except VectorError as error:
-        raise Problem(str(error)) from error
-    found = []
-    for family in loaded:
-        whole = family.name in families or not (families or ids)
-        vectors = tuple(v for v in family.vectors if whole or v.id in ids)
-        found.append(replace(family, vectors=vectors))
-    return found
-
-
-def fresh_vectors(
-    seed: int | None,
-    count: int | None,
-    large: bool,
-    families: tuple[str, ...],
-    ids: tuple[str, ...],
-) -> Fresh | None:
-    """The fresh vectors that were asked for; without a choice of vectors some by default, with one
-    those alone that it names. None: none. Raises Problem for what cannot be drawn."""
-    from bridge.conformance import fresh as drawing
-
-    number = drawing.COUNT if count is None else count
-    if not 0 <= number <= drawing.MOST:
-        raise Problem(f"--count: {number} is given; 0 to {drawing.MOST} are accepted")
-    if seed is not None and seed < 0:
-        raise Problem(f"--fresh: {seed} is given; a seed of 0 or more is accepted")
-    names = tuple(name for name in families if name in drawing.FAMILIES)
-    of_fresh = tuple(id for id in ids if _is_fresh(id))
-    if not number:
-        if seed is not None or large or names or of_fresh:
-            raise Problem("--count: 0 is given with fresh vectors to draw; 1 or more is accepted")
-        return None
-    asked = not (families or ids) or seed is not None or count is not None or large
-    if not (asked or names or of_fresh):
-        return None
-    if of_fresh and seed is None:
-        raise Problem("--vector: a fresh vector is another for each seed: --fresh SEED is missing")
-    drawn = drawing.Fresh(
-        secrets.randbelow(1 << 32) if seed is None else seed, number, large, names, of_fresh
-    )
-    listed = drawn.listed()
-    _check_known("--vector", of_fresh, [id for _, id in listed], "a fresh vector of this count")
-    _check_known("--family", names, [name for name, _ in listed], "a fresh family of this count")
-    return drawn
-
-
-def _is_fresh(id: str) -> bool:
-    from bridge.conformance.fresh import FAMILIES
-
-    return id.rpartition("-")[0] in FAMILIES
-
-
-def choose_committed(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
-    """`chosen`, for a choice that may name fresh vectors too."""
-    from bridge.conformance.fresh import FAMILIES
-
-    others = tuple(name for name in families if name not in FAMILIES)
-    of_files = tuple(id for id in ids if not _is_fresh(id))
-    nothing_else = (families or ids) and not (others or of_files)
-    return [] if nothing_else else choose_vectors(others, of_files)
-
-
-def _check_known(option: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
-    """Raises Problem for what is not accepted, with all that is, or the nearest of many (of
-    families and vectors alone there are many)."""
-    known = list(accepted)
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 3)
-            if len(known) <= 20:
-                hint = f"{', '.join(known)} are"
-            elif near:
-                hint = f"the nearest {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
-            else:
-                hint = "docs/vectors.md lists the families"
-            raise Problem(f"{option}: {name!r} is not {what}; {hint}")
-
-
-def check_device(device: str) -> None:
-    """Raises Problem for a device that PyTorch does not have here."""
-    import torch
-
-    try:
-        torch.zeros(1, device=device).item()
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise Problem(f"--device: PyTorch cannot use {device!r} here: {reason}") from error

@@ -103,13 +103,12 @@ def attention_decode(
         num_splits = min(check.whole(num_splits), max(1, _capacity(key_cache, page_table)))
     check.check_bool("return_lse", return_lse)
     check.check_one_of("backend", backend, Backend)
-    asked = {**named, "alibi_slopes": alibi_slopes, "sinks": sinks}
     options = checked_options(
         query, batch, heads,
         is_causal=is_causal, window=window, softcap=softcap, alibi_slopes=alibi_slopes,
         sinks=sinks, scale=scale,
     )  # fmt: skip
-    check.check_no_gradients("attention_decode", asked)
+    check.check_no_gradients("attention_decode", {**named, **options.tensors()})
     out, lse = _attention_decode(
         query, key_cache, value_cache, kv_lens, page_table, num_splits, backend, *options.flat()
     )
@@ -153,8 +152,6 @@ def _attention_decode(
     together = pages is None and batch > 0 and min(lens) == max(lens)
     for first in range(0, batch, batch if together else 1):
         some = slice(first, batch if together else first + 1)
-        slopes = options.alibi_slopes
-        slopes = slopes if slopes is None or len(slopes) == 1 else slopes[some]
         split = _Splits(
             query[some],
             key_cache if pages is not None else key_cache[some],
@@ -164,7 +161,7 @@ def _attention_decode(
         )
         # The tile loop holds few scores at a time; but what is gathered from pages is held too.
         count = num_splits or (1 if pages is None else max(1, num_tiles(lens[first], SPLIT_LEN)))
-        out[some], lse[some] = split.run(replace(options, alibi_slopes=slopes), count, backend)
+        out[some], lse[some] = split.run(options.of_batches(some), count, backend)
     return out, lse
 
 

@@ -177,17 +177,16 @@ def _slice_by_slice(
     heads, value_dim = query.shape[1], value.shape[2]
     out = query.new_empty(query.shape[0], heads, value_dim)
     lse = query.new_empty(heads, query.shape[0], dtype=compute_dtype(query.dtype))
-    slopes, dropout = options.alibi_slopes, options.dropout
+    dropout = options.dropout
     for b in range(len(cu_q) - 1):
         rows, cols = slice(cu_q[b], cu_q[b + 1]), slice(cu_k[b], cu_k[b + 1])
         q, k, v = (
             x[part].transpose(0, 1).unsqueeze(0)
             for x, part in ((query, rows), (key, cols), (value, cols))
         )
-        one = replace(
-            options,
+        one = options.of_batches(
+            slice(b, b + 1),
             shift=alignment_shift(alignment, q.shape[2], k.shape[2]),
-            alibi_slopes=slopes if slopes is None or len(slopes) == 1 else slopes[b : b + 1],
             dropout=None if dropout is None else dropout.from_row(rows.start, cols.start),
         )
         o, l = forward(q, k, v, one, backend)

@@ -55,14 +55,10 @@ def launches_of_the_forward_kernel() -> Iterator[None]:
         yield
 
 
-# Files of few tests that take a minute or more, mostly in processes of their own.
-LONG = (
-    *("test_chain", "test_add_a_feature", "test_wheel", "test_tutorial", "test_compiled"),
-    # It builds the site, which another file looks at, too.
-    "test_browser",
-)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """They begin first, so that no worker waits for one at the end."""
-    items.sort(key=lambda item: not any(name in item.nodeid for name in LONG))
+    """What a fixture prepares Lean for is marked. Files of few tests that take a minute or more
+    begin first, so that no worker waits for one at the end."""
+    for item in items:
+        if "prepared" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.lean)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ _FILE, _FAILS = re.compile(r"`([^`]+)`:$"), re.compile(r"\bfails\b")
 
 @dataclass(frozen=True)
 class Step:
-    """kind: `file`, `append` and `insert`, with the path in `name`; `patch`; `command`, which
+    """kind: `file` and `append`, with the path in `name`; `patch`; `command`, which
     `fails` if the line before it says so; `output`, of the command before it."""
 
     kind: str
@@ -61,17 +62,7 @@ def _block(language: str, text: str, said: str) -> Step:
         return Step("patch" if language else "output", text)
     named = _FILE.search(said)
     assert named, f"no file is named before a block of {language}: {said}"
-    kinds = {"At the end of": "append", "among the lines of": "insert"}
-    kind = next((kind for words, kind in kinds.items() if words in said), "file")
-    return Step(kind, text, named[1])
-
-
-def inserted(lines: list[str], line: str) -> list[str]:
-    """With one more line, after the last of its kind (of the same first word) that is before it by
-    the alphabet."""
-    kind = line.split()[0]
-    before = [n for n, other in enumerate(lines) if other.startswith(kind) and other < line]
-    return [*lines[: before[-1] + 1], line, *lines[before[-1] + 1 :]]
+    return Step("append" if "At the end of" in said else "file", text, named[1])
 
 
 def squeezed(text: str) -> str:
@@ -87,10 +78,10 @@ def run(command: str, folder: Path, given: str = "") -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def follow(page: str, folder: Path) -> None:
+def follow(page: Iterable[Step], folder: Path) -> None:
     """Do all of it there; what comes otherwise than the page says is an AssertionError."""
     output = ""
-    for step in steps(page):
+    for step in page:
         path = folder / step.name
         match step.kind:
             case "file":
@@ -98,11 +89,6 @@ def follow(page: str, folder: Path) -> None:
                 path.write_text(step.text, "utf-8")
             case "append":
                 path.write_text(path.read_text("utf-8") + step.text, "utf-8")
-            case "insert":
-                lines = path.read_text("utf-8").splitlines()
-                for line in step.text.splitlines():
-                    lines = inserted(lines, line)
-                path.write_text("\n".join(lines) + "\n", "utf-8")
             case "patch":
                 status, output = run("git apply -", folder, step.text)
                 assert status == 0, f"{output}\n{step.text}"
@@ -116,16 +102,26 @@ def follow(page: str, folder: Path) -> None:
                     assert part in squeezed(output), f"{shown}\n\nis not in\n\n{output}"
 
 
+def test_its_files_and_patches_fit(tmp_path: Path) -> None:
+    """All edits of the page, without its commands."""
+    copy_of(ROOT, tmp_path, built=False)
+    assert run("git init -q", tmp_path) == (0, "")
+    edits = [one for one in steps(PAGE.read_text("utf-8")) if one.kind not in ("command", "output")]
+    assert len(edits) >= 10
+    follow(edits, tmp_path)
+
+
 # It builds Lean three times over: five minutes.
 @pytest.mark.thorough
+@pytest.mark.long
 def test_every_step_does_what_the_page_says(tmp_path: Path) -> None:
     copy_of(ROOT, tmp_path)
     (tmp_path / ".venv").symlink_to(sys.prefix)
     status, said = run("git init -q && git add . && git commit -qm base", tmp_path)
     assert status == 0, said
-    page = PAGE.read_text("utf-8")
-    kinds = {step.kind for step in steps(page)}
-    assert kinds == {"file", "append", "insert", "patch", "command", "output"}
+    page = steps(PAGE.read_text("utf-8"))
+    kinds = {step.kind for step in page}
+    assert kinds == {"file", "append", "patch", "command", "output"}
     follow(page, tmp_path)
     # It ends with taking everything back.
     assert run("git status --porcelain", tmp_path) == (0, "")
@@ -148,4 +144,4 @@ def test_what_is_not_as_the_page_says_is_seen(what: str, tmp_path: Path) -> None
     page, said = WRONG[what]
     (tmp_path / "there").write_text("these\n", "utf-8")
     with pytest.raises(AssertionError, match=said):
-        follow(page, tmp_path)
+        follow(steps(page), tmp_path)

@@ -24,6 +24,7 @@ from bridge.limits import Limit
 from bridge.vectors.format.index import INDEX
 from bridge.vectors.load import write_index
 
+pytestmark = pytest.mark.long
 # All of `verify`, the Lean build included, takes about 4500 s.
 VERIFY_LIMIT = Limit(20_000, 1800)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "docs" / "check-your-kernel.md").read_text("utf-8")
 CODE = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)

@@ -20,6 +20,7 @@ from zipfile import ZipFile
 
 import pytest
 
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parent.parent
 
 

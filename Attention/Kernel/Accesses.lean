@@ -94,7 +94,8 @@ private theorem Sized.row (S : p.Sized batches num_kv_heads group q_len kv_len d
   obtain ⟨_, hb, hh, _⟩ := S.place hp
   obtain ⟨h₁, h₂⟩ := ha h
   have hr := S.row_nonneg hp i
-  refine ⟨⟨(p.batch pid).toNat, (Int.toNat_lt hb.1).mpr hb.2⟩, ⟨(p.head pid).toNat, (Int.toNat_lt hh.1).mpr hh.2⟩,
+  refine ⟨⟨(p.batch pid).toNat, (Int.toNat_lt hb.1).mpr hb.2⟩,
+    ⟨(p.head pid).toNat, (Int.toNat_lt hh.1).mpr hh.2⟩,
     ⟨(p.row pid i).toNat, (Int.toNat_lt hr).mpr (S.qLen ▸ h₁)⟩, ⟨n, h₂⟩, ?_⟩
   simp only [ho, Int.toNat_of_nonneg, hb.1, hh.1, hr]
 
@@ -108,7 +109,8 @@ private theorem Sized.key (S : p.Sized batches num_kv_heads group q_len kv_len d
   intro h
   obtain ⟨_, hb, _, hh⟩ := S.place hp
   obtain ⟨h₁, h₂, h₃⟩ := ha h
-  refine ⟨⟨(p.batch pid).toNat, (Int.toNat_lt hb.1).mpr hb.2⟩, ⟨(p.kvHead pid).toNat, (Int.toNat_lt hh.1).mpr hh.2⟩,
+  refine ⟨⟨(p.batch pid).toNat, (Int.toNat_lt hb.1).mpr hb.2⟩,
+    ⟨(p.kvHead pid).toNat, (Int.toNat_lt hh.1).mpr hh.2⟩,
     ⟨(p.keyAt t j).toNat, (Int.toNat_lt h₁).mpr (S.kvLen ▸ h₂)⟩, ⟨n, h₃⟩, ?_⟩
   simp only [ho, Int.toNat_of_nonneg, hb.1, hh.1, h₁]
 
@@ -252,8 +254,8 @@ private theorem Sized.accesses (S : Sized a n num_kv_heads group max_q_len q_len
   refine all_iff.mpr (List.forall_mem_append.mpr ⟨all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
     ⟨in_numbers b₁ rfl, in_numbers b₂ rfl, in_numbers b₁ rfl, in_numbers b₂ rfl⟩),
       Problem.all_live fun _ => ?_⟩)
-  refine Problem.all_accesses S.BN (ek ▸ Int.sub_nonneg_of_le rk.2.1) S.dim S.valueDim (fun _ => S.even)
-    (fun _ => S.evenValue) (fun {i m _} h => ?_) (fun {t j m _} h => ?_) (fun {t j m _} h => ?_)
+  refine Problem.all_accesses S.BN (ek ▸ Int.sub_nonneg_of_le rk.2.1) S.dim S.valueDim
+    (fun _ => S.even) (fun _ => S.evenValue) (fun {i m _} h => ?_) (fun {t j m _} h => ?_) (fun {t j m _} h => ?_)
     (fun {i m _} h => ?_) fun {i _} h => ?_
   · refine in_rows hh rq (fun x => ⟨⟨hr i, eq ▸ (h x).1⟩, (h x).2⟩) ?_
     simp only [Problem.queryAt, Problem.queryBase, first, Int.add_mul, Int.zero_add]

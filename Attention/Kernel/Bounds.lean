@@ -146,7 +146,8 @@ theorem whole_seen (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.who
   have hb' : (0 : Int) < p.BN := Int.natCast_pos.mpr hb
   obtain ⟨r₁, r₂⟩ := p.row_bounds pid hi hq
   have k := p.whole_key pid hb hkv h₁ h₂ hj
-  have hfirst := le_of_whole_le (p.wholeFirst_eq pid ▸ h₁) (Int.lt_of_lt_of_le h₂ (Int.min_le_right _ _))
+  have hfirst := le_of_whole_le (p.wholeFirst_eq pid ▸ h₁)
+    (Int.lt_of_lt_of_le h₂ (Int.min_le_right _ _))
   have h₅ := (lt_of_lt_whole h₁ h₂).1
   clear h₁ h₂ hb hq hi
   refine ⟨k.1, k.2, fun l hl => ?_, fun r hr => ?_⟩

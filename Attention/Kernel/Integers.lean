@@ -157,10 +157,12 @@ private theorem queryIntegers : ∀ P ∈ p.queryIntegers pid, P := by
   split
   · rename_i h
     have hb := F.batch h
-    exact F.rowOffsets F.BD hb.1 hh.1 (Int.lt_trans hb.2 (by decide)) ⟨F.stride 0, F.stride 1⟩ (F.stride 2)
+    exact F.rowOffsets F.BD hb.1 hh.1 (Int.lt_trans hb.2 (by decide)) ⟨F.stride 0, F.stride 1⟩
+      (F.stride 2)
   · rename_i h
     have hr := (F.rows _ _ h).1
-    exact F.rowOffsets F.BD hh.1 hr.1 (Int.add_lt_add hh.2 hr.2) ⟨F.stride 1, F.stride 2⟩ (F.stride 2)
+    exact F.rowOffsets F.BD hh.1 hr.1 (Int.add_lt_add hh.2 hr.2) ⟨F.stride 1, F.stride 2⟩
+      (F.stride 2)
 
 private theorem outIntegers : ∀ P ∈ p.outIntegers pid, P := by
   have hh := F.head
@@ -168,10 +170,12 @@ private theorem outIntegers : ∀ P ∈ p.outIntegers pid, P := by
   split
   · rename_i h
     have hb := F.batch h
-    exact F.rowOffsets F.BV hb.1 hh.1 (Int.lt_trans hb.2 (by decide)) ⟨F.stride 9, F.stride 10⟩ (F.stride 11)
+    exact F.rowOffsets F.BV hb.1 hh.1 (Int.lt_trans hb.2 (by decide)) ⟨F.stride 9, F.stride 10⟩
+      (F.stride 11)
   · rename_i h
     have hr := (F.rows _ _ h).1
-    exact F.rowOffsets F.BV hh.1 hr.1 (Int.add_lt_add hh.2 hr.2) ⟨F.stride 10, F.stride 11⟩ (F.stride 11)
+    exact F.rowOffsets F.BV hh.1 hr.1 (Int.add_lt_add hh.2 hr.2) ⟨F.stride 10, F.stride 11⟩
+      (F.stride 11)
 
 omit F in
 private theorem head_row {h x q : Int} (hh : 0 ≤ h ∧ h < 2147483648)
@@ -184,7 +188,8 @@ private theorem lseIntegers : ∀ P ∈ p.lseIntegers pid, P := by
   have hq := F.qLen
   have sh : 0 ≤ p.lh ∧ p.lh < 2147483648 := F.stride 13
   have row_le : ∀ {i}, i < p.BM → p.row pid i ≤ 1155173304420532480 := fun hi =>
-    Int.le_of_lt (Int.lt_trans (F.row hi).2 (Int.lt_trans (Int.add_lt_add_right hq.2 _) (by decide)))
+    Int.le_of_lt (Int.lt_trans (F.row hi).2
+      (Int.lt_trans (Int.add_lt_add_right hq.2 _) (by decide)))
   unfold Problem.lseIntegers
   simp only [Int.zero_add]
   split

@@ -1,4 +1,4 @@
-"""What a function gives for the vectors: it is called here, and judged elsewhere (`run.judged`)."""
+"""What a function gives for the vectors: called here, judged elsewhere (`run.judge_answer`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Answer:
     """What a function gave for some vectors of a job, before it is judged.
 
     vectors: which. problem: what is wrong with the call or with the form of what it returned; None
-    if nothing. Then either gradients, by name as in `gradients.expected`, one result for each way
+    if nothing. Then either gradients, by name as in `expected_gradients`, one result for each way
     in which it was called; or batches, the plain problems that the vectors come to, with outputs,
     of each, and lse_reasons, of each vector of each batch: why its log-sum-exp is not judged.
     """

@@ -263,7 +263,7 @@ def judge_gradients(
     found: Sequence[Mapping[str, Array]],
     details: bool = False,
 ) -> VectorResult:
-    """The result of a vector from its gradients, as `gradients.expected` has them, in one or
+    """The result of a vector from its gradients, as `expected_gradients` has them, in one or
     several calls. A name that a call does not give is not judged there."""
     right = gradients.expected_gradients(vector)
     allowed = gradients.tolerances(vector, rounding)

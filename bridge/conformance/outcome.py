@@ -54,11 +54,31 @@ class Outcome:
     fresh: Fresh | None = None
     likely: Likely | None = None
 
+    @property
+    def lacking(self) -> dict[str, str]:
+        """What is required and not taken, with the reason."""
+        able, dtypes = self.description.features, self.description.dtypes
+        if able is None:
+            return {}
+        wanted = [name for name in self.subject.require if name not in able.supported]
+        return {
+            name: able.unsupported.get(name, f"takes {', '.join(dtypes)} alone")
+            for name in wanted
+            if name not in dtypes
+        }
+
+    @property
+    def ok(self) -> bool:
+        """Every supported vector passes, at least one is, and all that is required is taken."""
+        return self.result.ok and not self.lacking
+
     def to_json(self) -> dict[str, Any]:
         """`Result.to_json`, with the features of a function."""
         able = self.description.features
         found = {
             **self.result.to_json(),
+            "ok": self.ok,
+            "lacking": self.lacking,
             "without_sandbox": self.without_walls,
             "fresh": None if self.fresh is None else self.fresh.to_json(),
             "likely": None if self.likely is None else self.likely.to_json(),

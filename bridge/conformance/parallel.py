@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import torch
 
@@ -25,6 +25,9 @@ from bridge.vectors.model.attention import Family
 # Each process holds PyTorch and the vectors, about half a GB.
 _MOST_WORKERS = 16
 _MEMORY = 1 << 30
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class WorkerError(RuntimeError):
@@ -82,12 +85,22 @@ class Workers:
         return {process.pid for process in mine if process.pid is not None}
 
     def each(self, jobs: Sequence[Job], done: Callable[[Done], None]) -> None:
-        """Run the jobs, begun in their order; `done` is called as each is done.
+        """Run the jobs, begun in their order; `done` is called as each is done. As `call_each`."""
+        self.call_each(work, jobs, done)
 
-        Raises WorkerError if a worker ends, and what a job raises, after the other jobs.
+    def call_each(
+        self,
+        function: Callable[[T, Sequence[Family]], R],
+        arguments: Sequence[T],
+        done: Callable[[R], None],
+    ) -> None:
+        """Call a function of a module with each of the arguments and the families, begun in their
+        order; `done` is called with each result, as it is there.
+
+        Raises WorkerError if a worker ends, and what a call raises, after the other calls.
         """
         with unseen_by_children():
-            futures = {self._pool.submit(_work, job): job for job in jobs}
+            futures = {self._pool.submit(_call, function, one): one for one in arguments}
         problem: Exception | None = None
         for future in concurrent.futures.as_completed(list(futures)):
             try:
@@ -141,8 +154,8 @@ def _receive(families: bytes, threads: int) -> None:
     _families = pickle.loads(families)
 
 
-def _work(job: Job) -> Done:
-    return work(job, _families)
+def _call(function: Callable[[T, Sequence[Family]], R], argument: T) -> R:
+    return function(argument, _families)
 
 
 def work(job: Job, families: Sequence[Family]) -> Done:

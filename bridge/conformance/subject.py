@@ -18,7 +18,7 @@ class Subject:
     rounding_model: of `CHOICES`, None: its own; without: features that it is declared to lack;
     features: those of a function, where they are known; undeclared: known wrong answers and
     refusals are not declared, but fail; causal_alignment: that of a function without such an
-    argument."""
+    argument; require: features and dtypes without which a function does not pass."""
 
     name: str
     rounding_model: str | None = None
@@ -26,6 +26,7 @@ class Subject:
     features: Features | None = None
     undeclared: bool = False
     causal_alignment: Aligned = "top-left"
+    require: tuple[str, ...] = ()
 
 
 def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:

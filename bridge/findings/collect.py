@@ -27,6 +27,7 @@ from bridge.vectors.exact import attention as exact
 from bridge.vectors.format import files
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
+from pyimpl.internal.scores import CHANGES
 
 Entry = dict[str, Any]
 
@@ -258,7 +259,7 @@ def _inputs_of(problem: AttentionVector, row: int | None) -> list[tuple[str, str
     if problem.scale is not None and problem.model == "exact":
         scale += " · ln 2"
     found = [("sizes", sizes), ("scale", scale), ("mask", problem.mask.kind)]
-    for name in ("softcap", "alibi", "sink"):
+    for name in (change.feature for change in CHANGES if change.kind != "pair"):
         if getattr(problem, name) is not None:
             found.append((name, str(getattr(problem, name))))
     if row is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bridge.conform import Conformance
 from bridge.conformance.adapters import libraries
 from bridge.conformance.outcome import Conditions
 from bridge.conformance.subject import Subject
@@ -17,6 +17,7 @@ from bridge.findings.subjects import Called
 from bridge.vectors.format import files, index
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import Family
+from bridge.verdict import Verdict
 
 FILE = "docs/findings.json"
 FORMAT = "attention-findings-1"
@@ -36,9 +37,9 @@ def missing(chosen: Iterable[Called]) -> dict[str, str]:
 def find(one: Called, families: Sequence[Family], hash_of: Mapping[str, str]) -> Document:
     """Run a function on a CPU, with nothing declared, and confirm each failure. Raises
     FindingsError where exact arithmetic does not."""
-    run = Conformance(one.dtypes, families, Conditions(limit=_TIME_LIMIT))
-    run.add(Subject(one.name, undeclared=True))
-    return collect.collect(run.results, families, hash_of)
+    verdict = Verdict(one.dtypes, families, Conditions(limit=_TIME_LIMIT))
+    verdict.add(Subject(one.name, undeclared=True), lambda text: print(text, file=sys.stderr))
+    return collect.collect(verdict.outcomes, families, hash_of)
 
 
 def read(path: Path) -> Document:

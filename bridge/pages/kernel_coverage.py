@@ -20,6 +20,7 @@ from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import CacheVector, MergeVector, VarlenVector
 from pyimpl.backends.kernels.offline.cases import KERNELS, cases
 from pyimpl.backends.kernels.parts.launch import padded_size
+from pyimpl.internal.scores import CHANGES
 
 # Kernels that know nothing of scores: all that they are asked for is one row.
 _WITHOUT_SCORES = ("rows", "combine")
@@ -48,12 +49,13 @@ EXACTLY_BY = {
 }
 # What `cases` calls what `features` does.
 _CASES = {
-    "": "full", "causal": "right edge", "alibi": "ALiBi", "sink": "sinks",
-}  # fmt: skip
-_WORDS = {"softcap": "softcap", "alibi": "ALiBi", "bias": "bias", "sink": "sinks"}
+    "": "full",
+    "causal": "right edge",
+    **{change.feature: change.title for change in CHANGES},
+}
 _ORDER = (
-    "all", *EDGES.values(), "padded head size", "packed", "mask", "bias", "ALiBi", "softcap",
-    "sinks", "dropout",
+    "all", *EDGES.values(), "padded head size", "packed", "mask",
+    *(change.title for change in CHANGES), "dropout",
 )  # fmt: skip
 
 
@@ -192,11 +194,10 @@ def _of_vector(vector: Any) -> set[str]:
     found = {"full"} if mask.kind == "none" else {"mask"}
     if window is not None:
         found = {EDGES[window.left is not None, window.right is not None]}
-    for name, feature in _WORDS.items():
-        if getattr(vector, name, None) is not None:
-            found.add(feature)
-    if getattr(vector, "sinks", None) is not None:
-        found.add("sinks")
+    for change in CHANGES:
+        # A vector of gradients has one for each head.
+        if any(getattr(vector, name, None) is not None for name in (change.feature, change.name)):
+            found.add(change.title)
     if getattr(vector, "dropout", None):
         found.add("dropout")
     return found | _padding(vector.head_dim, vector.value_dim)

@@ -27,6 +27,7 @@ from bridge.pages import (
 from bridge.pages.generated_tests import FOLDER
 from bridge.report import timings
 from bridge.report.timings import Timings
+from bridge.source import lean_imports
 from bridge.vectors.format.shape_check import schema_text, schemas
 from bridge.vectors.load import load
 
@@ -59,8 +60,10 @@ def texts(root: Path) -> dict[str, str]:
 def write_all(root: Path) -> list[str]:
     """Write those that are not as they should be, and remove tests and drawings of what is no
     longer there; their paths."""
+    # Lean builds what these import, whatever the pages lack.
+    changed = lean_imports.write(root)
     wanted = texts(root)
-    changed = write_texts(root, wanted)
+    changed += write_texts(root, wanted)
     for name in stale(root, wanted):
         (root / name).unlink()
         changed.append(name)

@@ -23,14 +23,15 @@ def _text(text: str) -> str:
 
 def junit(outcomes: Sequence[Outcome]) -> str:
     """The document: a suite for each implementation and dtype, a case for each vector, whose class
-    is its family. What is unsupported is skipped."""
+    is its family, and for each feature that is required and lacking. What is unsupported is
+    skipped."""
     root = ElementTree.Element("testsuites", name="bridge conform")
     for outcome in outcomes:
         result = outcome.result
         states = [vector.status for vector in result.vectors]
         counts: dict[str, str] = {
-            "tests": str(len(states)),
-            "failures": str(states.count("failed")),
+            "tests": str(len(states) + len(outcome.lacking)),
+            "failures": str(states.count("failed") + len(outcome.lacking)),
             "errors": "0",
             "skipped": str(states.count("unsupported")),
         }
@@ -43,6 +44,12 @@ def junit(outcomes: Sequence[Outcome]) -> str:
         for key, value in told:
             named = {"name": key, "value": _text(value)}
             ElementTree.SubElement(properties, "property", named)
+        for feature, why in outcome.lacking.items():
+            case = ElementTree.SubElement(
+                suite, "testcase", classname="required", name=feature, time="0"
+            )
+            sentence = _text(f"lacks {feature}, which is required: {why}")
+            ElementTree.SubElement(case, "failure", message=sentence, type="lacking")
         for vector in result.vectors:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=vector.family, name=vector.id, time="0"

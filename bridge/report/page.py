@@ -22,6 +22,7 @@ from bridge.templates import template
 from bridge.vectors.model.attention import AttentionVector, Exact, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
+from pyimpl.internal.scores import CHANGES
 
 # A function that fails everything would make a page that no browser shows.
 MOST_SHOWN = 50
@@ -167,7 +168,7 @@ def _inputs(vector: AttentionVector) -> list[tuple[str, str]]:
     if vector.scale is not None and vector.model == "exact":
         scale += f" · ln 2 = {vector.natural_scale!r}, for weights e^score"
     found = [("scale", scale)]
-    for name in ("softcap", "alibi", "sink"):
+    for name in (change.feature for change in CHANGES if change.kind != "pair"):
         value = getattr(vector, name)
         if value is not None:
             found.append((name, str(value)))

@@ -91,6 +91,8 @@ def implementations(console: Console, section: Section) -> None:
         lines = [f"  {describe_failure(vector)}" for vector in failed[:_MOST_SHOWN]]
         if lines:
             lines.insert(0, f"{r['adapter']} {r['dtype']} fails, the smallest input first:")
+        for name, why in r.get("lacking", {}).items():
+            lines.append(f"{r['adapter']} {r['dtype']} lacks {name}, which is required: {why}")
         if len(failed) > _MOST_SHOWN:
             lines.append(f"  and {len(failed) - _MOST_SHOWN} more")
         if r.get("likely") is not None:

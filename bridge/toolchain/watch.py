@@ -9,6 +9,7 @@ from pathlib import Path
 
 import watchfiles
 
+from bridge.source import lean_imports
 from bridge.toolchain import lakefile
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
@@ -80,6 +81,8 @@ def watch(root: Path, say: Callable[[str], None] = print) -> None:
         )
         for number, changed in enumerate(changes):
             if changed or number == 0:
+                for name in lean_imports.write(root):
+                    say(f"wrote {name}")
                 build()
                 for sentence in not_imported(root, (Path(path) for _, path in changed)):
                     say(sentence)

@@ -6,6 +6,7 @@ from functools import cache
 
 from bridge.ttir.texts import TEXTS, Text
 from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.internal.scores import CHANGES
 
 # Tile sizes are variables of a text, and what 16 divides is a hint, which changes no operation.
 _NO_PART = frozenset(
@@ -14,9 +15,10 @@ _NO_PART = frozenset(
 _FLOATS = {"*fp16": "*float", "*bf16": "*float", "*fp32": "*float"}
 # What is asked for by an argument that is there.
 _OPTIONS = {
-    "mask_ptr": "mask", "bias_ptr": "bias", "slopes_ptr": "ALiBi", "cap": "softcap",
-    "sinks_ptr": "sinks", "seed_ptr": "dropout",
-}  # fmt: skip
+    "mask_ptr": "mask",
+    **{change.argument: change.title for change in CHANGES},
+    "seed_ptr": "dropout",
+}
 # By whether there is a left and a right one.
 EDGES = {
     (False, False): "full", (False, True): "right edge", (True, False): "left edge",

@@ -100,7 +100,7 @@ def family_of(document: Any, filename: str) -> Family:
     """The family in a parsed document; `filename` is for messages and must match the family."""
     files.check_plain(document, filename)
     index.check_format(document, "format", index.VECTORS_FORMAT, filename)
-    # Imported here: where vectors are only read (`trusted`) msgspec need not be installed.
+    # Imported here: where vectors are only read (`read_trusted`) msgspec need not be installed.
     from bridge.vectors.format.shape_check import check_vectors
 
     check_vectors(document, filename)

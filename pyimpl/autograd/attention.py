@@ -15,11 +15,11 @@ from torch import Tensor
 from pyimpl.backends.dispatch import Backend, backward
 from pyimpl.internal.arguments import empty_output
 from pyimpl.internal.gradients import Gradients, Wanted
-from pyimpl.internal.scores import NAMES, SCHEMA, ScoreOptions, checked_numbers
+from pyimpl.internal.scores import DIFFERENTIABLE, NAMES, SCHEMA, ScoreOptions, checked_numbers
 
 # What the operators of the backward pass return: `Gradients`, with empty tensors for None.
-GRADIENTS = "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
-Flat = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+GRADIENTS = f"({', '.join(['Tensor'] * len(Gradients._fields))})"
+Flat = tuple[Tensor, ...]
 
 
 @torch.library.custom_op(
@@ -66,25 +66,24 @@ def _(
 
 def as_flat(gradients: Gradients, query: Tensor) -> Flat:
     """The gradients as an operator returns them."""
-    q, k, v, *others = gradients
-    slopes, bias, sinks = (query.new_empty(0) if x is None else x for x in others)
-    return q, k, v, slopes, bias, sinks
+    return tuple(query.new_empty(0) if x is None else x for x in gradients)
 
 
 def fake_gradients(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, wanted: Wanted
 ) -> Flat:
     """Tensors of the kind that an operator of the backward pass returns."""
-    bias = options.bias if options.bias is not None else options.mask
+    tensors = options.tensors()
+    if options.mask is not None:
+        # It may be a floating one, which becomes the bias.
+        tensors.setdefault("bias", options.mask)
     others = (
-        torch.empty_like(like, memory_format=torch.contiguous_format)
-        if is_wanted and like is not None
+        torch.empty_like(tensors[change.name], memory_format=torch.contiguous_format)
+        if getattr(wanted, name) and change.name in tensors
         else query.new_empty(0)
-        for is_wanted, like in zip(wanted, (options.alibi_slopes, bias, options.sinks), strict=True)
+        for name, change in DIFFERENTIABLE.items()
     )
-    q, k, v = (empty_output(x, x.shape[-1]) for x in (query, key, value))
-    slopes, of_bias, sinks = others
-    return q, k, v, slopes, of_bias, sinks
+    return (*(empty_output(x, x.shape[-1]) for x in (query, key, value)), *others)
 
 
 def no_second_derivative(ctx: Any, *grads: Any) -> NoReturn:
@@ -138,17 +137,15 @@ def attention_gradients(
 def wanted_of(needs: tuple[bool, ...]) -> Wanted:
     """Which gradients are computed, from whether each of the options needs one."""
     by_name = dict(zip(NAMES, needs, strict=True))
-    return Wanted(
-        slopes=by_name["alibi_slopes"],
-        bias=by_name["bias"] or by_name["mask"],
-        sinks=by_name["sinks"],
-    )
+    # A floating mask is a bias.
+    by_name["bias"] |= by_name["mask"]
+    return Wanted(**{name: by_name[change.name] for name, change in DIFFERENTIABLE.items()})
 
 
-def by_option(
-    needs: tuple[bool, ...], slopes: Tensor, bias: Tensor, sinks: Tensor
-) -> tuple[Tensor | None, ...]:
-    """The gradients in the order of `NAMES`, None where none is needed. A floating mask has that of
-    the bias which it is."""
-    found = {"alibi_slopes": slopes, "bias": bias, "mask": bias, "sinks": sinks}
+def by_option(needs: tuple[bool, ...], *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    """The gradients by the changes of the scores (`DIFFERENTIABLE`) in the order of `NAMES`, None
+    where none is needed. A floating mask has that of the bias which it is."""
+    changes = (change.name for change in DIFFERENTIABLE.values())
+    found = dict(zip(changes, gradients, strict=True))
+    found["mask"] = found["bias"]
     return tuple(found[n] if need else None for n, need in zip(NAMES, needs, strict=True))

@@ -4,7 +4,6 @@ it: `pyimpl.autograd.attention` of each sequence.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +24,13 @@ from pyimpl.autograd.attention import (
 from pyimpl.backends.dispatch import Backend, backward, choose_backend
 from pyimpl.internal.arguments import Alignment, compute_dtype
 from pyimpl.internal.gradients import Gradients, Wanted
-from pyimpl.internal.scores import SCHEMA, ScoreOptions, alignment_shift, checked_numbers
+from pyimpl.internal.scores import (
+    DIFFERENTIABLE,
+    SCHEMA,
+    ScoreOptions,
+    alignment_shift,
+    checked_numbers,
+)
 
 
 @torch.library.custom_op(
@@ -58,14 +63,14 @@ def _attention_varlen_backward(
         query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
         Wanted(*wanted), causal_alignment, backend,
     )  # fmt: skip
-    grad_slopes, grad_sinks = (
-        None if gradient is None or like is None else gradient.to(like.dtype)
-        for gradient, like in (
-            (found.slopes, options.alibi_slopes),
-            (found.sinks, options.sinks),
-        )
-    )
-    return as_flat(found._replace(slopes=grad_slopes, sinks=grad_sinks), query)
+    tensors = options.tensors()
+    rounded = {
+        name: gradient.to(tensors[change.name].dtype)
+        for name, change in DIFFERENTIABLE.items()
+        for gradient in [getattr(found, name)]
+        if gradient is not None and change.name in tensors
+    }
+    return as_flat(found._replace(**rounded), query)
 
 
 @_attention_varlen_backward.register_fake
@@ -86,9 +91,8 @@ def _(
 ) -> Flat:
     q, k, v = (x.unsqueeze(0) for x in (query, key, value))
     options = ScoreOptions.of_flat(*flat)
-    *_, slopes, bias, sinks = fake_gradients(q, k, v, options, Wanted(*wanted))
-    q, k, v = (x.new_empty(x.shape) for x in (query, key, value))
-    return q, k, v, slopes, bias, sinks
+    others = fake_gradients(q, k, v, options, Wanted(*wanted))[3:]
+    return (*(x.new_empty(x.shape) for x in (query, key, value)), *others)
 
 
 _attention_varlen_backward.register_autograd(no_second_derivative)
@@ -112,22 +116,22 @@ def _slice_by_slice(
     """One backward pass for each sequence, on slices of the packed tensors; dense, those of query,
     key and value in their dtype."""
     grad_q, grad_k, grad_v = (x.new_empty(x.shape) for x in (query, key, value))
-    slopes, sinks, dropout = options.alibi_slopes, options.sinks, options.dropout
-    wide = compute_dtype(query.dtype)
-    grad_slopes, grad_sinks = (
-        None if x is None or not is_wanted else x.new_zeros(x.shape, dtype=wide)
-        for x, is_wanted in ((slopes, wanted.slopes), (sinks, wanted.sinks))
-    )
+    tensors, dropout = options.tensors(), options.dropout
+    sums = {
+        name: tensors[change.name].new_zeros(
+            tensors[change.name].shape, dtype=compute_dtype(query.dtype)
+        )
+        for name, change in DIFFERENTIABLE.items()
+        if getattr(wanted, name) and change.name in tensors
+    }
     cu_q, cu_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
     for b, ((i, i_stop), (j, j_stop)) in enumerate(
         zip(pairwise(cu_q), pairwise(cu_k), strict=True)
     ):
         rows, cols = slice(i, i_stop), slice(j, j_stop)
-        each = slice(None) if slopes is None or len(slopes) == 1 else slice(b, b + 1)
-        one = replace(
-            options,
+        one = options.of_batches(
+            slice(b, b + 1),
             shift=alignment_shift(alignment, i_stop - i, j_stop - j),
-            alibi_slopes=None if slopes is None else slopes[each],
             dropout=None if dropout is None else dropout.from_row(i, j),
         )
         q, o, d_o, k, v = (
@@ -144,11 +148,10 @@ def _slice_by_slice(
         assert l is not None
         found = backward(q, k, v, o, l, d_o, d_l, one, wanted, backend)
         grad_q[rows], grad_k[cols], grad_v[cols] = (x[0].transpose(0, 1) for x in found[:3])
-        if grad_slopes is not None and found.slopes is not None:
-            grad_slopes[each] += found.slopes
-        if grad_sinks is not None and found.sinks is not None:
-            grad_sinks += found.sinks
-    return Gradients(grad_q, grad_k, grad_v, slopes=grad_slopes, sinks=grad_sinks)
+        for name, total in sums.items():
+            by_batch = DIFFERENTIABLE[name].by_batch and len(total) > 1
+            total[slice(b, b + 1) if by_batch else ...] += getattr(found, name)
+    return Gradients(grad_q, grad_k, grad_v, **sums)
 
 
 def _by_kernels(

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 from pyimpl.backends.workers import for_each
-from pyimpl.internal.arguments import compute_dtype, empty_output, mask_as_4d, without_autocast
+from pyimpl.internal.arguments import compute_dtype, empty_output, without_autocast
 from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import ScoreOptions
 
@@ -97,7 +97,7 @@ def flash(
                 query[batches, head_range],
                 k[batches, kv_range],
                 v[batches, kv_range],
-                part_of(options, batches, head_range, (batch, heads, q_len, kv_len)),
+                options.part(batches, head_range, (batch, heads, q_len, kv_len)),
                 bounds,
                 out[batches, head_range],
                 lse[batches, head_range],
@@ -142,41 +142,6 @@ def portions(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slic
                 slice(first, min(first + batches, batch)),
                 slice(head, min(head + at_once, heads)),
             )
-
-
-def cut(tensor: Tensor | None, *dims: slice) -> Tensor | None:
-    """These places of the first dimensions, of those of size 1 the whole; None of None."""
-    if tensor is None:
-        return None
-    picked = (slice(None) if n == 1 else d for n, d in zip(tensor.shape, dims, strict=False))
-    return tensor[tuple(picked)]
-
-
-def part_of(
-    options: ScoreOptions, batches: slice, heads: slice, sizes: tuple[int, int, int, int]
-) -> ScoreOptions:
-    """The options of these batches and heads, out of sizes = (batch, heads, q_len, kv_len): tensors
-    as views, masks and biases as `[batch|1, heads|1, q_len, kv_len]`, slopes as `[batch|1, heads]`,
-    sinks as `[heads]`."""
-    mask, bias = (
-        None if tensor is None else mask_as_4d(tensor, *sizes[2:])
-        for tensor in (options.mask, options.bias)
-    )
-    dropout = options.dropout
-    if dropout is not None:
-        dropout = dropout.part(*sizes[:2], batches, heads)
-    return ScoreOptions(
-        scale=options.scale,
-        softcap=options.softcap,
-        alibi_slopes=cut(options.alibi_slopes, batches, heads),
-        bias=cut(bias, batches, heads),
-        mask=cut(mask, batches, heads),
-        left=options.left,
-        right=options.right,
-        shift=options.shift,
-        sinks=cut(options.sinks, heads),
-        dropout=dropout,
-    )
 
 
 @dataclass

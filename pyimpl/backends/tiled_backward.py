@@ -20,9 +20,7 @@ from pyimpl.backends.tiled import (
     Heads,
     Scratch,
     Tile,
-    cut,
     cuts,
-    part_of,
     portions,
     tanh_,
     without,
@@ -31,7 +29,7 @@ from pyimpl.backends.workers import for_each
 from pyimpl.internal.arguments import compute_dtype, empty_output, without_autocast
 from pyimpl.internal.gradients import Gradients, Wanted, row_gradient, sink_gradient, sum_to
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import ScoreOptions, cut
 
 # Queries in one tile, those of the heads that share a key head together, and keys: chosen by
 # measurement. Fewer where tiles are cut through (`cuts`).
@@ -106,7 +104,7 @@ def flash_backward(
                     query[some, head_range],
                     k[some, kv_range],
                     v[some, kv_range],
-                    part_of(options, some, head_range, (batch, heads, q_len, kv_len)),
+                    options.part(some, head_range, (batch, heads, q_len, kv_len)),
                     bounds,
                     lse[some, head_range],
                     grad_out[some, head_range],

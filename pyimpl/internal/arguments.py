@@ -235,7 +235,7 @@ def check_scores_like(
     name: str, given: Tensor, query: Tensor, sizes: tuple[int, ...], *, boolean: bool
 ) -> Tensor:
     """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len) and carries no
-    tangent; what a floating one holds is checked by `checked_numbers`."""
+    tangent; what a floating one holds is checked by `checked_range`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -255,7 +255,7 @@ def check_scores_like(
 
 def check_per_head(name: str, given: Tensor, query: Tensor, shapes: Iterable[list[int]]) -> Tensor:
     """A floating tensor of one of these shapes on the device of `query`, that carries no
-    tangent; what it holds is checked by `checked_numbers`."""
+    tangent; what it holds is checked by `checked_range`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -276,7 +276,7 @@ def _check_device(name: str, given: Tensor, query: Tensor) -> None:
         )
 
 
-def checked_numbers(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool) -> Tensor:
+def checked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool) -> Tensor:
     """`given`, floating, in which what is at most −`largest_added` for inputs of this dtype became
     −∞; raises ValueError for NaN, +∞, and what is larger than that, with `finite` also for −∞ and
     what counts as such."""

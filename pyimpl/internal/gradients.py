@@ -11,11 +11,12 @@ from torch import Tensor
 
 from pyimpl.internal.arguments import empty_output
 from pyimpl.internal.implements import implements
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
 
 
 class Wanted(NamedTuple):
-    """Which gradients are computed beside those of query, key and value."""
+    """Which gradients are computed beside those of query, key and value: in the order of the
+    changes of the scores in their table (`DIFFERENTIABLE`), as in `Gradients`."""
 
     slopes: bool = False
     bias: bool = False
@@ -49,13 +50,12 @@ class Gradients(NamedTuple):
                 return None
             return gradient.to(like.dtype).contiguous()
 
+        others = {
+            name: other(getattr(self, name), getattr(options, change.name))
+            for name, change in DIFFERENTIABLE.items()
+        }
         return Gradients(
-            one(self.query, query),
-            one(self.key, key),
-            one(self.value, value),
-            other(self.slopes, options.alibi_slopes),
-            other(self.bias, options.bias),
-            other(self.sinks, options.sinks),
+            one(self.query, query), one(self.key, key), one(self.value, value), **others
         )
 
 

@@ -1,10 +1,18 @@
 """What becomes of the scores between the product q·k and the softmax, and of the weights after it,
-in one value that every implementation takes."""
+in one value that every implementation takes.
+
+`CHANGES` is the table of the changes. A new one is a row of it and a field of `ScoreOptions`; from
+the table come
+the operators' schemas, the checks of what is given, the parts that a tile loop or a sequence takes,
+the arguments of the kernels, which gradients there are, the cases that are compiled, and what the
+vectors' adapters and the pages know of it. Its formula is computed in the backends.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -15,6 +23,72 @@ from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.implements import implements
 
 NO_BOUND = 1 << 40
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row of the table: a change of the scores, apart from scale, masks and dropout.
+
+    name: of the argument of the public functions, and of the field of `ScoreOptions`.
+    lean: the definition in Lean. feature: its name in the vectors, and in adapters and cases;
+    title: in tables of the pages.
+    kind: a number; a tensor per head, `[heads]`; or one per pair of query and key.
+    argument: of the kernels; letter: of a tensor's strides.
+    check: of a number, with scale and dtype of query; raises TypeError or ValueError.
+    by_batch: a tensor per head is `[batch|1, heads]`. finite: a tensor holds no −∞.
+    gradient: the field of `pyimpl.internal.gradients.Gradients`; None: there is no gradient by it.
+    """
+
+    name: str
+    lean: str
+    feature: str
+    title: str
+    kind: Literal["number", "head", "pair"]
+    argument: str
+    letter: str = ""
+    check: Callable[[object, float, torch.dtype], None] | None = None
+    by_batch: bool = False
+    finite: bool = False
+    gradient: str | None = None
+
+    def part(self, tensor: Tensor | None, batches: slice, heads: slice) -> Tensor | None:
+        """That of some batches and heads; dimensions of 1, which are broadcast, stay."""
+        if tensor is None or self.kind == "number":
+            return tensor
+        if self.kind == "head" and not self.by_batch:
+            return cut(tensor, heads)
+        return cut(tensor, batches, heads)
+
+
+def cut(tensor: Tensor | None, *dims: slice) -> Tensor | None:
+    """These places of the first dimensions, of those of size 1 the whole; None of None."""
+    if tensor is None:
+        return None
+    picked = (slice(None) if n == 1 else d for n, d in zip(tensor.shape, dims, strict=False))
+    return tensor[tuple(picked)]
+
+
+CHANGES = (
+    Change(
+        "softcap", "Attention.Spec.ScoreMod.softcap", feature="softcap", title="softcap",
+        kind="number", argument="cap", check=check.check_softcap,
+    ),
+    Change(
+        "alibi_slopes", "Attention.Spec.ScoreMod.alibi", feature="alibi", title="ALiBi",
+        kind="head", argument="slopes_ptr", letter="s", by_batch=True, finite=True,
+        gradient="slopes",
+    ),
+    Change(
+        "bias", "Attention.Spec.ScoreMod.bias", feature="bias", title="bias",
+        kind="pair", argument="bias_ptr", letter="b", gradient="bias",
+    ),
+    Change(
+        "sinks", "Attention.Spec.attentionSink", feature="sink", title="sinks",
+        kind="head", argument="sinks_ptr", letter="i", gradient="sinks",
+    ),
+)  # fmt: skip
+# By which changes there are gradients: the field of `Gradients`, and the change.
+DIFFERENTIABLE = {change.gradient: change for change in CHANGES if change.gradient is not None}
 
 
 @dataclass(frozen=True)
@@ -62,14 +136,51 @@ class ScoreOptions:
         options = cls(*own)
         return replace(options, dropout=Dropout(p, seed)) if p else options
 
+    def part(self, batches: slice, heads: slice, sizes: tuple[int, int, int, int]) -> ScoreOptions:
+        """The options of these batches and heads, out of sizes = (batch, heads, q_len, kv_len):
+        tensors as views, masks and biases as `[batch|1, heads|1, q_len, kv_len]`."""
 
+        def of_pairs(tensor: Tensor | None) -> Tensor | None:
+            return None if tensor is None else check.mask_as_4d(tensor, *sizes[2:])
+
+        changed: dict[str, Any] = {
+            change.name: change.part(
+                of_pairs(given) if change.kind == "pair" else given, batches, heads
+            )
+            for change in CHANGES
+            for given in [getattr(self, change.name)]
+        }
+        dropout = self.dropout
+        if dropout is not None:
+            dropout = dropout.part(*sizes[:2], batches, heads)
+        mask = cut(of_pairs(self.mask), batches, heads)
+        return replace(self, mask=mask, dropout=dropout, **changed)
+
+    def of_batches(self, some: slice, **others: Any) -> ScoreOptions:
+        """The options of some batches or packed sequences, that have no mask and no bias; `others`:
+        fields that become this."""
+        per_batch: dict[str, Any] = {
+            change.name: cut(getattr(self, change.name), some)
+            for change in CHANGES
+            if change.by_batch
+        }
+        return replace(self, **per_batch, **others)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The changes that are tensors and given, by name."""
+        given = {c.name: getattr(self, c.name) for c in CHANGES if c.kind != "number"}
+        return {name: tensor for name, tensor in given.items() if tensor is not None}
+
+
+_TYPES = {
+    "float": "float", "float | None": "float?", "Tensor | None": "Tensor?", "int": "SymInt",
+    "int | None": "SymInt?",
+}  # fmt: skip
 # What `ScoreOptions.flat` gives, as PyTorch's operator schemas write it.
-SCHEMA = (
-    "float scale, float? softcap, Tensor? alibi_slopes, Tensor? bias, Tensor? mask, "
-    "SymInt? left, SymInt? right, SymInt shift, Tensor? sinks, float dropout_p, "
-    "Tensor? dropout_seed"
-)
-NAMES = tuple(argument.split()[-1] for argument in SCHEMA.split(", "))
+_FLAT = {one.name: _TYPES[str(one.type)] for one in fields(ScoreOptions) if one.name != "dropout"}
+_FLAT |= {"dropout_p": "float", "dropout_seed": "Tensor?"}
+SCHEMA = ", ".join(f"{kind} {name}" for name, kind in _FLAT.items())
+NAMES = tuple(_FLAT)
 
 
 @implements("Attention.Spec.Alignment.shift")
@@ -85,38 +196,45 @@ def checked_options(
     *,
     is_causal: bool,
     window: Window,
-    softcap: float | None,
-    alibi_slopes: Tensor | None,
-    sinks: Tensor | None,
     scale: float | None,
+    **given: float | Tensor | None,
 ) -> ScoreOptions:
     """The options that all public functions have, checked but for the numbers in their tensors
     (`checked_numbers`); aligned top-left, without mask and bias.
 
-    `query` `[..., head_dim]` gives dtype and device; slopes may be given for each of `batch`
-    sequences. Raises TypeError, ValueError or NotImplementedError, as `pyimpl.attention` does.
+    `query` `[..., head_dim]` gives dtype and device; given: changes of the scores by name, of which
+    a tensor may be given for each of `batch` sequences where it is by batch. Raises TypeError,
+    ValueError or NotImplementedError, as `pyimpl.attention` does.
     """
     check.check_bool("is_causal", is_causal)
     check.check_window(window)
     check.check_scale(scale, query.dtype)
     factor = check.resolve_scale(scale, query.shape[-1])
-    check.check_softcap(softcap, factor, query.dtype)
-    if alibi_slopes is not None:
-        shapes = [[heads], [batch, heads]]
-        given = check.check_per_head("alibi_slopes", alibi_slopes, query, shapes)
-        alibi_slopes = given.reshape(-1, heads) if heads else None
-    if sinks is not None:
-        sinks = check.check_per_head("sinks", sinks, query, [[heads]])
+    changes = {
+        change.name: _checked(change, given.pop(change.name), query, batch, heads, factor)
+        for change in CHANGES
+        if change.name in given
+    }
+    if given:
+        raise TypeError(f"no change of the scores is called {' or '.join(given)}")
     # A bound beyond any length hides nothing.
     left, right = (None if n is None or n >= NO_BOUND else check.whole(n) for n in window)
-    return ScoreOptions(
-        scale=factor,
-        softcap=None if softcap is None else float(softcap),
-        alibi_slopes=alibi_slopes,
-        left=left,
-        right=0 if is_causal else right,
-        sinks=sinks,
-    )
+    return ScoreOptions(factor, left=left, right=0 if is_causal else right, **changes)
+
+
+def _checked(
+    change: Change, given: Any, query: Tensor, batch: int, heads: int, scale: float
+) -> Any:
+    """What was given for a change, as `ScoreOptions` has it."""
+    if change.check is not None:
+        change.check(given, scale, query.dtype)
+    if given is None or change.kind == "number":
+        return None if given is None else float(given)
+    shapes = [[heads], [batch, heads]] if change.by_batch else [[heads]]
+    tensor = check.check_per_head(change.name, given, query, shapes)
+    if not change.by_batch:
+        return tensor
+    return tensor.reshape(-1, heads) if heads else None
 
 
 def checked_numbers(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptions:
@@ -126,15 +244,15 @@ def checked_numbers(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptions:
     A device is waited for, so this runs inside of the operators, which `torch.compile` does not
     look into. Raises ValueError for NaN, +∞ and what is too large.
     """
-    mask, bias = options.mask, options.bias
-    slopes, sinks = options.alibi_slopes, options.sinks
-    if bias is not None:
-        bias = check.checked_numbers("bias", bias, dtype, finite=False)
+    found: dict[str, Any] = {
+        change.name: check.checked_range(
+            change.name, getattr(options, change.name), dtype, finite=change.finite
+        )
+        for change in CHANGES
+        if change.name in options.tensors()
+    }
+    mask = options.mask
     if mask is not None and mask.dtype != torch.bool:
-        bias = check.checked_numbers("attn_mask", mask, dtype, finite=False)
-        mask = None
-    if slopes is not None:
-        slopes = check.checked_numbers("alibi_slopes", slopes, dtype, finite=True)
-    if sinks is not None:
-        sinks = check.checked_numbers("sinks", sinks, dtype, finite=False)
-    return replace(options, mask=mask, bias=bias, alibi_slopes=slopes, sinks=sinks)
+        found |= {"mask": None}
+        found |= {"bias": check.checked_range("attn_mask", mask, dtype, finite=False)}
+    return replace(options, **found)

@@ -277,7 +277,8 @@ sys.meta_path.insert(0, Refusing())
 for name in sys.argv[2].split(","):
     module = importlib.import_module(name)
     for found in pkgutil.walk_packages(getattr(module, "__path__", []), name + "."):
-        if not found.name.endswith("__main__"):
+        # pytest alone imports its plugin.
+        if not found.name.endswith(("__main__", "pytest_plugin")):
             importlib.import_module(found.name)
 """
 OF_TEST = "lean_dojo,ray,transformers,onnx,selenium,mypy,hypothesis,pytest,matplotlib,ruff,build"

@@ -81,11 +81,11 @@ def test_the_times_are_those_of_the_checks_that_ran(project: Project) -> None:
     assert again["second"] is not None
 
 
-@pytest.mark.parametrize("given", [["lint"], ["--all"]])
+@pytest.mark.parametrize("given", [["lint"], ["--all"], ["--quick"]])
 def test_only_the_times_of_everything_are_recorded(given: list[str]) -> None:
     result = CliRunner().invoke(checks.test, ["--record", *given])
     assert result.exit_code == 2
-    assert "--record: takes the times of make test, and NAME or --all is given" in result.stderr
+    assert "takes the times of make test, and NAME, --all or --quick is given" in result.stderr
 
 
 @pytest.mark.parametrize("kept", [False, True])

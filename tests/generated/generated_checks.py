@@ -132,7 +132,7 @@ def judge_states(vector: CacheVector, dtype: torch.dtype, states: list[State]) -
 def judge_gradients(
     vector: GradientVector, dtype: torch.dtype, gradients: Mapping[str, Tensor]
 ) -> None:
-    """Every element of the gradients, by the names of `gradients.expected`, as near to the exact
+    """Every element of the gradients, by the names of `expected_gradients`, as near to the exact
     one as it must be."""
     assert gradients.keys() == expected_gradients(vector).keys()
     computed = {name: gradient_inputs.array(name, gradient) for name, gradient in gradients.items()}

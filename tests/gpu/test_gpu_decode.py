@@ -103,7 +103,7 @@ def test_varlen_kernel(dtype: torch.dtype, head_dim: int, changes, bottom_right:
 def test_decode_is_forward() -> None:
     """More rows than a tile, and keys that no split but one sees."""
     query = normal(1, 8, 40, 64, dtype=torch.float32, seed=0)
-    key, value = (normal(1, 1, 5000, 64, dtype=torch.float32, seed=s) for s in (1, 2))
+    key, value = (normal(1, 1, length(5000), 64, dtype=torch.float32, seed=s) for s in (1, 2))
     options = score_options(query, left=10, right=0, shift=100)
     result = decode(query, key, value, options, num_splits=5)
     for each in (result, forward(query, key, value, options)):

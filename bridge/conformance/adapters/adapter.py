@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from bridge.conformance.adapters.differentiate import Found
 from bridge.conformance.adapters.whole_batches import WholeBatches
@@ -87,7 +88,8 @@ class Builtin(WholeBatches):
 
     source: the module of this project that holds the function; rests_on, without: as for
     `BuiltinAdapter`. declared: known wrong answers and refusals of what the function is to take are
-    declared, and so unsupported; otherwise they fail.
+    declared, and so unsupported; otherwise they fail. packages: those that it needs beside
+    PyTorch, as they are imported and as pip names them.
     """
 
     declared = True
@@ -101,6 +103,7 @@ class Builtin(WholeBatches):
     without: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ALL_DTYPES
     takes: frozenset[str] = frozenset()
+    packages: ClassVar[Mapping[str, str]] = {}
 
     def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part

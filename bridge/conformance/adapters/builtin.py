@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Protocol, cast
 
-from bridge.conformance.adapters import emulated
+from bridge.conformance.adapters import emulated, own, sdpa
 from bridge.conformance.adapters.adapter import Builtin, BuiltinAdapter
-from bridge.conformance.adapters.own import (
-    PyimplReference,
-    PyimplState,
-    PyimplTiled,
-    PyimplTriton,
-)
-from bridge.conformance.adapters.sdpa import SdpaFlash, SdpaMath
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.rounding_model import Denominator, RoundingModel
 
 
-class FlashEmulated(Builtin):
-    """A flash kernel's rounding, step by step: `bridge.conformance.adapters.emulated`."""
+class Maker(Protocol):
+    """The class of an adapter. source: as for `Builtin`."""
 
-    name = "flash-emulated"
-    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
+    source: str | None
 
-    def __init__(self, block_n: int = 16, denominator: Denominator = "unrounded") -> None:
-        self.block_n, self.denominator = block_n, denominator
-
-    def rounding(self, dtype: str, device: str) -> RoundingModel:
-        return RoundingModel.flash(dtype, block_n=self.block_n, denominator=self.denominator)
-
-    def run(self, batch: Batch) -> Outputs:
-        out, lse = emulated.flash(
-            batch.query,
-            batch.key,
-            batch.value,
-            mask=None if batch.is_causal else batch.boolean,
-            is_causal=batch.is_causal,
-            scale=batch.scale,
-            block_n=self.block_n,
-            denominator_rounded=self.denominator == "rounded",
-        )
-        return Outputs(out, lse)
+    def __call__(self, *given: Any, **options: Any) -> BuiltinAdapter: ...
 
 
-BUILTIN: dict[str, Callable[[], BuiltinAdapter]] = {
-    "pyimpl-reference": PyimplReference,
-    "pyimpl-state": PyimplState,
-    "pyimpl-tiled": PyimplTiled,
-    "pyimpl-triton": PyimplTriton,
-    "sdpa-math": SdpaMath,
-    "sdpa-math-reduced": lambda: SdpaMath(reduced=True),
-    "sdpa-flash": SdpaFlash,
-    "flash-emulated": FlashEmulated,
-}
+def adapters_of(*modules: ModuleType) -> dict[str, Maker]:
+    """The adapters that modules define, by name, in their order: each class that has one."""
+    return {
+        found.name: cast("Maker", found)
+        for module in modules
+        for found in vars(module).values()
+        if isinstance(found, type) and found.__module__ == module.__name__
+        if issubclass(found, Builtin) and found.name
+    }
+
+
+BUILTIN = adapters_of(own, sdpa, emulated)
 
 
 def builtin(name: str) -> BuiltinAdapter:

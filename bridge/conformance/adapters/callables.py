@@ -133,7 +133,8 @@ class CallableAdapter(ByAutograd, WholeBatches):
         takes_it = shift == own and self.features.alignment != "square"
         return "" if takes_it or last == shift == 0 else None
 
-    def run(self, batch: Batch) -> Outputs:
+    def arguments(self, batch: Batch) -> tuple[tuple[Tensor, Tensor, Tensor], dict[str, Any]]:
+        """Query, key and value, and the rest by name."""
         way = self._way(batch.vectors[0])
         if isinstance(way, str):
             raise ValueError(way)
@@ -148,10 +149,18 @@ class CallableAdapter(ByAutograd, WholeBatches):
             options["scale"] = batch.scale
         if query.shape[1] != key.shape[1] and self.features.gqa_flag:
             options["enable_gqa"] = True
-        out, lse = self._parts(self.function(query, key, value, **options))
-        value_dim = batch.value.shape[-1]
-        widened = width[1] != value_dim
-        if widened and isinstance(out, Tensor) and out.shape == (*query.shape[:-1], width[1]):
+        return (query, key, value), options
+
+    def run(self, batch: Batch) -> Outputs:
+        inputs, options = self.arguments(batch)
+        return self.outputs(batch, self.function(*inputs, **options))
+
+    def outputs(self, batch: Batch, result: Any) -> Outputs:
+        """What the function returned for `arguments`."""
+        out, lse = self._parts(result)
+        width, value_dim = self._width(batch)[2], batch.value.shape[-1]
+        widened = width != value_dim
+        if widened and isinstance(out, Tensor) and out.shape == (*batch.query.shape[:-1], width):
             out = out[..., :value_dim]
         return Outputs(out, lse)
 

@@ -15,9 +15,9 @@ from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
 from pyimpl.internal.gradients import Gradients, Wanted
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
 
-# By the names of `gradients.expected`, as `gradient_inputs.array` takes them.
+# By the names of `expected_gradients`, as `gradient_inputs.array` takes them.
 Found = Mapping[str, Tensor]
 # A backward pass of `pyimpl`: called as `pyimpl.backends.reference_backward.attention_backward` is.
 Backward = Callable[..., Gradients]
@@ -139,12 +139,9 @@ class OwnBackward:
     def _gradients(self: Any, given: Inputs) -> Found:
         options, inputs = given.options, given[:3]
         outputs = self.forward(*inputs, options)
-        wanted = Wanted(
-            slopes=options.alibi_slopes is not None,
-            bias=options.bias is not None,
-            sinks=options.sinks is not None,
-        )
+        there = options.tensors()
+        wanted = Wanted(**{name: one.name in there for name, one in DIFFERENTIABLE.items()})
         by = given.grad_out, given.grad_lse
         found = self.backward(*inputs, outputs.out, outputs.lse, *by, options, wanted)
-        each = zip(ORDER, found.rounded(*inputs, options), strict=True)
+        each = zip(ORDER, found.round_to_inputs(*inputs, options), strict=True)
         return {name: gradient for name, gradient in each if gradient is not None}

@@ -12,6 +12,10 @@ import math
 import torch
 from torch import Tensor
 
+from bridge.conformance.adapters.adapter import Builtin
+from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.rounding_model import Denominator, RoundingModel
+
 
 def flash(
     query: Tensor,
@@ -56,3 +60,29 @@ def flash(
     total = torch.where(empty, 1.0, l)
     out = (o / total[..., None]).to(query.dtype)
     return out, m * math.log(2.0) + torch.log(total)
+
+
+class FlashEmulated(Builtin):
+    """A flash kernel's rounding, step by step."""
+
+    name = "flash-emulated"
+    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
+
+    def __init__(self, block_n: int = 16, denominator: Denominator = "unrounded") -> None:
+        self.block_n, self.denominator = block_n, denominator
+
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.flash(dtype, block_n=self.block_n, denominator=self.denominator)
+
+    def run(self, batch: Batch) -> Outputs:
+        out, lse = flash(
+            batch.query,
+            batch.key,
+            batch.value,
+            mask=None if batch.is_causal else batch.boolean,
+            is_causal=batch.is_causal,
+            scale=batch.scale,
+            block_n=self.block_n,
+            denominator_rounded=self.denominator == "rounded",
+        )
+        return Outputs(out, lse)

@@ -15,12 +15,12 @@ from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import GradientVector
 from pyimpl.dropout import Dropout
 from pyimpl.internal.arguments import compute_dtype
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import CHANGES, DIFFERENTIABLE, ScoreOptions
 
 Floats = npt.NDArray[np.float64]
 
-# The fields of `pyimpl.internal.gradients.Gradients`, by the names of `gradients.expected`.
-ORDER = ("q", "k", "v", "slopes", "bias", "sinks")
+# The fields of `pyimpl.internal.gradients.Gradients`, by the names of `expected_gradients`.
+ORDER = ("q", "k", "v", *DIFFERENTIABLE)
 
 
 def floats(matrices: Sequence[Matrix]) -> Floats:
@@ -48,14 +48,11 @@ class Inputs(NamedTuple):
         """The options as arguments of `pyimpl.attention`."""
         options = self.options
         return {
+            **{change.name: getattr(options, change.name) for change in CHANGES},
             "scale": options.scale,
-            "softcap": options.softcap,
-            "alibi_slopes": options.alibi_slopes,
-            "bias": options.bias,
             "attn_mask": options.mask,
             "window": (options.left, options.right),
             "causal_alignment": "bottom-right" if options.shift else "top-left",
-            "sinks": options.sinks,
             "enable_gqa": True,
             "dropout_p": 0.0 if options.dropout is None else options.dropout.p,
             "dropout_seed": None if options.dropout is None else options.dropout.seed,
@@ -63,8 +60,7 @@ class Inputs(NamedTuple):
 
     def by(self) -> dict[str, Tensor]:
         """What there is a gradient by, in the order of `ORDER`."""
-        options = self.options
-        others = (options.alibi_slopes, options.bias, options.sinks)
+        others = (getattr(self.options, change.name) for change in DIFFERENTIABLE.values())
         all_of_them = zip(ORDER, (self.query, self.key, self.value, *others), strict=True)
         return {name: x for name, x in all_of_them if x is not None}
 
@@ -140,7 +136,7 @@ def _dropout(vector: GradientVector, device: str) -> Dropout | None:
 
 
 def array(name: str, gradient: Tensor) -> Floats:
-    """A gradient of the input of this name, of the shape of `gradients.expected`."""
+    """A gradient of the input of this name, of the shape of `expected_gradients`."""
     found = gradient.detach().double().cpu().numpy()
     return np.asarray(found if name == "sinks" else found[0])
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
+import sys
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 
 from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.adapters import flex, sdpa_on_gpu
 from bridge.conformance.adapters.adapter import Adapter, Builtin, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
-from bridge.conformance.adapters.flex import Flex
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
-from bridge.conformance.adapters.sdpa import SdpaCudnn, SdpaEfficient, largest_score
+from bridge.conformance.adapters.sdpa import largest_score
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.rounding_model import FORMATS, WHOLE_ROW, RoundingModel
 from bridge.vectors.model.attention import AttentionVector, Window
@@ -24,6 +25,7 @@ class FlashAttn(ByAutograd, Builtin):
     """`flash_attn.flash_attn_func`: windows and slopes aligned bottom-right, no other masks."""
 
     name = "flash-attn"
+    packages: ClassVar = {"flash_attn": "flash-attn"}
     foreign = "flash_attn"
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
     takes = frozenset({"softcap", "alibi"})
@@ -67,6 +69,7 @@ class Jax(GroupedHeads, Builtin):
     """`jax.nn.dot_product_attention`, by XLA. Its softmax is in float32, for float64 too."""
 
     name = "jax"
+    packages: ClassVar = {"jax": "jax"}
     foreign = "jax"
     takes = frozenset({"bias"})
 
@@ -105,6 +108,7 @@ class OnnxRuntime(GroupedHeads, Builtin):
     """The operator Attention of ONNX (operator set 23), by ONNX Runtime on a CPU."""
 
     name = "onnxruntime"
+    packages: ClassVar = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
     foreign = "onnxruntime"
     dtypes: tuple[str, ...] = ("float32", "float16")
     takes = frozenset({"softcap", "bias"})
@@ -150,6 +154,7 @@ class HfEager(GroupedHeads, ByAutograd, Builtin):
     lowest finite number added, as the masks made there have it."""
 
     name = "hf-eager"
+    packages: ClassVar = {"transformers": "transformers"}
     foreign = "hf_eager"
     by_bias = True
     takes = frozenset({"softcap", "bias"})
@@ -189,22 +194,7 @@ class HfEager(GroupedHeads, ByAutograd, Builtin):
         )
 
 
-# Beside the adapters of PyTorch: the packages that each needs, as they are imported and installed.
-PACKAGES = {
-    "flash-attn": {"flash_attn": "flash-attn"},
-    "jax": {"jax": "jax"},
-    "onnxruntime": {"onnxruntime": "onnxruntime", "onnx": "onnx"},
-    "hf-eager": {"transformers": "transformers"},
-}
-FOREIGN: dict[str, Callable[[], Adapter]] = {
-    "sdpa-efficient": SdpaEfficient,
-    "sdpa-cudnn": SdpaCudnn,
-    "flex": Flex,
-    "flash-attn": FlashAttn,
-    "jax": Jax,
-    "onnxruntime": OnnxRuntime,
-    "hf-eager": HfEager,
-}
+FOREIGN = adapters.adapters_of(sdpa_on_gpu, flex, sys.modules[__name__])
 
 
 def names() -> tuple[str, ...]:
@@ -219,6 +209,6 @@ def find(name: str) -> Adapter:
 
 def missing(name: str) -> str | None:
     """What has to be installed for that adapter, as pip names it; None if nothing has."""
-    packages = PACKAGES.get(name, {})
+    packages = getattr(FOREIGN.get(name), "packages", {})
     absent = [pip for module, pip in packages.items() if not importlib.util.find_spec(module)]
     return " ".join(absent) or None

@@ -22,7 +22,7 @@ from pyimpl.backends import reference_backward, tiled_backward
 from pyimpl.backends.dispatch import Backend
 from pyimpl.internal.arguments import resolve_scale
 from pyimpl.internal.gradients import Gradients
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import CHANGES, ScoreOptions
 
 
 class _Public:
@@ -36,7 +36,7 @@ class _Public:
         return layouts.Layouts(self.backend, DTYPES[dtype], torch.device(device)).run(vector)
 
 
-_EVERY_OPTION = frozenset({"softcap", "alibi", "bias", "sink"})
+_EVERY_OPTION = frozenset(change.feature for change in CHANGES)
 
 
 def score_options(batch: Batch) -> ScoreOptions:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.adapter import ALL_DTYPES, Builtin, Part
+from bridge.conformance.adapters.adapter import Builtin, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.rounding_model import RoundingModel
@@ -28,7 +27,7 @@ def _attn_mask(batch: Batch) -> Tensor | None:
     return batch.boolean if batch.bias is None else batch.added
 
 
-class _Sdpa(ByAutograd, Builtin):
+class Sdpa(ByAutograd, Builtin):
     """One backend of SDPA, by its name in `SDPBackend`."""
 
     foreign = "sdpa"
@@ -47,17 +46,14 @@ class _Sdpa(ByAutograd, Builtin):
         )
 
 
-class SdpaMath(_Sdpa):
-    """PyTorch's math backend, as it is by default or with reduced-precision products allowed."""
+class SdpaMath(Sdpa):
+    """PyTorch's math backend, as it is by default."""
 
+    name = "sdpa-math"
     backend = "MATH"
     takes = frozenset({"bias"})
     by_bias = True
-
-    def __init__(self, reduced: bool = False) -> None:
-        self.reduced = reduced
-        self.name = "sdpa-math-reduced" if reduced else "sdpa-math"
-        self.dtypes = ("float16", "bfloat16") if reduced else ALL_DTYPES
+    reduced = False
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return RoundingModel.sdpa_math(dtype, reduced=self.reduced)
@@ -71,6 +67,14 @@ class SdpaMath(_Sdpa):
 
     def run(self, batch: Batch) -> Outputs:
         return Outputs(self.sdpa(batch, reduced=self.reduced))
+
+
+class SdpaMathReduced(SdpaMath):
+    """The same with reduced-precision products allowed."""
+
+    name = "sdpa-math-reduced"
+    dtypes = ("float16", "bfloat16")
+    reduced = True
 
 
 def largest_score(vector: AttentionVector) -> float:
@@ -130,45 +134,3 @@ class SdpaFlash(ByAutograd, Builtin):
             scale=batch.scale,
         )
         return Outputs(out[..., :value_dim], lse)
-
-
-class _OnGpu(_Sdpa):
-    """A backend of SDPA that PyTorch has on GPUs alone. Head sizes are padded with columns of zeros
-    to multiples of 8, which the backends ask for in one way or another."""
-
-    takes = frozenset({"bias"})
-    dtypes: tuple[str, ...] = ("float16", "bfloat16")
-
-    def rounding(self, dtype: str, device: str) -> RoundingModel:
-        return RoundingModel.flash(dtype, truncating=True).with_name(f"{self.name}-{dtype}")
-
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
-        return None if device.startswith("cuda") else "PyTorch has this backend on GPUs alone"
-
-    def run(self, batch: Batch) -> Outputs:
-        value_dim = batch.value.shape[-1]
-        width = -(-max(batch.query.shape[-1], value_dim) // 8) * 8
-        named = {"query": batch.query, "key": batch.key, "value": batch.value}
-        padded: dict[str, Any] = {
-            name: torch.nn.functional.pad(x, (0, width - x.shape[-1])) for name, x in named.items()
-        }
-        # The default scale of the padded head_dim would be another.
-        whole = replace(batch, default_scale=False, **padded)
-        return Outputs(self.sdpa(whole)[..., :value_dim])
-
-
-class SdpaEfficient(_OnGpu):
-    """PyTorch's memory-efficient backend."""
-
-    name = "sdpa-efficient"
-    backend = "EFFICIENT_ATTENTION"
-    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
-
-
-class SdpaCudnn(_OnGpu):
-    """PyTorch's cuDNN backend."""
-
-    name = "sdpa-cudnn"
-    backend = "CUDNN_ATTENTION"

@@ -42,7 +42,8 @@ _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 # System calls that the C library need not have; their numbers, of x86_64 and aarch64.
 _SYS = {"x86_64": (155, 442), "aarch64": (41, 442)}
 # linux/prctl.h
-_SET_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SET_NO_NEW_PRIVS = 1, 4, 24, 38
+_SET_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SET_CHILD_SUBREAPER = 1, 4, 24, 36
+_SET_NO_NEW_PRIVS = 38
 _CAPABILITIES = 64
 _CAP_VERSION_3 = 0x20080522
 
@@ -230,6 +231,12 @@ def set_limits(view: View) -> None:
 
 def dies_with_parent() -> None:
     _LIBC.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def adopts() -> None:
+    """Of what descends from this process, what loses its parent becomes its child: it can wait for
+    it, and so has its processor time."""
+    _LIBC.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _fork(work: Callable[[], None]) -> int:

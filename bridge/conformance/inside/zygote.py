@@ -4,7 +4,9 @@
 
 A message on the socket is JSON: the paths that modules are found in, the view (`walls.View`), and
 whether walls are asked for; with it come four pipes: requests, answers, the end's status (4 bytes)
-and what the function prints. The answer is the number of the process to watch.
+and what the function prints. The answer is the number of the process to watch. When the socket is
+closed it ends its sessions, and itself once it has waited for them: their processor time is then
+its own, and its parent's.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import signal
 import socket
 import struct
 import sys
+import time
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import torch
@@ -28,6 +32,8 @@ from . import (
 )
 
 MESSAGE = 1 << 20
+# Seconds by the clock in which sessions that were killed are gone, or are left.
+_ENDING = 1.0
 # What a function's process keeps of the environment: what chooses threads, devices and languages.
 _KEPT = ("OMP_", "MKL_", "CUDA_", "NVIDIA_", "LANG", "LC_", "TRITON_INTERPRET", "TZ")
 
@@ -36,11 +42,13 @@ def main(number: int) -> NoReturn:
     """Serve the socket with this number until it is closed."""
     # The judge ends it; Ctrl-C is for the judge.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    walls.adopts()
+    keepers: list[int] = []
     with socket.socket(fileno=number) as to_judge:
         while True:
             message, descriptors, _, _ = socket.recv_fds(to_judge, MESSAGE, 4)
             if not message:
-                os._exit(0)
+                _end(keepers)
             pid = os.fork()
             if pid == 0:
                 to_judge.close()
@@ -48,18 +56,32 @@ def main(number: int) -> NoReturn:
             for one in descriptors:
                 os.close(one)
             to_judge.send(struct.pack("=i", pid))
-            _reap()
+            keepers.append(pid)
+            _reap(keepers)
 
 
-def _reap() -> None:
-    """Sessions that have ended."""
+def _reap(keepers: list[int]) -> bool:
+    """Sessions that have ended; whether that was all."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return
+            return True
         if pid == 0:
-            return
+            return False
+        if pid in keepers:
+            keepers.remove(pid)
+
+
+def _end(keepers: list[int]) -> NoReturn:
+    """End the sessions, and this process."""
+    for pid in keepers:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    last = time.monotonic() + _ENDING
+    while not _reap(keepers) and time.monotonic() < last:
+        time.sleep(0.01)
+    os._exit(0)
 
 
 def _keep(given: dict[str, Any], descriptors: list[int]) -> NoReturn:

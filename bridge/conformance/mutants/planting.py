@@ -19,12 +19,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bridge.conformance.adapters import own
 from bridge.conformance.adapters.adapter import Adapter, OutputOnly
-from bridge.conformance.adapters.own import (
-    PyimplState,
-    PyimplTiled,
-    PyimplTriton,
-)
+from bridge.conformance.adapters.builtin import adapters_of
+from bridge.conformance.adapters.own import PyimplTiled, PyimplTriton
 from bridge.conformance.judge import Element, VectorResult, plain
 from bridge.conformance.mutants.planted_package import copy_package
 from bridge.conformance.run import run
@@ -38,10 +36,11 @@ _numbers = itertools.count(1)
 # mutants each of them catches: all implementations take it.
 SHARES_IN = "float32"
 
+# By file of `pyimpl`, the adapter of what it holds.
 ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
-    "state.py": PyimplState,
-    "backends/tiled.py": PyimplTiled,
-    "backends/kernels/forward.py": PyimplTriton,
+    f"{make.source.removeprefix('pyimpl.').replace('.', '/')}.py": make
+    for make in adapters_of(own).values()
+    if make.source is not None
 }
 # Backward passes, which the adapters of the whole implementation run after its forward pass.
 BACKWARD: dict[str, Callable[[ModuleType], Adapter]] = {

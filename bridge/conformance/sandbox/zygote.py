@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import socket
@@ -32,6 +33,8 @@ zygote.main(number)
 
 
 _lock = threading.Lock()
+# Seconds by the clock in which it ends by itself, or is killed.
+_ENDING = 2.0
 
 
 class Zygote:
@@ -49,6 +52,7 @@ class Zygote:
                 pass_fds=(number,),
             )
         theirs.close()
+        self._answers = False
 
     def fork(self, view: View, paths: Sequence[str], walls: bool, pipes: Sequence[int]) -> int:
         """The number of the process that keeps a new session with these pipes (`inside.zygote`).
@@ -59,14 +63,21 @@ class Zygote:
             answer = self.socket.recv(4)
         if len(answer) < 4:
             raise OSError(f"the process that functions start from ended: {self.process.wait()}")
+        self._answers = True
         (pid,) = struct.unpack("=i", answer)
         return int(pid)
 
     def end(self) -> None:
-        """End it, and so its sessions; what it still imports is not waited for."""
+        """End it, and so its sessions, whose processor time is then that of children of this
+        process; what it still imports is not waited for."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        if self._answers:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_ENDING)
         self.process.kill()
         self.process.wait()
-        self.socket.close()
 
 
 _running: tuple[int, Zygote] | None = None

@@ -62,7 +62,7 @@ def entries_of(folder: Path) -> list[Entry]:
     check_plain(document, INDEX)
     check_format(document, "format", INDEX_FORMAT, INDEX)
     check_format(document, "vectors_format", VECTORS_FORMAT, INDEX)
-    # Imported here: where vectors are only read (`load.trusted`) msgspec need not be installed.
+    # Imported here: where vectors are only read (`read_trusted`) msgspec need not be installed.
     from bridge.vectors.format.shape_check import check_index
 
     check_index(document, INDEX)

@@ -237,7 +237,7 @@ one = default("decode", tuned_cases("decode", SMALL)[0], 90)
 given = {"candidate": one.plain, "sizes": asdict(SMALL), "capability": 90}
 for _ in range(2):
     out = io.StringIO()
-    print(json.dumps([worker.done(Work(), {"kind": "compile", "given": given}, out)]))
+    print(json.dumps([worker.run_job(Work(), {"kind": "compile", "given": given}, out)]))
     print(out.getvalue(), end="")
 """
 

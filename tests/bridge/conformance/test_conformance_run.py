@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from bridge.conformance.adapters.adapter import Part
-from bridge.conformance.adapters.builtin import FlashEmulated
+from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.adapters.sdpa import SdpaMath
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs

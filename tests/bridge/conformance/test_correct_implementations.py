@@ -18,13 +18,9 @@ from hypothesis import strategies as st
 from random_vectors import family, vectors
 
 from bridge.conformance.adapters.adapter import Adapter, GradientsAdapter
-from bridge.conformance.adapters.builtin import BUILTIN, FlashEmulated
-from bridge.conformance.adapters.own import (
-    PyimplReference,
-    PyimplState,
-    PyimplTiled,
-)
-from bridge.conformance.adapters.sdpa import SdpaFlash, SdpaMath
+from bridge.conformance.adapters.builtin import BUILTIN
+from bridge.conformance.adapters.emulated import FlashEmulated
+from bridge.conformance.adapters.own import PyimplReference
 from bridge.conformance.batch import DTYPES, Batch
 from bridge.conformance.run import run
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
@@ -33,12 +29,7 @@ from bridge.vectors.model.attention import AttentionVector, Family, Window
 from bridge.vectors.model.gradients import GradientVector
 
 MAKERS: dict[str, Callable[[], Adapter]] = {
-    "pyimpl-reference": PyimplReference,
-    "pyimpl-state": PyimplState,
-    "pyimpl-tiled": PyimplTiled,
-    "sdpa-math": SdpaMath,
-    "sdpa-math-reduced": lambda: SdpaMath(reduced=True),
-    "sdpa-flash": SdpaFlash,
+    **{n: make for n, make in BUILTIN.items() if n not in ("pyimpl-triton", "flash-emulated")},
     "flash-1-rounded": lambda: FlashEmulated(1, "rounded"),
     "flash-1-unrounded": lambda: FlashEmulated(1, "unrounded"),
     "flash-16-rounded": lambda: FlashEmulated(16, "rounded"),

@@ -13,14 +13,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge.command import Problem
-from bridge.conform import choose_committed, conform, fresh_vectors
+from bridge.conform import conform
 from bridge.conformance import fresh
-from bridge.conformance.adapters.builtin import FlashEmulated, builtin
+from bridge.conformance.adapters.builtin import builtin
+from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.features import Features, presume
 from bridge.conformance.fresh import COUNT, FAMILIES, Fresh
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
+from bridge.conformance.request import Misuse, choose_committed, fresh_vectors
 from bridge.conformance.run import run
 from bridge.conformance.sandbox.session import Session
 from bridge.conformance.subject import Subject
@@ -234,16 +235,16 @@ def test_every_run_has_some_unless_vectors_are_chosen() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ((-1, None, False, (), ()), "--fresh: -1 is given; a seed of 0 or more is accepted"),
-        ((1, -3, False, (), ()), "--count: -3 is given; 0 to 1000 are accepted"),
-        ((1, 0, False, (), ()), "--count: 0 is given with fresh vectors to draw"),
-        ((None, None, False, (), ("fresh-002",)), "--vector: a fresh vector is another for each"),
-        ((1, 4, False, (), ("fresh-006",)), "--vector: 'fresh-006' is not a fresh vector of this"),
-        ((1, 4, False, ("fresh-large",), ()), "--family: 'fresh-large' is not a fresh family of"),
+        ((-1, None, False, (), ()), "fresh: -1 is given; a seed of 0 or more is accepted"),
+        ((1, -3, False, (), ()), "count: -3 is given; 0 to 1000 are accepted"),
+        ((1, 0, False, (), ()), "count: 0 is given with fresh vectors to draw"),
+        ((None, None, False, (), ("fresh-002",)), "vectors: a fresh vector is another for each"),
+        ((1, 4, False, (), ("fresh-006",)), "vectors: 'fresh-006' is not a fresh vector of this"),
+        ((1, 4, False, ("fresh-large",), ()), "families: 'fresh-large' is not a fresh family of"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(given: tuple[Any, ...], said: str) -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(Misuse) as caught:
         fresh_vectors(*given)
     assert str(caught.value).startswith(said)
 

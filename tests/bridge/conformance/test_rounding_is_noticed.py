@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.builtin import FlashEmulated
+from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import Family

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 
@@ -18,8 +20,9 @@ from bridge.conformance.features import CallableError
 from bridge.conformance.inside import seccomp, walls
 from bridge.conformance.outcome import Conditions, outcomes
 from bridge.conformance.sandbox import session as sessions
+from bridge.conformance.sandbox import zygote
 from bridge.conformance.sandbox.remote import Remote
-from bridge.conformance.sandbox.session import NoSandboxError, Session
+from bridge.conformance.sandbox.session import Lost, NoSandboxError, Session
 from bridge.conformance.sandbox.view import sight_of
 from bridge.conformance.subject import Subject
 from bridge.conformance.wire import WireError
@@ -195,7 +198,7 @@ def ended(code):
 keep = os.dup(1)
 os.set_inheritable(keep, True)
 view = walls.View(("/usr",))
-walls.enclosed(view, walls.Work(ready, call, ended))
+walls.run_enclosed(view, walls.Work(ready, call, ended))
 """
 
 
@@ -212,6 +215,38 @@ def test_no_rights_are_needed(proc: str) -> None:
     user = 65534 if os.getuid() == 0 else os.getuid()
     own = "true" if proc == "whole" else "false"
     assert seen == f'[["dev", "proc", "tmp", "usr"], {user}, 2, {own}]'
+
+
+@pytest.mark.parametrize("seconds", ["0.5", "inf"], ids=["returns", "is ended"])
+@pytest.mark.parametrize("walls", [True, False], ids=["walls", "no walls"])
+def test_its_processor_time_is_that_of_a_child(
+    seconds: str, walls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of one that is killed at its limit."""
+    name = written(
+        tmp_path,
+        f"""
+        import time
+        def attention(query, key, value):
+            while time.process_time() < started + float("{seconds}"):
+                pass
+            return query.clone()
+        started = time.process_time()
+        """,
+    )
+    monkeypatch.setattr(Session, "ways", (walls,))
+    process = zygote.zygote().process
+    before = os.times()
+    with Session(name, limit=60.0 if seconds != "inf" else 0.5) as session:
+        with contextlib.suppress(Lost):
+            Remote(session)(*inputs())
+        own = psutil.Process(process.pid).cpu_times()
+    zygote.zygote().end()
+    after = os.times()
+    used = after.children_user + after.children_system
+    used -= before.children_user + before.children_system
+    # What it has used itself, for PyTorch above all, was counted before, too.
+    assert used > own.user + own.system + 0.4
 
 
 def test_the_filter_knows_this_machine_and_refuses_others() -> None:

@@ -349,7 +349,7 @@ def test_a_wrong_tolerance_disagrees(
     chosen = ("natural-scores", "drawn-natural", "default-scale")
     inputs = [one for f in families if f.name in chosen for one in problems(f)] + [far_below()]
     pairs = itertools.product(inputs, ROUNDING_MODELS.values())
-    assert any(any(disagreements(one, p, mutated.explained)) for one, p in pairs)
+    assert any(any(disagreements(one, p, mutated.explain)) for one, p in pairs)
 
 
 @pytest.mark.parametrize("name", SCORE_MUTANTS)
@@ -359,7 +359,7 @@ def test_a_wrong_error_of_scores_disagrees(
     mutated = changed(*SCORE_MUTANTS[name], monkeypatch)
     inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
     pairs = itertools.product(inputs, SCORE_ROUNDING_MODELS.values())
-    assert any(any(wrong_scores(one, p, mutated.explained)) for one, p in pairs)
+    assert any(any(wrong_scores(one, p, mutated.explain)) for one, p in pairs)
 
 
 @pytest.mark.parametrize("name", LSE_MUTANTS)

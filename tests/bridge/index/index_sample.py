@@ -16,18 +16,18 @@ from bridge.index import extract
 from bridge.index.entries import Index, assemble
 from bridge.index.extract import Stored
 from bridge.toolchain.embedded import EmbeddedLean
-from bridge.toolchain.prepare import prepare
+from bridge.toolchain.prepare import Embedded, prepare
 from pyimpl.internal.implements import Implementation
 
 SAMPLE = Path(__file__).parent / "sample"
 RECORDED = SAMPLE / "recorded.json"
 
 
-def stored_today(folder: Path) -> dict[str, Any]:
+def stored_today(folder: Path, prepared: Embedded) -> dict[str, Any]:
     """What the embedded Lean stores of the sample, built below `folder`, as JSON has it."""
     root = folder / "sample"
     shutil.copytree(SAMPLE, root)
-    lean = EmbeddedLean(root, prepare(print))
+    lean = EmbeddedLean(root, prepared)
     built = lean.build()
     assert built.ok, built
     today = {"audit": lean.audit().to_json()["declarations"], "listing": extract.listing(lean)}
@@ -55,5 +55,7 @@ class Sample:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        text = json.dumps(stored_today(Path(made)), indent=1, sort_keys=True, ensure_ascii=False)
+        text = json.dumps(
+            stored_today(Path(made), prepare(print)), indent=1, sort_keys=True, ensure_ascii=False
+        )
     RECORDED.write_text(text + "\n", "utf-8")

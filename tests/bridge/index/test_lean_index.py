@@ -7,7 +7,9 @@ from pathlib import Path
 
 from index_sample import RECORDED, stored_today
 
+from bridge.toolchain.prepare import Embedded
 
-def test_the_recorded_sample_is_what_lean_stores(tmp_path: Path) -> None:
+
+def test_the_recorded_sample_is_what_lean_stores(prepared: Embedded, tmp_path: Path) -> None:
     recorded = json.loads(RECORDED.read_text("utf-8"))
-    assert stored_today(tmp_path) == recorded, "record it anew: see index_sample.py"
+    assert stored_today(tmp_path, prepared) == recorded, "record it anew: see index_sample.py"

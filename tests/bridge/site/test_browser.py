@@ -19,10 +19,14 @@ from bridge.limits import Limit, Watch
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = [shutil.which(name) for name in ("chromium", "chromedriver")]
-pytestmark = pytest.mark.skipif(
-    None in PROGRAMS,
-    reason="needs chromium and chromedriver (apt install chromium chromium-driver)",
-)
+pytestmark = [
+    # It builds the site, which another file looks at, too.
+    pytest.mark.long,
+    pytest.mark.skipif(
+        None in PROGRAMS,
+        reason="needs chromium and chromedriver (apt install chromium chromium-driver)",
+    ),
+]
 # Of the browser's own limits, which go by the clock.
 _HOUR = 3600
 WIDE, PHONE = (1400, 900), (360, 740)
@@ -77,11 +81,20 @@ def pages(site: Path) -> list[Path]:
     return sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] not in others)
 
 
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_every_page(browser: Any, site: Path, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("size", "one_in"),
+    [
+        pytest.param(PHONE, 1, id="phone"),
+        # What fits a phone fits a wide screen: there what all pages share is looked at, and in
+        # `make test-all` each page.
+        pytest.param(WIDE, 5, id="wide"),
+        pytest.param(WIDE, 1, id="wide, all", marks=pytest.mark.thorough),
+    ],
+)
+def test_every_page(browser: Any, site: Path, size: tuple[int, int], one_in: int) -> None:
     screen(browser, size)
     source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
-    for page in [*pages(site), source]:
+    for page in [*pages(site)[::one_in], source]:
         browser.get(page.as_uri())
         assert said(browser) == [], page.name
         assert browser.find_element("tag name", "h1").is_displayed(), page.name

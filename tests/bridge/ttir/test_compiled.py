@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
 HERE = Path(__file__).resolve().parent
 MODULES = ("test_parse.py", "test_exact_vectors.py", "test_compare.py", "test_proofs.py")
 

@@ -42,7 +42,7 @@ def backward(
 def by_name(
     gradients: Gradients, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
 ) -> dict[str, Tensor]:
-    rounded = gradients.rounded(query, key, value, options)._asdict()
+    rounded = gradients.round_to_inputs(query, key, value, options)._asdict()
     return {NAMES.get(n, n): x for n, x in rounded.items() if x is not None}
 
 

@@ -26,8 +26,10 @@ from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.dropout import Dropout
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import CHANGES, ScoreOptions
 
+# The changes that any kernel takes in any case; a bias is one of "window+mask+bias".
+_CHANGES = tuple(change for change in CHANGES if change.kind != "pair")
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -58,9 +60,14 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
         "window": {"left": 100, "right": 0},
         "mask": {"mask": _empty(*pairs, dtype=torch.bool)},
         "bias": {"bias": _empty(*pairs, dtype=_DTYPES[case.dtype])},
-        "softcap": {"softcap": 30.0},
-        "alibi": {"alibi_slopes": _empty(batch, heads)},
-        "sink": {"sinks": _empty(heads)},
+        **{
+            change.feature: {
+                change.name: _empty(*((batch, heads) if change.by_batch else (heads,)))
+                if change.kind == "head"
+                else 30.0
+            }
+            for change in _CHANGES
+        },
         "dropout": {"dropout": Dropout(0.1, _empty(dtype=torch.int64))},
         "packed": {},
     }
@@ -207,8 +214,8 @@ def cases(quick: bool = False) -> list[Case]:
     """
     if quick:
         return [_case(line) for line in _QUICK.strip().splitlines()]
-    every = ("", "causal", "window", "mask", "window+mask+bias", "causal+softcap+alibi+sink")
-    few = ("window+mask+bias", "causal+softcap+alibi+sink")
+    few = ("window+mask+bias", "+".join(("causal", *(change.feature for change in _CHANGES))))
+    every = ("", "causal", "window", "mask", *few)
     dropping = tuple(f"{features}+dropout" for features in ("causal", few[0]))
     heads = (64, 80, 100, 128, 250, 256)
     # The backward pass fills up the others with zeros.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED, LOG2E
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import CHANGES, ScoreOptions
 
 MAX_HEAD_DIM = 256
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -326,35 +326,33 @@ def pairs_are_aligned(pairs: Arguments) -> bool:
 def head_arguments(
     options: ScoreOptions, batch: int, num_heads: int, device: torch.device
 ) -> Arguments:
-    """The arguments for ALiBi's slopes and the sinks.
+    """The arguments for the changes of the scores that are given per head.
 
     Raises:
         ValueError: they have the wrong dtype, device or shape.
     """
-    slopes, sinks = options.alibi_slopes, options.sinks
-    for name, tensor, shapes in (
-        ("alibi_slopes", slopes, ((batch, num_heads), (1, num_heads))),
-        ("sinks", sinks, ((num_heads,),)),
-    ):
-        if tensor is None:
+    found: Arguments = {}
+    for change in CHANGES:
+        if change.kind != "head":
             continue
-        if tensor.shape not in shapes or not tensor.is_floating_point() or tensor.device != device:
-            accepted = " or ".join(str(list(shape)) for shape in dict.fromkeys(shapes))
-            raise ValueError(
-                f"{name} must be floating {accepted} on {device}, "
-                f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}"
-            )
-    if slopes is not None:
-        slopes = slopes.expand(batch, num_heads).resolve_neg()
-    if sinks is not None:
-        sinks = sinks.resolve_neg()
-    return {
-        "slopes_ptr": slopes,
-        "sinks_ptr": sinks,
-        "stride_sb": None if slopes is None else slopes.stride(0),
-        "stride_sh": None if slopes is None else slopes.stride(1),
-        "stride_ih": None if sinks is None else sinks.stride(0),
-    }
+        tensor: Tensor | None = getattr(options, change.name)
+        axes = "bh" if change.by_batch else "h"
+        strides: tuple[int | None, ...] = (None,) * len(axes)
+        if tensor is not None:
+            each = (batch, num_heads)
+            shapes = dict.fromkeys((each, (1, num_heads)) if change.by_batch else ((num_heads,),))
+            fits = tensor.shape in shapes and tensor.device == device
+            if not fits or not tensor.is_floating_point():
+                accepted = " or ".join(str(list(shape)) for shape in shapes)
+                raise ValueError(
+                    f"{change.name} must be floating {accepted} on {device}, "
+                    f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}"
+                )
+            tensor = (tensor.expand(each) if change.by_batch else tensor).resolve_neg()
+            strides = tensor.stride()
+        found[change.argument] = tensor
+        found |= {f"stride_{change.letter}{axis}": n for axis, n in zip(axes, strides, strict=True)}
+    return found
 
 
 def strides_of(letter: str, axes: str, strides: tuple[int | None, ...]) -> Arguments:

@@ -76,7 +76,7 @@ class Keys(NamedTuple):
 
 class Scores(NamedTuple):
     """What becomes of ⟨q, k⟩, in base 2: cap None: times `scale`; else cap · tanh(scale · ⟨q, k⟩);
-    scale ≥ 0 in the forward kernels (`launch.turned`). left, right: of the window, as in
+    scale ≥ 0 in the forward kernels (`with_nonnegative_scale`). left, right: of the window, as in
     `bounds`. drop: `dropout.Drop`; None: no dropout. first_query, first_key: the rows with which
     the sequence begins in packed tensors, which dropout counts from; None: not packed. (Triton 3.6
     takes no None further inside, of `drop`.)"""

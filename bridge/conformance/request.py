@@ -1,0 +1,246 @@
+"""What is asked of the judge, checked before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import get_args
+
+import torch
+
+from bridge.conformance import fresh as drawing
+from bridge.conformance.adapters import callables, libraries
+from bridge.conformance.adapters.adapter import ALL_DTYPES
+from bridge.conformance.features import NAMES, Aligned
+from bridge.conformance.fresh import Fresh
+from bridge.conformance.inside import found
+from bridge.conformance.outcome import Conditions
+from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.subject import Subject
+from bridge.vectors import load as loader
+from bridge.vectors.format import index
+from bridge.vectors.model.attention import Family
+
+
+class Misuse(ValueError):
+    """An argument that is not accepted. argument: its name; sentence: what is given, and what is
+    accepted. The message has both."""
+
+    def __init__(self, argument: str, sentence: str) -> None:
+        super().__init__(f"{argument}: {sentence}")
+        self.argument, self.sentence = argument, sentence
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which implementations run on which vectors, and how.
+
+    functions: `module:function`, `path/to/file.py:function`, `path/to/folder/:function` for that of
+    each file in a folder, or a built-in adapter; the rest as `bridge.verdict.check` has it. Raises
+    Misuse for what is not accepted, and VectorError for damaged vectors.
+    """
+
+    functions: tuple[str, ...]
+    dtypes: tuple[str, ...] = ()
+    device: str = "cpu"
+    rounding_model: str | None = None
+    families: tuple[str, ...] = ()
+    vectors: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    alignment: Aligned = "top-left"
+    undeclared: bool = False
+    time_limit: float = 60.0
+    also: tuple[Path, ...] = ()
+    require_sandbox: bool = False
+    first_failure: bool = False
+    seed: int | None = None
+    fresh: int | None = None
+    count: int | None = None
+    large: bool = False
+    conditions: Conditions = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in self.functions:
+            check_function(name)
+        each = tuple(one for name in self.functions for one in in_folder(name))
+        object.__setattr__(self, "functions", tuple(dict.fromkeys(each)))
+        check_known("dtypes", self.dtypes, ALL_DTYPES, "a dtype that the vectors run in")
+        models = () if self.rounding_model is None else (self.rounding_model,)
+        check_known("rounding_model", models, CHOICES, "a rounding model")
+        check_known("without", self.without, NAMES, "a feature")
+        check_known("require", self.require, [*NAMES, *ALL_DTYPES], "a feature or a dtype")
+        check_known("alignment", [self.alignment], get_args(Aligned), "an alignment")
+        for name in self.functions:
+            if not callables.is_callable_name(name):
+                self._check_builtin(name)
+        for name in sorted(set(self.without) & set(self.require)):
+            raise Misuse("require", f"{name!r} is declared to be lacking, too")
+        if not 0 < self.time_limit < 1e6:
+            raise Misuse("time_limit", f"{self.time_limit:g} is not a number of seconds above 0")
+        check_device(self.device)
+        for path in self.also:
+            if not path.exists():
+                raise Misuse("also", f"there is no file or folder {str(path)!r}")
+        conditions = Conditions(
+            self.device,
+            self.time_limit,
+            self.also,
+            self.require_sandbox,
+            self.first_failure,
+            fresh_vectors(self.fresh, self.count, self.large, self.families, self.vectors),
+        )
+        if self.seed is not None:
+            conditions = replace(conditions, seed=self.seed)
+        object.__setattr__(self, "conditions", conditions)
+
+    def _check_builtin(self, name: str) -> None:
+        why = f"{name} is built in; features are declared of functions"
+        for argument in ("without", "require"):
+            if getattr(self, argument):
+                raise Misuse(argument, why)
+        if self.alignment != "top-left":
+            raise Misuse("alignment", f"{name} is built in and declares its own")
+
+    def subjects(self) -> list[Subject]:
+        """What is judged, in order."""
+        return [
+            Subject(
+                name,
+                self.rounding_model,
+                self.without,
+                undeclared=self.undeclared,
+                causal_alignment=self.alignment,
+                require=self.require,
+            )
+            for name in self.functions
+        ]
+
+
+def check_function(name: str) -> None:
+    """Raises Misuse for what names neither a function nor a built-in adapter, and for one that
+    needs a package that is not here."""
+    if name not in libraries.names() and not callables.is_callable_name(name):
+        hint = (
+            f"To test a function in that file, give {name}:FUNCTION_NAME"
+            if name.endswith(".py")
+            else "Give module:function or file.py:function"
+        )
+        raise Misuse(
+            "function",
+            f"{name!r} is not an implementation. {hint}, or one that is "
+            f"built in: {', '.join(libraries.names())}",
+        )
+    if callables.is_callable_name(name) and not found.is_well_formed(name):
+        raise Misuse(
+            "function",
+            f"{name!r} is given; module:function or file.py:function is "
+            "accepted, or the name of a built-in implementation",
+        )
+    absent = libraries.missing(name)
+    if absent is not None:
+        raise Misuse("function", f"{name} needs what is not here: pip install {absent}")
+
+
+def in_folder(name: str) -> list[str]:
+    """The function of each file of a folder, for `folder/:function`; another name alone. Raises
+    Misuse where there are no files."""
+    place, _, function = name.rpartition(":")
+    if not place.endswith("/"):
+        return [name]
+    files = sorted(path for path in Path(place).glob("*.py") if path.name != "__init__.py")
+    if not files:
+        raise Misuse("function", f"{name!r} is given, and {place} has no Python file")
+    return [f"{file}:{function}" for file in files]
+
+
+def choose_vectors(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
+    """The vectors of the files that were asked for; all if none were. Raises Misuse for a name that
+    none has, and VectorError for damaged vectors."""
+    entries = index.entries_of(loader.default_directory())
+    check_known("families", families, [e["family"] for e in entries], "a family")
+    ids_of = {e["family"]: index.ids(e) for e in entries}
+    check_known("vectors", ids, itertools.chain(*ids_of.values()), "the id of a vector")
+    of_ids = [name for name, known in ids_of.items() if not set(ids).isdisjoint(known)]
+    loaded = loader.load(names=[*families, *of_ids] if families or ids else None)
+    chosen = []
+    for family in loaded:
+        whole = family.name in families or not (families or ids)
+        vectors = tuple(v for v in family.vectors if whole or v.id in ids)
+        chosen.append(replace(family, vectors=vectors))
+    return chosen
+
+
+def choose_committed(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Family]:
+    """`choose_vectors`, for a choice that may name fresh vectors too."""
+    others = tuple(name for name in families if name not in drawing.FAMILIES)
+    of_files = tuple(id for id in ids if not _is_fresh(id))
+    nothing_else = (families or ids) and not (others or of_files)
+    return [] if nothing_else else choose_vectors(others, of_files)
+
+
+def fresh_vectors(
+    seed: int | None,
+    count: int | None,
+    large: bool,
+    families: tuple[str, ...],
+    ids: tuple[str, ...],
+) -> Fresh | None:
+    """The fresh vectors that were asked for; without a choice of vectors some by default, with one
+    those alone that it names. None: none. Raises Misuse for what cannot be drawn."""
+    number = drawing.COUNT if count is None else count
+    if not 0 <= number <= drawing.MOST:
+        raise Misuse("count", f"{number} is given; 0 to {drawing.MOST} are accepted")
+    if seed is not None and seed < 0:
+        raise Misuse("fresh", f"{seed} is given; a seed of 0 or more is accepted")
+    names = tuple(name for name in families if name in drawing.FAMILIES)
+    of_fresh = tuple(id for id in ids if _is_fresh(id))
+    if not number:
+        if seed is not None or large or names or of_fresh:
+            raise Misuse("count", "0 is given with fresh vectors to draw; 1 or more is accepted")
+        return None
+    asked = not (families or ids) or seed is not None or count is not None or large
+    if not (asked or names or of_fresh):
+        return None
+    if of_fresh and seed is None:
+        raise Misuse("vectors", "a fresh vector is another for each seed, and no seed is given")
+    drawn = Fresh(
+        secrets.randbelow(1 << 32) if seed is None else seed, number, large, names, of_fresh
+    )
+    listed = drawn.listed()
+    check_known("vectors", of_fresh, [id for _, id in listed], "a fresh vector of this count")
+    check_known("families", names, [name for name, _ in listed], "a fresh family of this count")
+    return drawn
+
+
+def _is_fresh(id: str) -> bool:
+    return id.rpartition("-")[0] in drawing.FAMILIES
+
+
+def check_known(argument: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
+    """Raises Misuse for what is not accepted, with all that is, or the nearest of many (of
+    families and vectors alone there are many)."""
+    known = list(accepted)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, 3)
+            if len(known) <= 20:
+                hint = f"{', '.join(known)} are"
+            elif near:
+                hint = f"the nearest {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
+            else:
+                hint = "docs/vectors.md lists the families"
+            raise Misuse(argument, f"{name!r} is not {what}; {hint}")
+
+
+def check_device(device: str) -> None:
+    """Raises Misuse for a device that PyTorch does not have here."""
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise Misuse("device", f"PyTorch cannot use {device!r} here: {reason}") from error

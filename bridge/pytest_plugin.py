@@ -1,0 +1,57 @@
+"""For pytest: `attention_check` judges a function; `attention_vector` gives a test one vector.
+
+Nothing is imported, PyTorch included, before a test asks for one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from bridge.verdict import Verdict
+
+_MARK = (
+    "attention(dtypes=['float32'], features=[], families=[], vectors=[], device='cpu', "
+    "rounding_model='generous'): the vectors that the fixture attention_vector gives a test."
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARK)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each vector and dtype, where the fixture `attention_vector` is asked for."""
+    if "attention_vector" not in metafunc.fixturenames:
+        return
+    from bridge import interpreting
+
+    interpreting.settle()
+    from bridge.conformance.one_vector import one_by_one
+
+    mark = metafunc.definition.get_closest_marker("attention")
+    if mark is not None and mark.args:
+        raise pytest.UsageError("pytest.mark.attention takes its arguments by name")
+    try:
+        found = one_by_one(**({} if mark is None else mark.kwargs))
+    except (TypeError, ValueError) as error:
+        raise pytest.UsageError(f"pytest.mark.attention: {error}") from error
+    ids = [f"{one.id}-{one.dtype}" for one in found]
+    metafunc.parametrize("attention_vector", found, ids=ids)
+
+
+@pytest.fixture
+def attention_check() -> Callable[..., Verdict]:
+    """`bridge.check`, which fails the test with the whole report."""
+    from bridge import check
+
+    def checked(function: Any, **options: Any) -> Verdict:
+        verdict = check(function, **options)
+        if not verdict:
+            pytest.fail(str(verdict), pytrace=False)
+        return verdict
+
+    return checked

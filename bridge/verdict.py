@@ -1,0 +1,268 @@
+"""An attention function checked from Python: `from bridge import check`."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from torch import Tensor
+
+from bridge import interpreting
+from bridge.conformance.adapters.callables import is_callable_name
+from bridge.conformance.features import Aligned, CallableError
+from bridge.conformance.likely import with_likely
+from bridge.conformance.outcome import Conditions, Outcome, outcomes
+from bridge.conformance.parallel import Workers
+from bridge.conformance.request import Misuse, Request, choose_committed
+from bridge.conformance.subject import Subject
+from bridge.report import junit, page, tables
+from bridge.vectors.model.attention import Family
+
+# Of the text of a verdict, in characters.
+_WIDTH = 100
+
+
+def check(
+    function: str | Callable[..., Tensor | tuple[Tensor, ...]],
+    *,
+    dtypes: Iterable[str] = (),
+    device: str = "cpu",
+    rounding_model: str | None = None,
+    families: Iterable[str] = (),
+    vectors: Iterable[str] = (),
+    without: Iterable[str] = (),
+    require: Iterable[str] = (),
+    alignment: Aligned = "top-left",
+    time_limit: float = 60.0,
+    also: Iterable[str | Path] = (),
+    require_sandbox: bool = False,
+    first_failure: bool = False,
+    seed: int | None = None,
+    fresh: int | None = None,
+    count: int | None = None,
+    large: bool = False,
+) -> Verdict:
+    """Run an attention function on the vectors, and judge all that it returns.
+
+    It runs in processes of its own, in a sandbox, and never in this one. `docs/conform.md` says how
+    it is called, what is judged, and up to which sizes a pass speaks.
+
+    function: takes query, key and value, `[batch, heads, length, dim]`, as SDPA does, and is
+      defined at the top level of a module or file, so that another process can import it; or its
+      name, `module:function` or `path/to/file.py:function`; or that of a built-in adapter.
+    dtypes: of float64, float32, float16 and bfloat16; none: all that it takes.
+    device: as PyTorch names it.
+    rounding_model: sets the tolerances; None: an adapter's own, else `generous`.
+    families, vectors: only these, by name and by id; none: all.
+    without: features that it is declared to lack.
+    require: features, and dtypes, without which it does not pass.
+    alignment: how `is_causal` is aligned, for a function without an argument that says so.
+    time_limit: seconds of processor time for one call.
+    also: files and folders that it may read.
+    require_sandbox: raise where the system has no sandbox.
+    first_failure: stop at the first failure; the most telling vectors come first.
+    seed: of the vectors' order; fresh: of the fresh vectors; None: drawn.
+    count: of fresh vectors, 0 for none; large: at real sizes, too.
+
+    Raises ValueError that names the argument which is not accepted, CallableError (a ValueError)
+    for a function that cannot be called as SDPA is, and NoSandboxError (a RuntimeError).
+    """
+    for argument, value in (
+        ("dtypes", dtypes), ("families", families), ("vectors", vectors),
+        ("without", without), ("require", require), ("also", also),
+    ):  # fmt: skip
+        if isinstance(value, str | Path):
+            raise Misuse(argument, f"{str(value)!r} is given; a list of them is accepted")
+    interpreting.settle()
+    request = Request(
+        (function if isinstance(function, str) else name_of(function),),
+        tuple(dtypes),
+        device,
+        rounding_model,
+        tuple(families),
+        tuple(vectors),
+        tuple(without),
+        tuple(require),
+        alignment,
+        time_limit=time_limit,
+        also=tuple(map(Path, also)),
+        require_sandbox=require_sandbox,
+        first_failure=first_failure,
+        seed=seed,
+        fresh=fresh,
+        count=count,
+        large=large,
+    )
+    return judge(request)
+
+
+def judge(request: Request, announce: Callable[[str], None] = lambda text: None) -> Verdict:
+    """Run what is asked for. announce: is told what is done next. Raises CallableError,
+    NoSandboxError and VectorError, and Misuse where no function takes a dtype asked for."""
+    families = choose_committed(request.families, request.vectors)
+    verdict = Verdict(request.dtypes, families, request.conditions)
+    subjects = request.subjects()
+    if len(subjects) > 1 and all(is_callable_name(subject.name) for subject in subjects):
+        verdict.add_each(subjects, announce)
+    else:
+        for subject in subjects:
+            verdict.add(subject, announce)
+    if not (verdict.outcomes or verdict.refused):
+        raise Misuse("dtypes", "; ".join(verdict.skipped))
+    return verdict
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name by which another process imports a function. Raises Misuse for one that none has."""
+    accepted = "a function that a module or file defines at its top level is accepted"
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    if not callable(function):
+        raise Misuse("function", f"{function!r} is given; {accepted}, or its name")
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if module is None or found is not function:
+        raise Misuse("function", f"{name} is not found by its name; {accepted}")
+    file = Path(getattr(module, "__file__", None) or "")
+    # A test runner gives modules dotted names without a package that could be imported.
+    if (file.parent / "__init__.py").exists() or inspect.isbuiltin(function):
+        return f"{module.__name__}:{name}"
+    if file.suffix != ".py":
+        raise Misuse("function", f"{name} is defined in no file; {accepted}")
+    return f"{file}:{name}"
+
+
+def _judge_one(
+    job: tuple[Subject, tuple[str, ...], Conditions], families: Sequence[Family]
+) -> tuple[Subject, Verdict]:
+    """In a process of its own: one of several functions."""
+    subject, dtypes, conditions = job
+    verdict = Verdict(dtypes, families, conditions)
+    try:
+        verdict.add(subject)
+    except CallableError as error:
+        verdict.refused.append(str(error))
+    # The process that asked has them.
+    verdict.families = ()
+    return subject, verdict
+
+
+class Verdict:
+    """What became of the vectors: true if every one that is supported passes, and all that is
+    required is taken. As a string, the report that the command `conform` prints."""
+
+    def __init__(
+        self, dtypes: tuple[str, ...], families: Sequence[Family], conditions: Conditions
+    ) -> None:
+        self.dtypes, self.families, self.conditions = dtypes, families, conditions
+        self.outcomes: list[Outcome] = []
+        self.skipped: list[str] = []
+        # Of several functions those that cannot be called, each with its sentence.
+        self.refused: list[str] = []
+
+    @property
+    def ok(self) -> bool:
+        """Everything that was run passes, and something was run of each."""
+        return not self.refused and all(outcome.ok for outcome in self.outcomes)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def add(self, subject: Subject, announce: Callable[[str], None] = lambda text: None) -> None:
+        """Run it in the dtypes asked for. Raises CallableError, with the function's name, and
+        NoSandboxError."""
+
+        def told(text: str) -> None:
+            if "does not take" in text:
+                self.skipped.append(text)
+            announce(text)
+
+        try:
+            found = [*outcomes(subject, self.families, self.dtypes, self.conditions, told)]
+        except CallableError as error:
+            raise CallableError(f"{subject.name}: {error}") from error
+        if any(outcome.result.failures for outcome in found):
+            announce(f"{subject.name}: the likely cause …")
+            found = with_likely(found, self._run())
+        self.outcomes += found
+
+    def add_each(
+        self, subjects: Sequence[Subject], announce: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """Run functions beside each other, on all processors. One that cannot be called is told in
+        the report. Raises NoSandboxError."""
+        found: dict[Subject, Verdict] = {}
+
+        def done(part: tuple[Subject, Verdict]) -> None:
+            subject, verdict = part
+            found[subject] = verdict
+            state = "passes" if verdict else "fails"
+            announce(f"{subject.name} {state}, {len(found)} of {len(subjects)} done")
+
+        conditions = self.conditions
+        jobs = [(subject, self.dtypes, conditions) for subject in subjects]
+        with Workers(self.families, conditions.device, most=len(jobs)) as workers:
+            workers.call_each(_judge_one, jobs, done)
+        for subject in subjects:
+            verdict = found[subject]
+            self.outcomes += verdict.outcomes
+            self.skipped += verdict.skipped
+            self.refused += verdict.refused
+
+    def _run(self) -> list[Family]:
+        """The vectors of the files, and those drawn."""
+        drawn = () if self.conditions.fresh is None else self.conditions.fresh.families
+        return [*self.families, *drawn]
+
+    def json(self) -> str:
+        """A list with an object for each implementation and dtype."""
+        return json.dumps([one.to_json() for one in self.outcomes], allow_nan=False)
+
+    def junit(self) -> str:
+        """JUnit XML, for continuous integration."""
+        return junit.junit(self.outcomes)
+
+    def html(self) -> str:
+        """One page that shows each failure."""
+        return page.page(self.outcomes, self._run())
+
+    def show(self, console: Console) -> None:
+        """Tables: by family for one implementation, else a line for each."""
+        results = [outcome.to_json() for outcome in self.outcomes]
+        tables.implementations(console, {"device": self.conditions.device, "results": results})
+        if len({outcome.subject.name for outcome in self.outcomes}) == 1:
+            tables.by_family(console, results)
+        if any(outcome.description.features is not None for outcome in self.outcomes):
+            console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
+        if self.conditions.fresh is not None:
+            words = " ".join(self.conditions.fresh.options())
+            console.print(f"Fresh vectors: {words}.", highlight=False, soft_wrap=True)
+        for why in sorted({o.without_walls for o in self.outcomes if o.without_walls is not None}):
+            console.print(
+                tables.no_sandbox(why),
+                style="bold red", highlight=False, markup=False, soft_wrap=True,
+            )  # fmt: skip
+        for sentence in self.skipped:
+            console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
+        for sentence in self.refused:
+            console.print(
+                f"Not judged: {sentence}",
+                style="red", highlight=False, markup=False, soft_wrap=True,
+            )  # fmt: skip
+
+    def __str__(self) -> str:
+        text = io.StringIO()
+        self.show(Console(file=text, width=_WIDTH))
+        return text.getvalue()
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(outcome.subject.name for outcome in self.outcomes))
+        failed = sum(len(outcome.result.failures) for outcome in self.outcomes)
+        return f"<Verdict on {names}: {'passes' if self.ok else 'fails'}, {failed} vectors failed>"

@@ -1,0 +1,49 @@
+"""The files that import the whole Lean library: written from its folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridge.source import lean_imports
+
+ROOT = Path(__file__).resolve().parents[3]
+FILES = {
+    "Attention.lean": "module\n\npublic import Attention.Gone\npublic import Attention.Proof.B\n\n"
+    "/-! # The library -/\n",
+    "Attention/WrongVariants.lean": "module\n\npublic import Attention.WrongVariants.Named\n",
+    "Attention/Proof/B.lean": "module\n",
+    "Attention/Proof/A/New.lean": "module\n",
+    "Attention/Proof/.#B.lean": "module\n",
+    "Attention/WrongVariants/Named.lean": "theorem named_refuted : True := trivial\n",
+    "Attention/WrongVariants/Other.lean": "theorem other_refuted : True := trivial\n",
+    "docs/theorems.toml": 'lean = "Attention.WrongVariants.named_refuted"\n',
+    "docs/claims.toml": "",
+}
+
+
+@pytest.mark.parametrize("name", [lean_imports.LIBRARY, lean_imports.WRONG])
+def test_the_committed_files_import_what_is_there(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    assert lean_imports.texts(ROOT)[name] == text, "run .venv/bin/python -m bridge pages"
+
+
+def test_what_is_new_is_imported_and_what_is_gone_is_not(tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    assert lean_imports.write(tmp_path) == ["Attention.lean", "Attention/WrongVariants.lean"]
+    assert (tmp_path / "Attention.lean").read_text() == (
+        "module\n\npublic import Attention.Proof.A.New\npublic import Attention.Proof.B\n"
+        "public import Attention.WrongVariants.Named\n\n/-! # The library -/\n"
+    )
+    assert (tmp_path / "Attention/WrongVariants.lean").read_text() == (
+        "module\n\npublic import Attention.WrongVariants.Named\n"
+        "public import Attention.WrongVariants.Other\n"
+    )
+    assert lean_imports.write(tmp_path) == []
+
+
+def test_other_projects_are_left_alone(tmp_path: Path) -> None:
+    assert lean_imports.write(tmp_path) == []

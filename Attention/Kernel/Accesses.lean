@@ -255,8 +255,8 @@ private theorem Sized.accesses (S : Sized a n num_kv_heads group max_q_len q_len
     ⟨in_numbers b₁ rfl, in_numbers b₂ rfl, in_numbers b₁ rfl, in_numbers b₂ rfl⟩),
       Problem.all_live fun _ => ?_⟩)
   refine Problem.all_accesses S.BN (ek ▸ Int.sub_nonneg_of_le rk.2.1) S.dim S.valueDim
-    (fun _ => S.even) (fun _ => S.evenValue) (fun {i m _} h => ?_) (fun {t j m _} h => ?_) (fun {t j m _} h => ?_)
-    (fun {i m _} h => ?_) fun {i _} h => ?_
+    (fun _ => S.even) (fun _ => S.evenValue) (fun {i m _} h => ?_) (fun {t j m _} h => ?_)
+    (fun {t j m _} h => ?_) (fun {i m _} h => ?_) fun {i _} h => ?_
   · refine in_rows hh rq (fun x => ⟨⟨hr i, eq ▸ (h x).1⟩, (h x).2⟩) ?_
     simp only [Problem.queryAt, Problem.queryBase, first, Int.add_mul, Int.zero_add]
     exact congrArg (· + _) (Int.add_assoc _ _ _)

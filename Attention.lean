@@ -274,6 +274,7 @@ public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
+public import Attention.Vectors.All
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Case
 public import Attention.Vectors.Combine

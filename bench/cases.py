@@ -97,12 +97,18 @@ class Case:
     page_size: int | None = None
 
     def __str__(self) -> str:
+        shown = self.shown
+        return (
+            f"{self.operation} {self.dtype}, batch {self.batch}, heads {shown['heads']}, "
+            f"head_dim {self.head_dim}, length {self.kv_len}, {shown['mask']}"
+        )
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What it is in words: its heads, and its mask with the pages."""
         heads = str(self.heads) if self.heads == self.kv_heads else f"{self.heads}/{self.kv_heads}"
         pages = "" if self.page_size is None else f", pages of {self.page_size}"
-        return (
-            f"{self.operation} {self.dtype}, batch {self.batch}, heads {heads}, "
-            f"head_dim {self.head_dim}, length {self.kv_len}, {self.mask}{pages}"
-        )
+        return {"heads": heads, "mask": f"{self.mask}{pages}"}
 
     @property
     def grouped(self) -> bool:

@@ -186,7 +186,8 @@ def as_json(
     cases = []
     for one in run:
         entry = asdict(one)
-        entry["case"] |= {"flops": one.case.flops, "bytes": one.case.bytes}
+        case = one.case
+        entry["case"] |= {"flops": case.flops, "bytes": case.bytes, "shown": case.shown}
         cases.append(entry)
     whole = {
         "format": FORMAT,

@@ -212,6 +212,7 @@ def vectors(family: str | None) -> None:
     Then its index and what else is made from it: docs/vectors.md and tests/generated.
     """
     from bridge.pages import written
+    from bridge.source import lean_imports
     from bridge.source.excerpt import SourceError
     from bridge.toolchain import ToolchainError, find
     from bridge.vectors import generate, lean_files
@@ -219,6 +220,7 @@ def vectors(family: str | None) -> None:
 
     root = checkout()
     try:
+        lists = lean_imports.write(root)
         lean = find(root, announce=click.echo)
         click.echo("building the definitions …")
         if not lean.build([lean_files.MODULE]).ok:
@@ -229,7 +231,7 @@ def vectors(family: str | None) -> None:
             names = generate.replace(lean.run, folder)
         else:
             names = generate.replace_family(lean.run, folder, family)
-        changed = [f"tests/vectors/{name}" for name in names] + written.write_all(root)
+        changed = lists + [f"tests/vectors/{name}" for name in names] + written.write_all(root)
     except (ToolchainError, SourceError, VectorError) as error:
         raise Problem(str(error)) from error
     except OSError as error:

@@ -138,7 +138,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         ),
         Check(
             "kernel texts", "Lean: Attention/Kernel/Generated is what Triton compiles",
-            ("python", "-m", "bridge", "translate", "--kernels", "--check"),
+            ("python", "-m", "bridge.report.kernels"),
             ("Attention/Kernel/Generated/*", "bridge/*", "pyimpl/*"), one_core=True,
         ),
         Check(

@@ -47,13 +47,13 @@ class Selection:
             found = ["Nothing has changed since the tests passed: none are run."]
         else:
             found = [
-                f"{len(self.changed)} changed: {_named(self.changed)}",
-                f"{len(self.chosen)} test files for it: {_named(self.chosen)}",
+                f"Changed, {_files(self.changed)}: {_named(self.changed)}",
+                f"Tests, {_files(self.chosen)}, the nearest first: {_named(self.chosen)}",
             ]
         if self.unread:
             found.append(f"No test reads {_named(self.unread)}.")
         if self.left:
-            found.append(f"{len(self.left)} test files are left to make test.")
+            found.append(f"Left to make test: {_files(self.left)} of tests.")
         return found
 
 
@@ -150,6 +150,10 @@ def keep(cache: Cache, facts: Iterable[str], base: Base) -> None:
     """What the tests have passed with."""
     value = {"files": dict(base.files), "left": base.left}
     cache.keep(_KEPT, digest(cache.folder, (), *facts), value)
+
+
+def _files(names: Collection[str]) -> str:
+    return "1 file" if len(names) == 1 else f"{len(names)} files"
 
 
 def _named(names: Collection[str], most: int = 6) -> str:

@@ -59,5 +59,6 @@ class Quick:
         self.record.write_text(json.dumps(sorted({*left})), "utf-8")
         if left:
             terminalreporter.write_line(
-                f"{len(left)} tests of {len({*left})} files had no time; left to make test"
+                f"No time for {len(left)} tests, of these files: {', '.join(sorted({*left}))}; "
+                "left to make test"
             )

@@ -182,9 +182,4 @@ def keyPaddings : Family Case where
       randomCase s!"padding: {reason}" 3 kv_len 4 2
         (mask := .keyPadding ((List.range kv_len).map valid))
 
-/-- Every family that another definition than `attention` computes, and those that came with
-them. -/
-def algorithmFamilies : List (Family Case) :=
-  [splitKVs, rings, windowTiles, blockMasks, paddings, tileLoops, logSumExps, keyPaddings]
-
 end Attention.Vectors

@@ -319,10 +319,4 @@ def documents : Family Case where
       randomCase s!"documents of {queries.length} queries and {keys.length} keys" queries.length
         keys.length 4 2 (mask := .document queries keys)
 
-/-- Every family, in the order of the report. -/
-def families : List (Family Case) :=
-  [smallRandom, oneKey, raggedTiles, largeSpread, equalScores, maximumMoves, maskedHoles,
-   fullyMasked, causal, unequalLengths, scales, wideTiles, causalBottomRight, windows, keyLengths,
-   documents]
-
 end Attention.Vectors

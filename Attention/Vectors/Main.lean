@@ -1,17 +1,8 @@
 module
 
-public import Attention.Vectors.AlgorithmFamilies
-public import Attention.Vectors.DropoutFamilies
-public import Attention.Vectors.GradientFamilies
-public import Attention.Vectors.LargeFamilies
-public import Attention.Vectors.NaturalFamilies
-public import Attention.Vectors.NaturalGradientFamilies
-public import Attention.Vectors.OperationFamilies
+public import Attention.Vectors.All
 public import Attention.Vectors.OperationJson
-public import Attention.Vectors.StateFamilies
-public import Attention.Vectors.TransformerFamilies
 public import Attention.Vectors.TransformerJson
-public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Width
 
 public section
@@ -80,37 +71,36 @@ def writeAll (folder : Folder) : IO Unit := do
     | .error e => throw (IO.userError e)
     | .ok () => pure ()
     write folder "attention" "exact" (fun id th c => return Json.attention id th c (← c.run))
-      (families ++ algorithmFamilies ++ [longKeys, wideHeads, drawn] ++ updateFamilies)
+      caseFamilies
     write folder "attention" "natural"
-      (fun id th c => return Json.naturalAttention id th c (← c.run))
-      (naturalFamilies ++ [drawnNatural])
+      (fun id th c => return Json.naturalAttention id th c (← c.run)) naturalCaseFamilies
     write folder "grouped-query" "exact"
-      (fun id th c => return Json.groupedQuery id th c (← c.run))
-      [groupedQueries, groupedQueriesPacked, groupedQueriesDrawn, multiHeads]
+      (fun id th c => return Json.groupedQuery id th c (← c.run)) headsCaseFamilies
     write folder "varlen" "exact" (fun id th c => return Json.varlen id th c (← c.run))
-      [varlens, varlensSliced, varlensDrawn]
-    write folder "paged" "exact" (fun id th c => return Json.paged id th c (← c.run)) [pageds]
+      varlenCaseFamilies
+    write folder "paged" "exact" (fun id th c => return Json.paged id th c (← c.run))
+      pagedCaseFamilies
     write folder "cascade" "exact" (fun id th c => return Json.cascade id th c (← c.run))
-      [cascades]
-    write folder "merge" "exact" (fun id th c => return Json.merge id th c (← c.run)) [merges]
+      cascadeCaseFamilies
+    write folder "merge" "exact" (fun id th c => return Json.merge id th c (← c.run))
+      mergeCaseFamilies
     write folder "cache" "exact" (fun id th c => return Json.cache id th c (← c.run))
-      [cacheEdits, cacheWindows]
+      cacheCaseFamilies
     write folder "combine" "natural" (fun id th c => return Json.combine id th c (← c.run))
-      [combines]
+      combineCaseFamilies
     write folder "tile-bounds" "exact" (fun id th c => return Json.tileBounds id th c)
-      [tileBounds]
+      tileBoundsCaseFamilies
     write folder "gradient" "exact" (fun id th c => do Json.gradient id th c (← c.run))
-      [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop,
-        gradientsDropped, gradientsDroppedTiled]
+      gradientCaseFamilies
     write folder "gradient" "natural"
-      (fun id th c => return Json.naturalGradient id th c (← c.run)) naturalGradientFamilies
-    write folder "philox" "exact" (fun id th c => return Json.philox id th c) [philoxes]
+      (fun id th c => return Json.naturalGradient id th c (← c.run)) naturalGradientCaseFamilies
+    write folder "philox" "exact" (fun id th c => return Json.philox id th c) philoxCaseFamilies
     write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run))
-      [dropouts, dropoutsTiled, dropoutsDrawn]
+      dropoutCaseFamilies
     write folder "layer" "natural" (fun id th c => return Json.layer id th c (← c.inputs.run))
-      layerFamilies
+      layerCaseFamilies
     write folder "transformer" "natural"
-      (fun id th c => return Json.transformer id th c (← c.run)) transformerFamilies
+      (fun id th c => return Json.transformer id th c (← c.run)) transformerCaseFamilies
 
 /-- Entry point: one existing folder, or two, the second for the claims. -/
 def main : List String → IO Unit

@@ -189,8 +189,4 @@ def scoreMods : Family NaturalCase where
     return { c with softcap := some 4, alibi := some (.bottomRight, 1 / 8), bias := some bias
                     sink := some (1 / 2) }
 
-/-- Every family of the natural exponential. -/
-def naturalFamilies : List (Family NaturalCase) :=
-  [defaultScale, naturalScores, biases, alibis, softcaps, sinks, scoreMods]
-
 end Attention.Vectors

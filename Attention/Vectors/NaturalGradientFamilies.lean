@@ -150,8 +150,4 @@ def gradientsScoreMods : Family NaturalGradientCase where
       return { c with softcap := some 4, alibi := some (.bottomRight, slopes), bias := some [bias]
                       sinks := some (← sinkNumbers num_heads) }
 
-/-- Every family of the backward pass with the natural exponential. -/
-def naturalGradientFamilies : List (Family NaturalGradientCase) :=
-  [gradientsSoftcap, gradientsBias, gradientsAlibi, gradientsSinks, gradientsScoreMods]
-
 end Attention.Vectors

@@ -133,8 +133,4 @@ def transformersPositions : Family TransformerCase where
         positions := positions.toList
         quarterTurns := some ((List.range places).map fun (p : Nat) => turns.map (p * ·)) }
 
-/-- Every family of transformers. -/
-def transformerFamilies : List (Family TransformerCase) :=
-  [transformers, transformersTied, transformersPositions]
-
 end Attention.Vectors

@@ -183,9 +183,4 @@ def cachedDecoding : Family LayerCase where
     fun (reason, count, s, sizes, crossMask) =>
       decoderCase reason { normFirst := true } true false count s sizes .causal crossMask
 
-/-- Every family of layers and of their parts. -/
-def layerFamilies : List (Family LayerCase) :=
-  [linears, layerNorms, feedForwards, multiHeadLayers, encoderLayers, decoderLayers, encoderStacks,
-    decoderStacks, cachedDecoding]
-
 end Attention.Vectors

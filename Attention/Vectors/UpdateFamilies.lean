@@ -108,8 +108,4 @@ def flashSinks : Family Case where
   theoremId := "flash-sink"
   cases := zeroSinkCases (.flashSink 4)
 
-/-- The families of this file. -/
-def updateFamilies : List (Family Case) :=
-  [softmaxWeights, dividedUpdates, onlineSinks, flashSinks]
-
 end Attention.Vectors

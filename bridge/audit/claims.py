@@ -12,11 +12,11 @@ import hashlib
 import pkgutil
 import re
 import textwrap
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from bridge.source import binders
 from bridge.source.excerpt import SourceError
@@ -36,12 +36,13 @@ VERDICTS: dict[str, tuple[bool | None, bool | None]] = {
     "not a statement": (None, False),
     "open": (None, None),
 }
-_TEXTS = ("document", "heading", "quote", "verdict", "remark")
-_LISTS = ("refutes", "proves", "defines", "python", "vectors")
 
 
-@dataclass(frozen=True)
-class Document:
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands in the manifest."""
+
+
+class Document(Row, frozen=True):
     """id: as in the source documents' names; fingerprint: of its lines (`fingerprint`)."""
 
     id: str
@@ -49,8 +50,7 @@ class Document:
     fingerprint: str
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Row, frozen=True):
     """One row. quote: the lines that it speaks of; empty where the claim is implied by others.
     remark: what is said of it. refutes, proves, defines: full Lean names of theorems that refute it
     as it stands, that prove it or what is true in its place, and of definitions that render it.
@@ -61,19 +61,22 @@ class Claim:
     quote: str
     verdict: str
     remark: str
-    refutes: tuple[str, ...]
-    proves: tuple[str, ...]
-    defines: tuple[str, ...]
-    python: tuple[str, ...]
-    vectors: tuple[str, ...]
+    refutes: tuple[str, ...] = ()
+    proves: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    vectors: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("quote", "remark"):
+            msgspec.structs.force_setattr(self, name, getattr(self, name).strip("\n"))
 
     @property
     def lean(self) -> tuple[str, ...]:
         return (*self.refutes, *self.proves, *self.defines)
 
 
-@dataclass(frozen=True)
-class Lesson:
+class Lesson(Row, frozen=True):
     """A row that the page begins with, told in short. document, heading: of the row; says: in
     words; wrong, right: full Lean names of what is false, its refutation included, and of what is
     true in its place."""
@@ -86,11 +89,12 @@ class Lesson:
     right: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Manifest:
-    documents: tuple[Document, ...]
-    claims: tuple[Claim, ...]
-    lessons: tuple[Lesson, ...] = ()
+class Manifest(Row, frozen=True):
+    """The whole file."""
+
+    documents: tuple[Document, ...] = msgspec.field(default=(), name="document")
+    claims: tuple[Claim, ...] = msgspec.field(default=(), name="claim")
+    lessons: tuple[Lesson, ...] = msgspec.field(default=(), name="lesson")
 
     def of(self, document: Document) -> list[Claim]:
         """The rows of a document, in its order."""
@@ -121,48 +125,9 @@ class Declared:
 def read(root: Path) -> Manifest:
     """The manifest. Raises SourceError for what is none."""
     try:
-        data = tomllib.loads((root / FILE).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return msgspec.toml.decode((root / FILE).read_bytes(), type=Manifest)
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
         raise SourceError(f"{FILE}: cannot be read: {error}") from error
-    documents = tuple(Document(**_strings(one, "document")) for one in data.get("document", []))
-    return Manifest(
-        documents,
-        tuple(_claim(one) for one in data.get("claim", [])),
-        tuple(_lesson(one) for one in data.get("lesson", [])),
-    )
-
-
-def _strings(entry: Mapping[str, Any], kind: str) -> dict[str, str]:
-    if set(entry) != {"id", "title", "fingerprint"} or not all(
-        isinstance(value, str) for value in entry.values()
-    ):
-        raise SourceError(f"{FILE}: a {kind} has the strings id, title and fingerprint")
-    return dict(entry)
-
-
-def _claim(entry: Mapping[str, Any]) -> Claim:
-    label = f"{FILE}: the row {entry.get('heading', 'without a heading')!r}"
-    if strange := set(entry) - {*_TEXTS, *_LISTS}:
-        raise SourceError(f"{label} has {', '.join(sorted(strange))}, which no row has")
-    for name in _TEXTS:
-        if not isinstance(entry.get(name), str):
-            raise SourceError(f"{label} needs {name}, a string")
-    for name in _LISTS:
-        value = entry.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise SourceError(f"{label}: {name} is no list of strings")
-    values: dict[str, Any] = {name: entry[name].strip("\n") for name in _TEXTS}
-    values |= {name: tuple(entry.get(name, ())) for name in _LISTS}
-    return Claim(**values)
-
-
-def _lesson(entry: Mapping[str, Any]) -> Lesson:
-    texts, lists = ("title", "document", "heading", "says"), ("wrong", "right")
-    if set(entry) != {*texts, *lists} or not all(isinstance(entry[name], str) for name in texts):
-        raise SourceError(f"{FILE}: a lesson has {', '.join((*texts, *lists))}, and no more")
-    values: dict[str, Any] = {name: entry[name] for name in texts}
-    values |= {name: tuple(entry[name]) for name in lists}
-    return Lesson(**values)
 
 
 def essential(text: str) -> list[str]:

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from bridge.vectors.by_intervals import enclosed_rows
 from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows
 from bridge.vectors.model.attention import (
+    Alibi,
     AttentionVector,
     Exact,
     Family,
@@ -33,6 +35,8 @@ COUNT = 24
 MOST = 1000
 _ABOUT = {
     "fresh": "Sizes, scale, mask and numbers drawn for this run: no answer can be known before.",
+    "fresh-natural": "Natural exponentials, most with the default scale, drawn for this run.",
+    "fresh-options": "A softcap, slopes, a bias or a sink, drawn for this run.",
     "fresh-grouped": "Grouped heads, drawn for this run.",
     "fresh-precise": "Values of 24 bits, drawn for this run: rounding an input to 16 bits shows.",
     "fresh-batch": "Several heads of a batch in one call, drawn for this run.",
@@ -40,14 +44,19 @@ _ABOUT = {
 }
 FAMILIES = tuple(_ABOUT)
 # The families of the vectors in turn, by their numbers.
-_TURN = ("fresh", "fresh-batch", "fresh", "fresh-grouped", "fresh", "fresh-precise", "fresh",
-         "fresh-batch")  # fmt: skip
+_TURN = ("fresh-natural", "fresh-batch", "fresh", "fresh-grouped", "fresh-options",
+         "fresh-precise", "fresh-natural", "fresh-batch")  # fmt: skip
 # Real sizes: batch, heads, queries and keys at most, head_dim. A product of all but the queries of
 # up to 2^22 numbers, and 2^24 scores at most, take seconds and less than a gigabyte.
 _LARGE = (
     (1, 1, 256, 16384, 256), (2, 4, 512, 2048, 128), (1, 2, 1, 16384, 128), (1, 1, 4096, 4096, 64),
     (2, 2, 128, 4096, 256), (2, 8, 1024, 1024, 64), (1, 4, 16, 8192, 96),
 )  # fmt: skip
+# By the options of a vector, the theorem that it rests on; of several: `enclosure-sound`.
+_ENCLOSED = {
+    "softcap": "softcap-enclosed", "alibi": "alibi-enclosed", "bias": "bias-enclosed",
+    "sink": "sink-enclosed",
+}  # fmt: skip
 _KINDS: tuple[MaskKind, ...] = (
     "none", "causal", "causal-bottom-right", "window", "window", "key-length", "key-padding",
     "document", "boolean",
@@ -111,6 +120,11 @@ class _Draw:
         match self.family:
             case "fresh-grouped":
                 return self.grouped()
+            case "fresh-natural":
+                return self.natural(())
+            case "fresh-options":
+                names = self.random.sample([*_ENCLOSED], self.random.choice((1, 1, 1, 2)))
+                return self.natural(tuple(sorted(names)))
             case "fresh-batch":
                 numbers = self.upto(2), self.upto(3), self.upto(40), self.upto(150), self.upto(64)
                 return self.sampled(*numbers, self.upto(64))
@@ -132,6 +146,38 @@ class _Draw:
             v=self.values(kv_len, value_dim, *bits), mask=mask, expected=(),
         )  # fmt: skip
         return replace(vector, expected=attention_rows(vector))
+
+    def natural(self, options: tuple[str, ...]) -> AttentionVector:
+        """Scores between −80 and 80, for which the precision of the bounds suffices."""
+        q_len, kv_len, head_dim = self.upto(5), self.upto(18), self.upto(8)
+        value_dim, mask = self.upto(6), self.mask(q_len, kv_len, len(_KINDS))
+        numbers: dict[str, Any] = {}
+        for name in options:
+            match name:
+                case "softcap":
+                    numbers[name] = self.random.choice((1, 2, Fraction(1, 2), 20))
+                case "alibi":
+                    slope = self.random.choice((1, Fraction(1, 2), Fraction(1, 16)))
+                    numbers[name] = Alibi(slope, self.random.choice((0, kv_len - q_len)))
+                case "bias":
+                    hidden = [self.flags(kv_len, 1 / 8) for _ in range(q_len)]
+                    rows = zip(self.values(q_len, kv_len, 64, 8), hidden, strict=True)
+                    numbers[name] = tuple(
+                        tuple(None if h else x for x, h in zip(*pair, strict=True)) for pair in rows
+                    )
+                case "sink":
+                    numbers[name] = _exact(self.random.randint(-64, 64), 8)
+        lean = "Attention.Spec.attentionSink" if "sink" in options else "Attention.Spec.attention"
+        theorem = _ENCLOSED[options[0]] if len(options) == 1 else "enclosure-sound"
+        head = self.head(lean, theorem, mask, q_len, kv_len, "".join(f", {x}" for x in options))
+        scale = self.random.choice((None, None, None, Fraction(1, 2), Fraction(-1, 4)))
+        vector = AttentionVector(
+            **{**head, "model": "natural"},
+            q_len=q_len, kv_len=kv_len, head_dim=head_dim, value_dim=value_dim, scale=scale,
+            q=self.values(q_len, head_dim, 64, 16), k=self.values(kv_len, head_dim, 64, 16),
+            v=self.values(kv_len, value_dim, 64, 8), mask=mask, expected=(), **numbers,
+        )  # fmt: skip
+        return replace(vector, expected=enclosed_rows(vector))
 
     def grouped(self) -> GroupedQueryVector:
         kv_heads, q_len, kv_len, head_dim = self.upto(2), self.upto(4), self.upto(12), self.upto(5)

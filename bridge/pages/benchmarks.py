@@ -1,123 +1,130 @@
-"""What `bench --output` has written into `bench/results`, read back."""
+"""What `bench --json` has written into `bench/results`."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+import msgspec
 
 from bridge.source.excerpt import SourceError
 
 FOLDER = "bench/results"
 OURS = "pyimpl"
 
-_COMMAND = re.compile(r"\$ python -m bench(?: (.*))?")
-_WHERE = re.compile(r"(?P<date>\S+Z), (?P<device>.+), (?P<threads>\d+) CPU threads(?P<load>.*)")
-_VERSIONS = re.compile(r"Python \S+, .*")
-_CASE = re.compile(
-    r"(?P<operation>[a-z+]+) (?P<dtype>\w+), batch (?P<batch>\d+), heads (?P<heads>\S+), "
-    r"head_dim (?P<head_dim>\d+), length (?P<length>\d+), (?P<mask>.+)"
-)
-_RESULT = re.compile(r"  (?P<name>[\w-]+) +(?P<numbers>[\d.e–%-]+(?: +[\d.e–%-]+)*)")
+
+class Shown(msgspec.Struct):
+    """Of a case in words: its heads, and its mask."""
+
+    heads: str
+    mask: str
 
 
-@dataclass(frozen=True)
-class Case:
-    """One thing that was measured. ms: median time of a call, by name; ratios: for each peer the
-    speed of ours relative to its, above 1 ours is faster."""
+class Shape(msgspec.Struct, rename={"length": "kv_len"}):
+    """What was computed."""
 
     operation: str
     dtype: str
-    batch: str
-    heads: str
-    head_dim: str
-    length: str
-    mask: str
-    ms: dict[str, float] = field(default_factory=dict)
-    ratios: dict[str, float] = field(default_factory=dict)
+    batch: int
+    head_dim: int
+    length: int
+    shown: Shown
+
+    @property
+    def heads(self) -> str:
+        return self.shown.heads
+
+    @property
+    def mask(self) -> str:
+        return self.shown.mask
 
 
-@dataclass
-class Run:
-    """One run of the benchmark. options: of its command line; gpu: whether it ran on one; load:
-    what was said of the machine's load at its start."""
+class Result(msgspec.Struct):
+    """An implementation in a case; no times where it was not timed."""
 
-    file: str
-    options: str
-    date: str = ""
-    device: str = ""
-    threads: int = 0
-    load: str = ""
-    versions: str = ""
-    gpu: bool = False
-    cases: list[Case] = field(default_factory=list)
+    name: str
+    ms: float | None
+    issue_ms: float | None
+    speed_ratio: float | None
+
+
+class Case(msgspec.Struct):
+    """One thing that was measured. ms: median time of a call, by name; ratios: for each peer the
+    speed of ours relative to its, above 1 ours is faster."""
+
+    case: Shape
+    results: list[Result]
+
+    @property
+    def ms(self) -> dict[str, float]:
+        return {one.name: one.ms for one in self.results if one.ms is not None}
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        return {one.name: one.speed_ratio for one in self.results if one.speed_ratio is not None}
+
+
+class Machine(msgspec.Struct):
+    """Where and with what it ran."""
+
+    device: str
+    cpu_threads: int
+    load_average: float | None
+    python: str
+    versions: dict[str, str]
+    commit: str | None
+
+
+class Run(msgspec.Struct):
+    """One run of the benchmark. file: where it is kept; note: what somebody wrote into it."""
+
+    format: Literal["attention-bench-1"]
+    command: str
+    date: str
+    machine: Machine
+    cases: Annotated[list[Case], msgspec.Meta(min_length=1)]
+    note: str = ""
+    file: str = ""
+
+    @property
+    def options(self) -> str:
+        return self.command.removeprefix("python -m bench").strip()
+
+    @property
+    def versions(self) -> str:
+        machine = self.machine
+        packages = [f"{name} {number}" for name, number in machine.versions.items()]
+        commit = [f"commit {machine.commit}"] if machine.commit else []
+        return ", ".join([f"Python {machine.python}", *packages, *commit])
+
+    @property
+    def gpu(self) -> bool:
+        """The time until a call returns is measured on a GPU alone."""
+        return any(r.issue_ms is not None for case in self.cases for r in case.results)
 
     def operations(self) -> dict[str, list[Case]]:
         """The cases by operation."""
         found: dict[str, list[Case]] = {}
         for case in self.cases:
-            found.setdefault(case.operation, []).append(case)
+            found.setdefault(case.case.operation, []).append(case)
         return found
 
 
-@dataclass(frozen=True)
-class Results:
-    """A file of results: what stands before its first run, and its runs; none, if another program
-    wrote it."""
-
-    file: str
-    preface: str
-    runs: tuple[Run, ...]
+def read(root: Path) -> list[Run]:
+    """The runs of the folder, newest first. Raises SourceError for one that cannot be read."""
+    paths = sorted((root / FOLDER).glob("*.json"), reverse=True)
+    return [parse(path.read_bytes(), path.relative_to(root).as_posix()) for path in paths]
 
 
-def read(root: Path) -> list[Results]:
-    """The files of the folder, newest first. Raises SourceError for a line of a run that cannot be
-    read."""
-    paths = sorted((root / FOLDER).glob("*.txt"), reverse=True)
-    return [parse(path.read_text("utf-8"), path.relative_to(root).as_posix()) for path in paths]
+def others(root: Path) -> list[str]:
+    """What other programs wrote into the folder."""
+    paths = sorted((root / FOLDER).glob("[!.]*"), reverse=True)
+    return [path.relative_to(root).as_posix() for path in paths if path.suffix != ".json"]
 
 
-def parse(text: str, file: str) -> Results:
-    """The runs in the text of a file. Raises SourceError as `read` does."""
-    preface, runs, lines = [], [], text.splitlines()
-    start = [at for at, line in enumerate(lines) if line.startswith("$ ")] or [len(lines)]
-    preface = [line for line in lines[: start[0]] if line]
-    for at, end in zip(start, [*start[1:], len(lines)], strict=True):
-        command = _COMMAND.fullmatch(lines[at]) if at < len(lines) else None
-        if command is not None:
-            runs.append(_run(file, command[1] or "", lines, at + 1, end))
-    return Results(file, " ".join(preface), tuple(runs))
-
-
-def _run(file: str, options: str, lines: list[str], at: int, end: int) -> Run:
-    run = Run(file, options)
-    columns: list[str] = []
-    for number in range(at, end):
-        line = lines[number]
-        if line.startswith("Speed of pyimpl relative"):
-            # What follows repeats the ratios, and says what was not timed.
-            break
-        if found := _WHERE.fullmatch(line):
-            run.date, run.device = found["date"], found["device"]
-            run.threads, run.load = int(found["threads"]), found["load"].removeprefix(", ")
-        elif _VERSIONS.fullmatch(line):
-            run.versions = line
-        elif "error/allowed" in line:
-            columns = re.split(r"  +", line)[1:]
-            run.gpu = "issue ms" in columns
-        elif found := _CASE.fullmatch(line):
-            parts: dict[str, Any] = found.groupdict()
-            run.cases.append(Case(**parts))
-        elif found := _RESULT.fullmatch(line):
-            numbers = dict(zip(columns, found["numbers"].split(), strict=False))
-            if not run.cases or len(numbers) != len(columns) or "ms" not in numbers:
-                raise SourceError(f"{file}:{number + 1}: these are not the columns {columns}")
-            run.cases[-1].ms[found["name"]] = float(numbers["ms"])
-            if numbers["pyimpl/it"] != "–":
-                run.cases[-1].ratios[found["name"]] = float(numbers["pyimpl/it"])
-        elif line and not line.startswith(("matrix product, ", "copy, ")):
-            raise SourceError(f"{file}:{number + 1}: no line of a benchmark: {line!r}")
-    if not (run.date and run.versions and run.cases):
-        raise SourceError(f"{file}:{at}: a run without date, versions or cases")
-    return run
+def parse(text: bytes | str, file: str) -> Run:
+    """The run in the text of a file. Raises SourceError as `read` does."""
+    try:
+        return msgspec.structs.replace(msgspec.json.decode(text, type=Run), file=file)
+    except msgspec.MsgspecError as error:
+        raise SourceError(f"{file}: {error}") from error

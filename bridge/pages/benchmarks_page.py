@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from bridge.pages.benchmarks import OURS, Case, Results, Run, read
+from bridge.pages.benchmarks import OURS, Case, Run, others, read
 from bridge.pages.render import render
 
 PAGE = "docs/benchmarks.md"
@@ -30,23 +30,22 @@ _OTHER_MARK = "M-4 -2L0 -6L4 -2L4 6H-4z"
 def texts(root: Path) -> dict[str, str]:
     """The page and its figures, by their paths from the root. Raises SourceError for results that
     cannot be read."""
-    results = read(root)
+    runs = read(root)
     found = {
-        f"{FOLDER}/{figure(run, number, operation)}": draw(cases)
-        for one in results
-        for number, run in enumerate(one.runs, 1)
+        f"{FOLDER}/{figure(run, operation)}": draw(cases)
+        for run in runs
         for operation, cases in run.operations().items()
     }
-    return {PAGE: page(results), **found}
+    return {PAGE: page(runs, others(root)), **found}
 
 
-def page(results: Sequence[Results]) -> str:
-    """The text of the page."""
+def page(runs: Sequence[Run], others: Sequence[str] = ()) -> str:
+    """The text of the page. others: files that are kept as well, and not drawn."""
     return render(
         "benchmarks.md.jinja",
-        results=[one for one in results if one.runs],
-        others=[one.file for one in results if not one.runs],
-        gpu=any(run.gpu for one in results for run in one.runs),
+        runs=runs,
+        others=others,
+        gpu=any(run.gpu for run in runs),
         figure=figure,
         label=label,
         common=common,
@@ -56,9 +55,9 @@ def page(results: Sequence[Results]) -> str:
     )
 
 
-def figure(run: Run, number: int, operation: str) -> str:
-    """The file of a figure: of which run of its file, and of which operation."""
-    return f"{Path(run.file).stem}-{number}-{operation.replace('+', '-')}.svg"
+def figure(run: Run, operation: str) -> str:
+    """The file of a figure: of which run, and of which operation."""
+    return f"{Path(run.file).stem}-{operation.replace('+', '-')}.svg"
 
 
 def peers(cases: Sequence[Case]) -> list[str]:
@@ -71,12 +70,12 @@ _PARTS = ("dtype", "batch", "heads", "head_dim", "length", "mask")
 
 
 def _differing(cases: Sequence[Case]) -> list[str]:
-    return [part for part in _PARTS if len({getattr(case, part) for case in cases}) > 1]
+    return [part for part in _PARTS if len({getattr(case.case, part) for case in cases}) > 1]
 
 
 def _describe(case: Case, part: str) -> str:
-    value: str = getattr(case, part)
-    return value if part in ("dtype", "mask") else f"{part} {value}"
+    value = getattr(case.case, part)
+    return str(value) if part in ("dtype", "mask") else f"{part} {value}"
 
 
 def label(case: Case, cases: Sequence[Case]) -> str:

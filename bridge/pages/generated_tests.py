@@ -1,8 +1,7 @@
-"""`tests/generated`: a pytest module for each definition of the Spec that made vectors."""
+"""`tests/generated`: a pytest module for each way to call what the Spec made vectors of."""
 
 from __future__ import annotations
 
-import re
 import textwrap
 import tomllib
 from collections import Counter
@@ -172,17 +171,12 @@ def sentences(root: Path) -> dict[str, str]:
     return {theorem["id"]: theorem["sentence"] for theorem in data["theorem"]}
 
 
-def snake(definition: str) -> str:
-    """splitKV, Online.merge → split_kv, online_merge."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", definition).replace(".", "_").lower()
-
-
 def _wrap(text: str, before: str = "") -> str:
     """The text in the lines of a docstring; `before` stands before its first word."""
     return "\n    ".join(textwrap.wrap(before + text, _WIDTH - 4)).removeprefix(before)
 
 
-def _tested(family: Family, sentence: Mapping[str, str]) -> Tested:
+def _tested(family: Family, definition: str, sentence: Mapping[str, str]) -> Tested:
     ids = [vector.id for vector in family.vectors]
     if ids != [f"{family.name}-{n:03}" for n in range(len(ids))]:
         raise ValueError(f"the vectors of {family.name} are not numbered from 000 on")
@@ -194,7 +188,7 @@ def _tested(family: Family, sentence: Mapping[str, str]) -> Tested:
                 "docs/theorems.toml does not list"
             )
     said = [_wrap(sentence[theorem], "" if n else '"""') for n, theorem in enumerate(theorems)]
-    shows = _wrap(f"Theorem {', '.join(theorems)}. {family.about}")
+    shows = _wrap(f"Theorem {', '.join(theorems)}, `{definition}`. {family.about}")
     return Tested(family.name, len(ids), "\n\n    ".join([*said, shows]))
 
 
@@ -215,24 +209,24 @@ def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
     listed; ValueError for a family of definitions that are called differently.
     """
     sentence = sentences(root)
-    by_definition: dict[str, list[Family]] = {}
+    by_call: dict[Call, list[Tested]] = {}
     for family in families:
-        by_definition.setdefault(_definition(family), []).append(family)
-    found = {}
-    for definition, made in by_definition.items():
+        definition = _definition(family)
         if definition not in CALLS:
             raise SourceError(
                 f"bridge/pages/generated_tests.py has no call for {definition}, which made the "
-                f"vectors of {made[0].name}"
+                f"vectors of {family.name}"
             )
-        call = CALLS[definition]
-        found[f"{FOLDER}/test_{snake(definition)}.py"] = render(
+        made = _tested(family, f"Spec.{definition}", sentence)
+        by_call.setdefault(CALLS[definition], []).append(made)
+    return {
+        f"{FOLDER}/test_{call.template}.py": render(
             "test_module.py.jinja",
-            definition=f"Attention.Spec.{definition}",
             through=call.through,
             imports=call.imports(),
             call=f"calls/{call.template}.py.jinja",
             with_dtype=call.with_dtype,
-            families=[_tested(family, sentence) for family in made],
+            families=made,
         )
-    return found
+        for call, made in by_call.items()
+    }

@@ -19,7 +19,7 @@ def page(root: Path, maps: Maps) -> str:
     """The text of the page."""
     manifest = claims.read(root)
     verdicts = Counter(claim.verdict for claim in manifest.claims)
-    runs = [run for one in benchmarks.read(root) for run in one.runs]
+    runs = benchmarks.read(root)
     return render(
         "maps.md.jinja",
         maps=maps,

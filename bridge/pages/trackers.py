@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 FILE = "docs/trackers.toml"
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """says: what goes wrong. issues: as owner/repository#number. shown: pairs of a family and the
     mutant that it catches. tests: as file::function."""
 
@@ -31,13 +31,5 @@ class Item:
 
 def items(root: Path) -> list[Item]:
     """The items, in the order of the file."""
-    data = tomllib.loads((root / FILE).read_text("utf-8"))
-    return [
-        Item(
-            item["says"],
-            tuple(item["issues"]),
-            tuple((family, mutant) for family, mutant in item["shown"]),
-            tuple(item["tests"]),
-        )
-        for item in data["item"]
-    ]
+    data = (root / FILE).read_bytes()
+    return msgspec.toml.decode(data, type=dict[Literal["item"], list[Item]])["item"]

@@ -1,12 +1,21 @@
-"""Whether the kernels' committed Lean texts are what Triton compiles."""
+"""Whether the kernels' committed Lean texts are what Triton compiles.
+
+python -m bridge.report.kernels    # takes what `make verify` has found, and keeps what it finds
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import platform
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bridge import limits
+from bridge.cache import Cache, digest
+from bridge.command import checkout
+from bridge.interrupt import STATUS, end_children
 
 TRANSLATE = ("-m", "bridge", "translate", "--kernels", "--check")
 # What the answer depends on, beside Triton's version.
@@ -16,6 +25,18 @@ SOURCES = (
 )
 # It takes 25 s of processor time.
 _LIMIT = limits.Limit(300.0)
+
+
+def find(root: Path, cache: Cache) -> tuple[dict[str, Any], bool]:
+    """The kept section, or that of a comparison, which is kept if all is well; and whether it was
+    kept."""
+    triton = version("triton") if importlib.util.find_spec("triton") is not None else "none"
+    return cache.get(
+        "kernels",
+        digest(root, SOURCES, triton, platform.machine(), sys.version),
+        lambda: compare(root),
+        lambda found: bool(found["ok"]),
+    )
 
 
 def compare(root: Path) -> dict[str, Any]:
@@ -33,3 +54,20 @@ def compare(root: Path) -> dict[str, Any]:
         return {"ok": False, "compared": True, "said": "", "problems": lines}
     said = "\n".join(lines)
     return {"ok": True, "compared": not said.startswith("not compared"), "said": said}
+
+
+def main() -> int:
+    """The command line described at the top of this module; the exit status."""
+    root = checkout()
+    try:
+        found, kept = find(root, Cache(root / "build" / "cache"))
+    except KeyboardInterrupt:
+        end_children()
+        return STATUS
+    lines = found.get("problems") or [found["said"] + ("; kept" if kept else "")]
+    print(*lines, sep="\n", file=sys.stdout if found["ok"] else sys.stderr)
+    return 0 if found["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

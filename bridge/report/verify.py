@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import sys
 import threading
 import time
@@ -31,7 +30,7 @@ from bridge.interrupt import end_children
 from bridge.report import kernels, timings
 from bridge.report.beside import Beside
 from bridge.report.progress import Bar, Progress
-from bridge.report.runs import Run, Runs, triton_version
+from bridge.report.runs import Run, Runs
 from bridge.source.excerpt import SourceError
 from bridge.toolchain import ToolchainError
 from bridge.vectors import generate, lean_files
@@ -218,12 +217,7 @@ class Verification:
 
     def kernels(self) -> Section:
         """Whether the texts that theorems are about are what Triton compiles."""
-        found, kept = self.cache.get(
-            "kernels",
-            digest(self.root, kernels.SOURCES, triton_version(), platform.machine(), sys.version),
-            lambda: kernels.compare(self.root),
-            lambda found: bool(found["ok"]),
-        )
+        found, kept = kernels.find(self.root, self.cache)
         if not found["compared"] and found["ok"]:
             self.note(found["said"])
         return {**found, "kept": kept}

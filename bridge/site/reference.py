@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import pkgutil
 import warnings
 from pathlib import Path
 
+import bridge
+
 FOLDER = "api"
+# Of the tools that only contributors look up: a search of its own, so that neither that of `pyimpl`
+# nor its list of modules has them.
+_TOOLS = f"{FOLDER}/tools"
 # By title, where the site has it.
 PAGES = {
     "pyimpl: attention for PyTorch": f"{FOLDER}/pyimpl.html",
-    "bridge: from Lean to checked kernels": f"{FOLDER}/bridge.html",
+    "bridge: from Lean to checked kernels": f"{_TOOLS}/bridge.html",
 }
 # Public modules that `pyimpl` does not name as its own.
 _MODULES = (
@@ -25,15 +31,25 @@ _LEFT_OUT = "bridge.spec"
 
 
 def write(out: Path) -> None:
-    """Write the pages into the folder `api` of `out`. Raises RuntimeError for a module that cannot
-    be imported."""
+    """Write the pages into the folder `api` of `out`; its `index.html` leads to that of `pyimpl`.
+    Raises RuntimeError for a module that cannot be imported."""
     import pdoc
     import pdoc.render
 
-    pdoc.render.configure(
-        docformat="google", show_source=False, footer_text="Attention, proved and checked"
-    )
-    with warnings.catch_warnings():
-        # Of types that are imported for annotations alone.
-        warnings.simplefilter("ignore")
-        pdoc.pdoc("pyimpl", "bridge", *_MODULES, f"!{_LEFT_OUT}", output_directory=out / FOLDER)
+    # Each by its name: pdoc shows no module that a package's `__all__` leaves out.
+    tools = [f"bridge.{one.name}" for one in pkgutil.iter_modules(bridge.__path__)]
+    for folder, modules in (
+        (FOLDER, ("pyimpl", *_MODULES)),
+        (_TOOLS, ("bridge", *tools, f"!{_LEFT_OUT}", "!bridge.__main__")),
+    ):
+        pdoc.render.configure(
+            docformat="google",
+            show_source=False,
+            footer_text="Attention, proved and checked",
+            template_directory=Path(__file__).parent / "templates" / "pdoc",
+        )
+        pdoc.render.env.globals["site"] = "../" * len(Path(folder).parts)
+        with warnings.catch_warnings():
+            # Of types that are imported for annotations alone.
+            warnings.simplefilter("ignore")
+            pdoc.pdoc(*modules, output_directory=out / folder)

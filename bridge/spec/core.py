@@ -74,6 +74,16 @@ def div(a: int, b: int) -> int:
     return a // b if b else 0
 
 
+def int_div(a: int, b: int) -> int:
+    """a / b of integers, so that what remains is not negative; by 0 it is 0. Lean: `Int.ediv`."""
+    return 0 if b == 0 else a // b if b > 0 else -(a // -b)
+
+
+def log2(n: int) -> int:
+    """The largest k with 2^k ≤ n; of 0 it is 0. Lean: `Nat.log2`."""
+    return max(n.bit_length() - 1, 0)
+
+
 def mod(a: int, b: int) -> int:
     """a % b of natural numbers; by 0 it is a. Lean: `Nat.mod`."""
     return a % b if b else a

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def construction(writer: Writer, t: Constant, before: Before) -> ast.expr:
     type_, constructor = writer.library.constructors[t.name]
-    if not constructor.fields and not type_.structure:
+    if type_.enumeration:
         owner = build.name(names.class_(type_.name))
         return build.attribute(owner, names.member(t.name))
     values = computed_arguments(t.arguments[len(constructor.parameters) :])

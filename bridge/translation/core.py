@@ -61,13 +61,15 @@ def _arithmetic(sign: type[ast.operator]) -> Expression:
                 floor = ast.FloorDiv() if sign is ast.Div else ast.Mod()
                 return build.operation(left, floor, right)
             return build.call("div" if sign is ast.Div else "mod", left, right)
+        if _is(type_, "Int") and sign is ast.Div:
+            return build.call("int_div", left, right)
         raise UntranslatableError(f"{t.name} of the type {type_}")
 
     return written
 
 
 def _power(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    if not _is(_type(t), "Nat"):
+    if not _is(_type(t), "Nat", "Int"):
         raise UntranslatableError(f"{t.name} of the type {_type(t)}")
     base, exponent = (writer.expression(v, before) for v in t.values())
     return build.operation(base, ast.Pow(), exponent)
@@ -220,6 +222,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "Int.cast": _cast,
     "Int.natAbs": helper("abs"),
     "Int.toNat": _to_nat,
+    "Nat.log2": helper("log2"),
     "OfNat.ofNat": _literal,
     "Attention.Exp.exp": _exp,
     "LE.le": _comparison(ast.LtE),

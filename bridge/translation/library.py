@@ -23,6 +23,7 @@ from bridge.translation.terms import (
 )
 
 SPEC = "Attention.Spec."
+INTERVAL = "Attention.Model.Interval."
 # Definitions that are one comprehension: their uses are replaced by what they stand for.
 UNFOLDED = frozenset({"Attention.Vec.ofFn", "Attention.Vec.map"})
 # Written by hand in `bridge/spec/core.py`, since its operations are instances.

@@ -17,7 +17,9 @@ from bridge.translation.package import FOLDER, Source
 from bridge.translation.terms import read
 
 _KINDS = frozenset({"definition", "proposition", "type", "structure", "inductive"})
-_MODULES = ("Attention.Spec.", "Attention.Algebra.")
+_FOLDERS = ("Attention.Spec.", "Attention.Algebra.")
+# The intervals in which natural exponentials are computed.
+_MODULES = ("Attention.Model.Interval",)
 # Written by hand.
 _KEPT = frozenset({"__init__.py", "core.py"})
 
@@ -27,7 +29,9 @@ def names_of(index: Index) -> list[str]:
     return [
         e.name
         for e in index.entries.values()
-        if e.kind in _KINDS and e.module.startswith(_MODULES) and not e.private
+        if e.kind in _KINDS
+        and (e.module.startswith(_FOLDERS) or e.module in _MODULES)
+        and not e.private
     ]
 
 
@@ -38,7 +42,7 @@ def texts(library: Library, stage: Stage) -> dict[str, str]:
     """
     index = collect.collect(library, stage).index
     wanted, root = names_of(index), library.root
-    key = digest(root, ["bridge/translation/terms.lean"], library.key())
+    key = digest(root, ["bridge/translation/terms.lean"], f"{library.key()} {' '.join(wanted)}")
     answers, _ = library.cache.get("terms", key, lambda: terms_of(library.lean, wanted), bool)
     sources = {e.name: Source(e.file, e.range[0], e.doc) for e in index.entries.values()}
     return package.texts(translated.Library(map(read, answers)), sources, root)

@@ -16,13 +16,13 @@ from bridge.templates import template
 from bridge.translation import build, names, patterns, recursion
 from bridge.translation.errors import NotAProgramError, UntranslatableError
 from bridge.translation.hints import Hints, is_alias
-from bridge.translation.library import SPEC, UNFOLDED, Library
+from bridge.translation.library import INTERVAL, SPEC, UNFOLDED, Library
 from bridge.translation.terms import Binding, Constant, Definition, Term, Type, parts
 from bridge.translation.writer import Writer
 
 FOLDER = "bridge/spec"
-_CORE = ("Arithmetic", "Dual", "Score", "Value", "div", "mod", "get_or", "get_or_none",
-         "erase_index", "set_index")  # fmt: skip
+_CORE = ("Arithmetic", "Dual", "Score", "Value", "div", "int_div", "log2", "mod", "get_or",
+         "get_or_none", "erase_index", "set_index")  # fmt: skip
 _STANDARD = {
     "dataclass": "from dataclasses import dataclass",
     "Enum": "from enum import Enum",
@@ -86,9 +86,10 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
 
 
 def _reached(library: Library) -> list[str]:
-    """Everything of the Spec, and what that uses."""
-    waiting = [d.name for d in library.programs() if d.name.startswith(SPEC)]
-    waiting += [name for name in library.types if name.startswith(SPEC)]
+    """Everything of the Spec and of the intervals, and what that uses."""
+    wanted = (SPEC, INTERVAL)
+    waiting = [d.name for d in library.programs() if d.name.startswith(wanted)]
+    waiting += [name for name in library.types if f"{name}.".startswith(wanted)]
     waiting += [d.name for d in library.definitions.values() if is_alias(d)]
     seen: dict[str, None] = {}
     while waiting:
@@ -113,7 +114,7 @@ def _titles(library: Library, name: str) -> list[str]:
     if name in library.types:
         type_ = library.types[name]
         title = names.class_(name)
-        if type_.structure or not any(c.fields for c in type_.constructors):
+        if type_.structure or type_.enumeration:
             return [title]
         return [title, *(names.constructor(c.name) for c in type_.constructors)]
     if library.definitions[name].result_kind == "type":
@@ -184,7 +185,7 @@ def _class(library: Library, type_: Type, docs: Mapping[str, str]) -> str:
     title = names.class_(type_.name)
     if type_.structure:
         return _dataclass(library, type_, 0, title, docs)
-    if not any(c.fields for c in type_.constructors):
+    if type_.enumeration:
         members = "\n".join(
             f'    {names.member(c.name)} = "{c.name.rsplit(".", 1)[-1]}"'
             for c in type_.constructors

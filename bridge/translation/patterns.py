@@ -72,7 +72,7 @@ def fits(library: Library, alternative: Alternative, subjects: Sequence[ast.expr
                 look(_given(given[0].term), less)
             case Constant(name) if name in library.constructors:
                 type_, constructor = library.constructors[name]
-                if not constructor.fields and not type_.structure:
+                if type_.enumeration:
                     member = build.attribute(
                         build.name(names.class_(type_.name)), names.member(name)
                     )

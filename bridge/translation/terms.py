@@ -163,6 +163,11 @@ class Type:
     constructors: tuple[Constructor, ...]
     structure: bool
 
+    @property
+    def enumeration(self) -> bool:
+        """No constructor has fields."""
+        return not self.structure and not any(c.fields for c in self.constructors)
+
 
 def read(answer: Mapping[str, Any]) -> Definition | Type:
     """What is said of a name."""

@@ -82,6 +82,7 @@ def test_the_json_holds_everything(run: list[Measured]) -> None:
     assert first.keys() == {"case", "results", "best_peer", "ratio_to_best"}
     assert first["case"]["mask"] == {"name": "causal", "left": None, "right": 0}
     assert first["case"]["flops"] == case().flops
+    assert first["case"]["shown"] == {"heads": "2", "mask": "causal"}
     assert first["best_peer"] == "other"
     ours, other, absent = first["results"]
     assert ours["name"] == OURS

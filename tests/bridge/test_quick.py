@@ -93,10 +93,10 @@ def test_since_the_tests_passed(root: Path) -> None:
         left=("tests/test_low.py",), unread=("notes.md",),
     )  # fmt: skip
     assert found.sentences() == [
-        "2 changed: made/middle.py, notes.md",
-        "1 test files for it: tests/test_high.py",
+        "Changed, 2 files: made/middle.py, notes.md",
+        "Tests, 1 file, the nearest first: tests/test_high.py",
         "No test reads notes.md.",
-        "1 test files are left to make test.",
+        "Left to make test: 1 file of tests.",
     ]
 
 
@@ -130,7 +130,7 @@ def test_what_is_too_much_is_counted(root: Path, monkeypatch: pytest.MonkeyPatch
         "test_before_low",
         "test_high",
     ]
-    assert found.sentences()[-1] == "3 test files are left to make test."
+    assert found.sentences()[-1] == "Left to make test: 3 files of tests."
 
 
 @pytest.fixture
@@ -176,7 +176,9 @@ def test_a_failing_test_fails_until_it_passes(
     for _ in range(2):
         status, said = run_quick(capfd)
         assert status == 1
-        assert "4 test files for it: tests/test_low.py, tests/test_before_low.py" in said
+        assert (
+            "Tests, 4 files, the nearest first: tests/test_low.py, tests/test_before_low.py" in said
+        )
         assert "1 failed" in said
     (project / "made" / "low.py").write_text("def low() -> int:\n    return 1  # again\n")
     status, said = run_quick(capfd)
@@ -211,9 +213,9 @@ def test_what_has_no_time_is_counted_and_kept(
     test.write_text("import time\n\ndef test_one(): pass\ndef test_two(): assert False\n")
     status, said = run_quick(capfd)
     assert status == 0, said
-    assert "2 tests of 1 files had no time; left to make test" in said
+    assert "No time for 2 tests, of these files: tests/test_low.py; left to make test" in said
     assert left(project) == ("tests/test_low.py",)
-    assert "1 test files are left to make test." in run_quick(capfd)[1]
+    assert "Left to make test: 1 file of tests." in run_quick(capfd)[1]
 
 
 def test_what_is_known_to_start_lean_or_take_long_is_marked() -> None:

@@ -1,8 +1,8 @@
-"""`Attention.Spec.cascade` on its vectors, through `pyimpl.attention_cascade`.
+"""The vectors that `pyimpl.attention_cascade` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def test_cascade(vector_id: str, dtype: torch.dtype) -> None:
     with each query's own suffix, gives each query its attention over the prefix followed by its
     suffix.
 
-    Theorem cascade. Queries of several requests with a shared prefix of keys, computed once, and a
-    suffix for each: the two states of a query are merged, each with its own maximum.
+    Theorem cascade, `Spec.cascade`. Queries of several requests with a shared prefix of keys,
+    computed once, and a suffix for each: the two states of a query are merged, each with its own
+    maximum.
     """
     check(vector_id, dtype)

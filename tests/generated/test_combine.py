@@ -1,8 +1,8 @@
-"""`Attention.Spec.combine` on its vectors, through `pyimpl.merge_states`.
+"""The vectors that `pyimpl.merge_states` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_combine(vector_id: str, dtype: torch.dtype) -> None:
     """Splits combined with intervals that contain their outputs and log-sum-exps, −∞ where those
     are −∞, by the log-sum-exp that intervals give, contain what the true ones combine to by theirs.
 
-    Theorem combine-enclosed. Outputs and log-sum-exps of splits, combined: an empty split has log-
-    sum-exp −∞ and no influence, whatever its output; all of them empty give 0 and −∞.
+    Theorem combine-enclosed, `Spec.combine`. Outputs and log-sum-exps of splits, combined: an empty
+    split has log-sum-exp −∞ and no influence, whatever its output; all of them empty give 0 and −∞.
     """
     check(vector_id, dtype)

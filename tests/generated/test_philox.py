@@ -1,8 +1,8 @@
-"""`Attention.Spec.philox` on its vectors, through `pyimpl.dropout`.
+"""The vectors that `pyimpl.dropout` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def test_philox(vector_id: str) -> None:
     """For each key and any number of rounds, Philox4x32 gives different words for different
     counters: it is a permutation of the 2¹²⁸ counters.
 
-    Theorem philox-injective. Random words from counter and key: words in another order, a key that
-    is not moved on from round to round, or moved once too often, and products cut off at 32 bits
-    show.
+    Theorem philox-injective, `Spec.philox`. Random words from counter and key: words in another
+    order, a key that is not moved on from round to round, or moved once too often, and products cut
+    off at 32 bits show.
     """
     check(vector_id)

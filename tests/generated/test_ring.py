@@ -1,8 +1,8 @@
-"""`Attention.Spec.ring` on its vectors, through `pyimpl.ring_attention`.
+"""The vectors that `pyimpl.ring_attention` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_ring(vector_id: str, dtype: torch.dtype) -> None:
     """Ring attention: if every key is on exactly one device of the ring, each device ends with the
     attention of its queries over all keys, whatever the layout, the mask and the number of devices.
 
-    Theorem ring. Queries and keys spread over a ring of devices, contiguous or striped, with and
-    without the causal mask: each device sees every key once, in its own order.
+    Theorem ring, `Spec.ring`. Queries and keys spread over a ring of devices, contiguous or
+    striped, with and without the causal mask: each device sees every key once, in its own order.
     """
     check(vector_id, dtype)

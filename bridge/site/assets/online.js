@@ -21,6 +21,10 @@ const Online = (() => {
   const text = (a) =>
     (a.bottom === 1n ? `${a.top}` : `${a.top}/${a.bottom}`).replace("-", "−");
 
+  /** The nearest number that can be drawn. */
+  const float = (a) => Number(a.top) / Number(a.bottom);
+  const score = (s) => (s === null ? "−∞" : `${s}`.replace("-", "−"));
+
   /** A whole number, a fraction a/b or a decimal number. Throws a RangeError for anything else. */
   function parse(given) {
     const found = /^([-−+]?)(\d{1,9})(?:\/(\d{1,9})|\.(\d{1,9}))?$/.exec(given.trim());
@@ -81,7 +85,7 @@ const Online = (() => {
     return { weights, output };
   }
 
-  return { fraction, parse, text, equal, stepBlock, finish, online, attend };
+  return { fraction, parse, text, float, score, equal, rescale, stepBlock, finish, online, attend };
 })();
 
 if (typeof module !== "undefined") module.exports = Online;

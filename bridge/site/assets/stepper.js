@@ -23,6 +23,10 @@
       <button type="button" name="next">Next block</button>
       <button type="button" name="last">To the end</button>
     </div>
+    <div class="charts">
+      <figure class="weights"><figcaption>exp (s − m) of the keys so far</figcaption></figure>
+      <figure class="run"><figcaption>m, l, o after each block</figcaption></figure>
+    </div>
     <div class="table keys" tabindex="0"><table><caption>Keys</caption><tbody></tbody></table></div>
     <div class="table states" tabindex="0"><table><caption>The state after each block</caption>
       <thead><tr><th>block<th>m<th>α<th>l<th>o</tr></thead><tbody></tbody></table></div>
@@ -39,7 +43,6 @@
     return made;
   }
 
-  const number = (score) => (score === null ? "−∞" : `${score}`.replace("-", "−"));
   const words = (text) => text.trim().split(/[\s,;]+/).filter((word) => word !== "");
 
   function score(word) {
@@ -83,7 +86,7 @@
     const whole = Online.attend(keys);
     const rows = [
       ["key", keys.map((_, j) => `${j}`)],
-      ["score", keys.map((key) => number(key.score))],
+      ["score", keys.map((key) => Online.score(key.score))],
       ["value", keys.map((key) => Online.text(key.value[0]))],
       ["weight of the whole row", whole.weights.map(Online.text)],
     ];
@@ -103,11 +106,17 @@
       const row = document.createElement("tr");
       row.classList.toggle("now", n === taken);
       row.append(
-        cell(n === 0 ? "before" : `${n}`), cell(number(state.m)),
+        cell(n === 0 ? "before" : `${n}`), cell(Online.score(state.m)),
         cell(n === 0 ? "" : Online.text(state.alpha)), cell(Online.text(state.l)),
         cell(Online.text(state.o[0])));
       return row;
     }));
+    const chart = (name, svg) => {
+      find(`.${name} svg`)?.remove();
+      find(`.${name}`).append(svg);
+    };
+    chart("weights", Chart.weights(keys, states[taken], size, taken));
+    chart("run", Chart.run(states, taken));
     const [output] = Online.finish(states[taken]);
     const [batch] = whole.output;
     const left = states.length - 1 - taken;

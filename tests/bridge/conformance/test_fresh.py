@@ -12,16 +12,19 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from bridge.conform import conform
 from bridge.conformance import fresh
 from bridge.conformance.adapters.builtin import builtin
+from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.features import Features, presume
 from bridge.conformance.fresh import COUNT, FAMILIES, Fresh
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.request import Misuse, choose_committed, fresh_vectors
+from bridge.conformance.rounding_model import generous
 from bridge.conformance.run import run
 from bridge.conformance.sandbox.session import Session
 from bridge.conformance.subject import Subject
@@ -85,7 +88,28 @@ def test_right_functions_pass(name: str) -> None:
     result = run(builtin(name), Fresh(2, 40).families, "float32")
     assert [v.id for v in result.failures] == []
     judged = {v.family for v in result.vectors if v.status == "passed"}
-    assert {"fresh", "fresh-batch", "fresh-precise"} <= judged
+    assert {"fresh", "fresh-batch", "fresh-precise", "fresh-natural"} <= judged
+    if name == "pyimpl-reference":
+        assert "fresh-options" in judged
+
+
+def test_every_option_is_drawn() -> None:
+    drawn = [v for f in Fresh(1, 200, names=("fresh-options",)).families for v in f.vectors]
+    found = [v.options for v in drawn if isinstance(v, AttentionVector)]
+    for option in ("softcap", "alibi", "bias", "sink"):
+        assert {option} in found
+    assert any(len(options) == 2 for options in found)
+
+
+def test_a_function_without_a_scale_is_judged_on_fresh_vectors_too() -> None:
+    features = presume(lambda query, key, value: value, ("float32",), "its signature")
+
+    def no_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return value.new_zeros(*query.shape[:-1], value.shape[-1])
+
+    adapter = CallableAdapter("zeros", no_attention, features.without(["gradients"]), generous)
+    result = run(adapter, Fresh(6).families, "float32")
+    assert {v.family for v in result.failures} == {"fresh-natural"}
 
 
 def test_values_of_24_bits_are_for_formats_that_hold_them() -> None:

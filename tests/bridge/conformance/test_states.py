@@ -31,7 +31,7 @@ def right(vector: CacheVector) -> list[Computed]:
 
 
 def test_the_exact_states_pass(vectors: list[CacheVector]) -> None:
-    assert len(vectors) == 25
+    assert len(vectors) >= 25
     for vector in vectors:
         assert list(wrong_states(vector, right(vector), UNIT)) == []
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import jsonschema
 import judged_here
 import pytest
 from click.testing import CliRunner
@@ -175,3 +176,22 @@ def test_right_functions_together_pass(folder: Path) -> None:
 def test_a_folder_without_files_is_misuse(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^function: .* has no Python file$"):
         check(f"{tmp_path}/:f")
+
+
+def test_the_json_is_of_its_schema(passed: Verdict, lacks: Verdict, tmp_path: Path) -> None:
+    """Passing, lacking, failing with a cause, and with numbers that JSON lacks; nothing beside what
+    the schema has."""
+    schema = json.loads((Path(bridge.__file__).parent / "report/conform.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    file = tmp_path / "endless.py"
+    file.write_text("def f(q, k, v): return q.new_full((*q.shape[:-1], v.shape[-1]), float('nan'))")
+    wrong = check(judged_here.unscaled, dtypes=["float32"], families=["default-scale"])
+    nan = check(f"{file}:f", dtypes=["float32"], families=["default-scale"])
+    for verdict in (passed, lacks, wrong, nan):
+        assert [e.message for e in validator.iter_errors(json.loads(verdict.json()))] == []
+    assert '"nan"' in nan.json()
+    (result,) = json.loads(wrong.json())
+    assert result["likely"]["causes"]
+    for broken in ({**result, "more": 1}, {**result, "ok": "yes"}, {"adapter": "x"}):
+        assert not validator.is_valid([broken])

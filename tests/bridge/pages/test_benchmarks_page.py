@@ -1,4 +1,4 @@
-"""The benchmarks' page: what `bench` prints is read back, and drawn as it is."""
+"""The benchmarks' page: what `bench --json` writes is read back, and drawn as it is."""
 
 from __future__ import annotations
 
@@ -46,77 +46,73 @@ RUN = [
 ]
 
 
-def printed(run: list[Measured], machine: report.Machine = MACHINE, gpu: bool = False) -> str:
-    """The lines of `python -m bench`, as `bench.__main__` puts them together."""
-    lines = [
-        *report.heading("python -m bench --device cpu", "2026-01-02T03:04:05Z", machine),
-        *map(report.rate_line, RATES),
-    ]
-    before = None
-    for one in run:
-        if one.case.operation != before:
-            lines += ["", report.headings(one.case.operation, gpu)]
-        before = one.case.operation
-        lines += report.case_lines(one, gpu)
-    return "\n".join([*lines, *report.summary(run)]) + "\n"
+def written(run: list[Measured]) -> str:
+    """What `python -m bench --json` writes."""
+    command, date = "python -m bench --device cpu", "2026-01-02T03:04:05Z"
+    return report.as_json(command, date, MACHINE, RATES, run)
 
 
-def test_what_the_benchmark_prints_is_read_back() -> None:
-    found = benchmarks.parse(f"Said before.\n\n{printed(RUN)}\n{printed(RUN[:1])}", "results.txt")
-    assert found.preface == "Said before."
-    first, second = found.runs
-    assert (first.options, first.date) == ("--device cpu", "2026-01-02T03:04:05Z")
-    assert (first.device, first.threads, first.load) == ("x86_64, AVX2", 4, "load average 0.5")
-    assert first.versions == "Python 3.12.0, torch 2.13.0, commit abc1234+"
-    assert not first.gpu
-    assert [case.mask for case in first.cases] == ["full", "window (16, 0)", "full"]
-    assert first.cases[0].ms == {"pyimpl": 2.0, "sdpa-flash": 3.0, "flex": 3.0}
-    assert first.cases[0].ratios == {"sdpa-flash": 0.5, "flex": 2.0}
-    assert {name: len(some) for name, some in first.operations().items()} == {
-        "forward": 2,
-        "decode": 1,
-    }
-    assert len(second.cases) == 1
+def read(*run: Measured) -> benchmarks.Run:
+    return benchmarks.parse(written([*run]), "results.json")
 
 
-def test_a_run_on_a_gpu_is_told_by_its_columns() -> None:
-    (run,) = benchmarks.parse(printed(RUN, gpu=True), "results.txt").runs
+def test_what_the_benchmark_writes_is_read_back() -> None:
+    run = read(*RUN)
+    assert (run.options, run.date, run.file) == (
+        "--device cpu", "2026-01-02T03:04:05Z", "results.json"
+    )  # fmt: skip
+    assert run.versions == "Python 3.12.0, torch 2.13.0, commit abc1234+"
+    assert [case.case.mask for case in run.cases] == ["full", "window (16, 0)", "full"]
+    assert run.cases[0].ms == {"pyimpl": 2.0, "sdpa-flash": 3.0, "flex": 3.0}
+    assert run.cases[0].ratios == {"sdpa-flash": 0.5, "flex": 2.0}
+    some = {name: len(several) for name, several in run.operations().items()}
+    assert some == {"forward": 2, "decode": 1}
+
+
+def test_a_run_on_a_gpu_is_told_by_its_times() -> None:
+    run = read(*RUN)
     assert run.gpu
-    assert run.cases[0].ms["pyimpl"] == 2.0
-    results = benchmarks.Results("results.txt", "", (run,))
-    assert "All of these runs were made on a CPU" not in benchmarks_page.page([results])
+    words = "All of these runs were made on a CPU"
+    assert words not in benchmarks_page.page([run])
+    for case in run.cases:
+        for one in case.results:
+            one.issue_ms = None
+    assert words in benchmarks_page.page([run])
 
 
-def test_what_another_program_wrote_is_not_drawn_and_named() -> None:
-    found = benchmarks.parse("$ python -m other\nthis\n", "other.txt")
-    assert found.runs == ()
-    assert "[other.txt](../other.txt)" in benchmarks_page.page([found])
-    assert benchmarks.parse("", "empty.txt").runs == ()
+def test_what_another_program_wrote_is_not_drawn_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / benchmarks.FOLDER
+    folder.mkdir(parents=True)
+    (folder / "other.txt").write_text("this\n")
+    (folder / "run.json").write_text(written(RUN))
+    page = benchmarks_page.texts(tmp_path)[benchmarks_page.PAGE]
+    assert "written by another program than `bench`: [bench/results/other.txt](" in page
+    assert [run.file for run in benchmarks.read(tmp_path)] == ["bench/results/run.json"]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("  pyimpl ", "  what is this ", "results.txt:9: no line of a benchmark"),
-        (" ms ", " s ", "results.txt:9: these are not the columns"),
-        ("forward float32, batch", "forwards, batch", "no line of a benchmark"),
-        ("Python 3.12.0", "Snake 3.12.0", "no line of a benchmark: 'Snake 3.12.0"),
+        ('"ms": 2.0', '"ms": "2"', "Expected `float | null`, got `str` - at `$.cases[0].results"),
+        ('"speed_ratio"', '"ratio"', "missing required field `speed_ratio`"),
+        ("attention-bench-1", "attention-bench-2", "Invalid enum value 'attention-bench-2'"),
+        ('"format"', "format", "results.json: JSON is malformed"),
     ],
 )
 def test_what_cannot_be_read_fails(old: str, new: str, said: str) -> None:
-    text = printed(RUN)
+    text = written(RUN)
     assert old in text
     with pytest.raises(SourceError, match=re.escape(said)):
-        benchmarks.parse(text.replace(old, new), "results.txt")
+        benchmarks.parse(text.replace(old, new), "results.json")
 
 
 def test_a_run_without_cases_fails() -> None:
-    with pytest.raises(SourceError, match="a run without date, versions or cases"):
-        benchmarks.parse(printed([]), "results.txt")
+    with pytest.raises(SourceError, match="of length >= 1"):
+        read()
 
 
 def test_the_figure_has_a_mark_for_each_ratio_in_order() -> None:
-    (run,) = benchmarks.parse(printed(RUN), "results.txt").runs
+    run = read(*RUN)
     svg = ElementTree.fromstring(benchmarks_page.draw(run.operations()["forward"]))
     marks = {}
     for path in svg.iter(f"{SVG}path"):
@@ -152,24 +148,24 @@ def test_a_peer_has_one_colour_in_all_figures() -> None:
             if (title := path.find(f"{SVG}title")) is not None
         }
 
-    (run,) = benchmarks.parse(printed([measured("full", 0.5, 2.0)]), "results.txt").runs
+    run = read(measured("full", 0.5, 2.0))
     both = colours(run.cases)
     assert len(set(both.values())) == 2
-    del run.cases[0].ratios["sdpa-flash"]
+    run.cases[0].results[1].speed_ratio = None
     assert colours(run.cases) == {"flex": both["flex"]}
 
 
 def test_a_ratio_beyond_the_axis_stands_at_its_end() -> None:
-    (run,) = benchmarks.parse(printed([measured("full", 0.001, 1000.0)]), "results.txt").runs
+    run = read(measured("full", 0.001, 1000.0))
     assert "times as fast as flex" in benchmarks_page.draw(run.cases)
 
 
 def test_the_page_says_machine_date_and_versions_of_every_run() -> None:
     page = (ROOT / benchmarks_page.PAGE).read_text("utf-8")
-    runs = [run for one in benchmarks.read(ROOT) for run in one.runs]
+    runs = benchmarks.read(ROOT)
     assert runs
     for run in runs:
-        for part in (run.device, run.versions, run.date[:10], run.file, f"`{run.options}`"):
+        for part in (run.machine.device, run.versions, run.date[:10], run.file, f"`{run.options}`"):
             assert part in page
         for case in run.cases:
             for ratio in case.ratios.values():
@@ -181,9 +177,9 @@ def test_the_numbers_are_those_of_the_page_on_performance() -> None:
     """Its table has one of each run: forward by two peers, backward by one."""
     text = (ROOT / "docs" / "performance.md").read_text("utf-8")
     drawn = {f"`{Path(one.file).name}`": one for one in benchmarks.read(ROOT)}
-    name = "`2026-11-22-cpu.txt`"
+    name = "`2026-11-22-cpu.json`"
     assert name in text
-    (run,) = drawn[name].runs
+    run = drawn[name]
     table = text.partition(name)[2].partition("| --- ")[2].partition("\n\n")[0]
     rows = table.splitlines()[1:]
     masks = {"Boolean mask": "boolean (256, 256)"}
@@ -193,5 +189,5 @@ def test_the_numbers_are_those_of_the_page_on_performance() -> None:
         said = [("forward", "sdpa-flash", flash), ("forward", "flex", flex)]
         for operation, peer, number in [*said, ("backward", "sdpa-flash", backward)]:
             cases = run.operations()[operation]
-            (case,) = [case for case in cases if case.mask == masks.get(what, what)]
+            (case,) = [case for case in cases if case.case.mask == masks.get(what, what)]
             assert f"{case.ratios[peer]:.2f}" == number, (row, peer)

@@ -3,6 +3,7 @@ source is gone."""
 
 from __future__ import annotations
 
+import doctest
 import re
 import shutil
 import textwrap
@@ -84,6 +85,58 @@ def test_a_chapter_about_an_idea_shows_it(chapter: str) -> None:
     assert "\n\n$$" in page
     assert re.search(r"^## .* in (exact fractions|numbers)$", page, re.MULTILINE)
     assert "\nVectors: [" in page
+
+
+def columns(page: str) -> list[list[set[str]]]:
+    """Of each block of columns, column by column, the folders of the Python that it shows: one to
+    learn from, the tile loop of a CPU, or the kernels."""
+    blocks = re.findall(r'^<div class="beside">\n(.*?)\n^</div>\n\n</div>$', page, re.M | re.S)
+    return [
+        [
+            {
+                next((name for name in ("kernels", "tiled") if name in file), "to learn from")
+                for file, *_, language, _ in SHOWN.findall(column)
+                if language == "python"
+            }
+            for column in block.split("\n<div>\n")[1:]
+        ]
+        for block in blocks
+    ]
+
+
+@pytest.mark.parametrize(
+    "chapter", [c for c in chapters.CHAPTERS if c not in ("transformer", "tolerances")]
+)
+def test_code_to_learn_from_stands_beside_that_of_the_kernels(chapter: str) -> None:
+    """Each in a column of its own."""
+    found = columns(text_of(chapter))
+    assert [c for block in found for c in block if len(c) > 1] == []
+    assert any({"to learn from"} in block and {"kernels"} in block for block in found)
+
+
+ANSWER = re.compile(r"<details><summary>Answer</summary>\n(.*?)\n</details>", re.DOTALL)
+
+
+def failed(answer: str) -> int:
+    """How many of an answer's lines print something else than it says. It must say something."""
+    (code,) = re.findall(r"^```pycon\n(.*?)^```$", answer, re.DOTALL | re.MULTILINE)
+    test = doctest.DocTestParser().get_doctest(code, {}, "answer", None, None)
+    assert any(example.want for example in test.examples)
+    return doctest.DocTestRunner(verbose=False).run(test, out=lambda _: None).failed
+
+
+@pytest.mark.parametrize("chapter", chapters.CHAPTERS)
+def test_a_chapter_has_two_exercises_whose_answers_are_right(chapter: str) -> None:
+    section = text_of(chapter).partition("\n## Exercises\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\*\*(\d)\.\*\* .+\?", section, re.MULTILINE) == ["1", "2"]
+    answers = ANSWER.findall(section)
+    assert len(answers) == 2
+    assert [failed(answer) for answer in answers] == [0, 0]
+
+
+def test_a_wrong_answer_is_found() -> None:
+    right = ANSWER.findall(text_of("softmax"))[0]
+    assert failed(right.replace("'1/3'", "'1/4'")) == 2
 
 
 def family(name: str) -> Family:

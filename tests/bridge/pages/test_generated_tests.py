@@ -91,25 +91,27 @@ def off(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrong
 
 
-OF_PYIMPL = {
-    "test_attention": ("attention", "causal-003"),
-    "test_flash": ("attention", "tile-loop-003"),
-    "test_split_kv": ("merge_states", "split-kv-003"),
-    "test_grouped_query": ("attention", "grouped-query-003"),
-    "test_attention_varlen": ("attention_varlen", "varlen-003"),
-    "test_attend_paged": ("attention_decode", "paged-003"),
-    "test_multi_head": ("attention", "multi-head-003"),
-    "test_flash_sink": ("attention", "sink-tiles-003"),
-    "test_safe_softmax": ("attention", "softmax-weights-003"),
-    "test_cascade": ("attention_cascade", "cascade-003"),
-    "test_combine": ("merge_states", "combine-003"),
-}
+# The module, the function of `pyimpl`, and a vector that shows its mistake.
+OF_PYIMPL = [
+    ("attention", "attention", "causal-003"),
+    ("attention", "attention", "tile-loop-003"),
+    ("attention", "attention", "sink-tiles-003"),
+    ("attention", "attention", "softmax-weights-003"),
+    ("split", "merge_states", "split-kv-003"),
+    ("grouped", "attention", "grouped-query-003"),
+    ("grouped", "attention", "multi-head-003"),
+    ("varlen", "attention_varlen", "varlen-003"),
+    ("paged", "attention_decode", "paged-003"),
+    ("cascade", "attention_cascade", "cascade-003"),
+    ("combine", "merge_states", "combine-003"),
+]
 
 
-@pytest.mark.parametrize("name", OF_PYIMPL)
-def test_a_wrong_function_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    function, vector_id = OF_PYIMPL[name]
-    module = imported(name)
+@pytest.mark.parametrize(("name", "function", "vector_id"), OF_PYIMPL)
+def test_a_wrong_function_fails(
+    name: str, function: str, vector_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = imported(f"test_{name}")
     module.check(vector_id, torch.float32)
     monkeypatch.setattr(pyimpl, function, off(getattr(pyimpl, function)))
     with pytest.raises(AssertionError, match=rf"{vector_id}: output\[.* tolerance "):
@@ -117,7 +119,7 @@ def test_a_wrong_function_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_wrong_merge_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = imported("test_online_merge")
+    module = imported("test_merge")
     module.check("merge-003", torch.float32)
     monkeypatch.setattr(state, "merge", lambda a, b: a)
     with pytest.raises(AssertionError, match="merge-003: "):
@@ -128,51 +130,58 @@ def mutant(name: str, file: str, old: str, new: str) -> Mutant:
     return Mutant(name, "", file, old, new)
 
 
-# By module: a mutant, what of the module or of `pyimpl` is exchanged, and a vector that shows it.
-PLANTED = {
-    "test_ring": (
+# The module, a mutant, what of the module or of `pyimpl` is exchanged, and a vector that shows it.
+PLANTED = [
+    (
+        "ring",
         mutant("keys-not-passed-on", "ring.py", "return held[1:] + held[:1]", "return held"),
         "ring_attention", "ring-003",
     ),
-    "test_cascade": (
+    (
+        "cascade",
         mutant(
             "parts-averaged", "cascade.py",
             "out, lse = combine(outs, lses)", "out, lse = outs.mean(0), lses.logsumexp(0)",
         ),
         "attention_cascade", "cascade-003",
     ),
-    "test_online_edit": (
+    (
+        "cache",
         mutant(
             "denominator-keeps-the-key", "cache.py",
             "State(state.m, state.l - p, o)", "State(state.m, state.l, o)",
         ),
         "cache", "cache-edits-004",
     ),
-    "test_online_slide": (
+    (
+        "cache",
         mutant("window-off-by-one", "cache.py", "if window < cache.", "if window <= cache."),
         "cache", "cache-window-002",
     ),
-    "test_online_step_block_divided": (
+    (
+        "divided",
         mutant(
             "not-multiplied-back", "state.py",
             "State(state.m, state.l, state.l.unsqueeze(-1) * state.o)", "state",
         ),
         "state", "divided-updates-001",
     ),
-    "test_online_sink": (
+    (
+        "sink",
         mutant(
             "sink-without-weight", "state.py",
             "State(sinks, torch.ones_like(sinks), o)", "State(sinks, torch.zeros_like(sinks), o)",
         ),
         "state", "sink-online-001",
     ),
-}  # fmt: skip
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_mutant_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong, exchanged, vector_id = PLANTED[name]
-    module = imported(name)
+@pytest.mark.parametrize(("name", "wrong", "exchanged", "vector_id"), PLANTED)
+def test_a_mutant_fails(
+    name: str, wrong: Mutant, exchanged: str, vector_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = imported(f"test_{name}")
     module.check(vector_id, torch.float32)
     with mutated_module(wrong) as mutated:
         if hasattr(module, exchanged):
@@ -184,7 +193,7 @@ def test_a_mutant_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_wrong_bounds_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = imported("test_visited_tiles")
+    module = imported("test_tile_bounds")
     module.check("tile-bounds-003")
     wrong = tile_bounds.TileRange(0, 1)
     monkeypatch.setattr(tile_bounds.TileBounds, "visited_tiles", lambda *_: wrong)

@@ -35,6 +35,19 @@ def test_every_theorem_has_one_line() -> None:
     assert len(text.splitlines()) < 2 * len(LISTED)
 
 
+def test_the_theorems_of_a_topic_are_folded() -> None:
+    """So that the page is a list of topics until a reader opens one."""
+    text = (ROOT / theorems_page.PAGE).read_text("utf-8")
+    sections = text.split("\n## ")[2:]
+    assert len(sections) == len(topics.TOPICS)
+    for section in sections:
+        before, _, folded = section.partition("<details><summary>")
+        number = int(folded.partition(" theorems</summary>")[0])
+        inside, _, after = folded.partition("\n\n</details>")
+        assert (before.count("<a id="), inside.count("<a id=")) == (0, number)
+        assert after.strip() == ""
+
+
 def test_within_a_topic_they_stand_in_the_order_of_the_list() -> None:
     text = (ROOT / theorems_page.PAGE).read_text("utf-8")
     order = [one["id"] for one in LISTED]
@@ -44,7 +57,7 @@ def test_within_a_topic_they_stand_in_the_order_of_the_list() -> None:
 
 
 def test_every_theorem_stands_in_full_on_one_page_of_the_site() -> None:
-    assert {one.name for one in made()} == {
+    assert {re.sub(r"-\d+\.md$", ".md", one.name) for one in made()} == {
         f"docs/theorems/{topic.slug}.md" for topic in topics.TOPICS
     }
     for one in LISTED:
@@ -69,6 +82,7 @@ def test_statement_definitions_and_python_stand_together() -> None:
     assert "[`Attention.Spec.flash`](theorems.md#Attention.Spec.flash):\n" in section
     assert re.search(r"\[`pyimpl\.[\w.]+`\]\(\.\./pyimpl/[\w/]+\.py#L\d+-L\d+\)", section)
     assert "Vectors: [" in section
+    (page,) = (page for page in made() if "Attention.Spec.flash" in page.anchors)
     definition = page.text.partition("\n## Attention.Spec.flash\n")[2].partition("\n## ")[0]
     assert "def flash " in definition
     assert "```python\n" in definition

@@ -47,6 +47,9 @@ def test_another_text_than_the_compiled_one_fails(
 ) -> None:
     changed = "Attention/Kernel/Generated/Causal.lean"
     edited(copied, changed, "∀ i < a.BLOCK_M, FitsI64", "∀ i < a.BLOCK_N, FitsI64")
+    # Of the launches of each text one: the others say nothing of the file.
+    edited(copied, TEXTS, "return (16, 16), (32, 32),", "return (16, 16),  # (32, 32),")
+    edited(copied, TEXTS, "return (80, 80), (96, 96),", "return (80, 80),  # (96, 96),")
     good, section, printed = stage(copied, monkeypatch)
     assert not good
     assert section["problems"] == [f"{changed} is not what the kernel compiles to", SENTENCE]

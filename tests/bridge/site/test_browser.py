@@ -9,13 +9,17 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import pyimpl
 from bridge import limits
 from bridge.limits import Limit, Watch
+from bridge.pages.chapters import CHAPTERS
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = [shutil.which(name) for name in ("chromium", "chromedriver")]
@@ -106,6 +110,88 @@ def test_every_page(browser: Any, site: Path, size: tuple[int, int], one_in: int
         assert [formula.text for formula in raw] == [], page.name
 
 
+# Of code in columns what is cut off, and whether any columns stand side by side.
+COLUMNS = """
+for (const one of document.querySelectorAll("details")) one.open = true;
+const code = [...document.querySelectorAll(".beside pre > code")];
+const left = (one) => one.getBoundingClientRect().left;
+return [
+  code.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent),
+  code.filter((one) => getComputedStyle(one).whiteSpace !== "pre").length,
+  [...document.querySelectorAll(".beside")]
+    .some((one) => new Set([...one.children].map(left)).size > 1),
+];
+"""
+
+
+def test_columns_of_code_fit(browser: Any, site: Path) -> None:
+    """No line of Lean or Python that stand beside each other is cut off or broken; where the screen
+    has not the width, they stand one below the other."""
+    found = [page for page in pages(site) if 'class="beside"' in page.read_text("utf-8")]
+    assert len(found) > 30
+    for page in found:
+        for width, some in ((1280, False), (1500, None), (1920, page.name == "online.html")):
+            screen(browser, (width, 900))
+            if width == 1280:
+                browser.get(page.as_uri())
+            cut, broken, side_by_side = browser.execute_script(COLUMNS)
+            assert (cut, broken) == ([], 0), f"{page.name} at {width}"
+            assert side_by_side >= (some or False), f"{page.name} at {width}"
+            assert not (width == 1280 and side_by_side), page.name
+
+
+# Formulas, comments and drawings of which a part is neither seen nor reached by scrolling.
+CUT_OFF = """
+for (const one of document.querySelectorAll("details")) one.open = true;
+const scrolls = (one, way) => {
+  for (let at = one; at && at.tagName !== "ARTICLE"; at = at.parentElement)
+    if (["auto", "scroll"].includes(getComputedStyle(at)["overflow" + way])) return at;
+  return null;
+};
+const cut = [];
+for (const one of document.querySelectorAll(".katex-html .base, article pre > code")) {
+  const box = one.getBoundingClientRect(), text = one.textContent.slice(0, 40);
+  if (box.right > innerWidth + 1 && !scrolls(one, "X")) cut.push(`too wide: ${text}`);
+  const around = one.closest("div.arithmatex, pre")?.getBoundingClientRect();
+  if (around && (box.top < around.top - 1 || box.bottom > around.bottom + 1))
+    cut.push(`too high: ${text}`);
+}
+for (const svg of document.querySelectorAll(".drawing svg")) {
+  const all = svg.getBBox(), seen = svg.viewBox.baseVal;
+  if (all.x < -1 || all.y < -1 || all.x + all.width > seen.width + 1
+      || all.y + all.height > seen.height + 1) cut.push("drawing");
+  if (svg.clientWidth > innerWidth && !scrolls(svg.parentElement, "X")) cut.push("drawing's box");
+}
+return cut;
+"""
+
+
+@pytest.mark.parametrize("size", [(1280, 900), PHONE], ids=["wide", "phone"])
+def test_nothing_is_cut_off(browser: Any, site: Path, size: tuple[int, int]) -> None:
+    screen(browser, size)
+    some = [*(f"{c}.html" for c in CHAPTERS), *MAPS, "theorems/rounding.html", "claims/003.html"]
+    for page in some:
+        browser.get((site / page).as_uri())
+        assert browser.execute_script(CUT_OFF) == [], page
+    # It would be seen.
+    browser.get((site / "backward.html").as_uri())
+    browser.execute_script(
+        "document.body.insertAdjacentHTML('beforeend', '<style>div.arithmatex, article pre, "
+        "article code { overflow: hidden !important; max-height: 10px; }</style>')"
+    )
+    assert browser.execute_script(CUT_OFF) != []
+
+
+def test_the_list_of_theorems_is_short_until_a_topic_is_opened(browser: Any, site: Path) -> None:
+    screen(browser, PHONE)
+    browser.get((site / "theorems.html").as_uri())
+    shown = browser.find_elements("css selector", "article details a[id]")
+    assert len(shown) > 200
+    assert not any(link.is_displayed() for link in shown[:3])
+    height = browser.execute_script("return document.scrollingElement.scrollHeight")
+    assert height < 8 * PHONE[1]
+
+
 def test_a_picture_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
     """It is wider than the screen, and scrolls."""
     screen(browser, PHONE)
@@ -135,11 +221,32 @@ def test_no_word_of_a_picture_is_cut_off(browser: Any, picture: Path) -> None:
     assert browser.execute_script(OVER_THE_EDGE) == []
 
 
-def test_the_reference(browser: Any, site: Path) -> None:
-    screen(browser, WIDE)
-    for name in ("pyimpl", "pyimpl/modules", "bridge/vectors/model"):
-        browser.get((site / "api" / f"{name}.html").as_uri())
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_the_reference(browser: Any, site: Path, size: tuple[int, int], scheme: str) -> None:
+    screen(browser, size, scheme)
+    for name in ("pyimpl", "pyimpl/modules", "tools/bridge/vectors/model"):
+        page = site / "api" / f"{name}.html"
+        assert page.is_file()
+        browser.get(page.as_uri())
         assert said(browser) == [], name
+        assert browser.execute_script("return document.scrollingElement.scrollWidth") <= size[0]
+        assert browser.execute_script(CONTRAST) == [], name
+        links = browser.find_elements("css selector", "nav.pdoc a")
+        assert (site / "index.html").as_uri() in [link.get_attribute("href") for link in links]
+
+
+def test_the_reference_opens_with_pyimpl(browser: Any, site: Path) -> None:
+    """Its list has what each function is for, and its search nothing of the tools."""
+    screen(browser, WIDE)
+    browser.get((site / "api" / "index.html").as_uri())
+    front = (site / "api" / "pyimpl.html").as_uri()
+    wait_for(lambda: browser.current_url == front, "the front page")
+    links = browser.find_elements("css selector", ".module-info table a")
+    found = {link.text for link in links}
+    others = {"attention", "implements"}
+    assert found >= {*pyimpl.__all__, "pyimpl.modules", "pyimpl.state"} - others
+    assert (site / "api" / "search.js").stat().st_size < 1_000_000
 
 
 def test_an_error_would_be_seen(browser: Any, site: Path, tmp_path: Path) -> None:
@@ -310,6 +417,61 @@ def test_the_stepper(browser: Any, site: Path, size: tuple[int, int]) -> None:
     ):
         fill(browser, "scores", text)
         assert wrong.text == expected
+    assert said(browser) == []
+
+
+def drawn(browser: Any, selector: str, *names: str) -> list[tuple[Fraction, list[float]]]:
+    """Of each mark the exact number, and these attributes."""
+    marks = browser.find_elements("css selector", f"#stepper svg {selector}")
+    return [
+        (
+            Fraction(mark.get_attribute("data-exact").replace("−", "-")),
+            [float(mark.get_attribute(name)) for name in names],
+        )
+        for mark in marks
+    ]
+
+
+def test_the_chart_is_drawn_from_the_exact_numbers(browser: Any, site: Path) -> None:
+    screen(browser, PHONE)
+    open_stepper(browser, site)
+    assert drawn(browser, ".bar") == []
+    expected = [
+        ["1/4", "1"],
+        ["1/4", "1", "0", "1/2"],
+        ["1/8", "1/2", "0", "1/4", "1", "1/8"],
+    ]
+    for step, weights in enumerate(expected, 1):
+        button(browser, "next").click()
+        bars = drawn(browser, ".bar", "height")
+        assert [exact for exact, _ in bars] == list(map(Fraction, weights))
+        whole = max(height for _, [height] in bars)
+        assert [height / whole for _, [height] in bars] == [float(exact) for exact, _ in bars]
+        # What the table has, and the higher the larger.
+        rows = states(browser)
+        for name, column in (("m", 1), ("l", 3), ("o", 4)):
+            dots = drawn(browser, f".dot[data-of={name}]", "cy", "cx")
+            shown = [Fraction(row[column]) for row in rows if row[column] != "−∞"]
+            assert [exact for exact, _ in dots] == shown
+            assert len(shown) == step + (name != "m")
+            for (low, (down, left)), (high, (up, right)) in pairwise(dots):
+                assert (low < high, low == high) == (down > up, down == up)
+                assert left < right
+    inside = """return [...document.querySelectorAll("#stepper svg")].every((svg) => {
+        const box = svg.getBoundingClientRect();
+        return box.right <= innerWidth && [...svg.querySelectorAll("text")].every((text) => {
+            const of = text.getBoundingClientRect();
+            return of.left >= box.left && of.right <= box.right && of.top >= box.top;
+        });
+    })"""
+    assert browser.execute_script(inside)
+    fill(browser, "scores", "64 −64 " + "x " * 29 + "64")
+    fill(browser, "values", "−1/999999999 " * 32)
+    fill(browser, "size", "1")
+    button(browser, "last").click()
+    assert len(drawn(browser, ".bar")) == 32
+    assert len(drawn(browser, ".dot[data-of=l]")) == 33
+    assert browser.execute_script(inside)
     assert said(browser) == []
 
 

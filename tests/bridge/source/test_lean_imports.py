@@ -18,13 +18,16 @@ FILES = {
     "Attention/Proof/.#B.lean": "module\n",
     "Attention/WrongVariants/Named.lean": "theorem named_refuted : True := trivial\n",
     "Attention/WrongVariants/Other.lean": "theorem other_refuted : True := trivial\n",
+    "Attention/Vectors/B.lean": "def two : Family Case where\n\ndef one : Family BCase where\n",
+    "Attention/Vectors/A.lean": "def three : Family Case where\n  name := 3\n",
+    "Attention/Vectors/None.lean": "def Family.draw (family : Family Case) : List Case :=\n",
     "docs/theorems.toml": 'lean = "Attention.WrongVariants.named_refuted"\n',
     "docs/claims.toml": "",
 }
 
 
-@pytest.mark.parametrize("name", [lean_imports.LIBRARY, lean_imports.WRONG])
-def test_the_committed_files_import_what_is_there(name: str) -> None:
+@pytest.mark.parametrize("name", [lean_imports.LIBRARY, lean_imports.WRONG, lean_imports.FAMILIES])
+def test_the_committed_files_list_what_is_there(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
     assert lean_imports.texts(ROOT)[name] == text, "run .venv/bin/python -m bridge pages"
 
@@ -33,15 +36,22 @@ def test_what_is_new_is_imported_and_what_is_gone_is_not(tmp_path: Path) -> None
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
-    assert lean_imports.write(tmp_path) == ["Attention.lean", "Attention/WrongVariants.lean"]
+    files = ["Attention.lean", "Attention/WrongVariants.lean", "Attention/Vectors/All.lean"]
+    assert lean_imports.write(tmp_path) == files
     assert (tmp_path / "Attention.lean").read_text() == (
         "module\n\npublic import Attention.Proof.A.New\npublic import Attention.Proof.B\n"
+        "public import Attention.Vectors.A\npublic import Attention.Vectors.All\n"
+        "public import Attention.Vectors.B\npublic import Attention.Vectors.None\n"
         "public import Attention.WrongVariants.Named\n\n/-! # The library -/\n"
     )
     assert (tmp_path / "Attention/WrongVariants.lean").read_text() == (
         "module\n\npublic import Attention.WrongVariants.Named\n"
         "public import Attention.WrongVariants.Other\n"
     )
+    families = (tmp_path / "Attention/Vectors/All.lean").read_text()
+    assert "import Attention.Vectors.A\npublic import Attention.Vectors.B\n\n" in families
+    assert "def caseFamilies : List (Family Case) :=\n  [three, two]\n" in families
+    assert "def bCaseFamilies : List (Family BCase) :=\n  [one]\n" in families
     assert lean_imports.write(tmp_path) == []
 
 

@@ -1,8 +1,8 @@
-"""`Attention.Spec.Online.edit` on its vectors, through `pyimpl.cache`.
+"""The vectors that `pyimpl.cache` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,20 @@ def test_cache_edits(vector_id: str, dtype: torch.dtype) -> None:
     there, and the kept state gives their attention if one of them is unmasked; otherwise l and o
     are 0.
 
-    Theorem kv-edits. A state that follows its keys as they are appended, deleted and replaced: the
-    stored maximum stays when its key goes, and only refers.
+    Theorem kv-edits, `Spec.Online.edit`. A state that follows its keys as they are appended,
+    deleted and replaced: the stored maximum stays when its key goes, and only refers.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("cache-window", 10)
+@dtypes
+def test_cache_window(vector_id: str, dtype: torch.dtype) -> None:
+    """A cache kept for a sliding window, each new key appended and the oldest deleted when there
+    are more than w, holds the last w keys, and its state gives their attention if one of them is
+    unmasked; otherwise l and o are 0.
+
+    Theorem kv-window, `Spec.Online.slide`. A window of the latest keys: each new key is appended
+    and the oldest deleted, from the state alone.
     """
     check(vector_id, dtype)

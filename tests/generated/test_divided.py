@@ -1,8 +1,8 @@
-"""`Attention.Spec.Online.stepBlockDivided` on its vectors, through `pyimpl.state`.
+"""The vectors that `pyimpl.state` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def test_divided_updates(vector_id: str, dtype: torch.dtype) -> None:
     computes attention too. It takes the weights of a block against the new maximum; the paper's
     takes them against the block's own first.
 
-    Theorem flash-1-divided. FlashAttention-1's update, which holds the output divided: multiplied
-    back by another denominator than it was divided by, or not at all, it shows from the second tile
-    on.
+    Theorem flash-1-divided, `Spec.Online.stepBlockDivided`. FlashAttention-1's update, which holds
+    the output divided: multiplied back by another denominator than it was divided by, or not at
+    all, it shows from the second tile on.
     """
     check(vector_id, dtype)

@@ -1,8 +1,8 @@
-"""`Attention.Spec.onlineSink` on its vectors, through `pyimpl.state`.
+"""The vectors that `pyimpl.state` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_sink_online(vector_id: str, dtype: torch.dtype) -> None:
     """Online softmax that starts from the state (sink, 1, 0) computes attention with the sink, over
     any partition into consecutive blocks.
 
-    Theorem sink-online. A sink with score 0, from which online softmax starts: counted again with
-    each tile, or not rescaled when the maximum rises above it, it shows.
+    Theorem sink-online, `Spec.onlineSink`. A sink with score 0, from which online softmax starts:
+    counted again with each tile, or not rescaled when the maximum rises above it, it shows.
     """
     check(vector_id, dtype)

@@ -1,8 +1,8 @@
-"""`Attention.Spec.attentionVarlen` on its vectors, through `pyimpl.attention_varlen`.
+"""The vectors that `pyimpl.attention_varlen` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def test_varlen(vector_id: str, dtype: torch.dtype) -> None:
     sequences masked by the prefix sums of the lengths, get the outputs that each gets by itself,
     each with its own score transformation in its own positions.
 
-    Theorem varlen. Sequences of different lengths, packed one after another: a query sees the keys
-    of its own sequence, and masks start anew with each.
+    Theorem varlen, `Spec.attentionVarlen`. Sequences of different lengths, packed one after
+    another: a query sees the keys of its own sequence, and masks start anew with each.
     """
     check(vector_id, dtype)
 
@@ -54,7 +54,19 @@ def test_varlen_drawn(vector_id: str, dtype: torch.dtype) -> None:
     sequences masked by the prefix sums of the lengths, get the outputs that each gets by itself,
     each with its own score transformation in its own positions.
 
-    Theorem varlen. Numbers of sequences, their lengths and masks drawn at random, empty sequences
-    among them.
+    Theorem varlen, `Spec.attentionVarlen`. Numbers of sequences, their lengths and masks drawn at
+    random, empty sequences among them.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("varlen-sliced", 11)
+@dtypes
+def test_varlen_sliced(vector_id: str, dtype: torch.dtype) -> None:
+    """Packed sequences get the same outputs when attention is computed for each slice between two
+    prefix sums.
+
+    Theorem varlen-sliced, `Spec.attentionSliced`. Packed sequences, one attention for each slice
+    between cumulative lengths: a length that is off by one lets a neighbour in.
     """
     check(vector_id, dtype)

@@ -1,8 +1,8 @@
-"""`Attention.Spec.Online.merge` on its vectors, through `pyimpl.state`.
+"""The vectors that `pyimpl.state` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def test_merge(vector_id: str, dtype: torch.dtype) -> None:
     """For every binary tree of merges, and every row that is a permutation of the keys at its
     leaves, the finished root is the attention of the row.
 
-    Theorem any-tree. States of blocks, merged in the order of a tree: any tree over any order of
-    the blocks gives the state of all keys. Empty and masked blocks change nothing.
+    Theorem any-tree, `Spec.Online.merge`. States of blocks, merged in the order of a tree: any tree
+    over any order of the blocks gives the state of all keys. Empty and masked blocks change
+    nothing.
     """
     check(vector_id, dtype)

@@ -1,8 +1,8 @@
-"""`Attention.Spec.splitKV` on its vectors, through `pyimpl.attention` and `pyimpl.merge_states`.
+"""The vectors that `pyimpl.attention` and `pyimpl.merge_states` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def test_split_kv(vector_id: str, dtype: torch.dtype) -> None:
     last ones included) and every mask or score transformation, merging the states of the splits
     computes attention.
 
-    Theorem split-kv-eq-attention. Few queries and many keys, split and merged again, as decoding
-    does it; some splits are masked entirely: an empty split must have no influence.
+    Theorem split-kv-eq-attention, `Spec.splitKV`. Few queries and many keys, split and merged
+    again, as decoding does it; some splits are masked entirely: an empty split must have no
+    influence.
     """
     check(vector_id, dtype)

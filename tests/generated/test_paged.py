@@ -1,8 +1,8 @@
-"""`Attention.Spec.attendPaged` on its vectors, through `pyimpl.attention_decode`.
+"""The vectors that `pyimpl.attention_decode` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def test_paged(vector_id: str, dtype: torch.dtype) -> None:
     beyond the length masked, give the output of attention, for every page size, every table that
     has room and no page twice, and whatever the pages held before.
 
-    Theorem paged. Keys and values in pages of a pool, through a table for each sequence: a page in
-    the wrong order, the slots beyond the length, or another sequence's page shows.
+    Theorem paged, `Spec.attendPaged`. Keys and values in pages of a pool, through a table for each
+    sequence: a page in the wrong order, the slots beyond the length, or another sequence's page
+    shows.
     """
     check(vector_id, dtype)

@@ -1,8 +1,8 @@
-"""`Attention.Spec.visitedTiles` on its vectors, through `pyimpl.backends.tile_bounds`.
+"""The vectors that `pyimpl.backends.tile_bounds` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on: a theorem of
-docs/theorems.md, and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_tile_bounds(vector_id: str) -> None:
     tile size, query tile t visits key tile u if and only if some query of tile t sees some key of
     tile u.
 
-    Theorem tile-bounds. Which key tiles a query tile visits, and which of them need mask code: from
-    the tile's last real row, not from where it would end if it were full.
+    Theorem tile-bounds, `Spec.visitedTiles`. Which key tiles a query tile visits, and which of them
+    need mask code: from the tile's last real row, not from where it would end if it were full.
     """
     check(vector_id)

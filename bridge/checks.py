@@ -325,6 +325,7 @@ class Run:
     def begin(self, check: Check, *, captured: bool) -> _Running:
         """Start a check. captured: its output waits until it has ended."""
         program, *arguments = check.command
+        # Read and closed once the check has ended, so no `with` (SIM115).
         output = tempfile.TemporaryFile() if captured else None  # noqa: SIM115
         process = subprocess.Popen(
             [_program(program), *arguments], cwd=self.root, stdout=output,

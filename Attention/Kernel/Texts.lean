@@ -26,7 +26,7 @@ namespace Attention.Kernel
 
 open Lean Elab.Tactic Meta
 
--- Ten times what the kernel needs where a text is what `Problem` says.
+-- Over twice what all equations need together where the texts are what `Problem` says (8,100).
 set_option maxHeartbeats 20000
 
 universe u

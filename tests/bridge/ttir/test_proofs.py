@@ -88,7 +88,8 @@ QUICK = "variable renamed"
 # Of two texts, which none but their theorems need: the others are neither built nor proved anew.
 QUICK_MUTANT = "packed-alignment-one-off"
 # Mutants for which the embedded Lean ends by an exception of its own, where its kernel compares
-# what differs; and those of which it is not known how they end.
+# what differs: it is thrown from just below 2 GiB, which is all the memory that there is; and those
+# of which it is not known how they end.
 ENDING = {
     *("gqa-modulo", "group-by-remainder"),
     *("stale-maximum-for-l", "window-hides-its-first-key", "window-hides-its-last-key"),

@@ -344,6 +344,40 @@ def export(folder: Path, family: tuple[str, ...]) -> None:
 
 
 @main.command()
+@click.argument("name", nargs=-1)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: build/proofs.ndjson."
+)
+def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
+    """Write the proofs in the format of lean4export, without Lean.
+
+    NAME: only these constants, and all that they need; default: the whole library. From what the
+    embedded Lean has stored of the library, which has to be built. Of Lean's own modules some
+    constants have no body there: they stand in the file as axioms, and OUT.bodiless.json lists
+    them, by what they are.
+    """
+    from bridge.audit.second_kernel.export import NameUnknownError
+    from bridge.audit.second_kernel.files import write_proofs
+    from bridge.audit.second_kernel.olean import OleanError
+    from bridge.toolchain import ToolchainError, find
+
+    root = checkout()
+    path = root / "build" / "proofs.ndjson" if out is None else out
+    try:
+        found = write_proofs(find(root, announce=click.echo), path, name)
+    except NameUnknownError as error:
+        raise Problem(f"NAME: {error}") from error
+    except (ToolchainError, OleanError) as error:
+        raise Problem(str(error)) from error
+    except OSError as error:
+        raise Problem(f"--out: {path} cannot be written: {error.strerror or error}") from error
+    click.echo(
+        f"wrote {sum(found.declarations.values())} declarations into {path}; without a body: "
+        + (", ".join(f"{len(names)} {what}" for what, names in found.bodiless.items()) or "none")
+    )
+
+
+@main.command()
 @click.argument("name", required=False)
 @click.option("--json", "as_json", type=click.Path(dir_okay=False), help="Write all of it as JSON.")
 @click.option("--graph", type=click.Path(dir_okay=False), help="Draw the Spec as an SVG.")

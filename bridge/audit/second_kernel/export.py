@@ -59,8 +59,8 @@ def export(
             raise NameUnknownError(
                 f"{name!r} is no constant of the library, nor of what it imports"
             )
-    wanted = [stored.numbers[name] for name in names] or stored.own
-    left_out = {name: None for name in wanted if stored.constant(name).unsafe}
+    wanted = [stored.numbers[one] for one in names] or stored.own
+    left_out = {one: None for one in wanted if stored.constant(one).unsafe}
     if names and left_out:
         raise NameUnknownError(
             f"{names[wanted.index(min(left_out))]} is unsafe: no kernel checks it"
@@ -68,19 +68,19 @@ def export(
     counts: Counter[str] = Counter()
     bodiless: dict[str, list[str]] = {}
     writer = _Writer(stored)
-    for kind, name, declared in writer.in_order(n for n in wanted if n not in left_out):
+    for kind, number, declared in writer.in_order(n for n in wanted if n not in left_out):
         lines += declared
         file.writelines(f"{line}\n" for line in lines)
         lines.clear()
         counts[kind] += 1
         if kind == "axiom":
-            what = stored.originals.get(name, "axiom")
-            bodiless.setdefault(what, []).append(stored.terms.shown[name])
+            what = stored.originals.get(number, "axiom")
+            bodiless.setdefault(what, []).append(stored.terms.shown[number])
     shown = stored.terms.shown
     return Exported(
         dict(sorted(counts.items())),
         {what: sorted(found) for what, found in sorted(bodiless.items())},
-        sorted(shown[name] for name in left_out),
+        sorted(shown[one] for one in left_out),
     )
 
 

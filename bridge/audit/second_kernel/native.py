@@ -4,11 +4,12 @@ A process of its own, which imports nothing but Python's standard library:
 
     python native.py LIBRARY EXPORT < NAMES
 
-LIBRARY: libleanshared.so of Lean 4.35; EXPORT: in lean4export's format, 3.1.0; NAMES: a JSON list of
-the theorems whose statements are asked for. Prints one JSON object: `lean`, the library's version;
-`declarations`, how many of each kind it accepted; `axioms`, those that it was given; `statements`, by
-name the digest of each theorem's statement as the kernel has it then (`digest`); `refused`, a
-sentence on the declaration or line that it does not accept, after which it reads no further, or null.
+LIBRARY: libleanshared.so of Lean 4.35; EXPORT: in lean4export's format, 3.1.0; NAMES: a JSON list
+of the theorems whose statements are asked for. Prints one JSON object: `lean`, the library's
+version; `declarations`, how many of each kind it accepted; `axioms`, those that it was given;
+`statements`, by name the digest of each theorem's statement as the kernel has it then (`digest`);
+`refused`, a sentence on the declaration or line that it does not accept, after which it reads no
+further, or null.
 
 The kernel's interface is private to Lean and other in each version; so the version is looked at.
 """
@@ -86,7 +87,7 @@ class Objects:
         self._kept.append(buffer)
         return ctypes.addressof(buffer)
 
-    def list(self, items: Iterable[int]) -> int:
+    def linked(self, items: Iterable[int]) -> int:
         found = 1
         for item in reversed(list(items)):
             found = self.made(1, item, found)
@@ -230,15 +231,15 @@ class Kernel:
         if of := said.get("app"):
             made = self._app(terms[of["fn"]], terms[of["arg"]])
         elif of := said.get("const"):
-            levels = o.list(self._of_level[one] for one in of["us"])
+            levels = o.linked(self._of_level[one] for one in of["us"])
             made = self._const(names[of["name"]], levels)
         elif "bvar" in said:
             made = self._bvar(o.number(said["bvar"]))
         elif "sort" in said:
             made = self._sort(self._of_level[said["sort"]])
         elif of := said.get("letE"):
-            parts = (terms[of[part]] for part in ("type", "value", "body"))
-            made = self._let(names[of["name"]], *parts, 0)
+            three = (terms[of[part]] for part in ("type", "value", "body"))
+            made = self._let(names[of["name"]], *three, 0)
         elif "natVal" in said:
             made = self._literal(o.made(0, o.number(int(said["natVal"]))))
         elif "strVal" in said:
@@ -248,8 +249,8 @@ class Kernel:
             made = self._projection(names[of["typeName"]], index, terms[of["struct"]])
         else:
             ((kind, of),) = ((key, value) for key, value in said.items() if key != "ie")
-            parts = (terms[of["type"]], terms[of["body"]])
-            made = self._binder[kind](names[of["name"]], *parts, _BINDERS[of["binderInfo"]])
+            two = (terms[of["type"]], terms[of["body"]])
+            made = self._binder[kind](names[of["name"]], *two, _BINDERS[of["binderInfo"]])
         return made
 
     # --- declarations -----------------------------------------------------------------------------
@@ -259,10 +260,10 @@ class Kernel:
         return self.objects.made(0, self._names[said["name"]], parameters, self._type(said))
 
     def _type(self, said: dict[str, Any]) -> int:
-        return self._terms[said["type"]]
+        return self._terms[int(said["type"])]
 
     def _name_list(self, names: Iterable[int]) -> int:
-        return self.objects.list(self._names[name] for name in names)
+        return self.objects.linked(self._names[name] for name in names)
 
     def _declare(self, kind: str, said: dict[str, Any]) -> None:
         made = self.objects.made
@@ -283,14 +284,7 @@ class Kernel:
             return
         value, together = self._terms[said["value"]], self._name_list(said["all"])
         if kind == "def":
-            hints = said["hints"]
-            height = hints["regular"] if isinstance(hints, dict) else 0
-            named = {"opaque": 1, "abbrev": 3}
-            hint = (
-                made(2, scalars=struct.pack("I", height))
-                if isinstance(hints, dict)
-                else named[hints]
-            )
+            hint = self._hint(said["hints"])
             self._checked(kind, name, made(1, made(0, head, value, hint, together, scalars=b"\1")))
         elif kind == "thm":
             self._checked(kind, name, made(2, made(0, head, value, together)))
@@ -300,17 +294,22 @@ class Kernel:
             raise ValueError(f"a declaration of the kind {kind}")
         self._numbers[name] = said["name"]
 
+    def _hint(self, hints: str | dict[str, int]) -> int:
+        if isinstance(hints, dict):
+            return self.objects.made(2, scalars=struct.pack("I", hints["regular"]))
+        return {"opaque": 1, "abbrev": 3}[hints]
+
     def _inductive(self, said: dict[str, Any]) -> None:
         o, names = self.objects, self._names
         types = []
         for one in said["types"]:
             inside = [c for c in said["ctors"] if c["induct"] == one["name"]]
-            constructors = o.list(o.made(0, names[c["name"]], self._type(c)) for c in inside)
+            constructors = o.linked(o.made(0, names[c["name"]], self._type(c)) for c in inside)
             types.append(o.made(0, names[one["name"]], self._type(one), constructors))
         first = said["types"][0]
         parameters = self._name_list(first["levelParams"])
         number = o.number(first["numParams"])
-        made = o.made(6, parameters, number, o.list(types), scalars=b"\0")
+        made = o.made(6, parameters, number, o.linked(types), scalars=b"\0")
         self._checked("inductive", self._shown[first["name"]], made)
         # The kernel makes recursors of its own.
         for one in said["recs"]:

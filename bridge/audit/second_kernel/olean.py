@@ -93,7 +93,7 @@ class Module:
         return found
 
     def number(self, address: int) -> int:
-        """A natural number. A large one is kept as GMP does: room, number of words, where they are."""
+        """A natural number. GMP keeps a large one: room, how many words, and where they are."""
         if address & 1:
             return address >> 1
         part, i = self._of_tag(address, _NUMBER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
+import platform
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,11 @@ _SHOWN = 5
 
 class SecondKernelError(Exception):
     """The second kernel is not there or does not run. The message is one sentence."""
+
+
+def for_this_platform() -> bool:
+    """Whether the package has a wheel for this system and processor."""
+    return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
 def kernel_library() -> Path:

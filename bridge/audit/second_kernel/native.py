@@ -65,6 +65,7 @@ class Objects:
         self._persist = self.function("lean_mark_persistent", _OBJECT, result=None)
         self._string = self.function("lean_mk_string_from_bytes", ctypes.c_char_p, _SIZE)
         self._number = self.function("lean_cstr_to_nat", ctypes.c_char_p)
+        self._digits = self.function("l_Nat_reprFast", _OBJECT)
         version = _OBJECT.in_dll(self.library, "l_Lean_versionString").value
         self.version = self.text(version or 1)
 
@@ -121,10 +122,8 @@ class Objects:
         return ctypes.string_at(address + 32, size - 1).decode()
 
     def value(self, address: int) -> int:
-        """A natural number. None of a term is large but for literals."""
-        if address & 1:
-            return address >> 1
-        raise Refused("a statement has a literal of more than 62 bits, which is not read here")
+        """A natural number. A large one is written by the library in decimal digits."""
+        return address >> 1 if address & 1 else int(self.text(self._digits(address)))
 
     def items(self, address: int) -> list[int]:
         found = []

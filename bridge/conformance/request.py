@@ -6,7 +6,7 @@ import difflib
 import itertools
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -45,6 +45,7 @@ class Request:
     """
 
     functions: tuple[str, ...]
+    _: KW_ONLY
     dtypes: tuple[str, ...] = ()
     device: str = "cpu"
     rounding_model: str | None = None
@@ -87,12 +88,12 @@ class Request:
             if not path.exists():
                 raise Misuse("also", f"there is no file or folder {str(path)!r}")
         conditions = Conditions(
-            self.device,
-            self.time_limit,
-            self.also,
-            self.require_sandbox,
-            self.first_failure,
-            fresh_vectors(self.fresh, self.count, self.large, self.families, self.vectors),
+            device=self.device,
+            limit=self.time_limit,
+            also=self.also,
+            required=self.require_sandbox,
+            first_failure=self.first_failure,
+            fresh=fresh_vectors(self.fresh, self.count, self.large, self.families, self.vectors),
         )
         if self.seed is not None:
             conditions = replace(conditions, seed=self.seed)

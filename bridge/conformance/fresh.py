@@ -46,14 +46,13 @@ _ABOUT = {
     "fresh-operation": "The problem's operation at other sizes, drawn for this run.",
 }
 FAMILIES = tuple(_ABOUT)
-# With a problem there are so many more of these two.
-_OF_PROBLEMS = {"fresh-problem": 3, "fresh-operation": 12}
-# So many numbers at most has each input of the first; batch and heads are smaller where that is
-# needed.
-_OWN_NUMBERS = 1 << 22
 # The families of the vectors in turn, by their numbers.
 _TURN = ("fresh-natural", "fresh-batch", "fresh", "fresh-grouped", "fresh-options",
          "fresh-precise", "fresh-natural", "fresh-batch")  # fmt: skip
+# The same with a problem; each input of the first kind has so many numbers at most, in a smaller
+# batch with fewer heads where that is needed.
+_TURN_OF_PROBLEM = ("fresh-problem", *("fresh-operation",) * 5)
+_OWN_NUMBERS = 1 << 22
 # Real sizes: batch, heads, queries and keys at most, head_dim. A product of all but the queries of
 # up to 2^22 numbers, and 2^24 scores at most, take seconds and less than a gigabyte.
 _LARGE = (
@@ -80,8 +79,8 @@ _TERMS = 8
 @dataclass(frozen=True)
 class Fresh:
     """Which to draw: those of numbers 0 to count − 1, large ones among them or not. names, ids: of
-    families and vectors, those alone; both empty: all. problem: also some of the operation of a
-    problem, which are drawn once it is known."""
+    families and vectors, those alone; both empty: all. problem: those of the operation of a
+    problem, and no others, which are drawn once it is known."""
 
     seed: int
     count: int = COUNT
@@ -95,14 +94,12 @@ class Fresh:
     def families(self) -> tuple[Family, ...]:
         """The vectors, with their results."""
         drawn: dict[str, list[Vector]] = {}
-        for family, id in self.listed():
-            n = int(id.rpartition("-")[2])
+        for n, (family, id) in enumerate(self.listed()):
             if family in self.names or id in self.ids or not (self.names or self.ids):
                 draw = _Draw(self.seed, n, family, id)
-                if family not in _OF_PROBLEMS:
-                    drawn.setdefault(family, []).append(draw.vector())
-                elif self.operation is not None:
-                    drawn.setdefault(family, []).append(draw.of(self.operation))
+                own = self.operation
+                vector = draw.vector() if own is None else draw.of_operation(own)
+                drawn.setdefault(family, []).append(vector)
         return tuple(
             Family(name, about, drawn[name][0].operation, "exact", tuple(drawn[name]))
             for name, about in _ABOUT.items()
@@ -111,13 +108,10 @@ class Fresh:
 
     def listed(self) -> list[tuple[str, str]]:
         """Family and id of each that the seed and the count mean; nothing is drawn for it."""
-        names = (_TURN[n % len(_TURN)] for n in range(self.count))
+        turn = _TURN_OF_PROBLEM if self.problem else _TURN
+        names = (turn[n % len(turn)] for n in range(self.count))
         large = ("fresh-large" if self.large and x == "fresh-batch" else x for x in names)
-        found = [(name, f"{name}-{n:03d}") for n, name in enumerate(large)]
-        if self.problem:
-            for name, number in _OF_PROBLEMS.items():
-                found += [(name, f"{name}-{n:03d}") for n in range(number)]
-        return found
+        return [(name, f"{name}-{n:03d}") for n, name in enumerate(large)]
 
     def options(self) -> list[str]:
         """The options of the command that draw the same."""
@@ -136,7 +130,7 @@ class _Draw:
         self.random = random.Random(f"attention {seed} {number}")
         self.number, self.family, self.id = number, family, id
 
-    def of(self, own: Operation) -> SampledVector:
+    def of_operation(self, own: Operation) -> SampledVector:
         """A vector of the operation: at its own sizes, with a smaller batch and fewer heads where
         there would be too many numbers; or at others."""
         fixed = own.layout == "batch, length, heads×dim"
@@ -154,7 +148,7 @@ class _Draw:
             heads = heads if fixed else self.upto(3)
             if own.causal == "square":
                 kv_len = q_len
-            elif own.causal == "top-left" or self.random.randrange(2):
+            elif own.causal == "bottom-right":
                 q_len, kv_len = sorted((q_len, kv_len))
         rows = self.rows(q_len)
         judged = f", {heads} heads, batch {batch}; of each head rows {', '.join(map(str, rows))}"

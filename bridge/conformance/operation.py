@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bridge.conformance.features import Aligned
-from bridge.vectors.model.attention import Mask
+from bridge.vectors.model.attention import AttentionVector, Family, Mask, Vector
 
 # The axes of query, key and value; heads×dim: a row has the heads one after the other.
 Layout = Literal[
@@ -51,6 +52,20 @@ class Operation:
         if mask.window != own or (self.causal == "square" and q_len != kv_len):
             return f"the problem's attention is causal ({self.causal}) alone"
         return None
+
+    def choose(self, families: Iterable[Family]) -> list[Family]:
+        """The vectors that are of this operation, and the families that have some."""
+        chosen = [
+            replace(family, vectors=tuple(v for v in family.vectors if self._is(v)))
+            for family in families
+        ]
+        return [family for family in chosen if family.vectors]
+
+    def _is(self, vector: Vector) -> bool:
+        if not isinstance(vector, AttentionVector) or vector.options or vector.scale is not None:
+            return False
+        columns = vector.value_dim == vector.head_dim or self.value_dim != self.head_dim
+        return columns and self.why_not(vector.mask, vector.q_len, vector.kv_len) is None
 
     def sizes(self) -> tuple[int, int, int, int]:
         """q_len, kv_len, head_dim and value_dim of the problem."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from bridge.conformance import wire
 from bridge.conformance.adapters.adapter import ALL_DTYPES
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _CAUSAL: tuple[Causal | None, ...] = (None, "top-left", "bottom-right", "square")
 # Vectors that decide which operation it is, of other sizes and of the problem's.
-_OTHERS, _OWN = 3, 1
+_OTHERS, _OWN, _DRAWN = 3, 1, 6
 _MOST_INPUTS, _MOST_RANK, _LARGEST = 64, 8, 1 << 40
 
 
@@ -44,13 +45,18 @@ def learn(problem: Path, conditions: Conditions) -> Operation:
         session.open()
         shapes, dtype, numbers = _inputs(session)
         model = Remote(session)
-        for operation in _possible(shapes, dtype, numbers):
-            other = refuses_other_sizes(model, operation)
-            whole = replace(operation, any_size=other is None)
-            if (other is not None or _right(model, whole, "fresh-operation", _OTHERS)) and _right(
-                model, whole, "fresh-problem", _OWN
-            ):
-                return whole
+        possible = [*_possible(shapes, dtype, numbers)]
+        others = [refuses_other_sizes(model, one) is None for one in possible]
+        # First those that it computes at other sizes too, which tell more of it.
+        for any_size in (True, False):
+            for operation, takes in zip(possible, others, strict=True):
+                found = replace(operation, any_size=any_size)
+                if (
+                    takes == any_size
+                    and (not any_size or _right(model, found, "fresh-operation", _OTHERS))
+                    and _right(model, found, "fresh-problem", _OWN)
+                ):
+                    return found
     raise CallableError(
         "its Model computes no attention that is known here: scaled dot product attention of "
         f"query, key and value, full or causal, at the default scale, is; it takes {_shown(shapes)}"
@@ -60,20 +66,38 @@ def learn(problem: Path, conditions: Conditions) -> Operation:
 def refuses_other_sizes(function: Function, operation: Operation) -> str | None:
     """What a model raises for sizes that are not the problem's; None if it takes them, or does
     worse than to raise."""
-    q_len, kv_len = (5, 5) if operation.causal in (None, "square") else (5, 7)
-    adapter = ModelAdapter("", function, operation, ALL_DTYPES, generous)
-    heads = operation.heads if operation.layout == "batch, length, heads×dim" else 2
-    q, k = (
-        torch.ones(2, heads, length, 6, dtype=DTYPES[operation.dtype]) for length in (q_len, kv_len)
-    )
     try:
-        function(*map(adapter.laid_out, (q, k, k)))
+        function(*_small(function, operation))
     except Lost:
         raise
     except Exception as error:
         text = error_text(error).strip().splitlines()
         return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
     return None
+
+
+def borrowed(function: Remote, operation: Operation, *, own: bool) -> tuple[str, ...]:
+    """Whose attention a call uses (`Remote.borrowed`), a small one or one of the problem's own
+    lengths. Raises Lost."""
+    try:
+        return function.borrowed(*_small(function, operation, own=own))
+    except Lost:
+        raise
+    except Exception:
+        # What a call raises, the vectors show.
+        return ()
+
+
+def _small(function: Function, operation: Operation, *, own: bool = False) -> list[Tensor]:
+    """Inputs of a few numbers in the operation's layout. own: of its own lengths and columns."""
+    adapter = ModelAdapter("", function, operation, ALL_DTYPES, generous)
+    heads = operation.heads if operation.layout == "batch, length, heads×dim" else 2
+    sizes = (5, 5, 6, 6) if operation.causal == "square" else (5, 7, 6, 6)
+    q_len, kv_len, head_dim, value_dim = operation.sizes() if own else sizes
+    return [
+        adapter.laid_out(torch.ones(2, heads, *shape, dtype=DTYPES[operation.dtype]))
+        for shape in ((q_len, head_dim), (kv_len, head_dim), (kv_len, value_dim))
+    ]
 
 
 def _inputs(session: Session) -> tuple[list[tuple[int, ...]], str, list[int]]:
@@ -148,8 +172,9 @@ def _plain(shape: tuple[int, ...], layout: Layout, number: int) -> tuple[int, in
 
 def _right(model: Function, operation: Operation, family: str, count: int) -> bool:
     """Whether the model is right on the first vectors of this family."""
-    fresh = Fresh(0, 0, names=(family,), problem=True, operation=operation)
-    families = [replace(one, vectors=one.vectors[:count]) for one in fresh.families]
+    fresh = Fresh(0, _DRAWN, problem=True, operation=operation)
+    ids = tuple(id for name, id in fresh.listed() if name == family)[:count]
+    families = replace(fresh, ids=ids).families
     adapter = ModelAdapter("Model", model, operation, ALL_DTYPES, generous)
     result = run(adapter, families, operation.dtype)
     return bool(result.vectors) and all(v.status == "passed" for v in result.vectors)

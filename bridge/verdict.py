@@ -247,7 +247,9 @@ class Verdict:
         tables.implementations(console, {"device": self.conditions.device, "results": results})
         if len({outcome.subject.name for outcome in self.outcomes}) == 1:
             tables.by_family(console, results)
-        for text in sorted({str(o.subject.operation) for o in self.outcomes if o.subject.operation}):
+        for text in sorted(
+            {str(o.subject.operation) for o in self.outcomes if o.subject.operation}
+        ):
             console.print(f"The problem: {text}.", highlight=False, markup=False, soft_wrap=True)
         if any(outcome.description.features is not None for outcome in self.outcomes):
             console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)

@@ -153,9 +153,7 @@ class _Draw:
         rows = self.rows(q_len)
         judged = f", {heads} heads, batch {batch}; of each head rows {', '.join(map(str, rows))}"
         mask = own.mask(q_len, kv_len)
-        head = self.head(
-            "Attention.Spec.attention", "enclosure-sound", mask, q_len, kv_len, judged
-        )
+        head = self.head("Attention.Spec.attention", "enclosure-sound", mask, q_len, kv_len, judged)
         return SampledVector(
             **{**head, "model": "natural"},
             scale=None,

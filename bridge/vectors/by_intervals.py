@@ -184,9 +184,7 @@ def _integer_row(
     return EnclosedRow(tuple(lo for lo, _ in found), tuple(hi for _, hi in found), lse)
 
 
-def _weight(
-    difference: int, scale: Number, weights: dict[int, tuple[int, int]]
-) -> tuple[int, int]:
+def _weight(difference: int, scale: Number, weights: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """Bounds of exp (scale·difference), integers over 2^144."""
     if difference not in weights:
         found = _exp(scale * _number(difference)).interval

@@ -105,7 +105,7 @@ class Session:
 
     name: `module:function` or `file.py:function`; device: as PyTorch names it; limit: seconds of
     processor time that a call may take, and seconds in which it may use none; also: files and
-    folders that it may see besides; required: no walls are an error; problem: the file of a problem,
+    folders that it may see besides; required: no walls are an error; problem: the file of one,
     for which the name is that of a class of models.
 
     without_walls: None while the process is within walls, or else why it is not.

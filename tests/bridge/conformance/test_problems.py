@@ -28,7 +28,9 @@ CONDITIONS = Conditions(required=True)
 
 
 def judged(name: str, problem: str = "full", **options: Any) -> Verdict:
-    return check(f"{FILES}/{name}", problem=FILES / f"{problem}.py", require_sandbox=True, **options)
+    return check(
+        f"{FILES}/{name}", problem=FILES / f"{problem}.py", require_sandbox=True, **options
+    )
 
 
 @pytest.mark.parametrize(

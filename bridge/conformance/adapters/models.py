@@ -106,5 +106,6 @@ class ModelAdapter(WholeBatches):
             case "batch, length, heads, dim":
                 return result.transpose(1, 2)
             case "batch, length, dim":
-                return result.unflatten(0, (size, heads))
-        return result.unflatten(2, (all_heads, value_dim)).transpose(1, 2)[:, :heads]
+                return result.reshape(size, heads, q_len, value_dim)
+        split = result.reshape(size, q_len, all_heads, value_dim)
+        return split.transpose(1, 2)[:, :heads]

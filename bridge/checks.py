@@ -25,6 +25,7 @@ import click
 from rich.console import Console
 
 from bridge import quick
+from bridge.audit.second_kernel import check as second_kernel
 from bridge.cache import Cache
 from bridge.command import Problem, checkout
 from bridge.quick import Selection
@@ -112,12 +113,20 @@ TYPES = Check(
     ("python", "-m", "mypy"), ("*.py", "*.pyi", "pyproject.toml"), one_core=True,
 )  # fmt: skip
 
+# With the results of the check `index`, whose first part is the audit.
+SECOND_KERNEL = Check(
+    "second-kernel", "Lean: every declaration by a second kernel",
+    ("python", "-m", "bridge", "audit", "--second-kernel"),
+    (*LEAN, "bridge/*", "pyimpl/*", "docs/*.toml", "tests/vectors/*"), one_core=True, after="index",
+)  # fmt: skip
+
 
 def checks(*, everything: bool = False) -> tuple[Check, ...]:
     """The checks in their order, the quick ones first. everything: those of `make test-all`."""
     some = () if everything else ("--quick",)
     thorough = ("-m", "thorough or not thorough") if everything else ()
     more = "-all" if everything else ""
+    second = (SECOND_KERNEL,) if everything and second_kernel.for_this_platform() else ()
     return (
         *LINT,
         Check(
@@ -141,6 +150,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             ("python", "-m", "bridge", "translate", "--check"),
             (*LEAN, "bridge/*", "pyproject.toml"), one_core=True, after="index",
         ),
+        *second,
         Check(
             "kernel texts", "Lean: Attention/Kernel/Generated is what Triton compiles",
             ("python", "-m", "bridge.report.kernels"),
@@ -194,6 +204,8 @@ def test(name: tuple[str, ...], everything: bool, quickly: bool, fresh: bool, re
     if quickly:
         sys.exit(_quick(run))
     start = time.monotonic()
+    if everything and SECOND_KERNEL not in chosen:
+        run.say(f"Left out: {SECOND_KERNEL.name}, for {second_kernel.PACKAGE} has no wheel here.")
     status = run.all(check for check in chosen if not name or check.name in name)
     if status == 0 and any(check.startswith("tests") for check in run.times):
         quick.keep(run.cache, run.facts, quick.Base(run.digests))

@@ -94,9 +94,9 @@ private theorem Sized.row (S : p.Sized batches num_kv_heads group q_len kv_len d
   obtain ⟨_, hb, hh, _⟩ := S.place hp
   obtain ⟨h₁, h₂⟩ := ha h
   have hr := S.row_nonneg hp i
-  have := S.qLen
-  refine ⟨⟨(p.batch pid).toNat, by omega⟩, ⟨(p.head pid).toNat, by omega⟩,
-    ⟨(p.row pid i).toNat, by omega⟩, ⟨n, h₂⟩, ?_⟩
+  refine ⟨⟨(p.batch pid).toNat, (Int.toNat_lt hb.1).mpr hb.2⟩,
+    ⟨(p.head pid).toNat, (Int.toNat_lt hh.1).mpr hh.2⟩,
+    ⟨(p.row pid i).toNat, (Int.toNat_lt hr).mpr (S.qLen ▸ h₁)⟩, ⟨n, h₂⟩, ?_⟩
   simp only [ho, Int.toNat_of_nonneg, hb.1, hh.1, hr]
 
 /-- An access of a key or a value. -/
@@ -109,9 +109,9 @@ private theorem Sized.key (S : p.Sized batches num_kv_heads group q_len kv_len d
   intro h
   obtain ⟨_, hb, _, hh⟩ := S.place hp
   obtain ⟨h₁, h₂, h₃⟩ := ha h
-  have := S.kvLen
-  refine ⟨⟨(p.batch pid).toNat, by omega⟩, ⟨(p.kvHead pid).toNat, by omega⟩,
-    ⟨(p.keyAt t j).toNat, by omega⟩, ⟨n, h₃⟩, ?_⟩
+  refine ⟨⟨(p.batch pid).toNat, (Int.toNat_lt hb.1).mpr hb.2⟩,
+    ⟨(p.kvHead pid).toNat, (Int.toNat_lt hh.1).mpr hh.2⟩,
+    ⟨(p.keyAt t j).toNat, (Int.toNat_lt h₁).mpr (S.kvLen ▸ h₂)⟩, ⟨n, h₃⟩, ?_⟩
   simp only [ho, Int.toNat_of_nonneg, hb.1, hh.1, h₁]
 
 /-- All accesses after the early return, from what each needs. -/
@@ -172,7 +172,7 @@ private theorem Sized.accesses (S : p.Sized batches num_kv_heads group q_len kv_
     (out : P.out_ptr = Access.Inside batches (num_kv_heads * group) q_len d_v p.ob p.oh p.om)
     (lse : P.lse_ptr = Access.Inside batches (num_kv_heads * group) q_len 1 p.lb p.lh 1) :
     All (p.accesses pid P) := by
-  refine all_iff.mpr (all_accesses S.BN (by have := S.kvLen; omega) S.dim S.valueDim S.even
+  refine all_iff.mpr (all_accesses S.BN (S.kvLen ▸ Int.natCast_nonneg _) S.dim S.valueDim S.even
     S.evenValue (fun h => ?_) (fun h => ?_) (fun h => ?_) (fun h => ?_) fun h => ?_)
   · rw [query]
     exact S.row hp h (by simp only [queryAt, queryBase, S.packed]; omega)
@@ -202,16 +202,26 @@ private theorem in_rows {heads len width m : Nat} {h first stop r sh sm : Int} {
     Access.InRows heads len width first stop sh sm ⟨active, offset⟩ := by
   intro x
   obtain ⟨h₁, h₂⟩ := ha x
-  refine ⟨⟨h.toNat, by omega⟩, ⟨(first + r).toNat, by omega⟩, ⟨m, h₂⟩, ?_, ?_, ?_⟩
-  · simp only; omega
-  · simp only; omega
-  · simp only [ho, Int.toNat_of_nonneg hh.1, Int.toNat_of_nonneg (show 0 ≤ first + r by omega)]
+  have hr : 0 ≤ first + r := Int.add_nonneg hs.1 h₁.1
+  have hr' : first + r < stop := by have := h₁.2; clear ho ha hs hh; omega
+  have e := Int.toNat_of_nonneg hr
+  refine ⟨⟨h.toNat, (Int.toNat_lt hh.1).mpr hh.2⟩,
+    ⟨(first + r).toNat, (Int.toNat_lt hr).mpr (Int.lt_of_lt_of_le hr' hs.2.2)⟩, ⟨m, h₂⟩, ?_, ?_, ?_⟩
+  · exact e.symm ▸ Int.le_add_of_nonneg_right h₁.1
+  · exact e.symm ▸ hr'
+  · simp only [ho, Int.toNat_of_nonneg hh.1, e]
 
 private theorem in_numbers {n : Nat} {b s offset : Int} (h : 0 ≤ b ∧ b < n + 1)
     (ho : offset = 0 + b * s) : Access.Inside 1 1 (n + 1) 1 0 0 s ⟨true, offset⟩ := fun _ =>
   ⟨0, 0, ⟨b.toNat, by omega⟩, 0, by
     simp only [ho, Int.toNat_of_nonneg h.1, Int.mul_zero, Int.zero_add, Fin.val_zero,
       Int.natCast_zero, Int.add_zero]⟩
+
+private theorem regroup (a b c d e : Int) : a + (b + c) + (d + e) = a + (b + (c + e)) + d := by
+  omega
+
+private theorem regroup' (a b c d e : Int) : a + (b + c) + (e + d) = a + (b + (c + e)) + d := by
+  omega
 
 /-- Those of a launch on packed tensors. -/
 private theorem Sized.accesses (S : Sized a n num_kv_heads group max_q_len q_len kv_len d d_v)
@@ -237,29 +247,29 @@ private theorem Sized.accesses (S : Sized a n num_kv_heads group max_q_len q_len
       some (Forward.firstRow a.cu_q_ptr a.stride_xb q_len (Forward.sequence a pid),
         Forward.firstRow a.cu_k_ptr a.stride_yb kv_len (Forward.sequence a pid)) := by
     rw [← S.qLen, ← S.kvLen]; rfl
+  have b₁ : 0 ≤ Forward.sequence a pid ∧ Forward.sequence a pid < n + 1 :=
+    ⟨hb.1, Int.lt_trans hb.2 (Int.lt_succ _)⟩
+  have b₂ : 0 ≤ Forward.sequence a pid + 1 ∧ Forward.sequence a pid + 1 < n + 1 :=
+    ⟨Int.add_nonneg hb.1 (by decide), Int.add_lt_add_right hb.2 1⟩
   refine all_iff.mpr (List.forall_mem_append.mpr ⟨all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
-    ⟨in_numbers (by omega) rfl, in_numbers (by omega) rfl, in_numbers (by omega) rfl,
-      in_numbers (by omega) rfl⟩), Problem.all_live fun _ => ?_⟩)
-  refine Problem.all_accesses S.BN (by omega) S.dim S.valueDim (fun _ => S.even)
-    (fun _ => S.evenValue) (fun {i m _} h => ?_) (fun {t j m _} h => ?_) (fun {t j m _} h => ?_)
-    (fun {i m _} h => ?_) fun {i _} h => ?_
-  · refine in_rows hh rq (fun x => ⟨⟨hr i, by have := (h x).1; omega⟩, (h x).2⟩) ?_
+    ⟨in_numbers b₁ rfl, in_numbers b₂ rfl, in_numbers b₁ rfl, in_numbers b₂ rfl⟩),
+      Problem.all_live fun _ => ?_⟩)
+  refine Problem.all_accesses S.BN (ek ▸ Int.sub_nonneg_of_le rk.2.1) S.dim S.valueDim
+    (fun _ => S.even) (fun _ => S.evenValue) (fun {i m _} h => ?_) (fun {t j m _} h => ?_)
+    (fun {t j m _} h => ?_) (fun {i m _} h => ?_) fun {i _} h => ?_
+  · refine in_rows hh rq (fun x => ⟨⟨hr i, eq ▸ (h x).1⟩, (h x).2⟩) ?_
     simp only [Problem.queryAt, Problem.queryBase, first, Int.add_mul, Int.zero_add]
-    show _ * a.stride_qh + _ * a.stride_qm + _ * a.stride_qm + _ = _
-    omega
-  · refine in_rows hk rk (fun x => ⟨⟨(h x).1, by have := (h x).2.1; omega⟩, (h x).2.2⟩) ?_
+    exact congrArg (· + _) (Int.add_assoc _ _ _)
+  · refine in_rows hk rk (fun x => ⟨⟨(h x).1, ek ▸ (h x).2.1⟩, (h x).2.2⟩) ?_
     simp only [Problem.keyPtr, first, Problem.keyAt, Int.add_mul, Int.zero_add]
-    show _ * a.stride_kh + (_ * a.stride_kn + _ * a.stride_kn) + (_ + _ * a.stride_kn) = _
-    omega
-  · refine in_rows hk rk (fun x => ⟨⟨(h x).1, by have := (h x).2.1; omega⟩, (h x).2.2⟩) ?_
+    exact regroup _ _ _ _ _
+  · refine in_rows hk rk (fun x => ⟨⟨(h x).1, ek ▸ (h x).2.1⟩, (h x).2.2⟩) ?_
     simp only [Problem.valuePtr, first, Problem.keyAt, Int.add_mul, Int.zero_add]
-    show _ * a.stride_vh + (_ * a.stride_vn + _ * a.stride_vn) + (_ * a.stride_vn + _) = _
-    omega
-  · refine in_rows hh rq (fun x => ⟨⟨hr i, by have := (h x).1; omega⟩, (h x).2⟩) ?_
+    exact regroup' _ _ _ _ _
+  · refine in_rows hh rq (fun x => ⟨⟨hr i, eq ▸ (h x).1⟩, (h x).2⟩) ?_
     simp only [Problem.outAt, Problem.outBase, first, Int.add_mul, Int.zero_add]
-    show _ * a.stride_oh + _ * a.stride_om + _ * a.stride_om + _ = _
-    omega
-  · refine in_rows (m := 0) hh rq (fun x => ⟨⟨hr i, by have := h x; omega⟩, by omega⟩) ?_
+    exact congrArg (· + _) (Int.add_assoc _ _ _)
+  · refine in_rows (m := 0) hh rq (fun x => ⟨⟨hr i, eq ▸ h x⟩, Nat.one_pos⟩) ?_
     simp only [Problem.lseAt, Problem.lseBase, first, Int.zero_add]
     show _ * a.stride_lh + _ + _ = _
     omega

@@ -37,6 +37,18 @@ private theorem le_mul_of_tdiv_ceil_le {s b t : Int} (hb : 0 < b) (hs : 0 ≤ s)
     (h : (s + (b - 1)).tdiv b ≤ t) : s ≤ t * b :=
   Int.le_trans (le_tdiv_mul hb hs) (Int.mul_le_mul_of_nonneg_right h (by omega))
 
+/-- A tile below the end of those without mask code, from what that is the least of. -/
+private theorem lt_of_lt_whole {t u v w s : Int} (h₀ : w ≤ t) (h : t < min (max (min u v) w) s) :
+    t < u ∧ t < v := by
+  omega
+
+private theorem succ_mul (t b : Int) : (t + 1) * b = t * b + b := by
+  rw [Int.add_mul, Int.one_mul]
+
+private theorem in_tile {t b x : Int} {j n : Nat} (hb : b = n) (h₀ : 0 ≤ t * b)
+    (h : t * b + b ≤ x) (hj : j < n) : 0 ≤ t * b + j ∧ t * b + j < x := by
+  omega
+
 variable (p : Problem R) (pid : Int)
 
 /-- The first tile, without a case of its own for a window that is open on the left. -/
@@ -90,7 +102,7 @@ theorem visited (hb : 0 < p.BN) {y : Int} (h₁ : p.firstKey pid ≤ y) (h₂ : 
 /-- Rows of queries lie between the first and the last. -/
 theorem row_bounds {i : Nat} (hi : i < p.BM) (hq : p.row pid i < p.qLen) :
     p.rowFirst pid ≤ p.row pid i ∧ p.row pid i ≤ p.rowLast pid := by
-  have e : (p.tile pid + 1) * p.BM = p.rowFirst pid + p.BM := by simp only [rowFirst]; grind
+  have e : (p.tile pid + 1) * p.BM = p.rowFirst pid + p.BM := succ_mul _ _
   simp only [rowLast, e]
   simp only [row] at *
   omega
@@ -100,13 +112,10 @@ theorem whole_key (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.whol
     (h₂ : t < p.wholeStop pid) {j : Nat} (hj : j < p.BN) :
     0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen := by
   obtain ⟨o₁, o₂, _⟩ := p.first_le pid hb
-  have hstop : t < Int.tdiv p.kvLen p.BN := by
-    simp only [wholeStop] at h₂; omega
-  have h₃ := mul_le_of_lt_tdiv (b := p.BN) (by omega) hkv hstop
-  have h₄ : 0 ≤ t * (p.BN : Int) := Int.mul_nonneg (by omega) (by omega)
-  rw [Int.add_mul] at h₃
-  simp only [keyAt]
-  omega
+  have h₃ := mul_le_of_lt_tdiv (b := p.BN) (Int.natCast_pos.mpr hb) hkv (lt_of_lt_whole h₁ h₂).2
+  rw [succ_mul] at h₃
+  exact in_tile rfl (Int.mul_nonneg (Int.le_trans (Int.le_trans o₁ o₂) h₁) (Int.natCast_nonneg _))
+    h₃ hj
 
 /-- The mask code lets loads through of keys only. -/
 theorem inside_key {t : Int} {j : Nat} (h : p.inside pid t j = true) :
@@ -117,35 +126,42 @@ theorem inside_key {t : Int} {j : Nat} (h : p.inside pid t j = true) :
     constructor <;> split <;> omega
   omega
 
+private theorem le_of_whole_le {u f s t : Int} (h : min (max u f) s ≤ t) (hs : t < s) : u ≤ t := by
+  omega
+
+private theorem left_edge {x r m s l : Int} {j : Nat} (h : max (m + s - l) 0 ≤ x) (hr : r ≤ m) :
+    r + s - l ≤ x + j := by
+  omega
+
+private theorem right_edge {f m s r k : Int} (h : k < max (f + s + r + 1) 0) (hk : 0 ≤ k)
+    (hr : f ≤ m) : k ≤ m + s + r := by
+  omega
+
 /-- In the tiles taken without mask code every row sees every key. -/
 theorem whole_seen (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.wholeFirst pid ≤ t)
     (h₂ : t < p.wholeStop pid) {i j : Nat} (hi : i < p.BM) (hq : p.row pid i < p.qLen)
     (hj : j < p.BN) : 0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen ∧
       (∀ l, p.left = some l → p.row pid i + p.shift - l ≤ p.keyAt t j) ∧
       (∀ r, p.right = some r → p.keyAt t j ≤ p.row pid i + p.shift + r) := by
-  have hb' : (0 : Int) < p.BN := by omega
-  obtain ⟨o₁, o₂, o₃, o₄⟩ := p.first_le pid hb
+  have hb' : (0 : Int) < p.BN := Int.natCast_pos.mpr hb
   obtain ⟨r₁, r₂⟩ := p.row_bounds pid hi hq
-  have hstop : t < p.unmaskedStop pid ∧ t < Int.tdiv p.kvLen p.BN := by
-    simp only [wholeStop] at h₂; omega
-  have hfirst : p.unmaskedFirst pid ≤ t := by
-    have := p.wholeFirst_eq pid; omega
-  have e : (t + 1) * (p.BN : Int) = t * p.BN + p.BN := by grind
-  have hkey : p.keyAt t j = t * p.BN + j := rfl
-  have h₃ := mul_le_of_lt_tdiv hb' hkv hstop.2
-  have h₄ : 0 ≤ t * (p.BN : Int) := Int.mul_nonneg (by omega) (by omega)
-  refine ⟨by omega, by omega, fun l hl => ?_, fun r hr => ?_⟩
+  have k := p.whole_key pid hb hkv h₁ h₂ hj
+  have hfirst := le_of_whole_le (p.wholeFirst_eq pid ▸ h₁)
+    (Int.lt_of_lt_of_le h₂ (Int.min_le_right _ _))
+  have h₅ := (lt_of_lt_whole h₁ h₂).1
+  clear h₁ h₂ hb hq hi
+  refine ⟨k.1, k.2, fun l hl => ?_, fun r hr => ?_⟩
   · simp only [unmaskedFirst, hl] at hfirst
-    have := le_mul_of_tdiv_ceil_le hb' (by omega) hfirst
-    omega
-  · have h₅ := hstop.1
-    simp only [unmaskedStop, hr] at h₅
+    have := le_mul_of_tdiv_ceil_le hb' (Int.le_max_right _ _) hfirst
+    exact left_edge this r₂
+  · simp only [unmaskedStop, hr] at h₅
     split at h₅
     · rename_i h
-      have := of_decide_eq_true h
-      omega
-    · have := mul_le_of_lt_tdiv hb' (by omega) h₅
-      omega
+      exact right_edge (Int.lt_of_lt_of_le k.2 (of_decide_eq_true h)) k.1 r₁
+    · have := mul_le_of_lt_tdiv hb' (Int.le_max_right _ _) h₅
+      rw [succ_mul] at this
+      exact right_edge (Int.lt_of_lt_of_le
+        (Int.add_lt_add_left (Int.ofNat_lt.mpr hj) _) this) k.1 r₁
 
 /-- The mask code lets through what the window shows, of the keys up to the last one that some query
 sees. -/

@@ -78,11 +78,15 @@ private theorem lastIntegers : ∀ P ∈ p.lastIntegers pid, P := by
   have h₅ := F.qLen
   simp only [Problem.lastIntegers, rowNext]
   exact all_iff.mp (show _ ∧ _ ∧ _ from
-    ⟨fits32 (by omega) (by omega), fits32 (by omega) (by omega), fits32 h₄.1 (by omega)⟩)
+    ⟨fits32 (Int.add_nonneg h₃.1 (by decide))
+      (Int.lt_trans (Int.add_lt_add_right h₃.2 1) (by decide)),
+    fits32 (Int.add_nonneg h₁.1 (Int.natCast_nonneg _)) (by clear h₃ h₄; omega),
+    fits32 h₄.1 (Int.lt_trans h₄.2 (Int.lt_trans h₅.2 (by decide)))⟩)
 
 private theorem rowIntegers : ∀ P ∈ p.rowIntegers pid, P := by
   have h := F.qLen
-  exact all_iff.mp fun i hi => fits32 (F.row hi).1 (by have := (F.row hi).2; omega)
+  exact all_iff.mp fun i hi => fits32 (F.row hi).1
+    (Int.lt_trans (F.row hi).2 (Int.lt_trans (Int.add_lt_add_right h.2 _) (by decide)))
 
 private theorem shiftedIntegers : ∀ P ∈ p.shiftedIntegers pid, P := by
   have h := F.qLen
@@ -101,27 +105,43 @@ private theorem sum_bounds {x y sx sy : Int} (hx : 0 ≤ x) (hy : 0 ≤ y) (h : 
   have b₂ := mul_bounds hy hs.2
   exact ⟨b₁.1, b₂.1, by omega⟩
 
+omit F in
+private theorem of_sum {a b : Int} (ha : 0 ≤ a) (hb : 0 ≤ b) (h : a + b ≤ 5764607523034234880) :
+    FitsI64 a ∧ FitsI64 b ∧ FitsI64 (a + b) :=
+  ⟨fits64 ha (by omega), fits64 hb (by omega), fits64 (by omega) (by omega)⟩
+
+omit F in
+private theorem beside {a b x : Int} (ha : 0 ≤ a) (hb : 0 ≤ b) (h : a + b ≤ 5764607523034234880)
+    (hx : 0 ≤ x) (hx' : x ≤ 1155173304420532480) : FitsI64 (a + b + x) :=
+  fits64 (by omega) (by omega)
+
+omit F in
+private theorem row_mul {r q s : Int} (hr : 0 ≤ r ∧ r < q + 1048576) (hq : q < 536870912)
+    (hs : 0 ≤ s ∧ s < 2147483648) : 0 ≤ r * s ∧ r * s ≤ 1155173304420532224 := by
+  have := mul_bounds hr.1 hs
+  omega
+
+omit F in
+private theorem component {x : Int} {n w : Nat} (hx : 0 ≤ x ∧ x ≤ 1155173304420532224)
+    (hn : n < w) (hw : w ≤ 256) : 0 ≤ x + n ∧ x + n ≤ 1155173304420532480 := by
+  omega
+
 private theorem rowOffsets {x y sx sy sm : Int} {width : Nat} (hw : width ≤ 256) (hx : 0 ≤ x)
     (hy : 0 ≤ y) (h : x + y < 2684354560)
     (hs : (0 ≤ sx ∧ sx < 2147483648) ∧ 0 ≤ sy ∧ sy < 2147483648)
     (hm : 0 ≤ sm ∧ sm < 2147483648) : ∀ P ∈ p.rowOffsets pid x sx y sy sm width, P := by
   obtain ⟨c₁, c₂, c₃⟩ := sum_bounds hx hy h hs
   have hq := F.qLen
-  have b₃ : ∀ i < p.BM, 0 ≤ p.row pid i * sm ∧ p.row pid i * sm ≤ 1155173304420532224 := by
-    intro i hi
-    have h := F.row hi
-    have := mul_bounds h.1 hm
-    omega
+  have b₃ : ∀ i < p.BM, 0 ≤ p.row pid i * sm ∧ p.row pid i * sm ≤ 1155173304420532224 :=
+    fun i hi => row_mul (F.row hi) hq.2 hm
+  obtain ⟨f₁, f₂, f₃⟩ := of_sum c₁ c₂ c₃
   simp only [Problem.rowOffsets, Int.zero_add]
-  generalize x * sx = a at *
-  generalize y * sy = b at *
-  clear hx hy h hs hm hq F
   refine all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ from
-    ⟨fits64 c₁ (by omega), fits64 c₂ (by omega), fits64 (by omega) (by omega),
-    fits64 (by omega) (by omega), fun i hi => ?_, fun i hi _ _ => ?_, fun i hi n hn => ?_⟩)
-  all_goals
-    have := b₃ i hi
-    exact fits64 (by omega) (by omega)
+    ⟨f₁, f₂, f₃, f₃, fun i hi => fits64 (b₃ i hi).1 (Int.lt_of_le_of_lt (b₃ i hi).2 (by decide)),
+    fun i hi _ _ => beside c₁ c₂ c₃ (b₃ i hi).1 (Int.le_trans (b₃ i hi).2 (by decide)),
+    fun i hi n hn => ?_⟩)
+  rw [Int.add_assoc (x * sx + y * sy)]
+  exact beside c₁ c₂ c₃ (component (b₃ i hi) hn hw).1 (component (b₃ i hi) hn hw).2
 
 /-- The stride of this number among all. -/
 private theorem stride (n : Nat) : 0 ≤ p.strides.getD n 0 ∧ p.strides.getD n 0 < 2147483648 := by
@@ -137,10 +157,12 @@ private theorem queryIntegers : ∀ P ∈ p.queryIntegers pid, P := by
   split
   · rename_i h
     have hb := F.batch h
-    exact F.rowOffsets F.BD hb.1 hh.1 (by omega) ⟨F.stride 0, F.stride 1⟩ (F.stride 2)
+    exact F.rowOffsets F.BD hb.1 hh.1 (Int.lt_trans hb.2 (by decide)) ⟨F.stride 0, F.stride 1⟩
+      (F.stride 2)
   · rename_i h
     have hr := (F.rows _ _ h).1
-    exact F.rowOffsets F.BD hh.1 hr.1 (by omega) ⟨F.stride 1, F.stride 2⟩ (F.stride 2)
+    exact F.rowOffsets F.BD hh.1 hr.1 (Int.add_lt_add hh.2 hr.2) ⟨F.stride 1, F.stride 2⟩
+      (F.stride 2)
 
 private theorem outIntegers : ∀ P ∈ p.outIntegers pid, P := by
   have hh := F.head
@@ -148,68 +170,83 @@ private theorem outIntegers : ∀ P ∈ p.outIntegers pid, P := by
   split
   · rename_i h
     have hb := F.batch h
-    exact F.rowOffsets F.BV hb.1 hh.1 (by omega) ⟨F.stride 9, F.stride 10⟩ (F.stride 11)
+    exact F.rowOffsets F.BV hb.1 hh.1 (Int.lt_trans hb.2 (by decide)) ⟨F.stride 9, F.stride 10⟩
+      (F.stride 11)
   · rename_i h
     have hr := (F.rows _ _ h).1
-    exact F.rowOffsets F.BV hh.1 hr.1 (by omega) ⟨F.stride 10, F.stride 11⟩ (F.stride 11)
+    exact F.rowOffsets F.BV hh.1 hr.1 (Int.add_lt_add hh.2 hr.2) ⟨F.stride 10, F.stride 11⟩
+      (F.stride 11)
+
+omit F in
+private theorem head_row {h x q : Int} (hh : 0 ≤ h ∧ h < 2147483648)
+    (hx : 0 ≤ x ∧ x ≤ h * 2147483648) (hq : 0 ≤ q ∧ q < 536870912) :
+    0 ≤ x ∧ x + q ≤ 5764607523034234880 := by
+  omega
 
 private theorem lseIntegers : ∀ P ∈ p.lseIntegers pid, P := by
   have hh := F.head
   have hq := F.qLen
   have sh : 0 ≤ p.lh ∧ p.lh < 2147483648 := F.stride 13
+  have row_le : ∀ {i}, i < p.BM → p.row pid i ≤ 1155173304420532480 := fun hi =>
+    Int.le_of_lt (Int.lt_trans (F.row hi).2
+      (Int.lt_trans (Int.add_lt_add_right hq.2 _) (by decide)))
   unfold Problem.lseIntegers
   simp only [Int.zero_add]
   split
   · rename_i h
     have hb := F.batch h
-    obtain ⟨c₁, c₂, c₃⟩ := sum_bounds hb.1 hh.1 (by omega) ⟨F.stride 12, sh⟩ (sx := p.lb)
-    exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ from
-      ⟨fits64 c₁ (by omega), fits64 c₂ (by omega), fits64 (by omega) (by omega),
-      fits64 (by omega) (by omega), fun i hi => by
-        have := F.row hi
-        exact fits64 (by omega) (by omega)⟩)
+    obtain ⟨c₁, c₂, c₃⟩ := sum_bounds hb.1 hh.1 (Int.lt_trans hb.2 (by decide))
+      ⟨F.stride 12, sh⟩ (sx := p.lb)
+    obtain ⟨f₁, f₂, f₃⟩ := of_sum c₁ c₂ c₃
+    exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ from ⟨f₁, f₂, f₃, f₃, fun i hi =>
+      beside c₁ c₂ c₃ (F.row hi).1 (row_le hi)⟩)
   · rename_i h
     have hr := (F.rows _ _ h).1
-    have c := mul_bounds hh.1 sh
-    exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
-      ⟨fits64 c.1 (by omega), fits64 (by omega) (by omega), fits64 (by omega) (by omega),
-      fun i hi => by
-        have := F.row hi
-        exact fits64 (by omega) (by omega)⟩)
+    have c := head_row hh (mul_bounds hh.1 sh) hr
+    obtain ⟨f₁, _, f₃⟩ := of_sum c.1 hr.1 c.2
+    exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from ⟨f₁, f₃, f₃, fun i hi =>
+      beside c.1 hr.1 c.2 (F.row hi).1 (row_le hi)⟩)
 
 private theorem headIntegers : ∀ P ∈ p.headIntegers pid, P := by
   have hh := F.head
   have hk := F.kvHead
+  have hk' := Int.lt_of_le_of_lt hk.2 hh.2
   have fits : ∀ {x s : Int}, 0 ≤ x → x < 2147483648 → 0 ≤ s ∧ s < 2147483648 →
       FitsI64 (x * s) := fun h h' hs =>
-    fits64 (mul_bounds h hs).1 (by have := (mul_bounds h hs).2; omega)
+    (of_sum (mul_bounds h hs).1 (Int.le_refl 0)
+      (head_row ⟨h, h'⟩ (mul_bounds h hs) ⟨Int.le_refl 0, by decide⟩).2).1
   unfold Problem.headIntegers
   split
   · rename_i h
     have hb := F.batch h
+    have hb' := Int.lt_of_le_of_lt (Int.le_add_of_nonneg_right hh.1) hb.2
     exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
-      ⟨fits hb.1 (by omega) (F.stride 3), fits hk.1 (by omega) (F.stride 4),
-      fits hb.1 (by omega) (F.stride 6), fits hk.1 (by omega) (F.stride 7)⟩)
+      ⟨fits hb.1 hb' (F.stride 3), fits hk.1 hk' (F.stride 4), fits hb.1 hb' (F.stride 6),
+      fits hk.1 hk' (F.stride 7)⟩)
   · rename_i h
     have hr := (F.rows _ _ h).2
+    have hr' := Int.lt_trans hr.2 (show (536870912 : Int) < 2147483648 by decide)
     exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
-      ⟨fits hk.1 (by omega) (F.stride 4), fits hr.1 (by omega) (F.stride 5),
-      fits hk.1 (by omega) (F.stride 7), fits hr.1 (by omega) (F.stride 8)⟩)
+      ⟨fits hk.1 hk' (F.stride 4), fits hr.1 hr' (F.stride 5), fits hk.1 hk' (F.stride 7),
+      fits hr.1 hr' (F.stride 8)⟩)
 
 /-! ### Which tiles -/
 
 private theorem floorIntegers {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2147483648) :
     ∀ P ∈ p.floorIntegers x, P := by
-  have h₂ := F.BN
-  have h₃ := tdiv_bounds (b := p.BN) (by omega) h₀
-  exact all_iff.mp (show _ ∧ _ from ⟨fits32 h₃.1 (by omega), (by omega : (p.BN : Int) ≠ 0)⟩)
+  have h₂ : (0 : Int) < p.BN := Int.natCast_pos.mpr F.BN.1
+  have h₃ := tdiv_bounds h₂ h₀
+  exact all_iff.mp (show _ ∧ _ from
+    ⟨fits32 h₃.1 (Int.lt_of_le_of_lt h₃.2.1 h₁), Int.ne_of_gt h₂⟩)
 
 private theorem ceilIntegers {x : Int} (h₀ : 0 ≤ x) (h₁ : x < 2146435072) :
     ∀ P ∈ p.ceilIntegers x, P := by
   have h₂ := F.BN
-  have h₃ := tdiv_bounds (x := x + (p.BN - 1 : Int)) (b := p.BN) (by omega) (by omega)
-  exact all_iff.mp (show _ ∧ _ ∧ _ from ⟨fits32 (by omega) (by omega), fits32 h₃.1 (by omega),
-    (by omega : (p.BN : Int) ≠ 0)⟩)
+  have h₃ : (0 : Int) < p.BN := Int.natCast_pos.mpr h₂.1
+  have h₄ : 0 ≤ x + (p.BN - 1 : Int) ∧ x + (p.BN - 1 : Int) < 2147483648 := by omega
+  have h₅ := tdiv_bounds h₃ h₄.1
+  exact all_iff.mp (show _ ∧ _ ∧ _ from ⟨fits32 h₄.1 h₄.2,
+    fits32 h₅.1 (Int.lt_of_le_of_lt h₅.2.1 h₄.2), Int.ne_of_gt h₃⟩)
 
 /-- The first row, and the last, on the axis of the keys, and the edges from there. -/
 private theorem edge {x : Int} (hx : 0 ≤ x ∧ x < p.qLen) : FitsI32 (x + p.shift) ∧
@@ -222,18 +259,23 @@ private theorem edge {x : Int} (hx : 0 ≤ x ∧ x < p.qLen) : FitsI32 (x + p.sh
   · have := F.left l hl; omega
   · have := F.right r hr; omega
 
+omit F in
+private theorem cut {x : Int} (h : FitsI32 x) : 0 ≤ max x 0 ∧ max x 0 < 2147483648 := by
+  have := fitsI32_iff.mp h; omega
+
+omit F in
+private theorem cut' {x : Int} (h : x < 1610612736) : 0 ≤ max x 0 ∧ max x 0 < 2146435072 := by
+  omega
+
 private theorem tileIntegers : ∀ P ∈ p.tileIntegers pid, P := by
   have hk := F.kvLen
-  have hk' : p.kvLen < 2146435072 := by omega
+  have hk' : p.kvLen < 2146435072 := Int.lt_trans hk.2 (by decide)
   have hs := F.stopKey
   obtain ⟨f₁, f₂, f₃⟩ := F.edge F.rowFirst
   obtain ⟨l₁, l₂, l₃⟩ := F.edge F.rowLast
-  have cut : ∀ {x : Int}, FitsI32 x → 0 ≤ max x 0 ∧ max x 0 < 2147483648 := fun h => by
-    have := fitsI32_iff.mp h; omega
-  have cut' : ∀ {x : Int}, x < 1610612736 → 0 ≤ max x 0 ∧ max x 0 < 2146435072 := fun h => by omega
   have ceil := F.ceilIntegers hk.1 hk'
-  have floor := F.floorIntegers hk.1 (by omega)
-  have stop := F.ceilIntegers hs.1 (by omega)
+  have floor := F.floorIntegers hk.1 (Int.lt_trans hk.2 (by decide))
+  have stop := F.ceilIntegers hs.1 (Int.lt_trans hs.2 (by decide))
   unfold Problem.tileIntegers
   split <;> rename_i hl hr <;> simp only [List.forall_mem_append, and_assoc]
   · exact ⟨ceil, floor⟩
@@ -265,11 +307,12 @@ private theorem tileBegin {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t < p.sto
   have hb := F.BN
   have h₀ := (p.first_le pid hb.1).1
   have hs := F.stopKey
-  refine ⟨Int.mul_nonneg (by omega) (by omega), ?_⟩
+  have h₃ := Int.le_trans h₀ h₁
+  refine ⟨Int.mul_nonneg h₃ (Int.natCast_nonneg _), ?_⟩
   simp only [stop] at h₂
   split at h₂
-  · exact Int.lt_trans (tile_bounds (by omega) ⟨by omega, h₂⟩ hs.1).2 hs.2
-  · omega
+  · exact Int.lt_trans (tile_bounds (Int.natCast_pos.mpr hb.1) ⟨h₃, h₂⟩ hs.1).2 hs.2
+  · exact absurd h₃ (Int.not_le.mpr h₂)
 
 omit F in
 private theorem offset_bounds {x y z sx sy sn : Int} (hx : 0 ≤ x) (hy : 0 ≤ y)
@@ -318,8 +361,10 @@ private theorem bases {t : Int} (ht : 0 ≤ t * (p.BN : Int) ∧ t * (p.BN : Int
   unfold Problem.tileBases
   split <;> rename_i h
   · have hb := F.batch h
-    have b₁ := offset_bounds (sx := p.kb) hb.1 hk.1 (by omega) ⟨F.stride 3, kh⟩ ht kn
-    have b₂ := offset_bounds (sx := p.vb) hb.1 hk.1 (by omega) ⟨F.stride 6, vh⟩ ht vn
+    have hs := Int.lt_trans (Int.lt_of_le_of_lt (Int.add_le_add_left hk.2 _) hb.2)
+      (show (2147483648 : Int) < 2684354560 by decide)
+    have b₁ := offset_bounds (sx := p.kb) hb.1 hk.1 hs ⟨F.stride 3, kh⟩ ht kn
+    have b₂ := offset_bounds (sx := p.vb) hb.1 hk.1 hs ⟨F.stride 6, vh⟩ ht vn
     refine ⟨List.forall_mem_append.mpr ⟨tileOffsets b₁, tileOffsets b₂⟩, fun hx h₀ h₁ => ?_,
       fun hx h₀ h₁ => ?_⟩
     · simp only [Problem.keyPtr, h, ← hx, Int.zero_add]
@@ -327,14 +372,20 @@ private theorem bases {t : Int} (ht : 0 ≤ t * (p.BN : Int) ∧ t * (p.BN : Int
     · simp only [Problem.valuePtr, h, ← hx, Int.zero_add]
       exact near b₂ h₀ h₁
   · have hr := (F.rows _ _ h).2
-    have b₁ := offset_bounds hk.1 hr.1 (by omega) ⟨kh, kn⟩ ht kn
-    have b₂ := offset_bounds hk.1 hr.1 (by omega) ⟨vh, vn⟩ ht vn
+    have hs := Int.add_lt_add (Int.lt_of_le_of_lt hk.2 hh.2) hr.2
+    have b₁ := offset_bounds hk.1 hr.1 hs ⟨kh, kn⟩ ht kn
+    have b₂ := offset_bounds hk.1 hr.1 hs ⟨vh, vn⟩ ht vn
     refine ⟨List.forall_mem_append.mpr ⟨tileOffsets b₁, tileOffsets b₂⟩, fun hx h₀ h₁ => ?_,
       fun hx h₀ h₁ => ?_⟩
     · simp only [Problem.keyPtr, h, ← hx, Int.zero_add]
       exact near b₁ h₀ h₁
     · simp only [Problem.valuePtr, h, ← hx, Int.zero_add]
       exact near b₂ h₀ h₁
+
+omit F in
+private theorem lane_fits {n w : Nat} {x : Int} (hn : n < w) (hw : w ≤ 256)
+    (hx : 0 ≤ x ∧ x ≤ 2147483648 - 256) : 0 ≤ x + n ∧ x + n < 2147483648 := by
+  omega
 
 private theorem laneIntegers {t : Int}
     (ht : 0 ≤ t * (p.BN : Int) ∧ t * (p.BN : Int) < 536870912) :
@@ -345,11 +396,11 @@ private theorem laneIntegers {t : Int}
   have lk := fun {j : Nat} (hj : j < p.BN) => lane_bounds hj kn.1 F.keys
   have lv := fun {j : Nat} (hj : j < p.BN) => lane_bounds hj vn.1 F.values
   have ck : ∀ {n j : Nat}, n < p.BD → j < p.BN →
-      0 ≤ (n + j * p.kn : Int) ∧ (n + j * p.kn : Int) < 2147483648 := fun hn hj => by
-    have := lk hj; have := F.BD; omega
+      0 ≤ (n + j * p.kn : Int) ∧ (n + j * p.kn : Int) < 2147483648 := fun hn hj =>
+    Int.add_comm _ _ ▸ lane_fits hn F.BD (lk hj)
   have cv : ∀ {j c : Nat}, c < p.BV → j < p.BN →
-      0 ≤ (j * p.vn + c : Int) ∧ (j * p.vn + c : Int) < 2147483648 := fun hc hj => by
-    have := lv hj; have := F.BV; omega
+      0 ≤ (j * p.vn + c : Int) ∧ (j * p.vn + c : Int) < 2147483648 := fun hc hj =>
+    lane_fits hc F.BV (lv hj)
   exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ from
     ⟨fun j hj => fits32 (lk hj).1 (Int.lt_of_le_of_lt (lk hj).2 (by decide)),
     fun j hj => fits32 (lv hj).1 (Int.lt_of_le_of_lt (lv hj).2 (by decide)),
@@ -386,7 +437,8 @@ private theorem checkedIntegers {t : Int} (h₁ : p.first pid ≤ t) (h₂ : t <
   have ht := F.tileBegin h₁ h₂
   have hb := F.BN
   exact List.forall_mem_cons.mpr ⟨fits32 ht.1 (Int.lt_trans ht.2 (by decide)),
-    List.forall_mem_cons.mpr ⟨fun j hj => fits32 (by omega) (by omega),
+    List.forall_mem_cons.mpr ⟨fun j hj => fits32 (Int.add_nonneg ht.1 (Int.natCast_nonneg _))
+      (by clear h₁ h₂; omega),
     List.forall_mem_append.mpr ⟨List.forall_mem_append.mpr ⟨(F.bases ht).1, F.laneIntegers ht⟩,
       F.edgeIntegers⟩⟩⟩
 
@@ -395,7 +447,8 @@ theorem integers : ∀ P ∈ p.integers pid, P := by
   have o := p.first_le pid F.BN.1
   simp only [Problem.integers, List.forall_mem_append]
   refine ⟨⟨⟨⟨⟨?_, F.headIntegers⟩, F.tileIntegers⟩, all_loops F.BN.1
-    (fun t h h' => all_iff.mpr (F.wholeIntegers (by omega) (by omega)))
+    (fun t h h' => all_iff.mpr (F.wholeIntegers (Int.le_trans o.2.1 h)
+      (Int.lt_of_lt_of_le h' o.2.2.2)))
     fun t h h' => all_iff.mpr (F.checkedIntegers h h')⟩, F.outIntegers⟩, F.lseIntegers⟩
   split
   · exact List.forall_mem_append.mpr ⟨F.rowIntegers, F.queryIntegers⟩

@@ -67,7 +67,7 @@ namespace Packed
 variable [Exp R R]
 
 /-- What the text stores as output that is launched for this window. -/
-@[expose] def storeOut (a : Forward.Args R) (pid : Int) (i c : Nat) :
+@[expose] noncomputable def storeOut (a : Forward.Args R) (pid : Int) (i c : Nat) :
     Alignment → Forward.Edges → Store (Flt R)
   | _, .full => PackedFull.store_out_ptr a pid i c
   | .topLeft, .causal _ => PackedCausal.store_out_ptr a pid i c
@@ -76,7 +76,7 @@ variable [Exp R R]
   | .bottomRight, .window _ _ => PackedWindowEnd.store_out_ptr a pid i c
 
 /-- What this text stores as log-sum-exp. -/
-@[expose] def storeLse (a : Forward.Args R) (pid : Int) (i : Nat) :
+@[expose] noncomputable def storeLse (a : Forward.Args R) (pid : Int) (i : Nat) :
     Alignment → Forward.Edges → Store (Flt R)
   | _, .full => PackedFull.store_lse_ptr a pid i
   | .topLeft, .causal _ => PackedCausal.store_lse_ptr a pid i
@@ -191,14 +191,15 @@ namespace Padded
 variable [Exp R R]
 
 /-- What the text stores as output that is launched for a window with these edges. -/
-@[expose] def storeOut (a : Forward.Args R) (pid : Int) (i c : Nat) :
+@[expose] noncomputable def storeOut (a : Forward.Args R) (pid : Int) (i c : Nat) :
     Forward.Edges → Store (Flt R)
   | .full => PaddedFull.store_out_ptr a pid i c
   | .causal _ => PaddedCausal.store_out_ptr a pid i c
   | .window _ _ => PaddedWindow.store_out_ptr a pid i c
 
 /-- What this text stores as log-sum-exp. -/
-@[expose] def storeLse (a : Forward.Args R) (pid : Int) (i : Nat) : Forward.Edges → Store (Flt R)
+@[expose] noncomputable def storeLse (a : Forward.Args R) (pid : Int) (i : Nat) :
+    Forward.Edges → Store (Flt R)
   | .full => PaddedFull.store_lse_ptr a pid i
   | .causal _ => PaddedCausal.store_lse_ptr a pid i
   | .window _ _ => PaddedWindow.store_lse_ptr a pid i

@@ -58,7 +58,8 @@ structure Started (p : Problem R) (pid : Int) : Prop where
 
 private theorem sum_lt {b h B H N : Int} (hb : 0 ≤ b ∧ b < B) (hh : 0 ≤ h ∧ h < H)
     (hN : B * H < N) : b + h < N := by
-  have h₁ : (b + 1) * (h + 1) ≤ B * H := Int.mul_le_mul (by omega) (by omega) (by omega) (by omega)
+  have h₁ : (b + 1) * (h + 1) ≤ B * H := Int.mul_le_mul hb.2 hh.2
+    (Int.add_nonneg hh.1 (by decide)) (Int.le_of_lt (Int.lt_of_le_of_lt hb.1 hb.2))
   have h₂ := Int.mul_nonneg hb.1 hh.1
   rw [Int.add_mul, Int.mul_add] at h₁
   omega
@@ -85,18 +86,20 @@ theorem started {len batches num_kv_heads group : Nat} (hBM : 0 < p.BM ∧ p.BM 
     (h₁ : pid < (numTiles len p.BM * (batches * (num_kv_heads * group)) : Nat)) :
     Started p pid := by
   have eT := tiles_eq (p := p) hBM.1 hL
-  have hBM' : (0 : Int) < p.BM ∧ (p.BM : Int) ≤ 1048576 := by omega
-  have hpid : pid < 2147483648 := by omega
+  have hBM' : (0 : Int) < p.BM ∧ (p.BM : Int) ≤ 1048576 :=
+    ⟨Int.natCast_pos.mpr hBM.1, Int.ofNat_le.mpr hBM.2⟩
+  have hpid : pid < 2147483648 := Int.lt_trans h₁ (Int.ofNat_lt.mpr hn)
   have h₂ := h₁
   rw [Int.natCast_mul, ← eT] at h₂
-  obtain ⟨ht, hb, hh, _⟩ := Problem.place h₀ h₂ (by omega) hH
-  have hlen' : 0 ≤ p.tilesLen ∧ p.tilesLen < 536870912 := by omega
+  obtain ⟨ht, hb, hh, _⟩ := Problem.place h₀ h₂ (eT ▸ Int.natCast_nonneg _) hH
+  have hlen' : 0 ≤ p.tilesLen ∧ p.tilesLen < 536870912 :=
+    hL ▸ ⟨Int.natCast_nonneg _, Int.ofNat_lt.mpr hlen⟩
   have hT : 0 < p.tiles := Int.lt_of_le_of_lt ht.1 ht.2
   have hL' : p.tiles = Int.tdiv (p.tilesLen + (p.BM - 1 : Int)) p.BM := rfl
   have hgroup : (0 : Int) < group := by
     rcases Nat.eq_zero_or_pos group with h | h
-    · rw [h, Nat.mul_zero] at hh; omega
-    · omega
+    · rw [h, Nat.mul_zero] at hh; exact absurd (Int.lt_of_le_of_lt hh.1 hh.2) (Int.lt_irrefl _)
+    · exact Int.natCast_pos.mpr h
   have hplaces : (batches : Int) * (num_kv_heads * group : Nat) < 2147483648 := by
     rw [← Int.natCast_mul]
     exact Int.ofNat_lt.mpr (Nat.lt_of_le_of_lt
@@ -125,14 +128,23 @@ theorem Started.program (F : Started p pid) : ∀ P ∈ p.programIntegers pid, P
   have kvHead := F.kvHead
   have tile := F.tile
   have rowFirst := F.rowFirst
-  have batch : FitsI32 (p.batch pid) := fits32 places.1 (by omega)
+  have sum' : 0 ≤ p.tilesLen + (p.BM - 1 : Int) ∧ p.tilesLen + (p.BM - 1 : Int) < 2147483648 := by
+    clear tiles places kvHead tile rowFirst; omega
+  have head := Int.lt_of_le_of_lt (Int.le_add_of_nonneg_left places.1) places.2.2
+  have tiles' := Int.lt_trans tiles.2 (show (1073741824 : Int) < 2147483648 by decide)
+  have batch : FitsI32 (p.batch pid) := fits32 places.1
+    (Int.lt_of_le_of_lt (Int.le_add_of_nonneg_right places.2.1) places.2.2)
   have quotient := fits32 F.quotient.1 F.quotient.2
   have nonzero : p.tiles ≠ 0 := Int.ne_of_gt tiles.1
   exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ from
-    ⟨fits32 (by omega) (by omega), fits32 (by omega) (by omega), (by omega : (p.BM : Int) ≠ 0),
-    fits32 (by omega) (by omega), fits32 F.remainder.1 F.remainder.2, nonzero, quotient,
-    fits32 tile.1 (by omega), quotient, nonzero, batch, F.heads, fits32 places.2.1 (by omega),
-    F.heads, batch, fits64 kvHead.1 (by omega), F.group, fits32 rowFirst.1 (by omega)⟩)
+    ⟨fits32 sum'.1 sum'.2, fits32 (Int.le_of_lt tiles.1) tiles',
+    Int.ne_of_gt (Int.natCast_pos.mpr BM.1), fits32 (Int.sub_nonneg_of_le tiles.1)
+      (Int.lt_of_le_of_lt (Int.sub_le_self _ (by decide)) tiles'),
+    fits32 F.remainder.1 F.remainder.2, nonzero, quotient,
+    fits32 tile.1 (Int.lt_trans tile.2 tiles'), quotient, nonzero, batch, F.heads,
+    fits32 places.2.1 head, F.heads, batch,
+    fits64 kvHead.1 (Int.lt_of_le_of_lt kvHead.2 (Int.lt_trans head (by decide))), F.group,
+    fits32 rowFirst.1 (Int.lt_trans rowFirst.2 (Int.lt_trans sum.2 (by decide)))⟩)
 
 /-- Where a sequence begins and ends. -/
 theorem sequence {b sx sy : Int} (hb : 0 ≤ b ∧ b < 2147483648) (hx : 0 ≤ sx ∧ sx < 2147483648)

@@ -19,72 +19,121 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exp R R]
 
+/-- By unfolding: of all texts in one proof, for which Lean compiles the tactic once. -/
+private theorem lists_eq :
+    (∀ (a : Full.Args R) (pid : Int),
+      (Full.Accesses a pid, Full.Exponents a pid, Full.NoOverflow a pid) =
+        (Full.problem a).conditions pid) ∧
+    (∀ (a : Causal.Args R) (pid : Int),
+      (Causal.Accesses a pid, Causal.Exponents a pid, Causal.NoOverflow a pid) =
+        (Causal.problem a).conditions pid) ∧
+    (∀ (a : Left.Args R) (pid : Int),
+      (Left.Accesses a pid, Left.Exponents a pid, Left.NoOverflow a pid) =
+        (Left.problem a).conditions pid) ∧
+    (∀ (a : Window.Args R) (pid : Int),
+      (Window.Accesses a pid, Window.Exponents a pid, Window.NoOverflow a pid) =
+        (Window.problem a).conditions pid) ∧
+    (∀ (a : PaddedFull.Args R) (pid : Int),
+      (PaddedFull.Accesses a pid, PaddedFull.Exponents a pid, PaddedFull.NoOverflow a pid) =
+        (Forward.dense a none none false).conditions pid) ∧
+    (∀ (a : PaddedCausal.Args R) (pid : Int),
+      (PaddedCausal.Accesses a pid, PaddedCausal.Exponents a pid, PaddedCausal.NoOverflow a pid) =
+        (Forward.dense a none (some a.right) false).conditions pid) ∧
+    (∀ (a : PaddedWindow.Args R) (pid : Int),
+      (PaddedWindow.Accesses a pid, PaddedWindow.Exponents a pid, PaddedWindow.NoOverflow a pid) =
+        (Forward.dense a (some a.left) (some a.right) false).conditions pid) ∧
+    (∀ (a : PackedFull.Args R) (atEnd : Bool) (pid : Int),
+      (PackedFull.Accesses a pid, PackedFull.Exponents a pid, PackedFull.NoOverflow a pid) =
+        (Forward.inSequence a none none atEnd pid).packedConditions pid
+          (Forward.sequence a pid) a.stride_xb a.stride_yb
+          []) ∧
+    (∀ (a : PackedCausal.Args R) (pid : Int),
+      (PackedCausal.Accesses a pid, PackedCausal.Exponents a pid, PackedCausal.NoOverflow a pid) =
+        (Forward.inSequence a none (some a.right) false pid).packedConditions pid
+          (Forward.sequence a pid) a.stride_xb a.stride_yb
+          []) ∧
+    (∀ (a : PackedCausalEnd.Args R) (pid : Int),
+      (PackedCausalEnd.Accesses a pid, PackedCausalEnd.Exponents a pid,
+        PackedCausalEnd.NoOverflow a pid) =
+        (Forward.inSequence a none (some a.right) true pid).packedConditions pid
+          (Forward.sequence a pid) a.stride_xb a.stride_yb
+          ((Forward.inSequence a none (some a.right) true pid).shiftIntegers a.shift)) ∧
+    (∀ (a : PackedWindow.Args R) (pid : Int),
+      (PackedWindow.Accesses a pid, PackedWindow.Exponents a pid, PackedWindow.NoOverflow a pid) =
+        (Forward.inSequence a (some a.left) (some a.right) false pid).packedConditions pid
+          (Forward.sequence a pid) a.stride_xb a.stride_yb
+          []) ∧
+    (∀ (a : PackedWindowEnd.Args R) (pid : Int),
+      (PackedWindowEnd.Accesses a pid, PackedWindowEnd.Exponents a pid,
+        PackedWindowEnd.NoOverflow a pid) =
+        (Forward.inSequence a (some a.left) (some a.right) true pid).packedConditions pid
+          (Forward.sequence a pid) a.stride_xb a.stride_yb
+          ((Forward.inSequence a (some a.left) (some a.right) true pid).shiftIntegers
+            a.shift)) := by
+  refine ⟨fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_,
+    fun _ _ => ?_, fun _ _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_⟩
+  run_tac for goal in ← getGoals do goal.withContext do
+    let type ← instantiateMVars (← goal.getType)
+    let some (_, text, _) := type.eq? | unreachable!
+    goal.assign (← mkAuxTheorem type (← mkEqRefl text))
+
 /-- The text lists what `Problem` does. -/
 theorem Full.conditions_eq (a : Full.Args R) (pid : Int) :
     (Full.Accesses a pid, Full.Exponents a pid, Full.NoOverflow a pid) =
-      (Full.problem a).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+      (Full.problem a).conditions pid :=
+  lists_eq.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem Causal.conditions_eq (a : Causal.Args R) (pid : Int) :
     (Causal.Accesses a pid, Causal.Exponents a pid, Causal.NoOverflow a pid) =
-      (Causal.problem a).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+      (Causal.problem a).conditions pid :=
+  lists_eq.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem Left.conditions_eq (a : Left.Args R) (pid : Int) :
     (Left.Accesses a pid, Left.Exponents a pid, Left.NoOverflow a pid) =
-      (Left.problem a).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+      (Left.problem a).conditions pid :=
+  lists_eq.2.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem Window.conditions_eq (a : Window.Args R) (pid : Int) :
     (Window.Accesses a pid, Window.Exponents a pid, Window.NoOverflow a pid) =
-      (Window.problem a).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+      (Window.problem a).conditions pid :=
+  lists_eq.2.2.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedFull.conditions_eq (a : PaddedFull.Args R) (pid : Int) :
     (PaddedFull.Accesses a pid, PaddedFull.Exponents a pid, PaddedFull.NoOverflow a pid) =
-      (Forward.dense a none none false).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+      (Forward.dense a none none false).conditions pid :=
+  lists_eq.2.2.2.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedCausal.conditions_eq (a : PaddedCausal.Args R) (pid : Int) :
     (PaddedCausal.Accesses a pid, PaddedCausal.Exponents a pid, PaddedCausal.NoOverflow a pid) =
-      (Forward.dense a none (some a.right) false).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+      (Forward.dense a none (some a.right) false).conditions pid :=
+  lists_eq.2.2.2.2.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedWindow.conditions_eq (a : PaddedWindow.Args R) (pid : Int) :
     (PaddedWindow.Accesses a pid, PaddedWindow.Exponents a pid, PaddedWindow.NoOverflow a pid) =
-      (Forward.dense a (some a.left) (some a.right) false).conditions pid := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+      (Forward.dense a (some a.left) (some a.right) false).conditions pid :=
+  lists_eq.2.2.2.2.2.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem PackedFull.conditions_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) :
     (PackedFull.Accesses a pid, PackedFull.Exponents a pid, PackedFull.NoOverflow a pid) =
       (Forward.inSequence a none none atEnd pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
-        [] := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+        [] :=
+  lists_eq.2.2.2.2.2.2.2.1 a atEnd pid
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausal.conditions_eq (a : PackedCausal.Args R) (pid : Int) :
     (PackedCausal.Accesses a pid, PackedCausal.Exponents a pid, PackedCausal.NoOverflow a pid) =
       (Forward.inSequence a none (some a.right) false pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
-        [] := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+        [] :=
+  lists_eq.2.2.2.2.2.2.2.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
@@ -92,18 +141,16 @@ theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
       PackedCausalEnd.NoOverflow a pid) =
       (Forward.inSequence a none (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
-        ((Forward.inSequence a none (some a.right) true pid).shiftIntegers a.shift) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+        ((Forward.inSequence a none (some a.right) true pid).shiftIntegers a.shift) :=
+  lists_eq.2.2.2.2.2.2.2.2.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindow.conditions_eq (a : PackedWindow.Args R) (pid : Int) :
     (PackedWindow.Accesses a pid, PackedWindow.Exponents a pid, PackedWindow.NoOverflow a pid) =
       (Forward.inSequence a (some a.left) (some a.right) false pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
-        [] := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+        [] :=
+  lists_eq.2.2.2.2.2.2.2.2.2.2.1 a pid
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
@@ -111,9 +158,8 @@ theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
       PackedWindowEnd.NoOverflow a pid) =
       (Forward.inSequence a (some a.left) (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
-        ((Forward.inSequence a (some a.left) (some a.right) true pid).shiftIntegers a.shift) := by
-  run_tac liftMetaTactic fun goal => goal.withContext do
-    goal.assign (← mkEqRefl (← goal.getType).appFn!.appArg!); return []
+        ((Forward.inSequence a (some a.left) (some a.right) true pid).shiftIntegers a.shift) :=
+  lists_eq.2.2.2.2.2.2.2.2.2.2.2 a pid
 
 /-! ## Several texts, of which the window says which one is launched -/
 

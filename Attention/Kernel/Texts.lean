@@ -19,14 +19,15 @@ public section
 
 /-! # The texts of the forward kernel compute what `Problem` says
 
-By unfolding, which Lean's kernel alone is asked to do: `rfl` would have the elaborator unfold both
-sides too, by another strategy, which for texts of hundreds of definitions takes a hundred times as
-long. The bounds of the loops come first: a text with others fails there, before the kernel unfolds
-the loops, for which it may need more memory than there is. -/
+By unfolding. The bounds of the loops come first: a text with others fails there, before Lean's
+kernel unfolds the loops, for which it may need more memory than there is. -/
 
 namespace Attention.Kernel
 
 open Lean Elab.Tactic Meta
+
+-- Ten times what the kernel needs where a text is what `Problem` says.
+set_option maxHeartbeats 20000
 
 universe u
 
@@ -101,314 +102,229 @@ abbrev Left.problem (a : Left.Args R) : Problem R := Forward.dense a (some a.lef
 abbrev Window.problem (a : Window.Args R) : Problem R :=
   Forward.dense a (some a.left) (some a.right) true
 
-/-- Where the tiles without mask code begin and end, and where all tiles end. -/
-private abbrev Problem.bounds (p : Problem R) (pid : Int) : Int × Int × Int :=
-  (p.wholeFirst pid, p.wholeStop pid, p.stop pid)
-
 variable [OrderedField R] [Exp R R]
 
-private theorem Full.stores_eq (a : Full.Args R) (pid : Int) :
-    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
-        (Full.problem a).bounds pid ∧
-    (Full.store_out_ptr a pid, Full.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Full.problem a) := by
-  constructor
+/-- These stores are what `Problem` says, and so is where the tiles without mask code begin and end,
+and where all tiles end. -/
+private abbrev Problem.IsStored (p : Problem R) (pid : Int) (bounds : Int × Int × Int)
+    (out : Nat → Nat → Store (Flt R)) (lse : Nat → Store (Flt R)) : Prop :=
+  bounds = (p.wholeFirst pid, p.wholeStop pid, p.stop pid) ∧
+    (out, lse) = (p.storeOut pid, p.storeLse pid)
+
+/-- By unfolding: of all texts in one proof, for which Lean compiles the tactic once. Each equation
+is a lemma of its own, for which Lean's kernel is given as long as `maxHeartbeats` says: sides that
+are not the same may take for ever to unfold. -/
+private theorem stores_eq :
+    (∀ (a : Full.Args R) (pid : Int),
+      (Full.problem a).IsStored pid
+      (Full.loop1.firstTile a pid, Full.loop1.stopTile a pid, Full.loop2.stopTile a pid)
+      (Full.store_out_ptr a pid) (Full.store_lse_ptr a pid)) ∧
+    (∀ (a : Causal.Args R) (pid : Int),
+      (Causal.problem a).IsStored pid
+      (Causal.loop1.firstTile a pid, Causal.loop1.stopTile a pid, Causal.loop2.stopTile a pid)
+      (Causal.store_out_ptr a pid) (Causal.store_lse_ptr a pid)) ∧
+    (∀ (a : Left.Args R) (pid : Int),
+      (Left.problem a).IsStored pid
+      (Left.loop2.firstTile a pid, Left.loop2.stopTile a pid, Left.loop3.stopTile a pid)
+      (Left.store_out_ptr a pid) (Left.store_lse_ptr a pid)) ∧
+    (∀ (a : Window.Args R) (pid : Int),
+      (Window.problem a).IsStored pid
+      (Window.loop2.firstTile a pid, Window.loop2.stopTile a pid, Window.loop3.stopTile a pid)
+      (Window.store_out_ptr a pid) (Window.store_lse_ptr a pid)) ∧
+    (∀ (a : PaddedFull.Args R) (pid : Int),
+      (Forward.dense a none none false).IsStored pid
+      (PaddedFull.loop1.firstTile a pid, PaddedFull.loop1.stopTile a pid,
+        PaddedFull.loop2.stopTile a pid)
+      (PaddedFull.store_out_ptr a pid) (PaddedFull.store_lse_ptr a pid)) ∧
+    (∀ (a : PaddedCausal.Args R) (pid : Int),
+      (Forward.dense a none (some a.right) false).IsStored pid
+      (PaddedCausal.loop1.firstTile a pid, PaddedCausal.loop1.stopTile a pid,
+        PaddedCausal.loop2.stopTile a pid)
+      (PaddedCausal.store_out_ptr a pid) (PaddedCausal.store_lse_ptr a pid)) ∧
+    (∀ (a : PaddedWindow.Args R) (pid : Int),
+      (Forward.dense a (some a.left) (some a.right) false).IsStored pid
+      (PaddedWindow.loop2.firstTile a pid, PaddedWindow.loop2.stopTile a pid,
+        PaddedWindow.loop3.stopTile a pid)
+      (PaddedWindow.store_out_ptr a pid) (PaddedWindow.store_lse_ptr a pid)) ∧
+    (∀ (a : PackedFull.Args R) (atEnd : Bool) (pid : Int),
+      (Forward.packed a none none atEnd (Forward.sequence a pid)).IsStored pid
+      (PackedFull.loop1.firstTile a pid, PackedFull.loop1.stopTile a pid,
+        PackedFull.loop2.stopTile a pid)
+      (PackedFull.store_out_ptr a pid) (PackedFull.store_lse_ptr a pid)) ∧
+    (∀ (a : PackedCausal.Args R) (pid : Int),
+      (Forward.packed a none (some a.right) false (Forward.sequence a pid)).IsStored pid
+      (PackedCausal.loop1.firstTile a pid, PackedCausal.loop1.stopTile a pid,
+        PackedCausal.loop2.stopTile a pid)
+      (PackedCausal.store_out_ptr a pid) (PackedCausal.store_lse_ptr a pid)) ∧
+    (∀ (a : PackedCausalEnd.Args R) (pid : Int),
+      (Forward.packed a none (some a.right) true (Forward.sequence a pid)).IsStored pid
+      (PackedCausalEnd.loop1.firstTile a pid, PackedCausalEnd.loop1.stopTile a pid,
+        PackedCausalEnd.loop2.stopTile a pid)
+      (PackedCausalEnd.store_out_ptr a pid) (PackedCausalEnd.store_lse_ptr a pid)) ∧
+    (∀ (a : PackedWindow.Args R) (pid : Int),
+      (Forward.packed a (some a.left) (some a.right) false (Forward.sequence a pid)).IsStored pid
+      (PackedWindow.loop2.firstTile a pid, PackedWindow.loop2.stopTile a pid,
+        PackedWindow.loop3.stopTile a pid)
+      (PackedWindow.store_out_ptr a pid) (PackedWindow.store_lse_ptr a pid)) ∧
+    (∀ (a : PackedWindowEnd.Args R) (pid : Int),
+      (Forward.packed a (some a.left) (some a.right) true (Forward.sequence a pid)).IsStored pid
+      (PackedWindowEnd.loop2.firstTile a pid, PackedWindowEnd.loop2.stopTile a pid,
+        PackedWindowEnd.loop3.stopTile a pid)
+      (PackedWindowEnd.store_out_ptr a pid) (PackedWindowEnd.store_lse_ptr a pid)) := by
+  refine ⟨fun _ _ => ⟨?_, ?_⟩, fun _ _ => ⟨?_, ?_⟩, fun _ _ => ⟨?_, ?_⟩, fun _ _ => ⟨?_, ?_⟩,
+    fun _ _ => ⟨?_, ?_⟩, fun _ _ => ⟨?_, ?_⟩, fun _ _ => ⟨?_, ?_⟩, fun _ _ _ => ⟨?_, ?_⟩,
+    fun _ _ => ⟨?_, ?_⟩, fun _ _ => ⟨?_, ?_⟩, fun _ _ => ⟨?_, ?_⟩, fun _ _ => ⟨?_, ?_⟩⟩
   run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+    let type ← instantiateMVars (← goal.getType)
+    let some (_, text, _) := type.eq? | unreachable!
+    goal.assign (← mkAuxTheorem type (← mkEqRefl text))
 
 /-- The text's stores of output. -/
 theorem Full.storeOut_eq (a : Full.Args R) (pid : Int) (i c : Nat) :
     Full.store_out_ptr a pid i c =
       (Full.problem a).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (Full.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Full.storeLse_eq (a : Full.Args R) (pid : Int) (i : Nat) :
     Full.store_lse_ptr a pid i =
       (Full.problem a).storeLse pid i :=
-  congrFun (Prod.mk.inj (Full.stores_eq a pid).2).2 i
-
-private theorem Causal.stores_eq (a : Causal.Args R) (pid : Int) :
-    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
-        (Causal.problem a).bounds pid ∧
-    (Causal.store_out_ptr a pid, Causal.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Causal.problem a) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem Causal.storeOut_eq (a : Causal.Args R) (pid : Int) (i c : Nat) :
     Causal.store_out_ptr a pid i c =
       (Causal.problem a).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (Causal.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Causal.storeLse_eq (a : Causal.Args R) (pid : Int) (i : Nat) :
     Causal.store_lse_ptr a pid i =
       (Causal.problem a).storeLse pid i :=
-  congrFun (Prod.mk.inj (Causal.stores_eq a pid).2).2 i
-
-private theorem Left.stores_eq (a : Left.Args R) (pid : Int) :
-    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
-        (Left.problem a).bounds pid ∧
-    (Left.store_out_ptr a pid, Left.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Left.problem a) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem Left.storeOut_eq (a : Left.Args R) (pid : Int) (i c : Nat) :
     Left.store_out_ptr a pid i c =
       (Left.problem a).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (Left.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Left.storeLse_eq (a : Left.Args R) (pid : Int) (i : Nat) :
     Left.store_lse_ptr a pid i =
       (Left.problem a).storeLse pid i :=
-  congrFun (Prod.mk.inj (Left.stores_eq a pid).2).2 i
-
-private theorem Window.stores_eq (a : Window.Args R) (pid : Int) :
-    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
-        (Window.problem a).bounds pid ∧
-    (Window.store_out_ptr a pid, Window.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Window.problem a) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem Window.storeOut_eq (a : Window.Args R) (pid : Int) (i c : Nat) :
     Window.store_out_ptr a pid i c =
       (Window.problem a).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (Window.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem Window.storeLse_eq (a : Window.Args R) (pid : Int) (i : Nat) :
     Window.store_lse_ptr a pid i =
       (Window.problem a).storeLse pid i :=
-  congrFun (Prod.mk.inj (Window.stores_eq a pid).2).2 i
-
-private theorem PaddedFull.stores_eq (a : PaddedFull.Args R) (pid : Int) :
-    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
-        (Forward.dense a none none false).bounds pid ∧
-    (PaddedFull.store_out_ptr a pid, PaddedFull.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Forward.dense a none none false) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem PaddedFull.storeOut_eq (a : PaddedFull.Args R) (pid : Int) (i c : Nat) :
     PaddedFull.store_out_ptr a pid i c =
       (Forward.dense a none none false).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PaddedFull.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PaddedFull.storeLse_eq (a : PaddedFull.Args R) (pid : Int) (i : Nat) :
     PaddedFull.store_lse_ptr a pid i =
       (Forward.dense a none none false).storeLse pid i :=
-  congrFun (Prod.mk.inj (PaddedFull.stores_eq a pid).2).2 i
-
-private theorem PaddedCausal.stores_eq (a : PaddedCausal.Args R) (pid : Int) :
-    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
-        (Forward.dense a none (some a.right) false).bounds pid ∧
-    (PaddedCausal.store_out_ptr a pid, PaddedCausal.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Forward.dense a none (some a.right) false) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem PaddedCausal.storeOut_eq (a : PaddedCausal.Args R) (pid : Int) (i c : Nat) :
     PaddedCausal.store_out_ptr a pid i c =
       (Forward.dense a none (some a.right) false).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PaddedCausal.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PaddedCausal.storeLse_eq (a : PaddedCausal.Args R) (pid : Int) (i : Nat) :
     PaddedCausal.store_lse_ptr a pid i =
       (Forward.dense a none (some a.right) false).storeLse pid i :=
-  congrFun (Prod.mk.inj (PaddedCausal.stores_eq a pid).2).2 i
-
-private theorem PaddedWindow.stores_eq (a : PaddedWindow.Args R) (pid : Int) :
-    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
-        (Forward.dense a (some a.left) (some a.right) false).bounds pid ∧
-    (PaddedWindow.store_out_ptr a pid, PaddedWindow.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Forward.dense a (some a.left) (some a.right) false) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem PaddedWindow.storeOut_eq (a : PaddedWindow.Args R) (pid : Int) (i c : Nat) :
     PaddedWindow.store_out_ptr a pid i c =
       (Forward.dense a (some a.left) (some a.right) false).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PaddedWindow.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PaddedWindow.storeLse_eq (a : PaddedWindow.Args R) (pid : Int) (i : Nat) :
     PaddedWindow.store_lse_ptr a pid i =
       (Forward.dense a (some a.left) (some a.right) false).storeLse pid i :=
-  congrFun (Prod.mk.inj (PaddedWindow.stores_eq a pid).2).2 i
-
-private theorem PackedFull.stores_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) :
-    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
-        (Forward.packed a none none atEnd (Forward.sequence a pid)).bounds pid ∧
-    (PackedFull.store_out_ptr a pid, PackedFull.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Forward.packed a none none atEnd (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem PackedFull.storeOut_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) (i c : Nat) :
     PackedFull.store_out_ptr a pid i c =
       (Forward.packed a none none atEnd (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedFull.stores_eq a atEnd pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.1 a atEnd pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedFull.storeLse_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) (i : Nat) :
     PackedFull.store_lse_ptr a pid i =
       (Forward.packed a none none atEnd (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedFull.stores_eq a atEnd pid).2).2 i
-
-private theorem PackedCausal.stores_eq (a : PackedCausal.Args R) (pid : Int) :
-    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
-        (Forward.packed a none (some a.right) false (Forward.sequence a pid)).bounds pid ∧
-    (PackedCausal.store_out_ptr a pid, PackedCausal.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Forward.packed a none (some a.right) false (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.1 a atEnd pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem PackedCausal.storeOut_eq (a : PackedCausal.Args R) (pid : Int) (i c : Nat) :
     PackedCausal.store_out_ptr a pid i c =
       (Forward.packed a none (some a.right) false (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedCausal.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedCausal.storeLse_eq (a : PackedCausal.Args R) (pid : Int) (i : Nat) :
     PackedCausal.store_lse_ptr a pid i =
       (Forward.packed a none (some a.right) false (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedCausal.stores_eq a pid).2).2 i
-
-private theorem PackedCausalEnd.stores_eq (a : PackedCausalEnd.Args R) (pid : Int) :
-    (loop1.firstTile a pid, loop1.stopTile a pid, loop2.stopTile a pid) =
-        (Forward.packed a none (some a.right) true (Forward.sequence a pid)).bounds pid ∧
-    (PackedCausalEnd.store_out_ptr a pid, PackedCausalEnd.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Forward.packed a none (some a.right) true (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem PackedCausalEnd.storeOut_eq (a : PackedCausalEnd.Args R) (pid : Int) (i c : Nat) :
     PackedCausalEnd.store_out_ptr a pid i c =
       (Forward.packed a none (some a.right) true (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedCausalEnd.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.2.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedCausalEnd.storeLse_eq (a : PackedCausalEnd.Args R) (pid : Int) (i : Nat) :
     PackedCausalEnd.store_lse_ptr a pid i =
       (Forward.packed a none (some a.right) true (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedCausalEnd.stores_eq a pid).2).2 i
-
-private theorem PackedWindow.stores_eq (a : PackedWindow.Args R) (pid : Int) :
-    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
-        (Forward.packed a (some a.left) (some a.right) false (Forward.sequence a pid)).bounds pid ∧
-    (PackedWindow.store_out_ptr a pid, PackedWindow.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Forward.packed a (some a.left) (some a.right) false (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.2.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem PackedWindow.storeOut_eq (a : PackedWindow.Args R) (pid : Int) (i c : Nat) :
     PackedWindow.store_out_ptr a pid i c =
       (Forward.packed a (some a.left) (some a.right) false
         (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedWindow.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.2.2.2.1 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedWindow.storeLse_eq (a : PackedWindow.Args R) (pid : Int) (i : Nat) :
     PackedWindow.store_lse_ptr a pid i =
       (Forward.packed a (some a.left) (some a.right) false
         (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedWindow.stores_eq a pid).2).2 i
-
-private theorem PackedWindowEnd.stores_eq (a : PackedWindowEnd.Args R) (pid : Int) :
-    (loop2.firstTile a pid, loop2.stopTile a pid, loop3.stopTile a pid) =
-        (Forward.packed a (some a.left) (some a.right) true (Forward.sequence a pid)).bounds pid ∧
-    (PackedWindowEnd.store_out_ptr a pid, PackedWindowEnd.store_lse_ptr a pid) =
-      (fun p : Problem R => (p.storeOut pid, p.storeLse pid))
-        (Forward.packed a (some a.left) (some a.right) true (Forward.sequence a pid)) := by
-  constructor
-  run_tac for goal in ← getGoals do goal.withContext do
-    let some (_, text, model) := (← goal.getType').eq? | unreachable!
-    unless ← ofExceptKernelException (Kernel.isDefEq (← getEnv) (← getLCtx) text model) do
-      throwTacticEx `run_tac goal "the text does not unfold to this"
-    goal.assign (← mkEqRefl text)
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.2.2.2.1 a pid).2).2 i
 
 /-- The text's stores of output. -/
 theorem PackedWindowEnd.storeOut_eq (a : PackedWindowEnd.Args R) (pid : Int) (i c : Nat) :
     PackedWindowEnd.store_out_ptr a pid i c =
       (Forward.packed a (some a.left) (some a.right) true
         (Forward.sequence a pid)).storeOut pid i c :=
-  congrFun (congrFun (Prod.mk.inj (PackedWindowEnd.stores_eq a pid).2).1 i) c
+  congrFun (congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.2.2.2.2 a pid).2).1 i) c
 
 /-- The text's stores of log-sum-exps. -/
 theorem PackedWindowEnd.storeLse_eq (a : PackedWindowEnd.Args R) (pid : Int) (i : Nat) :
     PackedWindowEnd.store_lse_ptr a pid i =
       (Forward.packed a (some a.left) (some a.right) true
         (Forward.sequence a pid)).storeLse pid i :=
-  congrFun (Prod.mk.inj (PackedWindowEnd.stores_eq a pid).2).2 i
+  congrFun (Prod.mk.inj (stores_eq.2.2.2.2.2.2.2.2.2.2.2 a pid).2).2 i
 
 end Attention.Kernel

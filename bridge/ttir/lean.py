@@ -27,6 +27,7 @@ from bridge.ttir.lean_text import (
     ARRANGED,
     COMPARED,
     CONVERSIONS,
+    DEF,
     ELEMENTWISE,
     LITERALS,
     REDUCED,
@@ -345,7 +346,7 @@ class _Translator:
         kind = f"{'Nat → ' * len(at)}Access"
         head = f"fun {' '.join(at)} => " if at else ""
         self.definitions.append(
-            f"@[expose] def {name} {scope.binders} : {kind} :=\n  {head}⟨{mask(at)}, {offset(at)}⟩"
+            f"{DEF} {name} {scope.binders} : {kind} :=\n  {head}⟨{mask(at)}, {offset(at)}⟩"
         )
 
         def access(at: Sequence[str]) -> str:
@@ -375,7 +376,7 @@ class _Translator:
         result = f"{'Nat → ' * len(at)}Store {in_brackets(type_of(value.type))}"
         self.definitions.append(
             f"/-- What is stored behind `{base}`. -/\n"
-            f"@[expose] def {name} {scope.binders} : {result} :=\n"
+            f"{DEF} {name} {scope.binders} : {result} :=\n"
             f"  fun {' '.join(at)} => ⟨⟨{parts[0]}, {parts[1]}⟩, {parts[2]}⟩"
         )
         element = " ".join([name, scope.arguments, *at])
@@ -390,7 +391,7 @@ class _Translator:
         at = _INDICES[: len(shape_of(value.type))]
         head = f"fun {' '.join(at)} => " if at else ""
         self.definitions.append(
-            f"@[expose] def {name} {scope.binders} : "
+            f"{DEF} {name} {scope.binders} : "
             f"{'Nat → ' * len(at)}{type_of(value.type)} :=\n  {head}{element(at)}"
         )
         self.elements[value] = lambda at: f"({' '.join([name, scope.arguments, *at])})"
@@ -442,29 +443,29 @@ class _Translator:
         ):
             self.definitions.append(
                 f"/-- {what} tile. -/\n"
-                f"@[expose] def {prefix}{name} {scope.binders} : Int :=\n"
+                f"{DEF} {prefix}{name} {scope.binders} : Int :=\n"
                 f"  {self.elements[bound](())}"
             )
         made = [self.whole(x) for x in block.operations[-1].operands]
         start = [self.whole(x) for x in carried]
         self.definitions.append(
-            f"/-- One iteration. -/\n@[expose] def {prefix}body {inner.binders} :\n    {state} :=\n"
+            f"/-- One iteration. -/\n{DEF} {prefix}body {inner.binders} :\n    {state} :=\n"
             f"  ({', '.join(made)})"
         )
         self.definitions.append(
             f"/-- The state before the loop. -/\n"
-            f"@[expose] def {prefix}start {scope.binders} : {state} :=\n  ({', '.join(start)})"
+            f"{DEF} {prefix}start {scope.binders} : {state} :=\n  ({', '.join(start)})"
         )
         self.definitions.append(
             f"/-- The state after the loop. -/\n"
-            f"@[expose] def {prefix}result {scope.binders} : {state} :=\n"
+            f"{DEF} {prefix}result {scope.binders} : {state} :=\n"
             f"  forRange ({prefix}firstTile {scope.arguments})\n"
             f"    ({prefix}stopTile {scope.arguments})\n"
             f"    ({prefix}body {scope.arguments}) ({prefix}start {scope.arguments})"
         )
         self.conditions.append(
             f"/-- The state before iteration t. -/\n"
-            f"@[expose] def {prefix}before {scope.binders} (t : Int) : {state} :=\n"
+            f"{DEF} {prefix}before {scope.binders} (t : Int) : {state} :=\n"
             f"  forRange ({prefix}firstTile {scope.arguments}) t\n"
             f"    ({prefix}body {scope.arguments}) ({prefix}start {scope.arguments})"
         )

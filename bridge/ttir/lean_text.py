@@ -9,6 +9,8 @@ import textwrap
 
 from bridge.ttir.syntax import Operation, Pointer, Scalar, Tensor, TtirError, Value
 
+# How a definition begins. Nothing runs it, and so Lean need not compile it.
+DEF = "@[expose] noncomputable def"
 # Of an element, from those of the operands.
 ELEMENTWISE = {
     "arith.addi": "{} + {}",

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from bridge.ttir.lean_text import DEF
 from bridge.ttir.syntax import Operation, Pointer, Scalar, TtirError, element_of
 
 # Their value is one of their operands, or what lies in memory.
@@ -37,7 +38,7 @@ class Obligations:
         binders: what they take."""
         every = "" if prefix == f"{kernel}." else " of an iteration"
         return [
-            f"/-- {what} -/\n@[expose] def {prefix}{name} {binders}\n    {asked}: Prop :=\n"
+            f"/-- {what} -/\n{DEF} {prefix}{name} {binders}\n    {asked}: Prop :=\n"
             + (" ∧\n".join(f"  ({one})" for one in conjuncts) or "  True")
             for what, name, asked, conjuncts in (
                 (

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bridge.ttir.lean import Translation
+from bridge.ttir.lean_text import DEF
 
 # The names of all arguments of all texts, of which a text uses its own, and of its pointers.
 ARGUMENTS = "Forward.Args"
 POINTERS = "Forward.Pointers"
-_DEFINED = re.compile(r"(?:@\[expose\] def|abbrev) ([\w.]+)")
+_DEFINED = re.compile(rf"(?:{re.escape(DEF)}|abbrev) ([\w.]+)")
 
 
 @dataclass(frozen=True)

@@ -21,214 +21,253 @@ abbrev Causal.Args (R : Type u) := Forward.Args R
 
 variable {R : Type u} [OrderedField R] [Exp R R]
 
-@[expose] def Causal.row_last_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.row_last_1 (a : Forward.Args R) (pid : Int) : Int :=
   (Full.tile a pid) + (1 : Int)
-@[expose] def Causal.row_last_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.row_last_2 (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.row_last_1 a pid) * (a.BLOCK_M : Int)
-@[expose] def Causal.row_last_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.row_last_3 (a : Forward.Args R) (pid : Int) : Int :=
   min (Causal.row_last_2 a pid) a.q_len
-@[expose] def Causal.row_last (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.row_last (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.row_last_3 a pid) - (1 : Int)
-@[expose] def Causal.rows (a : Forward.Args R) (pid : Int) : Nat → Int :=
+@[expose] noncomputable def Causal.rows (a : Forward.Args R) (pid : Int) : Nat → Int :=
   fun i => (Full.queries a pid i) + a.shift
-@[expose] def Causal.stop_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.stop_1 (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.row_last a pid) + a.shift
-@[expose] def Causal.stop_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.stop_2 (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.stop_1 a pid) + a.right
-@[expose] def Causal.stop_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.stop_3 (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.stop_2 a pid) + (1 : Int)
-@[expose] def Causal.stop_4 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.stop_4 (a : Forward.Args R) (pid : Int) : Int :=
   max (Causal.stop_3 a pid) (0 : Int)
-@[expose] def Causal.stop_5 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.stop_5 (a : Forward.Args R) (pid : Int) : Int :=
   min a.kv_len (Causal.stop_4 a pid)
-@[expose] def Causal.some_ (a : Forward.Args R) (pid : Int) : Bool :=
+@[expose] noncomputable def Causal.some_ (a : Forward.Args R) (pid : Int) : Bool :=
   decide ((0 : Int) < (Causal.stop_5 a pid))
-@[expose] def Causal.addi (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.addi (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.stop_5 a pid) + (a.BLOCK_N - 1 : Int)
-@[expose] def Causal.divsi (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.divsi (a : Forward.Args R) (pid : Int) : Int :=
   Int.tdiv (Causal.addi a pid) (a.BLOCK_N : Int)
-@[expose] def Causal.select_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.select_1 (a : Forward.Args R) (pid : Int) : Int :=
   if (Causal.some_ a pid) then (Causal.divsi a pid) else (0 : Int)
-@[expose] def Causal.seen_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.seen_1 (a : Forward.Args R) (pid : Int) : Int :=
   (Full.row_first a pid) + a.shift
-@[expose] def Causal.seen_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.seen_2 (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.seen_1 a pid) + a.right
-@[expose] def Causal.seen_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.seen_3 (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.seen_2 a pid) + (1 : Int)
-@[expose] def Causal.seen (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.seen (a : Forward.Args R) (pid : Int) : Int :=
   max (Causal.seen_3 a pid) (0 : Int)
-@[expose] def Causal.stop_8 (a : Forward.Args R) (pid : Int) : Bool :=
+@[expose] noncomputable def Causal.stop_8 (a : Forward.Args R) (pid : Int) : Bool :=
   decide (a.kv_len ≤ (Causal.seen a pid))
-@[expose] def Causal.stop_9 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.stop_9 (a : Forward.Args R) (pid : Int) : Int :=
   Int.tdiv (Causal.seen a pid) (a.BLOCK_N : Int)
-@[expose] def Causal.stop (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.stop (a : Forward.Args R) (pid : Int) : Int :=
   if (Causal.stop_8 a pid) then (Full.divsi a pid) else (Causal.stop_9 a pid)
-@[expose] def Causal.whole_stop_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.whole_stop_2 (a : Forward.Args R) (pid : Int) : Int :=
   min (Causal.stop a pid) (Full.whole_stop_1 a pid)
-@[expose] def Causal.whole_first (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.whole_first (a : Forward.Args R) (pid : Int) : Int :=
   min (Causal.select_1 a pid) (0 : Int)
-@[expose] def Causal.whole_stop_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.whole_stop_3 (a : Forward.Args R) (pid : Int) : Int :=
   max (Causal.whole_stop_2 a pid) (Causal.whole_first a pid)
-@[expose] def Causal.whole_stop (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.whole_stop (a : Forward.Args R) (pid : Int) : Int :=
   min (Causal.whole_stop_3 a pid) (Causal.select_1 a pid)
 /-- The loop's first tile. -/
-@[expose] def Causal.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.whole_first a pid)
 /-- One past the loop's last tile. -/
-@[expose] def Causal.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.whole_stop a pid)
 /-- One iteration. -/
-@[expose] def Causal.loop1.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def Causal.loop1.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (Full.loop1.m_new a pid t s i), fun i => (Full.loop1.l a pid t s i), fun i j =>
     (Full.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def Causal.loop1.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Causal.loop1.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => Flt.ninf, fun i => (Flt.num 0), fun i j => (Flt.num 0))
 /-- The state after the loop. -/
-@[expose] def Causal.loop1.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Causal.loop1.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (Causal.loop1.firstTile a pid)
     (Causal.loop1.stopTile a pid)
     (Causal.loop1.body a pid) (Causal.loop1.start a pid)
-@[expose] def Causal.loop2.inside_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.inside_2 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => decide ((Full.loop2.keys a pid t s i) < (Causal.stop_5 a pid))
-@[expose] def Causal.loop2.inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => (Full.loop2.inside_1 a pid t s i) && (Causal.loop2.inside_2 a pid t s i)
-@[expose] def Causal.loop2.k_inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.k_inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found_3 a pid t s i) && (Causal.loop2.inside a pid t s j)
-@[expose] def Causal.loop2.v_inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.v_inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found a pid t s j) && (Causal.loop2.inside a pid t s i)
-@[expose] def Causal.loop2.load_k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.load_k (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Access :=
   fun i j => ⟨(Causal.loop2.k_inside a pid t s i j), (Full.loop1.key_ptrs a pid t s i j)⟩
-@[expose] def Causal.loop2.k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Nat → Flt R :=
   fun i j => (Causal.loop2.load_k a pid t s i j).read a.key_ptr (Flt.num 0)
-@[expose] def Causal.loop2.y_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.y_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Full.q a pid i n)) (fun n => (Causal.loop2.k a pid t s n
     j)) (Flt.num 0)
-@[expose] def Causal.loop2.s (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.s (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Causal.loop2.y_1 a pid t s i j) a.scale
-@[expose] def Causal.loop2.load_v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.load_v (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Access :=
   fun i j => ⟨(Causal.loop2.v_inside a pid t s i j), (Full.loop1.value_ptrs a pid t s i j)⟩
-@[expose] def Causal.loop2.v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Nat → Flt R :=
   fun i j => (Causal.loop2.load_v a pid t s i j).read a.value_ptr (Flt.num 0)
-@[expose] def Causal.loop2.visible_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.visible_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Int :=
   fun i j => (Causal.rows a pid i) + a.right
-@[expose] def Causal.loop2.visible_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.visible_2 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => decide ((Full.loop2.keys a pid t s j) ≤ (Causal.loop2.visible_1 a pid t s i 0))
-@[expose] def Causal.loop2.visible (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.visible (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Causal.loop2.inside_2 a pid t s j) && (Causal.loop2.visible_2 a pid t s i j)
-@[expose] def Causal.loop2.select (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.select (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => if (Causal.loop2.visible a pid t s i j) then (Causal.loop2.s a pid t s i j) else
     Flt.ninf
-@[expose] def Causal.loop2.largest (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.largest (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Causal.loop2.select a pid t s i n)
-@[expose] def Causal.loop2.m_new (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.m_new (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.max (s.1 i) (Causal.loop2.largest a pid t s i)
-@[expose] def Causal.loop2.m_finite_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.m_finite_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => Flt.oeq (Causal.loop2.m_new a pid t s i) Flt.ninf
-@[expose] def Causal.loop2.m_finite (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.m_finite (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => if (Causal.loop2.m_finite_1 a pid t s i) then (Flt.num 0) else (Causal.loop2.m_new a pid
     t s i)
-@[expose] def Causal.loop2.alpha_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.alpha_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.sub (s.1 i) (Causal.loop2.m_finite a pid t s i)
-@[expose] def Causal.loop2.alpha (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.alpha (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.exp2 (Causal.loop2.alpha_1 a pid t s i)
-@[expose] def Causal.loop2.p_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.p_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.sub (Causal.loop2.select a pid t s i j) (Causal.loop2.m_finite a pid t s i)
-@[expose] def Causal.loop2.p (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.p (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.exp2 (Causal.loop2.p_1 a pid t s i j)
-@[expose] def Causal.loop2.l_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.l_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.mul (Causal.loop2.alpha a pid t s i) (s.2.1 i)
-@[expose] def Causal.loop2.l_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.l_2 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.sum a.BLOCK_N fun n => (Causal.loop2.p a pid t s i n)
-@[expose] def Causal.loop2.l (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.l (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Flt R :=
   fun i => Flt.add (Causal.loop2.l_1 a pid t s i) (Causal.loop2.l_2 a pid t s i)
-@[expose] def Causal.loop2.o (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.o (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Causal.loop2.alpha a pid t s i) (s.2.2 i j)
-@[expose] def Causal.loop2.y (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.y (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_N (fun n => (Causal.loop2.p a pid t s i n)) (fun n => (Causal.loop2.v a
     pid t s n j)) (Causal.loop2.o a pid t s i j)
 /-- The loop's first tile. -/
-@[expose] def Causal.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.whole_stop a pid)
 /-- One past the loop's last tile. -/
-@[expose] def Causal.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Causal.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.select_1 a pid)
 /-- One iteration. -/
-@[expose] def Causal.loop2.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def Causal.loop2.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (Causal.loop2.m_new a pid t s i), fun i => (Causal.loop2.l a pid t s i), fun i j =>
     (Causal.loop2.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def Causal.loop2.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Causal.loop2.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => ((Causal.loop1.result a pid).1 i), fun i => ((Causal.loop1.result a pid).2.1 i), fun i j
     => ((Causal.loop1.result a pid).2.2 i j))
 /-- The state after the loop. -/
-@[expose] def Causal.loop2.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Causal.loop2.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (Causal.loop2.firstTile a pid)
     (Causal.loop2.stopTile a pid)
     (Causal.loop2.body a pid) (Causal.loop2.start a pid)
-@[expose] def Causal.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
+@[expose] noncomputable def Causal.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
   fun i => Flt.oeq ((Causal.loop2.result a pid).2.1 i) (Flt.num 0)
-@[expose] def Causal.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def Causal.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => if (Causal.none_ a pid i) then (Flt.num 1) else ((Causal.loop2.result a pid).2.1 i)
-@[expose] def Causal.divf (a : Forward.Args R) (pid : Int) : Nat → Nat → Flt R :=
+@[expose] noncomputable def Causal.divf (a : Forward.Args R) (pid : Int) : Nat → Nat → Flt R :=
   fun i j => Flt.div ((Causal.loop2.result a pid).2.2 i j) (Causal.select a pid i)
 /-- What is stored behind `out_ptr`. -/
-@[expose] def Causal.store_out_ptr (a : Forward.Args R) (pid : Int) : Nat → Nat → Store (Flt R) :=
+@[expose] noncomputable def Causal.store_out_ptr (a : Forward.Args R) (pid : Int)
+    : Nat → Nat → Store (Flt R) :=
   fun i j => ⟨⟨(Full.stored a pid i j), (Full.out_ptrs a pid i j)⟩, (Causal.divf a pid i j)⟩
-@[expose] def Causal.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def Causal.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.mul ((Causal.loop2.result a pid).1 i) (Flt.num a.ln2)
-@[expose] def Causal.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def Causal.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.log a.ln (Causal.select a pid i)
-@[expose] def Causal.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def Causal.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.add (Causal.mulf a pid i) (Causal.log a pid i)
 /-- What is stored behind `lse_ptr`. -/
-@[expose] def Causal.store_lse_ptr (a : Forward.Args R) (pid : Int) : Nat → Store (Flt R) :=
+@[expose] noncomputable def Causal.store_lse_ptr (a : Forward.Args R) (pid : Int)
+    : Nat → Store (Flt R) :=
   fun i => ⟨⟨(Full.inside a pid i), (Full.addptr a pid i)⟩, (Causal.addf a pid i)⟩
 /-- The state before iteration t. -/
-@[expose] def Causal.loop1.before (a : Forward.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Causal.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
+    : Full.loop1.State R :=
   forRange (Causal.loop1.firstTile a pid) t
     (Causal.loop1.body a pid) (Causal.loop1.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def Causal.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Full.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def Causal.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (Full.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Full.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def Causal.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
   (FitsI64 (Full.loop1.key_base_1 a pid t s)) ∧
@@ -246,21 +285,25 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j))
 /-- The state before iteration t. -/
-@[expose] def Causal.loop2.before (a : Forward.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Causal.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
+    : Full.loop1.State R :=
   forRange (Causal.loop2.firstTile a pid) t
     (Causal.loop2.body a pid) (Causal.loop2.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def Causal.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Causal.loop2.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Causal.loop2.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def Causal.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (Causal.loop2.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Causal.loop2.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def Causal.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Causal.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
   (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.keys a pid t s i)) ∧
@@ -280,7 +323,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j)) ∧
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Causal.loop2.visible_1 a pid t s i j))
 /-- What `P` asks of each access. -/
-@[expose] def Causal.Accesses (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def Causal.Accesses (a : Forward.Args R) (pid : Int)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
   (∀ t, Causal.loop1.firstTile a pid ≤ t → t < Causal.loop1.stopTile a pid → Causal.loop1.Accesses a
@@ -290,14 +333,14 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_V, P.out_ptr (Causal.store_out_ptr a pid i j).toAccess) ∧
   (∀ i < a.BLOCK_M, P.lse_ptr (Causal.store_lse_ptr a pid i).toAccess)
 /-- `P` of each argument of exp2. -/
-@[expose] def Causal.Exponents (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def Causal.Exponents (a : Forward.Args R) (pid : Int)
     (P : Flt R → Prop) : Prop :=
   (∀ t, Causal.loop1.firstTile a pid ≤ t → t < Causal.loop1.stopTile a pid → Causal.loop1.Exponents
     a pid t (Causal.loop1.before a pid t) P) ∧
   (∀ t, Causal.loop2.firstTile a pid ≤ t → t < Causal.loop2.stopTile a pid → Causal.loop2.Exponents
     a pid t (Causal.loop2.before a pid t) P)
 /-- No integer operation overflows. -/
-@[expose] def Causal.NoOverflow (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def Causal.NoOverflow (a : Forward.Args R) (pid : Int)
     : Prop :=
   (FitsI32 (Full.query_tiles_1 a pid)) ∧
   (FitsI32 (Full.query_tiles a pid)) ∧

@@ -22,211 +22,246 @@ abbrev Left.Args (R : Type u) := Forward.Args R
 
 variable {R : Type u} [OrderedField R] [Exp R R]
 
-@[expose] def Left.first_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.first_2 (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.seen_1 a pid) - a.left
-@[expose] def Left.first_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.first_3 (a : Forward.Args R) (pid : Int) : Int :=
   max (Left.first_2 a pid) (0 : Int)
-@[expose] def Left.some_ (a : Forward.Args R) (pid : Int) : Bool :=
+@[expose] noncomputable def Left.some_ (a : Forward.Args R) (pid : Int) : Bool :=
   decide ((Left.first_3 a pid) < a.kv_len)
-@[expose] def Left.divsi_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.divsi_1 (a : Forward.Args R) (pid : Int) : Int :=
   Int.tdiv (Left.first_3 a pid) (a.BLOCK_N : Int)
-@[expose] def Left.select_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.select_1 (a : Forward.Args R) (pid : Int) : Int :=
   if (Left.some_ a pid) then (Left.divsi_1 a pid) else (0 : Int)
-@[expose] def Left.select_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.select_2 (a : Forward.Args R) (pid : Int) : Int :=
   if (Left.some_ a pid) then (Full.divsi a pid) else (0 : Int)
-@[expose] def Left.first_5 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.first_5 (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.stop_1 a pid) - a.left
-@[expose] def Left.first_6 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.first_6 (a : Forward.Args R) (pid : Int) : Int :=
   max (Left.first_5 a pid) (0 : Int)
-@[expose] def Left.first_7 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.first_7 (a : Forward.Args R) (pid : Int) : Int :=
   (Left.first_6 a pid) + (a.BLOCK_N - 1 : Int)
-@[expose] def Left.first (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.first (a : Forward.Args R) (pid : Int) : Int :=
   Int.tdiv (Left.first_7 a pid) (a.BLOCK_N : Int)
-@[expose] def Left.whole_first_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.whole_first_1 (a : Forward.Args R) (pid : Int) : Int :=
   max (Left.first a pid) (Left.select_1 a pid)
-@[expose] def Left.whole_first (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.whole_first (a : Forward.Args R) (pid : Int) : Int :=
   min (Left.whole_first_1 a pid) (Left.select_2 a pid)
-@[expose] def Left.whole_stop_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.whole_stop_3 (a : Forward.Args R) (pid : Int) : Int :=
   max (Full.whole_stop_2 a pid) (Left.whole_first a pid)
-@[expose] def Left.whole_stop (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.whole_stop (a : Forward.Args R) (pid : Int) : Int :=
   min (Left.whole_stop_3 a pid) (Left.select_2 a pid)
-@[expose] def Left.loop1.inside_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.inside_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => decide ((Left.first_3 a pid) ≤ (Full.loop2.keys a pid t s i))
-@[expose] def Left.loop1.inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => (Left.loop1.inside_1 a pid t s i) && (Full.loop2.inside_2 a pid t s i)
-@[expose] def Left.loop1.k_inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.k_inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found_3 a pid t s i) && (Left.loop1.inside a pid t s j)
-@[expose] def Left.loop1.v_inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.v_inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found a pid t s j) && (Left.loop1.inside a pid t s i)
-@[expose] def Left.loop1.load_k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.load_k (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Access :=
   fun i j => ⟨(Left.loop1.k_inside a pid t s i j), (Full.loop1.key_ptrs a pid t s i j)⟩
-@[expose] def Left.loop1.k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => (Left.loop1.load_k a pid t s i j).read a.key_ptr (Flt.num 0)
-@[expose] def Left.loop1.y_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.y_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (Full.q a pid i n)) (fun n => (Left.loop1.k a pid t s n j))
     (Flt.num 0)
-@[expose] def Left.loop1.s (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.s (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Left.loop1.y_1 a pid t s i j) a.scale
-@[expose] def Left.loop1.load_v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.load_v (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Access :=
   fun i j => ⟨(Left.loop1.v_inside a pid t s i j), (Full.loop1.value_ptrs a pid t s i j)⟩
-@[expose] def Left.loop1.v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => (Left.loop1.load_v a pid t s i j).read a.value_ptr (Flt.num 0)
-@[expose] def Left.loop1.visible_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.visible_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Int :=
   fun i j => (Causal.rows a pid i) - a.left
-@[expose] def Left.loop1.visible_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.visible_2 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => decide ((Left.loop1.visible_1 a pid t s i 0) ≤ (Full.loop2.keys a pid t s j))
-@[expose] def Left.loop1.visible (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.visible (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Full.loop2.inside_2 a pid t s j) && (Left.loop1.visible_2 a pid t s i j)
-@[expose] def Left.loop1.select (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.select (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => if (Left.loop1.visible a pid t s i j) then (Left.loop1.s a pid t s i j) else Flt.ninf
-@[expose] def Left.loop1.largest (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.largest (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (Left.loop1.select a pid t s i n)
-@[expose] def Left.loop1.m_new (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.m_new (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.max (s.1 i) (Left.loop1.largest a pid t s i)
-@[expose] def Left.loop1.m_finite_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.m_finite_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => Flt.oeq (Left.loop1.m_new a pid t s i) Flt.ninf
-@[expose] def Left.loop1.m_finite (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.m_finite (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => if (Left.loop1.m_finite_1 a pid t s i) then (Flt.num 0) else (Left.loop1.m_new a pid t s
     i)
-@[expose] def Left.loop1.alpha_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.alpha_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.sub (s.1 i) (Left.loop1.m_finite a pid t s i)
-@[expose] def Left.loop1.alpha (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.alpha (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.exp2 (Left.loop1.alpha_1 a pid t s i)
-@[expose] def Left.loop1.p_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.p_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.sub (Left.loop1.select a pid t s i j) (Left.loop1.m_finite a pid t s i)
-@[expose] def Left.loop1.p (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.p (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.exp2 (Left.loop1.p_1 a pid t s i j)
-@[expose] def Left.loop1.l_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.l_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Flt R :=
   fun i => Flt.mul (Left.loop1.alpha a pid t s i) (s.2.1 i)
-@[expose] def Left.loop1.l_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.l_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
+    R)
     : Nat → Flt R :=
   fun i => Flt.sum a.BLOCK_N fun n => (Left.loop1.p a pid t s i n)
-@[expose] def Left.loop1.l (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.l (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.add (Left.loop1.l_1 a pid t s i) (Left.loop1.l_2 a pid t s i)
-@[expose] def Left.loop1.o (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.o (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (Left.loop1.alpha a pid t s i) (s.2.2 i j)
-@[expose] def Left.loop1.y (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.y (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_N (fun n => (Left.loop1.p a pid t s i n)) (fun n => (Left.loop1.v a pid
     t s n j)) (Left.loop1.o a pid t s i j)
 /-- The loop's first tile. -/
-@[expose] def Left.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Left.select_1 a pid)
 /-- One past the loop's last tile. -/
-@[expose] def Left.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Left.whole_first a pid)
 /-- One iteration. -/
-@[expose] def Left.loop1.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def Left.loop1.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (Left.loop1.m_new a pid t s i), fun i => (Left.loop1.l a pid t s i), fun i j =>
     (Left.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def Left.loop1.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop1.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => Flt.ninf, fun i => (Flt.num 0), fun i j => (Flt.num 0))
 /-- The state after the loop. -/
-@[expose] def Left.loop1.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop1.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (Left.loop1.firstTile a pid)
     (Left.loop1.stopTile a pid)
     (Left.loop1.body a pid) (Left.loop1.start a pid)
 /-- The loop's first tile. -/
-@[expose] def Left.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Left.whole_first a pid)
 /-- One past the loop's last tile. -/
-@[expose] def Left.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Left.whole_stop a pid)
 /-- One iteration. -/
-@[expose] def Left.loop2.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def Left.loop2.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (Full.loop1.m_new a pid t s i), fun i => (Full.loop1.l a pid t s i), fun i j =>
     (Full.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def Left.loop2.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop2.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => ((Left.loop1.result a pid).1 i), fun i => ((Left.loop1.result a pid).2.1 i), fun i j =>
     ((Left.loop1.result a pid).2.2 i j))
 /-- The state after the loop. -/
-@[expose] def Left.loop2.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop2.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (Left.loop2.firstTile a pid)
     (Left.loop2.stopTile a pid)
     (Left.loop2.body a pid) (Left.loop2.start a pid)
 /-- The loop's first tile. -/
-@[expose] def Left.loop3.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.loop3.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Left.whole_stop a pid)
 /-- One past the loop's last tile. -/
-@[expose] def Left.loop3.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def Left.loop3.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Left.select_2 a pid)
 /-- One iteration. -/
-@[expose] def Left.loop3.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def Left.loop3.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (Left.loop1.m_new a pid t s i), fun i => (Left.loop1.l a pid t s i), fun i j =>
     (Left.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def Left.loop3.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop3.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => ((Left.loop2.result a pid).1 i), fun i => ((Left.loop2.result a pid).2.1 i), fun i j =>
     ((Left.loop2.result a pid).2.2 i j))
 /-- The state after the loop. -/
-@[expose] def Left.loop3.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop3.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (Left.loop3.firstTile a pid)
     (Left.loop3.stopTile a pid)
     (Left.loop3.body a pid) (Left.loop3.start a pid)
-@[expose] def Left.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
+@[expose] noncomputable def Left.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
   fun i => Flt.oeq ((Left.loop3.result a pid).2.1 i) (Flt.num 0)
-@[expose] def Left.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def Left.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => if (Left.none_ a pid i) then (Flt.num 1) else ((Left.loop3.result a pid).2.1 i)
-@[expose] def Left.divf (a : Forward.Args R) (pid : Int) : Nat → Nat → Flt R :=
+@[expose] noncomputable def Left.divf (a : Forward.Args R) (pid : Int) : Nat → Nat → Flt R :=
   fun i j => Flt.div ((Left.loop3.result a pid).2.2 i j) (Left.select a pid i)
 /-- What is stored behind `out_ptr`. -/
-@[expose] def Left.store_out_ptr (a : Forward.Args R) (pid : Int) : Nat → Nat → Store (Flt R) :=
+@[expose] noncomputable def Left.store_out_ptr (a : Forward.Args R) (pid : Int)
+    : Nat → Nat → Store (Flt R) :=
   fun i j => ⟨⟨(Full.stored a pid i j), (Full.out_ptrs a pid i j)⟩, (Left.divf a pid i j)⟩
-@[expose] def Left.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def Left.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.mul ((Left.loop3.result a pid).1 i) (Flt.num a.ln2)
-@[expose] def Left.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def Left.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.log a.ln (Left.select a pid i)
-@[expose] def Left.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def Left.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.add (Left.mulf a pid i) (Left.log a pid i)
 /-- What is stored behind `lse_ptr`. -/
-@[expose] def Left.store_lse_ptr (a : Forward.Args R) (pid : Int) : Nat → Store (Flt R) :=
+@[expose] noncomputable def Left.store_lse_ptr (a : Forward.Args R) (pid : Int)
+    : Nat → Store (Flt R) :=
   fun i => ⟨⟨(Full.inside a pid i), (Full.addptr a pid i)⟩, (Left.addf a pid i)⟩
 /-- The state before iteration t. -/
-@[expose] def Left.loop1.before (a : Forward.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
+    : Full.loop1.State R :=
   forRange (Left.loop1.firstTile a pid) t
     (Left.loop1.body a pid) (Left.loop1.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def Left.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Left.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Left.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def Left.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (Left.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Left.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def Left.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
   (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.keys a pid t s i)) ∧
@@ -246,21 +281,25 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j)) ∧
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Left.loop1.visible_1 a pid t s i j))
 /-- The state before iteration t. -/
-@[expose] def Left.loop2.before (a : Forward.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
+    : Full.loop1.State R :=
   forRange (Left.loop2.firstTile a pid) t
     (Left.loop2.body a pid) (Left.loop2.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def Left.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Full.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Full.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def Left.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (Full.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Full.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def Left.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
   (FitsI64 (Full.loop1.key_base_1 a pid t s)) ∧
@@ -278,21 +317,25 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j))
 /-- The state before iteration t. -/
-@[expose] def Left.loop3.before (a : Forward.Args R) (pid : Int) (t : Int) : Full.loop1.State R :=
+@[expose] noncomputable def Left.loop3.before (a : Forward.Args R) (pid : Int) (t : Int)
+    : Full.loop1.State R :=
   forRange (Left.loop3.firstTile a pid) t
     (Left.loop3.body a pid) (Left.loop3.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def Left.loop3.Accesses (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop3.Accesses (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Left.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Left.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def Left.loop3.Exponents (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop3.Exponents (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (Left.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Left.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def Left.loop3.NoOverflow (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def Left.loop3.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
   (∀ i < a.BLOCK_N, FitsI32 (Full.loop2.keys a pid t s i)) ∧
@@ -312,7 +355,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j)) ∧
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Left.loop1.visible_1 a pid t s i j))
 /-- What `P` asks of each access. -/
-@[expose] def Left.Accesses (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def Left.Accesses (a : Forward.Args R) (pid : Int)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
   (∀ t, Left.loop1.firstTile a pid ≤ t → t < Left.loop1.stopTile a pid → Left.loop1.Accesses a pid t
@@ -324,7 +367,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_V, P.out_ptr (Left.store_out_ptr a pid i j).toAccess) ∧
   (∀ i < a.BLOCK_M, P.lse_ptr (Left.store_lse_ptr a pid i).toAccess)
 /-- `P` of each argument of exp2. -/
-@[expose] def Left.Exponents (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def Left.Exponents (a : Forward.Args R) (pid : Int)
     (P : Flt R → Prop) : Prop :=
   (∀ t, Left.loop1.firstTile a pid ≤ t → t < Left.loop1.stopTile a pid → Left.loop1.Exponents a pid
     t (Left.loop1.before a pid t) P) ∧
@@ -333,7 +376,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ t, Left.loop3.firstTile a pid ≤ t → t < Left.loop3.stopTile a pid → Left.loop3.Exponents a pid
     t (Left.loop3.before a pid t) P)
 /-- No integer operation overflows. -/
-@[expose] def Left.NoOverflow (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def Left.NoOverflow (a : Forward.Args R) (pid : Int)
     : Prop :=
   (FitsI32 (Full.query_tiles_1 a pid)) ∧
   (FitsI32 (Full.query_tiles a pid)) ∧

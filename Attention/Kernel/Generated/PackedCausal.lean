@@ -22,232 +22,260 @@ abbrev PackedCausal.Args (R : Type u) := Forward.Args R
 
 variable {R : Type u} [OrderedField R] [Exp R R]
 
-@[expose] def PackedCausal.row_last_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.row_last_1 (a : Forward.Args R) (pid : Int) : Int :=
   (PackedFull.tile a pid) + (1 : Int)
-@[expose] def PackedCausal.row_last_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.row_last_2 (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.row_last_1 a pid) * (a.BLOCK_M : Int)
-@[expose] def PackedCausal.row_last_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.row_last_3 (a : Forward.Args R) (pid : Int) : Int :=
   min (PackedCausal.row_last_2 a pid) (PackedFull.subi_1 a pid)
-@[expose] def PackedCausal.row_last (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.row_last (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.row_last_3 a pid) - (1 : Int)
-@[expose] def PackedCausal.rows (a : Forward.Args R) (pid : Int) : Nat → Int :=
+@[expose] noncomputable def PackedCausal.rows (a : Forward.Args R) (pid : Int) : Nat → Int :=
   fun i => (PackedFull.queries a pid i) + a.shift
-@[expose] def PackedCausal.stop_12 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.stop_12 (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.row_last a pid) + a.shift
-@[expose] def PackedCausal.stop_13 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.stop_13 (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.stop_12 a pid) + a.right
-@[expose] def PackedCausal.stop_14 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.stop_14 (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.stop_13 a pid) + (1 : Int)
-@[expose] def PackedCausal.stop_15 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.stop_15 (a : Forward.Args R) (pid : Int) : Int :=
   max (PackedCausal.stop_14 a pid) (0 : Int)
-@[expose] def PackedCausal.stop_16 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.stop_16 (a : Forward.Args R) (pid : Int) : Int :=
   min (PackedFull.subi a pid) (PackedCausal.stop_15 a pid)
-@[expose] def PackedCausal.some_ (a : Forward.Args R) (pid : Int) : Bool :=
+@[expose] noncomputable def PackedCausal.some_ (a : Forward.Args R) (pid : Int) : Bool :=
   decide ((0 : Int) < (PackedCausal.stop_16 a pid))
-@[expose] def PackedCausal.addi (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.addi (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.stop_16 a pid) + (a.BLOCK_N - 1 : Int)
-@[expose] def PackedCausal.divsi (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.divsi (a : Forward.Args R) (pid : Int) : Int :=
   Int.tdiv (PackedCausal.addi a pid) (a.BLOCK_N : Int)
-@[expose] def PackedCausal.select_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.select_1 (a : Forward.Args R) (pid : Int) : Int :=
   if (PackedCausal.some_ a pid) then (PackedCausal.divsi a pid) else (0 : Int)
-@[expose] def PackedCausal.seen_1 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.seen_1 (a : Forward.Args R) (pid : Int) : Int :=
   (PackedFull.row_first a pid) + a.shift
-@[expose] def PackedCausal.seen_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.seen_2 (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.seen_1 a pid) + a.right
-@[expose] def PackedCausal.seen_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.seen_3 (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.seen_2 a pid) + (1 : Int)
-@[expose] def PackedCausal.seen (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.seen (a : Forward.Args R) (pid : Int) : Int :=
   max (PackedCausal.seen_3 a pid) (0 : Int)
-@[expose] def PackedCausal.stop_19 (a : Forward.Args R) (pid : Int) : Bool :=
+@[expose] noncomputable def PackedCausal.stop_19 (a : Forward.Args R) (pid : Int) : Bool :=
   decide ((PackedFull.subi a pid) ≤ (PackedCausal.seen a pid))
-@[expose] def PackedCausal.stop_20 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.stop_20 (a : Forward.Args R) (pid : Int) : Int :=
   Int.tdiv (PackedCausal.seen a pid) (a.BLOCK_N : Int)
-@[expose] def PackedCausal.stop (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.stop (a : Forward.Args R) (pid : Int) : Int :=
   if (PackedCausal.stop_19 a pid) then (PackedFull.divsi a pid) else (PackedCausal.stop_20 a pid)
-@[expose] def PackedCausal.whole_stop_2 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.whole_stop_2 (a : Forward.Args R) (pid : Int) : Int :=
   min (PackedCausal.stop a pid) (PackedFull.whole_stop_1 a pid)
-@[expose] def PackedCausal.whole_first (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.whole_first (a : Forward.Args R) (pid : Int) : Int :=
   min (PackedCausal.select_1 a pid) (0 : Int)
-@[expose] def PackedCausal.whole_stop_3 (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.whole_stop_3 (a : Forward.Args R) (pid : Int) : Int :=
   max (PackedCausal.whole_stop_2 a pid) (PackedCausal.whole_first a pid)
-@[expose] def PackedCausal.whole_stop (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.whole_stop (a : Forward.Args R) (pid : Int) : Int :=
   min (PackedCausal.whole_stop_3 a pid) (PackedCausal.select_1 a pid)
 /-- The loop's first tile. -/
-@[expose] def PackedCausal.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.whole_first a pid)
 /-- One past the loop's last tile. -/
-@[expose] def PackedCausal.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.whole_stop a pid)
 /-- One iteration. -/
-@[expose] def PackedCausal.loop1.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def PackedCausal.loop1.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (PackedFull.loop1.m_new a pid t s i), fun i => (PackedFull.loop1.l a pid t s i), fun i j
     => (PackedFull.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def PackedCausal.loop1.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PackedCausal.loop1.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => Flt.ninf, fun i => (Flt.num 0), fun i j => (Flt.num 0))
 /-- The state after the loop. -/
-@[expose] def PackedCausal.loop1.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PackedCausal.loop1.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (PackedCausal.loop1.firstTile a pid)
     (PackedCausal.loop1.stopTile a pid)
     (PackedCausal.loop1.body a pid) (PackedCausal.loop1.start a pid)
-@[expose] def PackedCausal.loop2.inside_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
-    R)
+@[expose] noncomputable def PackedCausal.loop2.inside_2 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => decide ((Full.loop2.keys a pid t s i) < (PackedCausal.stop_16 a pid))
-@[expose] def PackedCausal.loop2.inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => (Full.loop2.inside_1 a pid t s i) && (PackedCausal.loop2.inside_2 a pid t s i)
-@[expose] def PackedCausal.loop2.k_inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
-    R)
+@[expose] noncomputable def PackedCausal.loop2.k_inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found_3 a pid t s i) && (PackedCausal.loop2.inside a pid t s j)
-@[expose] def PackedCausal.loop2.v_inside (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
-    R)
+@[expose] noncomputable def PackedCausal.loop2.v_inside (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (Full.loop2.found a pid t s j) && (PackedCausal.loop2.inside a pid t s i)
-@[expose] def PackedCausal.loop2.load_k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.load_k (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Access :=
   fun i j => ⟨(PackedCausal.loop2.k_inside a pid t s i j), (PackedFull.loop1.key_ptrs a pid t s i
     j)⟩
-@[expose] def PackedCausal.loop2.k (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.k (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => (PackedCausal.loop2.load_k a pid t s i j).read a.key_ptr (Flt.num 0)
-@[expose] def PackedCausal.loop2.y_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.y_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_D (fun n => (PackedFull.q a pid i n)) (fun n => (PackedCausal.loop2.k a
     pid t s n j)) (Flt.num 0)
-@[expose] def PackedCausal.loop2.s (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.s (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (PackedCausal.loop2.y_1 a pid t s i j) a.scale
-@[expose] def PackedCausal.loop2.load_v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.load_v (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Access :=
   fun i j => ⟨(PackedCausal.loop2.v_inside a pid t s i j), (PackedFull.loop1.value_ptrs a pid t s i
     j)⟩
-@[expose] def PackedCausal.loop2.v (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.v (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => (PackedCausal.loop2.load_v a pid t s i j).read a.value_ptr (Flt.num 0)
-@[expose] def PackedCausal.loop2.visible_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
-    R)
+@[expose] noncomputable def PackedCausal.loop2.visible_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Int :=
   fun i j => (PackedCausal.rows a pid i) + a.right
-@[expose] def PackedCausal.loop2.visible_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
-    R)
+@[expose] noncomputable def PackedCausal.loop2.visible_2 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => decide ((Full.loop2.keys a pid t s j) ≤ (PackedCausal.loop2.visible_1 a pid t s i 0))
-@[expose] def PackedCausal.loop2.visible (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.visible (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Bool :=
   fun i j => (PackedCausal.loop2.inside_2 a pid t s j) && (PackedCausal.loop2.visible_2 a pid t s i
     j)
-@[expose] def PackedCausal.loop2.select (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.select (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => if (PackedCausal.loop2.visible a pid t s i j) then (PackedCausal.loop2.s a pid t s i j)
     else Flt.ninf
-@[expose] def PackedCausal.loop2.largest (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.largest (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.maxOver a.BLOCK_N fun n => (PackedCausal.loop2.select a pid t s i n)
-@[expose] def PackedCausal.loop2.m_new (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.m_new (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.max (s.1 i) (PackedCausal.loop2.largest a pid t s i)
-@[expose] def PackedCausal.loop2.m_finite_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
-    R)
+@[expose] noncomputable def PackedCausal.loop2.m_finite_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Bool :=
   fun i => Flt.oeq (PackedCausal.loop2.m_new a pid t s i) Flt.ninf
-@[expose] def PackedCausal.loop2.m_finite (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State
-    R)
+@[expose] noncomputable def PackedCausal.loop2.m_finite (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => if (PackedCausal.loop2.m_finite_1 a pid t s i) then (Flt.num 0) else
     (PackedCausal.loop2.m_new a pid t s i)
-@[expose] def PackedCausal.loop2.alpha_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.alpha_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.sub (s.1 i) (PackedCausal.loop2.m_finite a pid t s i)
-@[expose] def PackedCausal.loop2.alpha (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.alpha (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.exp2 (PackedCausal.loop2.alpha_1 a pid t s i)
-@[expose] def PackedCausal.loop2.p_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.p_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.sub (PackedCausal.loop2.select a pid t s i j) (PackedCausal.loop2.m_finite a pid t
     s i)
-@[expose] def PackedCausal.loop2.p (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.p (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.exp2 (PackedCausal.loop2.p_1 a pid t s i j)
-@[expose] def PackedCausal.loop2.l_1 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.l_1 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.mul (PackedCausal.loop2.alpha a pid t s i) (s.2.1 i)
-@[expose] def PackedCausal.loop2.l_2 (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.l_2 (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.sum a.BLOCK_N fun n => (PackedCausal.loop2.p a pid t s i n)
-@[expose] def PackedCausal.loop2.l (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.l (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Flt R :=
   fun i => Flt.add (PackedCausal.loop2.l_1 a pid t s i) (PackedCausal.loop2.l_2 a pid t s i)
-@[expose] def PackedCausal.loop2.o (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.o (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.mul (PackedCausal.loop2.alpha a pid t s i) (s.2.2 i j)
-@[expose] def PackedCausal.loop2.y (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R)
+@[expose] noncomputable def PackedCausal.loop2.y (a : Forward.Args R) (pid t : Int) (s :
+    Full.loop1.State R)
     : Nat → Nat → Flt R :=
   fun i j => Flt.dot a.BLOCK_N (fun n => (PackedCausal.loop2.p a pid t s i n)) (fun n =>
     (PackedCausal.loop2.v a pid t s n j)) (PackedCausal.loop2.o a pid t s i j)
 /-- The loop's first tile. -/
-@[expose] def PackedCausal.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.whole_stop a pid)
 /-- One past the loop's last tile. -/
-@[expose] def PackedCausal.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PackedCausal.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (PackedCausal.select_1 a pid)
 /-- One iteration. -/
-@[expose] def PackedCausal.loop2.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def PackedCausal.loop2.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (PackedCausal.loop2.m_new a pid t s i), fun i => (PackedCausal.loop2.l a pid t s i), fun
     i j => (PackedCausal.loop2.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def PackedCausal.loop2.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PackedCausal.loop2.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => ((PackedCausal.loop1.result a pid).1 i), fun i => ((PackedCausal.loop1.result a pid).2.1
     i), fun i j => ((PackedCausal.loop1.result a pid).2.2 i j))
 /-- The state after the loop. -/
-@[expose] def PackedCausal.loop2.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PackedCausal.loop2.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (PackedCausal.loop2.firstTile a pid)
     (PackedCausal.loop2.stopTile a pid)
     (PackedCausal.loop2.body a pid) (PackedCausal.loop2.start a pid)
-@[expose] def PackedCausal.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
+@[expose] noncomputable def PackedCausal.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
   fun i => Flt.oeq ((PackedCausal.loop2.result a pid).2.1 i) (Flt.num 0)
-@[expose] def PackedCausal.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PackedCausal.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => if (PackedCausal.none_ a pid i) then (Flt.num 1) else ((PackedCausal.loop2.result a
     pid).2.1 i)
-@[expose] def PackedCausal.divf (a : Forward.Args R) (pid : Int) : Nat → Nat → Flt R :=
+@[expose] noncomputable def PackedCausal.divf (a : Forward.Args R) (pid : Int)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.div ((PackedCausal.loop2.result a pid).2.2 i j) (PackedCausal.select a pid i)
 /-- What is stored behind `out_ptr`. -/
-@[expose] def PackedCausal.store_out_ptr (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PackedCausal.store_out_ptr (a : Forward.Args R) (pid : Int)
     : Nat → Nat → Store (Flt R) :=
   fun i j => ⟨⟨!(PackedFull.cmpi a pid) && (PackedFull.stored a pid i j), (PackedFull.out_ptrs a pid
     i j)⟩, (PackedCausal.divf a pid i j)⟩
-@[expose] def PackedCausal.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PackedCausal.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.mul ((PackedCausal.loop2.result a pid).1 i) (Flt.num a.ln2)
-@[expose] def PackedCausal.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PackedCausal.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.log a.ln (PackedCausal.select a pid i)
-@[expose] def PackedCausal.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PackedCausal.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.add (PackedCausal.mulf a pid i) (PackedCausal.log a pid i)
 /-- What is stored behind `lse_ptr`. -/
-@[expose] def PackedCausal.store_lse_ptr (a : Forward.Args R) (pid : Int) : Nat → Store (Flt R) :=
+@[expose] noncomputable def PackedCausal.store_lse_ptr (a : Forward.Args R) (pid : Int)
+    : Nat → Store (Flt R) :=
   fun i => ⟨⟨!(PackedFull.cmpi a pid) && (PackedFull.inside a pid i), (PackedFull.addptr a pid i)⟩,
     (PackedCausal.addf a pid i)⟩
 /-- The state before iteration t. -/
-@[expose] def PackedCausal.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
+@[expose] noncomputable def PackedCausal.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
     : Full.loop1.State R :=
   forRange (PackedCausal.loop1.firstTile a pid) t
     (PackedCausal.loop1.body a pid) (PackedCausal.loop1.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def PackedCausal.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PackedCausal.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (PackedFull.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (PackedFull.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def PackedCausal.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PackedCausal.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (PackedFull.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (PackedFull.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def PackedCausal.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PackedCausal.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
@@ -266,24 +294,24 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (PackedFull.loop1.value_ptrs a pid t s i j))
 /-- The state before iteration t. -/
-@[expose] def PackedCausal.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
+@[expose] noncomputable def PackedCausal.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
     : Full.loop1.State R :=
   forRange (PackedCausal.loop2.firstTile a pid) t
     (PackedCausal.loop2.body a pid) (PackedCausal.loop2.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def PackedCausal.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PackedCausal.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (PackedCausal.loop2.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (PackedCausal.loop2.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def PackedCausal.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PackedCausal.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (PackedCausal.loop2.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (PackedCausal.loop2.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def PackedCausal.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PackedCausal.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
@@ -304,7 +332,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (PackedFull.loop1.value_ptrs a pid t s i j)) ∧
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (PackedCausal.loop2.visible_1 a pid t s i j))
 /-- What `P` asks of each access. -/
-@[expose] def PackedCausal.Accesses (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PackedCausal.Accesses (a : Forward.Args R) (pid : Int)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (P.cu_q_ptr (PackedFull.load_first_3 a pid)) ∧
   (P.cu_q_ptr (PackedFull.load_stop_4 a pid)) ∧
@@ -323,7 +351,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   ((!(PackedFull.cmpi a pid)) = true → ∀ i < a.BLOCK_M, P.lse_ptr (PackedCausal.store_lse_ptr a pid
     i).toAccess)
 /-- `P` of each argument of exp2. -/
-@[expose] def PackedCausal.Exponents (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PackedCausal.Exponents (a : Forward.Args R) (pid : Int)
     (P : Flt R → Prop) : Prop :=
   ((!(PackedFull.cmpi a pid)) = true → ∀ t, PackedCausal.loop1.firstTile a pid ≤ t → t <
     PackedCausal.loop1.stopTile a pid → PackedCausal.loop1.Exponents a pid t
@@ -332,7 +360,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
     PackedCausal.loop2.stopTile a pid → PackedCausal.loop2.Exponents a pid t
     (PackedCausal.loop2.before a pid t) P)
 /-- No integer operation overflows. -/
-@[expose] def PackedCausal.NoOverflow (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PackedCausal.NoOverflow (a : Forward.Args R) (pid : Int)
     : Prop :=
   (FitsI32 (PackedFull.query_tiles_1 a pid)) ∧
   (FitsI32 (PackedFull.query_tiles a pid)) ∧

@@ -24,83 +24,91 @@ abbrev PaddedCausal.Args (R : Type u) := Forward.Args R
 variable {R : Type u} [OrderedField R] [Exp R R]
 
 /-- The loop's first tile. -/
-@[expose] def PaddedCausal.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedCausal.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.whole_first a pid)
 /-- One past the loop's last tile. -/
-@[expose] def PaddedCausal.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedCausal.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.whole_stop a pid)
 /-- One iteration. -/
-@[expose] def PaddedCausal.loop1.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def PaddedCausal.loop1.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (PaddedFull.loop1.m_new a pid t s i), fun i => (PaddedFull.loop1.l a pid t s i), fun i j
     => (PaddedFull.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def PaddedCausal.loop1.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedCausal.loop1.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => Flt.ninf, fun i => (Flt.num 0), fun i j => (Flt.num 0))
 /-- The state after the loop. -/
-@[expose] def PaddedCausal.loop1.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedCausal.loop1.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (PaddedCausal.loop1.firstTile a pid)
     (PaddedCausal.loop1.stopTile a pid)
     (PaddedCausal.loop1.body a pid) (PaddedCausal.loop1.start a pid)
 /-- The loop's first tile. -/
-@[expose] def PaddedCausal.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedCausal.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.whole_stop a pid)
 /-- One past the loop's last tile. -/
-@[expose] def PaddedCausal.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedCausal.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Causal.select_1 a pid)
 /-- One iteration. -/
-@[expose] def PaddedCausal.loop2.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def PaddedCausal.loop2.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (Causal.loop2.m_new a pid t s i), fun i => (Causal.loop2.l a pid t s i), fun i j =>
     (Causal.loop2.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def PaddedCausal.loop2.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedCausal.loop2.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => ((PaddedCausal.loop1.result a pid).1 i), fun i => ((PaddedCausal.loop1.result a pid).2.1
     i), fun i j => ((PaddedCausal.loop1.result a pid).2.2 i j))
 /-- The state after the loop. -/
-@[expose] def PaddedCausal.loop2.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedCausal.loop2.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (PaddedCausal.loop2.firstTile a pid)
     (PaddedCausal.loop2.stopTile a pid)
     (PaddedCausal.loop2.body a pid) (PaddedCausal.loop2.start a pid)
-@[expose] def PaddedCausal.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
+@[expose] noncomputable def PaddedCausal.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
   fun i => Flt.oeq ((PaddedCausal.loop2.result a pid).2.1 i) (Flt.num 0)
-@[expose] def PaddedCausal.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PaddedCausal.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => if (PaddedCausal.none_ a pid i) then (Flt.num 1) else ((PaddedCausal.loop2.result a
     pid).2.1 i)
-@[expose] def PaddedCausal.divf (a : Forward.Args R) (pid : Int) : Nat → Nat → Flt R :=
+@[expose] noncomputable def PaddedCausal.divf (a : Forward.Args R) (pid : Int)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.div ((PaddedCausal.loop2.result a pid).2.2 i j) (PaddedCausal.select a pid i)
 /-- What is stored behind `out_ptr`. -/
-@[expose] def PaddedCausal.store_out_ptr (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PaddedCausal.store_out_ptr (a : Forward.Args R) (pid : Int)
     : Nat → Nat → Store (Flt R) :=
   fun i j => ⟨⟨(Full.stored a pid i j), (Full.out_ptrs a pid i j)⟩, (PaddedCausal.divf a pid i j)⟩
-@[expose] def PaddedCausal.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PaddedCausal.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.mul ((PaddedCausal.loop2.result a pid).1 i) (Flt.num a.ln2)
-@[expose] def PaddedCausal.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PaddedCausal.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.log a.ln (PaddedCausal.select a pid i)
-@[expose] def PaddedCausal.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PaddedCausal.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.add (PaddedCausal.mulf a pid i) (PaddedCausal.log a pid i)
 /-- What is stored behind `lse_ptr`. -/
-@[expose] def PaddedCausal.store_lse_ptr (a : Forward.Args R) (pid : Int) : Nat → Store (Flt R) :=
+@[expose] noncomputable def PaddedCausal.store_lse_ptr (a : Forward.Args R) (pid : Int)
+    : Nat → Store (Flt R) :=
   fun i => ⟨⟨(Full.inside a pid i), (Full.addptr a pid i)⟩, (PaddedCausal.addf a pid i)⟩
 /-- The state before iteration t. -/
-@[expose] def PaddedCausal.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
+@[expose] noncomputable def PaddedCausal.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
     : Full.loop1.State R :=
   forRange (PaddedCausal.loop1.firstTile a pid) t
     (PaddedCausal.loop1.body a pid) (PaddedCausal.loop1.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def PaddedCausal.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedCausal.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (PaddedFull.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (PaddedFull.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def PaddedCausal.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedCausal.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (PaddedFull.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (PaddedFull.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def PaddedCausal.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedCausal.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
@@ -119,24 +127,24 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j))
 /-- The state before iteration t. -/
-@[expose] def PaddedCausal.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
+@[expose] noncomputable def PaddedCausal.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
     : Full.loop1.State R :=
   forRange (PaddedCausal.loop2.firstTile a pid) t
     (PaddedCausal.loop2.body a pid) (PaddedCausal.loop2.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def PaddedCausal.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedCausal.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Causal.loop2.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Causal.loop2.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def PaddedCausal.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedCausal.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (Causal.loop2.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Causal.loop2.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def PaddedCausal.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedCausal.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
@@ -157,7 +165,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j)) ∧
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Causal.loop2.visible_1 a pid t s i j))
 /-- What `P` asks of each access. -/
-@[expose] def PaddedCausal.Accesses (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PaddedCausal.Accesses (a : Forward.Args R) (pid : Int)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
   (∀ t, PaddedCausal.loop1.firstTile a pid ≤ t → t < PaddedCausal.loop1.stopTile a pid →
@@ -167,14 +175,14 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_V, P.out_ptr (PaddedCausal.store_out_ptr a pid i j).toAccess) ∧
   (∀ i < a.BLOCK_M, P.lse_ptr (PaddedCausal.store_lse_ptr a pid i).toAccess)
 /-- `P` of each argument of exp2. -/
-@[expose] def PaddedCausal.Exponents (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PaddedCausal.Exponents (a : Forward.Args R) (pid : Int)
     (P : Flt R → Prop) : Prop :=
   (∀ t, PaddedCausal.loop1.firstTile a pid ≤ t → t < PaddedCausal.loop1.stopTile a pid →
     PaddedCausal.loop1.Exponents a pid t (PaddedCausal.loop1.before a pid t) P) ∧
   (∀ t, PaddedCausal.loop2.firstTile a pid ≤ t → t < PaddedCausal.loop2.stopTile a pid →
     PaddedCausal.loop2.Exponents a pid t (PaddedCausal.loop2.before a pid t) P)
 /-- No integer operation overflows. -/
-@[expose] def PaddedCausal.NoOverflow (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PaddedCausal.NoOverflow (a : Forward.Args R) (pid : Int)
     : Prop :=
   (FitsI32 (Full.query_tiles_1 a pid)) ∧
   (FitsI32 (Full.query_tiles a pid)) ∧

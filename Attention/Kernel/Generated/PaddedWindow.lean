@@ -26,103 +26,114 @@ abbrev PaddedWindow.Args (R : Type u) := Forward.Args R
 variable {R : Type u} [OrderedField R] [Exp R R]
 
 /-- The loop's first tile. -/
-@[expose] def PaddedWindow.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedWindow.loop1.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Window.select_1 a pid)
 /-- One past the loop's last tile. -/
-@[expose] def PaddedWindow.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedWindow.loop1.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Window.whole_first a pid)
 /-- One iteration. -/
-@[expose] def PaddedWindow.loop1.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def PaddedWindow.loop1.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (Window.loop1.m_new a pid t s i), fun i => (Window.loop1.l a pid t s i), fun i j =>
     (Window.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def PaddedWindow.loop1.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedWindow.loop1.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => Flt.ninf, fun i => (Flt.num 0), fun i j => (Flt.num 0))
 /-- The state after the loop. -/
-@[expose] def PaddedWindow.loop1.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedWindow.loop1.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (PaddedWindow.loop1.firstTile a pid)
     (PaddedWindow.loop1.stopTile a pid)
     (PaddedWindow.loop1.body a pid) (PaddedWindow.loop1.start a pid)
 /-- The loop's first tile. -/
-@[expose] def PaddedWindow.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedWindow.loop2.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Window.whole_first a pid)
 /-- One past the loop's last tile. -/
-@[expose] def PaddedWindow.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedWindow.loop2.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Window.whole_stop a pid)
 /-- One iteration. -/
-@[expose] def PaddedWindow.loop2.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def PaddedWindow.loop2.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (PaddedFull.loop1.m_new a pid t s i), fun i => (PaddedFull.loop1.l a pid t s i), fun i j
     => (PaddedFull.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def PaddedWindow.loop2.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedWindow.loop2.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => ((PaddedWindow.loop1.result a pid).1 i), fun i => ((PaddedWindow.loop1.result a pid).2.1
     i), fun i j => ((PaddedWindow.loop1.result a pid).2.2 i j))
 /-- The state after the loop. -/
-@[expose] def PaddedWindow.loop2.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedWindow.loop2.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (PaddedWindow.loop2.firstTile a pid)
     (PaddedWindow.loop2.stopTile a pid)
     (PaddedWindow.loop2.body a pid) (PaddedWindow.loop2.start a pid)
 /-- The loop's first tile. -/
-@[expose] def PaddedWindow.loop3.firstTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedWindow.loop3.firstTile (a : Forward.Args R) (pid : Int) : Int :=
   (Window.whole_stop a pid)
 /-- One past the loop's last tile. -/
-@[expose] def PaddedWindow.loop3.stopTile (a : Forward.Args R) (pid : Int) : Int :=
+@[expose] noncomputable def PaddedWindow.loop3.stopTile (a : Forward.Args R) (pid : Int) : Int :=
   (Window.select_2 a pid)
 /-- One iteration. -/
-@[expose] def PaddedWindow.loop3.body (a : Forward.Args R) (pid t : Int) (s : Full.loop1.State R) :
+@[expose] noncomputable def PaddedWindow.loop3.body (a : Forward.Args R) (pid t : Int) (s
+    : Full.loop1.State R) :
     Full.loop1.State R :=
   (fun i => (Window.loop1.m_new a pid t s i), fun i => (Window.loop1.l a pid t s i), fun i j =>
     (Window.loop1.y a pid t s i j))
 /-- The state before the loop. -/
-@[expose] def PaddedWindow.loop3.start (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedWindow.loop3.start (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   (fun i => ((PaddedWindow.loop2.result a pid).1 i), fun i => ((PaddedWindow.loop2.result a pid).2.1
     i), fun i j => ((PaddedWindow.loop2.result a pid).2.2 i j))
 /-- The state after the loop. -/
-@[expose] def PaddedWindow.loop3.result (a : Forward.Args R) (pid : Int) : Full.loop1.State R :=
+@[expose] noncomputable def PaddedWindow.loop3.result (a : Forward.Args R) (pid : Int)
+    : Full.loop1.State R :=
   forRange (PaddedWindow.loop3.firstTile a pid)
     (PaddedWindow.loop3.stopTile a pid)
     (PaddedWindow.loop3.body a pid) (PaddedWindow.loop3.start a pid)
-@[expose] def PaddedWindow.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
+@[expose] noncomputable def PaddedWindow.none_ (a : Forward.Args R) (pid : Int) : Nat → Bool :=
   fun i => Flt.oeq ((PaddedWindow.loop3.result a pid).2.1 i) (Flt.num 0)
-@[expose] def PaddedWindow.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PaddedWindow.select (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => if (PaddedWindow.none_ a pid i) then (Flt.num 1) else ((PaddedWindow.loop3.result a
     pid).2.1 i)
-@[expose] def PaddedWindow.divf (a : Forward.Args R) (pid : Int) : Nat → Nat → Flt R :=
+@[expose] noncomputable def PaddedWindow.divf (a : Forward.Args R) (pid : Int)
+    : Nat → Nat → Flt R :=
   fun i j => Flt.div ((PaddedWindow.loop3.result a pid).2.2 i j) (PaddedWindow.select a pid i)
 /-- What is stored behind `out_ptr`. -/
-@[expose] def PaddedWindow.store_out_ptr (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PaddedWindow.store_out_ptr (a : Forward.Args R) (pid : Int)
     : Nat → Nat → Store (Flt R) :=
   fun i j => ⟨⟨(Full.stored a pid i j), (Full.out_ptrs a pid i j)⟩, (PaddedWindow.divf a pid i j)⟩
-@[expose] def PaddedWindow.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PaddedWindow.mulf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.mul ((PaddedWindow.loop3.result a pid).1 i) (Flt.num a.ln2)
-@[expose] def PaddedWindow.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PaddedWindow.log (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.log a.ln (PaddedWindow.select a pid i)
-@[expose] def PaddedWindow.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
+@[expose] noncomputable def PaddedWindow.addf (a : Forward.Args R) (pid : Int) : Nat → Flt R :=
   fun i => Flt.add (PaddedWindow.mulf a pid i) (PaddedWindow.log a pid i)
 /-- What is stored behind `lse_ptr`. -/
-@[expose] def PaddedWindow.store_lse_ptr (a : Forward.Args R) (pid : Int) : Nat → Store (Flt R) :=
+@[expose] noncomputable def PaddedWindow.store_lse_ptr (a : Forward.Args R) (pid : Int)
+    : Nat → Store (Flt R) :=
   fun i => ⟨⟨(Full.inside a pid i), (Full.addptr a pid i)⟩, (PaddedWindow.addf a pid i)⟩
 /-- The state before iteration t. -/
-@[expose] def PaddedWindow.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
+@[expose] noncomputable def PaddedWindow.loop1.before (a : Forward.Args R) (pid : Int) (t : Int)
     : Full.loop1.State R :=
   forRange (PaddedWindow.loop1.firstTile a pid) t
     (PaddedWindow.loop1.body a pid) (PaddedWindow.loop1.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def PaddedWindow.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop1.Accesses (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Window.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Window.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def PaddedWindow.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop1.Exponents (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (Window.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Window.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def PaddedWindow.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop1.NoOverflow (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
@@ -144,24 +155,24 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Left.loop1.visible_1 a pid t s i j)) ∧
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Causal.loop2.visible_1 a pid t s i j))
 /-- The state before iteration t. -/
-@[expose] def PaddedWindow.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
+@[expose] noncomputable def PaddedWindow.loop2.before (a : Forward.Args R) (pid : Int) (t : Int)
     : Full.loop1.State R :=
   forRange (PaddedWindow.loop2.firstTile a pid) t
     (PaddedWindow.loop2.body a pid) (PaddedWindow.loop2.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def PaddedWindow.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop2.Accesses (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (PaddedFull.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (PaddedFull.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def PaddedWindow.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop2.Exponents (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (PaddedFull.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (PaddedFull.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def PaddedWindow.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop2.NoOverflow (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
@@ -180,24 +191,24 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI32 (Full.loop1.value_ptrs_1 a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, FitsI64 (Full.loop1.value_ptrs a pid t s i j))
 /-- The state before iteration t. -/
-@[expose] def PaddedWindow.loop3.before (a : Forward.Args R) (pid : Int) (t : Int)
+@[expose] noncomputable def PaddedWindow.loop3.before (a : Forward.Args R) (pid : Int) (t : Int)
     : Full.loop1.State R :=
   forRange (PaddedWindow.loop3.firstTile a pid) t
     (PaddedWindow.loop3.body a pid) (PaddedWindow.loop3.start a pid)
 /-- What `P` asks of each access of an iteration. -/
-@[expose] def PaddedWindow.loop3.Accesses (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop3.Accesses (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_D, ∀ j < a.BLOCK_N, P.key_ptr (Window.loop1.load_k a pid t s i j)) ∧
   (∀ i < a.BLOCK_N, ∀ j < a.BLOCK_V, P.value_ptr (Window.loop1.load_v a pid t s i j))
 /-- `P` of each argument of exp2 of an iteration. -/
-@[expose] def PaddedWindow.loop3.Exponents (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop3.Exponents (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     (P : Flt R → Prop) : Prop :=
   (∀ i < a.BLOCK_M, P (Window.loop1.alpha_1 a pid t s i)) ∧
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_N, P (Window.loop1.p_1 a pid t s i j))
 /-- No integer operation of an iteration overflows. -/
-@[expose] def PaddedWindow.loop3.NoOverflow (a : Forward.Args R) (pid t : Int) (s
+@[expose] noncomputable def PaddedWindow.loop3.NoOverflow (a : Forward.Args R) (pid t : Int) (s
     : Full.loop1.State R)
     : Prop :=
   (FitsI32 (Full.loop1.begin a pid t s)) ∧
@@ -219,7 +230,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Left.loop1.visible_1 a pid t s i j)) ∧
   (∀ i < a.BLOCK_M, ∀ j < 1, FitsI32 (Causal.loop2.visible_1 a pid t s i j))
 /-- What `P` asks of each access. -/
-@[expose] def PaddedWindow.Accesses (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PaddedWindow.Accesses (a : Forward.Args R) (pid : Int)
     (P : Forward.Pointers (Access → Prop)) : Prop :=
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_D, P.query_ptr (Full.load_q a pid i j)) ∧
   (∀ t, PaddedWindow.loop1.firstTile a pid ≤ t → t < PaddedWindow.loop1.stopTile a pid →
@@ -231,7 +242,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ i < a.BLOCK_M, ∀ j < a.BLOCK_V, P.out_ptr (PaddedWindow.store_out_ptr a pid i j).toAccess) ∧
   (∀ i < a.BLOCK_M, P.lse_ptr (PaddedWindow.store_lse_ptr a pid i).toAccess)
 /-- `P` of each argument of exp2. -/
-@[expose] def PaddedWindow.Exponents (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PaddedWindow.Exponents (a : Forward.Args R) (pid : Int)
     (P : Flt R → Prop) : Prop :=
   (∀ t, PaddedWindow.loop1.firstTile a pid ≤ t → t < PaddedWindow.loop1.stopTile a pid →
     PaddedWindow.loop1.Exponents a pid t (PaddedWindow.loop1.before a pid t) P) ∧
@@ -240,7 +251,7 @@ variable {R : Type u} [OrderedField R] [Exp R R]
   (∀ t, PaddedWindow.loop3.firstTile a pid ≤ t → t < PaddedWindow.loop3.stopTile a pid →
     PaddedWindow.loop3.Exponents a pid t (PaddedWindow.loop3.before a pid t) P)
 /-- No integer operation overflows. -/
-@[expose] def PaddedWindow.NoOverflow (a : Forward.Args R) (pid : Int)
+@[expose] noncomputable def PaddedWindow.NoOverflow (a : Forward.Args R) (pid : Int)
     : Prop :=
   (FitsI32 (Full.query_tiles_1 a pid)) ∧
   (FitsI32 (Full.query_tiles a pid)) ∧

@@ -16,6 +16,7 @@ from ttir_cases import kernel
 
 from bridge.ttir import texts
 from bridge.ttir.lean import Translation, numeric, translate
+from bridge.ttir.lean_text import DEF
 from bridge.ttir.parse import parse
 from bridge.ttir.syntax import Block, Function, Operation, TtirError, element_of
 
@@ -57,28 +58,26 @@ def test_each_value_has_a_definition_named_by_its_variable() -> None:
     assert found.fields["BLOCK"] == "Nat"
     binders = "(a : K.Args R) (pid : Int)"
     assert _defined(found) == [
-        f"@[expose] def K.first {binders} : Int :=\n  pid * (a.BLOCK : Int)",
-        f"@[expose] def K.rows {binders} : Nat → Int :=\n  fun i => (K.first a pid) + (i : Int)",
-        f"@[expose] def K.inside {binders} : Nat → Bool :=\n"
-        "  fun i => decide ((K.rows a pid i) < a.n)",
-        f"@[expose] def K.at {binders} : Nat → Int :=\n  fun i => (0 : Int) + (K.rows a pid i)",
-        f"@[expose] def K.load_x_1 {binders} : Nat → Access :=\n"
+        f"{DEF} K.first {binders} : Int :=\n  pid * (a.BLOCK : Int)",
+        f"{DEF} K.rows {binders} : Nat → Int :=\n  fun i => (K.first a pid) + (i : Int)",
+        f"{DEF} K.inside {binders} : Nat → Bool :=\n  fun i => decide ((K.rows a pid i) < a.n)",
+        f"{DEF} K.at {binders} : Nat → Int :=\n  fun i => (0 : Int) + (K.rows a pid i)",
+        f"{DEF} K.load_x_1 {binders} : Nat → Access :=\n"
         "  fun i => ⟨(K.inside a pid i), (K.at a pid i)⟩",
-        f"@[expose] def K.x_1 {binders} : Nat → Flt R :=\n"
+        f"{DEF} K.x_1 {binders} : Nat → Flt R :=\n"
         "  fun i => (K.load_x_1 a pid i).read a.p (Flt.num 0)",
-        f"@[expose] def K.x {binders} : Nat → Flt R :=\n"
-        "  fun i => Flt.add (K.x_1 a pid i) (Flt.num 1)",
+        f"{DEF} K.x {binders} : Nat → Flt R :=\n  fun i => Flt.add (K.x_1 a pid i) (Flt.num 1)",
         "/-- What is stored behind `p`. -/\n"
-        f"@[expose] def K.store_p {binders} : Nat → Store (Flt R) :=\n"
+        f"{DEF} K.store_p {binders} : Nat → Store (Flt R) :=\n"
         "  fun i => ⟨⟨(K.inside a pid i), (K.at a pid i)⟩, (K.x a pid i)⟩",
         "/-- What `P` asks of each access. -/\n"
-        f"@[expose] def K.Accesses {binders}\n    (P : K.Pointers (Access → Prop)) : Prop :=\n"
+        f"{DEF} K.Accesses {binders}\n    (P : K.Pointers (Access → Prop)) : Prop :=\n"
         "  (∀ i < a.BLOCK, P.p (K.load_x_1 a pid i)) ∧\n"
         "  (∀ i < a.BLOCK, P.p (K.store_p a pid i).toAccess)",
         "/-- `P` of each argument of exp2. -/\n"
-        f"@[expose] def K.Exponents {binders}\n    (P : Flt R → Prop) : Prop :=\n  True",
+        f"{DEF} K.Exponents {binders}\n    (P : Flt R → Prop) : Prop :=\n  True",
         "/-- No integer operation overflows. -/\n"
-        f"@[expose] def K.NoOverflow {binders}\n    : Prop :=\n"
+        f"{DEF} K.NoOverflow {binders}\n    : Prop :=\n"
         "  (FitsI32 (K.first a pid)) ∧\n"
         "  (∀ i < a.BLOCK, FitsI32 (K.rows a pid i)) ∧\n"
         "  (∀ i < a.BLOCK, FitsI64 (K.at a pid i))",

@@ -32,11 +32,12 @@ from bridge.quick import Selection
 from bridge.report import timings
 from bridge.report.timings import Times
 
-# A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A
-# file's tests stay on one worker: what the chain tests start from is then made once. Files begin in
-# the order of tests/conftest.py; xdist's own, by their number of tests, has the longest at the end.
+# A test worker often waits for what it started: one more than there are cores. It holds torch, and
+# at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: what the chain
+# tests start from is then made once. Files begin in the order of tests/conftest.py; xdist's own, by
+# their number of tests, has the longest at the end.
 PYTEST = (
-    *("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4"),
+    *("python", "-m", "pytest", "-n", str(min((os.cpu_count() or 1) + 1, 4))),
     *("--dist", "loadfile", "--no-loadscope-reorder"),
 )
 LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")
@@ -52,8 +53,8 @@ class Check:
 
     command: a program of the environment and its arguments. inputs: patterns of the files that its
     result depends on, where * stands for any path too; none: it is run always, since it keeps its
-    own results. one_core: it uses one, so that neighbours of which this is true run beside it.
-    after: the one of these neighbours that it waits for, whose kept results it takes.
+    own results. one_core: it uses one or little more, so that neighbours of which this is true run
+    beside it. after: the one of these neighbours that it waits for, whose kept results it takes.
     """
 
     name: str
@@ -132,14 +133,18 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             "library", "Lean: the library",
             ("lake", "build"), (),
         ),
-        TYPES,
-        # The audit is its first part.
+        # These run beside each other; the longest begin first. The audit is this one's first part.
         Check(
             "index", "Lean: audit and index of every declaration",
             ("python", "-m", "bridge", "index"),
             (*LEAN, "bridge/*", "pyimpl/*", "docs/*.toml", "docs/*.json", "tests/vectors/*"),
             one_core=True,
         ),
+        Check(
+            "wrong-variants", "Lean: wrong variants of the theorems, refuted",
+            ("python", "-m", "bridge", "audit", "Attention.WrongVariants"), LEAN, one_core=True,
+        ),
+        TYPES,
         Check(
             "translation", "Lean: bridge/spec is what its terms come to",
             ("python", "-m", "bridge", "translate", "--check"),
@@ -154,10 +159,6 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         Check(
             f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
             ("python", "-m", "pyimpl.backends.kernels.offline.compile", *some), ("pyimpl/*",),
-        ),
-        Check(
-            "wrong-variants", "Lean: wrong variants of the theorems, refuted",
-            ("python", "-m", "bridge", "audit", "Attention.WrongVariants"), LEAN,
         ),
         Check(f"tests{more}", "the test-suite", (*PYTEST, *thorough), ("*",)),
     )  # fmt: skip

@@ -26,7 +26,7 @@ test: ## lint, types, Lean build and audit, offline compilation, and the test-su
 	@$(BRIDGE) test $(ARGS)
 
 test-all: ## the same with the thorough tests, and every kernel compiled offline
-	@$(SETUP) test
+	@$(SETUP) test-all
 	@$(BRIDGE) test --all $(ARGS)
 
 setup: ## make .venv with all that these commands need

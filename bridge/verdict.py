@@ -47,6 +47,7 @@ def check(
     fresh: int | None = None,
     count: int | None = None,
     large: bool = False,
+    problem: str | Path | None = None,
 ) -> Verdict:
     """Run an attention function on the vectors, and judge all that it returns.
 
@@ -69,6 +70,9 @@ def check(
     first_failure: stop at the first failure; the most telling vectors come first.
     seed: of the vectors' order; fresh: of the fresh vectors; None: drawn.
     count: of fresh vectors, 0 for none; large: at real sizes, too.
+    problem: a file of KernelBench's form, with `class Model`, `get_inputs` and `get_init_inputs`;
+      `function` is then a class of models such as `ModelNew`, which is judged as a function of the
+      operation that `Model` is found to compute, in the dtype of the problem's inputs.
 
     Raises ValueError that names the argument which is not accepted, CallableError (a ValueError)
     for a function that cannot be called as SDPA is, and NoSandboxError (a RuntimeError).
@@ -82,14 +86,14 @@ def check(
     interpreting.settle()
     request = Request(
         (function if isinstance(function, str) else name_of(function),),
-        tuple(dtypes),
-        device,
-        rounding_model,
-        tuple(families),
-        tuple(vectors),
-        tuple(without),
-        tuple(require),
-        alignment,
+        dtypes=tuple(dtypes),
+        device=device,
+        rounding_model=rounding_model,
+        families=tuple(families),
+        vectors=tuple(vectors),
+        without=tuple(without),
+        require=tuple(require),
+        alignment=alignment,
         time_limit=time_limit,
         also=tuple(map(Path, also)),
         require_sandbox=require_sandbox,
@@ -98,6 +102,7 @@ def check(
         fresh=fresh,
         count=count,
         large=large,
+        problem=None if problem is None else Path(problem),
     )
     return judge(request)
 
@@ -106,8 +111,11 @@ def judge(request: Request, announce: Callable[[str], None] = lambda text: None)
     """Run what is asked for. announce: is told what is done next. Raises CallableError,
     NoSandboxError and VectorError, and Misuse where no function takes a dtype asked for."""
     families = choose_committed(request.families, request.vectors)
-    verdict = Verdict(request.dtypes, families, request.conditions)
     subjects = request.subjects()
+    operation = subjects[0].operation if subjects else None
+    if operation is not None and not (request.families or request.vectors):
+        families = operation.choose(families)
+    verdict = Verdict(request.dtypes, families, request.conditions)
     if len(subjects) > 1 and all(is_callable_name(subject.name) for subject in subjects):
         verdict.add_each(subjects, announce)
     else:
@@ -190,7 +198,7 @@ class Verdict:
             raise CallableError(f"{subject.name}: {error}") from error
         if any(outcome.result.failures for outcome in found):
             announce(f"{subject.name}: the likely cause …")
-            found = with_likely(found, self._run())
+            found = with_likely(found, self._run(found))
         self.outcomes += found
 
     def add_each(
@@ -216,10 +224,10 @@ class Verdict:
             self.skipped += verdict.skipped
             self.refused += verdict.refused
 
-    def _run(self) -> list[Family]:
-        """The vectors of the files, and those drawn."""
-        drawn = () if self.conditions.fresh is None else self.conditions.fresh.families
-        return [*self.families, *drawn]
+    def _run(self, found: Sequence[Outcome]) -> list[Family]:
+        """The vectors of the files, and those drawn, which are the same for all outcomes."""
+        fresh = next((outcome.fresh for outcome in found if outcome.fresh is not None), None)
+        return [*self.families, *(() if fresh is None else fresh.families)]
 
     def json(self) -> str:
         """A list with an object for each implementation and dtype."""
@@ -231,7 +239,7 @@ class Verdict:
 
     def html(self) -> str:
         """One page that shows each failure."""
-        return page.page(self.outcomes, self._run())
+        return page.page(self.outcomes, self._run(self.outcomes))
 
     def show(self, console: Console) -> None:
         """Tables: by family for one implementation, else a line for each."""
@@ -239,6 +247,10 @@ class Verdict:
         tables.implementations(console, {"device": self.conditions.device, "results": results})
         if len({outcome.subject.name for outcome in self.outcomes}) == 1:
             tables.by_family(console, results)
+        for text in sorted(
+            {str(o.subject.operation) for o in self.outcomes if o.subject.operation}
+        ):
+            console.print(f"The problem: {text}.", highlight=False, markup=False, soft_wrap=True)
         if any(outcome.description.features is not None for outcome in self.outcomes):
             console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
         if self.conditions.fresh is not None:

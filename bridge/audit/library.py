@@ -103,10 +103,10 @@ class Library:
             self.lean, self.cache, self.key(), found, listing
         )
         # The site shows them, and has no Lean to ask.
-        statements.keep(self.root, said)
+        statements.keep(self.root, {name: one.text for name, one in said.items()})
         problems += empty
         for main_theorem in found:
-            main_theorem["statement"] = said[main_theorem["lean"]]
+            main_theorem["statement"] = said[main_theorem["lean"]].text
         return {
             "ok": audit["ok"] and not problems,
             "kept": kept and kept_too,
@@ -118,6 +118,7 @@ class Library:
             "trusted_names": audit["trusted_names"],
             "classes": audit["classes"],
             "main_theorems": found,
+            "terms": {name: one.term for name, one in said.items()},
             "claims": verdicts,
             "listing": listing,
         }

@@ -67,7 +67,7 @@ def whole_statements(
     key: str,
     main_theorems: list[dict[str, Any]],
     listing: dict[str, Any],
-) -> tuple[dict[str, str], list[str], bool]:
+) -> tuple[dict[str, statements.Statement], list[str], bool]:
     """The whole statement of each theorem of docs/theorems.toml and docs/claims.toml, by its Lean
     name; a sentence on each that says nothing; and whether that is kept.
 
@@ -91,4 +91,4 @@ def whole_statements(
         for label, name in named
         if name in found and found[name]["empty"]
     ]
-    return {name: one["text"] for name, one in found.items()}, sentences, kept
+    return {name: statements.Statement(**one) for name, one in found.items()}, sentences, kept

@@ -164,6 +164,53 @@ def signature (wanted : Wanted) : MetaM String := do
   withOptions (fun options => (pp.deepTerms.set options true) |> (pp.maxSteps.set · 1000000)) do
     return (← PrettyPrinter.ppSignature wanted.name).fmt.pretty width
 
+/-- The parts of a term, a line each, and their numbers. -/
+structure Parts where
+  lines : Array String := #[]
+  ofLine : Std.HashMap String Nat := {}
+  ofTerm : Std.HashMap Expr Nat := {}
+
+def levelLine : Level → String
+  | .zero => "0"
+  | .succ a => s!"succ({levelLine a})"
+  | .max a b => s!"max({levelLine a},{levelLine b})"
+  | .imax a b => s!"imax({levelLine a},{levelLine b})"
+  | .param name => name.toString false
+  | .mvar _ => "?"
+
+/-- The number of a term. Each part has one line, after those that it is made of; without the names
+of bound variables, how an argument is given, and notes. `bridge/audit/second_kernel/native.py` has
+the same of its kernel's terms. -/
+partial def part (e : Expr) : StateM Parts Nat := do
+  if let some number := (← get).ofTerm[e]? then return number
+  let number ← match e with
+    | .bvar i => line s!"b {i}"
+    | .sort level => line s!"s {levelLine level}"
+    | .const name levels => line (" ".intercalate ("c" :: name.toString false :: levels.map levelLine))
+    | .app f a => do line s!"a {← part f} {← part a}"
+    | .lam _ t b _ => do line s!"l {← part t} {← part b}"
+    | .forallE _ t b _ => do line s!"p {← part t} {← part b}"
+    | .letE _ t v b _ => do line s!"t {← part t} {← part v} {← part b}"
+    | .lit (.natVal n) => line s!"n {n}"
+    | .lit (.strVal s) => line s!"x {s}"
+    | .proj name i a => do line s!"j {name.toString false} {i} {← part a}"
+    | .mdata _ a => part a
+    | .fvar _ | .mvar _ => line "?"
+  modify fun parts => { parts with ofTerm := parts.ofTerm.insert e number }
+  return number
+where
+  line (text : String) : StateM Parts Nat := do
+    let parts ← get
+    if let some number := parts.ofLine[text]? then return number
+    let number := parts.lines.size
+    set { parts with lines := parts.lines.push text, ofLine := parts.ofLine.insert text number }
+    return number
+
+/-- The term that a theorem states: its level parameters, and the lines of its parts. -/
+def term (info : ConstantInfo) : String :=
+  let parts := (part info.type).run {} |>.run.2
+  "\n".intercalate (info.levelParams.map (·.toString false) ++ parts.lines.toList)
+
 def answer (wanted : Wanted) : MetaM Unit := do
   let name := wanted.name
   let found : Json ← match ← find [] false (← getConstInfo name).type with
@@ -173,7 +220,7 @@ def answer (wanted : Wanted) : MetaM Unit := do
       ("shown", toJson finding.shown)])
   IO.println ("@@ " ++ (Json.mkObj [
     ("theorem", toJson name.toString), ("found", found),
-    ("statement", toJson (← signature wanted))]).compress)
+    ("statement", toJson (← signature wanted)), ("term", toJson (term (← getConstInfo name)))]).compress)
 
 def answerAll (env : Environment) (wanted : List Wanted) : IO Unit := do
   let context : Core.Context := { fileName := "<statements>", fileMap := default }

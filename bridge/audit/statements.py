@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,10 +41,13 @@ _SAYS = {
 class Statement:
     """text: the theorem's name and its whole statement as Lean elaborated it, with every variable,
     class and hypothesis, those of `variable` and `include` too, in lines of at most 100 characters
-    where words allow it. empty: why it says nothing, a clause; None if it says something."""
+    where words allow it. empty: why it says nothing, a clause; None if it says something. term: a
+    digest of the term that is printed in `text`, up to the names of bound variables and how
+    arguments are given (as `second_kernel.native` makes it of another kernel's term)."""
 
     text: str
     empty: str | None
+    term: str
 
 
 def read(lean: Lean, theorems: Mapping[str, str]) -> dict[str, Statement]:
@@ -64,7 +68,12 @@ def read(lean: Lean, theorems: Mapping[str, str]) -> dict[str, Statement]:
     if last["looked_at"] != len(answers):
         raise ToolchainError(f"{len(answers)} of {last['looked_at']} statements were looked at")
     return {
-        a["theorem"]: Statement(a["statement"], a["found"] and _clause(a["found"])) for a in answers
+        a["theorem"]: Statement(
+            a["statement"],
+            a["found"] and _clause(a["found"]),
+            hashlib.sha256(a["term"].encode()).hexdigest(),
+        )
+        for a in answers
     }
 
 

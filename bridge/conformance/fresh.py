@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.conformance.operation import Operation
 from bridge.vectors.by_intervals import enclosed_rows
 from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows
 from bridge.vectors.model.attention import (
@@ -41,11 +42,17 @@ _ABOUT = {
     "fresh-precise": "Values of 24 bits, drawn for this run: rounding an input to 16 bits shows.",
     "fresh-batch": "Several heads of a batch in one call, drawn for this run.",
     "fresh-large": "Real sizes, drawn for this run, of which sampled rows are judged.",
+    "fresh-problem": "The sizes of the problem, drawn for this run; sampled rows are judged.",
+    "fresh-operation": "The problem's operation at other sizes, drawn for this run.",
 }
 FAMILIES = tuple(_ABOUT)
 # The families of the vectors in turn, by their numbers.
 _TURN = ("fresh-natural", "fresh-batch", "fresh", "fresh-grouped", "fresh-options",
          "fresh-precise", "fresh-natural", "fresh-batch")  # fmt: skip
+# The same with a problem; each input of the first kind has so many numbers at most, in a smaller
+# batch with fewer heads where that is needed.
+_TURN_OF_PROBLEM = ("fresh-problem", *("fresh-operation",) * 5)
+_OWN_NUMBERS = 1 << 22
 # Real sizes: batch, heads, queries and keys at most, head_dim. A product of all but the queries of
 # up to 2^22 numbers, and 2^24 scores at most, take seconds and less than a gigabyte.
 _LARGE = (
@@ -72,13 +79,16 @@ _TERMS = 8
 @dataclass(frozen=True)
 class Fresh:
     """Which to draw: those of numbers 0 to count − 1, large ones among them or not. names, ids: of
-    families and vectors, those alone; both empty: all."""
+    families and vectors, those alone; both empty: all. problem: those of the operation of a
+    problem, and no others, which are drawn once it is known."""
 
     seed: int
     count: int = COUNT
     large: bool = False
     names: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
+    problem: bool = False
+    operation: Operation | None = None
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -86,7 +96,10 @@ class Fresh:
         drawn: dict[str, list[Vector]] = {}
         for n, (family, id) in enumerate(self.listed()):
             if family in self.names or id in self.ids or not (self.names or self.ids):
-                drawn.setdefault(family, []).append(_Draw(self.seed, n, family, id).vector())
+                draw = _Draw(self.seed, n, family, id)
+                own = self.operation
+                vector = draw.vector() if own is None else draw.of_operation(own)
+                drawn.setdefault(family, []).append(vector)
         return tuple(
             Family(name, about, drawn[name][0].operation, "exact", tuple(drawn[name]))
             for name, about in _ABOUT.items()
@@ -95,7 +108,8 @@ class Fresh:
 
     def listed(self) -> list[tuple[str, str]]:
         """Family and id of each that the seed and the count mean; nothing is drawn for it."""
-        names = (_TURN[n % len(_TURN)] for n in range(self.count))
+        turn = _TURN_OF_PROBLEM if self.problem else _TURN
+        names = (turn[n % len(turn)] for n in range(self.count))
         large = ("fresh-large" if self.large and x == "fresh-batch" else x for x in names)
         return [(name, f"{name}-{n:03d}") for n, name in enumerate(large)]
 
@@ -115,6 +129,40 @@ class _Draw:
         # Of a text Python draws the same in every version; of numbers a sign would be lost.
         self.random = random.Random(f"attention {seed} {number}")
         self.number, self.family, self.id = number, family, id
+
+    def of_operation(self, own: Operation) -> SampledVector:
+        """A vector of the operation: at its own sizes, with a smaller batch and fewer heads where
+        there would be too many numbers; or at others."""
+        fixed = own.layout == "batch, length, heads×dim"
+        batch, heads, (q_len, kv_len, head_dim, value_dim) = own.batch, own.heads, own.sizes()
+        if self.family == "fresh-problem":
+            one = max(q_len, kv_len) * max(head_dim, value_dim)
+            while batch * heads * one > _OWN_NUMBERS and (batch > 1 or (heads > 1 and not fixed)):
+                if batch > 1 and (batch >= heads or fixed):
+                    batch = -(-batch // 2)
+                else:
+                    heads = -(-heads // 2)
+        else:
+            batch, q_len, kv_len = self.upto(2), self.upto(40), self.upto(150)
+            head_dim = value_dim = self.random.choice((self.upto(64), 16, 32, 64))
+            heads = heads if fixed else self.upto(3)
+            if own.causal == "square":
+                kv_len = q_len
+            elif own.causal == "bottom-right":
+                q_len, kv_len = sorted((q_len, kv_len))
+        rows = self.rows(q_len)
+        judged = f", {heads} heads, batch {batch}; of each head rows {', '.join(map(str, rows))}"
+        mask = own.mask(q_len, kv_len)
+        head = self.head("Attention.Spec.attention", "enclosure-sound", mask, q_len, kv_len, judged)
+        return SampledVector(
+            **{**head, "model": "natural"},
+            scale=None,
+            q=self.integers(2, batch, heads, q_len, head_dim),
+            k=self.integers(2, batch, heads, kv_len, head_dim),
+            v=self.integers(64, batch, heads, kv_len, value_dim),
+            mask=mask,
+            rows=rows,
+        )
 
     def vector(self) -> Vector:
         match self.family:
@@ -198,11 +246,10 @@ class _Draw:
         self, batch: int, heads: int, q_len: int, kv_len: int, head_dim: int, value_dim: int
     ) -> SampledVector:
         mask = self.mask(q_len, kv_len, _POSITIONAL)
-        between = self.random.sample(range(q_len), min(q_len, _ROWS))
+        rows = self.rows(q_len)
         q = self.integers(1, batch, heads, q_len, head_dim)
         if self.random.randrange(4):
             q = q * (self.integers(127, *q.shape) < 255 * min(1, _TERMS / head_dim) - 127)
-        rows = tuple(sorted({0, q_len - 1, *between[:-2]}))
         judged = f", {heads} heads, batch {batch}; of each head rows {', '.join(map(str, rows))}"
         sizes = mask, q_len, kv_len
         return SampledVector(
@@ -223,6 +270,11 @@ class _Draw:
             "id": self.id, "family": self.family, "lean": lean, "theorem": theorem,
             "reason": reason, "model": "exact",
         }  # fmt: skip
+
+    def rows(self, q_len: int) -> tuple[int, ...]:
+        """Queries that are judged, the first and the last among them."""
+        between = self.random.sample(range(q_len), min(q_len, _ROWS))
+        return tuple(sorted({0, q_len - 1, *between[:-2]}))
 
     def upto(self, most: int) -> int:
         return self.random.randint(1, most)

@@ -295,14 +295,19 @@ class _Running:
 
         self.search, self.rounding = search, search.rounding
         subject, result = search.outcome.subject, search.result
-        self.planted = Planted(hypothesis, subject.causal_alignment, search.wide)
+        alignment, able = subject.causal_alignment, subject.features
+        if subject.operation is not None and able is not None:
+            # The mutants are told of the mask that a model is not told of.
+            causal = subject.operation.causal
+            alignment = "bottom-right" if causal == "bottom-right" else "top-left"
+            able = replace(able, supported=frozenset({"is-causal"} if causal else ()))
+        self.planted = Planted(hypothesis, alignment, search.wide)
         self.adapter: Any = PlantedBatches(self.planted, result.adapter, search.takes)
-        if subject.features is not None:
-            able = subject.features.without(subject.without)
+        if able is not None:
+            able = able.without(subject.without)
             self.adapter = CallableAdapter(
-                result.adapter, self.planted, able, lambda _: search.rounding,
-                subject.causal_alignment,
-            )  # fmt: skip
+                result.adapter, self.planted, able, lambda _: search.rounding, alignment
+            )
             self.adapter.declared = not subject.undeclared
 
     def __enter__(self) -> _Running:

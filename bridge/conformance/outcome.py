@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bridge.conformance import features
+from bridge.conformance import features, problems
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES, Adapter
 from bridge.conformance.batch import DTYPES
 from bridge.conformance.features import Features
 from bridge.conformance.fresh import Fresh
+from bridge.conformance.operation import Operation
 from bridge.conformance.run import Result, run
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
@@ -85,6 +86,8 @@ class Outcome:
         }
         if able is None:
             return found
+        if self.subject.operation is not None:
+            found["operation"] = str(self.subject.operation)
         judged = {"judged_alignment": self.subject.causal_alignment}
         borrows = {"borrows": list(self.description.borrows)}
         return {**found, "features": {**able.to_json(), **judged, **borrows}}
@@ -105,8 +108,10 @@ class Conditions:
     fresh: Fresh | None = None
     seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
-    def session(self, name: str) -> Session:
-        return Session(name, self.device, self.limit, also=self.also, required=self.required)
+    def session(self, name: str, problem: Path | None = None) -> Session:
+        """problem: the file whose operation a class of models computes."""
+        more: dict[str, Any] = {"also": self.also, "required": self.required, "problem": problem}
+        return Session(name, self.device, self.limit, **more)
 
     def order(self) -> random.Random:
         return random.Random(self.seed)
@@ -132,8 +137,15 @@ def outcomes(
             if conditions.first_failure and result.failures:
                 return
         return
-    with conditions.session(called) as session:
-        if subject.features is not None:
+    if subject.operation is not None and conditions.fresh is not None:
+        drawn = replace(conditions.fresh, operation=subject.operation)
+        conditions = replace(conditions, fresh=drawn)
+    with conditions.session(called, subject.problem) as session:
+        if subject.operation is not None:
+            announce(f"{subject.name}: what it takes …")
+            description, refuses = describe_model(session, subject.operation, dtypes)
+            subject = replace(subject, features=description.features, refuses=refuses)
+        elif subject.features is not None:
             description = Description(subject.features.dtypes, subject.features)
         elif callables.is_callable_name(subject.name):
             announce(f"{subject.name}: what it takes …")
@@ -225,6 +237,28 @@ def describe(session: Session, asked: tuple[str, ...]) -> Description:
         able = features.presume(function, asked, f"a small call {lost}")
         return Description(able.dtypes, able)
     return Description(able.dtypes, able, _borrows(function, able))
+
+
+def describe_model(
+    session: Session, operation: Operation, asked: Sequence[str]
+) -> tuple[Description, str | None]:
+    """The same of a model of a problem, in the dtypes asked for, none: the problem's own; and why
+    it takes no other sizes than the problem's, if it does not."""
+    session.open()
+    function = Remote(session)
+    dtypes = tuple(asked) or (operation.dtype,)
+    given = "a model is called with query, key and value alone"
+    able = Features(dtypes, frozenset(), dict.fromkeys(features.NAMES, given))
+    try:
+        refuses: str | None = "the problem's Model takes no others"
+        if operation.any_size:
+            refuses = problems.refuses_other_sizes(function, operation)
+        borrowed = problems.borrowed(function, operation, own=refuses is not None)
+    except Lost as lost:
+        session.renew()
+        able = replace(able, presumed=f"a small call {lost}")
+        return Description(dtypes, able), None
+    return Description(dtypes, able, borrowed), refuses
 
 
 def _borrows(function: Remote, able: Features) -> tuple[str, ...]:

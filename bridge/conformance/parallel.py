@@ -119,14 +119,6 @@ class Workers:
             raise problem
 
 
-def run_each(jobs: Sequence[Job], families: Iterable[Family], done: Callable[[Done], None]) -> None:
-    """The jobs, which have one device, in as many processes as there is room for. As
-    `Workers.each`."""
-    if jobs:
-        with Workers(families, jobs[0].device, most=len(jobs)) as workers:
-            workers.each(jobs, done)
-
-
 def _processors() -> int:
     """Those that this process may use."""
     if hasattr(os, "sched_getaffinity"):

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -15,10 +15,11 @@ import torch
 from bridge.conformance import fresh as drawing
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES
-from bridge.conformance.features import NAMES, Aligned
+from bridge.conformance.features import NAMES, Aligned, CallableError
 from bridge.conformance.fresh import Fresh
 from bridge.conformance.inside import found
 from bridge.conformance.outcome import Conditions
+from bridge.conformance.problems import learn
 from bridge.conformance.rounding_model import CHOICES
 from bridge.conformance.subject import Subject
 from bridge.vectors import load as loader
@@ -45,6 +46,7 @@ class Request:
     """
 
     functions: tuple[str, ...]
+    _: KW_ONLY
     dtypes: tuple[str, ...] = ()
     device: str = "cpu"
     rounding_model: str | None = None
@@ -62,6 +64,7 @@ class Request:
     fresh: int | None = None
     count: int | None = None
     large: bool = False
+    problem: Path | None = None
     conditions: Conditions = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,16 +86,20 @@ class Request:
         if not 0 < self.time_limit < 1e6:
             raise Misuse("time_limit", f"{self.time_limit:g} is not a number of seconds above 0")
         check_device(self.device)
+        if self.problem is not None:
+            self._check_problem(self.problem)
         for path in self.also:
             if not path.exists():
                 raise Misuse("also", f"there is no file or folder {str(path)!r}")
         conditions = Conditions(
-            self.device,
-            self.time_limit,
-            self.also,
-            self.require_sandbox,
-            self.first_failure,
-            fresh_vectors(self.fresh, self.count, self.large, self.families, self.vectors),
+            device=self.device,
+            limit=self.time_limit,
+            also=self.also,
+            required=self.require_sandbox,
+            first_failure=self.first_failure,
+            fresh=fresh_vectors(
+                self.fresh, self.count, self.large, self.families, self.vectors, self.problem
+            ),
         )
         if self.seed is not None:
             conditions = replace(conditions, seed=self.seed)
@@ -106,8 +113,29 @@ class Request:
         if self.alignment != "top-left":
             raise Misuse("alignment", f"{name} is built in and declares its own")
 
+    def _check_problem(self, problem: Path) -> None:
+        if problem.suffix != ".py" or not problem.is_file():
+            raise Misuse("problem", f"there is no file of Python {str(problem)!r}")
+        given = {
+            "without": self.without, "alignment": self.alignment != "top-left",
+            "undeclared": self.undeclared,
+            "large": self.large,
+        }  # fmt: skip
+        for argument, value in given.items():
+            if value:
+                raise Misuse(argument, "a problem says what is computed; none is accepted with one")
+        for name in self.functions:
+            if not callables.is_callable_name(name):
+                raise Misuse("problem", f"{name} is built in; a class of models is accepted")
+
     def subjects(self) -> list[Subject]:
-        """What is judged, in order."""
+        """What is judged, in order. Raises Misuse for a problem whose operation is not known."""
+        operation = None
+        if self.problem is not None:
+            try:
+                operation = learn(self.problem, self.conditions)
+            except CallableError as error:
+                raise Misuse("problem", f"{self.problem}: {error}") from error
         return [
             Subject(
                 name,
@@ -116,6 +144,8 @@ class Request:
                 undeclared=self.undeclared,
                 causal_alignment=self.alignment,
                 require=self.require,
+                problem=self.problem,
+                operation=operation,
             )
             for name in self.functions
         ]
@@ -189,6 +219,7 @@ def fresh_vectors(
     large: bool,
     families: tuple[str, ...],
     ids: tuple[str, ...],
+    problem: Path | None = None,
 ) -> Fresh | None:
     """The fresh vectors that were asked for; without a choice of vectors some by default, with one
     those alone that it names. None: none. Raises Misuse for what cannot be drawn."""
@@ -209,7 +240,12 @@ def fresh_vectors(
     if of_fresh and seed is None:
         raise Misuse("vectors", "a fresh vector is another for each seed, and no seed is given")
     drawn = Fresh(
-        secrets.randbelow(1 << 32) if seed is None else seed, number, large, names, of_fresh
+        secrets.randbelow(1 << 32) if seed is None else seed,
+        number,
+        large,
+        names,
+        of_fresh,
+        problem=problem is not None,
     )
     listed = drawn.listed()
     check_known("vectors", of_fresh, [id for _, id in listed], "a fresh vector of this count")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import Adapter
+from bridge.conformance.adapters.models import ModelAdapter
 from bridge.conformance.features import Aligned, Features, Function
+from bridge.conformance.operation import Operation
 from bridge.conformance.rounding_model import CHOICES
 
 
@@ -18,7 +21,9 @@ class Subject:
     rounding_model: of `CHOICES`, None: its own; without: features that it is declared to lack;
     features: those of a function, where they are known; undeclared: known wrong answers and
     refusals are not declared, but fail; causal_alignment: that of a function without such an
-    argument; require: features and dtypes without which a function does not pass."""
+    argument; require: features and dtypes without which a function does not pass; problem: the
+    file whose operation it is to compute, for a class of models; refuses: why a model takes no
+    other sizes than the problem's, where that is known."""
 
     name: str
     rounding_model: str | None = None
@@ -27,6 +32,9 @@ class Subject:
     undeclared: bool = False
     causal_alignment: Aligned = "top-left"
     require: tuple[str, ...] = ()
+    problem: Path | None = None
+    operation: Operation | None = None
+    refuses: str | None = None
 
 
 def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
@@ -35,6 +43,15 @@ def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
     if callables.is_callable_name(subject.name):
         assert function is not None
         assert subject.features is not None
+        if subject.operation is not None:
+            return ModelAdapter(
+                subject.name,
+                function,
+                subject.operation,
+                subject.features.dtypes,
+                CHOICES[subject.rounding_model or "generous"],
+                subject.refuses,
+            )
         able = subject.features.without(subject.without)
         make = CHOICES[subject.rounding_model or "generous"]
         adapted = callables.CallableAdapter(

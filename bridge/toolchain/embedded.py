@@ -232,6 +232,13 @@ class EmbeddedLean:
     def runnable(self, name: str) -> Path:
         return self.store.runnable(name)
 
+    def stored(self) -> dict[str, list[Path]]:
+        """The parts that Lean has stored of each module of the default targets, by the module's
+        name; the last of a module's parts is the one that holds all of it. Raises ToolchainError if
+        one is not built as it stands."""
+        graph, _ = self._up_to_date(self.default_targets())
+        return {module.name: self.store.parts(module.name) for module in graph}
+
     def _name(self, module: Module) -> str:
         return module.file.relative_to(self.root).as_posix()
 

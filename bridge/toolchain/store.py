@@ -30,10 +30,13 @@ class Store:
     def runnable(self, name: str) -> Path:
         return modules.file_of(self.folder / "runnable", name).with_suffix(".olean")
 
-    def outputs(self, name: str) -> list[Path]:
+    def parts(self, name: str) -> list[Path]:
+        """What Lean writes for a module."""
         stock = self.stock(name)
-        parts = [stock.with_name(stock.name + part) for part in _PARTS]
-        return [*parts, self.runnable(name)]
+        return [stock.with_name(stock.name + part) for part in _PARTS]
+
+    def outputs(self, name: str) -> list[Path]:
+        return [*self.parts(name), self.runnable(name)]
 
     def load(self) -> dict[str, Any]:
         """The record, without modules whose outputs are gone; empty if it is lost or damaged."""

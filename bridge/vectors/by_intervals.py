@@ -6,8 +6,12 @@ They are the bounds that Lean gives for the same inputs, bit by bit; tests compa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bridge.spec import interval as intervals
 from bridge.spec import score_mods
@@ -17,12 +21,15 @@ from bridge.spec.interval import Interval, IntervalBetween
 from bridge.spec.masks import Alignment
 from bridge.spec.sink import with_sink
 from bridge.spec.softmax import denominator
-from bridge.vectors.by_spec import spec_mask
+from bridge.vectors.by_spec import Integers, largest_of, spec_mask
 from bridge.vectors.model.attention import BOUNDS_UNIT, AttentionVector, EnclosedRow, Exact
 
 # Those of Attention/Vectors/Natural.lean: `working`, and how much of it is written down.
 _PRECISION = 384
 _UNIT = (1 << _PRECISION) // BOUNDS_UNIT
+# Weights of `integer_enclosed_rows` are integers over 2^144, in limbs of 24 bits, of which sums of
+# int64 have 2^38 at most.
+_WEIGHT, _LIMB, _MOST = 144, 24, 1 << 38
 
 
 class NoBoundsError(ValueError):
@@ -126,3 +133,83 @@ def _modify(vector: AttentionVector) -> ScoreMod:
     for step in reversed(steps):
         modify = score_mods.score_mod_and_then(step, modify)
     return modify
+
+
+def integer_enclosed_rows(
+    q: Integers, k: Integers, v: Integers, seen: NDArray[np.bool_]
+) -> tuple[EnclosedRow, ...]:
+    """Bounds of the rows for the default scale 1/√head_dim, from integers, for real sizes. q:
+    [rows, head_dim]; k: [kv_len, head_dim]; v: [kv_len, value_dim]; seen: [rows, kv_len], which
+    keys each query may attend to.
+
+    The values of keys with one score are added up before they are weighted, each weight is the
+    exponential of the score less the row's largest one, and all sums are of integers, by those
+    bounds of each weight that the intervals of `enclosed_rows` give. Raises ValueError for numbers
+    that int64 might not hold, and NoBoundsError.
+    """
+    reach = largest_of(q) * largest_of(k) * q.shape[1]
+    if reach >= _MOST or largest_of(v) * len(v) >= _MOST:
+        raise ValueError("these numbers are too large for sums of 64 bits")
+    scale = Number(intervals.interval_inv_sqrt(q.shape[1], p=_PRECISION))
+    weights: dict[int, tuple[int, int]] = {}
+    return tuple(
+        _integer_row(line[visible], v[visible], scale, weights)
+        for line, visible in zip(q @ k.T, seen, strict=True)
+    )
+
+
+def _integer_row(
+    scores: Integers, values: Integers, scale: Number, weights: dict[int, tuple[int, int]]
+) -> EnclosedRow:
+    """scores: [n]; values: [n, value_dim], of the keys that are seen; weights: those known."""
+    if not len(scores):
+        zeros = (0,) * values.shape[1]
+        return EnclosedRow(zeros, zeros, None)
+    order = np.argsort(scores, kind="stable")
+    each, first, counts = np.unique(scores[order], return_index=True, return_counts=True)
+    sums = np.add.reduceat(values[order], first, axis=0)
+    largest = int(each[-1])
+    pairs = [_weight(int(score) - largest, scale, weights) for score in each]
+    lower, upper = (_limbs(bounds) for bounds in zip(*pairs, strict=True))
+    above, below = np.maximum(sums, 0), np.maximum(-sums, 0)
+    totals = [_weighted(bounds, counts[:, None])[0] for bounds in (lower, upper)]
+    total = Number(IntervalBetween(*(x << (_PRECISION - _WEIGHT) for x in totals)))
+    rows = (
+        [a - b for a, b in zip(_weighted(one, above), _weighted(other, below), strict=True)]
+        for one, other in ((lower, upper), (upper, lower))
+    )
+    found = [_quotient(lo, hi, totals) for lo, hi in zip(*rows, strict=True)]
+    log = Number(intervals.interval_log(total.interval, p=_PRECISION))
+    lse = (log + _number(largest) * scale).bounds
+    return EnclosedRow(tuple(lo for lo, _ in found), tuple(hi for _, hi in found), lse)
+
+
+def _weight(difference: int, scale: Number, weights: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Bounds of exp (scale·difference), integers over 2^144."""
+    if difference not in weights:
+        found = _exp(scale * _number(difference)).interval
+        if not isinstance(found, IntervalBetween):
+            raise NoBoundsError("the precision does not suffice for a bound")
+        unit = 1 << (_PRECISION - _WEIGHT)
+        weights[difference] = found.lo // unit, intervals.interval_ceil_div(found.hi, unit)
+    return weights[difference]
+
+
+def _limbs(numbers: Sequence[int]) -> Integers:
+    """Non-negative integers by their limbs, the lowest first: [limbs, n]."""
+    shifts = range(0, max(numbers).bit_length() + 1, _LIMB)
+    mask = (1 << _LIMB) - 1
+    return np.array([[x >> shift & mask for x in numbers] for shift in shifts], dtype=np.int64)
+
+
+def _weighted(limbs: Integers, sums: Integers) -> list[int]:
+    """Of each column of the sums, [n, columns], the sum weighted by integers in limbs."""
+    columns = (limbs @ sums).T.tolist()
+    return [sum(x << n * _LIMB for n, x in enumerate(column)) for column in columns]
+
+
+def _quotient(lo: int, hi: int, totals: Sequence[int]) -> tuple[int, int]:
+    """Bounds of a number between lo and hi by one between the positive totals, over 2^128."""
+    least, most = totals
+    lower = lo * BOUNDS_UNIT // (most if lo >= 0 else least)
+    return lower, intervals.interval_ceil_div(hi * BOUNDS_UNIT, least if hi >= 0 else most)

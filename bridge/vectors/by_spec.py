@@ -111,8 +111,8 @@ def integer_rows(
     large numbers are needed as there are scores. Raises ValueError for numbers that int64 might not
     hold.
     """
-    reach = abs(scale) * _largest(q) * _largest(k) * q.shape[1]
-    if max(reach, _largest(v) * len(v)) >= _LARGEST:
+    reach = abs(scale) * largest_of(q) * largest_of(k) * q.shape[1]
+    if max(reach, largest_of(v) * len(v)) >= _LARGEST:
         raise ValueError("these numbers are too large for sums of 64 bits")
     scores = scale * (q @ k.T)
     return tuple(
@@ -120,7 +120,8 @@ def integer_rows(
     )
 
 
-def _largest(numbers: Integers) -> int:
+def largest_of(numbers: Integers) -> int:
+    """The largest absolute value; 0 of none."""
     return int(np.abs(numbers).max(initial=0))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from bridge.files import write_whole
 from bridge.vectors.format import files, index
-from bridge.vectors.format.fields import Fields, VectorError
+from bridge.vectors.format.fields import Entry, VectorError
 from bridge.vectors.format.read import READERS
 from bridge.vectors.model.attention import Family
 
@@ -120,5 +120,5 @@ def _read(document: Any, filename: str) -> Family:
         if entry["id"] in ids:
             raise VectorError(f"{filename}: {entry['id']}: field id: is already used in this file.")
         ids.add(entry["id"])
-        vectors.append(read(Fields(filename, name, document["model"], entry)))
+        vectors.append(read(Entry(filename, name, document["model"], entry)))
     return Family(name, document["about"], document["operation"], document["model"], tuple(vectors))

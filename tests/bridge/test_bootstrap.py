@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from bridge import bootstrap
+from bridge.audit.second_kernel.check import PACKAGE, VERSION
 
 SETTINGS = '[project]\nname = "some"\n[tool.ruff]\nline-length = 100\n'
 
@@ -181,7 +182,12 @@ def test_a_python_that_is_too_old_is_refused(
 
 
 def test_a_larger_tier_adds_to_a_smaller_one_and_stands_for_it(machine: Machine) -> None:
-    for tier, wanted in [("try", ["try"]), ("verify", ["verify"]), ("test", ["test"])]:
+    for tier, wanted in [
+        ("try", ["try"]),
+        ("verify", ["verify"]),
+        ("test", ["test"]),
+        ("test-all", ["test-all"]),
+    ]:
         assert bootstrap.main([tier]) == 0
         assert machine.tiers() == wanted
     for tier in bootstrap.TIERS:
@@ -216,7 +222,7 @@ def test_an_unknown_tier_is_one_sentence(
 ) -> None:
     assert bootstrap.main(["everything"]) == 2
     said = capsys.readouterr().err
-    assert said == "setup: there is no tier 'everything'; there are try, verify, test\n"
+    assert said == "setup: there is no tier 'everything'; there are try, verify, test, test-all\n"
     assert machine.commands == []
 
 
@@ -248,7 +254,9 @@ def pins(tier: str) -> dict[tuple[str, str], frozenset[str]]:
     return found
 
 
-@pytest.mark.parametrize(("small", "large"), [("try", "verify"), ("verify", "test")])
+@pytest.mark.parametrize(
+    ("small", "large"), [("try", "verify"), ("verify", "test"), ("test", "test-all")]
+)
 def test_each_lock_file_holds_the_smaller_one(small: str, large: str) -> None:
     inner, outer = pins(small), pins(large)
     assert len(inner) > 10
@@ -257,12 +265,14 @@ def test_each_lock_file_holds_the_smaller_one(small: str, large: str) -> None:
     assert len(outer) > len(inner)
 
 
-def test_the_heavy_packages_are_in_the_largest_tier_alone() -> None:
+def test_the_heavy_packages_are_in_the_largest_tiers_alone() -> None:
     heavy = {"lean-dojo", "ray", "transformers", "onnx", "selenium", "mypy", "hypothesis", "pytest"}
     named = {tier: {name for name, _ in pins(tier)} for tier in bootstrap.TIERS}
     assert heavy <= named["test"]
     assert not heavy & (named["try"] | named["verify"])
     assert not {"watchfiles", "pdoc"} & named["try"]
+    assert named["test-all"] - named["test"] == {PACKAGE}
+    assert {version for name, version in pins("test-all") if name == PACKAGE} == {VERSION}
 
 
 # Refuses some packages, then imports modules: `-c CODE PACKAGES MODULES`, with commas.

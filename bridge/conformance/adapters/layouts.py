@@ -195,5 +195,8 @@ class Layouts:
 
 
 def _natural(vector: LaidOutVector | SampledVector) -> float:
-    """The factor of the scores for a kernel whose weights are e^score; the model is exact."""
+    """The factor of the scores for a kernel whose weights are e^score; the model is exact where a
+    scale is given."""
+    if vector.scale is None:
+        return vector.attentions()[0].natural_scale
     return float(vector.scale) * math.log(2.0)

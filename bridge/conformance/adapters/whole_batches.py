@@ -30,6 +30,7 @@ def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
         tensor(vector.v),
         None,
         asked[0].natural_scale,
+        default_scale=vector.scale is None,
         window=vector.mask.window,
     )
 

@@ -8,8 +8,11 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import torch
 
 
 class NotFound(ValueError):
@@ -33,9 +36,44 @@ def function(name: str) -> Callable[..., Any]:
     if not callable(found):
         raise NotFound(f"is of type {type(found).__name__}, which cannot be called")
     if inspect.isclass(found):
-        raise NotFound("is a class; a function of query, key and value is accepted")
+        raise NotFound(
+            "is a class; a function of query, key and value is accepted, or with --problem a class "
+            "of models"
+        )
     called: Callable[..., Any] = found
     return called
+
+
+def model(name: str, problem: str, device: str) -> tuple[torch.nn.Module, Problem]:
+    """The model of the class of that name, made with the inputs that the file of a problem gives,
+    and this file. Raises NotFound where there is none, or none can be made."""
+    found = _file(problem)
+    absent = [one for one in ("get_inputs", "get_init_inputs") if not hasattr(found, one)]
+    if absent:
+        raise NotFound(f"{problem} has no {absent[0]!r}")
+    made = look_up(name) if Path(name.rpartition(":")[0]) != Path(problem) else None
+    if made is None:
+        attribute = name.rpartition(":")[2]
+        if not hasattr(found, attribute):
+            raise NotFound(f"{problem} has no {attribute!r}")
+        made = getattr(found, attribute)
+    if not (inspect.isclass(made) and issubclass(made, torch.nn.Module)):
+        raise NotFound("is no class of torch.nn.Module")
+    try:
+        given = list(found.get_init_inputs())
+        model = made(*given).to(device)
+    except (Exception, SystemExit) as error:
+        raise NotFound(f"cannot be made: {_said(error)}") from error
+    numbers = [x for x in given if isinstance(x, int) and not isinstance(x, bool) and x >= 0]
+    return model, Problem(numbers, found.get_inputs)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """numbers: those that its models are made with; inputs: what gives theirs."""
+
+    numbers: list[int]
+    inputs: Callable[[], Any]
 
 
 def look_up(name: str) -> Any:
@@ -80,9 +118,12 @@ def _import_module(name: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
     except (Exception, SystemExit) as error:
-        text = str(error).strip().splitlines()
-        why = f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
-        raise NotFound(f"{name} cannot be imported: {why}") from error
+        raise NotFound(f"{name} cannot be imported: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
 
 
 def parameters(function: Callable[..., Any]) -> list[list[Any]] | None:

@@ -2,7 +2,9 @@
 
 Requests are frames of the judge's (`frames`), each with a number that its answer repeats:
 
-- `open`: import the function; `opened` with its parameters, or `refused` with a sentence.
+- `open`: import the function, or make the model of a problem; `opened` with its parameters, or
+  `refused` with a sentence.
+- `inputs`: those of the problem: `inputs`, dtypes and shapes alone, or `raised`.
 - `call`: `returned`, with all that came back described and its numbers, or `raised`. What the
   function did to memory that is not its own is said too: inputs that it changed, and outputs that
   are no new memory.
@@ -74,6 +76,7 @@ class _Session:
 
     def __init__(self) -> None:
         self.function: Callable[..., Any] | None = None
+        self.problem: found.Problem | None = None
         # Of the last call: inputs by name, their first contents, and outputs by place.
         self.inputs: dict[str, Tensor] = {}
         self.before: dict[str, Tensor] = {}
@@ -82,21 +85,40 @@ class _Session:
 
     def answer(self, kind: str, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         if kind == "open":
-            return self.open(fields["name"])
+            return self.open(fields["name"], fields["problem"], fields["device"])
         try:
             with np.errstate(all="ignore"):
+                if kind == "inputs":
+                    return self.describe_inputs()
                 return (self.call if kind == "call" else self.differentiate)(fields, tensors)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             return _error_answer(error)
 
-    def open(self, name: str) -> Request:
+    def open(self, name: str, problem: str | None, device: str) -> Request:
         try:
-            self.function = found.function(name)
+            if problem is None:
+                self.function = found.function(name)
+            else:
+                self.function, self.problem = found.model(name, problem, device)
         except found.NotFound as error:
             return "refused", {"sentence": frames.cut(str(error))}, {}
-        return "opened", {"parameters": found.parameters(self.function)}, {}
+        described = getattr(self.function, "forward", self.function)
+        return "opened", {"parameters": found.parameters(described)}, {}
+
+    def describe_inputs(self) -> Request:
+        assert self.problem is not None
+        # Shapes alone: a problem's own inputs can be gigabytes.
+        with torch.device("meta"):
+            given = list(self.problem.inputs())
+        each = [
+            [str(x.dtype).removeprefix("torch."), list(x.shape)]
+            if isinstance(x, Tensor) and x.dtype in frames.FLOATS.values()
+            else None
+            for x in given
+        ]
+        return "inputs", {"inputs": each, "numbers": self.problem.numbers}, {}
 
     def call(self, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         device, by = fields["device"], set(fields["differentiate"])

@@ -115,6 +115,23 @@ class Mutant:
         return source.replace(self.old, self.new)
 
 
+def mutants_of(file: str, through: str | None = None) -> Callable[..., Mutant]:
+    """What makes mutants of this file from name, description, old, new, promising and needs."""
+
+    def mutant(
+        name: str,
+        description: str,
+        old: str,
+        new: str,
+        promising: tuple[str, ...] = (),
+        needs: str | None = None,
+        count: int = 1,
+    ) -> Mutant:
+        return Mutant(name, description, file, old, new, count, promising, needs, through)
+
+    return mutant
+
+
 @dataclass(frozen=True)
 class MutantResult:
     """What became of a mutant.

@@ -105,7 +105,8 @@ class Session:
 
     name: `module:function` or `file.py:function`; device: as PyTorch names it; limit: seconds of
     processor time that a call may take, and seconds in which it may use none; also: files and
-    folders that it may see besides; required: no walls are an error.
+    folders that it may see besides; required: no walls are an error; problem: the file of one,
+    for which the name is that of a class of models.
 
     without_walls: None while the process is within walls, or else why it is not.
     """
@@ -121,9 +122,11 @@ class Session:
         *,
         also: tuple[Path, ...] = (),
         required: bool = False,
+        problem: Path | None = None,
     ) -> None:
         self.name, self.device, self.limit, self.required = name, device, limit, required
-        self.sight: Sight = sight_of(name, device, also)
+        self.sight: Sight = sight_of(name, device, also, problem)
+        self.problem = None if problem is None else str(problem.resolve())
         self.without_walls: str | None = None
         self.parameters: list[tuple[str, str, bool]] | None = None
         # Calls without an answer, by kind, since the last `renew`, and what the last one said.
@@ -162,7 +165,8 @@ class Session:
         try:
             self._start()
             first = max(self.limit, _IMPORT_SECONDS)
-            frame = self._asked("open", {"name": self.sight.name}, {}, Limit(first, first))
+            what = {"name": self.sight.name, "problem": self.problem, "device": self.device}
+            frame = self._asked("open", what, {}, Limit(first, first))
             if frame.kind == "refused":
                 raise CallableError(wire.text(frame.field("sentence"), "a sentence"))
             if frame.kind != "opened":

@@ -42,11 +42,13 @@ class Sight:
     name: str
 
 
-def sight_of(name: str, device: str, also: Iterable[Path] = ()) -> Sight:
+def sight_of(
+    name: str, device: str, also: Iterable[Path] = (), problem: Path | None = None
+) -> Sight:
     """For a function, `module:function` or `file.py:function`: the interpreter, installed packages
     without this one, `pyimpl`, and the function's own file or top-level package; also: files and
-    folders that the user adds. Raises CallableError for a name without a colon, for a file that is
-    not there, and for a part of the judge."""
+    folders that the user adds; problem: the file of a problem, for a model. Raises CallableError
+    for a name without a colon, for a file that is not there, and for a part of the judge."""
     if not found.is_well_formed(name):
         raise CallableError("is not of the form module:function or file.py:function")
     place, _, attribute = name.rpartition(":")
@@ -73,6 +75,10 @@ def sight_of(name: str, device: str, also: Iterable[Path] = ()) -> Sight:
         seen += [Path(path) for path in _OF_GPUS]
         for pattern in _GPUS:
             devices += [str(path) for path in Path("/dev").glob(pattern) if not path.is_dir()]
+    if problem is not None:
+        if not problem.is_file():
+            raise CallableError(f"there is no file {problem}")
+        seen.append(problem.resolve())
     extra = [Path(path).resolve() for path in also]
     paths = [*(str(path) for path in extra if path.is_dir()), *paths]
     view = _together([*seen, *extra], devices)

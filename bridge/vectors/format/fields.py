@@ -1,37 +1,27 @@
-"""The fields of a vector as exact values, with what a shape cannot say checked.
+"""The fields of a vector with their places, and their texts as exact values, with what a shape
+cannot say checked.
 
 Every complaint is one sentence that names the file, the vector and the field.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, TypeVar
+from functools import cache, lru_cache
+from typing import Any, Self
 
-from bridge.vectors.model.attention import (
-    BOUNDS_UNIT,
-    AttentionVector,
-    EnclosedRow,
-    Exact,
-    Mask,
-    Matrix,
-    Model,
-    Row,
-    State,
-)
-from bridge.vectors.model.operations import Key
+from bridge.vectors.model.attention import Exact, Mask, Model
 
 Booleans = tuple[tuple[bool, ...], ...]
-Counted = TypeVar("Counted", list[Any], str)
+# A field that is a number, by its name; or a number, and what it is the number of.
+Size = str | tuple[int, str]
 
 # A number with at most this many significant bits and a moderate exponent is exact in bfloat16.
 _BF16_BITS = 8
 _BF16_EXPONENT = 120
-# Scales are numbers that a kernel is given: well within float32.
-_LARGEST_SCALE = 1 << 64
 # Far above any score here (8,003): weights are 2^score, and have so many digits.
 _LARGEST_SCORE = 1 << 16
 # Queries times keys times columns that a vector may come to, in whatever layout: pages and blocks
@@ -39,6 +29,8 @@ _LARGEST_SCORE = 1 << 16
 _LARGEST_WORK = 1 << 22
 # Half the largest distance between bounds: nothing beside the rounding of any kernel.
 LARGEST_UNCERTAINTY = Fraction(1, 1 << 61)
+# The entries of a list, by how deep there are lists in it.
+_ENTRIES = ("numbers", "rows", "matrices")
 
 
 class VectorError(ValueError):
@@ -55,53 +47,139 @@ def short(text: str, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-class Fields:
-    """The fields of one entry, of the right shape, as exact values; what a shape cannot say
-    is checked."""
+class Field:
+    """A part of an entry, of the right shape, and its place there, as in `q[0][1]`."""
 
-    def __init__(self, filename: str, family: str, model: Model, entry: dict[str, Any]) -> None:
+    __slots__ = ("data", "entry", "key", "within")
+
+    def __init__(self, data: Any, within: Field | None, key: str | int, entry: Entry) -> None:
+        self.data = data
+        self.within = within
+        self.key = key
+        self.entry = entry
+
+    def __getitem__(self, key: str | int) -> Field:
+        return Field(self.data[key], self, key, self.entry)
+
+    @property
+    def place(self) -> str:
+        """Where this is in the entry; made when it is asked for, which is seldom."""
+        outer = "" if self.within is None else self.within.place
+        if isinstance(self.key, int):
+            return f"{outer}[{self.key}]"
+        return f"{outer}.{self.key}" if outer else self.key
+
+    def get(self, name: str) -> Field | None:
+        """The field of this name, if there is one."""
+        return self[name] if name in self.data else None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Field]:
+        return (Field(part, self, n, self.entry) for n, part in enumerate(self.data))
+
+    def fail(self, problem: str, within: str = "") -> VectorError:
+        """The error that this is wrong; `within`: the place in it that is."""
+        entry = self.entry
+        field = f"field {self.place}{within}: "
+        return VectorError(f"{entry.filename}: {entry.data['id']}: {field}{problem}.")
+
+    def size(self, size: Size) -> tuple[int, str]:
+        """A size as its number and its name."""
+        return (self.entry.data[size], size) if isinstance(size, str) else size
+
+    def number_of(self, entries: str) -> tuple[int, str]:
+        """The length as a size of others."""
+        return len(self.data), f"the number of {entries} of {self.place}"
+
+    def counted(self, size: Size, entries: str) -> Self:
+        """This list or text, which must be so long."""
+        count, name = self.size(size)
+        if len(self.data) != count:
+            raise self.fail(f"has {len(self.data)} {entries}, but {name} is {count}")
+        return self
+
+    def read(self, read: Callable[[str], Any]) -> Any:
+        """The text as `read` understands it, which raises ValueError with what is wrong."""
+        try:
+            return read(self.data)
+        except ValueError as error:
+            raise self.fail(f"{short(self.data, 40)} {error}") from None
+
+    def numbers(self, *sizes: Size | None, read: Callable[[str], Any] | None = None) -> Any:
+        """Lists in lists of these sizes, None: any, as nested tuples of what `read` makes of their
+        texts, by default of numbers that are exact in bfloat16."""
+        counts = [None if size is None else self.size(size)[0] for size in sizes]
+        try:
+            return _nested(self.data, counts, read or bf16)
+        except ValueError:
+            return self._numbers_one_by_one(sizes, read or bf16)
+
+    def _numbers_one_by_one(self, sizes: Sequence[Size | None], read: Callable[[str], Any]) -> Any:
+        """As `numbers`, with the place of what is wrong."""
+        size, *rest = sizes
+        if size is not None:
+            self.counted(size, _ENTRIES[len(rest)])
+        if rest:
+            return tuple(part._numbers_one_by_one(rest, read) for part in self)
+        return tuple(part.read(read) for part in self)
+
+    def booleans(self, rows: Size, columns: Size) -> Booleans:
+        """Rows of characters, 1 for true."""
+        return tuple(
+            tuple(c == "1" for c in row.counted(columns, "characters").data)
+            for row in self.counted(rows, "rows")
+        )
+
+    def mask(self, rows: Size = "q_len", columns: Size = "kv_len") -> Mask:
+        """The mask over so many queries and keys."""
+        kind, shift = self.data["kind"], self.size(columns)[0] - self.size(rows)[0]
+        match kind:
+            case "causal-bottom-right":
+                return Mask(kind, shift=shift)
+            case "window":
+                return self.window(shift)
+            case "key-length":
+                return Mask(kind, length=self.data["length"])
+            case "key-padding":
+                valid = self["valid"].counted(columns, "characters").data
+                return Mask(kind, valid=tuple(c == "1" for c in valid))
+            case "document":
+                queries = self["queries"].counted(rows, "numbers").data
+                keys = self["keys"].counted(columns, "numbers").data
+                return Mask(kind, queries=tuple(queries), keys=tuple(keys))
+            case "boolean":
+                return Mask(kind, self["rows"].booleans(rows, columns))
+        return Mask(kind)
+
+    def shift(self, bottom_right: int) -> int:
+        """Where query 0 stands on the axis of the keys under the alignment."""
+        return bottom_right if self.data["alignment"] == "bottom-right" else 0
+
+    def window(self, bottom_right: int) -> Mask:
+        """The window with these bounds and alignment."""
+        shift = self.shift(bottom_right)
+        return Mask("window", shift=shift, left=self.data["left"], right=self.data["right"])
+
+
+class Entry(Field):
+    """The whole entry of a vector. cost: how many products one row takes with the parameters that
+    were read."""
+
+    __slots__ = ("cost", "family", "filename", "model")
+
+    def __init__(self, filename: str, family: str, model: Model, data: dict[str, Any]) -> None:
+        super().__init__(data, None, "", self)
         self.filename = filename
         self.family = family
         self.model = model
-        self.entry = entry
-        if not re.fullmatch(re.escape(family) + r"-[0-9]+", entry["id"]):
-            raise self.fail("id", f"is not the family's name {family}, a hyphen and a number")
-
-    def fail(self, field: str, problem: str) -> VectorError:
-        return VectorError(f"{self.filename}: {self.entry['id']}: field {field}: {problem}.")
-
-    def number(self, text: str, field: str) -> Exact:
-        try:
-            return _number(text)
-        except ValueError as error:
-            raise self.fail(field, f"{short(text, 40)} {error}") from None
-
-    def bf16(self, text: str, field: str) -> Exact:
-        """A number that is exact in bfloat16."""
-        try:
-            return _bf16(text)
-        except ValueError as error:
-            raise self.fail(field, f"{short(text, 40)} {error}") from None
-
-    def score(self, text: str | None, field: str) -> int | None:
-        """An integer score, or None."""
-        return None if text is None else self.bounded(text, field)
-
-    def bounded(self, text: str, field: str) -> int:
-        """A score or the logarithm of a sum of weights: an integer of moderate size."""
-        number = int(text)
-        if abs(number) > _LARGEST_SCORE:
-            raise self.fail(
-                field, f"is beyond {_LARGEST_SCORE}, of which weights would be too long"
-            )
-        return number
-
-    def dyadic(self, text: str, field: str) -> Exact:
-        """A sum of weights 2^s, or of such times values: its denominator is a power of 2."""
-        number = self.number(text, field)
-        if number.denominator & (number.denominator - 1):
-            raise self.fail(field, f"{short(text, 40)} is no sum of powers of 2")
-        return number
+        self.cost = 0
+        if not re.fullmatch(re.escape(family) + r"-[0-9]+", data["id"]):
+            raise self["id"].fail(f"is not the family's name {family}, a hyphen and a number")
 
     def affordable(
         self, pairs: int, columns: int, what: str = "a query and a column of a key"
@@ -109,243 +187,43 @@ class Fields:
         """Refuse what would take more than seconds to go through."""
         if pairs * columns > _LARGEST_WORK:
             raise VectorError(
-                f"{self.filename}: {self.entry['id']}: comes to more than {_LARGEST_WORK} products "
+                f"{self.filename}: {self.data['id']}: comes to more than {_LARGEST_WORK} products "
                 f"of {what}."
             )
 
-    def scale(self) -> Exact | None:
-        """The factor of the scores; None: 1/√head_dim."""
-        text = self.entry["scale"]
-        if text == "default":
-            if self.model == "exact":
-                raise self.fail("scale", "is the default, which the exact model cannot hold")
-            return None
-        scale = self.number(text, "scale")
-        if abs(Fraction(scale)) > _LARGEST_SCALE:
-            raise self.fail("scale", "is beyond 2^64")
-        return scale
-
-    def given_scale(self) -> Exact:
-        """The factor of the scores, which has to be given."""
-        scale = self.scale()
-        if scale is None:
-            raise self.fail("scale", "is the default, but has to be given for this operation")
-        return scale
-
-    def counted(self, data: Counted, field: str, count: int, name: str, what: str) -> Counted:
-        """The list or text, which must be as long as the field `name` says."""
-        if len(data) != count:
-            raise self.fail(field, f"has {len(data)} {what}, but {name} is {count}")
-        return data
-
-    def vector(self, data: list[str], field: str, count: int, name: str) -> tuple[Exact, ...]:
-        """Numbers that are exact in bfloat16."""
-        self.counted(data, field, count, name, "numbers")
-        try:
-            return tuple(map(_bf16, data))
-        except ValueError:
-            # Once more, for the place of the one that is wrong.
-            return tuple(self.bf16(x, f"{field}[{j}]") for j, x in enumerate(data))
-
-    def rows_of(self, data: list[list[str]], field: str, columns: int, name: str) -> Matrix:
-        """A matrix with any number of rows."""
-        return tuple(
-            self.vector(line, f"{field}[{i}]", columns, name) for i, line in enumerate(data)
-        )
-
-    def matrix(self, field: str, rows: str, columns: str) -> Matrix:
-        """A matrix whose sizes are the fields of these names."""
-        data = self.counted(self.entry[field], field, self.entry[rows], rows, "rows")
-        return self.rows_of(data, field, self.entry[columns], columns)
-
-    def matrices(self, field: str, count: str, rows: str, columns: str) -> tuple[Matrix, ...]:
-        """Matrices whose number and sizes are the fields of these names."""
-        data = self.counted(self.entry[field], field, self.entry[count], count, "matrices")
-        out = []
-        for n, matrix in enumerate(data):
-            place = f"{field}[{n}]"
-            self.counted(matrix, place, self.entry[rows], rows, "rows")
-            out.append(self.rows_of(matrix, place, self.entry[columns], columns))
-        return tuple(out)
-
-    def booleans(
-        self,
-        data: list[str],
-        field: str,
-        rows: int,
-        columns: int,
-        names: tuple[str, str] = ("q_len", "kv_len"),
-    ) -> Booleans:
-        """A matrix of q_len rows of kv_len characters, 1 for true; `names` are those of its
-        sizes."""
-        for i, row in enumerate(self.counted(data, field, rows, names[0], "rows")):
-            self.counted(row, f"{field}[{i}]", columns, names[1], "characters")
-        return tuple(tuple(c == "1" for c in row) for row in data)
-
-    def mask(
-        self,
-        q_len: int,
-        kv_len: int,
-        field: str = "mask",
-        names: tuple[str, str] = ("q_len", "kv_len"),
-    ) -> Mask:
-        """The mask over so many queries and keys, whose numbers have these names."""
-        data = self.entry[field]
-
-        def counted(name: str, count: int, size: str, what: str) -> list[Any]:
-            if len(data[name]) != count:
-                raise self.fail(
-                    f"{field}.{name}", f"has {len(data[name])} {what}, but {size} is {count}"
-                )
-            found: list[Any] = list(data[name])
-            return found
-
-        match data["kind"]:
-            case "causal-bottom-right":
-                return Mask("causal-bottom-right", shift=kv_len - q_len)
-            case "window":
-                return self.window(data, q_len, kv_len)
-            case "key-length":
-                return Mask("key-length", length=data["length"])
-            case "key-padding":
-                valid = counted("valid", kv_len, names[1], "characters")
-                return Mask("key-padding", valid=tuple(c == "1" for c in valid))
-            case "document":
-                queries = counted("queries", q_len, names[0], "numbers")
-                keys = counted("keys", kv_len, names[1], "numbers")
-                return Mask("document", queries=tuple(queries), keys=tuple(keys))
-            case "none" | "causal":
-                return Mask(data["kind"])
-        rows = self.booleans(data["rows"], f"{field}.rows", q_len, kv_len, names)
-        return Mask("boolean", rows)
-
-    @staticmethod
-    def shift(alignment: str, q_len: int, kv_len: int) -> int:
-        """Where query 0 stands on the axis of the keys."""
-        return kv_len - q_len if alignment == "bottom-right" else 0
-
-    def window(self, data: dict[str, Any], q_len: int, kv_len: int) -> Mask:
-        """The window with these bounds and alignment."""
-        shift = self.shift(data["alignment"], q_len, kv_len)
-        return Mask("window", shift=shift, left=data["left"], right=data["right"])
-
-    def enclosed_row(self, data: dict[str, Any], field: str) -> EnclosedRow:
-        """Bounds of the result for one query."""
-        value_dim = self.entry["value_dim"]
-        bounds = {}
-        for name in ("lower", "upper"):
-            bounds[name] = tuple(int(x) for x in data["output"][name])
-            if len(bounds[name]) != value_dim:
-                raise self.fail(
-                    f"{field}.output.{name}",
-                    f"has {len(bounds[name])} numbers, but value_dim is {value_dim}",
-                )
-        lse = data["log_sum_exp"]
-        row = EnclosedRow(
-            bounds["lower"],
-            bounds["upper"],
-            None if lse is None else (int(lse["lower"]), int(lse["upper"])),
-        )
-        pairs = list(zip(row.lower, row.upper, strict=True))
-        if row.masked and any(pair != (0, 0) for pair in pairs):
-            raise self.fail(f"{field}.output", "is not 0, but log_sum_exp is null (no key)")
-        if any(lo > hi for lo, hi in [*pairs, row.lse_bounds or (0, 0)]):
-            raise self.fail(field, "has a lower bound above the upper one")
-        if row.uncertainty > LARGEST_UNCERTAINTY:
-            raise self.fail(field, "has bounds that are further apart than 2^-60")
-        return row
-
-    def row(self, data: dict[str, Any], field: str) -> Row:
-        """The exact result for one query."""
-        denominator = self.dyadic(data["denominator"], f"{field}.denominator")
-        bottom = int(data["output"]["denominator"])
-        numerators = tuple(int(x) for x in data["output"]["numerators"])
-        value_dim = self.entry["value_dim"]
-        if len(numerators) != value_dim:
-            raise self.fail(
-                f"{field}.output.numerators",
-                f"has {len(numerators)} numbers, but value_dim is {value_dim}",
-            )
-        if bottom <= 0:
-            raise self.fail(f"{field}.output.denominator", "is not positive")
-        if data["max"] is None:
-            if denominator != 0:
-                raise self.fail(f"{field}.denominator", "is not 0, but max is null (no key)")
-            if any(numerators):
-                raise self.fail(f"{field}.output.numerators", "are not 0, but max is null (no key)")
-            return Row(None, denominator, bottom, numerators)
-        if denominator < 1:
-            raise self.fail(f"{field}.denominator", "is below 1, but the largest weight alone is 1")
-        largest = self.bounded(data["max"], f"{field}.max")
-        text = data.get("log2_sum_exp")
-        log = None if text is None else self.bounded(text, f"{field}.log2_sum_exp")
-        if log is not None and Fraction(denominator) != Fraction(2) ** (log - largest):
-            raise self.fail(
-                f"{field}.log2_sum_exp", "is not the logarithm of denominator, plus max"
-            )
-        return Row(largest, denominator, bottom, numerators, log)
-
-    def rows(
-        self, data: list[dict[str, Any]], field: str, count: int, name: str
-    ) -> tuple[Row, ...]:
-        """The exact results for so many queries."""
-        self.counted(data, field, count, name, "rows")
-        return tuple(self.row(row, f"{field}[{i}]") for i, row in enumerate(data))
-
-    @staticmethod
-    def _beyond(row: Row | EnclosedRow, largest: Fraction) -> list[bool]:
-        """Whether each output is larger than `largest` for certain: in whole numbers, since there
-        are many and fractions take long."""
-        top, bottom = largest.numerator, largest.denominator
-        if isinstance(row, Row):
-            most = top * row.output_denominator
-            return [abs(n) * bottom > most for n in row.numerators]
-        pairs = list(zip(row.lower, row.upper, strict=True))
-        wide = max(hi - lo for lo, hi in [*pairs, row.lse_bounds or (0, 0)])
-        most = 2 * BOUNDS_UNIT * top + wide * bottom
-        return [abs(lo + hi) * bottom > most for lo, hi in pairs]
-
-    def plausible(self, vector: AttentionVector, places: Sequence[str]) -> None:
-        """Refuse rows that contradict the mask, or outputs beyond every value; `places` are the
-        fields of the rows."""
-        largest = Fraction(max((max(max(line), -min(line)) for line in vector.v), default=0))
-        if vector.dropout is not None:
-            largest *= vector.dropout.largest
-        for i, (row, place) in enumerate(zip(vector.expected, places, strict=True)):
-            for c, beyond in enumerate(self._beyond(row, largest)):
-                if beyond:
-                    name = "numerators" if isinstance(row, Row) else "upper"
-                    raise self.fail(
-                        f"{place}.output.{name}[{c}]",
-                        "makes an output larger than every value, of which it is a mean",
-                    )
-            seen = any(vector.visible(i, j) for j in range(vector.kv_len))
-            seen = seen or vector.sink is not None
-            if row.masked == seen:
-                name = "max" if isinstance(row, Row) else "log_sum_exp"
-                raise self.fail(f"{place}.{name}", "does not agree with the mask")
-
-    def key(self, data: dict[str, Any], field: str) -> Key:
-        """A key by its score, with its value."""
-        value = self.vector(data["value"], f"{field}.value", self.entry["value_dim"], "value_dim")
-        return Key(self.score(data["score"], f"{field}.score"), value)
-
-    def state(self, data: dict[str, Any], field: str) -> State:
-        """The exact state of one query."""
-        m = None if data["m"] is None else self.bounded(data["m"], f"{field}.m")
-        l = self.dyadic(data["l"], f"{field}.l")
-        value_dim = self.entry["value_dim"]
-        self.counted(data["o"], f"{field}.o", value_dim, "value_dim", "numbers")
-        o = tuple(self.dyadic(x, f"{field}.o[{j}]") for j, x in enumerate(data["o"]))
-        if m is None and (l != 0 or any(o)):
-            raise self.fail(field, "is not 0, but m is null (no key)")
-        if l < 0:
-            raise self.fail(f"{field}.l", "is negative, but is a sum of weights")
-        return State(m, l, o)
+    def plain(self, kind: type) -> dict[str, Any]:
+        """What a vector of this kind has as it stands in the entry: texts and sizes."""
+        found = {"family": self.family, "model": self.model}
+        for name, annotation in _plain_fields(kind):
+            if type(self.data.get(name)).__name__ == annotation:
+                found[name] = self.data[name]
+        return found
 
 
-def _number(text: str) -> Exact:
-    """Raises ValueError, which says what is wrong with it, for one that is not in lowest terms."""
+def _nested(data: list[Any], counts: Sequence[int | None], read: Callable[[str], Any]) -> Any:
+    """As `Field.numbers`. Raises ValueError where something is wrong."""
+    if counts[0] is not None and len(data) != counts[0]:
+        raise ValueError
+    if len(counts) == 1:
+        return tuple(map(read, data))
+    inner = counts[1:]
+    return tuple([_nested(part, inner, read) for part in data])
+
+
+@cache
+def _plain_fields(kind: Any) -> list[tuple[str, str]]:
+    """The fields of a dataclass that are a text, a size, or true or false, with their types."""
+    fields = [(field.name, field.type) for field in dataclasses.fields(kind)]
+    return [(name, str(annotation)) for name, annotation in fields if annotation in _PLAIN]
+
+
+_PLAIN = ("str", "int", "bool")
+
+# --- texts: each raises ValueError with what is wrong with one ------------------------------------
+
+
+def number(text: str) -> Exact:
+    """An integer or a fraction in lowest terms."""
     top, _, bottom = text.partition("/")
     if not bottom:
         return int(top)
@@ -357,9 +235,9 @@ def _number(text: str) -> Exact:
 
 # Half a million inputs of the committed files are some thousand numbers.
 @lru_cache(maxsize=1 << 16)
-def _bf16(text: str) -> Exact:
-    """Raises ValueError as `_number`, and for a number that is not exact in bfloat16."""
-    x = _number(text)
+def bf16(text: str) -> Exact:
+    """A number that is exact in bfloat16."""
+    x = number(text)
     numerator, denominator = abs(x.numerator), x.denominator
     if numerator:
         odd = numerator // (numerator & -numerator)
@@ -368,3 +246,24 @@ def _bf16(text: str) -> Exact:
         if not dyadic or odd.bit_length() > _BF16_BITS or abs(exponent) > _BF16_EXPONENT:
             raise ValueError("is not exact in bfloat16")
     return x
+
+
+def bf16_or_none(text: str | None) -> Exact | None:
+    """A number that is exact in bfloat16, or None."""
+    return None if text is None else bf16(text)
+
+
+def dyadic(text: str) -> Exact:
+    """A sum of weights 2^s, or of such times values: its denominator is a power of 2."""
+    found = number(text)
+    if found.denominator & (found.denominator - 1):
+        raise ValueError("is no sum of powers of 2")
+    return found
+
+
+def bounded(text: str | None) -> int | None:
+    """A score or the logarithm of a sum of weights: an integer of moderate size; or None."""
+    found = None if text is None else int(text)
+    if found is not None and abs(found) > _LARGEST_SCORE:
+        raise ValueError(f"is beyond {_LARGEST_SCORE}, of which weights would be too long")
+    return found

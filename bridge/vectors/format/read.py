@@ -3,89 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal
 
-from bridge.vectors.format.fields import Fields
+from bridge.vectors.format.fields import Entry, Field, bf16_or_none
 from bridge.vectors.format.read_dropout import dropout, philox
 from bridge.vectors.format.read_gradients import gradient
-from bridge.vectors.format.read_options import alibi, bias, header, laid_out, sink, softcap
+from bridge.vectors.format.read_options import (
+    alibi,
+    bias,
+    given_scale,
+    pairs_of_heads,
+    scale,
+    sink,
+    softcap,
+)
+from bridge.vectors.format.read_results import check_plausible, enclosed_row, key, row, state
 from bridge.vectors.format.read_transformers import layer, transformer
-from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Exact, Row, Vector
+from bridge.vectors.model import operations
+from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Row, Vector
 from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
-from bridge.vectors.model.operations import (
-    CacheVector,
-    CascadeVector,
-    CombineVector,
-    Edit,
-    GroupedQueryVector,
-    MergeVector,
-    PagedVector,
-    Partial,
-    TileBoundsVector,
-    Tree,
-    VarlenVector,
-)
+from bridge.vectors.model.operations import Edit, Partial, Tree
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 
 
-def attention(fields: Fields) -> AttentionVector:
-    entry = fields.entry
-    q_len, kv_len, scale = entry["q_len"], entry["kv_len"], fields.scale()
-    fields.affordable(q_len * kv_len, entry["head_dim"] + entry["value_dim"])
-    data = fields.counted(entry["expected"], "expected", q_len, "q_len", "rows")
-    expected: tuple[Row | EnclosedRow, ...]
-    if fields.model == "exact":
-        expected = fields.rows(data, "expected", q_len, "q_len")
-    else:
-        expected = tuple(fields.enclosed_row(row, f"expected[{i}]") for i, row in enumerate(data))
+def attention(entry: Entry) -> AttentionVector:
+    data = entry.data
+    entry.affordable(data["q_len"] * data["kv_len"], data["head_dim"] + data["value_dim"])
+    rows = entry["expected"].counted("q_len", "rows")
+    read: Callable[[Field], Row | EnclosedRow] = row if entry.model == "exact" else enclosed_row
+    expected = tuple(map(read, rows))
     vector = AttentionVector(
-        **header(fields),
-        q_len=q_len,
-        kv_len=kv_len,
-        head_dim=entry["head_dim"],
-        value_dim=entry["value_dim"],
-        scale=scale,
-        q=fields.matrix("q", "q_len", "head_dim"),
-        k=fields.matrix("k", "kv_len", "head_dim"),
-        v=fields.matrix("v", "kv_len", "value_dim"),
-        mask=fields.mask(q_len, kv_len),
+        **entry.plain(AttentionVector),
+        scale=scale(entry),
+        q=entry["q"].numbers("q_len", "head_dim"),
+        k=entry["k"].numbers("kv_len", "head_dim"),
+        v=entry["v"].numbers("kv_len", "value_dim"),
+        mask=entry["mask"].mask(),
         expected=expected,
-        softcap=softcap(fields),
-        alibi=alibi(fields, q_len, kv_len),
-        bias=bias(fields, q_len, kv_len),
-        sink=sink(fields),
+        softcap=softcap(entry),
+        alibi=alibi(entry),
+        bias=bias(entry),
+        sink=sink(entry),
     )
-    fields.plausible(vector, [f"expected[{i}]" for i in range(q_len)])
+    check_plausible([vector], rows)
     return vector
 
 
-def grouped_query(fields: Fields) -> GroupedQueryVector:
-    entry = fields.entry
-    heads, kv_heads = entry["num_heads"], entry["num_kv_heads"]
-    if heads % kv_heads:
-        raise fields.fail("num_heads", f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
-    columns = entry["head_dim"] + entry["value_dim"]
-    fields.affordable(heads * entry["q_len"] * entry["kv_len"], columns)
-    data = fields.counted(entry["expected"], "expected", heads, "num_heads", "heads")
-    vector = GroupedQueryVector(
-        **laid_out(fields),
-        num_heads=heads,
-        num_kv_heads=kv_heads,
-        q_len=entry["q_len"],
-        kv_len=entry["kv_len"],
-        q=fields.matrices("q", "num_heads", "q_len", "head_dim"),
-        k=fields.matrices("k", "num_kv_heads", "kv_len", "head_dim"),
-        v=fields.matrices("v", "num_kv_heads", "kv_len", "value_dim"),
-        mask=fields.mask(entry["q_len"], entry["kv_len"]),
-        expected=tuple(
-            fields.rows(rows, f"expected[{h}]", entry["q_len"], "q_len")
-            for h, rows in enumerate(data)
-        ),
+def grouped_query(entry: Entry) -> operations.GroupedQueryVector:
+    entry.affordable(pairs_of_heads(entry), entry.data["head_dim"] + entry.data["value_dim"])
+    expected = entry["expected"].counted("num_heads", "heads")
+    vector = operations.GroupedQueryVector(
+        **entry.plain(operations.GroupedQueryVector),
+        scale=given_scale(entry),
+        q=entry["q"].numbers("num_heads", "q_len", "head_dim"),
+        k=entry["k"].numbers("num_kv_heads", "kv_len", "head_dim"),
+        v=entry["v"].numbers("num_kv_heads", "kv_len", "value_dim"),
+        mask=entry["mask"].mask(),
+        expected=tuple(tuple(map(row, head.counted("q_len", "rows"))) for head in expected),
     )
-    for h, problem in enumerate(vector.attentions()):
-        fields.plausible(problem, [f"expected[{h}][{i}]" for i in range(problem.q_len)])
+    check_plausible(vector.attentions(), chain.from_iterable(expected))
     return vector
 
 
@@ -94,239 +72,181 @@ def _alignment(mask: dict[str, Any]) -> Literal["top-left", "bottom-right"]:
     return "bottom-right" if bottom_right else "top-left"
 
 
-def varlen(fields: Fields) -> VarlenVector:
-    entry = fields.entry
-    if entry["mask"]["kind"] not in ("none", "causal", "causal-bottom-right", "window"):
-        raise fields.fail("mask.kind", "is none that means the same for every length")
-    queries, keys = (tuple(entry[f"cu_seqlens_{x}"]) for x in "qk")
-    if len(queries) != len(keys):
-        raise fields.fail(
-            "cu_seqlens_k", f"has {len(keys)} numbers, but cu_seqlens_q has {len(queries)}"
-        )
-    for name, sums in (("cu_seqlens_q", queries), ("cu_seqlens_k", keys)):
-        if sums[:1] != (0,) or any(a > b for a, b in pairwise(sums)):
-            raise fields.fail(name, "does not rise from 0")
-    lengths = list(zip(pairwise(queries), pairwise(keys), strict=True))
-    columns = entry["head_dim"] + entry["value_dim"]
-    fields.affordable(sum((b - a) * (d - c) for (a, b), (c, d) in lengths), columns)
-    total_q, total_k = queries[-1], keys[-1]
-    q, k, v = (
-        fields.rows_of(
-            fields.counted(entry[x], x, total, f"the last of cu_seqlens_{side}", "rows"),
-            x,
-            entry[columns],
-            columns,
-        )
-        for x, side, total, columns in (
-            ("q", "q", total_q, "head_dim"),
-            ("k", "k", total_k, "head_dim"),
-            ("v", "k", total_k, "value_dim"),
-        )
-    )
-    vector = VarlenVector(
-        **laid_out(fields),
-        cu_seqlens_q=queries,
-        cu_seqlens_k=keys,
-        q=q,
-        k=k,
-        v=v,
-        masks=tuple(fields.mask(b - a, d - c) for (a, b), (c, d) in lengths),
-        alignment=_alignment(entry["mask"]),
-        expected=fields.rows(entry["expected"], "expected", total_q, "the last of cu_seqlens_q"),
-    )
-    for first, problem in zip(queries, vector.attentions(), strict=False):
-        rows = range(first, first + problem.q_len)
-        fields.plausible(problem, [f"expected[{i}]" for i in rows])
-    return vector
-
-
-def paged(fields: Fields) -> PagedVector:
-    entry = fields.entry
-    batch = len(entry["q"])
-    for name in ("tables", "lengths", "expected"):
-        fields.counted(entry[name], name, batch, "the number of rows of q", "entries")
-    for b, (table, length) in enumerate(zip(entry["tables"], entry["lengths"], strict=True)):
-        for t, page in enumerate(table):
-            if page >= entry["num_pages"]:
-                raise fields.fail(
-                    f"tables[{b}][{t}]", f"is {page}, but num_pages is {entry['num_pages']}"
-                )
-        if length > len(table) * entry["page_size"]:
-            raise fields.fail(f"lengths[{b}]", f"is {length}, more than its pages hold")
-    fields.affordable(sum(entry["lengths"]), entry["head_dim"] + entry["value_dim"])
-    vector = PagedVector(
-        **laid_out(fields),
-        page_size=entry["page_size"],
-        num_pages=entry["num_pages"],
-        k=fields.matrices("k", "num_pages", "page_size", "head_dim"),
-        v=fields.matrices("v", "num_pages", "page_size", "value_dim"),
-        q=fields.rows_of(entry["q"], "q", entry["head_dim"], "head_dim"),
-        tables=tuple(tuple(table) for table in entry["tables"]),
-        lengths=tuple(entry["lengths"]),
-        expected=fields.rows(entry["expected"], "expected", batch, "the number of rows of q"),
-    )
-    for b, problem in enumerate(vector.attentions()):
-        fields.plausible(problem, [f"expected[{b}]"])
-    return vector
-
-
-def cascade(fields: Fields) -> CascadeVector:
-    entry = fields.entry
-    batch, prefix_len = len(entry["q"]), len(entry["prefix_k"])
-    for name in ("suffix_k", "suffix_v", "expected"):
-        fields.counted(entry[name], name, batch, "the number of rows of q", "entries")
-    fields.counted(
-        entry["prefix_v"], "prefix_v", prefix_len, "the number of rows of prefix_k", "rows"
-    )
-    for b, k in enumerate(entry["suffix_k"]):
-        fields.counted(
-            entry["suffix_v"][b], f"suffix_v[{b}]", len(k), f"that of suffix_k[{b}]", "rows"
-        )
-
-    pairs = batch * prefix_len + sum(map(len, entry["suffix_k"]))
-    fields.affordable(pairs, entry["head_dim"] + entry["value_dim"])
-
-    def suffixes(field: str, columns: str) -> tuple[tuple[tuple[Exact, ...], ...], ...]:
-        return tuple(
-            fields.rows_of(rows, f"{field}[{b}]", entry[columns], columns)
-            for b, rows in enumerate(entry[field])
-        )
-
-    vector = CascadeVector(
-        **laid_out(fields),
-        q=fields.rows_of(entry["q"], "q", entry["head_dim"], "head_dim"),
-        prefix_k=fields.rows_of(entry["prefix_k"], "prefix_k", entry["head_dim"], "head_dim"),
-        prefix_v=fields.rows_of(entry["prefix_v"], "prefix_v", entry["value_dim"], "value_dim"),
-        suffix_k=suffixes("suffix_k", "head_dim"),
-        suffix_v=suffixes("suffix_v", "value_dim"),
-        expected=fields.rows(entry["expected"], "expected", batch, "the number of rows of q"),
-    )
-    for b, problem in enumerate(vector.attentions()):
-        fields.plausible(problem, [f"expected[{b}]"])
-    return vector
-
-
-def merge(fields: Fields) -> MergeVector:
-    entry = fields.entry
-
-    def tree(data: Any, field: str) -> Tree:
-        if isinstance(data, list):
-            if len(data) != 2:
-                raise fields.fail(field, f"has {len(data)} trees, but 2 are merged")
-            return tree(data[0], f"{field}[0]"), tree(data[1], f"{field}[1]")
-        if not isinstance(data, int) or isinstance(data, bool) or data < 0:
-            raise fields.fail(field, "is neither the number of a block nor two trees")
-        if data >= len(entry["blocks"]):
-            raise fields.fail(field, f"is {data}, but there are {len(entry['blocks'])} blocks")
-        leaves.append(len(entry["blocks"][data]))
-        return int(data)
-
-    leaves: list[int] = []
-    whole = tree(entry["tree"], "tree")
-    fields.affordable(sum(leaves), entry["value_dim"])
-    vector = MergeVector(
-        **header(fields),
-        value_dim=entry["value_dim"],
-        blocks=tuple(
-            tuple(fields.key(key, f"blocks[{b}][{n}]") for n, key in enumerate(block))
-            for b, block in enumerate(entry["blocks"])
+def varlen(entry: Entry) -> operations.VarlenVector:
+    data, mask = entry.data, entry["mask"]
+    if mask.data["kind"] not in ("none", "causal", "causal-bottom-right", "window"):
+        raise mask["kind"].fail("is none that means the same for every length")
+    sums = entry["cu_seqlens_q"], entry["cu_seqlens_k"]
+    sums[1].counted(sums[0].number_of("numbers"), "numbers")
+    for part in sums:
+        if part.data[:1] != [0] or any(a > b for a, b in pairwise(part.data)):
+            raise part.fail("does not rise from 0")
+    lengths = [[b - a for a, b in pairwise(part.data)] for part in sums]
+    products = sum(q * k for q, k in zip(*lengths, strict=True))
+    entry.affordable(products, data["head_dim"] + data["value_dim"])
+    total_q, total_k = ((part.data[-1], f"the last of {part.place}") for part in sums)
+    rows = entry["expected"].counted(total_q, "rows")
+    vector = operations.VarlenVector(
+        **entry.plain(operations.VarlenVector),
+        scale=given_scale(entry),
+        cu_seqlens_q=tuple(sums[0].data),
+        cu_seqlens_k=tuple(sums[1].data),
+        q=entry["q"].numbers(total_q, "head_dim"),
+        k=entry["k"].numbers(total_k, "head_dim"),
+        v=entry["v"].numbers(total_k, "value_dim"),
+        masks=tuple(
+            mask.mask((q, "the length"), (k, "the length")) for q, k in zip(*lengths, strict=True)
         ),
-        tree=whole,
-        expected=fields.state(entry["expected"], "expected"),
+        alignment=_alignment(mask.data),
+        expected=tuple(map(row, rows)),
+    )
+    check_plausible(vector.attentions(), rows)
+    return vector
+
+
+def paged(entry: Entry) -> operations.PagedVector:
+    data = entry.data
+    for name in ("tables", "lengths", "expected"):
+        entry[name].counted(entry["q"].number_of("rows"), "entries")
+    pages, page_size = data["num_pages"], data["page_size"]
+    for table, length in zip(entry["tables"], entry["lengths"], strict=True):
+        for page in table:
+            if page.data >= pages:
+                raise page.fail(f"is {page.data}, but num_pages is {pages}")
+        if length.data > len(table) * page_size:
+            raise length.fail(f"is {length.data}, more than its pages hold")
+    entry.affordable(sum(data["lengths"]), data["head_dim"] + data["value_dim"])
+    vector = operations.PagedVector(
+        **entry.plain(operations.PagedVector),
+        scale=given_scale(entry),
+        k=entry["k"].numbers("num_pages", "page_size", "head_dim"),
+        v=entry["v"].numbers("num_pages", "page_size", "value_dim"),
+        q=entry["q"].numbers(None, "head_dim"),
+        tables=tuple(map(tuple, data["tables"])),
+        lengths=tuple(data["lengths"]),
+        expected=tuple(map(row, entry["expected"])),
+    )
+    check_plausible(vector.attentions(), entry["expected"])
+    return vector
+
+
+def cascade(entry: Entry) -> operations.CascadeVector:
+    data = entry.data
+    for name in ("suffix_k", "suffix_v", "expected"):
+        entry[name].counted(entry["q"].number_of("rows"), "entries")
+    entry["prefix_v"].counted(entry["prefix_k"].number_of("rows"), "rows")
+    for k, v in zip(entry["suffix_k"], entry["suffix_v"], strict=True):
+        v.counted(k.number_of("rows"), "rows")
+    pairs = len(data["q"]) * len(data["prefix_k"]) + sum(map(len, data["suffix_k"]))
+    entry.affordable(pairs, data["head_dim"] + data["value_dim"])
+    vector = operations.CascadeVector(
+        **entry.plain(operations.CascadeVector),
+        scale=given_scale(entry),
+        q=entry["q"].numbers(None, "head_dim"),
+        prefix_k=entry["prefix_k"].numbers(None, "head_dim"),
+        prefix_v=entry["prefix_v"].numbers(None, "value_dim"),
+        suffix_k=entry["suffix_k"].numbers(None, None, "head_dim"),
+        suffix_v=entry["suffix_v"].numbers(None, None, "value_dim"),
+        expected=tuple(map(row, entry["expected"])),
+    )
+    check_plausible(vector.attentions(), entry["expected"])
+    return vector
+
+
+def _tree(part: Field, leaves: list[int]) -> Tree:
+    """The tree; `leaves` gets the lengths of its blocks."""
+    tree, blocks = part.data, part.entry.data["blocks"]
+    if isinstance(tree, list):
+        if len(tree) != 2:
+            raise part.fail(f"has {len(tree)} trees, but 2 are merged")
+        return _tree(part[0], leaves), _tree(part[1], leaves)
+    if not isinstance(tree, int) or isinstance(tree, bool) or tree < 0:
+        raise part.fail("is neither the number of a block nor two trees")
+    if tree >= len(blocks):
+        raise part.fail(f"is {tree}, but there are {len(blocks)} blocks")
+    leaves.append(len(blocks[tree]))
+    return tree
+
+
+def merge(entry: Entry) -> operations.MergeVector:
+    leaves: list[int] = []
+    tree = _tree(entry["tree"], leaves)
+    entry.affordable(sum(leaves), entry.data["value_dim"])
+    vector = operations.MergeVector(
+        **entry.plain(operations.MergeVector),
+        blocks=tuple(tuple(map(key, block)) for block in entry["blocks"]),
+        tree=tree,
+        expected=state(entry["expected"]),
     )
     if vector.expected.m is not None and vector.expected.l < 1:
-        raise fields.fail("expected.l", "is below 1, but the largest weight alone is 1")
-    fields.plausible(vector.attentions()[0], ["expected"])
+        raise entry["expected"]["l"].fail("is below 1, but the largest weight alone is 1")
+    check_plausible(vector.attentions(), [entry["expected"]])
     return vector
 
 
-def cache(fields: Fields) -> CacheVector:
-    entry = fields.entry
-    keys = tuple(fields.key(key, f"keys[{n}]") for n, key in enumerate(entry["keys"]))
+def cache(entry: Entry) -> operations.CacheVector:
+    keys, edits = tuple(map(key, entry["keys"])), []
     # Each edit copies the keys, and each state is of all of them.
-    fields.affordable((len(keys) + len(entry["edits"])) * len(entry["edits"]), entry["value_dim"])
-    edits, held = [], list(keys)
-    for n, data in enumerate(entry["edits"]):
-        edit = Edit(
-            data["kind"],
-            fields.key(data, f"edits[{n}]") if "value" in data else None,
-            data.get("index", 0),
-            data.get("window", 0),
-        )
+    count = len(entry["edits"])
+    entry.affordable((len(keys) + count) * count, entry.data["value_dim"])
+    held = list(keys)
+    for part in entry["edits"]:
+        kind, *numbers = (part.data.get(name, 0) for name in ("kind", "index", "window"))
+        edit = Edit(kind, key(part) if "value" in part else None, *numbers)
         try:
             held = edit.apply(held)
         except IndexError:
-            raise fields.fail(
-                f"edits[{n}].index", f"is {edit.index}, but there are {len(held)} keys then"
+            raise part["index"].fail(
+                f"is {edit.index}, but there are {len(held)} keys then"
             ) from None
         edits.append(edit)
-    count = len(edits) + 1
-    fields.counted(entry["expected"], "expected", count, "the number of edits and one", "states")
-    return CacheVector(
-        **header(fields),
-        value_dim=entry["value_dim"],
+    states = entry["expected"].counted((count + 1, "the number of edits and one"), "states")
+    return operations.CacheVector(
+        **entry.plain(operations.CacheVector),
         keys=keys,
         edits=tuple(edits),
-        expected=tuple(
-            fields.state(state, f"expected[{n}]") for n, state in enumerate(entry["expected"])
+        expected=tuple(map(state, states)),
+    )
+
+
+def combine(entry: Entry) -> operations.CombineVector:
+    vector = operations.CombineVector(
+        **entry.plain(operations.CombineVector),
+        parts=tuple(
+            Partial(part["log_sum_exp"].read(bf16_or_none), part["output"].numbers("value_dim"))
+            for part in entry["parts"]
         ),
+        expected=enclosed_row(entry["expected"]),
     )
-
-
-def combine(fields: Fields) -> CombineVector:
-    entry = fields.entry
-    parts = []
-    for n, part in enumerate(entry["parts"]):
-        lse, place = part["log_sum_exp"], f"parts[{n}]"
-        parts.append(
-            Partial(
-                None if lse is None else fields.bf16(lse, f"{place}.log_sum_exp"),
-                fields.vector(part["output"], f"{place}.output", entry["value_dim"], "value_dim"),
-            )
-        )
-    vector = CombineVector(
-        **header(fields),
-        value_dim=entry["value_dim"],
-        parts=tuple(parts),
-        expected=fields.enclosed_row(entry["expected"], "expected"),
-    )
-    fields.plausible(vector.attentions()[0], ["expected"])
+    check_plausible(vector.attentions(), [entry["expected"]])
     return vector
 
 
-def tile_bounds(fields: Fields) -> TileBoundsVector:
-    entry = fields.entry
-    q_tiles = -(-entry["q_len"] // entry["block_m"])
-    kv_tiles = -(-entry["kv_len"] // entry["block_n"])
-    fields.affordable(entry["q_len"] * entry["kv_len"], 1)
-    data = fields.counted(
-        entry["expected"], "expected", q_tiles, "the number of tiles of queries", "entries"
-    )
-    for t, letters in enumerate(data):
-        fields.counted(
-            letters, f"expected[{t}]", kv_tiles, "the number of tiles of keys", "letters"
-        )
-    return TileBoundsVector(
-        **header(fields),
-        q_len=entry["q_len"],
-        kv_len=entry["kv_len"],
-        block_m=entry["block_m"],
-        block_n=entry["block_n"],
-        mask=fields.window(entry, entry["q_len"], entry["kv_len"]),
-        expected=tuple(data),
+def tile_bounds(entry: Entry) -> operations.TileBoundsVector:
+    q_len, kv_len = entry.data["q_len"], entry.data["kv_len"]
+    q_tiles, kv_tiles = -(-q_len // entry.data["block_m"]), -(-kv_len // entry.data["block_n"])
+    entry.affordable(q_len * kv_len, 1)
+    for letters in entry["expected"].counted(
+        (q_tiles, "the number of tiles of queries"), "entries"
+    ):
+        letters.counted((kv_tiles, "the number of tiles of keys"), "letters")
+    return operations.TileBoundsVector(
+        **entry.plain(operations.TileBoundsVector),
+        mask=entry.window(kv_len - q_len),
+        expected=tuple(entry.data["expected"]),
     )
 
 
-READERS: dict[str, Callable[[Fields], Vector]] = {
+READERS: dict[str, Callable[[Entry], Vector]] = {
     AttentionVector.operation: attention,
-    GroupedQueryVector.operation: grouped_query,
-    VarlenVector.operation: varlen,
-    PagedVector.operation: paged,
-    CascadeVector.operation: cascade,
-    MergeVector.operation: merge,
-    CacheVector.operation: cache,
-    CombineVector.operation: combine,
-    TileBoundsVector.operation: tile_bounds,
+    operations.GroupedQueryVector.operation: grouped_query,
+    operations.VarlenVector.operation: varlen,
+    operations.PagedVector.operation: paged,
+    operations.CascadeVector.operation: cascade,
+    operations.MergeVector.operation: merge,
+    operations.CacheVector.operation: cache,
+    operations.CombineVector.operation: combine,
+    operations.TileBoundsVector.operation: tile_bounds,
     GradientVector.operation: gradient,
     DropoutVector.operation: dropout,
     PhiloxVector.operation: philox,

@@ -2,172 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Fields
+from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Entry, Size, bf16_or_none, number
 from bridge.vectors.format.read_dropout import dropped
-from bridge.vectors.format.read_options import bias_rows, has_changes, header, softcap
-from bridge.vectors.model.attention import BOUNDS_UNIT, Exact
+from bridge.vectors.format.read_options import has_changes, pairs_of_heads, scale, softcap
+from bridge.vectors.model.attention import BOUNDS_UNIT
 from bridge.vectors.model.gradients import PER_HEAD, Gradients, GradientVector, Slopes
 
 # What there is together or not at all.
 DROPPED = ("dropout_p", "dropout_seed", "keep")
-_SIDES = ("lower", "upper")
-Shape = tuple[tuple[int, str], ...]
+_QUERIES = ("num_heads", "q_len")
+_KEYS = ("num_kv_heads", "kv_len")
+Sizes = dict[str, tuple[Size, ...]]
 
 
-def gradient(fields: Fields) -> GradientVector:
+def gradient(entry: Entry) -> GradientVector:
     """The vector. Raises VectorError as all readers do."""
-    entry = fields.entry
-    heads, kv_heads = entry["num_heads"], entry["num_kv_heads"]
-    q_len, kv_len = entry["q_len"], entry["kv_len"]
-    if heads % kv_heads:
-        raise fields.fail("num_heads", f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
-    columns = entry["head_dim"] + entry["value_dim"]
-    fields.affordable(heads * q_len * kv_len, 2 * columns)
-    log_sum_exps = fields.counted(
-        entry["grad_log_sum_exp"], "grad_log_sum_exp", heads, "num_heads", "rows"
-    )
-    bias, slopes = _bias(fields), _slopes(fields)
-    per_head: dict[str, Any] = {name: _per_head(fields, name) for name in PER_HEAD}
-    sizes: dict[str, Shape] = {
-        "q": _named(fields, "num_heads", "q_len", "head_dim"),
-        "k": _named(fields, "num_kv_heads", "kv_len", "head_dim"),
-        "v": _named(fields, "num_kv_heads", "kv_len", "value_dim"),
-        "bias": _named(fields, "num_heads", "q_len", "kv_len")
-        if bias is None
-        else ((len(bias), "that of bias"), (len(bias[0]), "that of bias"), (kv_len, "kv_len")),
+    data = entry.data
+    entry.affordable(pairs_of_heads(entry), 2 * (data["head_dim"] + data["value_dim"]))
+    entry["grad_log_sum_exp"].counted("num_heads", "rows")
+    bias = _bias(entry)
+    options: dict[str, Any] = {name: _per_head(entry, name) for name in PER_HEAD}
+    options["alibi"] = slopes = _slopes(entry)
+    sizes: Sizes = {
+        "q": (*_QUERIES, "head_dim"),
+        "k": (*_KEYS, "head_dim"),
+        "v": (*_KEYS, "value_dim"),
+        "bias": (*_QUERIES, "kv_len"),
     }
-    for name, option in {"slopes": slopes, **per_head}.items():
-        if option is not None:
-            sizes[name] = ((heads, "num_heads"),)
+    if bias is not None:
+        sizes["bias"] = ((len(bias), "that of bias"), (len(bias[0]), "that of bias"), "kv_len")
+    for name in ("slopes", *PER_HEAD):
+        if (slopes if name == "slopes" else options[name]) is not None:
+            sizes[name] = ("num_heads",)
         elif f"expected_{name}" in entry:
-            raise fields.fail(f"expected_{name}", "is given, but there is nothing that it is by")
+            raise entry[f"expected_{name}"].fail("is given, but there is nothing that it is by")
     for name in sizes:
         if f"expected_{name}" not in entry:
-            raise fields.fail(f"expected_{name}", "is missing")
-    expected, bounds = _results(fields, sizes)
-    weights: dict[str, Any] = {}
+            raise entry.fail("is missing", f"expected_{name}")
+    expected, bounds = _results(entry, sizes)
     for name in DROPPED:
         if name not in entry and any(other in entry for other in DROPPED):
-            raise fields.fail(name, f"is missing, but {', '.join(DROPPED)} are given together")
+            raise entry.fail(f"is missing, but {', '.join(DROPPED)} are given together", name)
     if "keep" in entry:
-        kept, seed = dropped(fields, heads, "num_heads")
-        weights = {"dropout": kept, "dropout_seed": seed}
+        options["dropout"], options["dropout_seed"] = dropped(entry, "num_heads")
     vector = GradientVector(
-        **header(fields),
-        num_heads=heads,
-        num_kv_heads=kv_heads,
-        q_len=q_len,
-        kv_len=kv_len,
-        head_dim=entry["head_dim"],
-        value_dim=entry["value_dim"],
-        scale=fields.scale(),
-        q=fields.matrices("q", "num_heads", "q_len", "head_dim"),
-        k=fields.matrices("k", "num_kv_heads", "kv_len", "head_dim"),
-        v=fields.matrices("v", "num_kv_heads", "kv_len", "value_dim"),
-        mask=fields.mask(q_len, kv_len),
-        grad_output=fields.matrices("grad_output", "num_heads", "q_len", "value_dim"),
-        grad_log_sum_exp=fields.rows_of(log_sum_exps, "grad_log_sum_exp", q_len, "q_len"),
+        **entry.plain(GradientVector),
+        scale=scale(entry),
+        q=entry["q"].numbers(*sizes["q"]),
+        k=entry["k"].numbers(*sizes["k"]),
+        v=entry["v"].numbers(*sizes["v"]),
+        mask=entry["mask"].mask(),
+        grad_output=entry["grad_output"].numbers(*_QUERIES, "value_dim"),
+        grad_log_sum_exp=entry["grad_log_sum_exp"].numbers(*_QUERIES),
         expected=expected,
-        softcap=softcap(fields),
-        alibi=slopes,
+        softcap=softcap(entry),
         bias=bias,
         bounds=bounds,
-        **per_head,
-        **weights,
+        **options,
     )
     if bounds is not None:
         for (place, lower), (_, upper) in zip(*(x.numbers() for x in bounds), strict=True):
             if lower > upper:
-                raise fields.fail(f"expected_{place}", "has a lower bound above the upper one")
+                raise entry.fail("has a lower bound above the upper one", f"expected_{place}")
         if vector.uncertainty > LARGEST_UNCERTAINTY:
-            raise fields.fail("expected", "has bounds that are further apart than 2^-60")
+            raise entry.fail("has bounds that are further apart than 2^-60", "expected")
     return vector
 
 
-def _named(fields: Fields, *names: str) -> Shape:
-    return tuple((fields.entry[name], name) for name in names)
-
-
-def _bias(fields: Fields) -> tuple[tuple[tuple[Exact | None, ...], ...], ...] | None:
-    if not has_changes(fields, "bias"):
+def _bias(entry: Entry) -> Any:
+    if not has_changes(entry, "bias"):
         return None
-    entry = fields.entry
-    data = entry["bias"]
-    if len(data) not in (1, entry["num_heads"]):
-        raise fields.fail(
-            "bias", f"has {len(data)} matrices, but num_heads is {entry['num_heads']}"
-        )
-    rows = len(data[0])
-    if rows not in (1, entry["q_len"]):
-        raise fields.fail("bias[0]", f"has {rows} rows, but q_len is {entry['q_len']}")
-    for n, matrix in enumerate(data):
-        fields.counted(matrix, f"bias[{n}]", rows, "that of bias[0]", "rows")
-    return tuple(bias_rows(fields, m, f"bias[{n}]", entry["kv_len"]) for n, m in enumerate(data))
+    bias, heads, q_len = entry["bias"], entry.data["num_heads"], entry.data["q_len"]
+    if len(bias) not in (1, heads):
+        raise bias.fail(f"has {len(bias)} matrices, but num_heads is {heads}")
+    rows = len(bias[0]), "that of bias[0]"
+    if rows[0] not in (1, q_len):
+        raise bias[0].fail(f"has {rows[0]} rows, but q_len is {q_len}")
+    return bias.numbers(None, rows, "kv_len", read=bf16_or_none)
 
 
-def _slopes(fields: Fields) -> Slopes | None:
-    if not has_changes(fields, "alibi"):
+def _slopes(entry: Entry) -> Slopes | None:
+    if not has_changes(entry, "alibi"):
         return None
-    entry = fields.entry
-    data = entry["alibi"]
-    slopes = fields.vector(data["slopes"], "alibi.slopes", entry["num_heads"], "num_heads")
-    return Slopes(slopes, fields.shift(data["alignment"], entry["q_len"], entry["kv_len"]))
+    alibi, bottom_right = entry["alibi"], entry.data["kv_len"] - entry.data["q_len"]
+    return Slopes(alibi["slopes"].numbers("num_heads"), alibi.shift(bottom_right))
 
 
-def _per_head(fields: Fields, name: str) -> tuple[Exact, ...] | None:
-    if name not in fields.entry or not (PER_HEAD[name] or has_changes(fields, name)):
+def _per_head(entry: Entry, name: str) -> Any:
+    if name not in entry or not (PER_HEAD[name] or has_changes(entry, name)):
         return None
-    return fields.vector(fields.entry[name], name, fields.entry["num_heads"], "num_heads")
+    return entry[name].numbers("num_heads")
 
 
-def _shaped(
-    fields: Fields, data: Any, field: str, shape: Shape, read: Callable[[str, str], Any]
-) -> Any:
-    """Nested lists of this shape as nested tuples of what `read` makes of their texts."""
-    if not shape:
-        return read(data, field)
-    (count, name), *rest = shape
-    fields.counted(data, field, count, name, "entries")
-    return tuple(
-        _shaped(fields, part, f"{field}[{n}]", tuple(rest), read) for n, part in enumerate(data)
-    )
-
-
-def _results(
-    fields: Fields, sizes: dict[str, Shape]
-) -> tuple[Gradients, tuple[Gradients, Gradients] | None]:
+def _results(entry: Entry, sizes: Sizes) -> tuple[Gradients, tuple[Gradients, Gradients] | None]:
     """The gradients, and their bounds in the natural model."""
-    data = {name: fields.entry[f"expected_{name}"] for name in sizes}
-    for name, found in data.items():
-        if isinstance(found, dict) != (fields.model == "natural"):
-            other = "natural" if fields.model == "exact" else "exact"
-            raise fields.fail(
-                f"expected_{name}", f"is of the {other} model in a file of the {fields.model} one"
-            )
-    if fields.model == "exact":
-        exact = {
-            name: _shaped(fields, data[name], f"expected_{name}", shape, fields.number)
-            for name, shape in sizes.items()
-        }
-        return Gradients(**exact), None
+    parts = {name: entry[f"expected_{name}"] for name in sizes}
+    exact = entry.model == "exact"
+    for part in parts.values():
+        if isinstance(part.data, dict) == exact:
+            other = "natural" if exact else "exact"
+            raise part.fail(f"is of the {other} model in a file of the {entry.model} one")
+    if exact:
+        found = {name: part.numbers(*sizes[name], read=number) for name, part in parts.items()}
+        return Gradients(**found), None
     lower, upper = (
-        Gradients(
-            **{
-                name: _shaped(
-                    fields,
-                    data[name][side],
-                    f"expected_{name}.{side}",
-                    shape,
-                    lambda text, _: int(text),
-                )
-                for name, shape in sizes.items()
-            }
-        )
-        for side in _SIDES
+        Gradients(**{n: part[side].numbers(*sizes[n], read=int) for n, part in parts.items()})
+        for side in ("lower", "upper")
     )
     middle = {name: _middle(part, getattr(upper, name)) for name, part in lower.named().items()}
     return Gradients(**middle), (lower, upper)

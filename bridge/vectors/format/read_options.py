@@ -1,99 +1,84 @@
-"""What the vectors of several operations hold beside their inputs: their names, and what changes
-the scores."""
+"""What the vectors of several operations hold beside their inputs: what changes the scores."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-from bridge.vectors.format.fields import Fields
+from bridge.vectors.format.fields import Entry, bf16, bf16_or_none, number
 from bridge.vectors.model.attention import Alibi, Exact
 
-
-def header(fields: Fields) -> dict[str, Any]:
-    """What vectors of all operations have."""
-    entry = fields.entry
-    return {
-        "id": entry["id"],
-        "family": fields.family,
-        "lean": entry["lean"],
-        "theorem": entry["theorem"],
-        "reason": entry["reason"],
-        "model": fields.model,
-    }
+# Scales are numbers that a kernel is given: well within float32.
+_LARGEST_SCALE = 1 << 64
 
 
-def laid_out(fields: Fields) -> dict[str, Any]:
-    entry = fields.entry
-    return {
-        **header(fields),
-        "head_dim": entry["head_dim"],
-        "value_dim": entry["value_dim"],
-        "scale": fields.given_scale(),
-    }
-
-
-def has_changes(fields: Fields, field: str) -> bool:
-    """Whether there is something that changes the scores; the exact model has no place for it."""
-    if field not in fields.entry:
-        return False
-    if fields.model == "exact":
-        raise fields.fail(field, "is given, which the exact model cannot hold")
-    return True
-
-
-def _natural_number(fields: Fields, field: str) -> Exact | None:
-    """A number that a kernel is given beside the scores."""
-    if not has_changes(fields, field):
+def scale(entry: Entry) -> Exact | None:
+    """The factor of the scores; None: 1/√head_dim."""
+    field = entry["scale"]
+    if field.data == "default":
+        if entry.model == "exact":
+            raise field.fail("is the default, which the exact model cannot hold")
         return None
-    return fields.bf16(fields.entry[field], field)
+    found: Exact = field.read(number)
+    if abs(Fraction(found)) > _LARGEST_SCALE:
+        raise field.fail("is beyond 2^64")
+    return found
 
 
-def sink(fields: Fields) -> Exact | None:
+def given_scale(entry: Entry) -> Exact:
+    """The factor of the scores, which has to be given."""
+    found = scale(entry)
+    if found is None:
+        raise entry["scale"].fail("is the default, but has to be given for this operation")
+    return found
+
+
+def pairs_of_heads(entry: Entry, batch: int = 1) -> int:
+    """How many queries of all heads and keys there are pairs of; heads share those of keys."""
+    data = entry.data
+    heads, kv_heads = data["num_heads"], data["num_kv_heads"]
+    if heads % kv_heads:
+        raise entry["num_heads"].fail(f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
+    return int(batch * heads * data["q_len"] * data["kv_len"])
+
+
+def has_changes(entry: Entry, name: str) -> bool:
+    """Whether there is something that changes the scores; the exact model has no place for it."""
+    if name in entry and entry.model == "exact":
+        raise entry[name].fail("is given, which the exact model cannot hold")
+    return name in entry
+
+
+def sink(entry: Entry) -> Exact | None:
     """The sink; in the exact model 0 alone, which stays 0 whatever the base of the exponential."""
-    if fields.model == "exact" and "sink" in fields.entry:
-        sink = fields.bf16(fields.entry["sink"], "sink")
-        if sink != 0:
-            raise fields.fail("sink", f"is {sink}, but the exact model can hold no sink but 0")
-        return sink
-    return _natural_number(fields, "sink")
+    if "sink" not in entry:
+        return None
+    found: Exact = entry["sink"].read(bf16)
+    if found != 0 and entry.model == "exact":
+        raise entry["sink"].fail(f"is {found}, but the exact model can hold no sink but 0")
+    return found
 
 
-def softcap(fields: Fields) -> Exact | None:
+def softcap(entry: Entry) -> Exact | None:
     """The bound of the scores."""
-    cap = _natural_number(fields, "softcap")
-    if cap is not None and cap <= 0:
-        raise fields.fail("softcap", "is not positive")
+    if not has_changes(entry, "softcap"):
+        return None
+    cap: Exact = entry["softcap"].read(bf16)
+    if cap <= 0:
+        raise entry["softcap"].fail("is not positive")
     return cap
 
 
-def alibi(fields: Fields, q_len: int, kv_len: int) -> Alibi | None:
+def alibi(entry: Entry) -> Alibi | None:
     """The linear biases of the one head."""
-    if not has_changes(fields, "alibi"):
+    if not has_changes(entry, "alibi"):
         return None
-    data = fields.entry["alibi"]
-    slope = fields.bf16(data["slope"], "alibi.slope")
-    return Alibi(slope, fields.shift(data["alignment"], q_len, kv_len))
+    shift = entry["alibi"].shift(entry.data["kv_len"] - entry.data["q_len"])
+    return Alibi(entry["alibi"]["slope"].read(bf16), shift)
 
 
-def bias_rows(
-    fields: Fields, data: list[list[str | None]], field: str, kv_len: int
-) -> tuple[tuple[Exact | None, ...], ...]:
-    """Rows of numbers to add to the scores; None masks."""
-    out = []
-    for i, row in enumerate(data):
-        fields.counted(row, f"{field}[{i}]", kv_len, "kv_len", "numbers")
-        out.append(
-            tuple(
-                None if x is None else fields.bf16(x, f"{field}[{i}][{j}]")
-                for j, x in enumerate(row)
-            )
-        )
-    return tuple(out)
-
-
-def bias(fields: Fields, q_len: int, kv_len: int) -> tuple[tuple[Exact | None, ...], ...] | None:
-    """The bias of the one head."""
-    if not has_changes(fields, "bias"):
+def bias(entry: Entry) -> Any:
+    """The bias of the one head: [q_len][kv_len], or None."""
+    if not has_changes(entry, "bias"):
         return None
-    data = fields.counted(fields.entry["bias"], "bias", q_len, "q_len", "rows")
-    return bias_rows(fields, data, "bias", kv_len)
+    return entry["bias"].numbers("q_len", "kv_len", read=bf16_or_none)

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bridge.vectors.by_intervals import integer_enclosed_rows
 from bridge.vectors.by_spec import Integers, integer_rows
 from bridge.vectors.model.attention import AttentionVector, Mask
 from bridge.vectors.model.operations import ComesToAttention, problem
@@ -26,10 +27,11 @@ class SampledVector(ComesToAttention):
 
     q: [batch, heads, q_len, head_dim]; k: [batch, heads, kv_len, head_dim]; v: likewise with
     value_dim. The mask is that of every head. rows: the queries of each head that are judged.
+    A scale of None is 1/√head_dim, in the natural model.
     """
 
     operation: ClassVar[str] = "sampled"
-    scale: int
+    scale: int | None
     q: Integers
     k: Integers
     v: Integers
@@ -45,6 +47,11 @@ class SampledVector(ComesToAttention):
         found = []
         for b, h in np.ndindex(batch, heads):
             q, k, v = self.q[b, h, list(self.rows)], self.k[b, h], self.v[b, h]
+            expected = (
+                integer_enclosed_rows(q, k, v, seen)
+                if self.scale is None
+                else integer_rows(q, k, v, self.scale, seen)
+            )
             found.append(
                 problem(
                     self,
@@ -59,7 +66,7 @@ class SampledVector(ComesToAttention):
                         for name, x in (("q", q), ("k", k), ("v", v))
                     },
                     mask=mask,
-                    expected=integer_rows(q, k, v, self.scale, seen),
+                    expected=expected,
                 )
             )
         return tuple(found)

@@ -33,7 +33,7 @@ def test_the_audit_passes_only_if_all_statements_say_something(
     monkeypatch.setattr(library.cache, "get", lambda *_: (audited, False))
     monkeypatch.setattr(main_theorems, "main_theorems", lambda *_: ([{"lean": "A.t"}], []))
     monkeypatch.setattr(main_theorems, "count_verdicts", lambda *_: ({}, []))
-    said = {"A.t": "A.t : 1 = 2"}
+    said = {"A.t": statements.Statement("A.t : 1 = 2", None, "digest")}
     monkeypatch.setattr(main_theorems, "whole_statements", lambda *_: (said, found, False))
     monkeypatch.setattr(audit.library, "implemented_names", dict)
     (tmp_path / "Attention").mkdir()
@@ -41,7 +41,8 @@ def test_the_audit_passes_only_if_all_statements_say_something(
     section = library.audit()
     assert section["problems"] == found
     assert section["ok"] is not bool(found)
-    assert statements.read_kept(tmp_path) == said
+    assert statements.read_kept(tmp_path) == {"A.t": "A.t : 1 = 2"}
+    assert section["terms"] == {"A.t": "digest"}
     assert section["main_theorems"] == [{"lean": "A.t", "statement": "A.t : 1 = 2"}]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ class OneAnswer:
 
 def said_of_statements(
     folder: Path, lean: Any, patch: pytest.MonkeyPatch
-) -> tuple[dict[str, str], list[str]]:
+) -> tuple[dict[str, statements.Statement], list[str]]:
     """The statements that are read, and what is said of one main theorem and of one claim, which
     name the same theorem, and of a claim that names a definition."""
     for part in statements.SOURCES:
@@ -115,7 +116,9 @@ def said_of_statements(
 def test_a_statement_that_says_nothing_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], why: str
 ) -> None:
-    lean = OneAnswer(tmp_path, {"theorem": "A.t", "found": found, "statement": "A.t : True"})
+    lean = OneAnswer(
+        tmp_path, {"theorem": "A.t", "found": found, "statement": "A.t : True", "term": ""}
+    )
     for _ in range(2):  # What fails is looked at again.
         assert said_of_statements(tmp_path, lean, monkeypatch)[1] == [
             f"a: A.t says nothing: {why}",
@@ -127,10 +130,13 @@ def test_a_statement_that_says_nothing_is_a_problem(
 def test_statements_that_say_something_are_looked_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lean = OneAnswer(tmp_path, {"theorem": "A.t", "found": None, "statement": "A.t : 1 = 2"})
+    lean = OneAnswer(
+        tmp_path, {"theorem": "A.t", "found": None, "statement": "A.t : 1 = 2", "term": "s 0"}
+    )
     for _ in range(2):
         said = said_of_statements(tmp_path, lean, monkeypatch)
-        assert said == ({"A.t": "A.t : 1 = 2"}, [])
+        digest = hashlib.sha256(b"s 0").hexdigest()
+        assert said == ({"A.t": statements.Statement("A.t : 1 = 2", None, digest)}, [])
     assert lean.asked == [["A.t A A.B B"]]
 
 

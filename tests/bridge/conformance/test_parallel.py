@@ -21,7 +21,8 @@ def test_each_process_runs_the_families_that_it_is_given(families: list[Family])
         Job("implementation", ("sdpa-math", "float64"), "cpu"),
         Job("mutant", ("last-tile-dropped",), "cpu"),
     ]
-    parallel.run_each(jobs, chosen, lambda one: found.update({str(one.job): one}))
+    with parallel.Workers(chosen, "cpu", most=len(jobs)) as workers:
+        workers.each(jobs, lambda one: found.update({str(one.job): one}))
     assert set(found) == {"pyimpl-tiled float32", "sdpa-math float64", "last-tile-dropped"}
     caught = found.pop("last-tile-dropped").result
     for one in found.values():
@@ -42,8 +43,9 @@ def test_a_job_that_raises_keeps_no_other_from_being_done(families: list[Family]
         Job("implementation", ("sdpa-math", "float32"), "cpu"),
     ]
     found: list[str] = []
-    with pytest.raises(ValueError, match="unpack"):
-        parallel.run_each(jobs, chosen, lambda one: found.append(str(one.job)))
+    workers = parallel.Workers(chosen, "cpu", most=len(jobs))
+    with pytest.raises(ValueError, match="unpack"), workers:
+        workers.each(jobs, lambda one: found.append(str(one.job)))
     assert sorted(found) == ["sdpa-math float32", "sdpa-math float64"]
 
 

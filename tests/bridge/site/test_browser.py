@@ -36,6 +36,7 @@ pytestmark = [
 _HOUR = 3600
 WIDE, PHONE = (1400, 900), (360, 740)
 STEPPER = "stepper.html"
+WITHOUT_SEARCH = {"urls": ["*/search.js*"]}
 MAPS = ("maps.html", "theorem-map/rounding.html", "coverage.html", "benchmarks.html")
 
 
@@ -57,6 +58,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     found = webdriver.Chrome(options=options, service=service)
     found.set_page_load_timeout(_HOUR)
     found.set_script_timeout(_HOUR)
+    found.execute_cdp_cmd("Network.enable", {})
+    found.execute_cdp_cmd("Network.setBlockedURLs", WITHOUT_SEARCH)
     yield found
     found.quit()
 
@@ -81,16 +84,14 @@ def said(browser: Any) -> list[str]:
 
 
 @contextmanager
-def without_search(browser: Any) -> Iterator[None]:
-    """Pages from the disk do not read the 2 MB that the search is in: most of what a page takes.
-    `test_search_from_the_disk` looks at it."""
-    browser.execute_cdp_cmd("Network.enable", {})
-    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/search.js*"]})
+def search(browser: Any) -> Iterator[None]:
+    """A page reads the 2 MB that the search is in: most of what it takes, so that pages are kept
+    from it except here."""
+    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     try:
         yield
     finally:
-        browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
-        browser.execute_cdp_cmd("Network.disable", {})
+        browser.execute_cdp_cmd("Network.setBlockedURLs", WITHOUT_SEARCH)
 
 
 def pages(site: Path) -> list[Path]:
@@ -112,17 +113,16 @@ def pages(site: Path) -> list[Path]:
 def test_every_page(browser: Any, site: Path, size: tuple[int, int], one_in: int) -> None:
     screen(browser, size)
     source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
-    with without_search(browser):
-        for page in [*pages(site)[::one_in], source]:
-            browser.get(page.as_uri())
-            assert said(browser) == [], page.name
-            assert browser.find_element("tag name", "h1").is_displayed(), page.name
-            # Nothing is wider than the screen, so that a phone need not scroll to both sides. A
-            # phone shows a page that is wider made smaller: `innerWidth` is then the page's own.
-            width = browser.execute_script("return document.scrollingElement.scrollWidth")
-            assert width <= size[0], f"{page.name}: {width - size[0]} px too wide"
-            raw = browser.find_elements("css selector", ".arithmatex:not(:has(.katex))")
-            assert [formula.text for formula in raw] == [], page.name
+    for page in [*pages(site)[::one_in], source]:
+        browser.get(page.as_uri())
+        assert said(browser) == [], page.name
+        assert browser.find_element("tag name", "h1").is_displayed(), page.name
+        # Nothing is wider than the screen, so that a phone need not scroll to both sides. A
+        # phone shows a page that is wider made smaller: `innerWidth` is then the page's own.
+        width = browser.execute_script("return document.scrollingElement.scrollWidth")
+        assert width <= size[0], f"{page.name}: {width - size[0]} px too wide"
+        raw = browser.find_elements("css selector", ".arithmatex:not(:has(.katex))")
+        assert [formula.text for formula in raw] == [], page.name
 
 
 # Of code in columns what is cut off, and whether any columns stand side by side.
@@ -273,7 +273,8 @@ def test_an_error_would_be_seen(browser: Any, site: Path, tmp_path: Path) -> Non
 
 def test_under_a_path_of_a_server(browser: Any, site: Path) -> None:
     handler = functools.partial(Quiet, directory=str(site.parent.parent))
-    with http.server.ThreadingHTTPServer(("localhost", 0), handler) as server:
+    local = ("localhost", 0)
+    with http.server.ThreadingHTTPServer(local, handler) as server, search(browser):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         screen(browser, WIDE)
         for page in (
@@ -318,17 +319,18 @@ def test_search_from_the_disk(browser: Any, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
     screen(browser, WIDE)
-    browser.get((site / "theorems" / "rounding.html").as_uri())
-    wait_for(lambda: browser.execute_script(FOUND) is not None, "the search")
-    browser.find_element("css selector", ".md-search__button").click()
-    browser.switch_to.active_element.send_keys("online softmax, step by step")
-    wait_for(lambda: browser.execute_script(FOUND), "results")
-    found = browser.execute_script(FOUND)
-    assert any(link.startswith((site / STEPPER).as_uri()) for link in found)
-    assert not any("/source/" in link for link in found)
-    browser.switch_to.active_element.send_keys(Keys.ENTER)
-    wait_for(lambda: browser.current_url.startswith((site / STEPPER).as_uri()), "the page")
-    assert said(browser) == []
+    with search(browser):
+        browser.get((site / "theorems" / "rounding.html").as_uri())
+        wait_for(lambda: browser.execute_script(FOUND) is not None, "the search")
+        browser.find_element("css selector", ".md-search__button").click()
+        browser.switch_to.active_element.send_keys("online softmax, step by step")
+        wait_for(lambda: browser.execute_script(FOUND), "results")
+        found = browser.execute_script(FOUND)
+        assert any(link.startswith((site / STEPPER).as_uri()) for link in found)
+        assert not any("/source/" in link for link in found)
+        browser.switch_to.active_element.send_keys(Keys.ENTER)
+        wait_for(lambda: browser.current_url.startswith((site / STEPPER).as_uri()), "the page")
+        assert said(browser) == []
 
 
 # The search has a tree of its own.

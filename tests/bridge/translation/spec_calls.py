@@ -13,7 +13,6 @@ from bridge.spec import (
     cache,
     combine,
     heads,
-    masks,
     paged,
     ring,
     rows,
@@ -32,6 +31,7 @@ from bridge.spec.padding import attention_padded
 from bridge.spec.schedule import TileKind, TileRange, flash_schedule
 from bridge.spec.tile_bounds import flash_window, visited_tiles, window_kind
 from bridge.spec.varlen import attention_sliced, attention_varlen
+from bridge.vectors.by_spec import spec_mask
 from bridge.vectors.model import attention as model
 from bridge.vectors.model import operations
 
@@ -71,25 +71,9 @@ def values(vector: model.Vector, of: Sequence[Sequence[model.Exact]]) -> list[li
 
 def mask_of(mask: model.Mask, q_len: int, kv_len: int) -> Mask:
     """The translated mask."""
-    size = {"q_len": q_len, "kv_len": kv_len}
     # Where the shift is 0 the two alignments are one.
-    at = Alignment.BOTTOM_RIGHT if mask.shift else Alignment.TOP_LEFT
     assert mask.shift in (0, kv_len - q_len)
-    match mask.kind:
-        case "none":
-            return masks.mask_full()
-        case "causal" | "causal-bottom-right":
-            return masks.mask_causal(at, **size)
-        case "window":
-            return masks.mask_window(at, mask.left, mask.right, **size)
-        case "key-length":
-            return masks.mask_key_length(mask.length)
-        case "key-padding":
-            return masks.mask_key_padding(list(mask.valid))
-        case "document":
-            return masks.mask_document(list(mask.queries), list(mask.keys))
-        case "boolean":
-            return lambda i, j: mask.rows[i][j]
+    return spec_mask(mask, q_len, kv_len)
 
 
 def modify_of(v: model.AttentionVector) -> ScoreMod:

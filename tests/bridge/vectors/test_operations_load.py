@@ -50,7 +50,7 @@ DAMAGE: dict[str, tuple[str, int, Callable[[Vector], None], str]] = {
     ),
     "prefix sums of fewer sequences": (
         "varlen", 2, drop("cu_seqlens_k"),
-        "field cu_seqlens_k: has 3 numbers, but cu_seqlens_q has 4.",
+        "field cu_seqlens_k: has 3 numbers, but the number of numbers of cu_seqlens_q is 4.",
     ),
     "a token too few": (
         "varlen", 2, drop("k"), "field k: has 21 rows, but the last of cu_seqlens_k is 22.",
@@ -67,7 +67,7 @@ DAMAGE: dict[str, tuple[str, int, Callable[[Vector], None], str]] = {
     ),
     "a suffix without values": (
         "cascade", 1, drop("suffix_v", 0),
-        "field suffix_v[0]: has 2 rows, but that of suffix_k[0] is 3.",
+        "field suffix_v[0]: has 2 rows, but the number of rows of suffix_k[0] is 3.",
     ),
     "a leaf without a block": (
         "merge", 0, put("tree", [0, [1, 2]]), "field tree[1][1]: is 2, but there are 2 blocks.",
@@ -80,7 +80,7 @@ DAMAGE: dict[str, tuple[str, int, Callable[[Vector], None], str]] = {
     ),
     "an output beyond the values": (
         "merge", 2, put("expected", "o", ["100000", "0"]),
-        "makes an output larger than every value, of which it is a mean.",
+        "field expected.o[0]: makes an output larger than every value, of which it is a mean.",
     ),
     "an edit of a key that is not there": (
         "cache-edits", 4, put("edits", 0, "index", 3),

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from vector_edits import Vector, document, drop, put
+from vector_edits import Vector, at, document, drop, put
 
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.exact import transformers as exact_transformers
@@ -56,10 +56,8 @@ def swapped(*path: Any) -> Callable[[Vector], None]:
     """An edit: lower and upper bounds change places."""
 
     def edit(vector: Vector) -> None:
-        target: Any = vector
-        for key in path:
-            target = target[key]
-        target["lower"], target["upper"] = target["upper"], target["lower"]
+        bounds = at(vector, path)
+        bounds["lower"], bounds["upper"] = bounds["upper"], bounds["lower"]
 
     return edit
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import vector_edits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -88,15 +89,8 @@ def damaged(edit: Callable[[Document, Document], object], good: Document = GOOD)
 
 def put(*path: Any) -> Callable[[Document, Document], None]:
     """An edit of the first vector: keys, then the new value."""
-    *keys, last, value = path
-
-    def edit(_document: Document, vector: Document) -> None:
-        target: Any = vector
-        for key in keys:
-            target = target[key]
-        target[last] = value
-
-    return edit
+    edit = vector_edits.put(*path)
+    return lambda _document, vector: edit(vector)
 
 
 def test_a_good_document_becomes_exact_numbers() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from bridge.vectors.load import default_directory
@@ -19,26 +21,17 @@ def document(name: str, n: int) -> dict[str, Any]:
     return loaded
 
 
+def at(vector: Vector, path: Sequence[Any]) -> Any:
+    """What stands at the end of these keys."""
+    return reduce(operator.getitem, path, vector)
+
+
 def put(*path: Any) -> Callable[[Vector], None]:
     """An edit: keys, then the new value."""
     *keys, last, value = path
-
-    def edit(vector: Vector) -> None:
-        target: Any = vector
-        for key in keys:
-            target = target[key]
-        target[last] = value
-
-    return edit
+    return lambda vector: operator.setitem(at(vector, keys), last, value)
 
 
 def drop(*path: Any) -> Callable[[Vector], None]:
     """An edit: the last entry of a list goes."""
-
-    def edit(vector: Vector) -> None:
-        target: Any = vector
-        for key in path:
-            target = target[key]
-        target.pop()
-
-    return edit
+    return lambda vector: at(vector, path).pop()

@@ -1,0 +1,41 @@
+"""The proofs of the library as a file, and the list of what has no body beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from bridge.audit.second_kernel.export import Exported, export
+from bridge.files import write_whole
+from bridge.toolchain import Lean, ToolchainError
+
+
+def bodiless_beside(path: Path) -> Path:
+    """The list that belongs to an export."""
+    return path.with_name(f"{path.name}.bodiless.json")
+
+
+def write_proofs(lean: Lean, path: Path, names: Sequence[str] = ()) -> Exported:
+    """Write the export of constants (none: of the whole library) and the list beside it, whole or
+    not at all. The library has to be built.
+
+    Raises ToolchainError, OleanError and NameUnknownError, and OSError for what cannot be written.
+    """
+    if lean.kind != "embedded":
+        raise ToolchainError(
+            "what a native Lean stores has 64-bit words, which are not read here: use lean4export, "
+            "or set ATTENTION_LEAN=embedded"
+        )
+    stored = lean.stored()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            found = export(stored, lean.prepared.shipped, file, names)
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    write_whole(bodiless_beside(path), json.dumps(found.bodiless, ensure_ascii=False, indent=1))
+    return found

@@ -1,0 +1,111 @@
+"""The adapter of a problem's model: a `ModelNew` of KernelBench's form, as a function of the
+operation that the problem's own `Model` computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from bridge.conformance.adapters.adapter import Part
+from bridge.conformance.adapters.whole_batches import WholeBatches
+from bridge.conformance.batch import Batch, Misbehaviour, Outputs, Unread
+from bridge.conformance.features import Function
+from bridge.conformance.operation import Operation
+from bridge.conformance.rounding_model import RoundingModel
+from bridge.vectors.model.attention import AttentionVector
+
+
+class ModelAdapter(WholeBatches):
+    """A model that is called with query, key and value by position, in the problem's layout.
+
+    refuses: why it takes no other sizes than the problem's; None if it does.
+    """
+
+    takes: frozenset[str] = frozenset()
+
+    def __init__(
+        self,
+        name: str,
+        function: Function,
+        operation: Operation,
+        dtypes: tuple[str, ...],
+        rounding: Callable[[str], RoundingModel],
+        refuses: str | None = None,
+    ) -> None:
+        self.name, self.function, self.operation = name, function, operation
+        self.dtypes, self.refuses = dtypes, refuses
+        self._rounding = rounding
+
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return self._rounding(dtype)
+
+    def why_unsupported(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        own = self.operation
+        sizes = vector.q_len, vector.kv_len, vector.head_dim, vector.value_dim
+        if vector.scale is not None:
+            return "the problem's attention has the default scale"
+        if (why := own.why_not(vector.mask, vector.q_len, vector.kv_len)) is not None:
+            return why
+        if vector.value_dim != vector.head_dim and own.value_dim == own.head_dim:
+            return "the problem has as many columns in values as in keys"
+        if self.refuses is not None and sizes != own.sizes():
+            return f"takes the problem's own sizes alone: {self.refuses}"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        given = [self.laid_out(x) for x in (batch.query, batch.key, batch.value)]
+        return Outputs(self.read(batch, self.function(*given)))
+
+    def laid_out(self, x: Tensor) -> Tensor:
+        """[batch, heads, length, dim] in the problem's layout. One head stands for all where the
+        problem says how many there are."""
+        match self.operation.layout:
+            case "batch, heads, length, dim":
+                return x
+            case "batch, length, heads, dim":
+                return x.transpose(1, 2).contiguous()
+            case "batch, length, dim":
+                return x.flatten(0, 1)
+        if x.shape[1] == 1:
+            x = x.expand(-1, self.operation.heads, -1, -1)
+        return x.transpose(1, 2).flatten(2).contiguous()
+
+    def read(self, batch: Batch, result: Any) -> Any:
+        """What was returned as [batch, heads, q_len, value_dim]. Raises Misbehaviour for a tensor
+        of another shape, and for a tuple."""
+        if isinstance(result, tuple):
+            raise Misbehaviour("returned a tuple instead of a tensor")
+        if not isinstance(result, (Tensor, Unread)):
+            return result
+        size, heads, q_len, _ = batch.query.shape
+        value_dim, all_heads = batch.value.shape[-1], heads
+        match self.operation.layout:
+            case "batch, heads, length, dim":
+                wanted: tuple[int, ...] = (size, heads, q_len, value_dim)
+            case "batch, length, heads, dim":
+                wanted = (size, q_len, heads, value_dim)
+            case "batch, length, dim":
+                wanted = (size * heads, q_len, value_dim)
+            case _:
+                all_heads = self.operation.heads
+                wanted = (size, q_len, all_heads * value_dim)
+        if tuple(result.shape) != wanted:
+            raise Misbehaviour(
+                f"returned an output of shape {tuple(result.shape)} instead of {wanted}"
+            )
+        if isinstance(result, Unread):
+            return replace(result, shape=(size, heads, q_len, value_dim))
+        match self.operation.layout:
+            case "batch, heads, length, dim":
+                return result
+            case "batch, length, heads, dim":
+                return result.transpose(1, 2)
+            case "batch, length, dim":
+                return result.reshape(size, heads, q_len, value_dim)
+        split = result.reshape(size, q_len, all_heads, value_dim)
+        return split.transpose(1, 2)[:, :heads]

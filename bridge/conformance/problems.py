@@ -1,0 +1,180 @@
+"""Problems of KernelBench's form: which operation a problem's `Model` computes.
+
+A problem is a file with `class Model`, `get_inputs()` and `get_init_inputs()`. It runs where
+functions run, in a process of its own; its `Model` is judged first, as a function of one operation
+after another, until one is right.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from bridge.conformance import wire
+from bridge.conformance.adapters.adapter import ALL_DTYPES
+from bridge.conformance.adapters.models import ModelAdapter
+from bridge.conformance.batch import DTYPES, error_text
+from bridge.conformance.features import CallableError, Function
+from bridge.conformance.fresh import Fresh
+from bridge.conformance.operation import Causal, Layout, Operation
+from bridge.conformance.rounding_model import generous
+from bridge.conformance.run import run
+from bridge.conformance.sandbox.remote import Remote
+from bridge.conformance.sandbox.session import Lost, Session
+from bridge.conformance.wire import WireError
+
+if TYPE_CHECKING:
+    from bridge.conformance.outcome import Conditions
+
+_CAUSAL: tuple[Causal | None, ...] = (None, "top-left", "bottom-right", "square")
+# Vectors that decide which operation it is, of other sizes and of the problem's.
+_OTHERS, _OWN, _DRAWN = 3, 1, 6
+_MOST_INPUTS, _MOST_RANK, _LARGEST = 64, 8, 1 << 40
+
+
+def learn(problem: Path, conditions: Conditions) -> Operation:
+    """The operation of a problem. Raises CallableError, a sentence without its subject, for a
+    problem whose `Model` is none that is known here, and NoSandboxError."""
+    with conditions.session(f"{problem}:Model", problem) as session:
+        session.open()
+        shapes, dtype, numbers = _inputs(session)
+        model = Remote(session)
+        possible = [*_possible(shapes, dtype, numbers)]
+        others = [refuses_other_sizes(model, one) is None for one in possible]
+        # First those that it computes at other sizes too, which tell more of it.
+        for any_size in (True, False):
+            for operation, takes in zip(possible, others, strict=True):
+                found = replace(operation, any_size=any_size)
+                if (
+                    takes == any_size
+                    and (not any_size or _right(model, found, "fresh-operation", _OTHERS))
+                    and _right(model, found, "fresh-problem", _OWN)
+                ):
+                    return found
+    raise CallableError(
+        "its Model computes no attention that is known here: scaled dot product attention of "
+        f"query, key and value, full or causal, at the default scale, is; it takes {_shown(shapes)}"
+    )
+
+
+def refuses_other_sizes(function: Function, operation: Operation) -> str | None:
+    """What a model raises for sizes that are not the problem's; None if it takes them, or does
+    worse than to raise."""
+    try:
+        function(*_small(function, operation))
+    except Lost:
+        raise
+    except Exception as error:
+        text = error_text(error).strip().splitlines()
+        return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
+    return None
+
+
+def borrowed(function: Remote, operation: Operation, *, own: bool) -> tuple[str, ...]:
+    """Whose attention a call uses (`Remote.borrowed`), a small one or one of the problem's own
+    lengths. Raises Lost."""
+    try:
+        return function.borrowed(*_small(function, operation, own=own))
+    except Lost:
+        raise
+    except Exception:
+        # What a call raises, the vectors show.
+        return ()
+
+
+def _small(function: Function, operation: Operation, *, own: bool = False) -> list[Tensor]:
+    """Inputs of a few numbers in the operation's layout. own: of its own lengths and columns."""
+    adapter = ModelAdapter("", function, operation, ALL_DTYPES, generous)
+    heads = operation.heads if operation.layout == "batch, length, heads×dim" else 2
+    sizes = (5, 5, 6, 6) if operation.causal == "square" else (5, 7, 6, 6)
+    q_len, kv_len, head_dim, value_dim = operation.sizes() if own else sizes
+    return [
+        adapter.laid_out(torch.ones(2, heads, *shape, dtype=DTYPES[operation.dtype]))
+        for shape in ((q_len, head_dim), (kv_len, head_dim), (kv_len, value_dim))
+    ]
+
+
+def _inputs(session: Session) -> tuple[list[tuple[int, ...]], str, list[int]]:
+    """Shapes and dtype of query, key and value, and the numbers that `Model` is made with. Raises
+    CallableError for other inputs."""
+    frame = session.ask("inputs", {}, {})
+    try:
+        if frame.kind == "raised":
+            what = wire.text(frame.field("text"), "a message")
+            name = wire.show(wire.text(frame.field("type"), "a type"))
+            raise CallableError(f"its get_inputs raised {name}: {what[:200]}".rstrip(": "))
+        wire.one_of(frame.kind, "an answer", ("inputs",))
+        found, given = frame.field("inputs"), frame.field("numbers")
+        if not isinstance(found, list) or len(found) > _MOST_INPUTS:
+            raise WireError("inputs that are no list of a few")
+        if not isinstance(given, list) or len(given) > _MOST_INPUTS:
+            raise WireError("numbers that are no list of a few")
+        numbers = [wire.whole(x, "a number", 0, _LARGEST) for x in given]
+        each = [None if one is None else _read(one) for one in found]
+    except WireError as error:
+        raise CallableError(f"its process sent what is no answer: {error}") from error
+    known = [one for one in each if one is not None]
+    kinds = {dtype for dtype, _ in known}
+    if len(each) != 3 or len(known) != 3 or len(kinds) != 1:
+        raise CallableError(
+            f"its get_inputs returns {len(known)} tensors of floating numbers in {len(each)} "
+            "inputs; three of one dtype are accepted: query, key and value"
+        )
+    return [shape for _, shape in known], known[0][0], numbers
+
+
+def _read(one: object) -> tuple[str, tuple[int, ...]]:
+    if not isinstance(one, list) or len(one) != 2 or not isinstance(one[1], list):
+        raise WireError("an input that is not described by dtype and shape")
+    dtype = wire.one_of(one[0], "a dtype", ALL_DTYPES)
+    if len(one[1]) > _MOST_RANK:
+        raise WireError("a shape of many sizes")
+    return dtype, tuple(wire.whole(size, "a size", 0, _LARGEST) for size in one[1])
+
+
+def _shown(shapes: list[tuple[int, ...]]) -> str:
+    return ", ".join(str(list(shape)) for shape in shapes)
+
+
+def _possible(shapes: list[tuple[int, ...]], dtype: str, numbers: list[int]) -> Iterator[Operation]:
+    """The operations that take such inputs."""
+    q, k, v = shapes
+    layouts: list[tuple[Layout, int]] = []
+    if len(q) == len(k) == len(v) == 4:
+        layouts = [("batch, heads, length, dim", 0), ("batch, length, heads, dim", 0)]
+    elif len(q) == len(k) == len(v) == 3:
+        several = sorted({n for n in numbers if n > 1 and not (q[2] % n or v[2] % n)})
+        layouts = [("batch, length, dim", 1), *(("batch, length, heads×dim", n) for n in several)]
+    for (layout, number), causal in itertools.product(layouts, _CAUSAL):
+        sizes = [_plain(shape, layout, number) for shape in shapes]
+        (batch, heads, q_len, head_dim), (_, _, kv_len, _), (*_, value_dim) = sizes
+        alike = sizes[1] == (batch, heads, kv_len, head_dim)
+        alike = alike and sizes[2] == (batch, heads, kv_len, value_dim)
+        if not alike or 0 in (*sizes[0], *sizes[2]) or (causal == "square" and q_len != kv_len):
+            continue
+        yield Operation(layout, causal, dtype, batch, heads, q_len, kv_len, head_dim, value_dim)
+
+
+def _plain(shape: tuple[int, ...], layout: Layout, number: int) -> tuple[int, int, int, int]:
+    """Batch, heads, length and dim."""
+    if layout == "batch, heads, length, dim":
+        return shape[0], shape[1], shape[2], shape[3]
+    if layout == "batch, length, heads, dim":
+        return shape[0], shape[2], shape[1], shape[3]
+    return shape[0], number, shape[1], shape[2] // number
+
+
+def _right(model: Function, operation: Operation, family: str, count: int) -> bool:
+    """Whether the model is right on the first vectors of this family."""
+    fresh = Fresh(0, _DRAWN, problem=True, operation=operation)
+    ids = tuple(id for name, id in fresh.listed() if name == family)[:count]
+    families = replace(fresh, ids=ids).families
+    adapter = ModelAdapter("Model", model, operation, ALL_DTYPES, generous)
+    result = run(adapter, families, operation.dtype)
+    return bool(result.vectors) and all(v.status == "passed" for v in result.vectors)

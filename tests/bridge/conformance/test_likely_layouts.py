@@ -1,0 +1,94 @@
+"""The likely cause of failures with packed sequences, pages and parts that are merged."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import wrong_layouts
+from wrong_layouts import WrongLayouts
+
+from bridge.conformance import likely
+from bridge.conformance.likely import Likely, with_likely
+from bridge.conformance.mutants.hypotheses.every import HYPOTHESES
+from bridge.conformance.outcome import Description, Outcome
+from bridge.conformance.run import run
+from bridge.conformance.subject import Subject
+from bridge.vectors.model.attention import Family
+
+NAMES = ("small-random", "causal-bottom-right", "window", "varlen", "varlen-drawn", "paged",
+         "cascade", "combine")  # fmt: skip
+OPERATIONS = frozenset({"varlen", "paged", "cascade", "combine"})
+OF = {
+    **dict.fromkeys(wrong_layouts.PACKED, "varlen"),
+    **dict.fromkeys(wrong_layouts.PAGED, "paged"),
+    **dict.fromkeys(wrong_layouts.MERGED, "cascade"),
+    "parts-averaged": "cascade, combine",
+    "last-part-dropped": "combine",
+}
+
+
+@pytest.fixture(scope="module")
+def chosen(families: list[Family]) -> list[Family]:
+    return [family for family in families if family.name in NAMES]
+
+
+def outcome(name: str, chosen: list[Family]) -> Outcome:
+    result = run(WrongLayouts(name), chosen, "float32", details=True)
+    return Outcome(Subject("pyimpl-tiled"), Description(("float32",)), result)
+
+
+def looked_for(name: str, chosen: list[Family]) -> Likely:
+    (one,) = with_likely([outcome(name, chosen)], chosen)
+    assert one.likely is not None
+    return one.likely
+
+
+def test_there_is_a_wrong_function_for_each_hypothesis() -> None:
+    assert {h.name for h in HYPOTHESES if h.layout is not None} == set(OF)
+    assert all(h.operations <= OPERATIONS for h in HYPOTHESES)
+
+
+@pytest.mark.parametrize("name", OF)
+def test_a_wrong_function_is_named(name: str, chosen: list[Family]) -> None:
+    before = outcome(name, chosen)
+    operations = {v.operation for f in chosen for v in f.vectors
+                  if v.id in {failed.id for failed in before.result.failures}}  # fmt: skip
+    assert operations == set(OF[name].split(", "))
+    (after,) = with_likely([before], chosen)
+    assert after.likely is not None
+    assert after.likely.problem is None
+    first, *others = after.likely.causes
+    assert first.name == name
+    assert not others
+    assert first.explained == first.compared
+    assert first.contradicted == 0
+    (hypothesis,) = (h for h in HYPOTHESES if h.name == name)
+    sentence = f"Behaves like: {hypothesis.description}"
+    assert after.likely.sentences()[0].startswith(sentence)
+
+
+def test_a_right_function_has_no_cause(chosen: list[Family]) -> None:
+    before = outcome("right", chosen)
+    assert before.result.ok
+    assert len({v.operation for f in chosen for v in f.vectors} & OPERATIONS) == 4
+    assert with_likely([before], chosen) == [before]
+
+
+def test_a_fault_that_no_mutant_has_is_said_to_be_none(chosen: list[Family]) -> None:
+    found = looked_for("strange", chosen)
+    assert not found.causes
+    assert found.problem is None
+    # Those of other operations than fail are not tried.
+    assert found.tried == sum(
+        not h.operations or bool(h.operations & {"varlen", "paged"}) for h in HYPOTHESES
+    )
+    assert found.sentences()[0].startswith("No mutant explains it: none of the")
+
+
+def test_it_takes_little_time(chosen: list[Family]) -> None:
+    before = outcome("strange", chosen)
+    start = time.process_time()
+    with_likely([before], chosen)
+    # The limit, and as much as one hypothesis and the features in common take.
+    assert time.process_time() - start < likely.SECONDS + 2.0

@@ -68,6 +68,10 @@ def plain_problem_of(vector: Vector) -> AttentionVector | None:
 _OPERATIONS = {
     "gradient": "gradients",
     "grouped-query": "grouped heads",
+    "varlen": "packed sequences",
+    "paged": "a cache in pages",
+    "cascade": "a shared prefix",
+    "combine": "results of splits that are merged",
     "sampled": "several heads or batches in one call",
 }
 _MASKS = {

@@ -187,9 +187,11 @@ def judge(
     outputs: Outputs,
     lse_reasons: Sequence[str | None],
     details: bool = False,
+    of_passing: bool = False,
 ) -> list[VectorResult]:
     """The results of a batch whose outputs are well formed. lse_reasons: of each vector, why its
-    log-sum-exp is not judged although there is one."""
+    log-sum-exp is not judged although there is one; of_passing: details of vectors that pass,
+    too."""
     q, k, v = (x.double().cpu().numpy() for x in (batch.query, batch.key, batch.value))
     mask = np.stack([visible(vector) for vector in batch.vectors])[:, None]
     numbers = [x for x in map(added, batch.vectors) if x is not None]
@@ -236,7 +238,7 @@ def judge(
             if lse_ratio > worst.ratio:
                 worst = _worst("lse", lse_ratios, exact.lse, lse_got[n, 0], lse_tolerances[n, 0])
         detail = None
-        if details and failing:
+        if details and (failing or of_passing):
             detail = Detail(_rows(got[n, 0]), _rows(tolerances[n, 0]))
             if lse_ratio is not None and lse_got is not None and lse_tolerances is not None:
                 rows = lse_got[n, 0].tolist(), lse_tolerances[n, 0].tolist()

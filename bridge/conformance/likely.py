@@ -331,14 +331,17 @@ class _Running:
             if not self.planted.touched or any(answer.problem is not None for answer in found):
                 continue
             allowed: dict[str, Detail] = {}
+            # Without a tolerance nothing agrees; gradients have none of their own.
+            none = None
             if tolerances and not isinstance(job[0], GradientVector):
+                none = Detail((), ())
                 self.planted.allowing = self.rounding
                 for answer in self._answers(job):
                     allowed.update(_rows(answer))
             each = {vector.id: vector for vector in job}
             for answer in found:
                 for result in judge_answer(self.rounding, answer, details=True):
-                    yield each[result.id], result, allowed.get(result.id)
+                    yield each[result.id], result, allowed.get(result.id, none)
 
     def _answers(self, job: tuple[Vector, ...]) -> list[Answer]:
         return answers(self.adapter, job, "float64", "cpu")

@@ -161,7 +161,9 @@ def judge_answer(
     given = zip(answer.batches, answer.outputs, answer.lse_reasons, strict=True)
     for batch, outputs, reasons in given:
         if batch.query.shape[-2] or not isinstance(first, ComesToAttention):
-            parts += judge(rounding, batch, outputs, reasons, details)
+            # The details of a vector have the rows of all its parts.
+            several = isinstance(first, ComesToAttention)
+            parts += judge(rounding, batch, outputs, reasons, details, of_passing=several)
     return [_together(first, parts)] if isinstance(first, ComesToAttention) else parts
 
 

@@ -128,6 +128,7 @@ class Planted:
         lse = layout.query.new_full((1, 1, rows), -torch.inf)
         written = torch.zeros(rows, dtype=torch.bool)
         changed = layout if self.hypothesis.layout is None else self.hypothesis.layout(layout)
+        self.touched |= changed is not None and changed is not layout
         for piece in () if changed is None else changed.pieces():
             place = slice(piece.start, piece.stop)
             found = self.attend(piece.call, together=True)

@@ -17,9 +17,9 @@ from bridge.conformance import likely
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.features import Features, probe
 from bridge.conformance.likely import Likely, with_likely
-from bridge.conformance.mutants import hypotheses
 from bridge.conformance.mutants.attention import MUTANTS
-from bridge.conformance.mutants.hypotheses import HYPOTHESES, Hypothesis
+from bridge.conformance.mutants.hypotheses import every
+from bridge.conformance.mutants.hypotheses.call import Hypothesis
 from bridge.conformance.mutants.planting import adapter_with
 from bridge.conformance.outcome import Description, Outcome
 from bridge.conformance.rounding_model import generous
@@ -30,6 +30,8 @@ from bridge.report.page import page
 from bridge.vectors.model.attention import Family
 
 FILE = Path(wrong_functions.__file__)
+# Those that are not of another operation, none of which is chosen here.
+HYPOTHESES = tuple(h for h in every.HYPOTHESES if not h.operations)
 NAMES = ("small-random", "causal", "causal-bottom-right", "scales", "default-scale", "softcap",
          "masked-holes", "maximum-moves", "log-sum-exp", "large-spread", "ragged-tiles",
          "unequal-lengths", "gradient")  # fmt: skip
@@ -164,7 +166,7 @@ def test_a_hypothesis_that_raises_changes_nothing(
         raise RuntimeError("broken")
 
     monkeypatch.setattr(
-        hypotheses, "HYPOTHESES", (Hypothesis("broken", "broken", broken), *HYPOTHESES[:1])
+        every, "HYPOTHESES", (Hypothesis("broken", "broken", broken), *HYPOTHESES[:1])
     )
     assert [c.name for c in looked_for("scaled_twice", chosen).causes] == ["doubled-scale"]
 
@@ -219,7 +221,7 @@ def test_a_mutant_is_named(name: str, families: list[Family]) -> None:
 
 def test_hypotheses_have_the_words_of_the_mutants() -> None:
     words = {mutant.name: mutant.description for mutant in MUTANTS}
-    for hypothesis in HYPOTHESES:
+    for hypothesis in every.HYPOTHESES:
         known = words.get(hypothesis.name)
         if known is not None and "tile" not in hypothesis.description:
             assert hypothesis.description == known

@@ -63,8 +63,8 @@ class Layout(ABC):
         by: frozenset[str] = frozenset(),
     ) -> Call:
         """Of these rows, over keys `[kv_len, head_dim]` and values `[kv_len, value_dim]`."""
-        given = (x[None, None] for x in (self.query[rows], key, value))
-        return Call(*given, options or ScoreOptions(self.scale), by, self.wide)
+        q, k, v = (x[None, None] for x in (self.query[rows], key, value))
+        return Call(q, k, v, options or ScoreOptions(self.scale), by, self.wide)
 
 
 @dataclass(frozen=True)

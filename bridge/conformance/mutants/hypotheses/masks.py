@@ -53,12 +53,16 @@ def _shifted(alignment: Any) -> Callable[[Call], Call | None]:
 
 
 def _mean_of_values(call: Call, out: Tensor, lse: Tensor) -> Parts:
+    if not call.lengths[1]:
+        return out, lse
     mean = call.value.mean(-2, keepdim=True).repeat_interleave(call.group, 1)
     return torch.where(blind(lse), mean, out), lse
 
 
 def _of_mean(call: Call, out: Tensor, lse: Tensor) -> Parts:
     """The tolerance of that of a row that sees every key, with equal scores."""
+    if not call.lengths[1]:
+        return out, lse
     size = call.value.abs().amax(-2, keepdim=True).repeat_interleave(call.group, 1)
     blind = torch.isneginf(lse_of(call)).unsqueeze(-1)
     unit = torch.finfo(call.wide).eps * (call.lengths[1] + 2)

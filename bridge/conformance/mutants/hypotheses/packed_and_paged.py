@@ -290,8 +290,8 @@ def _suffix_of_first(x: InParts) -> InParts:
     return replace(x, parts=(x.parts[0],) * len(x.parts))
 
 
-def _last_part_dropped(x: InParts) -> InParts | None:
-    return _parts(lambda x, b: slice(-1))(x) if len(x.parts[0]) > 1 else None
+def _last_part_dropped(x: InParts) -> InParts:
+    return replace(x, parts=tuple((*some, (k[:0], v[:0])) for *some, (k, v) in x.parts))
 
 
 MERGED = (

@@ -32,7 +32,8 @@ def _backwards(edit: Backward) -> Callable[[Call], Call | None]:
 
 def _maxima(call: Call) -> Tensor:
     """The largest score of each row, `[batch, heads, q_len]`; 0 where none is seen."""
-    s = reference.scores(call.query, call.key, call.options).amax(-1)
+    s = reference.scores(call.query, call.key, call.options)
+    s = s.amax(-1) if s.shape[-1] else s.new_zeros(s.shape[:-1])
     return torch.where(torch.isneginf(s), 0.0, s)
 
 

@@ -249,4 +249,4 @@ def test_the_command_shows_it() -> None:
     words[0] = f"{FILE}:right"
     result = CliRunner().invoke(command_line.main, ["conform", *words])
     assert result.exit_code == 0
-    assert "ikely" not in result.stdout + result.stderr
+    assert "ikely cause" not in result.stdout + result.stderr

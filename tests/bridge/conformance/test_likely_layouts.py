@@ -14,7 +14,9 @@ from bridge.conformance.mutants.hypotheses.every import HYPOTHESES
 from bridge.conformance.outcome import Description, Outcome
 from bridge.conformance.run import run
 from bridge.conformance.subject import Subject
+from bridge.report.page import page
 from bridge.vectors.model.attention import Family
+from bridge.vectors.model.operations import ComesToAttention
 
 NAMES = ("small-random", "causal-bottom-right", "window", "varlen", "varlen-drawn", "paged",
          "cascade", "combine")  # fmt: skip
@@ -84,6 +86,21 @@ def test_a_fault_that_no_mutant_has_is_said_to_be_none(chosen: list[Family]) -> 
         not h.operations or bool(h.operations & {"varlen", "paged"}) for h in HYPOTHESES
     )
     assert found.sentences()[0].startswith("No mutant explains it: none of the")
+
+
+def test_details_have_the_rows_of_sequences_that_pass(chosen: list[Family]) -> None:
+    wrong = outcome("window-by-packed-places", chosen)
+    vectors = {v.id: v for f in chosen for v in f.vectors}
+    some_pass = 0
+    for result in wrong.result.failures:
+        vector, detail = vectors[result.id], result.detail
+        assert isinstance(vector, ComesToAttention)
+        assert detail is not None
+        rows = sum(x.q_len for x in vector.attentions())
+        assert len(detail.got) == len(detail.tolerance) == len(detail.lse_got) == rows
+        some_pass += min(result.rows) <= 1
+    assert some_pass > 0
+    assert "varlen-005" in page([wrong], chosen)
 
 
 def test_it_takes_little_time(chosen: list[Family]) -> None:

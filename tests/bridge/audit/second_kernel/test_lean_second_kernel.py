@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bridge.audit import statements
-from bridge.audit.second_kernel import check, files
+from bridge.audit.second_kernel import check, core_statements, files
 from bridge.audit.second_kernel.check import SecondKernelError
 from bridge.audit.second_kernel.export import Exported
 from bridge.limits import Limit
@@ -91,6 +91,9 @@ def test_what_is_proved_is_accepted_with_the_statements_of_the_page(proofs: Proo
     assert proofs.problems(proofs.path) == []
     answer = check.check_file(check.kernel_library(), proofs.path, THEOREMS)
     assert answer["statements"] == proofs.terms
+    # The same digest, of Lean's terms, of the other kernel's and of the lines of the export.
+    read = core_statements.of_export(proofs.path, THEOREMS)
+    assert {name: read[name].digest for name in THEOREMS} == proofs.terms
     assert len(set(proofs.terms.values())) == len(THEOREMS)
     assert answer["declarations"] == proofs.exported.declarations
     assert {"quot", "inductive", "thm", "def", "axiom"} <= set(answer["declarations"])

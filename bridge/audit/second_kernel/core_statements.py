@@ -75,7 +75,8 @@ class _Export:
     def level(self, said: Mapping[str, Any]) -> str:
         ((kind, of),) = ((key, value) for key, value in said.items() if key != "il")
         if kind == "param":
-            return self.names[of]
+            parameter: str = self.names[of]
+            return parameter
         if kind not in ("succ", "max", "imax"):
             raise ValueError(f"a level {kind}")
         parts = of if isinstance(of, list) else [of]

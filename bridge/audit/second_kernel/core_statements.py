@@ -23,7 +23,9 @@ from typing import Any
 from bridge.audit.second_kernel.export import bodiless_beside
 
 TABLE = "docs/core-statements.json"
-_WRITES = "python -m bridge.audit.second_kernel.core_statements build/proofs.ndjson --write"
+_WRITES = (
+    ".venv/bin/python -m bridge.audit.second_kernel.core_statements build/proofs.ndjson --write"
+)
 # In the words of the audit.
 _KINDS = {"axiom": "axiom", "def": "definition", "opaque": "opaque constant", "thm": "theorem"}
 # The parts of an expression, in the order of their numbers, and its letter in a line.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -180,12 +181,13 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
 def _second_kernel(library: Library, section: dict[str, Any], console: Console) -> bool:
     """Whether the second kernel accepts the library that was audited; what it says is shown."""
     from bridge.audit.second_kernel.check import SecondKernelError, check_library
+    from bridge.audit.second_kernel.core_statements import TABLE, FormatError
     from bridge.audit.second_kernel.olean import OleanError
     from bridge.toolchain import ToolchainError
 
     try:
         found = check_library(library.lean, section["terms"], section["trusted_names"])
-    except (SecondKernelError, ToolchainError, OleanError) as error:
+    except (SecondKernelError, FormatError, ToolchainError, OleanError) as error:
         raise Problem(f"--second-kernel: {error}") from error
     except OSError as error:
         raise Problem(f"--second-kernel: {error.strerror or error}") from error
@@ -196,7 +198,8 @@ def _second_kernel(library: Library, section: dict[str, Any], console: Console) 
         console.print(
             f"[green]✔[/] Second kernel (Lean {found['lean']}): {number} declarations accepted, "
             f"{found['declarations'].get('axiom', 0)} of them without a body; "
-            f"{found['statements']} statements are as shown",
+            f"{found['statements']} statements are as shown, and {found['core_statements']} of "
+            f"Lean's own as in {TABLE}",
             highlight=False,
             soft_wrap=True,
         )
@@ -388,7 +391,7 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
     NAME: only these constants, and all that they need; default: the whole library. From what the
     embedded Lean has stored of the library, which has to be built. Of Lean's own modules some
     constants have no body there: they stand in the file as axioms, and OUT.bodiless.json lists
-    them, by what they are.
+    them, by what they are, and how many of them each exported constant of the library rests on.
     """
     from bridge.audit.second_kernel.export import NameUnknownError
     from bridge.audit.second_kernel.files import write_proofs
@@ -405,10 +408,15 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
         raise Problem(str(error)) from error
     except OSError as error:
         raise Problem(f"--out: {path} cannot be written: {error.strerror or error}") from error
-    click.echo(
-        f"wrote {sum(found.declarations.values())} declarations into {path}; without a body: "
-        + (", ".join(f"{len(names)} {what}" for what, names in found.bodiless.items()) or "none")
-    )
+
+    def said(numbers: Mapping[str, int]) -> str:
+        return ", ".join(f"{number} {what}" for what, number in numbers.items()) or "none"
+
+    without = said({what: len(names) for what, names in found.bodiless.items()})
+    written = f"wrote {sum(found.declarations.values())} declarations into {path}"
+    click.echo(f"{written}; without a body: {without}")
+    for one in name:
+        click.echo(f"{one} rests on, without a body: {said(found.rests_on.get(one, {}))}")
 
 
 @main.command()

@@ -112,8 +112,8 @@ private abbrev Problem.IsStored (p : Problem R) (pid : Int) (bounds : Int × Int
     (out, lse) = (p.storeOut pid, p.storeLse pid)
 
 /-- By unfolding: of all texts in one proof, for which Lean compiles the tactic once. Each equation
-is a lemma of its own, for which Lean's kernel is given as long as `maxHeartbeats` says: sides that
-are not the same may take for ever to unfold. -/
+is a lemma of its own, and `maxHeartbeats` is what all of them have together: sides that are not the
+same may take for ever to unfold. -/
 private theorem stores_eq :
     (∀ (a : Full.Args R) (pid : Int),
       (Full.problem a).IsStored pid

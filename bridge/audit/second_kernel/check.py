@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge import limits
+from bridge.audit.second_kernel import core_statements
 from bridge.audit.second_kernel.export import Exported
 from bridge.audit.second_kernel.files import write_proofs
 from bridge.limits import Limit, LimitPassed
@@ -79,23 +80,28 @@ def check_library(
 ) -> dict[str, Any]:
     """Export the library as it is built, have it checked, and compare; a section with `ok`,
     `problems` (a sentence each), `lean` (the kernel's version), `declarations` (how many of each
-    kind it accepted) and `statements` (how many are as on the page).
+    kind it accepted), `statements` (how many are as on the page) and `core_statements` (how many
+    of Lean's own constants without a body state what is committed).
 
     terms: of the theorems whose statements are shown, their digests; trusted: what the audit says
-    has no body. Raises SecondKernelError, ToolchainError, OleanError and OSError.
+    has no body. Raises SecondKernelError, FormatError, ToolchainError, OleanError and
+    OSError.
     """
     library = kernel_library()
     with tempfile.TemporaryDirectory(prefix="second-kernel-") as folder:
         path = Path(folder) / "proofs.ndjson"
         exported = write_proofs(lean, path)
         answer = check_file(library, path, sorted(terms))
+        core = core_statements.of_export(path)
     found = problems(answer, exported, terms, trusted)
+    found += core_statements.problems(core_statements.table(lean.root), core)
     return {
         "ok": not found,
         "problems": found,
         "lean": answer["lean"],
         "declarations": answer["declarations"],
         "statements": sum(answer["statements"].get(name) == term for name, term in terms.items()),
+        "core_statements": len(core),
     }
 
 

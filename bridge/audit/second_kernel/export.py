@@ -7,7 +7,9 @@ https://github.com/leanprover/lean4export
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,12 +31,19 @@ class NameUnknownError(Exception):
 @dataclass(frozen=True)
 class Exported:
     """declarations: how many of each kind, types that are declared together as one; bodiless: the
-    names of what has no body, by what it was; left_out: the constants of the library that are
-    unsafe or partial, which no safe one can name."""
+    names of what has no body, by what it was; rests_on: how many of them, by what they were, each
+    constant rests on that was asked for (constructors and recursors are left out); left_out: the
+    constants of the library that are unsafe or partial, which no safe one can name."""
 
     declarations: Mapping[str, int]
     bodiless: Mapping[str, Sequence[str]]
+    rests_on: Mapping[str, Mapping[str, int]]
     left_out: Sequence[str]
+
+
+def bodiless_beside(path: Path) -> Path:
+    """The list that belongs to an export."""
+    return path.with_name(f"{path.name}.bodiless.json")
 
 
 def export(
@@ -67,21 +76,43 @@ def export(
         )
     counts: Counter[str] = Counter()
     bodiless: dict[str, list[str]] = {}
+    # Of each declaration, and of each kind: a bit for each constant without a body.
+    reached: dict[int, int] = {}
+    of_kind: Counter[str] = Counter()
     writer = _Writer(stored)
-    for kind, number, declared in writer.in_order(n for n in wanted if n not in left_out):
+    order = writer.in_order(n for n in wanted if n not in left_out)
+    for kind, number, declared, needed in order:
         lines += declared
         file.writelines(f"{line}\n" for line in lines)
         lines.clear()
-        counts[kind] += 1
+        reached[number] = functools.reduce(operator.or_, map(reached.__getitem__, needed), 0)
         if kind == "axiom":
+            bit = 1 << counts[kind]
             what = stored.originals.get(number, "axiom")
+            of_kind[what] |= bit
+            reached[number] |= bit
             bodiless.setdefault(what, []).append(stored.terms.shown[number])
+        counts[kind] += 1
     shown = stored.terms.shown
+    rests_on = {
+        shown[one]: {
+            what: number
+            for what, of in sorted(of_kind.items())
+            if (number := (reached[one] & of).bit_count())
+        }
+        for one in wanted
+        if one in reached
+    }
     return Exported(
         dict(sorted(counts.items())),
         {what: sorted(found) for what, found in sorted(bodiless.items())},
+        dict(sorted(rests_on.items())),
         sorted(shown[one] for one in left_out),
     )
+
+
+# The name, the kind and the lines of a declaration, what it needs, and what of that is to be done.
+_Begun = tuple[int, str, list[str], Sequence[int], Iterator[int]]
 
 
 class _Writer:
@@ -92,16 +123,17 @@ class _Writer:
         self.stored, self.terms = stored, stored.terms
         self._first_of: dict[int, int] = {}
 
-    def in_order(self, names: Iterable[int]) -> Iterator[tuple[str, int, list[str]]]:
-        """The kind, the name and the lines of each declaration that these need."""
+    def in_order(self, names: Iterable[int]) -> Iterator[tuple[str, int, list[str], Sequence[int]]]:
+        """The kind, the name and the lines of each declaration that these need, and the names of
+        those that it needs itself."""
         state: dict[int, bool] = {}
         for wanted in names:
-            stack: list[tuple[int, str, list[str], Iterator[int]]] = []
+            stack: list[_Begun] = []
             if (first := self.first(wanted)) not in state:
                 stack.append(self._begun(first, state))
             while stack:
-                name, kind, lines, needed = stack[-1]
-                for other in needed:
+                name, kind, lines, needed, waiting = stack[-1]
+                for other in waiting:
                     if other not in state:
                         stack.append(self._begun(other, state))
                         break
@@ -110,17 +142,16 @@ class _Writer:
                         raise OleanError(f"{shown[name]} and {shown[other]} need each other")
                 else:
                     state[name] = True
-                    yield kind, name, lines
+                    yield kind, name, lines, needed
                     stack.pop()
 
-    def _begun(
-        self, name: int, state: dict[int, bool]
-    ) -> tuple[int, str, list[str], Iterator[int]]:
+    def _begun(self, name: int, state: dict[int, bool]) -> _Begun:
         state[name] = False
         kind, lines, constants, literals = self._declared(name)
         needed = {self.first(one) for one in constants}
         needed |= {self.first(self.stored.numbers[one]) for one in literals}
-        return name, kind, lines, iter(sorted(needed - {name}))
+        others = sorted(needed - {name})
+        return name, kind, lines, others, iter(others)
 
     def first(self, name: int) -> int:
         """The constant by which what is declared with this one is known."""

@@ -7,14 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from bridge.audit.second_kernel.export import Exported, export
+from bridge.audit.second_kernel.export import Exported, bodiless_beside, export
 from bridge.files import write_whole
 from bridge.toolchain import Lean, ToolchainError
-
-
-def bodiless_beside(path: Path) -> Path:
-    """The list that belongs to an export."""
-    return path.with_name(f"{path.name}.bodiless.json")
 
 
 def write_proofs(lean: Lean, path: Path, names: Sequence[str] = ()) -> Exported:
@@ -37,5 +32,6 @@ def write_proofs(lean: Lean, path: Path, names: Sequence[str] = ()) -> Exported:
         partial.rename(path)
     finally:
         partial.unlink(missing_ok=True)
-    write_whole(bodiless_beside(path), json.dumps(found.bodiless, ensure_ascii=False, indent=1))
+    listed = {"bodiless": found.bodiless, "rests_on": found.rests_on}
+    write_whole(bodiless_beside(path), json.dumps(listed, ensure_ascii=False, indent=1))
     return found

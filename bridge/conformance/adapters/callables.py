@@ -93,7 +93,8 @@ class CallableAdapter(ByAutograd, WholeBatches):
         has, unsupported = self.features.supported, self.features.unsupported
         if vector.scale is not None and "scale" not in has:
             return f"takes no scale: {unsupported['scale']}"
-        if vector.scale is None and self.features.width is not None and "scale" not in has:
+        padded = self._width(vector.head_dim, vector.value_dim)[0] != vector.head_dim
+        if vector.scale is None and padded and "scale" not in has:
             return "takes no scale, and its head size is padded, for which the default is another"
         way = self._way(vector)
         return way if isinstance(way, str) else None
@@ -138,7 +139,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         way = self._way(batch.vectors[0])
         if isinstance(way, str):
             raise ValueError(way)
-        heads, width = batch.query.shape[1], self._width(batch)
+        heads, width = batch.query.shape[1], self._width_of(batch)
         query, key, value = (
             torch.nn.functional.pad(x, (0, size - x.shape[-1])).contiguous()
             for x, size in zip((batch.query, batch.key, batch.value), width, strict=True)
@@ -158,16 +159,19 @@ class CallableAdapter(ByAutograd, WholeBatches):
     def outputs(self, batch: Batch, result: Any) -> Outputs:
         """What the function returned for `arguments`."""
         out, lse = self._parts(result)
-        width, value_dim = self._width(batch)[2], batch.value.shape[-1]
+        width, value_dim = self._width_of(batch)[2], batch.value.shape[-1]
         widened = width != value_dim
         if widened and isinstance(out, Tensor) and out.shape == (*batch.query.shape[:-1], width):
             out = out[..., :value_dim]
         return Outputs(out, lse)
 
-    def _width(self, batch: Batch) -> tuple[int, int, int]:
-        """The sizes of query, key and value rows that the function takes: the batch's own, or with
-        columns of zeros, which change neither scores nor the other columns of the output."""
-        head_dim, value_dim = batch.query.shape[-1], batch.value.shape[-1]
+    def _width_of(self, batch: Batch) -> tuple[int, int, int]:
+        return self._width(batch.query.shape[-1], batch.value.shape[-1])
+
+    def _width(self, head_dim: int, value_dim: int) -> tuple[int, int, int]:
+        """The sizes of query, key and value rows that the function takes: the given ones, or with
+        columns of zeros, which at a given scale change neither scores nor the other columns of the
+        output."""
         multiple = self.features.width
         if multiple is not None:
             size = -(-max(head_dim, value_dim) // multiple) * multiple

@@ -139,6 +139,34 @@ def half_only(query: Tensor, key: Tensor, value: Tensor, scale: float | None = N
     return sdpa(query, key, value, scale=scale)
 
 
+def equal_dims_at_scale(
+    query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
+) -> Tensor:
+    """Right, by the formula in float64, for as many columns of values as of keys."""
+    if value.shape[-1] != query.shape[-1]:
+        raise ValueError("value_dim must be head_dim")
+    scores = query.double() @ key.double().mT
+    scores *= query.shape[-1] ** -0.5 if scale is None else scale
+    return (scores.softmax(-1) @ value.double()).to(query.dtype)
+
+
+def equal_dims(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Right: the same at the default scale alone."""
+    return equal_dims_at_scale(query, key, value)
+
+
+def equal_dims_unscaled(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Wrong: does not scale the scores."""
+    return equal_dims_at_scale(query, key, value, 1.0)
+
+
+def equal_dims_of_eights(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Right: as `equal_dims`, for head sizes that are multiples of 8."""
+    if query.shape[-1] % 8 != 0:
+        raise ValueError("head size")
+    return equal_dims(query, key, value)
+
+
 def mask_by_mistake(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, scale: float = 1.0
 ) -> Tensor:

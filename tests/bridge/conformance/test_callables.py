@@ -236,6 +236,35 @@ def test_dtypes_and_head_sizes_are_found(families: list[Family]) -> None:
     assert any(v.status == "passed" for v in result.vectors)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_padding_would_give_another_default_scale_is_unsupported(
+    dtype: str, families: list[Family]
+) -> None:
+    chosen = some(families, "default-scale")
+    vectors = [v for f in chosen for v in f.vectors if isinstance(v, AttentionVector)]
+    vectors = [v for v in vectors if v.mask.kind == "none"]
+    why = "takes no scale, and its head size is padded, for which the default is another"
+
+    def judged(function: Callable[..., Any]) -> dict[str, set[str]]:
+        result = conformed(function, chosen, dtype)
+        said = {v.reason for v in result.vectors if v.id in unmasked} - {None}
+        assert said <= {why}
+        return {
+            status: {v.id for v in result.vectors if v.status == status}
+            for status in ("passed", "failed")
+        }
+
+    unmasked = {v.id for v in vectors}
+    narrow = {v.id for v in vectors if v.value_dim <= v.head_dim}
+    eights = {v.id for v in vectors if v.head_dim % 8 == 0}
+    assert len(unmasked) > len(narrow) > len(eights) > 5
+    assert judged(functions.equal_dims) == {"passed": narrow, "failed": set()}
+    assert judged(functions.equal_dims_unscaled) == {"passed": set(), "failed": narrow}
+    assert judged(functions.equal_dims_of_eights) == {"passed": eights, "failed": set()}
+    # Beside columns of zeros the scale can be given.
+    assert judged(functions.equal_dims_at_scale) == {"passed": unmasked, "failed": set()}
+
+
 def test_names_of_sdpa_are_tried_where_any_are_taken() -> None:
     able = found(functions.any_options)
     assert able.supported == SDPA_TAKES

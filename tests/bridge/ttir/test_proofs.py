@@ -87,9 +87,9 @@ SAME = ("comment", "another tile size", "equivalent bound")
 QUICK = "variable renamed"
 # Of two texts, which none but their theorems need: the others are neither built nor proved anew.
 QUICK_MUTANT = "packed-alignment-one-off"
-# Mutants for which the embedded Lean ends by an exception of its own, where its kernel compares
-# what differs: it is thrown from just below 2 GiB, which is all the memory that there is; and those
-# of which it is not known how they end.
+# Mutants for which the embedded Lean ends by an exception of its own: the number that it throws for
+# the first is an address just below 2 GiB, and that is all the memory that there is; and those of
+# which it is not known how they end.
 ENDING = {
     *("gqa-modulo", "group-by-remainder"),
     *("stale-maximum-for-l", "window-hides-its-first-key", "window-hides-its-last-key"),

@@ -10,7 +10,7 @@ from bridge.audit.second_kernel import check
 from bridge.audit.second_kernel.export import Exported
 
 BODILESS = {"axiom": ["propext"], "theorem": ["Nat.add_comm"]}
-EXPORTED = Exported({"axiom": 2, "thm": 1}, BODILESS, ())
+EXPORTED = Exported({"axiom": 2, "thm": 1}, BODILESS, {}, ())
 TERMS = {"A.t": "digest"}
 ANSWER: dict[str, Any] = {
     "declarations": {"thm": 1, "axiom": 2},
@@ -50,7 +50,7 @@ def test_what_has_no_body_is_what_the_audit_says() -> None:
 
 
 def test_an_axiom_of_ones_own_is_a_problem() -> None:
-    exported = Exported(EXPORTED.declarations, {**BODILESS, "axiom": ["A.mine"]}, ())
+    exported = Exported(EXPORTED.declarations, {**BODILESS, "axiom": ["A.mine"]}, {}, ())
     answer = {**ANSWER, "axioms": ["A.mine", "Nat.add_comm"]}
     (found,) = check.problems(answer, exported, TERMS, TRUSTED)
     assert found == "A.mine is an axiom, and none of Lean's three"

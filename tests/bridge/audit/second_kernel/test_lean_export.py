@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bridge.audit.second_kernel import files
-from bridge.audit.second_kernel.export import NameUnknownError
+from bridge.audit.second_kernel import core_statements, files
+from bridge.audit.second_kernel.export import NameUnknownError, bodiless_beside
 from bridge.audit.second_kernel.olean import OleanError
 from bridge.toolchain import ToolchainError
 from bridge.toolchain.embedded import EmbeddedLean
@@ -103,10 +103,52 @@ def test_literals_are_as_written(proofs: Path) -> None:
 
 def test_what_has_no_body_is_listed_by_what_it_is(proofs: Path) -> None:
     axioms = {name for name, (_, kind, _) in declared(read(proofs)).items() if kind == "axiom"}
-    listed = json.loads(files.bodiless_beside(proofs).read_text("utf-8"))
+    listed = json.loads(bodiless_beside(proofs).read_text("utf-8"))["bodiless"]
     assert axioms == {name for names in listed.values() for name in names}
     assert "Nat.add_comm" in listed["theorem"]
     assert not any("swapped" in name for name in axioms)
+
+
+def test_each_constant_is_listed_with_how_many_it_rests_on_that_have_no_body(
+    proofs: Path, lean: EmbeddedLean, tmp_path: Path
+) -> None:
+    rests_on = json.loads(bodiless_beside(proofs).read_text("utf-8"))["rests_on"]
+    assert rests_on["kept"] == {}
+    # As many as there are in an export of this one alone.
+    alone = files.write_proofs(lean, tmp_path / "one.ndjson", ["swapped"])
+    numbers = {what: len(names) for what, names in alone.bodiless.items()}
+    assert numbers["theorem"] >= 1
+    assert rests_on["swapped"] == numbers == alone.rests_on["swapped"]
+
+
+def test_what_leans_own_constants_state_is_held_against_a_table(
+    proofs: Path, tmp_path: Path
+) -> None:
+    listed = json.loads(bodiless_beside(proofs).read_text("utf-8"))["bodiless"]
+    table = core_statements.of_export(proofs)
+    assert {name: one.kind for name, one in table.items()} == {
+        name: kind for kind, names in listed.items() for name in names
+    }
+    # As an export of a native Lean has it, where nothing is listed; of theorems the bodies alone
+    # are other there. A theorem with another statement:
+    lines = read(proofs)
+    known = declared(lines)
+    theorems = [name for name, one in table.items() if one.kind == "theorem"]
+    for name in theorems:
+        number, _, of = known[name]
+        of = {key: value for key, value in of.items() if key != "isUnsafe"}
+        lines[number] = {"thm": {**of, "value": of["type"], "all": [of["name"]]}}
+    native = tmp_path / "native.ndjson"
+    compared = {name: table[name] for name in theorems}
+    for changed in (False, True):
+        if changed:
+            lines[known["Nat.add_comm"][0]]["thm"]["type"] = known["kept"][2]["type"]
+        native.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+        found = list(
+            core_statements.problems(compared, core_statements.of_export(native, compared))
+        )
+        sentence = "Nat.add_comm (theorem) states something else than docs/core-statements.json has"
+        assert found == ([sentence] if changed else [])
 
 
 def test_constants_by_name_come_with_what_they_need(lean: EmbeddedLean, tmp_path: Path) -> None:

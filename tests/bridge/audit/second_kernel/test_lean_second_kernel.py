@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bridge.audit import statements
-from bridge.audit.second_kernel import check, files
+from bridge.audit.second_kernel import check, core_statements, files
 from bridge.audit.second_kernel.check import SecondKernelError
 from bridge.audit.second_kernel.export import Exported
 from bridge.limits import Limit
@@ -44,7 +44,7 @@ class Proofs:
     """The export of a small library, and what the second kernel says when lines are changed."""
 
     def __init__(self, lean: EmbeddedLean, folder: Path) -> None:
-        self.path = folder / "proofs.ndjson"
+        self.lean, self.path = lean, folder / "proofs.ndjson"
         self.exported: Exported = files.write_proofs(lean, self.path)
         self.lines: list[Line] = [
             json.loads(line) for line in self.path.read_text("utf-8").splitlines()
@@ -91,9 +91,28 @@ def test_what_is_proved_is_accepted_with_the_statements_of_the_page(proofs: Proo
     assert proofs.problems(proofs.path) == []
     answer = check.check_file(check.kernel_library(), proofs.path, THEOREMS)
     assert answer["statements"] == proofs.terms
+    # The same digest, of Lean's terms, of the other kernel's and of the lines of the export.
+    read = core_statements.of_export(proofs.path, THEOREMS)
+    assert {name: read[name].digest for name in THEOREMS} == proofs.terms
     assert len(set(proofs.terms.values())) == len(THEOREMS)
     assert answer["declarations"] == proofs.exported.declarations
     assert {"quot", "inductive", "thm", "def", "axiom"} <= set(answer["declarations"])
+
+
+def test_the_library_is_held_against_the_table_of_core_statements(proofs: Proofs) -> None:
+    path = proofs.lean.root / core_statements.TABLE
+    path.parent.mkdir()
+    found = core_statements.of_export(proofs.path)
+    other = {**found, "Nat.add_comm": found["Nat.mul_comm"]}
+    for table, problems in (
+        (found, []),
+        (other, [f"Nat.add_comm (theorem) states something else than {core_statements.TABLE} has"]),
+    ):
+        path.write_text(core_statements.text(table), "utf-8")
+        section = check.check_library(proofs.lean, proofs.terms, proofs.exported.bodiless)
+        assert section["problems"] == problems
+        assert section["ok"] is (not problems)
+        assert section["core_statements"] == len(found)
 
 
 def exchanged(part: str) -> Callable[[Proofs], list[Line]]:

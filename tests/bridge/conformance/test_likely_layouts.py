@@ -70,6 +70,13 @@ def test_a_wrong_function_is_named(name: str, chosen: list[Family]) -> None:
     assert after.likely.sentences()[0].startswith(sentence)
 
 
+def test_a_fault_of_any_attention_is_named_here_too(chosen: list[Family]) -> None:
+    some = [f for f in chosen if f.vectors[0].operation in {"varlen", "paged", "cascade"}]
+    (cause,) = looked_for("doubled-scale", some).causes
+    assert cause.name == "doubled-scale"
+    assert cause.explained == cause.compared > 40
+
+
 def test_a_right_function_has_no_cause(chosen: list[Family]) -> None:
     before = outcome("right", chosen)
     assert before.result.ok

@@ -19,6 +19,7 @@ from bridge.vectors.model.operations import (
     CascadeVector,
     CombineVector,
     ComesToAttention,
+    LaidOutVector,
     PagedVector,
     VarlenVector,
 )
@@ -28,6 +29,11 @@ LN2 = math.log(2.0)
 
 def _tensor(matrix: Matrix, columns: int | None = None) -> Tensor:
     return torch.from_numpy(array(matrix, columns)).float()
+
+
+def _scale(x: LaidOutVector, name: str) -> float:
+    natural = LN2 * float(x.scale)
+    return natural * natural if name == "doubled-scale" else natural
 
 
 def attend(scores: Tensor, seen: Any, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -147,7 +153,7 @@ def varlen(x: VarlenVector, name: str) -> list[Outputs]:
             computed[i] = None not in found
             seen[i] = torch.tensor([bool(one) for one in found])
     q, k, v = _tensor(x.q), _tensor(x.k), _tensor(x.v)
-    out, lse = attend(LN2 * float(x.scale) * (q @ k.mT), seen, v)
+    out, lse = attend(_scale(x, name) * (q @ k.mT), seen, v)
     out, lse = out * computed[:, None], torch.where(computed, lse, 0.0)
     if name == "strange":
         out = 1.01 * out
@@ -214,7 +220,7 @@ def paged(x: PagedVector, name: str) -> list[Outputs]:
         of_values = "page-table-ignored" if name == "page-table-of-keys-alone" else name
         keys = k[pages(tokens, name), slots]
         values = v[pages(tokens, of_values), slots]
-        scores = LN2 * float(x.scale) * (_tensor(x.q)[b : b + 1] @ keys.mT)
+        scores = _scale(x, name) * (_tensor(x.q)[b : b + 1] @ keys.mT)
         out, lse = attend(scores, True, values)
         out = 1.01 * out if name == "strange" else out
         outputs.append(Outputs(out[None, None], lse[None, None]))
@@ -232,7 +238,7 @@ def cascade(x: CascadeVector, name: str) -> list[Outputs]:
                      len(x.prefix_k) if name == "suffix-left-out" else None)  # fmt: skip
         k = _tensor((x.prefix_k + x.suffix_k[own])[kept], x.head_dim)
         v = _tensor((x.prefix_v + x.suffix_v[own])[kept], x.value_dim)
-        scores = LN2 * float(x.scale) * (query[None] @ k.mT)
+        scores = _scale(x, name) * (query[None] @ k.mT)
         out, lse = attend(scores, True, v)
         if name == "parts-averaged":
             n = len(x.prefix_k)

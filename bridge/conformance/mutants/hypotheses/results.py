@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,10 +10,10 @@ from torch import Tensor
 
 from bridge.conformance.mutants.attention import TILED_MUTANTS
 from bridge.conformance.mutants.hypotheses.call import Backward, Call, Hypothesis, Parts, lse_of
+from bridge.conformance.mutants.hypotheses.scores import LN2
 from bridge.conformance.mutants.hypotheses.sizes import TILES
 from pyimpl.backends import reference
 
-LN2 = math.log(2.0)
 # Tiles of the loop, among them those of a few keys, and single ones.
 _LOOP_TILES = (1, 4, 8, *TILES)
 _LOOP_MUTANTS = ("tiled-l-not-rescaled", "tiled-o-not-rescaled")

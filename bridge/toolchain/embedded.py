@@ -64,7 +64,8 @@ class EmbeddedLean:
     def __init__(
         self, root: Path, prepared: Embedded, announce: Callable[[str], None] = print
     ) -> None:
-        self.root = root
+        # Lean works in a folder below it, from where a relative path leads elsewhere.
+        self.root = root = root.absolute()
         self.prepared = prepared
         self.version = f"{prepared.version}, embedded"
         self.folder = root / "build" / "lean"

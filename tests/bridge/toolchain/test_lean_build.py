@@ -136,6 +136,15 @@ def test_nothing_to_do_starts_no_lean(built: EmbeddedLean, monkeypatch: pytest.M
     assert time.process_time() - start < 2
 
 
+def test_a_relative_root(built: EmbeddedLean, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Lean is given leads to the same files from the folder that it works in."""
+    monkeypatch.chdir(built.root.parent)
+    here = EmbeddedLean(Path(built.root.name), built.prepared)
+    assert (here.root, here.folder, here.store.record) == (
+        built.root, built.folder, built.store.record,
+    )  # fmt: skip
+
+
 def test_messages_of_what_is_up_to_date_are_said_again(built: EmbeddedLean) -> None:
     (message,) = [m for m in built.build().messages if m.file == "Small/C.lean"]
     assert message.severity == "warning"

@@ -64,9 +64,9 @@ MUTATIONS = {
         "tests/vectors/one-key.json", '"denominator": "1"', '"denominator": "2"', "vectors"
     ),
     "loader-of-expected-values": Mutation(
-        "bridge/vectors/format/fields.py",
-        "numerators = tuple(int(x) for x in data",
-        "numerators = tuple(-int(x) for x in data",
+        "bridge/vectors/format/read_results.py",
+        "return Row(largest, denominator, bottom, numerators, log)",
+        "return Row(largest, denominator, bottom, tuple(-x for x in numerators), log)",
         "vectors",
     ),
     # Only the modules of `pyimpl.modules` run again with it.

@@ -106,8 +106,14 @@ class EmbeddedLean:
         start = time.monotonic()
         graph = modules.closure(self.root, targets or self.default_targets())
         try:
-            with self._alone():
-                results = self._build(graph, on_module)
+            # The record is whole at any time: where nothing is to be done, another build that runs
+            # is of other modules.
+            state = self.store.load()
+            if self._stale(graph, state) is None:
+                results = self._reuse(graph, state, on_module)
+            else:
+                with self._alone():
+                    results = self._build(graph, on_module)
         except OSError as error:
             raise ToolchainError(
                 f"{error.filename or self.folder} cannot be written: {error.strerror or error}"
@@ -116,6 +122,31 @@ class EmbeddedLean:
             if not self._resident:
                 self.stop()
         return BuildResult(tuple(results), time.monotonic() - start)
+
+    def _stale(self, graph: Sequence[Module], state: dict[str, Any]) -> Module | None:
+        """The first module that is not built as it stands now, if there is one."""
+        interfaces: dict[str, str] = {}
+        for module in graph:
+            if not self._is_current(module, state, interfaces):
+                return module
+            interfaces[module.name] = state[module.name]["interface"]
+        return None
+
+    def _reuse(
+        self, graph: Sequence[Module], state: dict[str, Any], on_module: OnModule | None
+    ) -> list[ModuleResult]:
+        """The results where every module is built as it stands now."""
+        results = []
+        for number, module in enumerate(graph, 1):
+            results.append(replace(self._kept(module, state), number=number, total=len(graph)))
+            if on_module is not None:
+                on_module(module.name, results[-1])
+        return results
+
+    def _kept(self, module: Module, state: dict[str, Any]) -> ModuleResult:
+        """The result of a module that is built as it stands now."""
+        shown = tuple(message_of(m, self._name(module)) for m in state[module.name]["messages"])
+        return ModuleResult(module.name, True, reused=True, messages=shown)
 
     def _build(self, graph: Sequence[Module], on_module: OnModule | None) -> list[ModuleResult]:
         """The results, in the order of the graph. Threads wait for the drivers; this one decides,
@@ -145,12 +176,8 @@ class EmbeddedLean:
                         if not all(name in interfaces for name in module.imports):
                             finished(module, ModuleResult(module.name, False, skipped=True))
                         elif self._is_current(module, state, interfaces):
-                            kept = state[module.name]["messages"]
-                            shown = tuple(message_of(m, self._name(module)) for m in kept)
                             interfaces[module.name] = state[module.name]["interface"]
-                            finished(
-                                module, ModuleResult(module.name, True, reused=True, messages=shown)
-                            )
+                            finished(module, self._kept(module, state))
                         elif len(building) < at_once:
                             if on_module is not None:
                                 on_module(module.name, None)
@@ -249,11 +276,9 @@ class EmbeddedLean:
         self._options = self._read_options()
         graph = modules.closure(self.root, targets)
         state = self.store.load()
-        interfaces: dict[str, str] = {}
-        for module in graph:
-            if not self._is_current(module, state, interfaces):
-                raise ToolchainError(f"{module.name} is not built as it stands now: build it first")
-            interfaces[module.name] = state[module.name]["interface"]
+        stale = self._stale(graph, state)
+        if stale is not None:
+            raise ToolchainError(f"{stale.name} is not built as it stands now: build it first")
         return graph, state
 
     # --- the driver -------------------------------------------------------------------------------

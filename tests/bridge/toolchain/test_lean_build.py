@@ -9,6 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import filelock
 import pytest
 
 from bridge.toolchain import lake
@@ -134,6 +135,12 @@ def test_nothing_to_do_starts_no_lean(built: EmbeddedLean, monkeypatch: pytest.M
     assert result.ok
     assert result.built == ()
     assert time.process_time() - start < 2
+
+
+def test_nothing_to_do_waits_for_no_other_build(built: EmbeddedLean) -> None:
+    again = EmbeddedLean(built.root, built.prepared, pytest.fail)
+    with filelock.FileLock(built.folder / "lock"):
+        assert again.build().built == ()
 
 
 def test_a_relative_root(built: EmbeddedLean, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bridge.conformance.rounding_model import RoundingModel
 
 # How much is computed for all hypotheses of one dtype, in query-key pairs times width; those left
-# then are not tried. Seconds would depend on what else the machine does. This is about twice as much
+# then are not tried. Seconds would depend on what else the machine does. It is about twice as much
 # as 48 failing vectors were seen to need, which takes 1 to 3 seconds.
 WORK = 1 << 30
 # Of a vector however small.

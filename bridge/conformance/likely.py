@@ -167,6 +167,7 @@ class _Search:
         wide = self.result.dtype == "float64"
         self.wide = torch.float64 if wide else torch.float32
         self.left = WORK
+        self._costs: dict[str, int] = {}
         self._jobs: dict[tuple[str, ...], list[tuple[Vector, ...]]] = {}
         self.details = {
             v.id: v.detail
@@ -214,6 +215,12 @@ class _Search:
             self._jobs[key] = jobs_of(v for v in vectors if v.id not in lacking)
         return self._jobs[key]
 
+    def cost(self, id: str) -> int:
+        """Of a vector, by its id."""
+        if id not in self._costs:
+            self._costs[id] = _cost(self.vectors[id])
+        return self._costs[id]
+
     def _causes(
         self, trials: list[_Trial], failing: list[Vector], held: list[Vector]
     ) -> Iterator[Cause]:
@@ -252,7 +259,7 @@ class _Search:
         """Vectors that are small enough, the smallest of each kind in turn."""
         kinds: dict[frozenset[str], list[tuple[int, str]]] = {}
         for id in ids:
-            size = _cost(self.vectors[id])
+            size = self.cost(id)
             if size <= _LARGEST:
                 kinds.setdefault(features_of(self.vectors[id]), []).append((size, id))
         turns = itertools.zip_longest(
@@ -326,7 +333,7 @@ class _Running:
         about = self.planted.hypothesis.operations
         some = [v for v in vectors if v.operation in about] if about else vectors
         for job in self.search.jobs(self.adapter, some):
-            self.search.left -= sum(_CALL + _cost(vector) for vector in job)
+            self.search.left -= sum(_CALL + self.search.cost(vector.id) for vector in job)
             self.planted.allowing, self.planted.touched = None, False
             found = self._answers(job)
             if not self.planted.touched or any(answer.problem is not None for answer in found):

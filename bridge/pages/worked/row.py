@@ -24,7 +24,7 @@ class Worked:
         found = inputs.find_attention(family, vector)
         # Raises SourceError if there is no such query.
         self.output = inputs.output(found, query)
-        self.vector = found
+        self.vector, self.query = found, query
         self.scores = [
             int(Fraction(found.scale or 0) * product(found, query, j))
             if found.visible(query, j)

@@ -167,7 +167,7 @@ def test_worked_examples_are_recomputed_by_hand() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Worked(family("merge"), "merge-000", 0), "merge-000 is no vector of attention in merge"),
+        (lambda: Worked(family("merge"), "merge-000", 0), "merge-000 is no vector of attention"),
         (lambda: Worked(family("causal"), "causal-999", 0), "causal-999 is no vector of causal"),
         (lambda: Worked(family("causal"), "causal-000", 1), "causal-000 has no query 1"),
         (

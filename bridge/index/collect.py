@@ -47,7 +47,7 @@ class Collected:
 
 def texts_of(root: Path) -> dict[str, str]:
     """The text of each module of the library, imports first."""
-    targets = lakefile.read(root).defaults
+    targets = lakefile.read(root / "lakefile.lean").defaults
     return {module.name: module.text for module in modules.closure(root, targets)}
 
 

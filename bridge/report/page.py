@@ -109,7 +109,7 @@ def theorem_sentences(path: Path) -> dict[str, str]:
 def command(outcome: Outcome, vector: str) -> str:
     """What runs this vector alone once more."""
     subject, result = outcome.subject, outcome.result
-    in_checkout = (Path(__file__).resolve().parents[2] / "lakefile.toml").exists()
+    in_checkout = (Path(__file__).resolve().parents[2] / "lakefile.lean").exists()
     python = ".venv/bin/python" if in_checkout else "python"
     words = [python, "-m", "bridge", "conform", subject.name]
     words += ["--dtype", result.dtype, "--vector", vector]

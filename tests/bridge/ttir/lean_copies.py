@@ -60,7 +60,7 @@ class Copy:
 @contextmanager
 def copy(folder: Path) -> Iterator[Copy]:
     """A copy in this folder, with what has been built of the modules about kernels."""
-    for name in ("lakefile.toml", "lean-toolchain"):
+    for name in ("lakefile.lean", "lean-toolchain"):
         shutil.copy2(ROOT / name, folder / name)
     generated = {_module(path) for path in (ROOT / FOLDER).glob("*.lean")}
     needed = [m.name for m in modules.closure(ROOT, [*generated, *dependents(generated)])]

@@ -12,12 +12,13 @@ from torch.distributed.device_mesh import DeviceMesh
 from pyimpl.backends.dispatch import Backend
 from pyimpl.distributed.agreement import agreed, is_checked
 from pyimpl.distributed.arguments import prepare
-from pyimpl.distributed.passing import processes_of
+from pyimpl.distributed.passing import outside_of_graphs, processes_of
 from pyimpl.distributed.ring import Ring, attend
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal.arguments import Alignment, Window
 
 
+@outside_of_graphs
 def ring_attention(
     query: Tensor,
     key: Tensor,

@@ -6,18 +6,27 @@ An error or silence of another process is told in a sentence, within the group's
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar, cast
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.internal.arguments import describe
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+_disable: Callable[..., Any] = torch.compiler.disable
 # What goes around at a time has a tag of its own.
 KEYS, GRADIENTS, HOME, PIECES = 1, 2, 3, 4
+
+
+def outside_of_graphs(function: Function) -> Function:
+    """A function that `torch.compile` calls as it is, between two graphs: messages are no part of
+    one."""
+    return cast(Function, _disable(function))
 
 
 class Processes:

@@ -21,13 +21,14 @@ from pyimpl.backends.dispatch import Backend
 from pyimpl.distributed import blocks
 from pyimpl.distributed.agreement import Description, agreed, is_checked
 from pyimpl.distributed.arguments import Prepared, prepare
-from pyimpl.distributed.passing import Processes, exchange, processes_of
+from pyimpl.distributed.passing import Processes, exchange, outside_of_graphs, processes_of
 from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.scores import CHANGES, ScoreOptions, cut
 
 
+@outside_of_graphs
 def ulysses_attention(
     query: Tensor,
     key: Tensor,

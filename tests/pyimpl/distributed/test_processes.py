@@ -4,9 +4,12 @@ log-sum-exp and gradients. In one file, so that its tests share their processes.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial, wraps
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -18,10 +21,12 @@ from hypothesis import strategies as st
 from process_pool import Pool, ProcessEnded, shared_pool
 from shard_cases import SHARDS, TENSORS, Case, argument, by_one, by_part, check_case, joined
 from shard_faults import FAULTS, NARROW
+from torch.distributed.device_mesh import init_device_mesh
+from torch.utils.checkpoint import checkpoint
 
 import pyimpl.distributed
-from pyimpl.distributed import Shards
-from pyimpl.distributed.passing import Carousel
+from pyimpl.distributed import Shards, ring
+from pyimpl.distributed.passing import Carousel, Posted, Processes
 from pyimpl.internal.scores import ScoreOptions
 
 ALIGNMENTS = ["top-left", "bottom-right"]
@@ -260,6 +265,100 @@ def test_there_are_no_second_derivatives() -> None:
     assert texts == {
         "the gradients of attention have no gradient: call backward without create_graph"
     }
+
+
+def logged(rank: int, group: dist.ProcessGroup) -> list[str]:
+    """A job: in which order messages are posted, waited for, and computed beside."""
+    events: list[str] = []
+
+    def noted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def noting(*args: Any, **named: Any) -> Any:
+            events.append(name)
+            return function(*args, **named)
+
+        return noting
+
+    made = Case((9, 9)).made(dist.get_world_size(group))
+    q, k, v = (
+        made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
+    )
+    with (
+        mock.patch.object(Processes, "start", noted("post", Processes.start)),
+        mock.patch.object(Posted, "wait", noted("wait", Posted.wait)),
+        mock.patch.object(ring, "forward", noted("compute", ring.forward)),
+        mock.patch.object(ring, "backward", noted("compute", ring.backward)),
+    ):
+        out = pyimpl.distributed.ring_attention(q, k, v, shards=made.shards, group=group)
+        events.append("then")
+        out.sum().backward()
+    return events
+
+
+def test_messages_are_on_their_way_while_a_round_is_computed() -> None:
+    forward = "post compute wait post compute wait compute"
+    # Of keys, and of the gradients that follow them; these at last go home.
+    backward = "post compute post wait post compute wait post wait compute wait post wait"
+    for events in shared_pool().run(3, logged):
+        assert " ".join(events) == f"{forward} then {backward}"
+
+
+def by_mesh(rank: int, group: dist.ProcessGroup) -> str:
+    """A job: a mesh for a group, and one of two dimensions."""
+    made = Case((9, 9)).made(4)
+    own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
+    attend = partial(pyimpl.distributed.ring_attention, *own, shards=made.shards)
+    expected = attend(group=group)
+    assert torch.equal(attend(group=init_device_mesh("cpu", (4,))), expected)
+    assert torch.equal(attend(), expected)
+    try:
+        attend(group=init_device_mesh("cpu", (2, 2)))
+    except ValueError as error:
+        return str(error)
+    return "no error"
+
+
+def test_a_mesh_is_a_group() -> None:
+    texts = set(shared_pool().run(4, by_mesh))
+    assert texts == {"group must be a mesh of one dimension, not of 2"}
+
+
+def test_there_has_to_be_a_group() -> None:
+    given = (torch.zeros(1, 1, 4, 2),) * 3
+    for group, error, text in (
+        (None, ValueError, "group must be given, or torch.distributed.init_process_group be"),
+        (3, TypeError, "group must be a ProcessGroup that this process is a member of, a Device"),
+    ):
+        with pytest.raises(error, match=text):
+            pyimpl.distributed.ring_attention(*given, shards=Shards.contiguous(4, 1), group=group)
+
+
+def compiled(rank: int, group: dist.ProcessGroup, function: str) -> bool:
+    """A job: whether outputs and gradients are the same compiled, and of a checkpoint."""
+    made = Case((8, 8), kv_heads=2).made(dist.get_world_size(group))
+    leaves = [
+        made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
+    ]
+
+    def layer(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        attend = getattr(pyimpl.distributed, function)
+        return 2.0 * attend(q + 1.0, k, v, shards=made.shards, group=group, is_causal=True)
+
+    found = []
+    for way in (
+        layer,
+        torch.compile(layer, backend="aot_eager"),
+        partial(checkpoint, layer, use_reentrant=False),
+    ):
+        out = way(*leaves)
+        found.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
+    return all(all(map(torch.equal, found[0], other)) for other in found[1:])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("function", ["ring_attention", "ulysses_attention"])
+def test_compiled_and_from_a_checkpoint(function: str) -> None:
+    assert shared_pool().run(2, compiled, function) == [True, True]
 
 
 def ending(rank: int, group: dist.ProcessGroup) -> str:

@@ -17,20 +17,27 @@ Description = dict[str, Any]
 T = TypeVar("T")
 
 
-def agreed(processes: Processes, check: bool, prepare: Callable[[], tuple[T, Description]]) -> T:
-    """What `prepare` returns beside the description of the arguments of this process, which must be
-    those of every process; without `check` no other process is asked.
+def agreed(
+    function: str,
+    processes: Processes,
+    check: bool,
+    prepare: Callable[[], T],
+    describe: Callable[[T], Description],
+) -> T:
+    """What `prepare` returns, which `describe` has to describe alike in every process, all of which
+    call `function`; without `check` no other process is asked.
 
     Raises what `prepare` does here, and in the other processes ValueError, which says so.
     """
     if not check or processes.count == 1:
-        return prepare()[0]
+        return prepare()
     error: Exception | None = None
     prepared: T | None = None
     description: Description = {}
     try:
-        prepared, description = prepare()
-    except (TypeError, ValueError, NotImplementedError, ImportError) as refusal:
+        prepared = prepare()
+        description = {"the function": function, **describe(prepared)}
+    except Exception as refusal:
         error = refusal
     mine = {"refusal": None if error is None else str(error), **description}
     found: list[Any] = [None] * processes.count
@@ -46,10 +53,10 @@ def agreed(processes: Processes, check: bool, prepare: Callable[[], tuple[T, Des
             )
     for name, first in found[0].items():
         for rank, other in enumerate(found):
-            if other[name] != first:
+            if other.get(name) != first:
                 raise ValueError(
                     f"{name} must be the same in every process of the group, not {first} in "
-                    f"process 0 and {other[name]} in process {rank}"
+                    f"process 0 and {other.get(name)} in process {rank}"
                 )
     assert prepared is not None
     return prepared

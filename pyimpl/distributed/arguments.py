@@ -60,15 +60,15 @@ def prepare(
     dropout_seed: int | Tensor | None,
     backend: Backend,
     **changes: Any,
-) -> tuple[Prepared, Description]:
+) -> Prepared:
     """What a process checks alone; whole_pairs: masks and biases are of all queries, and not of
     those of this process. Raises as `pyimpl.attention` does."""
     named = check.under_autocast({"query": query, "key": key, "value": value})
     check.check_floating(named, ("batch", "heads", "length", "head_dim"))
     query, key, value = check.check_attended(named, enable_gqa)
     key_shards = shards if key_shards is None else key_shards
-    _check_shards("shards", shards, processes, "query", query)
-    _check_shards("key_shards", key_shards, processes, "key", key)
+    check_shards("shards", shards, processes, "query", query)
+    check_shards("key_shards", key_shards, processes, "key", key)
     check.check_bool("return_lse", return_lse)
     check.check_one_of("causal_alignment", causal_alignment, Alignment)
     check.check_one_of("backend", backend, Backend)
@@ -101,11 +101,10 @@ def prepare(
     with torch.no_grad():
         checked_numbers(options, query.dtype)
     sequence = Sequence(shards, key_shards, documents, options.left, options.right, shift)
-    prepared = Prepared(query, key, value, options, sequence, backend)
-    return prepared, _describe(prepared)
+    return Prepared(query, key, value, options, sequence, backend)
 
 
-def _describe(given: Prepared) -> Description:
+def describe(given: Prepared) -> Description:
     """What must be the same in every process, by the name that a sentence gives it."""
     query, key, value, options, sequence, backend = given
     tensors = (query, key, value, *options.tensors().values())
@@ -143,7 +142,7 @@ def _digest(shards: Shards) -> str:
     return f"{list(shards.lengths)} ({found.hexdigest()[:8]})"
 
 
-def _check_shards(name: str, shards: object, processes: Processes, of: str, tensor: Tensor) -> None:
+def check_shards(name: str, shards: object, processes: Processes, of: str, tensor: Tensor) -> None:
     if not isinstance(shards, Shards):
         raise TypeError(
             f"{name} must be Shards, such as Shards.zigzag, not {check.describe(shards)}"

@@ -11,7 +11,7 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend
 from pyimpl.distributed.agreement import agreed, is_checked
-from pyimpl.distributed.arguments import prepare
+from pyimpl.distributed.arguments import describe, prepare
 from pyimpl.distributed.passing import outside_of_graphs, processes_of
 from pyimpl.distributed.ring import Ring, attend
 from pyimpl.distributed.shards import Shards
@@ -87,6 +87,7 @@ def ring_attention(
     """
     processes = processes_of(group)
     ready = agreed(
+        "ring_attention",
         processes,
         is_checked(check, query),
         partial(
@@ -97,6 +98,7 @@ def ring_attention(
             scale=scale, enable_gqa=enable_gqa, return_lse=return_lse, dropout_p=dropout_p,
             dropout_seed=dropout_seed, backend=backend,
         ),
+        describe,
     )  # fmt: skip
     ring = Ring(processes, ready.sequence, ready.backend)
     out, lse = attend(ring, ready.query, ready.key, ready.value, *ready.options.flat())

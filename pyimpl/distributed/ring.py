@@ -64,6 +64,28 @@ class Ring:
         """The queries of this process with the keys of process `source`."""
         return blocks(self.sequence, self.processes.rank, source, options, query)
 
+    def take_in(
+        self,
+        out: Tensor,
+        lse: Tensor,
+        source: int,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        options: ScoreOptions,
+    ) -> None:
+        """Take the keys and values of process `source` into the outputs and log-sum-exps of the
+        queries of this one, in `compute_dtype(query.dtype)`."""
+        for block in self.blocks(source, options, query):
+            rows, keys = block.rows, block.keys
+            found = forward(
+                query[:, :, rows], key[:, :, keys], value[:, :, keys], block.options, self.backend,
+                wide=True,
+            )  # fmt: skip
+            before = out[:, :, rows], lse[:, :, rows]
+            outs, lses = (torch.stack(pair) for pair in zip(before, found, strict=True))
+            out[:, :, rows], lse[:, :, rows] = combine(outs, lses)
+
     def rounds(self, key: Tensor, value: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
         """Whose keys and values are held, and these, in each round; the next are on their way
         while a round lasts."""
@@ -114,15 +136,7 @@ def ring_forward(
         lse = options.sinks.to(wide).view(1, -1, 1).expand(query.shape[:-1]).clone()
     options = replace(options, sinks=None)
     for source, k, v in ring.rounds(key, value):
-        for block in ring.blocks(source, options, query):
-            rows, keys = block.rows, block.keys
-            found = forward(
-                query[:, :, rows], k[:, :, keys], v[:, :, keys], block.options, ring.backend,
-                wide=True,
-            )  # fmt: skip
-            before = out[:, :, rows], lse[:, :, rows]
-            outs, lses = (torch.stack(pair) for pair in zip(before, found, strict=True))
-            out[:, :, rows], lse[:, :, rows] = combine(outs, lses)
+        ring.take_in(out, lse, source, query, k, v, options)
     return out, lse
 
 

@@ -19,8 +19,8 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend
 from pyimpl.distributed import blocks
-from pyimpl.distributed.agreement import Description, agreed, is_checked
-from pyimpl.distributed.arguments import Prepared, prepare
+from pyimpl.distributed.agreement import agreed, is_checked
+from pyimpl.distributed.arguments import Prepared, describe, prepare
 from pyimpl.distributed.passing import Processes, exchange, outside_of_graphs, processes_of
 from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
 from pyimpl.distributed.shards import Shards
@@ -74,6 +74,7 @@ def ulysses_attention(
     """
     processes = processes_of(group)
     ready = agreed(
+        "ulysses_attention",
         processes,
         is_checked(check, query),
         partial(
@@ -84,6 +85,7 @@ def ulysses_attention(
             scale=scale, enable_gqa=enable_gqa, return_lse=return_lse, dropout_p=dropout_p,
             dropout_seed=dropout_seed, backend=backend,
         ),
+        describe,
     )  # fmt: skip
     queries, keys = ready.sequence.queries, ready.sequence.keys
     heads = ready.query.shape[1]
@@ -104,16 +106,16 @@ def ulysses_attention(
     return (out, lse.squeeze(-1)) if return_lse else out
 
 
-def _prepare(processes: Processes, *args: Any, **named: Any) -> tuple[Prepared, Description]:
+def _prepare(processes: Processes, *args: Any, **named: Any) -> Prepared:
     """`prepare`, and whether the processes divide the heads."""
-    prepared, description = prepare(processes, *args, **named)
+    prepared = prepare(processes, *args, **named)
     for name, tensor in (("query", prepared.query), ("key", prepared.key)):
         if tensor.shape[1] % processes.count:
             raise ValueError(
                 f"the heads of {name} must be a multiple of the number of processes, "
                 f"{processes.count}, not {tensor.shape[1]}: ring_attention takes any"
             )
-    return prepared, description
+    return prepared
 
 
 def _of_heads(options: ScoreOptions, some: slice) -> ScoreOptions:

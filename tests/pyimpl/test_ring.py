@@ -74,9 +74,7 @@ def test_autocast_rounds_the_inputs_alone() -> None:
         outs, lses = simulate_ring(*some, return_lse=True)
         exact = simulate_ring(*wide)
     rounded = [[x.bfloat16() for x in shards] for shards in some]
-    for found, expected in zip(
-        (outs, lses), simulate_ring(*rounded, return_lse=True), strict=True
-    ):
+    for found, expected in zip((outs, lses), simulate_ring(*rounded, return_lse=True), strict=True):
         assert [x.dtype for x in found] == [x.dtype for x in expected]
         assert all(map(torch.equal, found, expected))
     assert all(map(torch.equal, exact, simulate_ring(*wide)))

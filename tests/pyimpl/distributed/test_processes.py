@@ -3,31 +3,47 @@ log-sum-exp and gradients. In one file, so that its tests share their processes.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial, wraps
 from typing import Any
-from unittest import mock
 
 import pytest
 import torch
-import torch.distributed as dist
 from attention_checks import judge, tiled_rounding
 from backward_checks import judge_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from process_pool import Pool, ProcessEnded, shared_pool
-from shard_cases import SHARDS, TENSORS, Case, argument, by_one, by_part, check_case, joined
+from shard_cases import (
+    SHARDS,
+    TENSORS,
+    Case,
+    argument,
+    by_one,
+    by_part,
+    check_case,
+    joined,
+)
 from shard_faults import FAULTS, NARROW
-from torch.distributed.device_mesh import init_device_mesh
-from torch.utils.checkpoint import checkpoint
+from shard_jobs import (
+    by_mesh,
+    compiled,
+    decoded,
+    ending,
+    halved,
+    logged,
+    narrower,
+    refused,
+    shorter,
+    single,
+    twice_differentiated,
+    waiting,
+    wanting,
+)
 
 import pyimpl.distributed
-from pyimpl.distributed import Shards, ring
-from pyimpl.distributed.passing import Carousel, Posted, Processes
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.distributed import Shards
+from pyimpl.internal.scores import ScoreOptions, scale_by_head
 
 ALIGNMENTS = ["top-left", "bottom-right"]
 
@@ -74,7 +90,7 @@ def cases(draw: Any, function: str = "ring_attention") -> Case:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases(), st.integers(1, 4))
 def test_any_shards_and_options_are_those_of_one_process(case: Case, processes: int) -> None:
     check_case(shared_pool(), processes, case)
@@ -93,7 +109,7 @@ def test_up_to_eight_processes(case: Case, processes: int) -> None:
     check_case(shared_pool(8), processes, case)
 
 
-LOW = [torch.float32, torch.float16, torch.bfloat16]
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
 def check_rounding(case: Case, processes: int, fault: Any = None) -> None:
@@ -113,7 +129,7 @@ def check_rounding(case: Case, processes: int, fault: Any = None) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", LOW, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 @pytest.mark.parametrize("processes", [1, 2, 3, 4])
 def test_errors_do_not_grow_with_the_processes(dtype: torch.dtype, processes: int) -> None:
     case = Case((37, 37), "zigzag", dims=(16, 16), dtype=dtype, numbers={"is_causal": True})
@@ -165,42 +181,6 @@ def check_float64(case: Case, processes: int, fault: Any = None) -> None:
     check_case(shared_pool(), processes, case, fault)
 
 
-def refused(
-    rank: int, group: dist.ProcessGroup, changes: dict[int, dict[str, Any]], function: str
-) -> str:
-    """The error of a call in which the processes of `changes` give something else: a job."""
-    made = Case((5, 5), kv_heads=4).made(dist.get_world_size(group))
-    given: dict[str, Any] = {
-        "query": made.shards.take(made.query, rank),
-        "key": made.shards.take(made.key, rank),
-        "value": made.shards.take(made.value, rank),
-        "shards": made.shards,
-    }
-    for name, change in changes.get(rank, {}).items():
-        given[name] = change(given.get(name)) if callable(change) else change
-    try:
-        getattr(pyimpl.distributed, function)(**given, group=group)
-    except (TypeError, ValueError, NotImplementedError) as error:
-        return f"{type(error).__name__}: {error}"
-    return "no error"
-
-
-def single(x: torch.Tensor) -> torch.Tensor:
-    return x.float()
-
-
-def shorter(x: torch.Tensor) -> torch.Tensor:
-    return x[:, :, 1:]
-
-
-def narrower(x: torch.Tensor) -> torch.Tensor:
-    return x[..., 1:]
-
-
-def wanting(x: torch.Tensor) -> torch.Tensor:
-    return x.requires_grad_()
-
-
 ALL_SINGLE = {"query": single, "key": single, "value": single}
 # What process 1 gives, the error there, and the error in process 0.
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
@@ -246,20 +226,6 @@ def test_heads_that_the_processes_do_not_divide() -> None:
         )
 
 
-def twice_differentiated(rank: int, group: dist.ProcessGroup) -> str:
-    """A job: the error of a second derivative."""
-    made = Case((5, 5)).made(dist.get_world_size(group))
-    q, k, v = (
-        made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
-    )
-    out = pyimpl.distributed.ring_attention(q, k, v, shards=made.shards, group=group)
-    try:
-        torch.autograd.grad(out.sum(), q, create_graph=True)
-    except NotImplementedError as error:
-        return str(error)
-    return "no error"
-
-
 def test_there_are_no_second_derivatives() -> None:
     texts = set(shared_pool().run(2, twice_differentiated))
     assert texts == {
@@ -267,32 +233,70 @@ def test_there_are_no_second_derivatives() -> None:
     }
 
 
-def logged(rank: int, group: dist.ProcessGroup) -> list[str]:
-    """A job: in which order messages are posted, waited for, and computed beside."""
-    events: list[str] = []
+OF_HEADS = ["slopes", "slopes of each batch", "sinks", "temperature"]
 
-    def noted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def noting(*args: Any, **named: Any) -> Any:
-            events.append(name)
-            return function(*args, **named)
 
-        return noting
+@settings(max_examples=40, deadline=None)
+@given(
+    st.tuples(st.integers(0, 4), st.integers(0, 25)), st.sampled_from(sorted(SHARDS)),
+    st.lists(st.sampled_from(OF_HEADS), max_size=3, unique_by=argument), st.booleans(),
+    st.none() | st.integers(0, 6), st.integers(1, 4), st.sampled_from(DTYPES),
+    st.integers(0, 2**31),
+)  # fmt: skip
+def test_a_cache_in_shards_is_one_cache(
+    lengths, shards: str, names, causal: bool, left, processes: int, dtype, seed: int
+) -> None:
+    case = Case(
+        lengths, shards, shards, batch=2, group=2, tensors=tuple(names), dtype=dtype, seed=seed,
+        numbers={"is_causal": causal, "window": (left, None)},
+    )  # fmt: skip
+    check_decoding(case, processes)
 
-    made = Case((9, 9)).made(dist.get_world_size(group))
-    q, k, v = (
-        made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
-    )
-    with (
-        mock.patch.object(Processes, "start", noted("post", Processes.start)),
-        mock.patch.object(Posted, "wait", noted("wait", Posted.wait)),
-        mock.patch.object(ring, "forward", noted("compute", ring.forward)),
-        mock.patch.object(ring, "backward", noted("compute", ring.backward)),
+
+def check_decoding(case: Case, processes: int, fault: Any = None) -> None:
+    """Fail unless every process finds the same bits, which are within what rounding once allows."""
+    made = case.made(processes)
+    found = shared_pool().run(processes, decoded, case, {}, fault)
+    for other in found[1:]:
+        assert all(map(torch.equal, found[0], other))
+    options = dict(made.options)
+    if "temperature" in options:
+        # As `folds_into_query` rounds them.
+        made = replace(made, query=scale_by_head(made.query, options.pop("temperature")))
+    if "alibi_slopes" in options:
+        options["alibi_slopes"] = options["alibi_slopes"].reshape(-1, 4)
+    judge(
+        found[0], made.query, made.key, made.value, is_causal=case.numbers["is_causal"],
+        left=case.numbers["window"][0], shift=case.lengths[1] - case.lengths[0],
+        rounding=tiled_rounding(case.dtype, 1), **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('alignment_shift("bottom-right", q_len, key_shards.length)', "0"),
+        ("replace(options, sinks=None),\n    )", "options,\n    )"),
+        ("processes.rank, query, key, value", "0, query, key, value"),
+        ("parts.append(sink)", "parts += [sink] * processes.count"),
+    ],
+)
+def test_faults_of_decoding_are_caught(old: str, new: str) -> None:
+    numbers = {"is_causal": True, "window": (None, None)}
+    case = Case((2, 8), key_shards="contiguous", group=2, tensors=("sinks",), numbers=numbers)
+    check_decoding(case, 2)
+    with pytest.raises(AssertionError):
+        check_decoding(case, 2, ("decode.py", old, new))
+
+
+def test_a_cache_in_shards_refuses_other_queries_and_gradients() -> None:
+    case = Case((2, 9), key_shards="contiguous")
+    for change, text in (
+        (halved, "the digest of query must be the same in every process of the group"),
+        (wanting, "process 1 of the group refuses its arguments: query requires a gradient, and"),
     ):
-        out = pyimpl.distributed.ring_attention(q, k, v, shards=made.shards, group=group)
-        events.append("then")
-        out.sum().backward()
-    return events
+        own, _ = shared_pool().run(2, decoded, case, {"query": change})
+        assert own.startswith(text)
 
 
 def test_messages_are_on_their_way_while_a_round_is_computed() -> None:
@@ -301,21 +305,6 @@ def test_messages_are_on_their_way_while_a_round_is_computed() -> None:
     backward = "post compute post wait post compute wait post wait compute wait post wait"
     for events in shared_pool().run(3, logged):
         assert " ".join(events) == f"{forward} then {backward}"
-
-
-def by_mesh(rank: int, group: dist.ProcessGroup) -> str:
-    """A job: a mesh for a group, and one of two dimensions."""
-    made = Case((9, 9)).made(4)
-    own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
-    attend = partial(pyimpl.distributed.ring_attention, *own, shards=made.shards)
-    expected = attend(group=group)
-    assert torch.equal(attend(group=init_device_mesh("cpu", (4,))), expected)
-    assert torch.equal(attend(), expected)
-    try:
-        attend(group=init_device_mesh("cpu", (2, 2)))
-    except ValueError as error:
-        return str(error)
-    return "no error"
 
 
 def test_a_mesh_is_a_group() -> None:
@@ -333,45 +322,10 @@ def test_there_has_to_be_a_group() -> None:
             pyimpl.distributed.ring_attention(*given, shards=Shards.contiguous(4, 1), group=group)
 
 
-def compiled(rank: int, group: dist.ProcessGroup, function: str) -> bool:
-    """A job: whether outputs and gradients are the same compiled, and of a checkpoint."""
-    made = Case((8, 8), kv_heads=2).made(dist.get_world_size(group))
-    leaves = [
-        made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
-    ]
-
-    def layer(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        attend = getattr(pyimpl.distributed, function)
-        return 2.0 * attend(q + 1.0, k, v, shards=made.shards, group=group, is_causal=True)
-
-    found = []
-    for way in (
-        layer,
-        torch.compile(layer, backend="aot_eager"),
-        partial(checkpoint, layer, use_reentrant=False),
-    ):
-        out = way(*leaves)
-        found.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
-    return all(all(map(torch.equal, found[0], other)) for other in found[1:])
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("function", ["ring_attention", "ulysses_attention"])
 def test_compiled_and_from_a_checkpoint(function: str) -> None:
     assert shared_pool().run(2, compiled, function) == [True, True]
-
-
-def ending(rank: int, group: dist.ProcessGroup) -> str:
-    """A job in which process 1 ends where the keys are passed on."""
-    made = Case((6, 6)).made(dist.get_world_size(group))
-    own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
-    if rank == 1:
-        Carousel.pass_on = lambda *_: os._exit(3)
-    try:
-        pyimpl.distributed.ring_attention(*own, shards=made.shards, group=group)
-    except RuntimeError as error:
-        return str(error)
-    return "no error"
 
 
 def test_a_process_that_ends_is_an_error_in_the_others() -> None:
@@ -386,19 +340,6 @@ def test_a_process_that_ends_is_an_error_in_the_others() -> None:
             pool.result(1)
     finally:
         pool.close()
-
-
-def waiting(rank: int, group: dist.ProcessGroup) -> str:
-    """A job in which process 1 does not call."""
-    made = Case((6, 6)).made(dist.get_world_size(group))
-    own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
-    if rank == 1:
-        return ""
-    try:
-        pyimpl.distributed.ring_attention(*own, shards=made.shards, group=group, check=False)
-    except RuntimeError as error:
-        return str(error)
-    return "no error"
 
 
 @pytest.mark.thorough

@@ -20,6 +20,7 @@ _PARTS = {
         "docs/heads.md",
         "docs/transformer.md",
         "docs/backward.md",
+        "docs/distributed.md",
         "docs/tolerances.md",
         "docs/kernel.md",
         "docs/paper.md",

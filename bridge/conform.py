@@ -15,6 +15,7 @@ from bridge.files import why_not_writable, write_whole
 if TYPE_CHECKING:
     # It imports PyTorch, which `--help` does without.
     from bridge.conformance.features import Aligned
+    from bridge.conformance.request import Asked
 
 
 class Conform(Command):
@@ -78,6 +79,13 @@ class Conform(Command):
     metavar="FILE",
     help="A KernelBench problem; IMPLEMENTATION is then a class, such as FILE.py:ModelNew.",
 )
+@click.option(
+    "--operation",
+    type=click.Choice(["attention", "decode"]),
+    default="attention",
+    show_default=True,
+    help="What the function computes; decode: it is called step by step with a cache.",
+)
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
 @click.option(
     "--json",
@@ -108,6 +116,7 @@ def conform(
     fresh: int | None,
     count: int | None,
     problem: str | None,
+    operation: Asked,
     large: bool,
     json_to: str | None,
     junit: str | None,
@@ -152,6 +161,7 @@ def conform(
             count=count,
             large=large,
             problem=None if problem is None else Path(problem),
+            operation=operation,
         )
         verdict = judge(request, lambda text: click.echo(text, err=True))
     except Misuse as error:
@@ -193,6 +203,7 @@ _OPTIONS = {
     "problem": "--problem",
     "undeclared": "--undeclared",
     "large": "--large",
+    "operation": "--operation",
 }
 
 

@@ -48,6 +48,7 @@ _PARTS = {
     ),
     "Results": (
         "docs/what-is-proved.md",
+        "docs/statements.md",
         "docs/theorems.md",
         "docs/trust.md",
         "docs/findings.md",

@@ -1,0 +1,5 @@
+"""This attention where other libraries look for theirs.
+
+`sdpa` has PyTorch's signature and replaces `scaled_dot_product_attention` for a while;
+`transformers` registers it with Hugging Face's library. Neither library is changed by an import.
+"""

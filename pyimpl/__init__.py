@@ -38,6 +38,8 @@ from pyimpl.merge import merge_states
 from pyimpl.ring import ring_attention
 from pyimpl.varlen import attention_varlen
 
+__version__ = "0.1.0"
+
 __all__ = [
     "attention",
     "attention_cascade",

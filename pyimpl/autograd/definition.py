@@ -22,7 +22,7 @@ from torch.autograd import forward_ad
 from pyimpl.backends import reference
 from pyimpl.backends.dispatch import Backend, choose_backend
 from pyimpl.internal.arguments import checked_range, compute_dtype, largest_added
-from pyimpl.internal.scores import CHANGES, ScoreOptions, scale_by_head
+from pyimpl.internal.scores import CHANGES, ScoreOptions, folds_into_query
 
 
 def is_transformed(tensors: Iterable[Tensor | None]) -> bool:
@@ -80,6 +80,7 @@ def checked_transformed(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptio
     return replace(options, **found)
 
 
+@folds_into_query
 def attention(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
 ) -> tuple[Tensor, Tensor]:
@@ -93,9 +94,6 @@ def attention(
     batch, heads, q_len, _ = query.shape
     kv_heads, kv_len, value_dim = value.shape[1:]
     rows = heads // max(kv_heads, 1) * q_len
-    if options.temperature is not None:
-        query = scale_by_head(query, options.temperature)
-        options = replace(options, temperature=None)
     # Of queries and keys that are 0 a score is −∞ where it is masked, and only there.
     nothing = [torch.zeros_like(x[..., :1]) for x in (query, key)]
     visible = ~torch.isneginf(reference.scores(nothing[0], nothing[1], options))

@@ -34,7 +34,6 @@ from typing import Any, Self
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.bias import CausalBias, CausalVariant
 from torch.overrides import TorchFunctionMode
 
 from pyimpl.attention import attention
@@ -125,13 +124,17 @@ def _attend(
     }  # fmt: skip
     if any(tensor.is_nested for tensor in named.values()):
         return _attend_jagged(named, attn_mask, options)
-    if isinstance(attn_mask, CausalBias):
-        options |= _causal(attn_mask, query, key)
-        attn_mask = None
+    if isinstance(attn_mask, Tensor) and type(attn_mask) is not Tensor:
+        # Seconds, since it imports Dynamo, which whoever gives such a mask has done already.
+        from torch.nn.attention.bias import CausalBias
+
+        if isinstance(attn_mask, CausalBias):
+            options |= _causal(attn_mask, query, key)
+            attn_mask = None
     return _attend_dense(named, attn_mask, options)
 
 
-def _causal(bias: CausalBias, query: Tensor, key: Tensor) -> dict[str, Any]:
+def _causal(bias: Any, query: Tensor, key: Tensor) -> dict[str, Any]:
     """The options that PyTorch's description of a causal mask stands for."""
     sizes = (query.shape[-2], key.shape[-2])
     if (bias.seq_len_q, bias.seq_len_kv) != sizes:
@@ -139,7 +142,7 @@ def _causal(bias: CausalBias, query: Tensor, key: Tensor) -> dict[str, Any]:
             f"attn_mask must be a causal bias of the lengths of query and key, {sizes}, "
             f"not {(bias.seq_len_q, bias.seq_len_kv)}"
         )
-    lower = bias.variant == CausalVariant.LOWER_RIGHT
+    lower = bias.variant.name == "LOWER_RIGHT"
     return {"is_causal": True, "causal_alignment": "bottom-right" if lower else "top-left"}
 
 
@@ -269,7 +272,7 @@ class sdpa_replaced(TorchFunctionMode):
         if func in _REPLACED:
             return self._attend(*args, **named)
         if func in _WITH_BODIES:
-            return _run_body_uncompiled(self, func, args, named)
+            return _run_body(self, func, args, named)
         return func(*args, **named)
 
     def _attend(self, *args: Any, **named: Any) -> Tensor:
@@ -278,20 +281,15 @@ class sdpa_replaced(TorchFunctionMode):
 
 
 def _run_body(
-    mode: sdpa_replaced, function: FunctionType, args: tuple[Any, ...], named: Mapping[str, Any]
+    mode: sdpa_replaced, function: Any, args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Any:
-    """The function with the mode on, and without handing itself to a mode once more."""
+    """The function with the mode on, and without handing itself to a mode once more. Dynamo does
+    not follow a function that is made where it is called: this is not compiled."""
     names = function.__globals__ | dict.fromkeys(_ASKS_FOR_MODES, lambda *tensors: False)
     own = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
     own.__kwdefaults__ = function.__kwdefaults__
     with mode:
         return own(*args, **named)
-
-
-# A function that is made where it is called is nothing that Dynamo could follow. PyTorch does not
-# annotate this.
-_uncompiled: Any = torch.compiler.disable
-_run_body_uncompiled = _uncompiled(_run_body)
 
 
 class _FastPath:

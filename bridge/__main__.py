@@ -7,23 +7,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
+
+from bridge.scripts import lacking
 
 if TYPE_CHECKING:
     from bridge.audit.library import Library
-
-
-def lacking(error: ModuleNotFoundError) -> NoReturn:
-    """End with status 2 and one sentence, unless it is a module of the project that is missing."""
-    name = (error.name or "").partition(".")[0]
-    if name in ("", "bridge", "pyimpl"):
-        raise error
-    print(
-        f"Error: {sys.executable} has no package {name}; run make setup first, then "
-        ".venv/bin/python -m bridge …",
-        file=sys.stderr,
-    )
-    sys.exit(2)
 
 
 try:

@@ -36,6 +36,7 @@ _PARTS = {
         "docs/prove.md",
         "docs/vectors.md",
         "docs/modules.md",
+        "docs/integrations.md",
         "docs/performance.md",
     ),
     "Maps": (

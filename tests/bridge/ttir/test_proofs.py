@@ -88,7 +88,7 @@ QUICK = "variable renamed"
 QUICK_MUTANT = "packed-alignment-one-off"
 # What Lean says of a text that is not what it has to be, before it shows the equation; all else (a
 # name that it does not know, a text that it cannot read) is no failed proof.
-_AT_A_GOAL = re.compile(r"\Anot so by unfolding:\n .* =\n ", re.DOTALL)
+_AT_A_GOAL = re.compile(r"\Anot so by unfolding:\n .+ =\s.+\n", re.DOTALL)
 
 
 def changed() -> dict[str, str]:

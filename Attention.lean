@@ -151,6 +151,7 @@ public import Attention.Proof.Cache.Window
 public import Attention.Proof.Derivative.Adjoint
 public import Attention.Proof.Derivative.Attention
 public import Attention.Proof.Derivative.Basic
+public import Attention.Proof.Derivative.Exists
 public import Attention.Proof.Derivative.Exponential
 public import Attention.Proof.Derivative.Slopes
 public import Attention.Proof.Derivative.Softcap
@@ -190,6 +191,7 @@ public import Attention.Proof.Online.Attention
 public import Attention.Proof.Online.Basic
 public import Attention.Proof.Online.Cascade
 public import Attention.Proof.Online.Combine
+public import Attention.Proof.Online.Flash1
 public import Attention.Proof.Online.Invariant
 public import Attention.Proof.Online.Merge
 public import Attention.Proof.Online.Ring
@@ -244,6 +246,7 @@ public import Attention.Spec.Dropout
 public import Attention.Spec.Embedding
 public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash
+public import Attention.Spec.Flash1
 public import Attention.Spec.Heads
 public import Attention.Spec.KeepMask
 public import Attention.Spec.LayerNorm
@@ -275,6 +278,12 @@ public import Attention.Spec.Transformer
 public import Attention.Spec.TransformerCache
 public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
+public import Attention.Statements.Attention
+public import Attention.Statements.Backward
+public import Attention.Statements.Layouts
+public import Attention.Statements.Numbers
+public import Attention.Statements.Scores
+public import Attention.Statements.Transformer
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.All

@@ -22,7 +22,7 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Row:
-    """An operation and what it has of its own: ids of main theorems whose statement mentions
+    """An operation and what it has of its own: ids of listed theorems whose statement mentions
     it, families whose vectors name it (with their number), and what says that it implements it. Of
     what it lacks, `through_…` are the nearest operations that use it and have it."""
 

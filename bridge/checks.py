@@ -41,7 +41,7 @@ PYTEST = (
     *("python", "-m", "pytest", "-n", str(min((os.cpu_count() or 1) + 1, 4))),
     *("--dist", "loadfile", "--no-loadscope-reorder"),
 )
-LEAN = ("Attention/*", "Attention.lean", "lakefile.toml", "lean-toolchain", "bridge/toolchain/*")
+LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")
 # Seconds that a check has to end in after Ctrl-C; then it is killed.
 _ENDING = 3.0
 # Seconds between two looks at those that run.

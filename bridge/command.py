@@ -52,8 +52,8 @@ class Problem(click.ClickException):
 
 def checkout() -> Path:
     """The root of the checkout. Raises Problem in an installed wheel, which has no Lean sources."""
-    if not (ROOT / "lakefile.toml").exists():
-        raise Problem(f"this command needs a checkout of the project; {ROOT} has no lakefile.toml")
+    if not (ROOT / "lakefile.lean").exists():
+        raise Problem(f"this command needs a checkout of the project; {ROOT} has no lakefile.lean")
     return ROOT
 
 

@@ -56,7 +56,7 @@ class Library:
 
     def key(self) -> str:
         """A digest of the library and of Lean."""
-        parts = ["Attention", "Attention.lean", "lakefile.toml", "bridge/toolchain"]
+        parts = ["Attention", "Attention.lean", "lakefile.lean", "bridge/toolchain"]
         return digest(self.root, parts, self.lean.kind, self.lean.version)
 
     def find(self) -> Section:

@@ -45,7 +45,7 @@ class TraceError(RuntimeError):
 
 def folder_of(root: Path) -> Path:
     """Where the trace of a project is kept."""
-    return root / "build" / "index" / lakefile.read(root).package
+    return root / "build" / "index" / lakefile.read(root / "lakefile.lean").package
 
 
 def trace(root: Path, index: Index, texts: Mapping[str, str]) -> Any:
@@ -169,7 +169,7 @@ def _copy_sources(root: Path, folder: Path, texts: Mapping[str, str]) -> None:
         path = modules.file_of(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
-    for name in (lakefile.FILE, "lean-toolchain"):
+    for name in ("lakefile.lean", "lean-toolchain"):
         shutil.copyfile(root / name, folder / name)
     (folder / ".gitignore").write_text("/.lake/\n", "utf-8")
     date = "2000-01-01T00:00:00Z"

@@ -63,7 +63,7 @@ class Failure:
 def page(
     outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path | None = None
 ) -> str:
-    """The page. families: the vectors that were run; theorems: the list of main theorems,
+    """The page. families: the vectors that were run; theorems: the list of listed theorems,
     default `theorem_list()`, whose sentences are left out where there is none."""
     sentences = theorem_sentences(theorems or theorem_list())
     vectors = {vector.id: vector for family in families for vector in family.vectors}
@@ -109,7 +109,7 @@ def theorem_sentences(path: Path) -> dict[str, str]:
 def command(outcome: Outcome, vector: str) -> str:
     """What runs this vector alone once more."""
     subject, result = outcome.subject, outcome.result
-    in_checkout = (Path(__file__).resolve().parents[2] / "lakefile.toml").exists()
+    in_checkout = (Path(__file__).resolve().parents[2] / "lakefile.lean").exists()
     python = ".venv/bin/python" if in_checkout else "python"
     words = [python, "-m", "bridge", "conform", subject.name]
     words += ["--dtype", result.dtype, "--vector", vector]
@@ -125,6 +125,8 @@ def command(outcome: Outcome, vector: str) -> str:
         words += ["--also", str(path)]
     if outcome.fresh is not None and vector in {id for _, id in outcome.fresh.listed()}:
         words += outcome.fresh.options()
+    if subject.decode:
+        words += ["--operation", "decode"]
     if subject.problem is not None:
         words += ["--problem", str(subject.problem)]
     if subject.causal_alignment != "top-left":

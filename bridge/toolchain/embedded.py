@@ -1,4 +1,4 @@
-"""The embedded Lean, building what `lakefile.toml` declares."""
+"""The embedded Lean, building what `lakefile.lean` declares."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ class EmbeddedLean:
     # --- building ---------------------------------------------------------------------------------
 
     def default_targets(self) -> tuple[str, ...]:
-        return lakefile.read(self.root).defaults
+        return lakefile.read(self.root / "lakefile.lean").defaults
 
     def _read_options(self) -> str:
         """The options of the lakefile, as the driver takes them."""
-        options = lakefile.read(self.root).options
+        options = lakefile.read(self.root / "lakefile.lean").options
         return ",".join(f"{name}={str(value).lower()}" for name, value in options)
 
     def check_targets(self, targets: Sequence[str]) -> None:
         """Raises ToolchainError for a target that is no module of a library of the lakefile."""
-        declared = lakefile.read(self.root).libraries
+        declared = lakefile.read(self.root / "lakefile.lean").libraries
         for target in targets:
             inside = any(target == lib or target.startswith(f"{lib}.") for lib in declared)
             if not inside or not modules.file_of(self.root, target).exists():

@@ -70,8 +70,8 @@ def build(lean: EmbeddedLean, targets: Sequence[str]) -> BuildResult:
 def package_root() -> Path:
     """The folder of the nearest lakefile, as Lake looks for it: the current one."""
     here = Path.cwd()
-    if not (here / "lakefile.toml").exists():
-        raise ToolchainError(f"no lakefile.toml in {here}")
+    if not (here / "lakefile.lean").exists():
+        raise ToolchainError(f"no lakefile.lean in {here}")
     return here
 
 

@@ -1,46 +1,35 @@
-"""Read what this project uses of `lakefile.toml`.
+"""Read the small declarative subset of `lakefile.lean` that this project uses.
 
-    name = "attention"
-    defaultTargets = ["Attention"]
-    leanOptions.autoImplicit = false
+    import Lake
+    open Lake DSL
 
-    [[lean_lib]]
-    name = "Attention"
+    package attention where
+      leanOptions := #[⟨`autoImplicit, false⟩]
 
-Anything else is an error that names it, not a guess.
+    @[default_target]
+    lean_lib Attention
+
+Anything else is an error that names the line, not a guess.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import msgspec
 
 from bridge.toolchain.errors import ToolchainError
-from bridge.toolchain.modules import read_source
+from bridge.toolchain.modules import read_source, strip_comments
 
-FILE = "lakefile.toml"
-
-
-class _Library(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-
-
-class _File(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-    libraries: Annotated[list[_Library], msgspec.Meta(min_length=1)] = msgspec.field(
-        name="lean_lib"
-    )
-    defaults: list[str] = msgspec.field(name="defaultTargets", default_factory=list)
-    options: dict[str, bool] = msgspec.field(name="leanOptions", default_factory=dict)
+_OPTION = r"⟨`([A-Za-z_][A-Za-z0-9_.]*), (true|false)⟩"
+_NAME = r"(?:«([^»]+)»|([A-Za-z_][A-Za-z0-9_.']*))"
 
 
 @dataclass(frozen=True)
 class Lakefile:
     """package: its name; libraries: their root modules; defaults: those built when none is named
-    (all of them where none is, as in Lake); options: Boolean options of Lean for every module."""
+    (all of them where none is marked, as in Lake); options: Boolean options of Lean for every
+    module."""
 
     package: str
     libraries: tuple[str, ...]
@@ -48,16 +37,53 @@ class Lakefile:
     options: tuple[tuple[str, bool], ...] = ()
 
 
-def read(root: Path) -> Lakefile:
-    """The lakefile of a project. Raises ToolchainError naming what is not understood."""
-    text = read_source(root, root / FILE)
-    try:
-        found = msgspec.toml.decode(text, type=_File)
-    except msgspec.MsgspecError as error:
-        raise ToolchainError(
-            f"{FILE} is not understood by the embedded build, which reads name, defaultTargets, "
-            f"leanOptions (true or false) and the name of each lean_lib: {error}"
-        ) from error
-    libraries = tuple(one.name for one in found.libraries)
-    defaults = tuple(found.defaults) or libraries
-    return Lakefile(found.name, libraries, defaults, tuple(found.options.items()))
+def read(path: Path) -> Lakefile:
+    """Parse a lakefile. Raises ToolchainError naming file, line and text for anything that is not
+    understood."""
+    text = strip_comments(read_source(path.parent, path))
+    package = None
+    libraries: list[str] = []
+    defaults: list[str] = []
+    options: list[tuple[str, bool]] = []
+    marked = wanted = False
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped in ("", "import Lake", "open Lake DSL", "open Lake", "open DSL"):
+            continue
+        if stripped == "@[default_target]" and not wanted:
+            marked = True
+            continue
+        given = re.fullmatch(rf"leanOptions := #\[({_OPTION}(?:, {_OPTION})*)\]", stripped)
+        if wanted and given is not None:
+            options = [(name, value == "true") for name, value in re.findall(_OPTION, given[1])]
+            wanted = False
+            continue
+        found = re.fullmatch(
+            rf"(@\[default_target\]\s*)?(package|lean_lib)\s+{_NAME}( where)?", stripped
+        )
+        if (
+            found is None
+            or wanted
+            or (found[2] == "package" and (package or marked or found[1]))
+            or (found[2] == "lean_lib" and found[5])
+        ):
+            raise ToolchainError(
+                f"{path.name}:{number}: {stripped!r} is not understood by the embedded build, "
+                "which reads `package NAME` (once, with `where` and `leanOptions := #[⟨`NAME, "
+                "true or false⟩, …]` below), `lean_lib NAME` and `@[default_target]`"
+            )
+        name = found[3] or found[4]
+        if found[2] == "package":
+            package, wanted = name, found[5] is not None
+        else:
+            libraries.append(name)
+            if marked or found[1]:
+                defaults.append(name)
+            marked = False
+    if marked:
+        raise ToolchainError(f"{path.name}: no lean_lib follows the last `@[default_target]`")
+    if package is None or not libraries:
+        raise ToolchainError(f"{path.name}: a package and at least one lean_lib are needed")
+    if wanted:
+        raise ToolchainError(f"{path.name}: no leanOptions follow `package {package} where`")
+    return Lakefile(package, tuple(libraries), tuple(defaults or libraries), tuple(options))

@@ -115,7 +115,7 @@ class NativeLean:
         """The answers of a Lean file whose `main` is given, on its input, each module of the
         default targets and its output, and then what is `wanted`, a line each; the last answer is
         the one with the key `until`."""
-        library = lakefile.read(self.root)
+        library = lakefile.read(self.root / "lakefile.lean")
         folder = self.root / ".lake" / "build" / "lib" / "lean"
         stored = ((m.name, folder) for m in modules.closure(self.root, library.defaults))
         request = "".join(
@@ -158,7 +158,7 @@ class NativeLean:
         they need with its axioms, and `#print axioms` for each theorem. It takes little time, and
         so the kernel checks all of them again, whatever `replay` says, and `on_checked` is called
         once."""
-        targets = targets or lakefile.read(self.root).defaults
+        targets = targets or lakefile.read(self.root / "lakefile.lean").defaults
         graph = modules.closure(self.root, targets)
         files = {m.name: m.file.relative_to(self.root).as_posix() for m in graph}
         imports = "".join(f"import {name}\n" for name in targets)

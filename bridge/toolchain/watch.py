@@ -25,13 +25,13 @@ def not_imported(root: Path, saved: Iterable[Path]) -> list[str]:
     None where the targets themselves cannot be read: the build says that.
     """
     try:
-        targets = lakefile.read(root).defaults
+        targets = lakefile.read(root / "lakefile.lean").defaults
         built = {module.file for module in closure(root, targets)}
     except ToolchainError:
         return []
     roots = " or ".join(f"{target.replace('.', '/')}.lean" for target in targets)
     found = []
-    for file in sorted(set(saved) - built - {root / lakefile.FILE}):
+    for file in sorted(set(saved) - built - {root / "lakefile.lean"}):
         name = file.relative_to(root)
         if file.exists() and not any(part.startswith(".") for part in name.parts):
             found.append(f"{name.as_posix()} is not imported by {roots}: not checked")
@@ -65,9 +65,7 @@ def watch(root: Path, say: Callable[[str], None] = print) -> None:
         say(f"{verdict}: {len(result.built)} rechecked, {time.monotonic() - start:.1f} s")
 
     def is_source(change: watchfiles.Change, path: str) -> bool:
-        return path.endswith((".lean", lakefile.FILE)) and not Path(path).is_relative_to(
-            root / "build"
-        )
+        return path.endswith(".lean") and not Path(path).is_relative_to(root / "build")
 
     def loop() -> None:
         # Files are watched from before the first build on, so that no change is missed; without

@@ -11,7 +11,7 @@ import pytest
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.prepare import Embedded, prepare
 
-LAKEFILE = 'name = "small"\n[[lean_lib]]\nname = "Small"\n'
+LAKEFILE = "import Lake\nopen Lake DSL\n\npackage small\n\n@[default_target]\nlean_lib Small\n"
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +22,7 @@ def prepared() -> Embedded:
 
 def write_project(root: Path, sources: dict[str, str]) -> None:
     """A project with a library `Small` of the given modules, all imported by its root."""
-    (root / "lakefile.toml").write_text(LAKEFILE, "utf-8")
+    (root / "lakefile.lean").write_text(LAKEFILE, "utf-8")
     imports = "".join(f"public import Small.{name}\n" for name in sources)
     (root / "Small.lean").write_text(f"module\n{imports}", "utf-8")
     (root / "Small").mkdir()

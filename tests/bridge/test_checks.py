@@ -94,7 +94,7 @@ def test_the_times_are_recorded(
     project: Project, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded: list[tuple[Path, str, list[str]]] = []
-    (project.root / "lakefile.toml").touch()
+    (project.root / "lakefile.lean").touch()
     (project.root / "build").mkdir()
     monkeypatch.setattr(checks, "checkout", lambda: project.root)
     monkeypatch.setattr(checks, "checks", lambda everything: project.checks)

@@ -19,7 +19,7 @@ FILE = f"{texts.FOLDER}/Some.lean"
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout whose kernels come to one file, with the file and one that is no more."""
     (tmp_path / texts.FOLDER).mkdir(parents=True)
-    (tmp_path / "lakefile.toml").touch()
+    (tmp_path / "lakefile.lean").touch()
     for name in (FILE, f"{texts.FOLDER}/Old.lean"):
         (tmp_path / name).write_text("old\n")
     monkeypatch.setattr(command, "ROOT", tmp_path)

@@ -63,7 +63,7 @@ def test_an_edit_of_what_reads_vectors_has_lean_write_none(
 ) -> None:
     for folder in ("Attention", "tests/vectors"):
         (tmp_path / folder).mkdir(parents=True)
-    for file in ("Attention.lean", "lakefile.toml"):
+    for file in ("Attention.lean", "lakefile.lean"):
         (tmp_path / file).touch()
     shutil.copytree(ROOT / "bridge", tmp_path / "bridge")
     written: list[str] = []

@@ -148,7 +148,7 @@ def test_the_command(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # This checkout has no theorems; of the project's own `site` makes them.
     monkeypatch.setattr(full, "pages", lambda root, stored: [])
     monkeypatch.setattr(statements, "read_kept", lambda root: {})
-    (small / "lakefile.toml").touch()
+    (small / "lakefile.lean").touch()
     run = CliRunner().invoke
     done = run(__main__.main, ["site"])
     assert done.exit_code == 0, done.output

@@ -35,7 +35,7 @@ def test_what_it_does_not_have(arguments: list[str], capsys: pytest.CaptureFixtu
 
 def test_no_lakefile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ToolchainError, match=r"no lakefile\.toml in"):
+    with pytest.raises(ToolchainError, match=r"no lakefile\.lean in"):
         lake.package_root()
 
 
@@ -44,7 +44,7 @@ def test_clean_removes_what_was_built_and_nothing_else(
 ) -> None:
     (tmp_path / "build" / "lean" / "stock").mkdir(parents=True)
     (tmp_path / "build" / "report.json").write_text("{}")
-    (tmp_path / "lakefile.toml").write_text("")
+    (tmp_path / "lakefile.lean").write_text("")
     monkeypatch.chdir(tmp_path)
     assert lake.run(["clean"]) == 0
     assert os.listdir(tmp_path / "build") == ["report.json"]

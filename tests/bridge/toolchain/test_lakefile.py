@@ -1,4 +1,4 @@
-"""What is read of `lakefile.toml`."""
+"""The declarative subset of `lakefile.lean`."""
 
 from __future__ import annotations
 
@@ -10,46 +10,75 @@ from bridge.toolchain import lakefile
 from bridge.toolchain.errors import ToolchainError
 
 ROOT = Path(__file__).resolve().parents[3]
-ONE = 'name = "p"\n[[lean_lib]]\nname = "A"\n'
 
 
 def read(folder: Path, text: str) -> lakefile.Lakefile:
-    (folder / lakefile.FILE).write_text(text, "utf-8")
-    return lakefile.read(folder)
+    path = folder / "lakefile.lean"
+    path.write_text(text, "utf-8")
+    return lakefile.read(path)
 
 
 def test_the_one_of_this_project() -> None:
-    declared = lakefile.read(ROOT)
+    declared = lakefile.read(ROOT / "lakefile.lean")
     assert declared.defaults == ("Attention",)
     # A misspelt name in a statement is an error, and not a new variable.
     assert declared.options == (("autoImplicit", False),)
 
 
-def test_defaults_are_those_named_or_all(tmp_path: Path) -> None:
-    two = f'{ONE}[[lean_lib]]\nname = "B"\n'
-    named = 'defaultTargets = ["B"]\nleanOptions."a.b" = true\n'
-    options = (("a.b", True),)
-    assert read(tmp_path, named + two) == lakefile.Lakefile("p", ("A", "B"), ("B",), options)
-    assert read(tmp_path, two) == lakefile.Lakefile("p", ("A", "B"), ("A", "B"))
+def test_options_of_the_package(tmp_path: Path) -> None:
+    text = "package p where\n  leanOptions := #[⟨`a.b, true⟩, ⟨`c, false⟩]\nlean_lib A\n"
+    assert read(tmp_path, text).options == (("a.b", True), ("c", False))
+    assert read(tmp_path, "package p\nlean_lib A\n").options == ()
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (f'{ONE}srcDir = "src"\n', "unknown field `srcDir` - at `\\$.lean_lib\\[0\\]`"),
-        (f'{ONE}[[lean_exe]]\nname = "tool"\n', "unknown field `lean_exe`"),
-        (f"leanOptions.a = 3\n{ONE}", "Expected `bool`, got `int`"),
-        ('name = "p"\n', "missing required field `lean_lib`"),
-        ('name = "p"\nlean_lib = []\n', "length >= 1"),
-        ("name = p\n", "Invalid value"),
+        ("package p where\nlean_lib A\n", r"lakefile\.lean:2: 'lean_lib A' is not understood"),
+        ("package p where\n  leanOptions := #[⟨`a, 3⟩]\n", r"lakefile\.lean:2: 'leanOptions"),
+        ("package p\n  leanOptions := #[⟨`a, true⟩]\n", r"lakefile\.lean:2: 'leanOptions"),
+        ("lean_lib A\npackage p where\n", "no leanOptions follow `package p where`"),
     ],
 )
-def test_anything_else_is_named(tmp_path: Path, text: str, sentence: str) -> None:
-    with pytest.raises(ToolchainError, match=sentence) as caught:
+def test_options_in_another_place_or_form(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(ToolchainError, match=sentence):
         read(tmp_path, text)
-    assert str(caught.value).startswith("lakefile.toml is not understood by the embedded build")
+
+
+def test_defaults_are_the_marked_libraries(tmp_path: Path) -> None:
+    text = "package p -- a\nlean_lib A\n/- lean_lib X -/\n@[default_target]\nlean_lib B\n"
+    assert read(tmp_path, text) == lakefile.Lakefile("p", ("A", "B"), ("B",))
+    assert read(tmp_path, "package p\nlean_lib A\nlean_lib «B»\n").defaults == ("A", "B")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lean_exe tool",
+        'require "mathlib"',
+        "lean_lib A where",
+        "package q",
+        "  srcDir := 1",
+        "@[default_target] package q",
+    ],
+)
+def test_anything_else_is_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        read(tmp_path, f"package p\nlean_lib A\n{line}\n")
+    assert "lakefile.lean:3:" in str(caught.value)
+    assert line.strip() in str(caught.value)
+
+
+def test_no_library(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match="at least one lean_lib"):
+        read(tmp_path, "package p\n")
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ToolchainError, match=r"lakefile\.toml cannot be read"):
-        lakefile.read(tmp_path)
+    with pytest.raises(ToolchainError, match="cannot be read"):
+        lakefile.read(tmp_path / "lakefile.lean")
+
+
+def test_a_mark_without_a_library(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match=r"no lean_lib follows the last"):
+        read(tmp_path, "package p\nlean_lib A\n@[default_target]\n")

@@ -96,11 +96,12 @@ def test_an_error_reaches_all_that_need_the_module(chain: EmbeddedLean) -> None:
 
 def test_the_options_of_the_lakefile_hold_and_are_part_of_the_build(chain: EmbeddedLean) -> None:
     """A misspelt `n` in a statement: a variable of its own, unless the lakefile forbids that."""
-    lakefile = chain.root / "lakefile.toml"
+    lakefile = chain.root / "lakefile.lean"
     before = lakefile.read_text("utf-8")
     edit(chain, FIRST + "theorem misspelt (n : Nat) : m + 0 = m := Nat.add_zero m\n")
     assert chain.build(["Small.First"]).ok
-    lakefile.write_text(f"leanOptions.autoImplicit = false\n{before}", "utf-8")
+    options = " where\n  leanOptions := #[⟨`autoImplicit, false⟩]\n"
+    lakefile.write_text(before.replace("package small\n", f"package small{options}"), "utf-8")
     errors = [m.text for m in chain.build(["Small.First"]).messages if m.severity == "error"]
     lakefile.write_text(before, "utf-8")
     assert errors

@@ -101,14 +101,13 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
 
 
 def test_which_saved_files_are_not_checked(tmp_path: Path) -> None:
-    lakefile = 'name = "p"\nlean_lib = [{ name = "Small" }]\n'
-    (tmp_path / "lakefile.toml").write_text(lakefile, "utf-8")
+    (tmp_path / "lakefile.lean").write_text("package p\nlean_lib Small\n", "utf-8")
     files = ("Small.lean", "Small/A.lean", "Small/New.lean", "Small/.#A.lean", ".x/B.lean")
     for name in files:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("module\n", "utf-8")
     (tmp_path / "Small.lean").write_text("module\nimport Small.A\n", "utf-8")
-    saved = [tmp_path / name for name in (*files, "lakefile.toml", "Gone.lean")]
+    saved = [tmp_path / name for name in (*files, "lakefile.lean", "Gone.lean")]
     assert not_imported(tmp_path, saved) == [
         "Small/New.lean is not imported by Small.lean: not checked"
     ]

@@ -30,6 +30,16 @@ def test_header(text: str, imports: list[str]) -> None:
     assert modules.header_imports(text) == imports
 
 
+def test_comments_keep_lines() -> None:
+    text = "a -- b\n/- c\n/- d -/\n-/ e\n"
+    assert [line.strip() for line in modules.strip_comments(text).splitlines()] == [
+        "a",
+        "",
+        "",
+        "e",
+    ]
+
+
 def test_imports_come_first_and_lean_s_own_are_left_out(tmp_path: Path) -> None:
     put(
         tmp_path,

@@ -55,7 +55,7 @@ class FakeLake:
         self.root = root
         self.lake = root / "bin" / "lake"
         self.lake.parent.mkdir()
-        (root / "lakefile.toml").write_text('name = "p"\nlean_lib = [{ name = "Small" }]\n')
+        (root / "lakefile.lean").write_text("package p\nlean_lib Small\n")
         (root / "Small.lean").write_text("module\n")
         self.says = {"--version": "Lake version 5.0.0-src (Lean version 4.28.0)\n"}
         self.status: dict[str, int] = {}

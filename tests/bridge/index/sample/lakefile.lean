@@ -1,0 +1,7 @@
+import Lake
+open Lake DSL
+
+package sample
+
+@[default_target]
+lean_lib Attention

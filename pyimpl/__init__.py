@@ -25,6 +25,7 @@ project's test vectors, whose answers Lean computed.
 | the state (m, l, o) of online softmax, step by step | `pyimpl.state` |
 | the state of a row whose keys are appended, deleted or replaced | `pyimpl.cache` |
 | which weights a dropout seed drops | `pyimpl.dropout` |
+| PyTorch's SDPA replaced for a while, or models of transformers | `pyimpl.integrations` |
 
 To read how it works, begin with `pyimpl.backends.reference`, attention by its definition, and
 `pyimpl.backends.tiled`, the same by tiles. `implements` names the Lean definition of a function.
@@ -37,6 +38,8 @@ from pyimpl.internal.implements import implements
 from pyimpl.merge import merge_states
 from pyimpl.ring import simulate_ring
 from pyimpl.varlen import attention_varlen
+
+__version__ = "0.1.0"
 
 __all__ = [
     "attention",

@@ -36,6 +36,7 @@ _PARTS = {
         "docs/prove.md",
         "docs/vectors.md",
         "docs/modules.md",
+        "docs/integrations.md",
         "docs/performance.md",
     ),
     "Maps": (
@@ -48,6 +49,7 @@ _PARTS = {
     ),
     "Results": (
         "docs/what-is-proved.md",
+        "docs/statements.md",
         "docs/theorems.md",
         "docs/trust.md",
         "docs/findings.md",

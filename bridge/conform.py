@@ -86,6 +86,15 @@ class Conform(Command):
     show_default=True,
     help="What the function computes; decode: it is called step by step with a cache.",
 )
+@click.option(
+    "--definition",
+    metavar="FILE",
+    help="A definition of FlashInfer-Bench; IMPLEMENTATION is then a file with a Solution.",
+)
+@click.option(
+    "--workload", metavar="FILE", help="Traces of the definition's workloads, for their sizes."
+)
+@click.option("--trace", metavar="FILE", help="Write the verdict on a Solution as Traces.")
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
 @click.option(
     "--json",
@@ -117,6 +126,9 @@ def conform(
     count: int | None,
     problem: str | None,
     operation: Asked,
+    definition: str | None,
+    workload: str | None,
+    trace: str | None,
     large: bool,
     json_to: str | None,
     junit: str | None,
@@ -139,7 +151,10 @@ def conform(
 
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
         raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")
-    check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html})
+    check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html,
+                 "--trace": trace})  # fmt: skip
+    if trace is not None and definition is None:
+        raise Problem("--trace: is given without --definition, and is of a Solution")
     try:
         request = Request(
             implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-")),
@@ -162,6 +177,8 @@ def conform(
             large=large,
             problem=None if problem is None else Path(problem),
             operation=operation,
+            definition=None if definition is None else Path(definition),
+            workload=None if workload is None else Path(workload),
         )
         verdict = judge(request, lambda text: click.echo(text, err=True))
     except Misuse as error:
@@ -178,6 +195,8 @@ def conform(
         _write("--json", json_to, verdict.json() + "\n")
     if junit is not None:
         _write("--junit", junit, verdict.junit())
+    if trace is not None:
+        _write("--trace", trace, verdict.traces())
     if html is not None:
         _write("--html", html, verdict.html())
     if json_to != "-":
@@ -204,6 +223,8 @@ _OPTIONS = {
     "undeclared": "--undeclared",
     "large": "--large",
     "operation": "--operation",
+    "definition": "--definition",
+    "workload": "--workload",
 }
 
 

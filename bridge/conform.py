@@ -15,6 +15,7 @@ from bridge.files import why_not_writable, write_whole
 if TYPE_CHECKING:
     # It imports PyTorch, which `--help` does without.
     from bridge.conformance.features import Aligned
+    from bridge.conformance.run import Buffers
 
 
 class Conform(Command):
@@ -74,6 +75,13 @@ class Conform(Command):
 )
 @click.option("--count", metavar="N", type=int, help="Fresh vectors to draw, 0 for none.")
 @click.option(
+    "--buffers",
+    type=click.Choice(["some", "all", "none"]),
+    default="some",
+    show_default=True,
+    help="Which calls to make again with their inputs in larger buffers, NaN around them.",
+)
+@click.option(
     "--problem",
     metavar="FILE",
     help="A KernelBench problem; IMPLEMENTATION is then a class, such as FILE.py:ModelNew.",
@@ -107,6 +115,7 @@ def conform(
     seed: int | None,
     fresh: int | None,
     count: int | None,
+    buffers: Buffers,
     problem: str | None,
     large: bool,
     json_to: str | None,
@@ -150,6 +159,7 @@ def conform(
             seed=seed,
             fresh=fresh,
             count=count,
+            buffers=buffers,
             large=large,
             problem=None if problem is None else Path(problem),
         )
@@ -188,6 +198,7 @@ _OPTIONS = {
     "alignment": "--alignment",
     "time_limit": "--time-limit",
     "also": "--also",
+    "buffers": "--buffers",
     "fresh": "--fresh",
     "count": "--count",
     "problem": "--problem",

@@ -26,7 +26,8 @@ from bridge.conformance.batch import (
 from bridge.conformance.judge import form_error
 from bridge.vectors.model.attention import AttentionVector, Matrix, Vector
 from bridge.vectors.model.gradients import GradientVector
-from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector
+from bridge.vectors.model.sampled import SampledVector
 
 Job = tuple[Vector, ...]
 
@@ -112,7 +113,17 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
     ):
         return f"takes no vectors of {vector.operation}"
     else:
+        grouped = GroupedQueryVector.operation
+        if (
+            isinstance(vector, SampledVector)
+            and vector.grouped
+            and grouped not in (adapter.operations)
+        ):
+            return f"takes no vectors of {grouped}"
         problems = vector.asked()
+        missing = sorted(problems[0].options - adapter.takes) if problems else []
+        if missing:
+            return f"takes no {' and no '.join(missing)}"
     for problem in problems:
         reason = adapter.why_unsupported(problem, dtype, device, "output") or _inexact(
             problem, dtype

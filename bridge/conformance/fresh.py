@@ -160,7 +160,7 @@ class _Draw:
             q=self.integers(2, batch, heads, q_len, head_dim),
             k=self.integers(2, batch, heads, kv_len, head_dim),
             v=self.integers(64, batch, heads, kv_len, value_dim),
-            mask=mask,
+            masks=(mask,),
             rows=rows,
         )
 
@@ -258,7 +258,7 @@ class _Draw:
             q=q,
             k=self.integers(1, batch, heads, kv_len, head_dim),
             v=self.integers(64, batch, heads, kv_len, value_dim),
-            mask=mask,
+            masks=(mask,),
             rows=rows,
         )
 

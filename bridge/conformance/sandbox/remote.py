@@ -66,6 +66,8 @@ class Remote:
         }
         names = inspect.signature(self).parameters if self.has_signature else ()
         known = dict(zip(map(str, range(len(arguments))), names, strict=False))
+        # What lies in a larger buffer here is to lie in one there.
+        fields["padded"] = [name for name, x in tensors.items() if not x.is_contiguous()]
         ask = _Call(self.session, fields, known, self._chance)
         device = next((x.device for x in tensors.values()), torch.device("cpu"))
         by = [name for name, x in tensors.items() if x.requires_grad and torch.is_grad_enabled()]
@@ -83,7 +85,7 @@ class Remote:
             "arguments": [_encode(x, str(n), tensors) for n, x in enumerate(arguments)],
             "options": {name: _encode(x, name, tensors) for name, x in options.items()},
         }
-        ask = _Call(self.session, fields, {}, None)
+        ask = _Call(self.session, {**fields, "padded": []}, {}, None)
         return ask.borrowed_by(tensors)
 
 

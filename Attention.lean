@@ -100,12 +100,14 @@ public import Attention.Kernel.PackedLaunch
 public import Attention.Kernel.PackedLaunched
 public import Attention.Kernel.PackedLaunchedReal
 public import Attention.Kernel.PackedSized
+public import Attention.Kernel.Problems
 public import Attention.Kernel.Row
 public import Attention.Kernel.Sized
 public import Attention.Kernel.Started
 public import Attention.Kernel.TextConditions
 public import Attention.Kernel.Texts
 public import Attention.Kernel.Tiles
+public import Attention.Kernel.Unfolding
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound

@@ -19,10 +19,12 @@ from bridge.conformance.features import Aligned, CallableError
 from bridge.conformance.likely import with_likely
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.parallel import Workers
-from bridge.conformance.request import Misuse, Request, choose_committed
+from bridge.conformance.request import Asked, Misuse, Request, choose_committed
 from bridge.conformance.subject import Subject
 from bridge.report import junit, page, tables
+from bridge.terminal import tell
 from bridge.vectors.model.attention import Family
+from bridge.vectors.model.decode import decoded_families
 
 # Of the text of a verdict, in characters.
 _WIDTH = 100
@@ -48,6 +50,7 @@ def check(
     count: int | None = None,
     large: bool = False,
     problem: str | Path | None = None,
+    operation: Asked = "attention",
 ) -> Verdict:
     """Run an attention function on the vectors, and judge all that it returns.
 
@@ -73,6 +76,8 @@ def check(
     problem: a file of KernelBench's form, with `class Model`, `get_inputs` and `get_init_inputs`;
       `function` is then a class of models such as `ModelNew`, which is judged as a function of the
       operation that `Model` is found to compute, in the dtype of the problem's inputs.
+    operation: what the function computes; "decode": it is called step by step with a cache, as
+      `docs/conform.md` says, and judged on vectors of decoding.
 
     Raises ValueError that names the argument which is not accepted, CallableError (a ValueError)
     for a function that cannot be called as SDPA is, and NoSandboxError (a RuntimeError).
@@ -103,6 +108,7 @@ def check(
         count=count,
         large=large,
         problem=None if problem is None else Path(problem),
+        operation=operation,
     )
     return judge(request)
 
@@ -115,6 +121,11 @@ def judge(request: Request, announce: Callable[[str], None] = lambda text: None)
     operation = subjects[0].operation if subjects else None
     if operation is not None and not (request.families or request.vectors):
         families = operation.choose(families)
+    if request.decode:
+        families = decoded_families(families)
+        if not families and request.conditions.fresh is None:
+            argument = "families" if request.families else "vectors"
+            raise Misuse(argument, "none of these vectors is of decoding")
     verdict = Verdict(request.dtypes, families, request.conditions)
     if len(subjects) > 1 and all(is_callable_name(subject.name) for subject in subjects):
         verdict.add_each(subjects, announce)
@@ -250,24 +261,17 @@ class Verdict:
         for text in sorted(
             {str(o.subject.operation) for o in self.outcomes if o.subject.operation}
         ):
-            console.print(f"The problem: {text}.", highlight=False, markup=False, soft_wrap=True)
+            tell(console, f"The problem: {text}.")
         if any(outcome.description.features is not None for outcome in self.outcomes):
-            console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
+            tell(console, f"Order of the vectors: --seed {self.conditions.seed}.")
         if self.conditions.fresh is not None:
-            words = " ".join(self.conditions.fresh.options())
-            console.print(f"Fresh vectors: {words}.", highlight=False, soft_wrap=True)
+            tell(console, f"Fresh vectors: {' '.join(self.conditions.fresh.options())}.")
         for why in sorted({o.without_walls for o in self.outcomes if o.without_walls is not None}):
-            console.print(
-                tables.no_sandbox(why),
-                style="bold red", highlight=False, markup=False, soft_wrap=True,
-            )  # fmt: skip
+            tell(console, tables.no_sandbox(why), "bold red")
         for sentence in self.skipped:
-            console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
+            tell(console, f"Not run: {sentence}")
         for sentence in self.refused:
-            console.print(
-                f"Not judged: {sentence}",
-                style="red", highlight=False, markup=False, soft_wrap=True,
-            )  # fmt: skip
+            tell(console, f"Not judged: {sentence}", "red")
 
     def __str__(self) -> str:
         text = io.StringIO()

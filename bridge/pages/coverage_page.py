@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from bridge.pages.kernel_coverage import kernels
+from bridge.pages.kernel_coverage import kernels, reasons
 from bridge.pages.map_data import Definition, Maps
 from bridge.pages.render import render
 from bridge.source.excerpt import Excerpt
@@ -44,6 +44,7 @@ def page(maps: Maps, families: Sequence[Family]) -> str:
         "coverage.md.jinja",
         files={module: list(some) for module, some in groupby(found, lambda r: r.operation.module)},
         kernels=kernels(families, theorems),
+        reasons=reasons(families),
         rows=found,
         implemented=maps.python.keys(),
         run=sum(not r.vectors and not r.through_vectors and r.operation.run for r in found),

@@ -125,6 +125,8 @@ def command(outcome: Outcome, vector: str) -> str:
         words += ["--also", str(path)]
     if outcome.fresh is not None and vector in {id for _, id in outcome.fresh.listed()}:
         words += outcome.fresh.options()
+    if subject.decode:
+        words += ["--operation", "decode"]
     if subject.problem is not None:
         words += ["--problem", str(subject.problem)]
     if subject.causal_alignment != "top-left":

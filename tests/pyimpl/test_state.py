@@ -202,14 +202,15 @@ def test_autocast_changes_nothing(dtype: torch.dtype) -> None:
     scores = torch.randn(2, 4, 5, generator=generator, dtype=dtype)
     values = torch.randn(2, 5, 6, generator=generator, dtype=dtype)
     start = empty((2, 4), 6, dtype=dtype, device=scores.device)
-    for made in (
+    ways: list[Callable[[], State]] = [
         lambda: of_block(scores, values),
         lambda: step(of_block(scores, values), scores[..., 0], values[..., 0, :]),
         lambda: online(start, [(scores, values)] * 2),
         lambda: step_block_divided(start, scores, values),
         lambda: step_block_flash1(start, scores, values),
         lambda: merge_tree((of_block(scores, values), step_block(start, scores, values))),
-    ):
+    ]
+    for made in ways:
         expected = made()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             found = made()

@@ -22,6 +22,7 @@ from bridge.conformance.parallel import Workers
 from bridge.conformance.request import Misuse, Request, choose_committed
 from bridge.conformance.subject import Subject
 from bridge.report import junit, page, tables
+from bridge.terminal import tell
 from bridge.vectors.model.attention import Family
 
 # Of the text of a verdict, in characters.
@@ -250,24 +251,17 @@ class Verdict:
         for text in sorted(
             {str(o.subject.operation) for o in self.outcomes if o.subject.operation}
         ):
-            console.print(f"The problem: {text}.", highlight=False, markup=False, soft_wrap=True)
+            tell(console, f"The problem: {text}.")
         if any(outcome.description.features is not None for outcome in self.outcomes):
-            console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
+            tell(console, f"Order of the vectors: --seed {self.conditions.seed}.")
         if self.conditions.fresh is not None:
-            words = " ".join(self.conditions.fresh.options())
-            console.print(f"Fresh vectors: {words}.", highlight=False, soft_wrap=True)
+            tell(console, f"Fresh vectors: {' '.join(self.conditions.fresh.options())}.")
         for why in sorted({o.without_walls for o in self.outcomes if o.without_walls is not None}):
-            console.print(
-                tables.no_sandbox(why),
-                style="bold red", highlight=False, markup=False, soft_wrap=True,
-            )  # fmt: skip
+            tell(console, tables.no_sandbox(why), "bold red")
         for sentence in self.skipped:
-            console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
+            tell(console, f"Not run: {sentence}")
         for sentence in self.refused:
-            console.print(
-                f"Not judged: {sentence}",
-                style="red", highlight=False, markup=False, soft_wrap=True,
-            )  # fmt: skip
+            tell(console, f"Not judged: {sentence}", "red")
 
     def __str__(self) -> str:
         text = io.StringIO()

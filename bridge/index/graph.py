@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from bridge.index.entries import Entry, Index
 from bridge.index.gaps import SPEC
 from bridge.index.layers import Space, place
+from bridge.reach import reached
 from bridge.templates import template
 
 SHOWN = ("definition", "type", "structure", "inductive", "proposition", "class")
@@ -79,22 +80,11 @@ def behind(name: str, index: Index) -> str:
     return name.rpartition(".")[0] if part else name
 
 
-def _closure(above: Mapping[str, set[str]], start: str) -> set[str]:
-    seen: set[str] = set()
-    waiting = list(above[start])
-    while waiting:
-        one = waiting.pop()
-        if one not in seen:
-            seen.add(one)
-            waiting += above[one]
-    return seen
-
-
 def reduce(above: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Without the arrows that follow from others."""
-    reached = {name: _closure(above, name) for name in above}
+    below = {name: {*reached(direct, above.__getitem__)} for name, direct in above.items()}
     return {
-        name: {one for one in direct if not any(one in reached[o] for o in direct if o != one)}
+        name: {one for one in direct if not any(one in below[o] for o in direct if o != one)}
         for name, direct in above.items()
     }
 

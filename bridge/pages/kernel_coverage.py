@@ -92,7 +92,11 @@ def kernels(
         for feature in _of_kernel(case.kernel, words):
             found[case.kernel][feature]
     for text in texts:
-        ids = [id for name, id in theorems.items() if name.startswith(_prefix(text))]
+        ids = [
+            id
+            for name, id in theorems.items()
+            if name.startswith(f"Attention.Kernel.{text.family}.")
+        ]
         asked = features(text.launch())
         name = "varlen" if "packed" in asked else "forward"
         for feature in _of_kernel(name, asked) if ids else ():
@@ -118,10 +122,6 @@ def _of_kernel(name: str, asked: Iterable[str]) -> set[str]:
     if name in _WITHOUT_SCORES:
         return {"all"}
     return set(asked) - (set() if name in _BACKWARD else {"packed"})
-
-
-def _prefix(text: Text) -> str:
-    return f"Attention.Kernel.{text.family}."
 
 
 def _kernel(name: str, rows: Mapping[str, Row]) -> Kernel:

@@ -11,6 +11,7 @@ from pathlib import Path
 from bridge.audit.implemented import known_implementations
 from bridge.audit.theorems import listed_theorems
 from bridge.index.maps import COMMAND, FILE, FORMAT
+from bridge.reach import reached
 from bridge.source.excerpt import Excerpt, SourceError, python_excerpts
 from bridge.source.lean import declarations
 from bridge.source.sources import Sources
@@ -70,14 +71,8 @@ class Maps:
 
     def behind(self, names: Sequence[str]) -> set[str]:
         """All definitions that these use, directly or not."""
-        seen: set[str] = set()
-        waiting = [used for name in names for used in self.definitions[name].uses]
-        while waiting:
-            name = waiting.pop()
-            if name not in seen:
-                seen.add(name)
-                waiting += self.definitions[name].uses
-        return seen
+        used = (used for name in names for used in self.definitions[name].uses)
+        return {*reached(used, lambda name: self.definitions[name].uses)}
 
 
 def read(root: Path, families: Sequence[Family]) -> Maps:

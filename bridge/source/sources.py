@@ -101,10 +101,7 @@ class Sources:
 
     def family(self, name: str) -> Family:
         """A family of vectors. Raises SourceError if there is none."""
-        for family in self._families:
-            if family.name == name:
-                return family
-        raise SourceError(f"there is no family {name!r} of vectors")
+        return family_of(self._families, name)
 
     def vectors(self, families: Sequence[str]) -> int:
         """How many vectors these families have together."""
@@ -132,6 +129,14 @@ class Sources:
         text = (self._root / "docs" / "theorems.toml").read_text("utf-8")
         main_theorems: list[dict[str, str]] = tomllib.loads(text)["theorem"]
         return main_theorems
+
+
+def family_of(families: Sequence[Family], name: str) -> Family:
+    """A family by its name. Raises SourceError if there is none."""
+    for family in families:
+        if family.name == name:
+            return family
+    raise SourceError(f"there is no family {name!r} of vectors")
 
 
 def _lines_of(file: str, text: str, name: str) -> tuple[int, int]:

@@ -100,12 +100,14 @@ public import Attention.Kernel.PackedLaunch
 public import Attention.Kernel.PackedLaunched
 public import Attention.Kernel.PackedLaunchedReal
 public import Attention.Kernel.PackedSized
+public import Attention.Kernel.Problems
 public import Attention.Kernel.Row
 public import Attention.Kernel.Sized
 public import Attention.Kernel.Started
 public import Attention.Kernel.TextConditions
 public import Attention.Kernel.Texts
 public import Attention.Kernel.Tiles
+public import Attention.Kernel.Unfolding
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound
@@ -149,6 +151,7 @@ public import Attention.Proof.Cache.Window
 public import Attention.Proof.Derivative.Adjoint
 public import Attention.Proof.Derivative.Attention
 public import Attention.Proof.Derivative.Basic
+public import Attention.Proof.Derivative.Exists
 public import Attention.Proof.Derivative.Exponential
 public import Attention.Proof.Derivative.Slopes
 public import Attention.Proof.Derivative.Softcap
@@ -188,6 +191,7 @@ public import Attention.Proof.Online.Attention
 public import Attention.Proof.Online.Basic
 public import Attention.Proof.Online.Cascade
 public import Attention.Proof.Online.Combine
+public import Attention.Proof.Online.Flash1
 public import Attention.Proof.Online.Invariant
 public import Attention.Proof.Online.Merge
 public import Attention.Proof.Online.Ring
@@ -242,6 +246,7 @@ public import Attention.Spec.Dropout
 public import Attention.Spec.Embedding
 public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash
+public import Attention.Spec.Flash1
 public import Attention.Spec.Heads
 public import Attention.Spec.KeepMask
 public import Attention.Spec.LayerNorm
@@ -273,6 +278,12 @@ public import Attention.Spec.Transformer
 public import Attention.Spec.TransformerCache
 public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
+public import Attention.Statements.Attention
+public import Attention.Statements.Backward
+public import Attention.Statements.Layouts
+public import Attention.Statements.Numbers
+public import Attention.Statements.Scores
+public import Attention.Statements.Transformer
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.All

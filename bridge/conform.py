@@ -86,6 +86,13 @@ class Conform(Command):
     metavar="FILE",
     help="A KernelBench problem; IMPLEMENTATION is then a class, such as FILE.py:ModelNew.",
 )
+@click.option(
+    "--operation",
+    type=click.Choice(["attention", "decode"]),
+    default="attention",
+    show_default=True,
+    help="What the function computes; decode: it is called step by step with a cache.",
+)
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
 @click.option(
     "--json",

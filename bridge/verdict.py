@@ -19,11 +19,12 @@ from bridge.conformance.features import Aligned, CallableError
 from bridge.conformance.likely import with_likely
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.parallel import Workers
-from bridge.conformance.request import Misuse, Request, choose_committed
+from bridge.conformance.request import Asked, Misuse, Request, choose_committed
 from bridge.conformance.subject import Subject
 from bridge.report import junit, page, tables
 from bridge.terminal import tell
 from bridge.vectors.model.attention import Family
+from bridge.vectors.model.decode import decoded_families
 
 # Of the text of a verdict, in characters.
 _WIDTH = 100
@@ -49,6 +50,7 @@ def check(
     count: int | None = None,
     large: bool = False,
     problem: str | Path | None = None,
+    operation: Asked = "attention",
 ) -> Verdict:
     """Run an attention function on the vectors, and judge all that it returns.
 
@@ -74,6 +76,8 @@ def check(
     problem: a file of KernelBench's form, with `class Model`, `get_inputs` and `get_init_inputs`;
       `function` is then a class of models such as `ModelNew`, which is judged as a function of the
       operation that `Model` is found to compute, in the dtype of the problem's inputs.
+    operation: what the function computes; "decode": it is called step by step with a cache, as
+      `docs/conform.md` says, and judged on vectors of decoding.
 
     Raises ValueError that names the argument which is not accepted, CallableError (a ValueError)
     for a function that cannot be called as SDPA is, and NoSandboxError (a RuntimeError).
@@ -104,6 +108,7 @@ def check(
         count=count,
         large=large,
         problem=None if problem is None else Path(problem),
+        operation=operation,
     )
     return judge(request)
 
@@ -116,6 +121,11 @@ def judge(request: Request, announce: Callable[[str], None] = lambda text: None)
     operation = subjects[0].operation if subjects else None
     if operation is not None and not (request.families or request.vectors):
         families = operation.choose(families)
+    if request.decode:
+        families = decoded_families(families)
+        if not families and request.conditions.fresh is None:
+            argument = "families" if request.families else "vectors"
+            raise Misuse(argument, "none of these vectors is of decoding")
     verdict = Verdict(request.dtypes, families, request.conditions)
     if len(subjects) > 1 and all(is_callable_name(subject.name) for subject in subjects):
         verdict.add_each(subjects, announce)

@@ -1,7 +1,7 @@
 module
 
 public import Attention.Kernel.Launch
-public import Attention.Kernel.Texts
+public import Attention.Kernel.Problems
 
 public section
 

@@ -80,13 +80,18 @@ class Features:
     presumed: str | None = None
 
     def without(self, names: Iterable[str]) -> Features:
+        """The same less these, which the user declares, and less gradients of what there is none
+        of."""
+        return self.less(names).consistent()
+
+    def less(self, names: Iterable[str]) -> Features:
         """The same less these, which the user declares."""
         given = frozenset(names)
         unsupported = {**self.unsupported, **dict.fromkeys(given, "declared by --without")}
         lse_by = None if "lse" in given else self.lse_by
         return replace(
             self, supported=self.supported - given, unsupported=unsupported, lse_by=lse_by
-        ).consistent()
+        )
 
     def consistent(self) -> Features:
         """The same without gradients of what there is none of."""

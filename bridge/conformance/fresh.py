@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.conformance.decoding import draw as decoding
 from bridge.conformance.operation import Operation
 from bridge.vectors.by_intervals import enclosed_rows
 from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows
@@ -44,6 +45,7 @@ _ABOUT = {
     "fresh-large": "Real sizes, drawn for this run, of which sampled rows are judged.",
     "fresh-problem": "The sizes of the problem, drawn for this run; sampled rows are judged.",
     "fresh-operation": "The problem's operation at other sizes, drawn for this run.",
+    decoding.FAMILY: "Sequences of several streams decoded in turns, drawn for this run.",
 }
 FAMILIES = tuple(_ABOUT)
 # The families of the vectors in turn, by their numbers.
@@ -80,7 +82,8 @@ _TERMS = 8
 class Fresh:
     """Which to draw: those of numbers 0 to count − 1, large ones among them or not. names, ids: of
     families and vectors, those alone; both empty: all. problem: those of the operation of a
-    problem, and no others, which are drawn once it is known."""
+    problem, and no others, which are drawn once it is known; decode: those of decoding, and no
+    others."""
 
     seed: int
     count: int = COUNT
@@ -89,6 +92,7 @@ class Fresh:
     ids: tuple[str, ...] = ()
     problem: bool = False
     operation: Operation | None = None
+    decode: bool = False
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -109,6 +113,8 @@ class Fresh:
     def listed(self) -> list[tuple[str, str]]:
         """Family and id of each that the seed and the count mean; nothing is drawn for it."""
         turn = _TURN_OF_PROBLEM if self.problem else _TURN
+        if self.decode:
+            turn = (decoding.FAMILY,)
         names = (turn[n % len(turn)] for n in range(self.count))
         large = ("fresh-large" if self.large and x == "fresh-batch" else x for x in names)
         return [(name, f"{name}-{n:03d}") for n, name in enumerate(large)]
@@ -173,6 +179,8 @@ class _Draw:
             case "fresh-options":
                 names = self.random.sample([*_ENCLOSED], self.random.choice((1, 1, 1, 2)))
                 return self.natural(tuple(sorted(names)))
+            case decoding.FAMILY:
+                return decoding.draw(self.random, self.id)
             case "fresh-batch":
                 numbers = self.upto(2), self.upto(3), self.upto(40), self.upto(150), self.upto(64)
                 return self.sampled(*numbers, self.upto(64))

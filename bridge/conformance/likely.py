@@ -312,7 +312,7 @@ class _Running:
             able = replace(able, supported=frozenset({"is-causal"} if causal else ()))
         self.planted = Planted(hypothesis, alignment, search.wide)
         self.adapter: Any = PlantedBatches(self.planted, result.adapter, search.takes)
-        if able is not None:
+        if able is not None and subject.form is None:
             able = able.without(subject.without)
             self.adapter = CallableAdapter(
                 result.adapter, self.planted, able, lambda _: search.rounding, alignment
@@ -393,10 +393,11 @@ def _agree(got: Detail, planted: Detail | None, tolerance: Detail | None) -> boo
             largest[part] = max(largest.get(part, 0.0), *row)
         parts = zip(got.parts, got.tolerance, strict=True)
         tolerance = Detail(tuple((largest[part],) * len(row) for part, row in parts), ())
+    if not _close(got.got, planted.got, tolerance.got):
+        return False
+    # A function that returns none is compared by its outputs.
     logarithms = tolerance.lse_got[: len(got.lse_got)]
-    return _close(got.got, planted.got, tolerance.got) and _close(
-        got.lse_got, planted.lse_got, logarithms
-    )
+    return not got.lse_got or _close(got.lse_got, planted.lse_got, logarithms)
 
 
 def _close(got: Sequence[Any], planted: Sequence[Any], allowed: Sequence[Any]) -> bool:

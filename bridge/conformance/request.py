@@ -8,13 +8,14 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import torch
 
 from bridge.conformance import fresh as drawing
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES
+from bridge.conformance.decoding import form
 from bridge.conformance.features import NAMES, Aligned, CallableError
 from bridge.conformance.fresh import Fresh
 from bridge.conformance.inside import found
@@ -25,6 +26,9 @@ from bridge.conformance.subject import Subject
 from bridge.vectors import load as loader
 from bridge.vectors.format import index
 from bridge.vectors.model.attention import Family
+
+# What a function computes.
+Asked = Literal["attention", "decode"]
 
 
 class Misuse(ValueError):
@@ -65,6 +69,7 @@ class Request:
     count: int | None = None
     large: bool = False
     problem: Path | None = None
+    operation: Asked = "attention"
     conditions: Conditions = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,8 +80,10 @@ class Request:
         check_known("dtypes", self.dtypes, ALL_DTYPES, "a dtype that the vectors run in")
         models = () if self.rounding_model is None else (self.rounding_model,)
         check_known("rounding_model", models, CHOICES, "a rounding model")
-        check_known("without", self.without, NAMES, "a feature")
-        check_known("require", self.require, [*NAMES, *ALL_DTYPES], "a feature or a dtype")
+        names = form.NAMES if self.decode else NAMES
+        check_known("without", self.without, names, "a feature")
+        check_known("require", self.require, [*names, *ALL_DTYPES], "a feature or a dtype")
+        check_known("operation", [self.operation], get_args(Asked), "an operation")
         check_known("alignment", [self.alignment], get_args(Aligned), "an alignment")
         for name in self.functions:
             if not callables.is_callable_name(name):
@@ -88,6 +95,8 @@ class Request:
         check_device(self.device)
         if self.problem is not None:
             self._check_problem(self.problem)
+        if self.decode:
+            self._check_decode()
         for path in self.also:
             if not path.exists():
                 raise Misuse("also", f"there is no file or folder {str(path)!r}")
@@ -98,7 +107,13 @@ class Request:
             required=self.require_sandbox,
             first_failure=self.first_failure,
             fresh=fresh_vectors(
-                self.fresh, self.count, self.large, self.families, self.vectors, self.problem
+                self.fresh,
+                self.count,
+                self.large,
+                self.families,
+                self.vectors,
+                self.problem,
+                decode=self.decode,
             ),
         )
         if self.seed is not None:
@@ -128,6 +143,23 @@ class Request:
             if not callables.is_callable_name(name):
                 raise Misuse("problem", f"{name} is built in; a class of models is accepted")
 
+    @property
+    def decode(self) -> bool:
+        """Whether the functions are called step by step with a cache."""
+        return self.operation == "decode"
+
+    def _check_decode(self) -> None:
+        given = {
+            "alignment": self.alignment != "top-left", "undeclared": self.undeclared,
+            "large": self.large, "problem": self.problem is not None,
+        }  # fmt: skip
+        for argument, value in given.items():
+            if value:
+                raise Misuse(argument, "none is accepted for decoding")
+        for name in self.functions:
+            if not callables.is_callable_name(name):
+                raise Misuse("operation", f"{name} is built in; decoding is judged of functions")
+
     def subjects(self) -> list[Subject]:
         """What is judged, in order. Raises Misuse for a problem whose operation is not known."""
         operation = None
@@ -146,6 +178,7 @@ class Request:
                 require=self.require,
                 problem=self.problem,
                 operation=operation,
+                decode=self.decode,
             )
             for name in self.functions
         ]
@@ -220,6 +253,8 @@ def fresh_vectors(
     families: tuple[str, ...],
     ids: tuple[str, ...],
     problem: Path | None = None,
+    *,
+    decode: bool = False,
 ) -> Fresh | None:
     """The fresh vectors that were asked for; without a choice of vectors some by default, with one
     those alone that it names. None: none. Raises Misuse for what cannot be drawn."""
@@ -246,6 +281,7 @@ def fresh_vectors(
         names,
         of_fresh,
         problem=problem is not None,
+        decode=decode,
     )
     listed = drawn.listed()
     check_known("vectors", of_fresh, [id for _, id in listed], "a fresh vector of this count")

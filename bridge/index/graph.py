@@ -1,6 +1,6 @@
-"""The dependency graph of the Spec and the main theorems, as an SVG.
+"""The dependency graph of the Spec and the listed theorems, as an SVG.
 
-A card for each file of the Spec: its definitions, and the main theorems that speak of them. A
+A card for each file of the Spec: its definitions, and the listed theorems that speak of them. A
 theorem stands where the last of the definitions that its statement mentions stands. An arrow leads
 from a card to those whose definitions or theorems use something of it, unless that follows from two
 other arrows. What each line uses and is used by is in its tooltip, and so is what an arrow stands
@@ -58,7 +58,7 @@ class Card:
 
 
 def arrows(index: Index) -> dict[str, set[str]]:
-    """For each Spec definition and main theorem the Spec definitions that it uses: of a theorem
+    """For each Spec definition and listed theorem the Spec definitions that it uses: of a theorem
     those that its statement mentions."""
     nodes = {
         e.name: e

@@ -1,9 +1,9 @@
 """`docs/maps.json`: what the maps of the documentation need and Lean alone knows.
 
 Of each definition of the Spec which others it uses, whether it is an operation, and whether the
-program that makes the vectors runs it; of each main theorem which definitions of the Spec its
-statement speaks of, which others it takes to read it, and on which other main theorems its
-proof rests: itself, or by way of theorems that are not main theorems. All else on the maps is in
+program that makes the vectors runs it; of each listed theorem which definitions of the Spec its
+statement speaks of, which others it takes to read it, and on which other listed theorems its
+proof rests: itself, or by way of theorems that are not listed theorems. All else on the maps is in
 the sources and the vectors.
 """
 
@@ -26,7 +26,7 @@ _NUMBERS = "Attention.Algebra."
 
 
 def rests_on(index: Index, name: str) -> list[str]:
-    """The main theorems that a proof uses, in the order of the library. Behind one of them it
+    """The listed theorems that a proof uses, in the order of the library. Behind one of them it
     does not look."""
 
     def behind(used: str) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def summary(console: Console, found: Collected) -> None:
     console.print(operations)
     tell(
         console,
-        "Numbers: vectors that name it, functions that implement it, main theorems whose\n"
+        "Numbers: vectors that name it, functions that implement it, listed theorems whose\n"
         "statement mentions it. It lacks what neither it nor a definition that uses it has.",
     )
     for gap in found.gaps:
@@ -89,7 +89,7 @@ def one(console: Console, entry: Entry, index: Index, written: str | None) -> No
         ("name", entry.shown + (" (private)" if entry.private else "")),
         (
             "kind",
-            entry.kind + (f", main theorem {entry.main_theorem}" if entry.main_theorem else ""),
+            entry.kind + (f", listed theorem {entry.main_theorem}" if entry.main_theorem else ""),
         ),
         ("position", f"{entry.file}:{first}:{column} to line {last}"),
         ("documentation", entry.doc),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,6 +114,11 @@ def kernels(
                     counts = row.exact if is_exact else row.vectors
                     counts[family.name] = counts.get(family.name, 0) + 1
     return [_kernel(name, rows) for name, rows in found.items()]
+
+
+def reasons(families: Iterable[Family]) -> Counter[str | None]:
+    """How many vectors are run exactly (None), and how many are not, by the reason."""
+    return Counter(not_run(vector) for family in families for vector in family.vectors)
 
 
 def _of_kernel(name: str, asked: Iterable[str]) -> set[str]:

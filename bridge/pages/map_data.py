@@ -41,7 +41,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A main theorem. lean: its full name; speaks_of: the definitions of the Spec that its
+    """A listed theorem. lean: its full name; speaks_of: the definitions of the Spec that its
     statement mentions; needs: others that one has to know to read it; rests_on: the main
     theorems that its proof uses."""
 
@@ -81,7 +81,7 @@ def read(root: Path, families: Sequence[Family]) -> Maps:
     if stored.get("format") != FORMAT:
         raise SourceError(f"{FILE} has not the format {FORMAT}; run {COMMAND}")
     listed = {one["id"]: one for one in listed_theorems(root / "docs" / "theorems.toml")}
-    _same("main theorems", set(stored["theorems"]), set(listed))
+    _same("listed theorems", set(stored["theorems"]), set(listed))
     leans = {id: one["lean"] for id, one in stored["theorems"].items()}
     moved = [id for id, one in listed.items() if one["lean"] != leans[id]]
     if moved:

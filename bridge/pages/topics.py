@@ -1,4 +1,4 @@
-"""Which main theorems stand together on the map, in their list and on the site."""
+"""Which listed theorems stand together on the map, in their list and on the site."""
 
 from __future__ import annotations
 

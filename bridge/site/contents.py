@@ -20,6 +20,7 @@ _PARTS = {
         "docs/heads.md",
         "docs/transformer.md",
         "docs/backward.md",
+        "docs/distributed.md",
         "docs/tolerances.md",
         "docs/kernel.md",
         "docs/paper.md",
@@ -48,6 +49,7 @@ _PARTS = {
     ),
     "Results": (
         "docs/what-is-proved.md",
+        "docs/statements.md",
         "docs/theorems.md",
         "docs/trust.md",
         "docs/findings.md",

@@ -47,13 +47,14 @@ def mask_as_4d(mask: Tensor, q_len: int, kv_len: int) -> Tensor:
     return mask.expand(-1, -1, q_len, kv_len)
 
 
-def empty_output(query: Tensor, value_dim: int) -> Tensor:
+def empty_output(query: Tensor, value_dim: int, *, wide: bool = False) -> Tensor:
     """An uninitialised `[batch, heads, q_len, value_dim]` of the kind of `query`, dense, with heads
-    and q_len in the order in memory that they have in `query`."""
+    and q_len in the order in memory that they have in `query`; wide: in `compute_dtype`."""
     batch, heads, q_len, _ = query.shape
+    dtype = compute_dtype(query.dtype) if wide else query.dtype
     if query.stride(2) > query.stride(1):
-        return query.new_empty(batch, q_len, heads, value_dim).transpose(1, 2)
-    return query.new_empty(batch, heads, q_len, value_dim)
+        return query.new_empty(batch, q_len, heads, value_dim, dtype=dtype).transpose(1, 2)
+    return query.new_empty(batch, heads, q_len, value_dim, dtype=dtype)
 
 
 def shape(tensor: Tensor) -> list[int]:

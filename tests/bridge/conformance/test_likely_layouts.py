@@ -46,8 +46,10 @@ def looked_for(name: str, chosen: list[Family]) -> Likely:
 
 
 def test_there_is_a_wrong_function_for_each_hypothesis() -> None:
-    assert {h.name for h in HYPOTHESES if h.layout is not None} == set(OF)
-    assert all(h.operations <= OPERATIONS for h in HYPOTHESES)
+    """Those of decoding are in `test_decoding.py`."""
+    some = [h for h in HYPOTHESES if "decode" not in h.operations]
+    assert {h.name for h in some if h.layout is not None} == set(OF)
+    assert all(h.operations <= OPERATIONS for h in some)
 
 
 # Each among the others of layouts; that none of any attention explains it either takes longer.

@@ -113,7 +113,7 @@ PLANTED = [
     (
         "ring",
         mutant("keys-not-passed-on", "ring.py", "return held[1:] + held[:1]", "return held"),
-        "ring_attention", "ring-003",
+        "simulate_ring", "ring-003",
     ),
     (
         "cascade",

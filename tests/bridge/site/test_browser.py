@@ -8,6 +8,7 @@ import http.server
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from in_browser import (
 )
 
 import pyimpl
-from bridge.pages.chapters import CHAPTERS
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = MARKS
@@ -50,30 +50,53 @@ def pages(site: Path) -> list[Path]:
     return sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] not in others)
 
 
-@pytest.mark.parametrize(
-    ("size", "one_in"),
-    [
-        pytest.param(PHONE, 1, id="phone"),
-        # What fits a phone fits a wide screen: there what all pages share is looked at, and in
-        # `make test-all` each page.
-        pytest.param(WIDE, 5, id="wide"),
-        pytest.param(WIDE, 1, id="wide, all", marks=pytest.mark.thorough),
-    ],
-)
-def test_every_page(browser: Any, site: Path, size: tuple[int, int], one_in: int) -> None:
-    screen(browser, size)
-    source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
-    for page in [*pages(site)[::one_in], source]:
-        browser.get(page.as_uri())
-        assert said(browser) == [], page.name
-        assert browser.find_element("tag name", "h1").is_displayed(), page.name
-        # Nothing is wider than the screen, so that a phone need not scroll to both sides. A
-        # phone shows a page that is wider made smaller: `innerWidth` is then the page's own.
-        width = browser.execute_script("return document.scrollingElement.scrollWidth")
-        assert width <= size[0], f"{page.name}: {width - size[0]} px too wide"
-        raw = browser.find_elements("css selector", ".arithmatex:not(:has(.katex))")
-        assert [formula.text for formula in raw] == [], page.name
+@dataclass(frozen=True)
+class Seen:
+    """A page as it is on screens of some widths. cut_off: what `CUT_OFF` finds; columns: what
+    `COLUMNS` finds, of pages that have them."""
 
+    page: str
+    said: list[str]
+    titled: bool
+    raw_formulas: list[str]
+    widths: dict[int, int]
+    cut_off: dict[int, list[str]]
+    columns: dict[int, tuple[list[str], int, bool]]
+
+
+@pytest.fixture(scope="module")
+def seen(browser: Any, site: Path) -> list[Seen]:
+    """Every page of the documentation and one of sources, each read once, since reading takes
+    longest: on a phone's screen first, then on wider ones."""
+    source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
+    return [look_at(browser, page, site) for page in [*pages(site), source]]
+
+
+def look_at(browser: Any, page: Path, site: Path) -> Seen:
+    name, columns = page.relative_to(site).as_posix(), 'class="beside"' in page.read_text("utf-8")
+    screen(browser, PHONE)
+    browser.get(page.as_uri())
+    found = Seen(
+        name,
+        said(browser),
+        browser.find_element("tag name", "h1").is_displayed(),
+        [one.text for one in browser.find_elements("css selector", RAW)],
+        *({}, {}, {}),
+    )
+    for size in (PHONE, (1280, 900), *(WIDE_COLUMNS if columns else ())):
+        screen(browser, size)
+        # A phone shows a page that is wider made smaller: `innerWidth` is then the page's own.
+        width = browser.execute_script("return document.scrollingElement.scrollWidth")
+        found.widths[size[0]] = width
+        found.cut_off[size[0]] = browser.execute_script(CUT_OFF)
+        if columns:
+            found.columns[size[0]] = tuple(browser.execute_script(COLUMNS))
+    return found
+
+
+# Formulas that are not set.
+RAW = ".arithmatex:not(:has(.katex))"
+WIDE_COLUMNS = ((1500, 900), (1920, 900))
 
 # Of code in columns what is cut off, and whether any columns stand side by side.
 COLUMNS = """
@@ -87,22 +110,6 @@ return [
     .some((one) => new Set([...one.children].map(left)).size > 1),
 ];
 """
-
-
-def test_columns_of_code_fit(browser: Any, site: Path) -> None:
-    """No line of Lean or Python that stand beside each other is cut off or broken; where the screen
-    has not the width, they stand one below the other."""
-    found = [page for page in pages(site) if 'class="beside"' in page.read_text("utf-8")]
-    assert len(found) > 30
-    for page in found:
-        for width, some in ((1280, False), (1500, None), (1920, page.name == "online.html")):
-            screen(browser, (width, 900))
-            if width == 1280:
-                browser.get(page.as_uri())
-            cut, broken, side_by_side = browser.execute_script(COLUMNS)
-            assert (cut, broken) == ([], 0), f"{page.name} at {width}"
-            assert side_by_side >= (some or False), f"{page.name} at {width}"
-            assert not (width == 1280 and side_by_side), page.name
 
 
 # Formulas, comments and drawings of which a part is neither seen nor reached by scrolling.
@@ -131,13 +138,33 @@ return cut;
 """
 
 
-@pytest.mark.parametrize("size", [(1280, 900), PHONE], ids=["wide", "phone"])
-def test_nothing_is_cut_off(browser: Any, site: Path, size: tuple[int, int]) -> None:
-    screen(browser, size)
-    some = [*(f"{c}.html" for c in CHAPTERS), *MAPS, "theorems/rounding.html", "claims/003.html"]
-    for page in some:
-        browser.get((site / page).as_uri())
-        assert browser.execute_script(CUT_OFF) == [], page
+def test_every_page(seen: list[Seen]) -> None:
+    assert len(seen) > 100
+    for one in seen:
+        assert one.said == [], one.page
+        assert one.titled, one.page
+        assert one.raw_formulas == [], one.page
+        # Nothing is wider than the screen, so that a phone need not scroll to both sides.
+        for size, width in one.widths.items():
+            assert width <= size, f"{one.page}: {width - size} px too wide"
+
+
+def test_columns_of_code_fit(seen: list[Seen]) -> None:
+    """No line of Lean or Python that stand beside each other is cut off or broken; where the screen
+    has not the width, they stand one below the other."""
+    some = [one for one in seen if one.columns]
+    assert len(some) > 30
+    for one in some:
+        for width, (cut, broken, side_by_side) in one.columns.items():
+            assert (cut, broken) == ([], 0), f"{one.page} at {width}"
+            assert not (width <= 1280 and side_by_side), one.page
+    (online,) = (one for one in some if one.page == "online.html")
+    assert online.columns[1920][2]
+
+
+def test_nothing_is_cut_off(browser: Any, site: Path, seen: list[Seen]) -> None:
+    for one in seen:
+        assert not any(one.cut_off.values()), f"{one.page}: {one.cut_off}"
     # It would be seen.
     browser.get((site / "backward.html").as_uri())
     browser.execute_script(

@@ -142,11 +142,26 @@ def outcomes(
     if subject.operation is not None and conditions.fresh is not None:
         drawn = replace(conditions.fresh, operation=subject.operation)
         conditions = replace(conditions, fresh=drawn)
+    if subject.bench is not None:
+        called = subject.bench.function
+        more = (*conditions.also, subject.bench.folder)
+        conditions = replace(conditions, also=more)
+        if conditions.fresh is not None:
+            drawn = replace(conditions.fresh, bench=subject.bench)
+            conditions = replace(conditions, fresh=drawn)
     with conditions.session(called, subject.problem) as session:
         if subject.operation is not None:
             announce(f"{subject.name}: what it takes …")
             description, refuses = describe_model(session, subject.operation, dtypes)
             subject = replace(subject, features=description.features, refuses=refuses)
+        elif subject.bench is not None:
+            able = Features(
+                (subject.bench.operation.dtype,),
+                frozenset(),
+                dict.fromkeys(features.NAMES, "a definition says what is computed"),
+            )
+            description = Description(able.dtypes, able)
+            subject = replace(subject, features=able)
         elif subject.decode:
             announce(f"{subject.name}: what it takes …")
             description, form = describe_decoder(session, ALL_DTYPES)

@@ -138,7 +138,8 @@ class _Session:
         self.inputs = {name: x.requires_grad_() if name in by else x for name, x in given.items()}
         self.before = {name: x.detach().clone() for name, x in self.inputs.items()}
         assert self.function is not None
-        known = {**self.inputs, **{("cache", name): x for name, x in self.caches.items()}}
+        known: dict[Any, Any] = dict(self.inputs)
+        known |= {("cache", name): x for name, x in self.caches.items()}
         arguments = [_value(one, known) for one in fields["arguments"]]
         options = {name: _value(one, known) for name, one in fields["options"].items()}
         with Borrowed(fields["record"]) as borrowed:

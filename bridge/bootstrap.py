@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,12 @@ TIERS = {
     "verify": "about 20 MB",
     "test": "about 290 MB, most of it for lean-dojo and transformers",
     "test-all": "about 350 MB, with a second kernel of Lean",
+}
+
+# By tier, lock files of packages whose dependencies are not wanted.
+WITHOUT_DEPENDENCIES = {
+    "test": ("flashinfer-bench",),
+    "test-all": ("flashinfer-bench",),
 }
 
 TORCH = "torch==2.13.0"
@@ -83,13 +90,20 @@ def lock_file(tier: str) -> Path:
     return REQUIREMENTS / f"{tier}.lock"
 
 
+def lock_files(tier: str) -> list[Path]:
+    """All that is installed for a tier: its own file, and what is installed without its
+    dependencies."""
+    alone = [lock_file(name) for name in WITHOUT_DEPENDENCIES.get(tier, ())]
+    return [lock_file(tier), *alone]
+
+
 def fingerprint(tier: str) -> str:
     """Changes whenever what is installed for a tier has to change."""
     # Here, so that a Python too old to have it gets its sentence.
     import tomllib
 
     digest = hashlib.sha256(sys.version.encode())
-    for path in (lock_file(tier), Path(__file__)):
+    for path in (*lock_files(tier), Path(__file__)):
         digest.update(path.read_bytes())
     # The settings of ruff, mypy and pytest stand in the same file and change nothing here.
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -230,6 +244,15 @@ def install_numpy() -> None:
         pip(NUMPY_OF_TRITON_3_6)
 
 
+def write_lake() -> None:
+    """The command `lake` of this environment alone: what users install must not hide elan's."""
+    path = PYTHON.with_name("lake")
+    # By a shell: the first line of a script takes no long path, and none with a space.
+    call = "from bridge.toolchain.lake import main; main()"
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(str(PYTHON))} -P -c "{call}" "$@"\n')
+    path.chmod(0o755)
+
+
 def install(tier: str) -> None:
     before, wanted = installed_tiers(), fingerprint(tier)
     if before.get(tier) == wanted:
@@ -237,9 +260,13 @@ def install(tier: str) -> None:
     make_venv()
     install_torch()
     say(f"installing the packages of requirements/{tier}.lock ({TIERS[tier]})")
-    pip("--require-hashes", "-r", lock_file(tier))
+    own, *alone = lock_files(tier)
+    pip("--require-hashes", "-r", own)
+    for path in alone:
+        pip("--require-hashes", "--no-deps", "-r", path)
     install_numpy()
     pip("--no-deps", "--no-build-isolation", "--quiet", "-e", ROOT)
+    write_lake()
     # A tier holds the smaller ones. Whether a larger one is current, its own lock file says.
     names = list(TIERS)
     smaller = {name: fingerprint(name) for name in names[: names.index(tier) + 1]}

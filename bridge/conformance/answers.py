@@ -9,7 +9,12 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from bridge.conformance.adapters.adapter import Adapter, GradientsAdapter, LayoutsAdapter
+from bridge.conformance.adapters.adapter import (
+    Adapter,
+    ChoosingAdapter,
+    GradientsAdapter,
+    LayoutsAdapter,
+)
 from bridge.conformance.adapters.gradient_inputs import Floats
 from bridge.conformance.adapters.gradient_inputs import array as as_judged
 from bridge.conformance.batch import (
@@ -113,6 +118,8 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
     ):
         return f"takes no vectors of {vector.operation}"
     else:
+        if isinstance(adapter, ChoosingAdapter) and (why := adapter.why_not(vector)) is not None:
+            return why
         grouped = GroupedQueryVector.operation
         if (
             isinstance(vector, SampledVector)

@@ -72,6 +72,7 @@ _OPERATIONS = {
     "paged": "a cache in pages",
     "cascade": "a shared prefix",
     "combine": "results of splits that are merged",
+    "decode": "decoding step by step",
     "sampled": "several heads or batches in one call",
 }
 _MASKS = {

@@ -16,6 +16,8 @@ from bridge.conformance import features, problems
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES, Adapter
 from bridge.conformance.batch import DTYPES
+from bridge.conformance.decoding import probe as decoders
+from bridge.conformance.decoding.form import Form
 from bridge.conformance.features import Features
 from bridge.conformance.fresh import Fresh
 from bridge.conformance.operation import Operation
@@ -142,11 +144,30 @@ def outcomes(
     if subject.operation is not None and conditions.fresh is not None:
         drawn = replace(conditions.fresh, operation=subject.operation)
         conditions = replace(conditions, fresh=drawn)
+    if subject.bench is not None:
+        called = subject.bench.function
+        more = (*conditions.also, subject.bench.folder)
+        conditions = replace(conditions, also=more)
+        if conditions.fresh is not None:
+            drawn = replace(conditions.fresh, bench=subject.bench)
+            conditions = replace(conditions, fresh=drawn)
     with conditions.session(called, subject.problem) as session:
         if subject.operation is not None:
             announce(f"{subject.name}: what it takes …")
             description, refuses = describe_model(session, subject.operation, dtypes)
             subject = replace(subject, features=description.features, refuses=refuses)
+        elif subject.bench is not None:
+            able = Features(
+                (subject.bench.operation.dtype,),
+                frozenset(),
+                dict.fromkeys(features.NAMES, "a definition says what is computed"),
+            )
+            description = Description(able.dtypes, able)
+            subject = replace(subject, features=able)
+        elif subject.decode:
+            announce(f"{subject.name}: what it takes …")
+            description, form = describe_decoder(session, ALL_DTYPES)
+            subject = replace(subject, features=description.features, form=form)
         elif subject.features is not None:
             description = Description(subject.features.dtypes, subject.features)
         elif callables.is_callable_name(subject.name):
@@ -159,7 +180,8 @@ def outcomes(
         for dtype in _taken(subject, description, dtypes, announce):
             session.renew()
             session.open()
-            adapter = adapter_of(subject, Remote(session, twice=conditions.order()))
+            remote = Remote(session, twice=conditions.order())
+            adapter = adapter_of(subject, remote, conditions.seed)
             result = _run(adapter, families, dtype, conditions)
             yield Outcome(
                 subject,
@@ -262,6 +284,24 @@ def describe_model(
         able = replace(able, presumed=f"a small call {lost}")
         return Description(dtypes, able), None
     return Description(dtypes, able, borrowed), refuses
+
+
+def describe_decoder(session: Session, asked: tuple[str, ...]) -> tuple[Description, Form]:
+    """The same of a function that is called step by step with a cache, and its form."""
+    session.open()
+    function = Remote(session)
+
+    def go_on() -> None:
+        if session.last_loss is not None:
+            raise Lost(session.last_loss, "did not return")
+
+    try:
+        form, able = decoders.probe(function, session.device, asked, go_on)
+        go_on()
+    except Lost as lost:
+        session.renew()
+        form, able = decoders.presume(function, asked, f"a small call {lost}")
+    return Description(able.dtypes, able), form
 
 
 def _borrows(function: Remote, able: Features) -> tuple[str, ...]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import Adapter
 from bridge.conformance.adapters.models import ModelAdapter
+from bridge.conformance.decoding.adapter import DecodeAdapter
+from bridge.conformance.decoding.form import Form
 from bridge.conformance.features import Aligned, Features, Function
+from bridge.conformance.flashinfer.adapter import BenchAdapter
+from bridge.conformance.flashinfer.bench import Bench
 from bridge.conformance.operation import Operation
 from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.sandbox.remote import Remote
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,8 @@ class Subject:
     refusals are not declared, but fail; causal_alignment: that of a function without such an
     argument; require: features and dtypes without which a function does not pass; problem: the
     file whose operation it is to compute, for a class of models; refuses: why a model takes no
-    other sizes than the problem's, where that is known."""
+    other sizes than the problem's, where that is known; decode: it is called step by step with a
+    cache; form: how, where that is known; bench: the solution of FlashInfer-Bench that it is."""
 
     name: str
     rounding_model: str | None = None
@@ -35,11 +41,14 @@ class Subject:
     problem: Path | None = None
     operation: Operation | None = None
     refuses: str | None = None
+    decode: bool = False
+    form: Form | None = None
+    bench: Bench | None = None
 
 
-def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
+def adapter_of(subject: Subject, function: Function | None = None, seed: int = 0) -> Adapter:
     """The adapter of a subject. function: that of a function, whose features are known; of a
-    built-in adapter what it calls, None: that here."""
+    built-in adapter what it calls, None: that here; seed: of what an adapter draws."""
     if callables.is_callable_name(subject.name):
         assert function is not None
         assert subject.features is not None
@@ -51,6 +60,24 @@ def adapter_of(subject: Subject, function: Function | None = None) -> Adapter:
                 subject.features.dtypes,
                 CHOICES[subject.rounding_model or "generous"],
                 subject.refuses,
+            )
+        if subject.bench is not None:
+            return BenchAdapter(
+                subject.name,
+                cast(Remote, function),
+                subject.bench.operation,
+                CHOICES[subject.rounding_model or "generous"],
+                destination=subject.bench.destination,
+                seed=seed,
+            )
+        if subject.form is not None:
+            return DecodeAdapter(
+                subject.name,
+                cast(Remote, function),
+                subject.form,
+                subject.features.less(subject.without),
+                CHOICES[subject.rounding_model or "generous"],
+                seed,
             )
         able = subject.features.without(subject.without)
         make = CHOICES[subject.rounding_model or "generous"]

@@ -100,7 +100,7 @@ CALLS: Mapping[str, Call] = {
     "splitKV": Call(
         "split", "`pyimpl.attention` and `pyimpl.merge_states`", (*_ATTENTION, "visible")
     ),
-    "ring": Call("ring", "`pyimpl.ring_attention`", _ATTENTION, torch=(_TENSOR,)),
+    "ring": Call("ring", "`pyimpl.simulate_ring`", _ATTENTION, torch=(_TENSOR,)),
     "onlineSink": SINK,
     "multiHead": GROUPED,
     "groupedQuery": GROUPED,

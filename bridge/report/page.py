@@ -63,7 +63,7 @@ class Failure:
 def page(
     outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path | None = None
 ) -> str:
-    """The page. families: the vectors that were run; theorems: the list of main theorems,
+    """The page. families: the vectors that were run; theorems: the list of listed theorems,
     default `theorem_list()`, whose sentences are left out where there is none."""
     sentences = theorem_sentences(theorems or theorem_list())
     vectors = {vector.id: vector for family in families for vector in family.vectors}
@@ -125,6 +125,12 @@ def command(outcome: Outcome, vector: str) -> str:
         words += ["--also", str(path)]
     if outcome.fresh is not None and vector in {id for _, id in outcome.fresh.listed()}:
         words += outcome.fresh.options()
+    if subject.bench is not None:
+        return "the same command with --vector " + shlex.join(
+            [vector, *(outcome.fresh.options() if outcome.fresh is not None else ())]
+        )
+    if subject.decode:
+        words += ["--operation", "decode"]
     if subject.problem is not None:
         words += ["--problem", str(subject.problem)]
     if subject.causal_alignment != "top-left":

@@ -55,6 +55,14 @@ class LayoutsAdapter(Adapter, Protocol):
 
 
 @runtime_checkable
+class ChoosingAdapter(LayoutsAdapter, Protocol):
+    """What an adapter adds that does not take every vector of its operations."""
+
+    def why_not(self, vector: ComesToAttention) -> str | None:
+        """Why a vector of one of `operations` is unsupported; None if its plain problems decide."""
+
+
+@runtime_checkable
 class GradientsAdapter(Adapter, Protocol):
     """What an adapter adds whose function can be differentiated."""
 

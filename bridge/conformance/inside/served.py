@@ -82,6 +82,8 @@ class _Session:
         self.before: dict[str, Tensor] = {}
         self.outputs: dict[str, Tensor] = {}
         self.kept: list[tuple[Tensor, Tensor]] = []
+        # Caches, by the judge's names for them.
+        self.caches: dict[str, Any] = {}
 
     def answer(self, kind: str, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         if kind == "open":
@@ -90,6 +92,8 @@ class _Session:
             with np.errstate(all="ignore"):
                 if kind == "inputs":
                     return self.describe_inputs()
+                if kind == "keep":
+                    return self.keep(fields["device"], tensors)
                 return (self.call if kind == "call" else self.differentiate)(fields, tensors)
         except KeyboardInterrupt:
             raise
@@ -120,6 +124,10 @@ class _Session:
         ]
         return "inputs", {"inputs": each, "numbers": self.problem.numbers}, {}
 
+    def keep(self, device: str, tensors: dict[str, Tensor]) -> Request:
+        self.caches |= {name: x.to(device) for name, x in tensors.items()}
+        return "kept", {}, {}
+
     def call(self, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         device, by = fields["device"], set(fields["differentiate"])
         given = {name: x.to(device) for name, x in tensors.items()}
@@ -132,20 +140,27 @@ class _Session:
         self.inputs = {name: x.requires_grad_() if name in by else x for name, x in given.items()}
         self.before = {name: x.detach().clone() for name, x in self.inputs.items()}
         assert self.function is not None
-        arguments = [_value(one, self.inputs) for one in fields["arguments"]]
-        options = {name: _value(one, self.inputs) for name, one in fields["options"].items()}
+        known: dict[Any, Any] = dict(self.inputs)
+        known |= {("cache", name): x for name, x in self.caches.items()}
+        arguments = [_value(one, known) for one in fields["arguments"]]
+        options = {name: _value(one, known) for name, one in fields["options"].items()}
         with Borrowed(fields["record"]) as borrowed:
             result = self.function(*arguments, **options)
+        several = isinstance(result, (tuple, list)) and len(result) == 2
+        if fields["cache"] is not None and several:
+            result, self.caches[fields["cache"]] = result
         self.outputs = {}
         numbers: dict[str, Tensor] = {}
         described = self._described(result, "result", device, numbers)
         told = {
             "result": described,
+            "cached": several,
             "changed": self._changed(),
             "not_new": self._not_new(),
             "borrowed": borrowed.names(),
         }
-        return "returned", told, numbers
+        shown = {f"cache {name}": self.caches[name] for name in fields["show"]}
+        return "returned", told, {**numbers, **shown}
 
     def differentiate(self, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         by = {name: self.inputs[name] for name in fields["by"]}
@@ -189,6 +204,8 @@ class _Session:
             for name, tensor in self.inputs.items():
                 if tensor.untyped_storage().data_ptr() == here:
                     return f"that of its input {name}"
+            if any(_lies_in(here, x) for x in self.caches.values()):
+                return "that of its cache"
             if any(x.untyped_storage().data_ptr() == here for x, _ in self.kept):
                 return "that of what it had returned before"
         if any(not _is_unchanged(x, before) for x, before in self.kept):
@@ -196,6 +213,10 @@ class _Session:
         new = [(x.detach(), x.detach().clone()) for x in self.outputs.values()]
         self.kept = [*self.kept, *new][-_KEPT:]
         return None
+
+
+def _lies_in(here: int, cache: Any) -> bool:
+    return isinstance(cache, Tensor) and cache.untyped_storage().data_ptr() == here
 
 
 def _alike(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
@@ -216,11 +237,13 @@ def _bits(tensor: Tensor) -> Tensor:
     return tensor.detach().contiguous().flatten().view(torch.uint8)
 
 
-def _value(value: Any, tensors: Mapping[str, Tensor]) -> Any:
+def _value(value: Any, tensors: Mapping[Any, Any]) -> Any:
     """An argument from what `bridge.conformance.sandbox.values` made of it."""
     if isinstance(value, dict):
         if "tensor" in value:
             return tensors[value["tensor"]]
+        if "cache" in value:
+            return tensors["cache", value["cache"]]
         if "dtype" in value:
             return getattr(torch, value["dtype"])
         if "number" in value:

@@ -22,6 +22,7 @@ from bridge.conformance.mutants.planting import mutated_module
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.model.decode import DecodeVector
 from bridge.vectors.model.operations import (
     CascadeVector,
     CombineVector,
@@ -219,7 +220,8 @@ class PlantedBatches(ByAutograd, GroupedHeads):
     dtypes = ALL_DTYPES
     by_lse = by_bias = True
     operations = GroupedHeads.operations | {
-        kind.operation for kind in (VarlenVector, PagedVector, CascadeVector, CombineVector)
+        kind.operation
+        for kind in (VarlenVector, PagedVector, CascadeVector, CombineVector, DecodeVector)
     }
 
     def __init__(self, function: Planted, name: str, takes: frozenset[str]) -> None:

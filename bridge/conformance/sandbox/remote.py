@@ -59,16 +59,7 @@ class Remote:
         return self.session.parameters is not None
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        tensors: dict[str, Tensor] = {}
-        fields = {
-            "arguments": [_encode(x, str(n), tensors) for n, x in enumerate(arguments)],
-            "options": {name: _encode(x, name, tensors) for name, x in options.items()},
-        }
-        names = inspect.signature(self).parameters if self.has_signature else ()
-        known = dict(zip(map(str, range(len(arguments))), names, strict=False))
-        # What lies in a larger buffer here is to lie in one there.
-        fields["padded"] = [name for name, x in tensors.items() if not x.is_contiguous()]
-        ask = _Call(self.session, fields, known, self._chance)
+        ask, tensors = self._asked(arguments, options, self._chance)
         device = next((x.device for x in tensors.values()), torch.device("cpu"))
         by = [name for name, x in tensors.items() if x.requires_grad and torch.is_grad_enabled()]
         ask.by = by
@@ -80,17 +71,62 @@ class Remote:
     def borrowed(self, *arguments: Any, **options: Any) -> tuple[str, ...]:
         """Whose attention a call of it uses, as its own process says: names of operators and
         packages. Raises as a call does."""
+        ask, tensors = self._asked(arguments, options)
+        return ask.borrowed_by(tensors)
+
+    def keep(self, tensors: Mapping[str, Tensor]) -> None:
+        """Give tensors to its process that stay there from call to call, as `Cache` of their
+        names."""
+        frame = self.session.ask("keep", {"device": self.session.device}, tensors)
+        if frame.kind != "kept":
+            raise self.session.spoil(f"{wire.show(frame.kind)} where tensors were to be kept")
+
+    def step(
+        self,
+        arguments: Sequence[Any],
+        options: Mapping[str, Any],
+        *,
+        cache: str | None = None,
+        show: Mapping[str, Tensor] | None = None,
+    ) -> tuple[Any, dict[str, Tensor]]:
+        """A call that reads or changes a cache. cache: the name under which the second thing that
+        it returns stays in its process, and is not returned; show: kept tensors whose numbers after
+        the call are returned too, by name, each of the dtype and shape of the one given. Raises as
+        a call does, and Misbehaviour where no cache is returned."""
+        ask, tensors = self._asked(arguments, options)
+        ask.cache, ask.show = cache, dict(show or {})
+        device = next((x.device for x in tensors.values()), torch.device("cpu"))
+        return ask.returned(ask.call(tensors), device), ask.shown
+
+    def _asked(
+        self,
+        arguments: Sequence[Any],
+        options: Mapping[str, Any],
+        chance: random.Random | None = None,
+    ) -> tuple[_Call, dict[str, Tensor]]:
+        """A call, and the tensors that go with it."""
         tensors: dict[str, Tensor] = {}
         fields = {
             "arguments": [_encode(x, str(n), tensors) for n, x in enumerate(arguments)],
             "options": {name: _encode(x, name, tensors) for name, x in options.items()},
         }
-        ask = _Call(self.session, {**fields, "padded": []}, {}, None)
-        return ask.borrowed_by(tensors)
+        names = inspect.signature(self).parameters if self.has_signature else ()
+        known = dict(zip(map(str, range(len(arguments))), names, strict=False))
+        # What lies in a larger buffer here is to lie in one there.
+        fields["padded"] = [name for name, x in tensors.items() if not x.is_contiguous()]
+        return _Call(self.session, fields, known, chance), tensors
+
+
+@dataclass(frozen=True)
+class Cache:
+    """As an argument: what is kept under this name in the function's process."""
+
+    name: str
 
 
 class _Call:
-    """One call of the function of a session. by: the tensors that gradients are asked for by."""
+    """One call of the function of a session. by: the tensors that gradients are asked for by;
+    cache, show: as of `Remote.step`; shown: what that came to."""
 
     def __init__(
         self,
@@ -101,6 +137,9 @@ class _Call:
     ) -> None:
         self.session, self.fields, self.known, self.chance = session, fields, known, chance
         self.by: list[str] = []
+        self.cache: str | None = None
+        self.show: dict[str, Tensor] = {}
+        self.shown: dict[str, Tensor] = {}
         self._described: Any = None
         # By place: which outputs have a graph.
         self.graphs: dict[str, bool] = {}
@@ -118,11 +157,22 @@ class _Call:
             places: list[tuple[str, bool]] = []
             self._described = _read(frame.field("result"), places)
             self.graphs = dict(places)
-            if set(self.graphs) != set(frame.tensors):
+            caches = {f"cache {name}" for name in self.show}
+            if {*self.graphs, *caches} != set(frame.tensors) or caches & set(self.graphs):
                 raise WireError("tensors that are not those described")
+            self._look_at_caches(frame)
             return {place: frame.tensors[place] for place in self.graphs}
         except WireError as error:
             raise self.session.spoil(str(error)) from error
+
+    def _look_at_caches(self, frame: Frame) -> None:
+        if self.cache is not None and not wire.flag(frame.field("cached"), "cached"):
+            raise Misbehaviour("returned no pair of an output and a cache")
+        for name, given in self.show.items():
+            found = frame.tensors[f"cache {name}"]
+            if (found.shape, found.dtype) != (given.shape, given.dtype):
+                raise WireError(f"a cache {name} of another shape or dtype")
+            self.shown[name] = found
 
     def borrowed_by(self, tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
         frame = self._ask(tensors, record=True)
@@ -164,7 +214,8 @@ class _Call:
     def _ask(
         self, tensors: Mapping[str, Tensor], *, same_memory: bool = False, record: bool = False
     ) -> Frame:
-        how = {"device": self.session.device, "same_memory": same_memory, "record": record}
+        how: dict[str, Any] = {"device": self.session.device, "same_memory": same_memory}
+        how |= {"record": record, "cache": self.cache, "show": list(self.show)}
         return self.session.ask("call", {**self.fields, **how, "differentiate": self.by}, tensors)
 
     def _raise_if_raised(self, frame: Frame) -> None:
@@ -236,6 +287,8 @@ def _encode(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
             raise TypeError(f"a function here is given no tensor of {value.dtype}")
         tensors[name] = value
         return {"tensor": name}
+    if isinstance(value, Cache):
+        return {"cache": value.name}
     if isinstance(value, tuple):
         return {"tuple": [_encode(x, f"{name} {n}", tensors) for n, x in enumerate(value)]}
     if isinstance(value, torch.dtype):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bridge.conformance.mutants.hypotheses.call import Hypothesis
+from bridge.conformance.mutants.hypotheses.decoding import DECODING
 from bridge.conformance.mutants.hypotheses.masks import MASKS
 from bridge.conformance.mutants.hypotheses.packed_and_paged import MERGED, PACKED, PAGED
 from bridge.conformance.mutants.hypotheses.results import (
@@ -16,6 +17,6 @@ from bridge.conformance.mutants.hypotheses.sizes import SIZES
 
 # Those of one operation are tried where vectors of it fail.
 HYPOTHESES: tuple[Hypothesis, ...] = (
-    *PACKED, *PAGED, *MERGED, *SCALES, *MASKS, *CHANGES, *LOGARITHMS, *GRADIENTS,
+    *PACKED, *PAGED, *MERGED, *DECODING, *SCALES, *MASKS, *CHANGES, *LOGARITHMS, *GRADIENTS,
     *SIZES, *DENOMINATORS, *LOOPS,
 )  # fmt: skip

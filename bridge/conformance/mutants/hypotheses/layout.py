@@ -1,5 +1,6 @@
 """Inputs in a layout of their own, as a function is given them, and the calls of plain attention
-that it makes of them: packed sequences, pages, and keys in parts whose results are merged."""
+that it makes of them: packed sequences, pages, keys in parts whose results are merged, and
+sequences that are decoded step by step."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.batch import array
+from bridge.conformance.decoding.streams import KEY_BEYOND, SPARE, VALUE_BEYOND
 from bridge.conformance.mutants.hypotheses.call import Call
 from bridge.vectors.model.attention import Matrix, Vector
+from bridge.vectors.model.decode import DecodeVector
 from bridge.vectors.model.operations import (
     CascadeVector,
     CombineVector,
@@ -165,6 +168,44 @@ class InParts(Layout):
                 yield Piece(b, b + 1, self.call(slice(b, b + 1), key, value), weight)
 
 
+@dataclass(frozen=True)
+class Token:
+    """A query of decoding. first: the row of the first key of its sequence and head, of all keys;
+    place: its own place in the sequence; prefix: tokens before the first step; call: the places of
+    the first and the last token of its call; firsts: as `first`, of all sequences of its stream;
+    places: the place in each of these of the token that comes with it; beyond: the row of a key
+    that is not filled, as it lies after this token's."""
+
+    first: int
+    place: int
+    prefix: int
+    call: tuple[int, int]
+    firsts: tuple[int, ...]
+    places: tuple[int, ...]
+    beyond: int
+
+
+@dataclass(frozen=True)
+class Decoded(Layout):
+    """Sequences that are decoded: of each a row for each head and token. key `[keys, head_dim]`,
+    value likewise, of all sequences and heads one after another; seen: of each row the keys that it
+    attends to."""
+
+    key: Tensor
+    value: Tensor
+    tokens: tuple[Token, ...]
+    seen: tuple[tuple[int, ...], ...]
+
+    @property
+    def value_dim(self) -> int:
+        return self.value.shape[-1]
+
+    def pieces(self) -> Iterator[Piece]:
+        for n, keys in enumerate(self.seen):
+            rows = list(keys)
+            yield Piece(n, n + 1, self.call(slice(n, n + 1), self.key[rows], self.value[rows]))
+
+
 def _bounds(sums: Sequence[int]) -> Bounds:
     return tuple(itertools.pairwise(sums))
 
@@ -174,7 +215,7 @@ def _numbers(matrix: Matrix, columns: int | None = None) -> Tensor:
 
 
 def layout_of(vector: Vector, wide: torch.dtype) -> Layout | None:
-    """Of a vector of packed sequences, pages, a prefix or splits; None for any other."""
+    """Of a vector of packed sequences, pages, a prefix, splits or decoding; None for any other."""
     match vector:
         case VarlenVector():
             return _packed(vector, wide)
@@ -196,6 +237,8 @@ def layout_of(vector: Vector, wide: torch.dtype) -> Layout | None:
             parts = tuple(tuple((k, v) for k, v in one) for one in each)
             scale = vector.attentions()[0].natural_scale
             return InParts(_numbers(vector.q), scale, wide, parts)
+        case DecodeVector():
+            return _decoded(vector, wide)
         case CombineVector():
             return _combined(vector, wide)
     return None
@@ -226,3 +269,38 @@ def _combined(vector: CombineVector, wide: torch.dtype) -> InParts:
         values = () if part.log_sum_exp is None else (part.output,)
         parts.append((_numbers(logs, 1), _numbers(values, vector.value_dim)))
     return InParts(torch.ones(1, 1, dtype=torch.float64), 1.0, wide, (tuple(parts),))
+
+
+def _decoded(vector: DecodeVector, wide: torch.dtype) -> Decoded:
+    problems = vector.attentions()
+    firsts = [0, *itertools.accumulate(x.kv_len for x in problems)]
+    calls = vector.calls()
+    tokens, seen = [], []
+    for s, one in enumerate(vector.sequences):
+        number, stream = next((n, x) for n, x in enumerate(vector.streams) if s in x)
+        longest = max(vector.sequences[x].kv_len for x in stream) + SPARE
+        for h, t in itertools.product(range(vector.heads), range(one.tokens)):
+            first, place = firsts[s * vector.heads + h], one.prefix + t
+            (call,) = ((a, b) for n, a, b in calls if n == number and a <= t < b)
+            odd = (stream.index(s) * longest + place + 1) % 2
+            tokens.append(
+                Token(
+                    first, place, one.prefix, (one.prefix + call[0], one.prefix + call[1] - 1),
+                    tuple(firsts[x * vector.heads + h] for x in stream),
+                    tuple(vector.sequences[x].prefix + t for x in stream),
+                    firsts[-1] + odd,
+                )
+            )  # fmt: skip
+            seen.append(tuple(range(first, first + place + 1)))
+    beyond = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+    key, value = (
+        torch.cat(
+            [*(_numbers(getattr(x, name), size) for x in problems), number * beyond.expand(2, size)]
+        )
+        for name, size, number in (
+            ("k", vector.head_dim, KEY_BEYOND), ("v", vector.value_dim, VALUE_BEYOND)
+        )
+    )  # fmt: skip
+    query = torch.cat([_numbers(x.q, vector.head_dim) for x in problems])
+    scale = problems[0].natural_scale
+    return Decoded(query, scale, wide, key, value, tuple(tokens), tuple(seen))

@@ -1,0 +1,1 @@
+"""Functions that are called step by step with a cache."""

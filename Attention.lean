@@ -119,6 +119,7 @@ public import Attention.Model.LogSumExp
 public import Attention.Model.Memory
 public import Attention.Model.MemoryLoads
 public import Attention.Model.MemoryReads
+public import Attention.Model.Poison
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
 public import Attention.Model.Real.Cauchy
@@ -200,6 +201,11 @@ public import Attention.Proof.Packed.CuSeqlens
 public import Attention.Proof.Packed.Paged
 public import Attention.Proof.Packed.Pages
 public import Attention.Proof.Packed.Varlen
+public import Attention.Proof.Poison.Backward
+public import Attention.Proof.Poison.Basic
+public import Attention.Proof.Poison.Forward
+public import Attention.Proof.Poison.Online
+public import Attention.Proof.Poison.Softcap
 public import Attention.Proof.Real.Backward
 public import Attention.Proof.Real.Exact
 public import Attention.Proof.Real.LogSumExp
@@ -263,6 +269,7 @@ public import Attention.Spec.Paged
 public import Attention.Spec.Philox
 public import Attention.Spec.Ring
 public import Attention.Spec.Rows
+public import Attention.Spec.SafeSoftcap
 public import Attention.Spec.Schedule
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.ScoreTemperature
@@ -282,6 +289,7 @@ public import Attention.Statements.Attention
 public import Attention.Statements.Backward
 public import Attention.Statements.Layouts
 public import Attention.Statements.Numbers
+public import Attention.Statements.Poison
 public import Attention.Statements.Scores
 public import Attention.Statements.Transformer
 public import Attention.Vectors.Algorithm
@@ -297,8 +305,10 @@ public import Attention.Vectors.Family
 public import Attention.Vectors.Gradient
 public import Attention.Vectors.GradientFamilies
 public import Attention.Vectors.Heads
+public import Attention.Vectors.HiddenFamilies
 public import Attention.Vectors.Json
 public import Attention.Vectors.LargeFamilies
+public import Attention.Vectors.LayoutsPastTilesFamilies
 public import Attention.Vectors.Main
 public import Attention.Vectors.MaskKind
 public import Attention.Vectors.Natural
@@ -309,8 +319,14 @@ public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
+public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.Random
 public import Attention.Vectors.RealSound
+public import Attention.Vectors.Rule
+public import Attention.Vectors.Sampled
+public import Attention.Vectors.SampledGradient
+public import Attention.Vectors.SampledJson
+public import Attention.Vectors.SampledSound
 public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States

@@ -81,6 +81,13 @@ class Conform(Command):
 )
 @click.option("--count", metavar="N", type=int, help="Fresh vectors to draw, 0 for none.")
 @click.option(
+    "--buffers",
+    type=click.Choice(["some", "all", "none"]),
+    default="some",
+    show_default=True,
+    help="Which calls to make again with their inputs in larger buffers, NaN around them.",
+)
+@click.option(
     "--problem",
     type=_PATH,
     metavar="FILE",

@@ -21,6 +21,7 @@ from bridge.conformance.likely import with_likely
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.parallel import Workers
 from bridge.conformance.request import Asked, Misuse, Request, choose_committed
+from bridge.conformance.run import Buffers
 from bridge.conformance.subject import Subject
 from bridge.report import junit, page, tables
 from bridge.terminal import tell
@@ -49,6 +50,7 @@ def check(
     seed: int | None = None,
     fresh: int | None = None,
     count: int | None = None,
+    buffers: Buffers = "some",
     large: bool = False,
     problem: str | Path | None = None,
     operation: Asked = "attention",
@@ -76,6 +78,8 @@ def check(
     first_failure: stop at the first failure; the most telling vectors come first.
     seed: of the vectors' order; fresh: of the fresh vectors; None: drawn.
     count: of fresh vectors, 0 for none; large: at real sizes, too.
+    buffers: which calls are made again with query, key and value in larger buffers, which are NaN
+      around them: `some`, `all` or `none`.
     problem: a file of KernelBench's form, with `class Model`, `get_inputs` and `get_init_inputs`;
       `function` is then a class of models such as `ModelNew`, which is judged as a function of the
       operation that `Model` is found to compute, in the dtype of the problem's inputs.
@@ -112,6 +116,7 @@ def check(
         seed=seed,
         fresh=fresh,
         count=count,
+        buffers=buffers,
         large=large,
         problem=None if problem is None else Path(problem),
         operation=operation,

@@ -33,6 +33,7 @@ from bridge.vectors.model.operations import (
     Tree,
     VarlenVector,
 )
+from bridge.vectors.model.sampled import SampledVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.internal.scores import ScoreOptions
@@ -51,6 +52,8 @@ def not_run(vector: Vector) -> str | None:
         return "a layer: PyTorch computes it, and calls kernels for its attention alone"
     if vector.model != "exact":
         return "its numbers are known between bounds: e^x of a rational number is irrational"
+    if isinstance(vector, SampledVector):
+        return "its results are those of some rows: nothing here compares a part of a result yet"
     if not isinstance(vector, _TAKEN):
         return f"no kernel is known for {vector.operation}"
     return None

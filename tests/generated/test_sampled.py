@@ -41,7 +41,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
         backend="tiled",
     )
     rows = list(vector.rows)
-    heads = [(slice(b, b + 1), slice(h, h + 1)) for b in range(len(out)) for h in range(vector.heads)]
+    heads = [
+        (slice(b, b + 1), slice(h, h + 1)) for b in range(len(out)) for h in range(vector.heads)
+    ]
     judge(vector, dtype, *((out[b, h][:, :, rows], lse[b, h][:, :, rows]) for b, h in heads))
 
 

@@ -100,12 +100,14 @@ public import Attention.Kernel.PackedLaunch
 public import Attention.Kernel.PackedLaunched
 public import Attention.Kernel.PackedLaunchedReal
 public import Attention.Kernel.PackedSized
+public import Attention.Kernel.Problems
 public import Attention.Kernel.Row
 public import Attention.Kernel.Sized
 public import Attention.Kernel.Started
 public import Attention.Kernel.TextConditions
 public import Attention.Kernel.Texts
 public import Attention.Kernel.Tiles
+public import Attention.Kernel.Unfolding
 public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound
@@ -117,6 +119,7 @@ public import Attention.Model.LogSumExp
 public import Attention.Model.Memory
 public import Attention.Model.MemoryLoads
 public import Attention.Model.MemoryReads
+public import Attention.Model.Poison
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
 public import Attention.Model.Real.Cauchy
@@ -149,6 +152,7 @@ public import Attention.Proof.Cache.Window
 public import Attention.Proof.Derivative.Adjoint
 public import Attention.Proof.Derivative.Attention
 public import Attention.Proof.Derivative.Basic
+public import Attention.Proof.Derivative.Exists
 public import Attention.Proof.Derivative.Exponential
 public import Attention.Proof.Derivative.Slopes
 public import Attention.Proof.Derivative.Softcap
@@ -188,6 +192,7 @@ public import Attention.Proof.Online.Attention
 public import Attention.Proof.Online.Basic
 public import Attention.Proof.Online.Cascade
 public import Attention.Proof.Online.Combine
+public import Attention.Proof.Online.Flash1
 public import Attention.Proof.Online.Invariant
 public import Attention.Proof.Online.Merge
 public import Attention.Proof.Online.Ring
@@ -196,6 +201,11 @@ public import Attention.Proof.Packed.CuSeqlens
 public import Attention.Proof.Packed.Paged
 public import Attention.Proof.Packed.Pages
 public import Attention.Proof.Packed.Varlen
+public import Attention.Proof.Poison.Backward
+public import Attention.Proof.Poison.Basic
+public import Attention.Proof.Poison.Forward
+public import Attention.Proof.Poison.Online
+public import Attention.Proof.Poison.Softcap
 public import Attention.Proof.Real.Backward
 public import Attention.Proof.Real.Exact
 public import Attention.Proof.Real.LogSumExp
@@ -242,6 +252,7 @@ public import Attention.Spec.Dropout
 public import Attention.Spec.Embedding
 public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash
+public import Attention.Spec.Flash1
 public import Attention.Spec.Heads
 public import Attention.Spec.KeepMask
 public import Attention.Spec.LayerNorm
@@ -258,6 +269,7 @@ public import Attention.Spec.Paged
 public import Attention.Spec.Philox
 public import Attention.Spec.Ring
 public import Attention.Spec.Rows
+public import Attention.Spec.SafeSoftcap
 public import Attention.Spec.Schedule
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.ScoreTemperature
@@ -273,6 +285,13 @@ public import Attention.Spec.Transformer
 public import Attention.Spec.TransformerCache
 public import Attention.Spec.TransformerLayer
 public import Attention.Spec.Varlen
+public import Attention.Statements.Attention
+public import Attention.Statements.Backward
+public import Attention.Statements.Layouts
+public import Attention.Statements.Numbers
+public import Attention.Statements.Poison
+public import Attention.Statements.Scores
+public import Attention.Statements.Transformer
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.All
@@ -286,8 +305,10 @@ public import Attention.Vectors.Family
 public import Attention.Vectors.Gradient
 public import Attention.Vectors.GradientFamilies
 public import Attention.Vectors.Heads
+public import Attention.Vectors.HiddenFamilies
 public import Attention.Vectors.Json
 public import Attention.Vectors.LargeFamilies
+public import Attention.Vectors.LayoutsPastTilesFamilies
 public import Attention.Vectors.Main
 public import Attention.Vectors.MaskKind
 public import Attention.Vectors.Natural
@@ -298,8 +319,14 @@ public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
+public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.Random
 public import Attention.Vectors.RealSound
+public import Attention.Vectors.Rule
+public import Attention.Vectors.Sampled
+public import Attention.Vectors.SampledGradient
+public import Attention.Vectors.SampledJson
+public import Attention.Vectors.SampledSound
 public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States

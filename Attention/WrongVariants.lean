@@ -18,6 +18,7 @@ public import Attention.WrongVariants.EnclosureMods
 public import Attention.WrongVariants.EnclosureTransformer
 public import Attention.WrongVariants.EnclosureWidth
 public import Attention.WrongVariants.Flash
+public import Attention.WrongVariants.Flash1
 public import Attention.WrongVariants.Heads
 public import Attention.WrongVariants.LogSumExp
 public import Attention.WrongVariants.Masks
@@ -27,6 +28,7 @@ public import Attention.WrongVariants.Nearest
 public import Attention.WrongVariants.Online
 public import Attention.WrongVariants.Padding
 public import Attention.WrongVariants.Paged
+public import Attention.WrongVariants.Poison
 public import Attention.WrongVariants.RealExact
 public import Attention.WrongVariants.RealExponential
 public import Attention.WrongVariants.Ring

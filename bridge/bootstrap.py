@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -243,6 +244,15 @@ def install_numpy() -> None:
         pip(NUMPY_OF_TRITON_3_6)
 
 
+def write_lake() -> None:
+    """The command `lake` of this environment alone: what users install must not hide elan's."""
+    path = PYTHON.with_name("lake")
+    # By a shell: the first line of a script takes no long path, and none with a space.
+    call = "from bridge.toolchain.lake import main; main()"
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(str(PYTHON))} -P -c "{call}" "$@"\n')
+    path.chmod(0o755)
+
+
 def install(tier: str) -> None:
     before, wanted = installed_tiers(), fingerprint(tier)
     if before.get(tier) == wanted:
@@ -256,6 +266,7 @@ def install(tier: str) -> None:
         pip("--require-hashes", "--no-deps", "-r", path)
     install_numpy()
     pip("--no-deps", "--no-build-isolation", "--quiet", "-e", ROOT)
+    write_lake()
     # A tier holds the smaller ones. Whether a larger one is current, its own lock file says.
     names = list(TIERS)
     smaller = {name: fingerprint(name) for name in names[: names.index(tier) + 1]}

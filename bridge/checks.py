@@ -31,6 +31,7 @@ from bridge.command import Problem, checkout
 from bridge.quick import Selection
 from bridge.report import timings
 from bridge.report.timings import Times
+from bridge.terminal import tell
 
 # A test worker often waits for what it started: one more than there are cores. It holds torch, and
 # at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: what the chain
@@ -377,7 +378,7 @@ class Run:
         return total.hexdigest()[:24]
 
     def say(self, text: str, style: str = "") -> None:
-        self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        tell(self.console, text, style)
         # What a check prints comes after it.
         self.console.file.flush()
 

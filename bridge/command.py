@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bridge import interpreting, interrupt
+from bridge.errors import MendableError
 from bridge.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 class Command(click.Command):
     """A command that settles, before it begins, whether Triton interprets its kernels, and that
     Ctrl-C ends with all that it started. `--help` and misuse come earlier, and do without
-    PyTorch.
+    PyTorch. What the user can mend (`MendableError`) ends it with its sentence.
 
     interprets: as of `interpreting.settle`.
     """
@@ -27,6 +30,8 @@ class Command(click.Command):
         try:
             interpreting.settle(self.interprets)
             return super().invoke(ctx)
+        except MendableError as error:
+            raise Problem(str(error)) from error
         except KeyboardInterrupt:
             interrupt.end_children()
             click.echo("Ended by Ctrl-C.", err=True)
@@ -52,9 +57,21 @@ def checkout() -> Path:
     return ROOT
 
 
-def write(path: Path, text: str) -> None:
-    """A whole file or none. Raises Problem where it cannot be written."""
+@contextmanager
+def writing(what: object) -> Iterator[None]:
+    """A block that writes files. Raises Problem, which begins with `what`, where it cannot."""
     try:
-        write_whole(path, text)
+        yield
     except OSError as error:
-        raise Problem(f"{path} cannot be written: {error.strerror or error}") from error
+        raise Problem(f"{what} cannot be written: {error.strerror or error}") from error
+
+
+def write(path: Path, text: str, named: str = "") -> None:
+    """A whole file or none. Raises Problem where it cannot be written; named: how it begins."""
+    with writing(named or path):
+        write_whole(path, text)
+
+
+def tell_written(changed: Iterable[str]) -> None:
+    """Say which files were written."""
+    click.echo("\n".join(f"wrote {name}" for name in changed) or "nothing changed")

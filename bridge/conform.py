@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 from rich.console import Console
 
-from bridge.command import Command, Problem
-from bridge.files import why_not_writable, write_whole
+from bridge.command import Command, Problem, write
+from bridge.files import why_not_writable
 
-if TYPE_CHECKING:
-    # It imports PyTorch, which `--help` does without.
-    from bridge.conformance.features import Aligned
-    from bridge.conformance.request import Asked
+_PATH = click.Path(path_type=Path, readable=False)
 
 
 class Conform(Command):
@@ -31,21 +28,26 @@ class Conform(Command):
 
 @click.command(cls=Conform)
 @click.argument("implementation", nargs=-1)
-@click.option("--dtype", multiple=True, help="float64, float32, float16 or bfloat16; default: all.")
+@click.option(
+    "--dtype", "dtypes", multiple=True, help="float64, float32, float16 or bfloat16; default: all."
+)
 @click.option("--device", default="cpu", show_default=True, help="As PyTorch names it.")
 @click.option(
     "--rounding-model",
     help="Sets the tolerances: generous, flash, …; default: an adapter's own, else generous.",
 )
-@click.option("--family", multiple=True, help="Only vectors of this family (repeatable).")
-@click.option("--vector", multiple=True, help="Only the vector with this id (repeatable).")
+@click.option(
+    "--family", "families", multiple=True, help="Only vectors of this family (repeatable)."
+)
+@click.option(
+    "--vector", "vectors", multiple=True, help="Only the vector with this id (repeatable)."
+)
 @click.option("--without", multiple=True, help="Skip vectors that need this feature (repeatable).")
 @click.option(
     "--require", multiple=True, help="Fail if it lacks this feature or dtype (repeatable)."
 )
 @click.option(
     "--alignment",
-    "causal_alignment",
     type=click.Choice(["top-left", "bottom-right"]),
     default="top-left",
     show_default=True,
@@ -61,7 +63,11 @@ class Conform(Command):
     help="Seconds of processor time a call may use, or wait without using any.",
 )
 @click.option(
-    "--also", multiple=True, metavar="PATH", help="Let the function read this file or folder."
+    "--also",
+    multiple=True,
+    type=_PATH,
+    metavar="PATH",
+    help="Let the function read this file or folder.",
 )
 @click.option(
     "--require-sandbox", is_flag=True, help="Fail where the system has no sandbox for functions."
@@ -75,7 +81,15 @@ class Conform(Command):
 )
 @click.option("--count", metavar="N", type=int, help="Fresh vectors to draw, 0 for none.")
 @click.option(
+    "--buffers",
+    type=click.Choice(["some", "all", "none"]),
+    default="some",
+    show_default=True,
+    help="Which calls to make again with their inputs in larger buffers, NaN around them.",
+)
+@click.option(
     "--problem",
+    type=_PATH,
     metavar="FILE",
     help="A KernelBench problem; IMPLEMENTATION is then a class, such as FILE.py:ModelNew.",
 )
@@ -88,11 +102,15 @@ class Conform(Command):
 )
 @click.option(
     "--definition",
+    type=_PATH,
     metavar="FILE",
     help="A definition of FlashInfer-Bench; IMPLEMENTATION is then a file with a Solution.",
 )
 @click.option(
-    "--workload", metavar="FILE", help="Traces of the definition's workloads, for their sizes."
+    "--workload",
+    type=_PATH,
+    metavar="FILE",
+    help="Traces of the definition's workloads, for their sizes.",
 )
 @click.option("--trace", metavar="FILE", help="Write the verdict on a Solution as Traces.")
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
@@ -108,31 +126,11 @@ class Conform(Command):
 @click.option("--html", metavar="FILE", help="Write an HTML page that shows each failure.")
 def conform(
     implementation: tuple[str, ...],
-    dtype: tuple[str, ...],
-    device: str,
-    rounding_model: str | None,
-    family: tuple[str, ...],
-    vector: tuple[str, ...],
-    without: tuple[str, ...],
-    require: tuple[str, ...],
-    causal_alignment: Aligned,
-    undeclared: bool,
-    time_limit: float,
-    also: tuple[str, ...],
-    require_sandbox: bool,
-    first_failure: bool,
-    seed: int | None,
-    fresh: int | None,
-    count: int | None,
-    problem: str | None,
-    operation: Asked,
-    definition: str | None,
-    workload: str | None,
-    trace: str | None,
-    large: bool,
     json_to: str | None,
     junit: str | None,
     html: str | None,
+    trace: str | None,
+    **options: Any,
 ) -> None:
     """Test attention implementations on the vectors.
 
@@ -146,86 +144,39 @@ def conform(
     from bridge.conformance.features import CallableError
     from bridge.conformance.request import Misuse, Request
     from bridge.conformance.sandbox.session import NoSandboxError
-    from bridge.vectors.format.fields import VectorError
     from bridge.verdict import judge
 
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
         raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")
     check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html,
                  "--trace": trace})  # fmt: skip
-    if trace is not None and definition is None:
+    if trace is not None and options["definition"] is None:
         raise Problem("--trace: is given without --definition, and is of a Solution")
     try:
-        request = Request(
-            implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-")),
-            dtypes=dtype,
-            device=device,
-            rounding_model=rounding_model,
-            families=family,
-            vectors=vector,
-            without=without,
-            require=require,
-            alignment=causal_alignment,
-            undeclared=undeclared,
-            time_limit=time_limit,
-            also=tuple(map(Path, also)),
-            require_sandbox=require_sandbox,
-            first_failure=first_failure,
-            seed=seed,
-            fresh=fresh,
-            count=count,
-            large=large,
-            problem=None if problem is None else Path(problem),
-            operation=operation,
-            definition=None if definition is None else Path(definition),
-            workload=None if workload is None else Path(workload),
-        )
+        names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
+        request = Request(names, **options)
         verdict = judge(request, lambda text: click.echo(text, err=True))
     except Misuse as error:
-        raise Problem(f"{_OPTIONS[error.argument]}: {error.sentence}") from error
+        options_of = {one.name: one.opts[0] for one in click.get_current_context().command.params}
+        named = options_of.get(error.argument, "IMPLEMENTATION")
+        raise Problem(f"{named}: {error.sentence}") from error
     except CallableError as error:
         raise Problem(f"IMPLEMENTATION: {error}") from error
     except NoSandboxError as error:
         raise Problem(f"--require-sandbox: this system has none: {error}") from error
-    except VectorError as error:
-        raise Problem(str(error)) from error
     if json_to == "-":
         click.echo(verdict.json())
     elif json_to is not None:
-        _write("--json", json_to, verdict.json() + "\n")
+        write(Path(json_to), verdict.json() + "\n", f"--json: {json_to!r}")
     if junit is not None:
-        _write("--junit", junit, verdict.junit())
+        write(Path(junit), verdict.junit(), f"--junit: {junit!r}")
     if trace is not None:
-        _write("--trace", trace, verdict.traces())
+        write(Path(trace), verdict.traces(), f"--trace: {trace!r}")
     if html is not None:
-        _write("--html", html, verdict.html())
+        write(Path(html), verdict.html(), f"--html: {html!r}")
     if json_to != "-":
         verdict.show(Console())
     sys.exit(0 if verdict.ok else 1)
-
-
-# Argument of a request → how the command names it.
-_OPTIONS = {
-    "function": "IMPLEMENTATION",
-    "dtypes": "--dtype",
-    "device": "--device",
-    "rounding_model": "--rounding-model",
-    "families": "--family",
-    "vectors": "--vector",
-    "without": "--without",
-    "require": "--require",
-    "alignment": "--alignment",
-    "time_limit": "--time-limit",
-    "also": "--also",
-    "fresh": "--fresh",
-    "count": "--count",
-    "problem": "--problem",
-    "undeclared": "--undeclared",
-    "large": "--large",
-    "operation": "--operation",
-    "definition": "--definition",
-    "workload": "--workload",
-}
 
 
 def check_files(files: dict[str, str | None]) -> None:
@@ -251,11 +202,3 @@ def check_files(files: dict[str, str | None]) -> None:
         before = seen.setdefault(path.resolve(), option)
         if before != option and not there:
             raise Problem(f"{option}: {name!r} is the file of {before}, too; another is accepted")
-
-
-def _write(option: str, name: str, text: str) -> None:
-    """A whole file or none. Raises Problem where it cannot be written."""
-    try:
-        write_whole(Path(name), text)
-    except OSError as error:
-        raise Problem(f"{option}: {name!r} cannot be written: {error.strerror}") from error

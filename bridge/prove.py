@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from bridge.command import Command, Problem
+from bridge.command import Command, Problem, write
 from bridge.conform import check_files
-from bridge.files import write_whole
 from bridge.proving.published import PUBLISHED, Published
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -101,7 +100,7 @@ def prove(
         verdict = _foreign(kernel, launcher, causal_alignment, seconds, options)
     click.echo(verdict.text())
     if json_to is not None:
-        write_whole(Path(json_to), json.dumps(verdict.to_json(), indent=2) + "\n")
+        write(Path(json_to), json.dumps(verdict.to_json(), indent=2) + "\n", f"--json: {json_to!r}")
     if keep and published is not None:
         from bridge.findings import verdicts
 

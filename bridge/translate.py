@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bridge.command import Command, Problem, checkout, write
+from bridge.command import Command, Problem, checkout, tell_written, write, writing
 
 
 @click.command(cls=Command)
@@ -30,25 +30,19 @@ def translate(check: bool, kernels: bool) -> None:
         return
     from bridge.audit.library import LibraryFailure
     from bridge.report.verify import Verification
-    from bridge.source.excerpt import SourceError
-    from bridge.toolchain import ToolchainError
     from bridge.translation import make
     from bridge.translation.errors import UntranslatableError
-    from bridge.vectors.format.fields import VectorError
 
     root = checkout()
     if importlib.util.find_spec("ruff") is None:
         raise Problem(f"{sys.executable} has no package ruff; run make setup first")
     try:
         verification = Verification(root, Console(stderr=True))
-        wanted = make.texts(verification.library, verification.stage)
-        changed = (make.differing if check else make.replace)(root, wanted)
+        with writing("the files"):
+            wanted = make.texts(verification.library, verification.stage)
+            changed = (make.differing if check else make.replace)(root, wanted)
     except (LibraryFailure, UntranslatableError) as error:
         raise click.ClickException(str(error)) from error
-    except (ToolchainError, SourceError, VectorError) as error:
-        raise Problem(str(error)) from error
-    except OSError as error:
-        raise Problem(f"the files cannot be written: {error.strerror or error}") from error
     if check and changed:
         click.echo("\n".join(f"{name} is not what Lean's terms come to" for name in changed))
         raise click.ClickException("run .venv/bin/python -m bridge translate")
@@ -90,4 +84,4 @@ def _translate_kernels(root: Path, check: bool) -> None:
         raise click.ClickException(
             "another text than that of its class is launched: " + "; ".join(others)
         )
-    click.echo("\n".join(f"wrote {name}" for name in changed) or "nothing changed")
+    tell_written(changed)

@@ -21,8 +21,10 @@ from bridge.conformance.likely import with_likely
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.parallel import Workers
 from bridge.conformance.request import Asked, Misuse, Request, choose_committed
+from bridge.conformance.run import Buffers
 from bridge.conformance.subject import Subject
 from bridge.report import junit, page, tables
+from bridge.terminal import tell
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.decode import decoded_families
 
@@ -48,6 +50,7 @@ def check(
     seed: int | None = None,
     fresh: int | None = None,
     count: int | None = None,
+    buffers: Buffers = "some",
     large: bool = False,
     problem: str | Path | None = None,
     operation: Asked = "attention",
@@ -75,6 +78,8 @@ def check(
     first_failure: stop at the first failure; the most telling vectors come first.
     seed: of the vectors' order; fresh: of the fresh vectors; None: drawn.
     count: of fresh vectors, 0 for none; large: at real sizes, too.
+    buffers: which calls are made again with query, key and value in larger buffers, which are NaN
+      around them: `some`, `all` or `none`.
     problem: a file of KernelBench's form, with `class Model`, `get_inputs` and `get_init_inputs`;
       `function` is then a class of models such as `ModelNew`, which is judged as a function of the
       operation that `Model` is found to compute, in the dtype of the problem's inputs.
@@ -111,6 +116,7 @@ def check(
         seed=seed,
         fresh=fresh,
         count=count,
+        buffers=buffers,
         large=large,
         problem=None if problem is None else Path(problem),
         operation=operation,
@@ -283,24 +289,17 @@ class Verdict:
         for text in sorted(
             {str(o.subject.operation) for o in self.outcomes if o.subject.operation}
         ):
-            console.print(f"The problem: {text}.", highlight=False, markup=False, soft_wrap=True)
+            tell(console, f"The problem: {text}.")
         if any(outcome.description.features is not None for outcome in self.outcomes):
-            console.print(f"Order of the vectors: --seed {self.conditions.seed}.", highlight=False)
+            tell(console, f"Order of the vectors: --seed {self.conditions.seed}.")
         if self.conditions.fresh is not None:
-            words = " ".join(self.conditions.fresh.options())
-            console.print(f"Fresh vectors: {words}.", highlight=False, soft_wrap=True)
+            tell(console, f"Fresh vectors: {' '.join(self.conditions.fresh.options())}.")
         for why in sorted({o.without_walls for o in self.outcomes if o.without_walls is not None}):
-            console.print(
-                tables.no_sandbox(why),
-                style="bold red", highlight=False, markup=False, soft_wrap=True,
-            )  # fmt: skip
+            tell(console, tables.no_sandbox(why), "bold red")
         for sentence in self.skipped:
-            console.print(f"Not run: {sentence}", highlight=False, markup=False, soft_wrap=True)
+            tell(console, f"Not run: {sentence}")
         for sentence in self.refused:
-            console.print(
-                f"Not judged: {sentence}",
-                style="red", highlight=False, markup=False, soft_wrap=True,
-            )  # fmt: skip
+            tell(console, f"Not judged: {sentence}", "red")
 
     def __str__(self) -> str:
         text = io.StringIO()

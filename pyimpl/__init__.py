@@ -18,12 +18,14 @@ project's test vectors, whose answers Lean computed.
 | attention of packed sequences of different lengths | `attention_varlen` |
 | a decoding step: few queries, a long contiguous or paged cache | `attention_decode` |
 | attention of requests that share a prefix of keys | `attention_cascade` |
-| attention over shards of queries and keys, in one process | `ring_attention` |
+| attention of one sequence by several processes | `pyimpl.distributed` |
+| the ring of the specification, played by one process | `simulate_ring` |
 | one output from outputs and log-sum-exps over parts of the keys | `merge_states` |
 | layers up to a Transformer | `pyimpl.modules` |
 | the state (m, l, o) of online softmax, step by step | `pyimpl.state` |
 | the state of a row whose keys are appended, deleted or replaced | `pyimpl.cache` |
 | which weights a dropout seed drops | `pyimpl.dropout` |
+| PyTorch's SDPA replaced for a while, or models of transformers | `pyimpl.integrations` |
 
 To read how it works, begin with `pyimpl.backends.reference`, attention by its definition, and
 `pyimpl.backends.tiled`, the same by tiles. `implements` names the Lean definition of a function.
@@ -34,8 +36,10 @@ from pyimpl.cascade import attention_cascade
 from pyimpl.decode import attention_decode
 from pyimpl.internal.implements import implements
 from pyimpl.merge import merge_states
-from pyimpl.ring import ring_attention
+from pyimpl.ring import simulate_ring
 from pyimpl.varlen import attention_varlen
+
+__version__ = "0.1.0"
 
 __all__ = [
     "attention",
@@ -44,5 +48,5 @@ __all__ = [
     "attention_varlen",
     "implements",
     "merge_states",
-    "ring_attention",
+    "simulate_ring",
 ]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyimpl.autograd import definition
 from pyimpl.autograd.attention import attention_gradients, setup_context
 from pyimpl.backends.dispatch import Backend, forward
 from pyimpl.dropout import checked_dropout
@@ -116,16 +117,19 @@ def attention(
 
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes,
     sinks and temperature, on every backend, from the tensors and the two outputs alone
-    (`pyimpl.autograd.attention`). A query and a key that may not attend to each other add nothing
-    to each other's gradients; what a query or key that does holds must be finite, as above. In
-    float16 and bfloat16 the kernels round dS to the dtype of `query` before it is multiplied: in
-    float16 it must stay below 65504.
+    (`pyimpl.autograd.attention`). Under the transforms of `torch.func`, with forward-mode tangents
+    and with `create_graph=True` attention is computed by its definition in float64, with the matrix
+    of scores in memory, and PyTorch differentiates that as often as it is asked to
+    (`pyimpl.autograd.definition`); where Triton's kernels would run, a warning says so. A query and
+    a key that may not attend to each other add nothing to each other's gradients; what a query or
+    key that does holds must be finite, as above. In float16 and bfloat16 the kernels round dS to
+    the dtype of `query` before it is multiplied: in float16 it must stay below 65504.
 
     Raises:
         TypeError: an argument of the wrong type or dtype.
         ValueError: shapes, devices or options that do not fit together, NaN or +∞ in a mask, or
             arguments that the backend does not take.
-        NotImplementedError: a forward-mode derivative, or a gradient of a gradient, is asked for.
+        NotImplementedError: a compiled function asks for a forward-mode derivative.
         ImportError: backend "triton" where Triton is not installed.
     """
     check.check_one_of("layout", layout, Layout)
@@ -154,7 +158,19 @@ def attention(
             raise ValueError("a floating attn_mask is a bias: give it or bias, not both")
     shift = alignment_shift(causal_alignment, q_len, key.shape[2])
     options = replace(options, mask=attn_mask, bias=bias, shift=shift, dropout=dropout)
-    out, lse = _attention(query, key, value, backend, *options.flat())
+    tensors = {"query": query, "key": key, "value": value, "attn_mask": attn_mask}
+    tensors |= options.tensors()
+    transformed = False
+    if torch.compiler.is_compiling():
+        check.check_reverse_mode(tensors)
+    else:
+        transformed = definition.is_transformed(tensors.values())
+    if transformed:
+        definition.warn_of_kernels(backend, query, value)
+        options = definition.checked_transformed(options, query.dtype)
+        out, lse = definition.attention(query, key, value, options)
+    else:
+        out, lse = _attention(query, key, value, backend, *options.flat())
     if layout == "bnhd":
         out = out.transpose(1, 2)
     return (out, lse) if return_lse else out

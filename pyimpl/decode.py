@@ -109,6 +109,7 @@ def attention_decode(
         is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
         alibi_slopes=alibi_slopes, sinks=sinks, scale=scale,
     )  # fmt: skip
+    check.check_reverse_mode({**named, **options.tensors()})
     check.check_no_gradients("attention_decode", {**named, **options.tensors()})
     out, lse = _attention_decode(
         query, key_cache, value_cache, kv_lens, page_table, num_splits, backend, *options.flat()

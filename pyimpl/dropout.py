@@ -53,7 +53,8 @@ class Dropout:
 
     seed: of no dimension, int64, of which all 64 bits count: a negative one stands for itself
     + 2⁶⁴. heads `[batch, heads]`: the number h of each head, None for batch · heads + head.
-    first_query, first_key: the numbers of query 0 and key 0.
+    first_query, first_key: the numbers of query 0 and key 0. query_numbers, key_numbers: those of
+    all, `[q_len]` and `[kv_len]`, int64, where they do not follow one another; both or none.
     """
 
     p: float
@@ -61,6 +62,8 @@ class Dropout:
     heads: Tensor | None = None
     first_query: int = 0
     first_key: int = 0
+    query_numbers: Tensor | None = None
+    key_numbers: Tensor | None = None
 
     @property
     def threshold(self) -> int:
@@ -72,13 +75,24 @@ class Dropout:
         """The factor on the weights that are kept: 1 / (1 − p); 0 where none is."""
         return 1.0 / (1.0 - self.p) if self.threshold else 0.0
 
+    @property
+    def counts_from_zero(self) -> bool:
+        """Whether heads, queries and keys have their own places for numbers."""
+        given = (self.heads, self.query_numbers, self.key_numbers)
+        return not (self.first_query or self.first_key) and all(x is None for x in given)
+
     def part(self, batch: int, heads: int, batches: slice, some: slice) -> Dropout:
         """That of some heads of some batches, out of `batch` and `heads`."""
         return replace(self, heads=self.numbers(batch, heads)[batches, some])
 
     def from_row(self, query: int, key: int) -> Dropout:
-        """That of a packed sequence which begins with these rows of the packed tensors."""
+        """That of a packed sequence which begins with these rows of the packed tensors, or of a
+        part of a sequence which begins with these of the whole."""
         return replace(self, first_query=query, first_key=key)
+
+    def at(self, queries: Tensor, keys: Tensor) -> Dropout:
+        """That of the queries and keys with these numbers."""
+        return replace(self, query_numbers=queries, key_numbers=keys)
 
     def numbers(self, batch: int, heads: int) -> Tensor:
         """The number h of each head, `[batch, heads]`, int64."""
@@ -90,15 +104,28 @@ class Dropout:
         """Whether each weight is kept, `[batch, heads, rows, columns]`, boolean, for the queries
         `rows` and the keys `columns`, numbers in a row."""
         numbers = self.numbers(batch, heads)[..., None, None]
+        if self.query_numbers is not None and self.key_numbers is not None:
+            i = self.query_numbers[rows.start : rows.stop]
+            return self._kept(numbers, i, self.key_numbers[columns.start : columns.stop])
         i = torch.arange(len(rows), device=numbers.device) + (rows.start + self.first_query)
         start, stop = columns.start + self.first_key, columns.stop + self.first_key
         # Four columns share a call; the first and the last may need only some of its words.
         calls = torch.arange(start // 4, -(-stop // 4), device=numbers.device)
-        zero = torch.zeros_like(numbers)
-        key = (self.seed & WORD, (self.seed >> 32) & WORD)
-        words = philox4x32((calls, i[:, None], numbers, zero), key)
-        below = torch.stack([word < self.threshold for word in words], dim=-1).flatten(-2)
+        below = torch.stack(self._below(numbers, i, calls), dim=-1).flatten(-2)
         return below[..., start % 4 : start % 4 + len(columns)]
+
+    def _below(self, heads: Tensor, rows: Tensor, calls: Tensor) -> list[Tensor]:
+        """Whether each of the four words of each call keeps its weight, `[batch, heads, rows,
+        calls]`, for the numbers of heads `[batch, heads, 1, 1]`, rows and calls."""
+        key = (self.seed & WORD, (self.seed >> 32) & WORD)
+        words = philox4x32((calls, rows[:, None], heads, torch.zeros_like(heads)), key)
+        return [word < self.threshold for word in words]
+
+    def _kept(self, heads: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        """`kept_weights` of columns with any numbers: a call for each."""
+        below = torch.stack(self._below(heads, rows, columns // 4))
+        word = (columns % 4).expand(1, *below.shape[1:])
+        return below.gather(0, word).squeeze(0)
 
 
 def checked_p(name: str, given: object) -> float:

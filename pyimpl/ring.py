@@ -1,12 +1,12 @@
-"""Ring attention over shards of a sequence: `Attention.Spec.ring`.
+"""The ring of the Spec played by one process: `Attention.Spec.ring`.
 
 Every device has a shard of the queries, which stays, and at first its own shard of the keys. In
 each round it takes the keys that it holds into the states of its queries and passes them on; after
 as many rounds as there are devices, every query has met every key.
 
-Here the devices are places in a list and one process plays them all in turn: what this shows is
-the order of the computation, in which each device sees the keys in another order. Between
-processes, `torch.distributed` would carry what is passed on.
+The devices are places in a list and one process plays them all in turn: what this shows, and the
+vectors judge, is the order of the computation, in which each device sees the keys in another order.
+Between processes, with gradients and all options, it is `pyimpl.distributed.ring_attention`.
 Source: Liu, Zaharia and Abbeel 2023, "Ring Attention with Blockwise Transformers for Near-Infinite
 Context", algorithm 1; Brandon et al. 2023, "Striped Attention", for shards that are no stretches.
 """
@@ -35,7 +35,7 @@ def _rotate(held: list[T]) -> list[T]:
 
 
 @implements("Attention.Spec.ring")
-def ring_attention(
+def simulate_ring(
     queries: Sequence[Tensor],
     keys: Sequence[Tensor],
     values: Sequence[Tensor],
@@ -46,7 +46,7 @@ def ring_attention(
     scale: float | None = None,
     return_lse: bool = False,
 ) -> list[Tensor] | tuple[list[Tensor], list[Tensor]]:
-    """`pyimpl.attention` of sharded queries over sharded keys.
+    """`pyimpl.attention` of sharded queries over sharded keys, as a ring of devices computes it.
 
     Args:
         queries: for each device d `[batch, heads, q_len_d, head_dim]`, float64, float32, float16 or
@@ -121,7 +121,7 @@ def _checked_shards(
         {f"{name}[{d}]": x for name, shards in given.items() for d, x in enumerate(shards)}
     )
     check.check_floating(named, ("batch", "heads", "length", "head_dim"))
-    check.check_no_gradients("ring_attention", named)
+    check.check_no_gradients("simulate_ring", named)
     check.check_reverse_mode(named)
     for d, (k, v) in enumerate(zip(keys, values, strict=True)):
         if v.shape[2] != k.shape[2]:

@@ -161,3 +161,11 @@ def step_block_divided(state: State, scores: Tensor, values: Tensor) -> State:
     multiplied = State(state.m, state.l, state.l.unsqueeze(-1) * state.o)
     after = step_block(multiplied, scores, values)
     return State(after.m, after.l, finish(after))
+
+
+@implements("Attention.Spec.Online.stepBlockFlash1")
+def step_block_flash1(state: State, scores: Tensor, values: Tensor) -> State:
+    """The same as FlashAttention-1's paper has it: the block against its own maximum first."""
+    multiplied = State(state.m, state.l, state.l.unsqueeze(-1) * state.o)
+    after = merge(multiplied, of_block(scores, values))
+    return State(after.m, after.l, finish(after))

@@ -96,6 +96,7 @@ def attention_varlen(
         is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
         alibi_slopes=alibi_slopes, sinks=sinks, scale=scale,
     )  # fmt: skip
+    check.check_reverse_mode({**named, **options.tensors()})
     options = replace(options, dropout=checked_dropout(dropout_p, dropout_seed, query))
     out, lse = _attention_varlen(
         query, key, value, cu_seqlens_q, cu_seqlens_k, causal_alignment, backend, *options.flat()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+import pyimpl
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -50,7 +53,7 @@ def test_commands_name_the_python_of_the_environment(page: Path) -> None:
 # Files that are written by a command, and those about the temperature that tokens are drawn with.
 _NO_HAND = re.compile(
     r"Attention\.lean|Attention/Vectors/All\.lean|Attention/Claims/|Attention/.*/Generated/|bench/|bridge/spec/|docs/(maps|theorem(s\.md|-)|vector|mutants|"
-    r"coverage|backward|index|claims|modules|what-is-proved|paper|timings|add-a-feature)|"
+    r"coverage|backward|distributed|index|claims|modules|what-is-proved|paper|timings|add-a-feature)|"
     r"pyimpl/modules/(internal/|transformer)|tests/(generated|vectors|test_docs|pyimpl/modules)|"
     r"bridge/vectors/schema|bridge/bridge_maps|.*\.svg"
 )
@@ -96,11 +99,27 @@ def asked(*tiers: str) -> set[str]:
 
 def test_the_packages_of_the_wheel_are_those_of_the_lock_inputs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    needed, tools = set(project["dependencies"]), set(project["optional-dependencies"]["dev"])
+    needed, extras = set(project["dependencies"]), project["optional-dependencies"]
+    check, docs, dev = (
+        {d for d in extras[name] if not d.startswith("attention-spec[")}
+        for name in ("check", "docs", "dev")
+    )
     chosen = {d for d in needed if d.startswith(("torch", "triton"))}
-    assert needed | tools == chosen | asked("try", "verify", "test")
+    assert needed | check | docs | dev == chosen | asked("try", "verify", "test")
     # What the command line needs is installed before the tests' tools are.
-    assert needed <= chosen | asked("try", "verify")
+    assert needed | check <= chosen | asked("try")
+    assert docs <= asked("verify")
+    assert {re.split(r"[<>=;]", d)[0] for d in needed} == {"torch", "triton", "numpy"}
+
+
+def test_the_citation_is_of_this_version() -> None:
+    """And a citation file as others read it."""
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.search(r"^version: (.+)$", text, re.MULTILINE)[1] == pyimpl.__version__
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    command += ["vendor.citation-file-format", "CITATION.cff"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_symbols_of_the_tolerances_have_the_names_of_the_code() -> None:

@@ -1,5 +1,6 @@
-"""The built wheel, installed where there is neither Lean nor the checkout, runs the conformance of
-`pyimpl` on the vectors that it carries."""
+"""The built wheel, installed where there is neither Lean nor the checkout: `pyimpl` runs with what
+it declares, and with the extra `check` the judge, on the vectors that the wheel carries. Packages
+that it does not declare are as if they were not there."""
 
 from __future__ import annotations
 
@@ -13,8 +14,11 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from collections.abc import Iterable
+from contextlib import suppress
+from email.message import Message
 from email.parser import Parser
-from importlib.metadata import packages_distributions
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -29,14 +33,72 @@ def outside_environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
 
 
-def run(*command: str | Path, cwd: Path, path: str | None = None) -> str:
-    environment = outside_environment()
+def run(
+    *command: str | Path,
+    cwd: Path,
+    path: str | None = None,
+    refused: Iterable[str] = (),
+    status: int = 0,
+) -> str:
+    """What a command prints, both streams where it fails as it should; refused: packages that its
+    Python does not import (`REFUSING`)."""
+    environment = {**outside_environment(), "REFUSED_PACKAGES": ",".join(refused)}
     if path is not None:
         environment["PATH"] = path
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr if status else done.stdout
+
+
+def metadata(wheel: Path) -> Message:
+    with ZipFile(wheel) as archive:
+        (name,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def plain(name: str) -> str:
+    """The name of a distribution, however it is written."""
+    return re.split(r"[<>=!~;\[ (]", name)[0].lower().replace("-", "_").replace(".", "_")
+
+
+def undeclared(wheel: Path, *extras: str) -> set[str]:
+    """The installed packages that the wheel with these extras does not bring, by the names that
+    they are imported by. Markers other than of extras are taken to hold."""
+    wanted, brought = [(one, extras) for one in metadata(wheel).get_all("Requires-Dist", [])], set()
+    while wanted:
+        text, given = wanted.pop()
+        extra = re.search(r"extra == .([\w-]+)", text)
+        if extra and extra[1] not in given:
+            continue
+        name = plain(text)
+        if name == "attention_spec":
+            more = set(re.findall(r"[\w-]+", text.partition("[")[2].partition("]")[0]))
+            wanted += [(one, more) for one in metadata(wheel).get_all("Requires-Dist", [])]
+        elif name not in brought:
+            brought.add(name)
+            with suppress(PackageNotFoundError):
+                wanted += [(one, ()) for one in requires(name) or []]
+    installed = packages_distributions()
+    return {
+        module
+        for module, names in installed.items()
+        if not {plain(name) for name in names} & (brought | {"attention_spec"})
+    }
+
+
+# In the new environment, before anything else runs: these packages are as if they were not there.
+REFUSING = """
+import os, sys
+from importlib.machinery import PathFinder
+NAMES = set(os.environ.get("REFUSED_PACKAGES", "").split(","))
+class Refusing(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        refused = name.partition(".")[0] in NAMES
+        return None if refused else super().find_spec(name, path, target)
+sys.meta_path[sys.meta_path.index(PathFinder)] = Refusing
+"""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +120,45 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel, cwd=home)
     (site,) = home.glob("lib/*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (site / "refusing.py").write_text(REFUSING)
+    (site / "refusing.pth").write_text("import refusing\n")
     return python
+
+
+USED = """
+import torch, pyimpl
+from pyimpl.integrations.sdpa import sdpa_replaced
+from pyimpl.modules import MultiHeadAttention
+x = torch.randn(1, 2, 3, 4, requires_grad=True)
+pyimpl.attention(x, x, x, is_causal=True).sum().backward()
+MultiHeadAttention(4, num_heads=2)(x[0])
+with sdpa_replaced() as replaced:
+    torch.nn.functional.scaled_dot_product_attention(x, x, x)
+assert replaced.calls == 1
+print(pyimpl.__version__)
+try:
+    from bridge import check
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_pyimpl_runs_with_what_it_declares(wheel: Path, python: Path, tmp_path: Path) -> None:
+    """And the judge says which extra it needs."""
+    refused = undeclared(wheel)
+    assert refused >= {"click", "rich", "msgspec", "pdoc", "pytest", "transformers"}
+    assert not refused & {"torch", "triton", "numpy", "pyimpl", "bridge"}
+    version, sentence = run(python, "-c", USED, cwd=tmp_path, refused=refused).splitlines()
+    assert version == metadata(wheel)["Version"]
+    assert "pip install 'attention-spec[check]' brings it" in sentence
+    for command in ("attention-check", "bridge"):
+        said = run(python.with_name(command), cwd=tmp_path, refused=refused, status=2)
+        assert re.fullmatch(r"Error: .* has no package \w+; .*attention-spec\[check\].*\n", said)
+
+
+def test_what_is_installed_hides_no_lake(python: Path) -> None:
+    assert python.with_name("bridge").exists()
+    assert not python.with_name("lake").exists()
 
 
 SOME = ("causal", "gradient", "one-key", "varlen")
@@ -68,15 +168,15 @@ SOME = ("causal", "gradient", "one-key", "varlen")
     ("families", "least"), [(SOME, 50), pytest.param((), 400, marks=pytest.mark.thorough)]
 )
 def test_it_runs_the_conformance_on_the_packaged_vectors(
-    families: tuple[str, ...], least: int, python: Path, tmp_path: Path
+    families: tuple[str, ...], least: int, wheel: Path, python: Path, tmp_path: Path
 ) -> None:
-    """On some families, and on all; at least so many vectors pass."""
+    """On some families, and on all; at least so many vectors pass. With the extra `check`."""
     empty = tmp_path / "bin"
     empty.mkdir()
     output = run(
-        python, "-m", "bridge", "conform", "pyimpl-reference", "--dtype", "float32", "--json",
+        python.with_name("attention-check"), "pyimpl-reference", "--dtype", "float32", "--json",
         *(word for family in families for word in ("--family", family)),
-        cwd=tmp_path, path=str(empty),
+        cwd=tmp_path, path=str(empty), refused=undeclared(wheel, "check"),
     )  # fmt: skip
     (result,) = json.loads(output)
     assert result["adapter"] == "pyimpl-reference"
@@ -138,8 +238,6 @@ def test_it_carries_the_vectors_with_their_index_and_schemas(wheel: Path) -> Non
 
 def test_what_it_imports_it_declares(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
-        (metadata,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
-        fields = Parser().parsestr(archive.read(metadata).decode())
         # Launchers of other packages' kernels import those: whoever asks for a verdict has them.
         sources = [
             archive.read(name).decode()
@@ -149,10 +247,13 @@ def test_what_it_imports_it_declares(wheel: Path) -> None:
         # In the sandbox there is no `bridge`: its modules there are imported by their own names.
         inside = {Path(n).stem for n in archive.namelist() if "/conformance/inside/" in n}
     required = [
-        re.split(r"[<>=!;\[ ]", one)[0].replace("-", "_")
-        for one in fields.get_all("Requires-Dist", [])
-        # What the index adds is imported where it is used, and its lack is said in a sentence.
-        if "extra ==" not in one or re.search(r"extra == .index.", one)
+        plain(one)
+        for one in metadata(wheel).get_all("Requires-Dist", [])
+        # What an extra adds is imported where it is used, and its lack is said in a sentence; with
+        # watchfiles `bridge watch` sees a checkout.
+        if "extra ==" not in one
+        or re.search(r"extra == .(check|docs|index|transformers).", one)
+        or plain(one) == "watchfiles"
     ]
     nodes = [node for text in sources for node in ast.walk(ast.parse(text))]
     imported = {a.name.split(".")[0] for n in nodes if isinstance(n, ast.Import) for a in n.names}

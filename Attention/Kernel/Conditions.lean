@@ -10,7 +10,7 @@ public section
 Beside each text the translation lists its accesses, the arguments of its exponentials and its
 operations on integers (`Full.Accesses`, `Full.Exponents`, `Full.NoOverflow`, …). `Problem` has the
 same lists here, in the texts' order; that a text's are these is proved by unfolding
-(`Attention.Kernel.TextConditions`), and only theorems about the texts' own are claimed.
+(`Attention.Kernel.Unfolding`), and only theorems about the texts' own are claimed.
 Source: `bridge/ttir/obligations.py`. -/
 
 namespace Attention.Kernel

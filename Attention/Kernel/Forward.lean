@@ -9,7 +9,8 @@ public section
 Triton compiles one Python kernel to several texts: a window that is not there leaves no code, a
 head size that fills its tile leaves no mask, and packed sequences have addresses of their own.
 `Problem` has their arguments, the definitions their results; that a text computes these is proved
-by unfolding (`Attention.Kernel.Texts`), and only theorems about the texts themselves are claimed.
+by unfolding (`Attention.Kernel.Unfolding`), and only theorems about the texts themselves are
+claimed.
 Source: `pyimpl/backends/kernels/forward.py`, and `loop.py` and `bounds.py` in `parts/`. -/
 
 namespace Attention.Kernel

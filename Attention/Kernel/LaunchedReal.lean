@@ -1,5 +1,6 @@
 module
 
+meta import Lean.Elab.Tactic.ElabTerm  -- For speed: see `Attention.Kernel.Unfolding`.
 public import Attention.Kernel.Launched
 public import Attention.Model.Real.Logarithm
 public import Attention.Proof.Softmax.LogSumExp

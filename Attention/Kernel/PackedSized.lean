@@ -18,11 +18,6 @@ universe u
 
 variable {R : Type u}
 
-/-- What a text for packed sequences is given, for the sequence of program `pid`. -/
-abbrev Forward.inSequence (a : Forward.Args R) (left right : Option Int) (atEnd : Bool)
-    (pid : Int) : Problem R :=
-  Forward.packed a left right atEnd (Forward.sequence a pid)
-
 namespace Packed
 
 variable {n num_kv_heads group max_q_len q_len kv_len d d_v : Nat}

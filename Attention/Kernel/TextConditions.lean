@@ -1,6 +1,7 @@
 module
 
-meta import Lean.Elab.Tactic.ElabTerm
+meta import Lean.Elab.Tactic.ElabTerm  -- For speed: see `Attention.Kernel.Unfolding`.
+import Attention.Kernel.Unfolding
 public import Attention.Kernel.Conditions
 public import Attention.Kernel.PackedLaunched
 public import Attention.Kernel.PackedSized
@@ -9,115 +10,55 @@ public section
 
 /-! # What the texts' operations have to keep to is what `Problem` lists
 
-By unfolding, as in `Attention.Kernel.Texts`. -/
+`Attention.Kernel.Unfolding` has the proof. -/
 
 namespace Attention.Kernel
-
-open Lean Elab.Tactic Meta
 
 universe u
 
 variable {R : Type u} [OrderedField R] [Exp R R]
 
-/-- By unfolding: of all texts in one proof, for which Lean compiles the tactic once. -/
-private theorem lists_eq :
-    (∀ (a : Full.Args R) (pid : Int),
-      (Full.Accesses a pid, Full.Exponents a pid, Full.NoOverflow a pid) =
-        (Full.problem a).conditions pid) ∧
-    (∀ (a : Causal.Args R) (pid : Int),
-      (Causal.Accesses a pid, Causal.Exponents a pid, Causal.NoOverflow a pid) =
-        (Causal.problem a).conditions pid) ∧
-    (∀ (a : Left.Args R) (pid : Int),
-      (Left.Accesses a pid, Left.Exponents a pid, Left.NoOverflow a pid) =
-        (Left.problem a).conditions pid) ∧
-    (∀ (a : Window.Args R) (pid : Int),
-      (Window.Accesses a pid, Window.Exponents a pid, Window.NoOverflow a pid) =
-        (Window.problem a).conditions pid) ∧
-    (∀ (a : PaddedFull.Args R) (pid : Int),
-      (PaddedFull.Accesses a pid, PaddedFull.Exponents a pid, PaddedFull.NoOverflow a pid) =
-        (Forward.dense a none none false).conditions pid) ∧
-    (∀ (a : PaddedCausal.Args R) (pid : Int),
-      (PaddedCausal.Accesses a pid, PaddedCausal.Exponents a pid, PaddedCausal.NoOverflow a pid) =
-        (Forward.dense a none (some a.right) false).conditions pid) ∧
-    (∀ (a : PaddedWindow.Args R) (pid : Int),
-      (PaddedWindow.Accesses a pid, PaddedWindow.Exponents a pid, PaddedWindow.NoOverflow a pid) =
-        (Forward.dense a (some a.left) (some a.right) false).conditions pid) ∧
-    (∀ (a : PackedFull.Args R) (atEnd : Bool) (pid : Int),
-      (PackedFull.Accesses a pid, PackedFull.Exponents a pid, PackedFull.NoOverflow a pid) =
-        (Forward.inSequence a none none atEnd pid).packedConditions pid
-          (Forward.sequence a pid) a.stride_xb a.stride_yb
-          []) ∧
-    (∀ (a : PackedCausal.Args R) (pid : Int),
-      (PackedCausal.Accesses a pid, PackedCausal.Exponents a pid, PackedCausal.NoOverflow a pid) =
-        (Forward.inSequence a none (some a.right) false pid).packedConditions pid
-          (Forward.sequence a pid) a.stride_xb a.stride_yb
-          []) ∧
-    (∀ (a : PackedCausalEnd.Args R) (pid : Int),
-      (PackedCausalEnd.Accesses a pid, PackedCausalEnd.Exponents a pid,
-        PackedCausalEnd.NoOverflow a pid) =
-        (Forward.inSequence a none (some a.right) true pid).packedConditions pid
-          (Forward.sequence a pid) a.stride_xb a.stride_yb
-          ((Forward.inSequence a none (some a.right) true pid).shiftIntegers a.shift)) ∧
-    (∀ (a : PackedWindow.Args R) (pid : Int),
-      (PackedWindow.Accesses a pid, PackedWindow.Exponents a pid, PackedWindow.NoOverflow a pid) =
-        (Forward.inSequence a (some a.left) (some a.right) false pid).packedConditions pid
-          (Forward.sequence a pid) a.stride_xb a.stride_yb
-          []) ∧
-    (∀ (a : PackedWindowEnd.Args R) (pid : Int),
-      (PackedWindowEnd.Accesses a pid, PackedWindowEnd.Exponents a pid,
-        PackedWindowEnd.NoOverflow a pid) =
-        (Forward.inSequence a (some a.left) (some a.right) true pid).packedConditions pid
-          (Forward.sequence a pid) a.stride_xb a.stride_yb
-          ((Forward.inSequence a (some a.left) (some a.right) true pid).shiftIntegers
-            a.shift)) := by
-  refine ⟨fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_,
-    fun _ _ => ?_, fun _ _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_, fun _ _ => ?_⟩
-  run_tac for goal in ← getGoals do goal.withContext do
-    let type ← instantiateMVars (← goal.getType)
-    let some (_, text, _) := type.eq? | unreachable!
-    goal.assign (← mkAuxTheorem type (← mkEqRefl text))
-
 /-- The text lists what `Problem` does. -/
 theorem Full.conditions_eq (a : Full.Args R) (pid : Int) :
     (Full.Accesses a pid, Full.Exponents a pid, Full.NoOverflow a pid) =
       (Full.problem a).conditions pid :=
-  lists_eq.1 a pid
+  (texts_eq.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem Causal.conditions_eq (a : Causal.Args R) (pid : Int) :
     (Causal.Accesses a pid, Causal.Exponents a pid, Causal.NoOverflow a pid) =
       (Causal.problem a).conditions pid :=
-  lists_eq.2.1 a pid
+  (texts_eq.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem Left.conditions_eq (a : Left.Args R) (pid : Int) :
     (Left.Accesses a pid, Left.Exponents a pid, Left.NoOverflow a pid) =
       (Left.problem a).conditions pid :=
-  lists_eq.2.2.1 a pid
+  (texts_eq.2.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem Window.conditions_eq (a : Window.Args R) (pid : Int) :
     (Window.Accesses a pid, Window.Exponents a pid, Window.NoOverflow a pid) =
       (Window.problem a).conditions pid :=
-  lists_eq.2.2.2.1 a pid
+  (texts_eq.2.2.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedFull.conditions_eq (a : PaddedFull.Args R) (pid : Int) :
     (PaddedFull.Accesses a pid, PaddedFull.Exponents a pid, PaddedFull.NoOverflow a pid) =
       (Forward.dense a none none false).conditions pid :=
-  lists_eq.2.2.2.2.1 a pid
+  (texts_eq.2.2.2.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedCausal.conditions_eq (a : PaddedCausal.Args R) (pid : Int) :
     (PaddedCausal.Accesses a pid, PaddedCausal.Exponents a pid, PaddedCausal.NoOverflow a pid) =
       (Forward.dense a none (some a.right) false).conditions pid :=
-  lists_eq.2.2.2.2.2.1 a pid
+  (texts_eq.2.2.2.2.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem PaddedWindow.conditions_eq (a : PaddedWindow.Args R) (pid : Int) :
     (PaddedWindow.Accesses a pid, PaddedWindow.Exponents a pid, PaddedWindow.NoOverflow a pid) =
       (Forward.dense a (some a.left) (some a.right) false).conditions pid :=
-  lists_eq.2.2.2.2.2.2.1 a pid
+  (texts_eq.2.2.2.2.2.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem PackedFull.conditions_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : Int) :
@@ -125,7 +66,7 @@ theorem PackedFull.conditions_eq (a : PackedFull.Args R) (atEnd : Bool) (pid : I
       (Forward.inSequence a none none atEnd pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] :=
-  lists_eq.2.2.2.2.2.2.2.1 a atEnd pid
+  (texts_eq.2.2.2.2.2.2.2.1 a atEnd pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausal.conditions_eq (a : PackedCausal.Args R) (pid : Int) :
@@ -133,7 +74,7 @@ theorem PackedCausal.conditions_eq (a : PackedCausal.Args R) (pid : Int) :
       (Forward.inSequence a none (some a.right) false pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] :=
-  lists_eq.2.2.2.2.2.2.2.2.1 a pid
+  (texts_eq.2.2.2.2.2.2.2.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
@@ -142,7 +83,7 @@ theorem PackedCausalEnd.conditions_eq (a : PackedCausalEnd.Args R) (pid : Int) :
       (Forward.inSequence a none (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         ((Forward.inSequence a none (some a.right) true pid).shiftIntegers a.shift) :=
-  lists_eq.2.2.2.2.2.2.2.2.2.1 a pid
+  (texts_eq.2.2.2.2.2.2.2.2.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindow.conditions_eq (a : PackedWindow.Args R) (pid : Int) :
@@ -150,7 +91,7 @@ theorem PackedWindow.conditions_eq (a : PackedWindow.Args R) (pid : Int) :
       (Forward.inSequence a (some a.left) (some a.right) false pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         [] :=
-  lists_eq.2.2.2.2.2.2.2.2.2.2.1 a pid
+  (texts_eq.2.2.2.2.2.2.2.2.2.2.1 a pid).2.2
 
 /-- The text lists what `Problem` does. -/
 theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
@@ -159,7 +100,7 @@ theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
       (Forward.inSequence a (some a.left) (some a.right) true pid).packedConditions pid
         (Forward.sequence a pid) a.stride_xb a.stride_yb
         ((Forward.inSequence a (some a.left) (some a.right) true pid).shiftIntegers a.shift) :=
-  lists_eq.2.2.2.2.2.2.2.2.2.2.2 a pid
+  (texts_eq.2.2.2.2.2.2.2.2.2.2.2 a pid).2.2
 
 /-! ## Several texts, of which the window says which one is launched -/
 

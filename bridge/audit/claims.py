@@ -32,6 +32,7 @@ VERDICTS: dict[str, tuple[bool | None, bool | None]] = {
     "proved": (False, True),
     "proved stronger": (False, True),
     "corrected and proved": (None, True),
+    "weaker": (None, True),
     "refuted": (True, False),
     "not a statement": (None, False),
     "open": (None, None),

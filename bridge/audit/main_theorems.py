@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bridge.audit import claims, statements
+from bridge.audit import claims, restated, statements
 from bridge.audit.theorems import listed_theorems
 from bridge.cache import Cache, digest
 from bridge.toolchain import Lean
@@ -37,6 +37,7 @@ def main_theorems(root: Path, listing: dict[str, Any]) -> tuple[list[dict[str, A
         over = classes[-1] if classes else None
         found.append({**entry, **declaration, "mentions": mentions, "over": over})
     ids = [entry["id"] for entry in entries]
+    problems += restated.placed(entries, listing)
     problems += [f"{id} is listed twice" for id in sorted({i for i in ids if ids.count(i) > 1})]
     tested = {id for entry in entries_of(default_directory()) for id in entry["theorems"]}
     problems += [f"vectors name {id}, which is not listed" for id in sorted(tested - set(ids))]
@@ -68,12 +69,18 @@ def whole_statements(
     main_theorems: list[dict[str, Any]],
     listing: dict[str, Any],
 ) -> tuple[dict[str, statements.Statement], list[str], bool]:
-    """The whole statement of each theorem of docs/theorems.toml and docs/claims.toml, by its Lean
-    name; a sentence on each that says nothing; and whether that is kept.
+    """The whole statement of each theorem of docs/theorems.toml and docs/claims.toml and of each
+    that restates a main result, by its Lean name; a sentence on each that says nothing, or supposes
+    of a definition what it concludes of it; and whether that is kept.
 
     key: the digest of the library and of Lean.
     """
     named = [(main_theorem["id"], main_theorem["lean"]) for main_theorem in main_theorems]
+    named += [
+        (one["id"], restated.restatement(one["id"]))
+        for one in main_theorems
+        if one["kind"] == "main"
+    ]
     for claim in claims.read(lean.root).claims:
         label = f"{claim.document}, {claim.heading}"
         named += [(label, name) for name in (*claim.refutes, *claim.proves)]
@@ -91,4 +98,9 @@ def whole_statements(
         for label, name in named
         if name in found and found[name]["empty"]
     ]
-    return {name: statements.Statement(**one) for name, one in found.items()}, sentences, kept
+    # What is kept is kept as JSON, without tuples.
+    said = {
+        name: statements.Statement(**one | {"supposed": tuple(one["supposed"])})
+        for name, one in found.items()
+    }
+    return said, [*sentences, *restated.supposed(main_theorems, listing, said)], kept

@@ -29,8 +29,8 @@ structure Wanted where
   opened : List Name
 
 /-- What is wrong with a statement, and the propositions that it is wrong with. Of its conclusion,
-or of one `part` of that: `sides`, `unfolded`, `true`, `hypothesis`, `exists`; of its hypotheses:
-`absurd`, `contradiction`. -/
+or of one `part` of that: `sides`, `unfolded`, `true`, `hypothesis`, `instance`, `exists`; of its
+hypotheses: `absurd`, `contradiction`. -/
 structure Finding where
   what : String
   part : Bool := false
@@ -130,12 +130,26 @@ def existsOnly (e : Expr) : MetaM Bool := withoutModifyingState do
       if type.hasExprMVar then return false
       return (← synthInstance? (← mkAppM ``Nonempty #[type])).isSome
 
+/-- Whether a hypothesis says of all of some things what a proposition says of one: `∀ x, p x`, and
+it is `p a`, or with the sides of an equation exchanged. -/
+def isInstance (e hypothesis : Expr) : MetaM Bool := withoutModifyingState do
+  let (given, _, body) ← forallMetaTelescopeReducing hypothesis
+  if given.isEmpty then return false
+  if ← given.anyM fun one => do isProp (← inferType one) then return false
+  let body ← whnfR body
+  if ← same body e then return true
+  match_expr e with
+  | Eq _ a b => return (body.isAppOfArity ``Eq 3) && (← same body (← mkEq b a))
+  | _ => return false
+
 /-- The first thing that is wrong with a statement under hypotheses; `part`: it is one part of a
 conclusion. -/
 partial def find (hypotheses : List Expr) (part : Bool) (e : Expr) : MetaM (Option Finding) := do
   let opened ← whnfR e
   if ← hypotheses.anyM (same opened) then
     return some { what := "hypothesis", part, shown := [← print e] }
+  if let some whole ← hypotheses.findM? (isInstance opened) then
+    return some { what := "instance", part, shown := [← print e, ← print whole] }
   if let .forallE name type body info := opened then
     let new ← if ← isProp type then parts type else pure []
     let hypotheses' := new ++ hypotheses
@@ -154,6 +168,38 @@ partial def find (hypotheses : List Expr) (part : Bool) (e : Expr) : MetaM (Opti
     unless ← relatesOne same opened do return none
     let asWritten ← relatesOne (fun a b => return a == b) opened
     return some { what := if asWritten then "sides" else "unfolded", part, shown := [← print e] }
+
+/-- The constants of the hypotheses and of the conclusion of a statement. A hypothesis within the
+conclusion, below `∀`, `∃` or `∧`, is one, too. -/
+partial def sides (e : Expr) : MetaM (NameSet × NameSet) := do
+  let opened ← whnfR e
+  if let .forallE name type body info := opened then
+    let supposed : NameSet := if ← isProp type then names type else {}
+    let (more, concluded) ← withLocalDecl name info type fun x => sides (body.instantiate1 x)
+    return (supposed.append more, concluded)
+  match_expr opened with
+  | And a b =>
+    let (supposed, concluded) ← sides a
+    let (supposed', concluded') ← sides b
+    return (supposed.append supposed', concluded.append concluded')
+  | Exists type p =>
+    withLocalDecl `x .default type fun x => sides (p.beta #[x])
+  | _ => return ({}, names opened)
+where
+  names (e : Expr) : NameSet := e.getUsedConstants.foldl (·.insert ·) {}
+
+/-- Whether a constant is a definition of a value or of a proposition, and not of a type or of the
+field of a structure. -/
+def definesValue (name : Name) : MetaM Bool := do
+  if (← getEnv).isProjectionFn name then return false
+  let .defnInfo info ← getConstInfo name | return false
+  forallTelescopeReducing info.type fun _ result => return result.isProp || !result.isSort
+
+/-- The definitions that both the hypotheses and the conclusion of a statement speak of. -/
+def supposed (e : Expr) : MetaM (List Name) := do
+  let (supposed, concluded) ← sides e
+  supposed.toList.filterM fun name => do
+    return concluded.contains name && (← definesValue name)
 
 /-- The whole statement as it was elaborated: each variable, class and hypothesis, from `variable` and
 `include` too. Names are as short as the namespaces allow. -/
@@ -220,6 +266,7 @@ def answer (wanted : Wanted) : MetaM Unit := do
       ("shown", toJson finding.shown)])
   IO.println ("@@ " ++ (Json.mkObj [
     ("theorem", toJson name.toString), ("found", found),
+    ("supposed", toJson ((← supposed (← getConstInfo name).type).map Name.toString)),
     ("statement", toJson (← signature wanted)), ("term", toJson (term (← getConstInfo name)))]).compress)
 
 def answerAll (env : Environment) (wanted : List Wanted) : IO Unit := do

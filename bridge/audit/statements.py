@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ _SAYS = {
     "unfolded": "{conclusion} has the same on both sides, abbreviations and instances unfolded",
     "true": "{conclusion} holds of anything",
     "exists": "{conclusion} says only that something equals a term",
+    "instance": "{conclusion} is an instance of its hypothesis {1}",
     "hypothesis": "{conclusion} is one of its hypotheses",
     "absurd": "its hypothesis {0} cannot hold",
     "contradiction": "its hypotheses {0} and {1} contradict each other",
@@ -43,11 +44,14 @@ class Statement:
     class and hypothesis, those of `variable` and `include` too, in lines of at most 100 characters
     where words allow it. empty: why it says nothing, a clause; None if it says something. term: a
     digest of the term that is printed in `text`, up to the names of bound variables and how
-    arguments are given (as `second_kernel.native` makes it of another kernel's term)."""
+    arguments are given (as `second_kernel.native` makes it of another kernel's term). supposed: the
+    definitions of values and propositions that both its hypotheses and its conclusion speak of, by
+    name."""
 
     text: str
     empty: str | None
     term: str
+    supposed: Sequence[str] = ()
 
 
 def read(lean: Lean, theorems: Mapping[str, str]) -> dict[str, Statement]:
@@ -72,6 +76,7 @@ def read(lean: Lean, theorems: Mapping[str, str]) -> dict[str, Statement]:
             a["statement"],
             a["found"] and _clause(a["found"]),
             hashlib.sha256(a["term"].encode()).hexdigest(),
+            tuple(sorted(a["supposed"])),
         )
         for a in answers
     }

@@ -1,16 +1,27 @@
-"""The list of main theorems, docs/theorems.toml."""
+"""The list of theorems, docs/theorems.toml."""
 
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bridge.source.excerpt import SourceError
 
+# What a theorem is in the list, and how several are called.
+KINDS = {
+    "main": "main results",
+    "beyond": "results about definitions beyond the Spec",
+    "corollary": "corollaries and steps",
+    "sanity": "sanity lemmas",
+}
+_FIELDS = ("id", "kind", "lean", "sentence")
+
 
 def theorem_list() -> Path:
-    """The list of main theorems: package data in an installed wheel, else docs/theorems.toml of
-    the checkout."""
+    """The list of theorems: package data in an installed wheel, else docs/theorems.toml of the
+    checkout."""
     packaged = Path(__file__).parent / "theorems.toml"
     checkout = Path(__file__).resolve().parents[2] / "docs" / "theorems.toml"
     return packaged if packaged.exists() else checkout
@@ -21,10 +32,22 @@ def listed_theorems(path: Path) -> list[dict[str, str]]:
     try:
         entries = tomllib.loads(path.read_text("utf-8"))["theorem"]
         for entry in entries:
-            if set(entry) != {"id", "lean", "sentence"}:
+            if set(entry) != set(_FIELDS):
                 raise SourceError(
-                    f"{path.name}: a theorem has id, lean and sentence, not {', '.join(entry)}"
+                    f"{path.name}: a theorem has id, kind, lean and sentence, not "
+                    f"{', '.join(entry)}"
+                )
+            if entry["kind"] not in KINDS:
+                raise SourceError(
+                    f"{path.name}: {entry['id']} is of the kind {entry['kind']!r}, not one of "
+                    f"{', '.join(KINDS)}"
                 )
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise SourceError(f"{path.name}: is no list of theorems: {error}") from error
     return list(entries)
+
+
+def counted(entries: Iterable[Mapping[str, str]]) -> dict[str, int]:
+    """How many theorems there are of each kind."""
+    found = Counter(entry["kind"] for entry in entries)
+    return {kind: found[kind] for kind in KINDS}

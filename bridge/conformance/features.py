@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.batch import DTYPES, Unread, error_text
+from bridge.errors import MendableError
 
 Function = Callable[..., Any]
 # Which keys `is_causal` hides where there are not as many queries as keys.
@@ -52,7 +53,7 @@ _WIDTHS = (8, 16, 32, 64, 128)
 _Q_LEN, _KV_LEN, _DIM = 2, 3, 4
 
 
-class CallableError(ValueError):
+class CallableError(MendableError, ValueError):
     """A function that cannot be called as SDPA is. The message is one sentence."""
 
 

@@ -181,7 +181,7 @@ class _Draw:
             q=self.integers(2, batch, heads, q_len, head_dim),
             k=self.integers(2, batch, heads, kv_len, head_dim),
             v=self.integers(64, batch, heads, kv_len, value_dim),
-            mask=mask,
+            masks=(mask,),
             rows=rows,
         )
 
@@ -281,7 +281,7 @@ class _Draw:
             q=q,
             k=self.integers(1, batch, heads, kv_len, head_dim),
             v=self.integers(64, batch, heads, kv_len, value_dim),
-            mask=mask,
+            masks=(mask,),
             rows=rows,
         )
 

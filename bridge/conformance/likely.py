@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -31,8 +30,12 @@ if TYPE_CHECKING:
     from bridge.conformance.outcome import Outcome
     from bridge.conformance.rounding_model import RoundingModel
 
-# Seconds of processor time for all hypotheses of one dtype; those left then are not tried.
-SECONDS = 3.0
+# How much is computed for all hypotheses of one dtype, in query-key pairs times width; those left
+# then are not tried. Seconds would depend on what else the machine does. It is about twice as much
+# as 48 failing vectors were seen to need, which takes 1 to 3 seconds.
+WORK = 1 << 30
+# Of a vector however small.
+_CALL = 1 << 18
 # Failing vectors that every hypothesis is compared with, the smallest of each kind first, and
 # passing ones that a hypothesis is held against.
 _COMPARED, _HELD_AGAINST = 48, 48
@@ -163,7 +166,8 @@ class _Search:
         self.takes = adapter.takes
         wide = self.result.dtype == "float64"
         self.wide = torch.float64 if wide else torch.float32
-        self.end = time.process_time() + SECONDS
+        self.left = WORK
+        self._costs: dict[str, int] = {}
         self._jobs: dict[tuple[str, ...], list[tuple[Vector, ...]]] = {}
         self.details = {
             v.id: v.detail
@@ -187,10 +191,10 @@ class _Search:
         operations = {vector.operation for vector in failing}
         hypotheses = [h for h in every.HYPOTHESES if not h.operations or h.operations & operations]
         for hypothesis in hypotheses:
-            if self._late():
+            if self.left <= 0:
                 problem = (
                     f"{len(hypotheses) - tried} of {len(hypotheses)} hypotheses were not tried: "
-                    f"{SECONDS:g} s of processor time were used."
+                    "the failing vectors are too many and too large."
                 )
                 break
             tried += 1
@@ -214,8 +218,11 @@ class _Search:
             self._jobs[key] = jobs_of(v for v in vectors if v.id not in lacking)
         return self._jobs[key]
 
-    def _late(self) -> bool:
-        return time.process_time() > self.end
+    def cost(self, id: str) -> int:
+        """Of a vector, by its id."""
+        if id not in self._costs:
+            self._costs[id] = _cost(self.vectors[id])
+        return self._costs[id]
 
     def _causes(
         self, trials: list[_Trial], failing: list[Vector], held: list[Vector]
@@ -255,7 +262,7 @@ class _Search:
         """Vectors that are small enough, the smallest of each kind in turn."""
         kinds: dict[frozenset[str], list[tuple[int, str]]] = {}
         for id in ids:
-            size = _cost(self.vectors[id])
+            size = self.cost(id)
             if size <= _LARGEST:
                 kinds.setdefault(features_of(self.vectors[id]), []).append((size, id))
         turns = itertools.zip_longest(
@@ -273,7 +280,7 @@ class _Search:
                 )
                 (trial.explained if same else trial.others).add(vector.id)
                 given_up = not trial.explained and len(trial.others) >= _GIVEN_UP_AFTER
-                if given_up or self._late():
+                if given_up or self.left <= 0:
                     break
         return trial
 
@@ -285,8 +292,8 @@ class _Search:
             for _, result, _ in running.results(held, tolerances=False):
                 trial.passing += 1
                 trial.contradicted += result.status == "failed"
-                # The whole may take longer for what was found already, up to as much once more.
-                if trial.passing >= _HELD_AGAINST or time.process_time() > self.end + SECONDS:
+                # Of what was found already there may be more, up to as much once more.
+                if trial.passing >= _HELD_AGAINST or self.left <= -WORK:
                     break
         return trial
 
@@ -329,6 +336,7 @@ class _Running:
         about = self.planted.hypothesis.operations
         some = [v for v in vectors if v.operation in about] if about else vectors
         for job in self.search.jobs(self.adapter, some):
+            self.search.left -= sum(_CALL + self.search.cost(vector.id) for vector in job)
             self.planted.allowing, self.planted.touched = None, False
             found = self._answers(job)
             if not self.planted.touched or any(answer.problem is not None for answer in found):

@@ -25,6 +25,7 @@ from bridge.conformance.inside import found
 from bridge.conformance.outcome import Conditions
 from bridge.conformance.problems import learn
 from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.run import Buffers
 from bridge.conformance.subject import Subject
 from bridge.vectors import load as loader
 from bridge.vectors.format import index
@@ -70,6 +71,7 @@ class Request:
     seed: int | None = None
     fresh: int | None = None
     count: int | None = None
+    buffers: Buffers = "some"
     large: bool = False
     problem: Path | None = None
     operation: Asked = "attention"
@@ -94,6 +96,7 @@ class Request:
         check_known("require", self.require, [*names, *ALL_DTYPES], "a feature or a dtype")
         check_known("operation", [self.operation], get_args(Asked), "an operation")
         check_known("alignment", [self.alignment], get_args(Aligned), "an alignment")
+        check_known("buffers", [self.buffers], get_args(Buffers), "a choice of calls")
         for name in () if self.definition is not None else self.functions:
             if not callables.is_callable_name(name):
                 self._check_builtin(name)
@@ -119,6 +122,7 @@ class Request:
             also=self.also,
             required=self.require_sandbox,
             first_failure=self.first_failure,
+            buffers=self.buffers,
             fresh=fresh_vectors(
                 self.fresh,
                 self.count,

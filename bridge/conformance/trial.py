@@ -21,6 +21,7 @@ from bridge.conformance.outcome import Conditions, outcomes
 from bridge.conformance.run import Result, run
 from bridge.conformance.subject import Subject
 from bridge.source.sources import Sources
+from bridge.terminal import tell
 from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model.attention import Family
 
@@ -134,7 +135,7 @@ def _finding(console: Console, found: Trial, sources: Sources) -> None:
     _lines(console, str(theorem.sentence), indent="  ")
     _lines(console, f"Lean, {statement.file}:{statement.first_line}:", style="bold")
     for line in statement.text.splitlines():
-        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+        tell(console, f"  {line}")
 
 
 def _next(console: Console) -> None:
@@ -143,7 +144,7 @@ def _next(console: Console) -> None:
         "  .venv/bin/python -m bridge conform FILE.py:NAME --dtype float32 --family small-random",
         "  .venv/bin/python -m bridge conform FILE.py:NAME --html report.html   # all vectors",
     ):
-        console.print(command, markup=False, highlight=False, soft_wrap=True)
+        tell(console, command)
     _lines(
         console,
         "docs/check-your-kernel.md goes through it step by step; `make verify` checks the proofs.",
@@ -161,4 +162,4 @@ def _lines(console: Console, text: str, *, style: str = "", indent: str = "") ->
         text, width, initial_indent=indent, subsequent_indent=indent,
         break_long_words=False, break_on_hyphens=False,
     ):  # fmt: skip
-        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+        tell(console, line, style)

@@ -118,7 +118,8 @@ def _symptoms(
             if result.detail is None:
                 seen[what_was_raised(result.reason or "")][dtype, result.id] = []
                 continue
-            _confirm(vectors[result.id])
+            for sentence in exact.disagreements(vectors[result.id]):
+                raise FindingsError(sentence)
             for wrong in wrong_numbers(result, vectors[result.id], dtype):
                 seen[wrong.what].setdefault((dtype, result.id), []).append(wrong)
     return [_symptom(what, shows, by_dtype, vectors, hash_of) for what, shows in _together(seen)]
@@ -137,11 +138,6 @@ def _together(
             shows = {pair: [*others[pair], *shows[pair]] for pair in shows}
         found[key] = what, shows
     return list(found.values())
-
-
-def _confirm(vector: Vector) -> None:
-    for sentence in exact.disagreements(vector):
-        raise FindingsError(sentence)
 
 
 def _symptom(

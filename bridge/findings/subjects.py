@@ -101,11 +101,10 @@ CALLED = (
 
 def find_function(name: str) -> Called:
     """The function of that name. Raises KeyError where there is none."""
-    return next((one for one in CALLED if one.name == name), None) or _unknown(name)
-
-
-def _unknown(name: str) -> Called:
-    raise KeyError(f"no function {name!r} is run; there are {', '.join(c.name for c in CALLED)}")
+    known = {one.name: one for one in CALLED}
+    if name not in known:
+        raise KeyError(f"no function {name!r} is run; there are {', '.join(known)}")
+    return known[name]
 
 
 def versions(one: Called) -> dict[str, str]:

@@ -16,6 +16,7 @@ from fractions import Fraction
 
 from bridge.conformance.judge import Detail, VectorResult
 from bridge.conformance.rounding_model import FORMATS
+from bridge.errors import MendableError
 from bridge.vectors.exact.attention import attention_row, natural_row, visible_keys
 from bridge.vectors.exact.gradients import gradients
 from bridge.vectors.model.attention import AttentionVector, Vector
@@ -27,7 +28,7 @@ Number = int | Fraction | Decimal
 _DIGITS, _LONGEST = 25, 40
 
 
-class FindingsError(ValueError):
+class FindingsError(MendableError, ValueError):
     """Results that exact arithmetic does not confirm. The message is one sentence."""
 
 

@@ -79,7 +79,7 @@ def families() -> dict[str, list[tuple[str, str]]]:
 
 def collect(library: Library, stage: Stage) -> Collected:
     """Everything, in about 20 s if the library has changed. Raises LibraryFailure if it does not
-    build or the audit finds something, a main theorem without a Spec definition included; and
+    build or the audit finds something, a listed theorem without a Spec definition included; and
     ToolchainError, SourceError or VectorError for what is no fault of a declaration."""
     root, audit = library.root, library.audited(stage)
     key = digest(root, ["bridge/index/listing.lean"], library.key())

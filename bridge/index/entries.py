@@ -10,6 +10,7 @@ from typing import Any
 
 from bridge.index.compare import internal
 from bridge.index.extract import Position, Stored, uses
+from bridge.reach import reached
 from pyimpl.internal.implements import Implementation
 
 
@@ -69,14 +70,7 @@ class Index:
 
     def reached(self, start: Iterable[str]) -> set[str]:
         """These declarations and all that they use, directly or not."""
-        seen: set[str] = set()
-        waiting = list(start)
-        while waiting:
-            name = waiting.pop()
-            if name not in seen and name in self.entries:
-                seen.add(name)
-                waiting += self.entries[name].uses
-        return seen
+        return {*reached(start, lambda n: self.entries[n].uses if n in self.entries else ())}
 
 
 def assemble(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bridge.reach import reached
 from bridge.toolchain import Lean, ToolchainError
 
 SCRIPT = Path(__file__).with_name("listing.lean")
@@ -80,20 +81,13 @@ def uses(
     """What stands behind these names: declarations of the library that stand in a file, and
     constants of Lean's own modules. Auxiliary constants (matchers, recursors, the parts of a proof)
     are replaced by what they use."""
-    own: set[str] = set()
-    core: set[str] = set()
-    seen: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
+
+    def behind(name: str) -> tuple[str, ...]:
         constant = constants.get(name)
-        if constant is None:
-            core.add(name)
-        elif constant.range is not None:
-            own.add(name)
-        else:
-            waiting += [*constant.uses_of_type, *constant.uses_of_value]
-    return tuple(sorted(own - {own_name})), tuple(sorted(core))
+        if constant is None or constant.range is not None:
+            return ()
+        return (*constant.uses_of_type, *constant.uses_of_value)
+
+    found = sorted(reached(names, behind))
+    own = (n for n in found if n in constants and constants[n].range is not None and n != own_name)
+    return tuple(own), tuple(n for n in found if n not in constants)

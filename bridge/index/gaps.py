@@ -10,7 +10,7 @@ derivative is, and is computed by nothing. An operation is covered by
   it is no result but a bound of errors (`WITHOUT_VECTORS`), with which no function's output could
   be compared;
 - Python, if a function says that it implements it, or implements a definition that uses it;
-- a theorem, if the statement of a main theorem mentions it, or a definition that uses it.
+- a theorem, if the statement of a listed theorem mentions it, or a definition that uses it.
 """
 
 from __future__ import annotations

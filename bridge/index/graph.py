@@ -1,6 +1,6 @@
-"""The dependency graph of the Spec and the main theorems, as an SVG.
+"""The dependency graph of the Spec and the listed theorems, as an SVG.
 
-A card for each file of the Spec: its definitions, and the main theorems that speak of them. A
+A card for each file of the Spec: its definitions, and the listed theorems that speak of them. A
 theorem stands where the last of the definitions that its statement mentions stands. An arrow leads
 from a card to those whose definitions or theorems use something of it, unless that follows from two
 other arrows. What each line uses and is used by is in its tooltip, and so is what an arrow stands
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from bridge.index.entries import Entry, Index
 from bridge.index.gaps import SPEC
 from bridge.index.layers import Space, place
+from bridge.reach import reached
 from bridge.templates import template
 
 SHOWN = ("definition", "type", "structure", "inductive", "proposition", "class")
@@ -57,7 +58,7 @@ class Card:
 
 
 def arrows(index: Index) -> dict[str, set[str]]:
-    """For each Spec definition and main theorem the Spec definitions that it uses: of a theorem
+    """For each Spec definition and listed theorem the Spec definitions that it uses: of a theorem
     those that its statement mentions."""
     nodes = {
         e.name: e
@@ -79,22 +80,11 @@ def behind(name: str, index: Index) -> str:
     return name.rpartition(".")[0] if part else name
 
 
-def _closure(above: Mapping[str, set[str]], start: str) -> set[str]:
-    seen: set[str] = set()
-    waiting = list(above[start])
-    while waiting:
-        one = waiting.pop()
-        if one not in seen:
-            seen.add(one)
-            waiting += above[one]
-    return seen
-
-
 def reduce(above: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Without the arrows that follow from others."""
-    reached = {name: _closure(above, name) for name in above}
+    below = {name: {*reached(direct, above.__getitem__)} for name, direct in above.items()}
     return {
-        name: {one for one in direct if not any(one in reached[o] for o in direct if o != one)}
+        name: {one for one in direct if not any(one in below[o] for o in direct if o != one)}
         for name, direct in above.items()
     }
 

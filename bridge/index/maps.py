@@ -1,9 +1,9 @@
 """`docs/maps.json`: what the maps of the documentation need and Lean alone knows.
 
 Of each definition of the Spec which others it uses, whether it is an operation, and whether the
-program that makes the vectors runs it; of each main theorem which definitions of the Spec its
-statement speaks of, which others it takes to read it, and on which other main theorems its
-proof rests: itself, or by way of theorems that are not main theorems. All else on the maps is in
+program that makes the vectors runs it; of each listed theorem which definitions of the Spec its
+statement speaks of, which others it takes to read it, and on which other listed theorems its
+proof rests: itself, or by way of theorems that are not listed theorems. All else on the maps is in
 the sources and the vectors.
 """
 
@@ -17,6 +17,7 @@ from bridge.files import write_changed
 from bridge.index.entries import Index
 from bridge.index.gaps import PROGRAM, SPEC, is_operation
 from bridge.index.graph import SHOWN, arrows, behind
+from bridge.reach import reached
 
 FILE = "docs/maps.json"
 FORMAT = "attention-maps-2"
@@ -25,20 +26,15 @@ _NUMBERS = "Attention.Algebra."
 
 
 def rests_on(index: Index, name: str) -> list[str]:
-    """The main theorems that a proof uses, in the order of the library. Behind one of them it
+    """The listed theorems that a proof uses, in the order of the library. Behind one of them it
     does not look."""
-    found, seen = set(), {name}
-    waiting = list(index.entries[name].uses)
-    while waiting:
-        used = waiting.pop()
-        if used in seen or used not in index.entries:
-            continue
-        seen.add(used)
-        if index.entries[used].main_theorem is not None:
-            found.add(used)
-        else:
-            waiting += index.entries[used].uses
-    return [one for one in index.entries if one in found]
+
+    def behind(used: str) -> tuple[str, ...]:
+        one = index.entries.get(used)
+        return one.uses if one is not None and one.main_theorem is None else ()
+
+    found = {*reached(index.entries[name].uses, behind)} - {name}
+    return [n for n, one in index.entries.items() if n in found and one.main_theorem is not None]
 
 
 def needed_definitions(index: Index, name: str) -> list[str]:

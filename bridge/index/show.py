@@ -13,6 +13,7 @@ from rich.table import Table
 from bridge.index.collect import Collected
 from bridge.index.entries import Entry, Index
 from bridge.index.gaps import SPEC
+from bridge.terminal import tell
 
 _WIDTH = 100
 
@@ -50,15 +51,13 @@ def summary(console: Console, found: Collected) -> None:
             ", ".join(lacks.get(name, ())),
         )
     console.print(operations)
-    console.print(
-        "Numbers: vectors that name it, functions that implement it, main theorems whose\n"
+    tell(
+        console,
+        "Numbers: vectors that name it, functions that implement it, listed theorems whose\n"
         "statement mentions it. It lacks what neither it nor a definition that uses it has.",
-        highlight=False,
-        soft_wrap=True,
     )
     for gap in found.gaps:
-        message = f"{gap.name} lacks {' and '.join(gap.lacks)}"
-        console.print(message, style="red", highlight=False, soft_wrap=True)
+        tell(console, f"{gap.name} lacks {' and '.join(gap.lacks)}", "red")
 
 
 def listing(console: Console, entries: Iterable[Entry]) -> None:
@@ -72,7 +71,7 @@ def listing(console: Console, entries: Iterable[Entry]) -> None:
     for row in rows:
         # No frame and no folding: these lines are for searching, too.
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        console.print("  ".join((*cells, row[4])), markup=False, highlight=False, soft_wrap=True)
+        tell(console, "  ".join((*cells, row[4])))
 
 
 def one(console: Console, entry: Entry, index: Index, written: str | None) -> None:
@@ -90,7 +89,7 @@ def one(console: Console, entry: Entry, index: Index, written: str | None) -> No
         ("name", entry.shown + (" (private)" if entry.private else "")),
         (
             "kind",
-            entry.kind + (f", main theorem {entry.main_theorem}" if entry.main_theorem else ""),
+            entry.kind + (f", listed theorem {entry.main_theorem}" if entry.main_theorem else ""),
         ),
         ("position", f"{entry.file}:{first}:{column} to line {last}"),
         ("documentation", entry.doc),
@@ -104,10 +103,10 @@ def one(console: Console, entry: Entry, index: Index, written: str | None) -> No
     ]
     for label, value in rows:
         text = textwrap.fill(f"{label}: {value or '–'}", _WIDTH, subsequent_indent="    ")
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"\n{entry.statement}\n", markup=False, highlight=False, soft_wrap=True)
+        tell(console, text)
+    tell(console, f"\n{entry.statement}\n")
     if written:
-        console.print(written, markup=False, highlight=False, soft_wrap=True)
+        tell(console, written)
 
 
 def _part(entry: Entry) -> str:

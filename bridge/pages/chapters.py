@@ -23,6 +23,7 @@ CHAPTERS = (
     "heads",
     "transformer",
     "backward",
+    "distributed",
     "tolerances",
     "kernel",
     "paper",

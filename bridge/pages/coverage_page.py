@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from bridge.pages.kernel_coverage import kernels
+from bridge.pages.kernel_coverage import kernels, reasons
 from bridge.pages.map_data import Definition, Maps
 from bridge.pages.render import render
 from bridge.source.excerpt import Excerpt
@@ -22,7 +22,7 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Row:
-    """An operation and what it has of its own: ids of main theorems whose statement mentions
+    """An operation and what it has of its own: ids of listed theorems whose statement mentions
     it, families whose vectors name it (with their number), and what says that it implements it. Of
     what it lacks, `through_…` are the nearest operations that use it and have it."""
 
@@ -44,6 +44,7 @@ def page(maps: Maps, families: Sequence[Family]) -> str:
         "coverage.md.jinja",
         files={module: list(some) for module, some in groupby(found, lambda r: r.operation.module)},
         kernels=kernels(families, theorems),
+        reasons=reasons(families),
         rows=found,
         implemented=maps.python.keys(),
         run=sum(not r.vectors and not r.through_vectors and r.operation.run for r in found),

@@ -64,14 +64,11 @@ def verdict_levels(entry: Mapping[str, Any]) -> str:
     for name, level in entry["levels"].items():
         kind = "all inputs" if name == "formal" else "random numbers"
         if level["shapes"]:
-            parts.append(f"{kind}: {level['elements']} elements of {_shapes(level['shapes'])}")
+            shapes = f"{level['shapes']} shape{'s' * (level['shapes'] != 1)}"
+            parts.append(f"{kind}: {level['elements']} elements of {shapes}")
         if level["verdict"] not in ("EQUAL", None, entry["verdict"]):
             parts.append(f"{kind}: {level['verdict']}")
     return "; ".join(parts) or "none is equal"
-
-
-def _shapes(count: int) -> str:
-    return f"{count} shape{'s' * (count != 1)}"
 
 
 def verdict_subject(entry: Mapping[str, Any]) -> str:

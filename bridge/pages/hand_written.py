@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from bridge.audit.theorems import listed_theorems
+from bridge.audit.theorems import counted, listed_theorems
 from bridge.conformance import answers
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.mutants.attention import MUTANTS
@@ -21,7 +21,11 @@ from bridge.vectors.model.attention import Family
 
 # Sentences with the numbers in them, each of which some page has.
 SAID = (
-    "{theorems} main theorems",
+    "{theorems} theorems are listed",
+    "{main} of them main results",
+    "{beyond} results about definitions beyond the Spec",
+    "{corollary} corollaries and steps",
+    "{sanity} sanity lemmas",
     "{theorems} theorems, each checked by Lean",
     "… ({theorems} theorems)",
     "{vectors} vectors in {families} families",
@@ -76,12 +80,14 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
     """What is counted, by the names that sentences have for it."""
     pairs = [(name, dtype) for name in adapters.BUILTIN for dtype in adapters.builtin(name).dtypes]
     vectors = [vector for family in families for vector in family.vectors]
+    listed = listed_theorems(root / "docs" / "theorems.toml")
     left = vectors
     for name, dtype in pairs:
         skipped = answers.why_unsupported(adapters.builtin(name), left, dtype, "cpu")
         left = [vector for vector in left if vector.id in skipped]
     return {
-        "theorems": len(listed_theorems(root / "docs" / "theorems.toml")),
+        "theorems": len(listed),
+        **counted(listed),
         "vectors": len(vectors),
         "families": len(families),
         "judged": len(vectors) - len(left),

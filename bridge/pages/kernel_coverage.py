@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,14 +48,16 @@ EXACTLY_BY = {
     "tile-bounds": (),
 }
 # What `cases` calls what `features` does.
+_WIDE = "16 bits in, float32 out"
 _CASES = {
     "": "full",
     "causal": "right edge",
+    "wide": _WIDE,
     **{change.feature: change.title for change in KERNEL_CHANGES},
 }
 _ORDER = (
     "all", *EDGES.values(), "padded head size", "packed", "mask",
-    *(change.title for change in KERNEL_CHANGES), "dropout",
+    *(change.title for change in KERNEL_CHANGES), "dropout", _WIDE,
 )  # fmt: skip
 
 
@@ -92,7 +94,11 @@ def kernels(
         for feature in _of_kernel(case.kernel, words):
             found[case.kernel][feature]
     for text in texts:
-        ids = [id for name, id in theorems.items() if name.startswith(_prefix(text))]
+        ids = [
+            id
+            for name, id in theorems.items()
+            if name.startswith(f"Attention.Kernel.{text.family}.")
+        ]
         asked = features(text.launch())
         name = "varlen" if "packed" in asked else "forward"
         for feature in _of_kernel(name, asked) if ids else ():
@@ -112,16 +118,17 @@ def kernels(
     return [_kernel(name, rows) for name, rows in found.items()]
 
 
+def reasons(families: Iterable[Family]) -> Counter[str | None]:
+    """How many vectors are run exactly (None), and how many are not, by the reason."""
+    return Counter(not_run(vector) for family in families for vector in family.vectors)
+
+
 def _of_kernel(name: str, asked: Iterable[str]) -> set[str]:
     """Which rows of a kernel this belongs to. That sequences are packed makes a row of the backward
     pass alone: forwards such a kernel has another name, and of caches it means their lengths."""
     if name in _WITHOUT_SCORES:
         return {"all"}
     return set(asked) - (set() if name in _BACKWARD else {"packed"})
-
-
-def _prefix(text: Text) -> str:
-    return f"Attention.Kernel.{text.family}."
 
 
 def _kernel(name: str, rows: Mapping[str, Row]) -> Kernel:

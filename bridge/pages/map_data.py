@@ -11,6 +11,7 @@ from pathlib import Path
 from bridge.audit.implemented import known_implementations
 from bridge.audit.theorems import listed_theorems
 from bridge.index.maps import COMMAND, FILE, FORMAT
+from bridge.reach import reached
 from bridge.source.excerpt import Excerpt, SourceError, python_excerpts
 from bridge.source.lean import declarations
 from bridge.source.sources import Sources
@@ -40,7 +41,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A main theorem. lean: its full name; speaks_of: the definitions of the Spec that its
+    """A listed theorem. lean: its full name; speaks_of: the definitions of the Spec that its
     statement mentions; needs: others that one has to know to read it; rests_on: the main
     theorems that its proof uses."""
 
@@ -70,14 +71,8 @@ class Maps:
 
     def behind(self, names: Sequence[str]) -> set[str]:
         """All definitions that these use, directly or not."""
-        seen: set[str] = set()
-        waiting = [used for name in names for used in self.definitions[name].uses]
-        while waiting:
-            name = waiting.pop()
-            if name not in seen:
-                seen.add(name)
-                waiting += self.definitions[name].uses
-        return seen
+        used = (used for name in names for used in self.definitions[name].uses)
+        return {*reached(used, lambda name: self.definitions[name].uses)}
 
 
 def read(root: Path, families: Sequence[Family]) -> Maps:
@@ -86,7 +81,7 @@ def read(root: Path, families: Sequence[Family]) -> Maps:
     if stored.get("format") != FORMAT:
         raise SourceError(f"{FILE} has not the format {FORMAT}; run {COMMAND}")
     listed = {one["id"]: one for one in listed_theorems(root / "docs" / "theorems.toml")}
-    _same("main theorems", set(stored["theorems"]), set(listed))
+    _same("listed theorems", set(stored["theorems"]), set(listed))
     leans = {id: one["lean"] for id, one in stored["theorems"].items()}
     moved = [id for id, one in listed.items() if one["lean"] != leans[id]]
     if moved:

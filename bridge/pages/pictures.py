@@ -11,6 +11,7 @@ from bridge.pages.worked import masks
 from bridge.pages.worked.shown import shown
 from bridge.pages.worked.tolerance import DTYPES, number, worked_tolerance
 from bridge.source.excerpt import SourceError
+from bridge.source.sources import family_of
 from bridge.spec import online, softmax
 from bridge.spec.attention import ScoredValue
 from bridge.spec.core import EXACT
@@ -46,14 +47,6 @@ def pictures(families: Sequence[Family]) -> dict[str, str]:
         f"{FOLDER}/{name}.svg": render(f"images/{name}.svg.jinja", **values)
         for name, values in made.items()
     }
-
-
-def family_of(families: Sequence[Family], name: str) -> Family:
-    """A family by its name. Raises SourceError if there is none."""
-    found = next((family for family in families if family.name == name), None)
-    if found is None:
-        raise SourceError(f"there is no family {name!r} of vectors")
-    return found
 
 
 def _softmax() -> dict[str, Any]:

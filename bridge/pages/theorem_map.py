@@ -1,4 +1,4 @@
-"""`docs/theorem-map.md` and its drawings: what each main theorem speaks of and rests on.
+"""`docs/theorem-map.md` and its drawings: what each listed theorem speaks of and rests on.
 
 A drawing for each topic, from left to right: the definitions of the Spec that its theorems speak
 of, with what comes from other topics, then its theorems, each to the right of those that its proof

@@ -1,4 +1,4 @@
-"""`docs/theorems.md`: the main theorems by topic, a line each. What one says in Lean, with the
+"""`docs/theorems.md`: the listed theorems by topic, a line each. What one says in Lean, with the
 definitions and the Python, stands on the site (`bridge.site.full`)."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bridge.audit.theorems import listed_theorems
+from bridge.audit.theorems import KINDS, counted, listed_theorems
 from bridge.pages.map_data import Maps, Theorem
 from bridge.pages.render import render
 from bridge.pages.topics import Topic, by_topic
@@ -24,8 +24,12 @@ def in_topics(root: Path, maps: Maps) -> Mapping[Topic, list[Theorem]]:
 def page(root: Path, maps: Maps) -> str:
     """The text of the page. Raises SourceError for a theorem that is not in the sources."""
     sources = Sources(root, ())
+    listed = listed_theorems(root / "docs" / "theorems.toml")
     return render(
         "theorems.md.jinja",
+        kind={one["id"]: one["kind"] for one in listed},
+        counted=counted(listed),
+        kinds=KINDS,
         topics=in_topics(root, maps),
         total=len(maps.theorems),
         link=lambda one: sources.theorem(one.lean).statement.link,

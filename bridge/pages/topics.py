@@ -1,4 +1,4 @@
-"""Which main theorems stand together on the map, in their list and on the site."""
+"""Which listed theorems stand together on the map, in their list and on the site."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ TOPICS = (
     Topic("Online softmax and merging", ("Online", "Merge", "Ring"), "online"),
     Topic(
         "The tile loop",
-        ("Flash", "Schedule", "TileBounds", "Padding", "Masks.Padding", "Claims.Memory"),
+        ("Flash", "Schedule", "TileBounds", "Padding", "Masks.Padding", "Poison", "Claims.Memory"),
         "tiles",
     ),
     Topic(
         "Masks and changes of the scores",
-        ("Mask", "Score", "Sink"),
+        ("Mask", "Score", "SafeSoftcap", "Sink"),
         "masks",
     ),
     Topic(

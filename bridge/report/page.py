@@ -63,7 +63,7 @@ class Failure:
 def page(
     outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path | None = None
 ) -> str:
-    """The page. families: the vectors that were run; theorems: the list of main theorems,
+    """The page. families: the vectors that were run; theorems: the list of listed theorems,
     default `theorem_list()`, whose sentences are left out where there is none."""
     sentences = theorem_sentences(theorems or theorem_list())
     vectors = {vector.id: vector for family in families for vector in family.vectors}

@@ -13,6 +13,7 @@ from rich.table import Table
 from bridge.conformance.judge import by_size, describe_failure
 from bridge.conformance.mutants.planting import SHARES_IN, MutantResult
 from bridge.conformance.mutants.planting import shares as shares_of
+from bridge.terminal import tell
 from bridge.toolchain.audit import STANDARD_AXIOMS
 
 Section = dict[str, Any]
@@ -51,7 +52,8 @@ def theorems(console: Console, audit: Section) -> None:
         for name, instances in audit["classes"].items()
     )
     standard = ", ".join(sorted(STANDARD_AXIOMS))
-    console.print(
+    tell(
+        console,
         f"Over: the class that the theorem asks for. Classes and their instances: {classes}.\n"
         f"Axioms: those that the library's own terms reach; standard are {standard}.\n"
         f"{audit['declarations']} declarations, {audit['theorems']} of them theorems; "
@@ -59,8 +61,6 @@ def theorems(console: Console, audit: Section) -> None:
         f"{audit['replayed']} stored proofs and definitions checked again by the kernel.\n"
         f"{audit['trusted']}.\n"
         f"Claims of the source documents (docs/claims.md): {_claims(audit['claims'])}.\n",
-        highlight=False,
-        soft_wrap=True,
     )
 
 
@@ -99,7 +99,7 @@ def implementations(console: Console, section: Section) -> None:
             lines.append("Likely cause:")
             lines += [f"  {sentence}" for sentence in r["likely"]["sentences"]]
         for line in lines:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            tell(console, line)
 
 
 def by_family(console: Console, results: list[Section]) -> None:
@@ -144,7 +144,7 @@ def by_family(console: Console, results: list[Section]) -> None:
     if not any(v["status"] != "unsupported" for r in results for v in r["vectors"]):
         lines.append("No vector is supported: nothing was checked.")
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        tell(console, line)
 
 
 def no_sandbox(why: str) -> str:
@@ -269,4 +269,4 @@ def summary(console: Console, report: dict[str, Section]) -> None:
         caught = sum(bool(r["caught"]) for r in planted)
         lines.append(f"{len(planted)} mutants: {caught} caught")
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        tell(console, line)

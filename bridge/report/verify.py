@@ -32,6 +32,7 @@ from bridge.report.beside import Beside
 from bridge.report.progress import Bar, Progress
 from bridge.report.runs import Run, Runs
 from bridge.source.excerpt import SourceError
+from bridge.terminal import tell
 from bridge.toolchain import ToolchainError
 from bridge.vectors import generate, lean_files
 from bridge.vectors.exact import attention as exact
@@ -122,9 +123,7 @@ class Verification:
             kept = ", unchanged" if section.get("kept") else ""
             self.console.print(f"{mark} {title} ({section['seconds']:.1f} s{kept})")
             for problem in section["problems"][:20]:
-                self.console.print(
-                    f"    {problem}", style="red", markup=False, highlight=False, soft_wrap=True
-                )
+                tell(self.console, f"    {problem}", "red")
 
     def note(self, text: str) -> None:
         self.console.print(f"  {text}", markup=False, highlight=False)

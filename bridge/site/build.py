@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bridge.errors import MendableError
 from bridge.site import code, contents, links, reference
 from bridge.site.full import Made
 from bridge.templates import template
@@ -30,7 +31,7 @@ _PARTS = re.compile(
 )
 
 
-class SiteError(ValueError):
+class SiteError(MendableError, ValueError):
     """A site that cannot be built. The message has a sentence for each reason."""
 
 

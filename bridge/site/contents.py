@@ -20,6 +20,7 @@ _PARTS = {
         "docs/heads.md",
         "docs/transformer.md",
         "docs/backward.md",
+        "docs/distributed.md",
         "docs/tolerances.md",
         "docs/kernel.md",
         "docs/paper.md",
@@ -35,6 +36,7 @@ _PARTS = {
         "docs/prove.md",
         "docs/vectors.md",
         "docs/modules.md",
+        "docs/integrations.md",
         "docs/performance.md",
     ),
     "Maps": (
@@ -47,6 +49,7 @@ _PARTS = {
     ),
     "Results": (
         "docs/what-is-proved.md",
+        "docs/statements.md",
         "docs/theorems.md",
         "docs/trust.md",
         "docs/findings.md",

@@ -44,7 +44,7 @@ class Made:
 
 
 def pages(root: Path, stored: Mapping[str, str] | None = None) -> list[Made]:
-    """All of them, in the order of the contents. stored: by Lean name, a main theorem's
+    """All of them, in the order of the contents. stored: by Lean name, a listed theorem's
     statement as Lean has it. Raises SourceError where a page shows what is not in the sources."""
     entries = entries_of(root / "tests" / "vectors")
     return [

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge.errors import MendableError
 from bridge.source.lean import declarations
 from pyimpl.internal.implements import Implementation
 
 
-class SourceError(ValueError):
+class SourceError(MendableError, ValueError):
     """A file of the project that cannot be used as it is. The message is one sentence."""
 
 

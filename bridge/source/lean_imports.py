@@ -12,7 +12,7 @@ from bridge.files import write_texts
 LIBRARY, WRONG = "Attention.lean", "Attention/WrongVariants.lean"
 FAMILIES = "Attention/Vectors/All.lean"
 _IMPORT = "public import "
-# Where main theorems and claims name a theorem about a wrong variant: its file is of the library.
+# Where listed theorems and claims name a theorem about a wrong variant: its file is of the library.
 _LISTS = ("docs/theorems.toml", "docs/claims.toml")
 _NAMED = re.compile(r'"Attention\.WrongVariants\.(\w+)"')
 _FAMILY = re.compile(r"^def (\w+) : Family (\w+) where$", re.MULTILINE)
@@ -36,7 +36,7 @@ end Attention.Vectors
 
 def texts(root: Path) -> dict[str, str]:
     """By path from `root`, what these files should be: the library imports each of its files, but
-    of the wrong variants those alone that main theorems or claims name."""
+    of the wrong variants those alone that listed theorems or claims name."""
     named = {n for one in _LISTS for n in _NAMED.findall((root / one).read_text("utf-8"))}
     library, wrong = set(), set()
     for file in (root / "Attention").rglob("*.lean"):

@@ -1,7 +1,7 @@
 """Lines of the sources, found by what stands in them, for pages that show them.
 
-A page names a Lean declaration, a main theorem, a family of vectors, or some words of a line; what
-is not there, or there twice, is an error that says so, and the page is not written.
+A page names a Lean declaration, a listed theorem, a family of vectors, or some words of a line;
+what is not there, or there twice, is an error that says so, and the page is not written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bridge.vectors.model.attention import Family
 @dataclass(frozen=True)
 class Theorem:
     """A theorem that a page shows. id, sentence: of docs/theorems.toml; None for one that is no
-    main theorem. statement: as it stands in its file, without its proof; whole: with all the
+    listed theorem. statement: as it stands in its file, without its proof; whole: with all the
     binders that it has from commands before it; assumed: those of them that `include` adds."""
 
     id: str | None
@@ -45,7 +45,7 @@ class Sources:
         return excerpt(self._root, name, file, first[0], found.last[0])
 
     def theorem(self, name: str) -> Theorem:
-        """A theorem, by its Lean name or by its id among the main theorems. Raises SourceError if
+        """A theorem, by its Lean name or by its id among the listed theorems. Raises SourceError if
         there is none."""
         known = {one["lean"]: one for one in self._main_theorems}
         by_id = {one["id"]: lean for lean, one in known.items()}
@@ -101,10 +101,7 @@ class Sources:
 
     def family(self, name: str) -> Family:
         """A family of vectors. Raises SourceError if there is none."""
-        for family in self._families:
-            if family.name == name:
-                return family
-        raise SourceError(f"there is no family {name!r} of vectors")
+        return family_of(self._families, name)
 
     def vectors(self, families: Sequence[str]) -> int:
         """How many vectors these families have together."""
@@ -132,6 +129,14 @@ class Sources:
         text = (self._root / "docs" / "theorems.toml").read_text("utf-8")
         main_theorems: list[dict[str, str]] = tomllib.loads(text)["theorem"]
         return main_theorems
+
+
+def family_of(families: Sequence[Family], name: str) -> Family:
+    """A family by its name. Raises SourceError if there is none."""
+    for family in families:
+        if family.name == name:
+            return family
+    raise SourceError(f"there is no family {name!r} of vectors")
 
 
 def _lines_of(file: str, text: str, name: str) -> tuple[int, int]:

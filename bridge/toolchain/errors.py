@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bridge.errors import MendableError
 
-class ToolchainError(Exception):
+
+class ToolchainError(MendableError):
     """Lean cannot be found, prepared or run. The message is one sentence that says why."""

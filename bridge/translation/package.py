@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge.reach import reached
 from bridge.templates import template
 from bridge.translation import build, names, patterns, recursion
 from bridge.translation.errors import NotAProgramError, UntranslatableError
@@ -88,18 +89,15 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
 def _reached(library: Library) -> list[str]:
     """Everything of the Spec and of the intervals, and what that uses."""
     wanted = (SPEC, INTERVAL)
-    waiting = [d.name for d in library.programs() if d.name.startswith(wanted)]
-    waiting += [name for name in library.types if f"{name}.".startswith(wanted)]
-    waiting += [d.name for d in library.definitions.values() if is_alias(d)]
-    seen: dict[str, None] = {}
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen[name] = None
-        if name in library.definitions:
-            waiting += _used(library, library.definitions[name].body)
-    return [name for name in seen if name not in UNFOLDED]
+    start = [d.name for d in library.programs() if d.name.startswith(wanted)]
+    start += [name for name in library.types if f"{name}.".startswith(wanted)]
+    start += [d.name for d in library.definitions.values() if is_alias(d)]
+
+    def behind(name: str) -> list[str]:
+        known = library.definitions.get(name)
+        return [] if known is None else _used(library, known.body)
+
+    return [name for name in reached(start, behind) if name not in UNFOLDED]
 
 
 def _used(library: Library, t: Term) -> list[str]:

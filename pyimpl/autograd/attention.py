@@ -2,7 +2,8 @@
 with it.
 
 Source: Dao 2023, "FlashAttention-2", algorithm 2. The log-sum-exp is an output like the other, with
-a gradient; the operator itself has none: there are no second derivatives.
+a gradient. The operator itself has none: where a gradient of these gradients may be asked for, they
+are those of `pyimpl.autograd.definition`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
+from pyimpl.autograd import definition
 from pyimpl.backends.dispatch import Backend, backward
 from pyimpl.internal.arguments import empty_output
 from pyimpl.internal.gradients import Gradients, Wanted
@@ -127,6 +129,13 @@ def attention_gradients(
     if grad_out is None:
         grad_out = torch.zeros_like(out)
     given = ctx.needs_input_grad[4:]
+    if torch.is_grad_enabled():
+        # A gradient of these gradients may be asked for.
+        definition.warn_of_kernels(ctx.backend, query, value)
+        needed = (*ctx.needs_input_grad[:3], *given)
+        inputs = (query, key, value, *options.flat())
+        found = definition.differentiable_gradients((grad_out, grad_lse), inputs, needed)
+        return (*found[:3], None, *found[3:])
     q, k, v, *others = _attention_backward(
         grad_out, grad_lse, query, key, value, out, lse, list(wanted_of(given)), ctx.backend,
         *options.flat(),

@@ -20,13 +20,20 @@ Backend = Literal["auto", "triton", "tiled", "reference"]
 
 
 def forward(
-    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, backend: Backend
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    options: ScoreOptions,
+    backend: Backend,
+    *,
+    wide: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Output in the dtype of `query`, laid out as `empty_output` does, and natural log-sum-exp in
     `compute_dtype(query.dtype)`, dense.
 
     Arguments as for `reference.attention`. "auto" is triton on CUDA where it can, otherwise
-    tiled.
+    tiled. wide: the output is in the dtype of the log-sum-exp too, as outputs over parts of the
+    keys have to be, lest each is rounded before they are combined.
 
     Raises:
         ValueError: the backend "triton" does not take these arguments.
@@ -36,11 +43,11 @@ def forward(
     if backend == "triton":
         from pyimpl.backends.kernels.forward import forward as kernel
 
-        return kernel(query, key, value, options)
+        return kernel(query, key, value, options, wide=wide)
     if backend == "tiled":
-        return tiled.flash(query, key, value, options)
+        return tiled.flash(query, key, value, options, wide=wide)
     out, lse = reference.attention(query, key, value, options)
-    rounded = empty_output(query, value.shape[-1]).copy_(out)
+    rounded = empty_output(query, value.shape[-1], wide=wide).copy_(out)
     return rounded, lse.to(compute_dtype(query.dtype))
 
 
@@ -55,21 +62,34 @@ def backward(
     options: ScoreOptions,
     wanted: Wanted,
     backend: Backend,
+    *,
+    delta: Tensor | None = None,
+    wide: bool = False,
 ) -> Gradients:
-    """dQ, dK, dV and what else is wanted, in any dtype.
+    """dQ, dK, dV and what else is wanted, in any dtype; wide: in `compute_dtype(query.dtype)` or
+    wider.
 
     `out` and `lse` are what `forward` returned, or those over more keys than these, as where keys
     are split; `grad_out` and `grad_lse` (None: 0) are their gradients, of any strides; the rest as
-    for `forward`, which raises what this does.
+    for `forward`, which raises what this does. delta: `row_gradient` of these, where it is known;
+    `out` and `grad_lse` are not read then.
     """
     backend = choose_backend(backend, query, value)
     if backend == "triton":
         from pyimpl.backends.kernels.backward import backward as kernels
 
-        return kernels(query, key, value, out, lse, grad_out, grad_lse, options, wanted)
+        return kernels(
+            query, key, value, out, lse, grad_out, grad_lse, options, wanted,
+            delta=delta, wide=wide,
+        )  # fmt: skip
     if backend == "tiled":
         return tiled_backward.flash_backward(
-            query, key, value, out, lse, grad_out, grad_lse, options, wanted
+            query, key, value, out, lse, grad_out, grad_lse, options, wanted,
+            delta=delta, wide=wide,
+        )  # fmt: skip
+    if delta is not None:
+        return reference_backward.attention_backward(
+            query, key, value, out, lse, grad_out, grad_lse, options, wanted, delta=delta
         )
     # Of rows that the forward pass returned, what it rounded away is computed anew; others, over
     # more keys than these, count as they are given.

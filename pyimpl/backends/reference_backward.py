@@ -64,11 +64,14 @@ def attention_backward(
     grad_lse: Tensor | None,
     options: ScoreOptions,
     wanted: Wanted,
+    *,
+    delta: Tensor | None = None,
 ) -> Gradients:
     """dQ, dK, dV and what else is wanted, all float64.
 
     `query`, `key`, `value` and `options` as for `reference.attention`, `out` and `lse` what
     it returned, `grad_out` and `grad_lse` their gradients, of the same shapes; `grad_lse` None: 0.
+    delta: `row_gradient` of these, where it is known; `out` and `grad_lse` are not read then.
     A query and a key that may not attend to each other have no influence on each other's gradients;
     rows of query, key, value and grad_out of which this does not hold must be finite.
     """
@@ -85,7 +88,9 @@ def attention_backward(
     v = torch.where(seen_k, value.double(), 0.0)
     d_o = torch.where(seen_q, grad_out.double(), 0.0).reshape(*rows, value_dim)
     d_lse = None if grad_lse is None else grad_lse.double()
-    delta = row_gradient(out.double(), grad_out.double(), d_lse)
+    if delta is None:
+        delta = row_gradient(out.double(), grad_out.double(), d_lse)
+    delta = delta.double()
 
     p = weights(s, lse.double())
     grad_v = reference.drop(p, options).reshape(*rows, kv_len).mT @ d_o

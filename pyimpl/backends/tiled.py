@@ -54,10 +54,12 @@ def flash(
     value: Tensor,
     options: ScoreOptions,
     *,
+    wide: bool = False,
     block_m: int | None = None,
     block_n: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Output in the dtype of `query` and natural log-sum-exp in `compute_dtype(query.dtype)`.
+    """Output in the dtype of `query` and natural log-sum-exp in `compute_dtype(query.dtype)`; wide:
+    both in the latter.
 
     Shapes, `options` and what is returned as in `reference.attention`; `block_m` queries and
     `block_n` keys to a tile, at least 1, by default what was measured to be fast. Products and sums
@@ -77,7 +79,7 @@ def flash(
     block_m, block_n = _blocks(q_len, kv_len, options, block_m, block_n)
     bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
     dtype = compute_dtype(query.dtype)
-    out = empty_output(query, value_dim)
+    out = empty_output(query, value_dim, wide=wide)
     lse = query.new_empty(batch, heads, q_len, dtype=dtype)
     if out.numel() == 0:
         return out, lse

@@ -50,10 +50,12 @@ def flash_backward(
     options: ScoreOptions,
     wanted: Wanted,
     *,
+    delta: Tensor | None = None,
+    wide: bool = False,
     block_m: int | None = None,
     block_n: int | None = None,
 ) -> Gradients:
-    """dQ in the dtype of `query`, laid out as `empty_output` does, the others in
+    """dQ in the dtype of `query`, laid out as `empty_output` does, the others, with `wide` all, in
     `compute_dtype(query.dtype)`.
 
     Arguments and what is returned as in `backends.reference_backward.attention_backward`; `block_m`
@@ -77,9 +79,10 @@ def flash_backward(
     bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
     dtype = compute_dtype(query.dtype)
     lse = lse.to(dtype)
-    d_lse = None if grad_lse is None else grad_lse.to(dtype)
-    delta = row_gradient(out.to(dtype), grad_out.to(dtype), d_lse)
-    grad_q = empty_output(query, head_dim)
+    if delta is None:
+        d_lse = None if grad_lse is None else grad_lse.to(dtype)
+        delta = row_gradient(out.to(dtype), grad_out.to(dtype), d_lse)
+    grad_q = empty_output(query, head_dim, wide=wide)
     grad_k = key.new_zeros(batch, kv_heads, kv_len, head_dim, dtype=dtype)
     grad_v = key.new_zeros(batch, kv_heads, kv_len, value_dim, dtype=dtype)
     grad_slopes = grad_bias = None

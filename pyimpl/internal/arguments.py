@@ -47,13 +47,14 @@ def mask_as_4d(mask: Tensor, q_len: int, kv_len: int) -> Tensor:
     return mask.expand(-1, -1, q_len, kv_len)
 
 
-def empty_output(query: Tensor, value_dim: int) -> Tensor:
+def empty_output(query: Tensor, value_dim: int, *, wide: bool = False) -> Tensor:
     """An uninitialised `[batch, heads, q_len, value_dim]` of the kind of `query`, dense, with heads
-    and q_len in the order in memory that they have in `query`."""
+    and q_len in the order in memory that they have in `query`; wide: in `compute_dtype`."""
     batch, heads, q_len, _ = query.shape
+    dtype = compute_dtype(query.dtype) if wide else query.dtype
     if query.stride(2) > query.stride(1):
-        return query.new_empty(batch, q_len, heads, value_dim).transpose(1, 2)
-    return query.new_empty(batch, heads, q_len, value_dim)
+        return query.new_empty(batch, q_len, heads, value_dim, dtype=dtype).transpose(1, 2)
+    return query.new_empty(batch, heads, q_len, value_dim, dtype=dtype)
 
 
 def shape(tensor: Tensor) -> list[int]:
@@ -144,7 +145,7 @@ def check_attended(
     named: Mapping[str, Tensor], enable_gqa: bool, *, paged: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """query, key and value in the layout "bhnd", by the names that they have for the caller, fit
-    together and carry no tangents; `paged`: the first dimension of key and value is pages.
+    together; `paged`: the first dimension of key and value is pages.
 
     Returns the three.
     """
@@ -175,7 +176,6 @@ def check_attended(
         raise ValueError(
             f"{k_name} must have the head_dim of {q_name}, {query.shape[3]}, not {key.shape[3]}"
         )
-    check_reverse_mode(named)
     return query, key, value
 
 
@@ -234,8 +234,8 @@ def check_integers(name: str, given: object) -> None:
 def check_scores_like(
     name: str, given: Tensor, query: Tensor, sizes: tuple[int, ...], *, boolean: bool
 ) -> Tensor:
-    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len) and carries no
-    tangent; what a floating one holds is checked by `checked_range`."""
+    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len); what a floating
+    one holds is checked by `checked_range`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -249,13 +249,12 @@ def check_scores_like(
             f"{name} must be broadcastable to [batch, heads, q_len, kv_len] = {list(sizes)}, "
             f"not of shape {shape(given)}"
         )
-    check_reverse_mode({name: given})
     return given
 
 
 def check_per_head(name: str, given: Tensor, query: Tensor, shapes: Iterable[list[int]]) -> Tensor:
-    """A floating tensor of one of these shapes on the device of `query`, that carries no
-    tangent; what it holds is checked by `checked_range`."""
+    """A floating tensor of one of these shapes on the device of `query`; what it holds is checked
+    by `checked_range`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -265,7 +264,6 @@ def check_per_head(name: str, given: Tensor, query: Tensor, shapes: Iterable[lis
     if shape(given) not in shapes:
         accepted = " or ".join(str(sizes) for sizes in shapes)
         raise ValueError(f"{name} must be of shape {accepted}, not {shape(given)}")
-    check_reverse_mode({name: given})
     return given
 
 

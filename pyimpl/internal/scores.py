@@ -64,8 +64,9 @@ class Change:
         return cut(tensor, batches, heads)
 
 
-def cut(tensor: Tensor | None, *dims: slice) -> Tensor | None:
-    """These places of the first dimensions, of those of size 1 the whole; None of None."""
+def cut(tensor: Tensor | None, *dims: slice | Tensor) -> Tensor | None:
+    """These places of the first dimensions, of those of size 1 the whole; None of None. At most one
+    is a tensor of numbers, for which the result is a copy."""
     if tensor is None:
         return None
     picked = (slice(None) if n == 1 else d for n, d in zip(tensor.shape, dims, strict=False))

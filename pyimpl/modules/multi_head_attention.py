@@ -188,7 +188,7 @@ class MultiHeadAttention(nn.Module):
         Raises:
             TypeError, ValueError: as `pyimpl.attention` does; where it finds NaN or +∞ in a
                 floating mask it names attn_mask, or bias if there is a boolean one.
-            NotImplementedError: forward-mode derivatives, or gradients of gradients, are asked for.
+            NotImplementedError: as `pyimpl.attention`.
         """
         if projected is None:
             key = query if key is None else key

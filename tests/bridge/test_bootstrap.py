@@ -79,7 +79,9 @@ class Machine:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
-    return Machine(monkeypatch, tmp_path)
+    root = tmp_path / "the root's"
+    root.mkdir()
+    return Machine(monkeypatch, root)
 
 
 def test_a_fresh_machine_gets_everything_and_is_told_the_size(
@@ -90,6 +92,17 @@ def test_a_fresh_machine_gets_everything_and_is_told_the_size(
         assert part in machine.installed()
     said = capsys.readouterr().out
     assert said.index("installing torch==2.13.0 (about") < said.index("setup: done")
+
+
+def test_the_environment_has_a_lake_of_its_own(machine: Machine) -> None:
+    """A shell hands its arguments to the environment's Python, whatever the path of that is."""
+    assert bootstrap.main([]) == 0
+    lake = bootstrap.PYTHON.with_name("lake")
+    bootstrap.PYTHON.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    bootstrap.PYTHON.chmod(0o755)
+    done = subprocess.run([lake, "build", "a b"], capture_output=True, text=True, check=True)
+    call = "from bridge.toolchain.lake import main; main()"
+    assert done.stdout.splitlines() == ["-P", "-c", call, "build", "a b"]
 
 
 def test_a_second_run_does_nothing(machine: Machine) -> None:
@@ -291,6 +304,7 @@ for name in sys.argv[2].split(","):
         if not found.name.endswith(("__main__", "pytest_plugin")):
             importlib.import_module(found.name)
 """
+OF_CHECK = "click,jinja2,msgspec,platformdirs,psutil,rich,watchfiles,pdoc,pygments,zensical"
 OF_TEST = "lean_dojo,ray,transformers,onnx,selenium,mypy,hypothesis,pytest,matplotlib,ruff,build"
 
 
@@ -302,6 +316,8 @@ OF_TEST = "lean_dojo,ray,transformers,onnx,selenium,mypy,hypothesis,pytest,matpl
             f"{OF_TEST},watchfiles,pdoc,zensical",
             "bridge.__main__,bridge.conformance,bridge.vectors,bridge.report.page,pyimpl",
         ),
+        # What `pip install attention-spec` brings without an extra is enough for `pyimpl`.
+        (f"{OF_TEST},{OF_CHECK}", "pyimpl,bridge.scripts"),
     ],
 )
 def test_no_command_needs_a_package_of_a_larger_tier(refused: str, modules: str) -> None:

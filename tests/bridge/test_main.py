@@ -160,16 +160,6 @@ def test_pages_says_what_it_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("pages").stdout == "wrote docs/vectors.md\n"
 
 
-def test_damaged_vectors_are_one_sentence_for_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    def damaged(_: Path) -> list[str]:
-        raise VectorError("one-key.json: is not JSON.")
-
-    monkeypatch.setattr(written, "write_all", damaged)
-    result = invoke("pages")
-    assert result.exit_code == 2
-    assert "one-key.json: is not JSON." in result.stderr
-
-
 def test_export_says_what_it_cannot_do(tmp_path: Path) -> None:
     assert invoke("export", str(tmp_path), "--family", "one-key").stdout.startswith("wrote 1 file")
     missing = invoke("export", str(tmp_path), "--family", "two-keys")

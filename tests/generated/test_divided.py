@@ -30,8 +30,7 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_divided_updates(vector_id: str, dtype: torch.dtype) -> None:
     """An update that divides inside the loop and multiplies back, as FlashAttention-1's does,
-    computes attention too. It takes the weights of a block against the new maximum; the paper's
-    takes them against the block's own first.
+    computes attention too, with the weights of a block against the new maximum.
 
     Theorem flash-1-divided, `Spec.Online.stepBlockDivided`. FlashAttention-1's update, which holds
     the output divided: multiplied back by another denominator than it was divided by, or not at

@@ -1,4 +1,4 @@
-"""The vectors that `pyimpl.ring_attention` runs.
+"""The vectors that `pyimpl.simulate_ring` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
 bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
@@ -18,7 +18,7 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
     """Four devices, queries and keys striped."""
     vector = vector_of(vector_id)
     rows, cols = shards(vector.q_len), shards(vector.kv_len)
-    outs, lses = pyimpl.ring_attention(
+    outs, lses = pyimpl.simulate_ring(
         [tensor(vector.q, dtype)[None, None, part] for part in rows],
         [tensor(vector.k, dtype)[None, None, part] for part in cols],
         [tensor(vector.v, dtype)[None, None, part] for part in cols],

@@ -220,30 +220,6 @@ def test_a_scale_may_be_any_real_number(backend) -> None:
         assert torch.equal(attention(Q, K, V, scale=scale, backend=backend), out)
 
 
-@pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
-def test_forward_mode_derivatives_are_refused(backend) -> None:
-    with torch.autograd.forward_ad.dual_level():
-        key = torch.autograd.forward_ad.make_dual(K, torch.ones_like(K))
-        with pytest.raises(NotImplementedError, match="key carries a tangent"):
-            attention(Q, key, V, backend=backend)
-
-
-@pytest.mark.parametrize("of", ["grad", "vjp", "jacrev", "hessian"])
-@pytest.mark.parametrize("name", ["key", "bias"])
-def test_derivatives_by_torch_func_are_refused(of: str, name: str) -> None:
-    given = {"key": K, "bias": BIAS}
-
-    def total(tensor):
-        return attention(**({"query": Q, "key": K, "value": V} | {name: tensor})).sum()
-
-    with pytest.raises(NotImplementedError, match=f"^{name} is differentiated by torch.func, "):
-        getattr(torch.func, of)(total, *((given[name],) if of == "vjp" else ()))(given[name])
-    # Batched too, and `vmap` alone stays allowed.
-    if of == "grad":
-        with pytest.raises(NotImplementedError, match=f"^{name} is differentiated by torch.func, "):
-            torch.func.grad(lambda x: torch.func.vmap(total)(x).sum())(given[name][None])
-
-
 def test_what_triton_cannot_take_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"takes float32, float16 and bfloat16, not torch\.float64"

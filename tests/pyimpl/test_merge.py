@@ -81,6 +81,45 @@ def test_large_log_sum_exps_do_not_overflow() -> None:
         assert abs(lse.item() - shift) < 1.0
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    st.tuples(*[st.integers(1, 2)] * 2, *[st.integers(1, 12)] * 2, *[st.integers(1, 4)] * 2),
+    st.lists(st.integers(0, 12), max_size=3),
+)
+def test_the_gradients_of_any_splits_are_those_of_the_whole(shape, cuts) -> None:
+    *given, mask = inputs(shape, torch.float64, masked=True)
+    leaves = [x.requires_grad_() for x in given]
+    whole = attention(*leaves, attn_mask=mask, return_lse=True)
+    merged = merge_states(*parts_of(*leaves, mask, [min(c, shape[3]) for c in cuts]))
+    generator = torch.Generator().manual_seed(1)
+    grads = [torch.randn(x.shape, generator=generator, dtype=x.dtype) for x in whole]
+    expected, found = (torch.autograd.grad(x, leaves, grads) for x in (whole, merged))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_gradients_of_every_order_and_mode() -> None:
+    outs = torch.randn(3, 2, 4, dtype=torch.float64, requires_grad=True)
+    lses = torch.tensor([[1.0, 2.0], [0.5, -torch.inf], [1.0, 30.0]], dtype=torch.float64)
+    seen = torch.isfinite(lses)
+
+    def merge(outs, numbers):
+        return merge_states(outs, torch.where(seen, numbers, -torch.inf))
+
+    numbers = torch.where(seen, lses, 0.0).requires_grad_()
+    assert torch.autograd.gradcheck(merge, (outs, numbers), check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(merge, (outs, numbers))
+
+
+def test_an_empty_part_gets_no_gradient_whatever_it_holds() -> None:
+    outs = torch.tensor([[[1.0], [2.0]], [[torch.nan], [torch.nan]]], requires_grad=True)
+    lses = torch.tensor([[0.5, -torch.inf], [-torch.inf, -torch.inf]], requires_grad=True)
+    out, lse = merge_states(outs, lses)
+    by_outs, by_lses = torch.autograd.grad((out.sum(), lse[0]), (outs, lses))
+    assert by_outs.flatten().tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert by_lses.flatten().tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
 O, L = torch.zeros(2, 5, 4), torch.zeros(2, 5)
 REFUSALS = [
     ({"outs": [O]}, TypeError, "outs must be a torch.Tensor, not list"),
@@ -92,7 +131,6 @@ REFUSALS = [
     ({"outs": O[:0], "lses": L[:0]}, ValueError, r"at least 1 part, not of shape \[0, 5, 4\]"),
     ({"lses": L[:, :2]}, ValueError, r"without its last dimension, \[2, 5\], not \[2, 2\]"),
     ({"lses": L.to("meta")}, ValueError, "lses must be on the device of outs, cpu, not meta"),
-    ({"outs": O.clone().requires_grad_()}, NotImplementedError, "outs requires a gradient"),
 ]
 
 

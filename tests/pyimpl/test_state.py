@@ -6,6 +6,7 @@ the attention that the states finish to, with scores given as products of one-el
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from state_checks import Key, judge_state, tensors
+from torch import Tensor
 
 from pyimpl.state import (
     MergeTree,
@@ -28,6 +30,7 @@ from pyimpl.state import (
     step,
     step_block,
     step_block_divided,
+    step_block_flash1,
 )
 
 # Scores on a grid of eighths and small integer values: sums and differences of them are exact.
@@ -72,11 +75,14 @@ def test_online_over_any_blocks(blocks: list[list[Key]]) -> None:
     check(online(nothing(), map(tensors, blocks)), [key for block in blocks for key in block])
 
 
-@given(st.lists(nonempty, max_size=4))
-def test_division_inside_the_loop(blocks: list[list[Key]]) -> None:
+@pytest.mark.parametrize("update", [step_block_divided, step_block_flash1])
+@given(blocks=st.lists(nonempty, max_size=4))
+def test_division_inside_the_loop(
+    update: Callable[[State, Tensor, Tensor], State], blocks: list[list[Key]]
+) -> None:
     divided = nothing()
     for block in blocks:
-        divided = step_block_divided(divided, *tensors(block))
+        divided = update(divided, *tensors(block))
     multiplied = State(divided.m, divided.l, divided.l.unsqueeze(-1) * divided.o)
     check(multiplied, [key for block in blocks for key in block])
 
@@ -196,13 +202,15 @@ def test_autocast_changes_nothing(dtype: torch.dtype) -> None:
     scores = torch.randn(2, 4, 5, generator=generator, dtype=dtype)
     values = torch.randn(2, 5, 6, generator=generator, dtype=dtype)
     start = empty((2, 4), 6, dtype=dtype, device=scores.device)
-    for made in (
+    ways: list[Callable[[], State]] = [
         lambda: of_block(scores, values),
         lambda: step(of_block(scores, values), scores[..., 0], values[..., 0, :]),
         lambda: online(start, [(scores, values)] * 2),
         lambda: step_block_divided(start, scores, values),
+        lambda: step_block_flash1(start, scores, values),
         lambda: merge_tree((of_block(scores, values), step_block(start, scores, values))),
-    ):
+    ]
+    for made in ways:
         expected = made()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             found = made()

@@ -12,6 +12,11 @@ from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 
 BACKENDS = ["tiled", "reference"]
+# No bound is derived through a whole model. Its logits, below 16, come of some hundred roundings
+# one after another to float32, of unit 2⁻²⁴; mistakes move them a thousand times as far, which is
+# asserted where models are compared.
+LOGITS = 2.0**-14
+MISTAKE = 1000 * LOGITS
 
 
 def allowed(

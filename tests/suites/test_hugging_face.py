@@ -1,9 +1,8 @@
 """Models of Hugging Face's transformers, tiny and with random weights, with this attention in place
 of their own: no downloads.
 
-`Adapter` is all that it takes: a function for `transformers.AttentionInterface`, and beside it, for
-`transformers.AttentionMaskInterface`, which mask the model is to hand over. The model's own
-attention, "eager", is plain PyTorch in float32. Compared are:
+`Adapter` stands for the function that `pyimpl.integrations.transformers` registers, and looks at
+each of its calls. The model's own attention, "eager", is plain PyTorch in float32. Compared are:
 
 - every call inside the model with what eager makes of the same tensors; the two may be apart by the
   sum of both tolerances;
@@ -18,8 +17,9 @@ attention, "eager", is plain PyTorch in float32. Compared are:
 | Gemma 2 | softcap; sliding window in every other layer |
 | GPT-OSS | sinks; sliding window in every other layer |
 
-Each of them twice: with the mask that transformers makes, and without, by `is_causal`, aligned
-bottom-right, and `window`. A sliding window of n is n keys, the query's own among them.
+Each of them twice: by the registered function with the mask that transformers makes, and by
+`pyimpl.attention` without, by `is_causal`, aligned bottom-right, and `window`. A sliding window of
+n is n keys, the query's own among them.
 
 One difference is known: eager masks with the lowest number, so that a query that is padding gets
 the mean of the values, and here 0. What such queries yield is no key that anyone sees.
@@ -35,27 +35,24 @@ from typing import Any
 import pytest
 import torch
 from attention_checks import kernel_rounding, tiled_rounding
-from suite_checks import BACKENDS, agree, allowed
+from suite_checks import BACKENDS, LOGITS, MISTAKE, agree, allowed
 from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
 from pyimpl import attention
+from pyimpl.integrations.transformers import attention_forward
 
 transformers = pytest.importorskip("transformers", reason="needs the package transformers")
 
 NAME = "pyimpl"
 EAGER = RoundingModel.sdpa_math("float32")
-# No bound is derived through a whole model. Its logits, below 16, come of some hundred roundings
-# one after another to float32, of unit 2⁻²⁴; mistakes move them a thousand times as far, which is
-# asserted below.
-LOGITS = 2.0**-14
-MISTAKE = 1000 * LOGITS
 
 
 @dataclass
 class Adapter:
-    """`pyimpl.attention` as an attention function of transformers, for caches that hold no more
-    keys than were seen (all but `StaticCache`)."""
+    """`attention_forward` as an attention function of transformers; without masks
+    `pyimpl.attention`, for caches that hold no more keys than were seen (all but `StaticCache`).
+    """
 
     backend: str = "auto"
     # Whether the model hands over a mask; if not, all are causal and there is no padding.
@@ -83,19 +80,21 @@ class Adapter:
     ) -> tuple[Tensor, None]:
         """`attention_mask`: booleans, the window among them, or None: causal."""
         left = None if attention_mask is not None or sliding_window is None else sliding_window - 1
-        call: dict[str, Any] = {
-            "attn_mask": attention_mask,
-            "is_causal": attention_mask is None,
-            "causal_alignment": self.alignment,
-            "window": (left, None),
-            "softcap": softcap,
-            "sinks": s_aux,
-            "scale": scaling,
-            "dropout_p": dropout,
-            "enable_gqa": True,
-            "backend": self.backend,
-        }
-        out = attention(query, key, value, **(call | dict(self.changes)))
+        call: dict[str, Any]
+        if self.masks:
+            call = others | {
+                "attention_mask": attention_mask, "scaling": scaling, "softcap": softcap,
+                "sliding_window": sliding_window, "s_aux": s_aux, "dropout": dropout,
+                "backend": self.backend,
+            } | dict(self.changes)  # fmt: skip
+            out = attention_forward(module, query, key, value, **call)[0].transpose(1, 2)
+        else:
+            call = {
+                "is_causal": True, "causal_alignment": self.alignment, "window": (left, None),
+                "softcap": softcap, "sinks": s_aux, "scale": scaling, "dropout_p": dropout,
+                "enable_gqa": True, "backend": self.backend,
+            } | dict(self.changes)  # fmt: skip
+            out = attention(query, key, value, **call)
         self.calls += 1
         if self.judged:
             q_len, kv_len = query.shape[2], key.shape[2]
@@ -241,12 +240,12 @@ def test_by_the_interpreted_kernels(name: str) -> None:
 MISTAKES = {
     "top-left": ("Llama", Adapter(alignment="top-left", masks=False)),
     "not causal": ("Llama", Adapter(changes=(("is_causal", False),), masks=False)),
-    "no mask": ("GPT2", Adapter(changes=(("attn_mask", None),))),
-    "another scale": ("GPT2", Adapter(changes=(("scale", 0.3),))),
+    "no mask": ("GPT2", Adapter(changes=(("attention_mask", None), ("is_causal", False)))),
+    "another scale": ("GPT2", Adapter(changes=(("scaling", 0.3),))),
     "no window": ("Mistral", Adapter(changes=(("window", (None, None)),), masks=False)),
     "window off by one": ("Mistral", Adapter(changes=(("window", (3, None)),), masks=False)),
     "no softcap": ("Gemma2", Adapter(changes=(("softcap", None),))),
-    "no sinks": ("GptOss", Adapter(changes=(("sinks", None),))),
+    "no sinks": ("GptOss", Adapter(changes=(("s_aux", None),))),
 }
 
 

@@ -104,7 +104,8 @@ theorem attend_withSink_eq_smul (sink : S) (row : List (ScoredValue S R d)) :
     rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Field.div_eq_mul_inv]
     grind
 
-private theorem sinkState_eq_ofBlock (sink : S) :
+/-- The state of a sink is that of a block: a key with score `sink` and value 0. -/
+theorem sinkState_eq_ofBlock (sink : S) :
     (sinkState sink : State S R d) = ofBlock [⟨some sink, Vec.zero⟩] := by
   refine state_ext rfl ?_ fun j hj => ?_
   · simp only [sinkState, ofBlock, List.map_cons, List.map_nil, rowMax, maxScore_none_right,

@@ -16,6 +16,7 @@ from bridge import limits
 from bridge.audit.second_kernel import core_statements
 from bridge.audit.second_kernel.export import Exported
 from bridge.audit.second_kernel.files import write_proofs
+from bridge.errors import MendableError
 from bridge.limits import Limit, LimitPassed
 from bridge.toolchain import Lean
 from bridge.toolchain.audit import STANDARD_AXIOMS
@@ -30,7 +31,7 @@ _SCRIPT = Path(__file__).with_name("native.py")
 _SHOWN = 5
 
 
-class SecondKernelError(Exception):
+class SecondKernelError(MendableError):
     """The second kernel is not there or does not run. The message is one sentence."""
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.audit.second_kernel.export import bodiless_beside
+from bridge.errors import MendableError
 
 TABLE = "docs/core-statements.json"
 _WRITES = (
@@ -39,7 +40,7 @@ _PARTS = {
 }
 
 
-class FormatError(Exception):
+class FormatError(MendableError):
     """A file that is no export, or no table. The message is one sentence."""
 
 

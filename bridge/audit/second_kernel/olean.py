@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from bridge.errors import MendableError
+
 # Header: "olean", the format, flags, Lean's version (33 bytes), its commit (40), the address, and
 # the root object.
 _MAGIC, _FORMAT = b"olean", 2
@@ -17,7 +19,7 @@ _BASE, _ROOT = 80, 84
 _LARGEST_CONSTRUCTOR, _ARRAY, _STRING, _NUMBER = 244, 246, 249, 250
 
 
-class OleanError(Exception):
+class OleanError(MendableError):
     """Stored bytes are not what is read here. The message is one sentence."""
 
 

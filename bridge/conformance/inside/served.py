@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from . import found, frames
+from . import buffers, found, frames
 from .borrowed import Borrowed
 
 # The last outputs are kept for so many calls, to see whether their memory is used again.
@@ -131,6 +131,8 @@ class _Session:
     def call(self, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         device, by = fields["device"], set(fields["differentiate"])
         given = {name: x.to(device) for name, x in tensors.items()}
+        for name in fields["padded"]:
+            given[name] = buffers.padded(given[name])
         if fields["same_memory"] and _alike(self.inputs, given):
             with torch.no_grad():
                 for name, tensor in given.items():

@@ -22,22 +22,21 @@ _numbers = itertools.count(1)
 
 @contextmanager
 def copied_modules(file: str, edit: Callable[[str], str]) -> Iterator[ModuleType]:
-    """The package `pyimpl.modules` from a copy in which the text of `file`, relative to `pyimpl`,
-    is edited, for as long as the context lasts. What it imports from elsewhere is the true one, and
-    the registry of implementations does not learn of it."""
+    """The package `pyimpl.modules`, or another that `file`, relative to `pyimpl`, is of, from a
+    copy in which the text of `file` is edited, for as long as the context lasts. What it imports
+    from elsewhere is the true one, and the registry of implementations does not learn of it."""
     name = f"mutated_modules_{next(_numbers)}"
     source = Path(pyimpl.__file__).parent
-    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        package = Path(folder) / name
-        shutil.copytree(
-            source / "modules", package, ignore=shutil.ignore_patterns("__pycache__")
-        )  # fmt: skip
-        edited = package / Path(file).relative_to("modules")
+    folder = Path(file).parts[0]
+    with tempfile.TemporaryDirectory(prefix="mutant-") as place:
+        package = Path(place) / name
+        shutil.copytree(source / folder, package, ignore=shutil.ignore_patterns("__pycache__"))
+        edited = package / Path(file).relative_to(folder)
         edited.write_text(edit(edited.read_text("utf-8")), "utf-8")
         for path in package.rglob("*.py"):
             text = path.read_text("utf-8")
-            path.write_text(re.sub(r"\bpyimpl\.modules\b", name, text), "utf-8")
-        with mock.patch.object(sys, "path", [folder, *sys.path]):
+            path.write_text(re.sub(rf"\bpyimpl\.{folder}\b", name, text), "utf-8")
+        with mock.patch.object(sys, "path", [place, *sys.path]):
             try:
                 package_module = importlib.import_module(name)
                 forget(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from bridge.pages.worked import inputs
 from bridge.pages.worked.shown import Cells, listed, shown
 from bridge.source.excerpt import SourceError
 from bridge.spec import online, softmax
@@ -12,7 +13,7 @@ from bridge.spec.attention import ScoredValue
 from bridge.spec.core import EXACT
 from bridge.spec.maximum import max_score, rescale, row_max
 from bridge.vectors.exact.attention import product
-from bridge.vectors.model.attention import AttentionVector, Family, Row
+from bridge.vectors.model.attention import Family
 
 
 class Worked:
@@ -20,11 +21,8 @@ class Worked:
     no such vector or query."""
 
     def __init__(self, family: Family, vector: str, query: int) -> None:
-        found = next((v for v in family.vectors if v.id == vector), None)
-        if not isinstance(found, AttentionVector) or found.model != "exact":
-            raise SourceError(f"{vector} is no vector of {family.name} in exact numbers")
-        if not 0 <= query < found.q_len:
-            raise SourceError(f"{vector} has no query {query}")
+        found = inputs.find_attention(family, vector)
+        inputs.output(found, query)
         self.vector, self.query = found, query
         self.scores = [
             int(Fraction(found.scale or 0) * product(found, query, j))
@@ -128,10 +126,7 @@ class Worked:
     @property
     def output(self) -> list[Fraction]:
         """What Lean computed for the query."""
-        row = self.vector.expected[self.query]
-        if not isinstance(row, Row):
-            raise SourceError(f"{self.vector.id} has no exact output")
-        return [Fraction(x, row.output_denominator) for x in row.numerators]
+        return inputs.output(self.vector, self.query)
 
     @property
     def shown_output(self) -> str:

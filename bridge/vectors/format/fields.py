@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, Self
 
+from bridge.errors import MendableError
 from bridge.vectors.model.attention import Exact, Mask, Model
 
 Booleans = tuple[tuple[bool, ...], ...]
@@ -33,7 +34,7 @@ LARGEST_UNCERTAINTY = Fraction(1, 1 << 61)
 _ENTRIES = ("numbers", "rows", "matrices")
 
 
-class VectorError(ValueError):
+class VectorError(MendableError, ValueError):
     """A vector file that is not what it should be. The message is one sentence on one line,
     whatever the file holds: what cannot be printed is escaped."""
 

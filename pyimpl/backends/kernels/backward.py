@@ -38,6 +38,7 @@ from pyimpl.backends.kernels.parts.launch import (
     strides_of,
 )
 from pyimpl.backends.kernels.parts.numerics import (
+    LOG2E,
     head_of,
     kernel,
     or_one,
@@ -149,11 +150,14 @@ def backward(
     options: ScoreOptions,
     wanted: Wanted,
     *,
+    delta: Tensor | None = None,
+    wide: bool = False,
     sequences: Sequences | None = None,
     blocks: Chosen = None,
     atomics: bool | None = None,
 ) -> Gradients:
-    """dQ, dK and dV in the dtype of `query`, the others in float32; all newly allocated.
+    """dQ, dK and dV in the dtype of `query`, the others, with `wide` all, in float32; all newly
+    allocated.
 
     Arguments and what is returned as in `reference_backward.attention_backward`, the tensors
     as `pyimpl.backends.kernels.forward.forward` takes them, `lse` and `grad_lse` float32. Of packed
@@ -177,14 +181,20 @@ def backward(
     """
     check_kind(query, value)
     found = capability(query.device)
-    row_lse, delta = query.new_empty((2, *query.shape[:-1]), dtype=torch.float32)
-    row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta).run(query.device)
+    if delta is None:
+        row_lse, delta = query.new_empty((2, *query.shape[:-1]), dtype=torch.float32)
+        row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta).run(query.device)
+    else:
+        # As `gradient.row_numbers` has them.
+        none = torch.isneginf(lse)
+        row_lse = (lse * LOG2E.value).masked_fill(none, torch.inf)
+        delta = delta.masked_fill(none, 0.0)
     sizes = (query.dtype, query.shape[-1], value.shape[-1], options, found)
     head_dim, value_dim = query.shape[-1], value.shape[-1]
     # Vectors that have to be loaded element by element take more registers than there are.
     query, key, value, grad_out = (_filled_up(x) for x in (query, key, value, grad_out))
     given = Given(query, key, value, grad_out, row_lse, delta, options, sequences)
-    grad_q, grad_k, grad_v = (empty_output(x, x.shape[-1]) for x in (query, key, value))
+    grad_q, grad_k, grad_v = (empty_output(x, x.shape[-1], wide=wide) for x in (query, key, value))
     if sequences is not None:
         for gradient in (grad_q, grad_k, grad_v):
             gradient.zero_()

@@ -48,6 +48,7 @@ from pyimpl.backends.kernels.parts.gradient import (
 from pyimpl.backends.kernels.parts.launch import (
     Launch,
     by_size,
+    check_gradient,
     check_programs,
     check_tensor,
     has_warpgroups,
@@ -339,8 +340,8 @@ def launch(
     chosen: None for `launch_options`. Raises ValueError as `backward` does.
     """
     check_given(given)
-    check_tensor("grad_key", grad_key, given.query, tuple(given.key.shape))
-    check_tensor("grad_value", grad_value, given.query, tuple(given.value.shape))
+    check_gradient("grad_key", grad_key, given.key)
+    check_gradient("grad_value", grad_value, given.value)
     sum_strides: tuple[int | None, ...] = (None,) * 4
     if sums is not None:
         check_tensor("sums", sums, given.lse, tuple(given.query.shape))

@@ -46,9 +46,9 @@ from pyimpl.backends.kernels.parts.gradient import (
 from pyimpl.backends.kernels.parts.launch import (
     Launch,
     by_size,
+    check_gradient,
     check_outputs,
     check_programs,
-    check_tensor,
     has_warpgroups,
     padded_size,
     strides_of,
@@ -273,7 +273,7 @@ def launch(
     chosen: None for `launch_options`. Raises ValueError as `backward` does.
     """
     check_given(given)
-    check_tensor("grad_query", grad_query, given.query, tuple(given.query.shape))
+    check_gradient("grad_query", grad_query, given.query)
     slope_strides: tuple[int | None, ...] = (None,) * 3
     if grad_slopes is not None:
         check_outputs(grad_query, grad_slopes, grad_query.shape)

@@ -328,12 +328,13 @@ def forward(
     value: Tensor,
     options: ScoreOptions,
     *,
+    wide: bool = False,
     block_m: int | None = None,
     block_n: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Output in the dtype of `query` and natural log-sum-exp in float32, both newly allocated:
-    `[batch, heads, q_len, value_dim]`, laid out as `empty_output` does, and `[batch, heads,
-    q_len]`.
+    """Output in the dtype of `query` (wide: in float32) and natural log-sum-exp in float32, both
+    newly allocated: `[batch, heads, q_len, value_dim]`, laid out as `empty_output` does, and
+    `[batch, heads, q_len]`.
 
     `query` `[batch, heads, q_len, head_dim]`, `key` `[batch, kv_heads, kv_len, head_dim]`, `value`
     `[batch, kv_heads, kv_len, value_dim]`, of one dtype out of `launch.DTYPES`, with any strides;
@@ -341,7 +342,7 @@ def forward(
     and values. A query without a key to attend to gives 0, and its log-sum-exp is −∞ or that of its
     sink. See `forward_into` for the rest.
     """
-    out = empty_output(query, value.shape[-1])
+    out = empty_output(query, value.shape[-1], wide=wide)
     lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
     forward_into(query, key, value, out, lse, options, block_m=block_m, block_n=block_n)
     return out, lse

@@ -22,6 +22,8 @@ export Exp (exp)
 @[expose] def twice (n : Nat) : Nat := 2 * n
 abbrev other (n : Nat) : Nat := double n
 abbrev Same (n : Nat) : Prop := n = n
+structure Small where
+  val : Nat
 class Doubling (R : Type) [Add R] extends Exp R where
   exp_eq : ∀ x : R, exp x = x + x
 instance doubling : Doubling Nat where
@@ -69,6 +71,15 @@ EMPTY = {
     ),
     "assumed_all (p : Nat → Prop) (h : ∀ n, p n) : ∀ m, p m := h": (
         "its conclusion `∀ (m : Nat), p m` is one of its hypotheses"
+    ),
+    "assumed_of_all (n : Nat) (h : ∀ m : Nat, double m = twice m) : double n = twice n := h n": (
+        "its conclusion `double n = twice n` is an instance of its hypothesis "
+        "`∀ (m : Nat), double m = twice m`"
+    ),
+    "assumed_exchanged (n : Nat) (h : ∀ m : Nat, twice m = double m) : double n = twice n := "
+    "(h n).symm": (
+        "its conclusion `double n = twice n` is an instance of its hypothesis "
+        "`∀ (m : Nat), twice m = double m`"
     ),
     "assumed_part (p q : Prop) (h : p ∧ q) : q := h.2": (
         "its conclusion `q` is one of its hypotheses"
@@ -143,6 +154,7 @@ FULL = (
     "parts_of_it (n : Nat) (h : 0 < n) : double n = twice n ∧ 0 < double n := "
     "⟨by simp only [double, twice]; omega, by simp only [double]; omega⟩",
     "not_assumed (p : Nat → Prop) (h : p 0) (k : ∀ n, p n → p (n + 1)) : p 1 := k 0 h",
+    "assumed_of_some (h : ∀ n, n < 5 → double n = twice n) : double 1 = twice 1 := h 1 (by decide)",
     "positive_result (n : Nat) (h : 0 < n) : ∃ r, r = double n ∧ 0 < r := "
     "⟨_, rfl, by simp only [double]; omega⟩",
     "preimage : ∃ r, double r = 4 := ⟨2, by decide⟩",
@@ -164,6 +176,9 @@ FULL = (
     "an_element (n : Nat) (h : 0 < n) : ∃ (i : Fin n) (r : Nat), r = i := ⟨⟨0, h⟩, _, rfl⟩",
     "one_of_two (n : Nat) : ∃ r, r = double n ∨ r = 0 := ⟨_, Or.inl rfl⟩",
     "denied (n : Nat) (h : n ≠ 0) (k : n ≠ 1) : 1 < n := by omega",
+    "within : ∃ k, ∀ n, double n = k → double n < k + 1 := ⟨0, fun _ h => by omega⟩",
+    "of_a_field (a : Small) (h : 0 < a.val) : double a.val ≠ 0 ∧ a.val ≠ 0 := "
+    "⟨by simp only [double]; omega, by omega⟩",
     "refuted : ¬ ∀ n, double n = n := fun h => absurd (h 1) (by decide)",
 )
 
@@ -222,6 +237,25 @@ def test_a_statement_that_says_something_passes(
     theorem: str, found: Mapping[str, Statement]
 ) -> None:
     assert found[name(theorem)].empty is None
+
+
+@pytest.mark.parametrize(
+    ("theorem", "names"),
+    [
+        # A hypothesis that has premises of its own is no instance, and supposes all the same.
+        ("assumed_of_some", {"double", "twice"}),
+        ("parts_of_it", set()),
+        ("positive_result", set()),
+        # A hypothesis within the conclusion is one, too.
+        ("within", {"double"}),
+        # The field of a structure, and what is concluded alone, are not supposed.
+        ("of_a_field", set()),
+    ],
+)
+def test_what_is_both_supposed_and_concluded_is_told(
+    theorem: str, names: set[str], found: Mapping[str, Statement]
+) -> None:
+    assert {"double", "twice", "other", "Small.val"} & set(found[theorem].supposed) == names
 
 
 @pytest.mark.parametrize(("theorem", "text"), PRINTED.items())

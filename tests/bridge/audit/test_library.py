@@ -72,7 +72,14 @@ def test_every_part_of_pyimpl_says_what_it_implements() -> None:
         ("[[theorem]\n", "theorems.toml: is no list of theorems: "),
         ("theorem = 3\n", "theorems.toml: is no list of theorems: "),
         ("", "theorems.toml: is no list of theorems: 'theorem'"),
-        ('[[theorem]]\nid = "a"\n', "theorems.toml: a theorem has id, lean and sentence, not id"),
+        (
+            '[[theorem]]\nid = "a"\n',
+            "theorems.toml: a theorem has id, kind, lean and sentence, not id",
+        ),
+        (
+            '[[theorem]]\nid = "a"\nkind = "best"\nlean = "A"\nsentence = "A."\n',
+            "theorems.toml: a is of the kind 'best', not one of main, beyond, corollary, sanity",
+        ),
     ],
 )
 def test_a_list_of_theorems_that_is_none(tmp_path: Path, toml: str, sentence: str) -> None:

@@ -11,16 +11,17 @@ from bridge.audit.claims import Claim, Manifest
 from bridge.cache import Cache
 from bridge.toolchain import ToolchainError
 
-ENTRY = '[[theorem]]\nid = "{id}"\nlean = "{lean}"\nsentence = "Says."\n'
+ENTRY = '[[theorem]]\nid = "{id}"\nkind = "corollary"\nlean = "{lean}"\nsentence = "Says."\n'
 
 
 def declaration(kind: str = "theorem", mentions: tuple[str, ...] = ("Attention.Spec.f",)) -> Any:
-    return {"name": "A.t", "kind": kind, "file": "A.lean", "mentions": list(mentions)}
+    stands = {"module": "A", "file": "A.lean"}
+    return {"name": "A.t", "kind": kind, **stands, "mentions": list(mentions)}
 
 
 def listing(**changes: Any) -> dict[str, Any]:
     """A library with two classes, and a theorem that speaks of one of two definitions."""
-    kind = {"kind": "definition"}
+    kind = {"kind": "definition", "module": "A"}
     classes = {name: {**kind, "is_class": True} for name in ("A.Ring", "A.Field")}
     definitions = {name: {**kind, "is_class": False} for name in ("Attention.Spec.f", "A.f")}
     return {**classes, **definitions, "A.t": declaration(**changes)}
@@ -41,7 +42,7 @@ def test_a_good_main_theorem_has_no_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("library", "problem"),
     [
-        ({"A.f": {}}, "a: A.t is not a theorem of the library"),
+        ({"A.f": {"module": "A"}}, "a: A.t is not a theorem of the library"),
         (listing(kind="definition"), "a: A.t is not a theorem of the library"),
         (listing(mentions=("A.f",)), "a: its statement mentions no Spec definition"),
     ],
@@ -66,6 +67,16 @@ def test_a_main_theorem_has_the_last_of_the_classes_that_it_mentions(
     assert found["over"] == over
 
 
+def answer(found: Any, statement: str, term: str) -> dict[str, Any]:
+    return {
+        "theorem": "A.t",
+        "found": found,
+        "supposed": ["A.f"],
+        "statement": statement,
+        "term": term,
+    }
+
+
 class OneAnswer:
     """A Lean that has one answer to whatever is asked, and counts how often it is."""
 
@@ -82,7 +93,7 @@ class OneAnswer:
 def said_of_statements(
     folder: Path, lean: Any, patch: pytest.MonkeyPatch
 ) -> tuple[dict[str, statements.Statement], list[str]]:
-    """The statements that are read, and what is said of one main theorem and of one claim, which
+    """The statements that are read, and what is said of one listed theorem and of one claim, which
     name the same theorem, and of a claim that names a definition."""
     for part in statements.SOURCES:
         (folder / "bridge" / part).parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +103,7 @@ def said_of_statements(
     patch.setattr(claims, "read", lambda root: Manifest((), (claim,)))
     cache = Cache(folder / "cache")
     return main_theorems.whole_statements(
-        lean, cache, "key", [{"id": "a", "lean": "A.t"}], listing()
+        lean, cache, "key", [{"id": "a", "kind": "corollary", "lean": "A.t"}], listing()
     )[:2]
 
 
@@ -116,9 +127,7 @@ def said_of_statements(
 def test_a_statement_that_says_nothing_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], why: str
 ) -> None:
-    lean = OneAnswer(
-        tmp_path, {"theorem": "A.t", "found": found, "statement": "A.t : True", "term": ""}
-    )
+    lean = OneAnswer(tmp_path, answer(found, "A.t : True", ""))
     for _ in range(2):  # What fails is looked at again.
         assert said_of_statements(tmp_path, lean, monkeypatch)[1] == [
             f"a: A.t says nothing: {why}",
@@ -130,13 +139,11 @@ def test_a_statement_that_says_nothing_is_a_problem(
 def test_statements_that_say_something_are_looked_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lean = OneAnswer(
-        tmp_path, {"theorem": "A.t", "found": None, "statement": "A.t : 1 = 2", "term": "s 0"}
-    )
+    lean = OneAnswer(tmp_path, answer(None, "A.t : 1 = 2", "s 0"))
     for _ in range(2):
         said = said_of_statements(tmp_path, lean, monkeypatch)
         digest = hashlib.sha256(b"s 0").hexdigest()
-        assert said == ({"A.t": statements.Statement("A.t : 1 = 2", None, digest)}, [])
+        assert said == ({"A.t": statements.Statement("A.t : 1 = 2", None, digest, ("A.f",))}, [])
     assert lean.asked == [["A.t A A.B B"]]
 
 

@@ -190,8 +190,8 @@ def test_an_error_is_said_and_the_result_stays(
     assert "not looked for to the end" in (after.likely.problem or "")
 
 
-def test_the_time_is_limited(chosen: list[Family], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likely, "SECONDS", 0.0)
+def test_the_work_is_limited(chosen: list[Family], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likely, "WORK", 0)
     found_none = looked_for("scaled_twice", chosen)
     assert found_none.tried == 0
     assert f"{len(HYPOTHESES)} of {len(HYPOTHESES)} hypotheses" in (found_none.problem or "")

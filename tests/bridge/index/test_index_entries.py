@@ -69,7 +69,7 @@ def test_names_are_found_whole_or_by_their_end(sample: Sample) -> None:
 
 def test_operations_and_their_gaps(sample: Sample) -> None:
     """`total` yields a value and nobody implements it; `step` is implemented, and `empty`, which
-    the main theorem mentions too, has no Python."""
+    the listed theorem mentions too, has no Python."""
     operations, found = gaps(sample.index())
     assert operations == [f"Attention.Spec.{name}" for name in ("empty", "step", "total")]
     assert found == [

@@ -55,7 +55,7 @@ def with_theorems(sample: Sample, uses: dict[str, list[str]], main_theorems: set
 
 
 def test_a_proof_rests_on_the_nearest_main_theorems(sample: Sample) -> None:
-    """By way of a lemma, and not on what another main theorem rests on."""
+    """By way of a lemma, and not on what another listed theorem rests on."""
     uses = {"a": [], "b": ["a"], "lemma": ["b", "step"], "c": ["lemma", "c"], "d": ["lemma", "a"]}
     index = with_theorems(sample, uses, {"a", "b", "c", "d"})
     found = {name: maps.rests_on(index, name) for name in uses}

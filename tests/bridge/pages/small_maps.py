@@ -1,4 +1,4 @@
-"""The maps of a made-up library of four definitions and four main theorems."""
+"""The maps of a made-up library of four definitions and four listed theorems."""
 
 from __future__ import annotations
 

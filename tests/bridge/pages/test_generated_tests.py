@@ -1,4 +1,4 @@
-"""The tests that are written from the vectors: current, complete, and able to fail."""
+"""The tests that are written from the vectors: complete, and able to fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 
 import pyimpl
 from bridge.conformance.mutants.planting import Mutant, mutated_module
-from bridge.pages import generated_tests, written
+from bridge.pages import generated_tests
 from bridge.source.excerpt import SourceError
 from bridge.vectors.load import load
 from pyimpl import state
@@ -22,28 +22,6 @@ from pyimpl.backends import tile_bounds
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / generated_tests.FOLDER
-
-
-def test_they_are_current() -> None:
-    wanted = written.texts(ROOT)
-    assert written.stale(ROOT, wanted) == []
-    for name, text in wanted.items():
-        advice = f"{name} is not current: run .venv/bin/python -m bridge pages"
-        assert (ROOT / name).read_text("utf-8") == text, advice
-
-
-def test_what_nothing_makes_any_more_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / generated_tests.FOLDER
-    folder.mkdir(parents=True)
-    for name in ("test_gone.py", "generated_checks.py"):
-        (folder / name).write_text("")
-    monkeypatch.setattr(written, "texts", lambda _: {"tests/generated/test_new.py": "new"})
-    changed = ["tests/generated/test_new.py", "tests/generated/test_gone.py"]
-    assert written.write_all(tmp_path) == changed
-    assert sorted(p.name for p in folder.iterdir()) == ["generated_checks.py", "test_new.py"]
-    assert written.write_all(tmp_path) == []
 
 
 def test_every_vector_is_in_one_of_them() -> None:
@@ -135,7 +113,7 @@ PLANTED = [
     (
         "ring",
         mutant("keys-not-passed-on", "ring.py", "return held[1:] + held[:1]", "return held"),
-        "ring_attention", "ring-003",
+        "simulate_ring", "ring-003",
     ),
     (
         "cascade",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.audit.theorems import KINDS
 from bridge.pages import hand_written, sizes
 from bridge.source.excerpt import SourceError
 from bridge.vectors.format.index import entries_of
@@ -52,18 +53,21 @@ def test_what_has_no_place_is_an_error(
 
 
 COUNTED = re.compile(
-    r"\b\d+ (?:main theorems|theorems, each|vectors in|pairs of|mutants|of them on)"
+    r"\b\d+ (?:theorems are listed|theorems, each|vectors in|pairs of|mutants|of them (?:on|main))"
     r"|(?:took|`make verify` \|) \d+ minutes|\b\d+ minutes after"
     r"|… \(\d+ "
 )
 
 
+COUNTING = ("README.md", "docs/running.md", "docs/what-is-proved.md")
+
+
 def test_every_count_is_written_by_the_command() -> None:
     """A number that no sentence of the table covers would stay as it is."""
-    pages = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/running.md")}
+    pages = {name: (ROOT / name).read_text("utf-8") for name in COUNTING}
     found = {name: len(COUNTED.findall(text)) for name, text in pages.items()}
     assert all(found.values())
-    counted_things = ("theorems", "vectors", "families", "judged", "pairs", "mutants")
+    counted_things = ("theorems", *KINDS, "vectors", "families", "judged", "pairs", "mutants")
     none = dict.fromkeys((*counted_things, "verify_minutes", "test_minutes"), 99999)
     tables = dict.fromkeys(("stages-of-verify", "checks-of-test"), "")
     text = {"all": "\n".join(pages.values())}

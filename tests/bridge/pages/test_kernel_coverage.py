@@ -12,7 +12,7 @@ from ttir_cases import kernel_name
 
 from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.run import run
-from bridge.pages.kernel_coverage import RUN_BY, Kernel, Row, kernels
+from bridge.pages.kernel_coverage import RUN_BY, Kernel, Row, kernels, reasons
 from bridge.ttir.shapes import BACKWARD, FORWARD
 from bridge.ttir.texts import Text
 from bridge.vectors.model.attention import Family
@@ -89,6 +89,16 @@ def test_vectors_stand_where_they_are_of() -> None:
     assert row(found, "varlen", "full").exact["varlen"] > 0
     for name in ("linear", "philox"):
         assert not any(name in {**r.exact, **r.vectors} for k in found for r in k.rows.values())
+
+
+def test_vectors_that_are_not_run_exactly_are_counted_by_the_reason() -> None:
+    families = committed.families("causal", "softcap", "linear")
+    ran, bounds, layers = (len(family.vectors) for family in families)
+    found = reasons(families)
+    assert found.pop(None) == ran
+    assert {why.split(":")[0]: number for why, number in found.items() if why} == {
+        "its numbers are known between bounds": bounds, "a layer": layers,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("operation", RUN_BY)

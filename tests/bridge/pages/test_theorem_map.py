@@ -91,7 +91,7 @@ def test_the_list_says_all_that_the_index_says() -> None:
         "[safe](theorems.md#safe), [loop](theorems.md#loop).\n"
     ) in page
     assert "; rests on [safe](theorems.md#safe), [sum](theorems.md#sum).\n" in page
-    assert "The 4 main theorems" in page
+    assert "The 4 listed theorems" in page
     assert "the 3 places" in page
 
 
@@ -149,12 +149,12 @@ def test_the_maps_of_the_checkout_are_read(checkout: Path) -> None:
     ("file", "old", "new", "said"),
     [
         ("docs/theorems.toml", 'id = "safe-softmax"', 'id = "safer"',
-         "of the main theorems safe-softmax, which is gone"),
+         "of the listed theorems safe-softmax, which is gone"),
         ("docs/theorems.toml", "Attention.Proof.safeSoftmax_eq_softmax", "Attention.Proof.other",
          "another Lean name for safe-softmax"),
         ("docs/theorems.toml", "# docs/theorems.md",
-         '[[theorem]]\nid = "x"\nlean = "X"\nsentence = "X."\n#',
-         "of the main theorems not x"),
+         '[[theorem]]\nid = "x"\nkind = "sanity"\nlean = "X"\nsentence = "X."\n#',
+         "of the listed theorems not x"),
         ("Attention/Spec/Softmax.lean", "def safeSoftmax", "def saferSoftmax",
          "of the definitions of the Spec Attention.Spec.safeSoftmax, which is gone"),
         ("Attention/Spec/Softmax.lean", "end Attention.Spec",

@@ -7,6 +7,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from bridge.audit.theorems import KINDS
 from bridge.pages import theorems_page, topics
 from bridge.site import full
 from bridge.site.full import Made
@@ -23,9 +24,14 @@ def made() -> list[Made]:
 
 def test_every_theorem_has_one_line() -> None:
     text = (ROOT / theorems_page.PAGE).read_text("utf-8")
-    lines = re.findall(r'^- <a id="([^"]+)"></a>\[\1\]\(theorems\.md#\1\): (.*)$', text, re.M)
-    assert sorted(id for id, _ in lines) == sorted(one["id"] for one in LISTED)
-    said = dict(lines)
+    line = (
+        r'^- <a id="([^"]+)"></a>(\*\*)?\[\1\]\(theorems\.md#\1\)(?(2)\*\*)(?: \((\w+)\))?: (.*)$'
+    )
+    lines = re.findall(line, text, re.M)
+    assert sorted(id for id, *_ in lines) == sorted(one["id"] for one in LISTED)
+    said = {id: sentence for id, *_, sentence in lines}
+    marked = {id: kind or ("main" if bold else "corollary") for id, bold, kind, _ in lines}
+    assert marked == {one["id"]: one["kind"] for one in LISTED}
     for one in LISTED:
         sentence, _, link = said[one["id"]].rpartition(" ([Lean](")
         assert sentence == one["sentence"]
@@ -33,6 +39,13 @@ def test_every_theorem_has_one_line() -> None:
         shown = (ROOT / file).read_text("utf-8").splitlines()[int(first) - 1 : int(last)]
         assert one["lean"].endswith(shown[0].split()[1])
     assert len(text.splitlines()) < 2 * len(LISTED)
+
+
+def test_how_many_there_are_of_each_kind_is_said() -> None:
+    text = (ROOT / theorems_page.PAGE).read_text("utf-8")
+    for kind, called in KINDS.items():
+        number = sum(one["kind"] == kind for one in LISTED)
+        assert re.search(rf"^- \**{number} {called}\b", text, re.M)
 
 
 def test_the_theorems_of_a_topic_are_folded() -> None:

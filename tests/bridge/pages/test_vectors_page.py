@@ -1,4 +1,4 @@
-"""`docs/vectors.md`: current, complete, and its example runs."""
+"""`docs/vectors.md`: complete, and its example runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from bridge import limits
 from bridge.limits import Limit
-from bridge.pages import trackers, vectors_page
+from bridge.pages import vectors_page
 from bridge.vectors.format import shape_operations as operations
 from bridge.vectors.format import shapes
 from bridge.vectors.format.shape_check import VECTORS
@@ -25,11 +25,6 @@ from bridge.vectors.model.attention import AttentionVector
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / vectors_page.PAGE).read_text("utf-8")
 EDITS = (operations.Append, operations.Delete, operations.Replace, operations.Slide)
-
-
-def test_the_page_is_current() -> None:
-    page = vectors_page.page(load(), trackers.items(ROOT))
-    assert page == TEXT, "run .venv/bin/python -m bridge pages"
 
 
 def named(text: str) -> set[str]:

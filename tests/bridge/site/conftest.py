@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
+from in_browser import started
 
 from bridge.site import full
 from bridge.site.build import build
@@ -26,3 +29,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not out.is_dir():
             build(ROOT, out, full.pages(ROOT))
     return out
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One for all tests of a worker."""
+    with started(tmp_path_factory.mktemp("chromium")) as found:
+        yield found

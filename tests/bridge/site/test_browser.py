@@ -1,86 +1,36 @@
 """The site in a browser: every page without an error, on a wide screen and on a phone's, light and
-dark, and the stepper by mouse and by keyboard. Debian's packages chromium and chromium-driver."""
+dark."""
 
 from __future__ import annotations
 
 import functools
 import http.server
-import os
-import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_browser import (
+    MARKS,
+    PHONE,
+    STEPPER,
+    WIDE,
+    WITHOUT_SEARCH,
+    button,
+    open_stepper,
+    said,
+    screen,
+    wait_for,
+)
 
 import pyimpl
-from bridge import limits
-from bridge.limits import Limit, Watch
-from bridge.pages.chapters import CHAPTERS
 
 ROOT = Path(__file__).resolve().parents[3]
-PROGRAMS = [shutil.which(name) for name in ("chromium", "chromedriver")]
-pytestmark = [
-    # It builds the site, which another file looks at, too.
-    pytest.mark.long,
-    pytest.mark.skipif(
-        None in PROGRAMS,
-        reason="needs chromium and chromedriver (apt install chromium chromium-driver)",
-    ),
-]
-# Of the browser's own limits, which go by the clock.
-_HOUR = 3600
-WIDE, PHONE = (1400, 900), (360, 740)
-STEPPER = "stepper.html"
-WITHOUT_SEARCH = {"urls": ["*/search.js*"]}
+pytestmark = MARKS
 MAPS = ("maps.html", "theorem-map/rounding.html", "coverage.html", "benchmarks.html")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium import webdriver
-
-    chromium, driver = map(str, PROGRAMS)
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ):  # fmt: skip
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=driver)
-    found = webdriver.Chrome(options=options, service=service)
-    found.set_page_load_timeout(_HOUR)
-    found.set_script_timeout(_HOUR)
-    found.execute_cdp_cmd("Network.enable", {})
-    found.execute_cdp_cmd("Network.setBlockedURLs", WITHOUT_SEARCH)
-    yield found
-    found.quit()
-
-
-def wait_for(there: Callable[[], Any], what: str) -> None:
-    """Until it is there; the browser is a child of this process."""
-    limits.until(there, Watch(os.getpid(), Limit(300, 60)), what)
-
-
-def screen(browser: Any, size: tuple[int, int], scheme: str = "light") -> None:
-    width, height = size
-    # A window has a least width of its own; what the page sees has not.
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-
-
-def said(browser: Any) -> list[str]:
-    """What the page wrote to the console, errors of loading included."""
-    return [entry["message"] for entry in browser.get_log("browser")]
 
 
 @contextmanager
@@ -100,30 +50,53 @@ def pages(site: Path) -> list[Path]:
     return sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] not in others)
 
 
-@pytest.mark.parametrize(
-    ("size", "one_in"),
-    [
-        pytest.param(PHONE, 1, id="phone"),
-        # What fits a phone fits a wide screen: there what all pages share is looked at, and in
-        # `make test-all` each page.
-        pytest.param(WIDE, 5, id="wide"),
-        pytest.param(WIDE, 1, id="wide, all", marks=pytest.mark.thorough),
-    ],
-)
-def test_every_page(browser: Any, site: Path, size: tuple[int, int], one_in: int) -> None:
-    screen(browser, size)
-    source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
-    for page in [*pages(site)[::one_in], source]:
-        browser.get(page.as_uri())
-        assert said(browser) == [], page.name
-        assert browser.find_element("tag name", "h1").is_displayed(), page.name
-        # Nothing is wider than the screen, so that a phone need not scroll to both sides. A
-        # phone shows a page that is wider made smaller: `innerWidth` is then the page's own.
-        width = browser.execute_script("return document.scrollingElement.scrollWidth")
-        assert width <= size[0], f"{page.name}: {width - size[0]} px too wide"
-        raw = browser.find_elements("css selector", ".arithmatex:not(:has(.katex))")
-        assert [formula.text for formula in raw] == [], page.name
+@dataclass(frozen=True)
+class Seen:
+    """A page as it is on screens of some widths. cut_off: what `CUT_OFF` finds; columns: what
+    `COLUMNS` finds, of pages that have them."""
 
+    page: str
+    said: list[str]
+    titled: bool
+    raw_formulas: list[str]
+    widths: dict[int, int]
+    cut_off: dict[int, list[str]]
+    columns: dict[int, tuple[list[str], int, bool]]
+
+
+@pytest.fixture(scope="module")
+def seen(browser: Any, site: Path) -> list[Seen]:
+    """Every page of the documentation and one of sources, each read once, since reading takes
+    longest: on a phone's screen first, then on wider ones."""
+    source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
+    return [look_at(browser, page, site) for page in [*pages(site), source]]
+
+
+def look_at(browser: Any, page: Path, site: Path) -> Seen:
+    name, columns = page.relative_to(site).as_posix(), 'class="beside"' in page.read_text("utf-8")
+    screen(browser, PHONE)
+    browser.get(page.as_uri())
+    found = Seen(
+        name,
+        said(browser),
+        browser.find_element("tag name", "h1").is_displayed(),
+        [one.text for one in browser.find_elements("css selector", RAW)],
+        *({}, {}, {}),
+    )
+    for size in (PHONE, (1280, 900), *(WIDE_COLUMNS if columns else ())):
+        screen(browser, size)
+        # A phone shows a page that is wider made smaller: `innerWidth` is then the page's own.
+        width = browser.execute_script("return document.scrollingElement.scrollWidth")
+        found.widths[size[0]] = width
+        found.cut_off[size[0]] = browser.execute_script(CUT_OFF)
+        if columns and size != PHONE:
+            found.columns[size[0]] = tuple(browser.execute_script(COLUMNS))
+    return found
+
+
+# Formulas that are not set.
+RAW = ".arithmatex:not(:has(.katex))"
+WIDE_COLUMNS = ((1500, 900), (1920, 900))
 
 # Of code in columns what is cut off, and whether any columns stand side by side.
 COLUMNS = """
@@ -137,22 +110,6 @@ return [
     .some((one) => new Set([...one.children].map(left)).size > 1),
 ];
 """
-
-
-def test_columns_of_code_fit(browser: Any, site: Path) -> None:
-    """No line of Lean or Python that stand beside each other is cut off or broken; where the screen
-    has not the width, they stand one below the other."""
-    found = [page for page in pages(site) if 'class="beside"' in page.read_text("utf-8")]
-    assert len(found) > 30
-    for page in found:
-        for width, some in ((1280, False), (1500, None), (1920, page.name == "online.html")):
-            screen(browser, (width, 900))
-            if width == 1280:
-                browser.get(page.as_uri())
-            cut, broken, side_by_side = browser.execute_script(COLUMNS)
-            assert (cut, broken) == ([], 0), f"{page.name} at {width}"
-            assert side_by_side >= (some or False), f"{page.name} at {width}"
-            assert not (width == 1280 and side_by_side), page.name
 
 
 # Formulas, comments and drawings of which a part is neither seen nor reached by scrolling.
@@ -181,13 +138,33 @@ return cut;
 """
 
 
-@pytest.mark.parametrize("size", [(1280, 900), PHONE], ids=["wide", "phone"])
-def test_nothing_is_cut_off(browser: Any, site: Path, size: tuple[int, int]) -> None:
-    screen(browser, size)
-    some = [*(f"{c}.html" for c in CHAPTERS), *MAPS, "theorems/rounding.html", "claims/003.html"]
-    for page in some:
-        browser.get((site / page).as_uri())
-        assert browser.execute_script(CUT_OFF) == [], page
+def test_every_page(seen: list[Seen]) -> None:
+    assert len(seen) > 100
+    for one in seen:
+        assert one.said == [], one.page
+        assert one.titled, one.page
+        assert one.raw_formulas == [], one.page
+        # Nothing is wider than the screen, so that a phone need not scroll to both sides.
+        for size, width in one.widths.items():
+            assert width <= size, f"{one.page}: {width - size} px too wide"
+
+
+def test_columns_of_code_fit(seen: list[Seen]) -> None:
+    """No line of Lean or Python that stand beside each other is cut off or broken; where the screen
+    has not the width, they stand one below the other."""
+    some = [one for one in seen if one.columns]
+    assert len(some) > 30
+    for one in some:
+        for width, (cut, broken, side_by_side) in one.columns.items():
+            assert (cut, broken) == ([], 0), f"{one.page} at {width}"
+            assert not (width <= 1280 and side_by_side), one.page
+    (online,) = (one for one in some if one.page == "online.html")
+    assert online.columns[1920][2]
+
+
+def test_nothing_is_cut_off(browser: Any, site: Path, seen: list[Seen]) -> None:
+    for one in seen:
+        assert not any(one.cut_off.values()), f"{one.page}: {one.cut_off}"
     # It would be seen.
     browser.get((site / "backward.html").as_uri())
     browser.execute_script(
@@ -369,144 +346,6 @@ def test_code_is_copied(browser: Any, site: Path) -> None:
     browser.find_element("css selector", button).click()
     said_so = ".md-dialog--active"
     wait_for(lambda: browser.find_elements("css selector", said_so), "that it was copied")
-
-
-def button(browser: Any, name: str) -> Any:
-    return browser.find_element("css selector", f"#stepper [name={name}]")
-
-
-def open_stepper(browser: Any, site: Path) -> None:
-    browser.get((site / STEPPER).as_uri())
-    wait_for(lambda: states(browser), "the states of the stepper")
-
-
-def states(browser: Any) -> list[list[str]]:
-    rows = browser.find_elements("css selector", "#stepper .states tbody tr")
-    return [[c.text for c in row.find_elements("tag name", "td")] for row in rows]
-
-
-def fill(browser: Any, name: str, text: str) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    field = browser.find_element("css selector", f"#stepper input[name={name}]")
-    field.send_keys(Keys.CONTROL, "a")
-    field.send_keys(Keys.DELETE)
-    field.send_keys(text)
-
-
-def result(browser: Any) -> str:
-    text: str = browser.find_element("css selector", "#stepper .result").text
-    return text
-
-
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_the_stepper(browser: Any, site: Path, size: tuple[int, int]) -> None:
-    screen(browser, size)
-    open_stepper(browser, site)
-    assert states(browser) == [["before", "−∞", "", "0", "0"]]
-    button(browser, "next").click()
-    assert states(browser)[1] == ["1", "2", "0", "5/4", "9"]
-    button(browser, "next").click()
-    assert states(browser)[2] == ["2", "2", "1", "7/4", "8"]
-    button(browser, "back").click()
-    assert len(states(browser)) == 2
-    button(browser, "last").click()
-    assert states(browser)[3] == ["3", "3", "1/2", "2", "161/16"]
-    same = "o / l = 161/32; over the whole row at once Σ p v = 161/32: the same."
-    assert result(browser) == same
-    assert not button(browser, "next").is_enabled()
-    fill(browser, "size", "5")
-    button(browser, "last").click()
-    assert len(states(browser)) == 3
-    assert result(browser) == same
-    fill(browser, "scores", "x x")
-    wrong = browser.find_element("css selector", "#stepper .wrong")
-    assert wrong.text == "Values: there are 6 for 2 scores; give one for each."
-    fill(browser, "values", "1 2")
-    assert wrong.text == ""
-    button(browser, "last").click()
-    assert states(browser)[-1] == ["1", "−∞", "0", "0", "0"]
-    for text, expected in (
-        ("1 2.5", "Scores: “2.5” is neither x nor a whole number from −64 to 64."),
-        ("1 99", "Scores: “99” is neither x nor a whole number from −64 to 64."),
-        ("", "Scores: there is none; give at least one."),
-        ("0 " * 33, "Scores: there are 33; at most 32 are taken."),
-    ):
-        fill(browser, "scores", text)
-        assert wrong.text == expected
-    assert said(browser) == []
-
-
-def drawn(browser: Any, selector: str, *names: str) -> list[tuple[Fraction, list[float]]]:
-    """Of each mark the exact number, and these attributes."""
-    marks = browser.find_elements("css selector", f"#stepper svg {selector}")
-    return [
-        (
-            Fraction(mark.get_attribute("data-exact").replace("−", "-")),
-            [float(mark.get_attribute(name)) for name in names],
-        )
-        for mark in marks
-    ]
-
-
-def test_the_chart_is_drawn_from_the_exact_numbers(browser: Any, site: Path) -> None:
-    screen(browser, PHONE)
-    open_stepper(browser, site)
-    assert drawn(browser, ".bar") == []
-    expected = [
-        ["1/4", "1"],
-        ["1/4", "1", "0", "1/2"],
-        ["1/8", "1/2", "0", "1/4", "1", "1/8"],
-    ]
-    for step, weights in enumerate(expected, 1):
-        button(browser, "next").click()
-        bars = drawn(browser, ".bar", "height")
-        assert [exact for exact, _ in bars] == list(map(Fraction, weights))
-        whole = max(height for _, [height] in bars)
-        assert [height / whole for _, [height] in bars] == [float(exact) for exact, _ in bars]
-        # What the table has, and the higher the larger.
-        rows = states(browser)
-        for name, column in (("m", 1), ("l", 3), ("o", 4)):
-            dots = drawn(browser, f".dot[data-of={name}]", "cy", "cx")
-            shown = [Fraction(row[column]) for row in rows if row[column] != "−∞"]
-            assert [exact for exact, _ in dots] == shown
-            assert len(shown) == step + (name != "m")
-            for (low, (down, left)), (high, (up, right)) in pairwise(dots):
-                assert (low < high, low == high) == (down > up, down == up)
-                assert left < right
-    inside = """return [...document.querySelectorAll("#stepper svg")].every((svg) => {
-        const box = svg.getBoundingClientRect();
-        return box.right <= innerWidth && [...svg.querySelectorAll("text")].every((text) => {
-            const of = text.getBoundingClientRect();
-            return of.left >= box.left && of.right <= box.right && of.top >= box.top;
-        });
-    })"""
-    assert browser.execute_script(inside)
-    fill(browser, "scores", "64 −64 " + "x " * 29 + "64")
-    fill(browser, "values", "−1/999999999 " * 32)
-    fill(browser, "size", "1")
-    button(browser, "last").click()
-    assert len(drawn(browser, ".bar")) == 32
-    assert len(drawn(browser, ".dot[data-of=l]")) == 33
-    assert browser.execute_script(inside)
-    assert said(browser) == []
-
-
-def test_the_stepper_by_keyboard(browser: Any, site: Path) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    screen(browser, WIDE)
-    open_stepper(browser, site)
-    browser.find_element("css selector", "#stepper input[name=size]").send_keys(Keys.TAB)
-    focused = browser.switch_to.active_element
-    assert focused.get_attribute("name") == "next"
-    focused.send_keys(Keys.ENTER)
-    assert len(states(browser)) == 2
-    # What has the focus is seen to have it.
-    assert (
-        browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
-        == "solid"
-    )
 
 
 # Of what stands in a drawing, the lowest contrast between text and what is behind it (4.5), and

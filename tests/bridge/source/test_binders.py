@@ -92,6 +92,12 @@ INCLUDED = {
     "decoder-enclosed": ["hroot", "hε", "hscale"],
     "transformer-vectors-sound": ["hroot"],
     "transformer-tokens-sound": ["hroot"],
+    "no-poison": ["h"],
+    "no-poison-split": ["h"],
+    "no-poison-sink": ["h"],
+    "no-poison-dropout": ["h"],
+    "no-poison-softcap": ["h"],
+    "no-poison-backward": ["h"],
 }
 
 

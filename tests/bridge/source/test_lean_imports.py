@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from bridge.source import lean_imports
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,12 +22,6 @@ FILES = {
     "docs/theorems.toml": 'lean = "Attention.WrongVariants.named_refuted"\n',
     "docs/claims.toml": "",
 }
-
-
-@pytest.mark.parametrize("name", [lean_imports.LIBRARY, lean_imports.WRONG, lean_imports.FAMILIES])
-def test_the_committed_files_list_what_is_there(name: str) -> None:
-    text = (ROOT / name).read_text("utf-8")
-    assert lean_imports.texts(ROOT)[name] == text, "run .venv/bin/python -m bridge pages"
 
 
 def test_what_is_new_is_imported_and_what_is_gone_is_not(tmp_path: Path) -> None:

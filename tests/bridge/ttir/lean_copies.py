@@ -1,8 +1,16 @@
-"""Lean's proofs about kernels, with other texts of the kernels than the committed ones."""
+"""Lean's proofs about kernels, with other texts of the kernels than the committed ones.
+
+    .venv/bin/python tests/bridge/ttir/lean_copies.py
+
+tells what they cost: the processor time of one embedded Lean that builds all of `Attention/Kernel`,
+in a copy where what they rest on is built.
+"""
 
 from __future__ import annotations
 
+import resource
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -81,3 +89,30 @@ def copy(folder: Path) -> Iterator[Copy]:
         if isinstance(lean, EmbeddedLean):
             stack.enter_context(lean.resident())
         yield Copy(folder, lean)
+
+
+def _seconds(lean: EmbeddedLean, wanted: list[str]) -> float:
+    """The processor time of a Lean that builds these modules."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with lean.resident():
+        assert lean.build(wanted).ok
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _tell_cost() -> None:
+    with tempfile.TemporaryDirectory() as folder, copy(Path(folder)) as made:
+        assert isinstance(made.lean, EmbeddedLean), "a native Lean costs something else"
+        made.lean.stop()
+        state = made.lean.store.load()
+        family = [name for name in state if name.startswith("Attention.Kernel.")]
+        made.lean.store.save({name: state[name] for name in state.keys() - set(family)})
+        first = _seconds(made.lean, ["Attention.Kernel.Ops"])
+        made.lean.store.save({name: state[name] for name in state.keys() - set(family)})
+        total = _seconds(made.lean, family)
+        print(f"{len(family)} modules: {total:.1f} s of processor time")
+        print(f"Lean's start and the first module alone: {first:.1f} s")
+
+
+if __name__ == "__main__":
+    _tell_cost()

@@ -102,6 +102,12 @@ class TestFused:
         assert "rounding to f16" in text
         assert 0 < found.error < 1e-5
 
+    def test_products_of_less_precision_are_told(self, fused: Foreign) -> None:
+        found = verdict(fused, (square(16),), dtype="float32")
+        assert found.word == "EQUAL"
+        assert found.roundings == {"tf32"}
+        assert "tf32" in found.text()
+
     @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("old", "new", "length"),

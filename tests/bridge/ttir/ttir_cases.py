@@ -60,7 +60,8 @@ _MORE = (
         "largest = largest",
     ),
 )
-# Mutants that some texts alone have: of packed sequences, of windows, of padded heads.
+# Mutants that no exact run is asked to find, most of them of some texts alone: of packed sequences,
+# of padded heads.
 _PARTIAL = (
     Mutant(
         "next-sequence",
@@ -89,6 +90,14 @@ _PARTIAL = (
         _LOOP,
         "or PAGE_SIZE is not None or not EVEN_D:",
         "or PAGE_SIZE is not None:",
+    ),
+    # It stores the same as long as no integer passes its type.
+    Mutant(
+        "rows-of-32-bits",
+        "the offset of a row is a product of 32 bits",
+        "backends/kernels/forward.py",
+        "queries64 = queries.to(tl.int64)",
+        "queries64 = queries",
     ),
 )
 MUTANTS = {f.name: f for f in (*KERNEL_MUTANTS, *OPTION_MUTANTS, *_MORE, *_PARTIAL)}

@@ -438,13 +438,6 @@ def test_packed_sequences_are_alone(name: str, backend: str) -> None:
         assert bool(((x - expected[n]).abs() <= allowed).all()), n
 
 
-def test_a_gradient_of_a_gradient_is_refused() -> None:
-    function, tensors = function_of({}, "reference")
-    (first,) = torch.autograd.grad(function(*tensors)[0].sum(), tensors[:1], create_graph=True)
-    with pytest.raises(NotImplementedError, match="gradients of attention have no gradient"):
-        torch.autograd.grad(first.sum(), tensors[0])
-
-
 def test_functions_without_a_backward_pass_say_so() -> None:
     q, k, v, sinks = leaf(1, 2, 1, 4), leaf(1, 2, 5, 4), leaf(1, 2, 5, 4), leaf(2)
     for name in ("query", "key_cache", "value_cache", "sinks"):

@@ -90,9 +90,15 @@ def dropout_arguments(dropout: Dropout | None, device: torch.device) -> Argument
 
     Raises:
         ValueError: the seed has the wrong dtype, device or shape.
+        NotImplementedError: heads, queries or keys are numbered otherwise than from 0 on.
     """
     if dropout is None:
         return {"seed_ptr": None, "keep_last": None, "keep_scale": None}
+    if not dropout.counts_from_zero:
+        raise NotImplementedError(
+            "dropout in the kernels numbers heads, queries and keys from 0: use the backend "
+            "'tiled' for a part of a sequence or of its heads"
+        )
     seed: Tensor = dropout.seed
     if seed.dtype != torch.int64 or seed.numel() != 1 or seed.device != device:
         raise ValueError(

@@ -181,6 +181,13 @@ def check_tensor(name: str, tensor: Tensor, like: Tensor, shape: tuple[int, ...]
         )
 
 
+def check_gradient(name: str, tensor: Tensor, like: Tensor) -> None:
+    """Raise ValueError unless `tensor` has the shape and device of `like`, and its dtype or
+    float32."""
+    wide = tensor.dtype == torch.float32
+    check_tensor(name, tensor, like.new_empty(0, dtype=torch.float32) if wide else like, like.shape)
+
+
 def check_indices(name: str, tensor: Tensor, like: Tensor, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless `tensor` is int32 of this shape on the device of query, `like`."""
     if tensor.shape != shape or tensor.dtype != torch.int32 or tensor.device != like.device:

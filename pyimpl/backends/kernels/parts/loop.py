@@ -105,6 +105,7 @@ def start(sinks, BLOCK_M: tl.constexpr, BLOCK_V: tl.constexpr):
 
 
 @implements("Attention.Spec.ScoreMod.softcap")
+@implements("Attention.Spec.ScoreMod.safeSoftcap")
 @implements("Attention.Spec.ScoreMod.alibi")
 @device_function
 def score(products, keys, rows, scores):

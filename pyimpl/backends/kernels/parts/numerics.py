@@ -23,6 +23,8 @@ import math
 import triton
 import triton.language as tl
 
+from pyimpl.internal.implements import implements
+
 # Triton settles from TRITON_INTERPRET, at its import for its own functions and later for kernels,
 # whether it interprets or compiles. A kernel needs both alike: so its own functions are asked.
 INTERPRETED = tl.constexpr(not isinstance(tl.sum, triton.JITFunction))
@@ -147,6 +149,7 @@ def within(i, size, ALIGNED: tl.constexpr):
     return found
 
 
+@implements("Attention.Spec.safeTanh")
 @device_function
 def tanh(x):
     """The hyperbolic tangent of float32 numbers, to about 2 units in the last place.

@@ -1,0 +1,84 @@
+module
+
+public import Attention.Model.FloatingPoint
+public import Attention.Model.Interval
+public import Attention.Model.IntervalSound
+public import Attention.Model.Real.Exact
+public import Attention.Model.RoundedScores
+public import Attention.Spec.LogSumExp
+public import Attention.Spec.Flash
+public import Attention.Spec.Masks
+public import Attention.Spec.ScoreTolerance
+import Attention.Proof.Enclosure.Basic
+import Attention.Proof.Real.Exact
+import Attention.Proof.Real.LogSumExp
+import Attention.Proof.Rounding.Matrices
+
+public section
+
+/-! # The real numbers, intervals, and numbers that round -/
+
+namespace Attention.Statements
+
+open Spec Model
+
+universe u
+
+/-- Over the real numbers each row of scores has one log-sum-exp. -/
+theorem lse_exists (row : List (Option Real)) :
+    ∃ L, IsLogSumExp Real L row ∧ ∀ L', IsLogSumExp Real L' row → L' = L :=
+  Proof.exists_isLogSumExp row
+
+/-- What is computed exactly, from integers to fractions with exp k = 2 ^ k, is attention over the
+real numbers with e ^ x and the scale multiplied by ln 2. -/
+theorem exact_is_real {q_len kv_len d d_v : Nat} (scale : Int)
+    {modify : ScoreMod Int q_len kv_len} {modify' : ScoreMod Real q_len kv_len}
+    (hmodify : ∀ i j s, modify' i j (Real.ofInt s * Real.log 2)
+      = (modify i j s).map fun s => Real.ofInt s * Real.log 2)
+    (Q : Matrix Int q_len d) (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) :
+    attention (Real.ofInt scale * Real.log 2) modify' (Vec.map (Vec.map Real.ofInt) Q)
+        (Vec.map (Vec.map Real.ofInt) K) (Vec.map (Vec.map Real.ofRat) V)
+      = Vec.map (Vec.map Real.ofRat) (attention scale modify Q K V) :=
+  Proof.attention_real scale hmodify Q K V
+
+/-- Attention computed with intervals that contain the inputs contains the attention of these, here
+under a Boolean mask. -/
+theorem enclosure_sound {R : Type u} [OrderedField R] [NaturalExp R] {p q_len kv_len d d_v : Nat}
+    {scale' : Interval p} {scale : R} (mask : Mask q_len kv_len)
+    {Q' : Matrix (Interval p) q_len d} {Q : Matrix R q_len d}
+    {K' : Matrix (Interval p) kv_len d} {K : Matrix R kv_len d}
+    {V' : Matrix (Interval p) kv_len d_v} {V : Matrix R kv_len d_v}
+    (hscale : scale'.Contains scale)
+    (hQ : ∀ i (_ : i < q_len) t (_ : t < d), Q'[i][t].Contains Q[i][t])
+    (hK : ∀ j (_ : j < kv_len) t (_ : t < d), K'[j][t].Contains K[j][t])
+    (hV : ∀ j (_ : j < kv_len) c (_ : c < d_v), V'[j][c].Contains V[j][c])
+    (i : Nat) (hi : i < q_len) (c : Nat) (hc : c < d_v) :
+    (attention scale' mask.toScoreMod Q' K' V')[i][c].Contains
+      (attention scale mask.toScoreMod Q K V)[i][c] := by
+  refine Proof.enclosure_sound hscale (fun i j I x h => ?_) hQ hK hV i hi c hc
+  simp only [Mask.toScoreMod]
+  split <;> trivial
+
+/-- The tile loop, run over numbers that round in every operation, is within the tolerance of exact
+attention of the same matrices, under any Boolean mask: `unit` bounds the relative error of an
+operation, `exponential` that of an exponential. -/
+theorem flash_within_allowance {R : Type u} [OrderedField R] [Exponential R R]
+    {F : FloatingPoint R} {q_len kv_len d d_v : Nat} {scale : R} {mask : Mask q_len kv_len}
+    {σ : F.Number} {Q : Matrix F.Number q_len d} {K : Matrix F.Number kv_len d}
+    {V : Matrix F.Number kv_len d_v} {i : Fin q_len} {roundings rescalings : Nat}
+    (hF : F.exponential < 1) (hσ : RoundedTimes F.unit 3 scale σ.val)
+    (unmasked : ∃ k, mask i k = true) (hd : 10 * (numeral (d + 4) * F.unit) ≤ 1)
+    (hN : numeral (roundings + 6) * F.unit < 1) (hD : 2 * numeral roundings * F.unit < 1)
+    {block_m block_n : Nat} (hm : 0 < block_m) (hn : 0 < block_n) (negligible : R)
+    (ha : block_n + numTiles kv_len block_n + (numTiles kv_len block_n - 1) ≤ roundings)
+    (hr : numTiles kv_len block_n - 1 ≤ rescalings) :
+    let q : Matrix R q_len d := Vec.map (Vec.map (·.val)) Q
+    let k : Matrix R kv_len d := Vec.map (Vec.map (·.val)) K
+    let v : Matrix R kv_len d_v := Vec.map (Vec.map (·.val)) V
+    ∃ o, (flash σ mask.toScoreMod Q K V block_m block_n)[i.val]? = some o ∧ ∀ t : Fin d_v,
+      AtMost (tolerance F.precision roundings rescalings negligible
+          (boundedKeys F.precision inAccumulator d scale mask q k v i t (List.finRange kv_len)))
+        (o[t].val - (attention scale mask.toScoreMod q k v)[i][t]) :=
+  Proof.flash_within_tolerance hF hσ unmasked hd hN hD hm hn negligible ha hr
+
+end Attention.Statements

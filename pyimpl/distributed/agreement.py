@@ -1,0 +1,71 @@
+"""Whether all processes of a group were asked for the same: a small description of the arguments is
+exchanged before anything else, and what is wrong in one process is an error in every one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch.distributed as dist
+from torch import Tensor
+
+from pyimpl.distributed.passing import Processes, told
+from pyimpl.internal.arguments import check_bool
+
+# What must be the same in every process, by the name that a sentence gives it.
+Description = dict[str, Any]
+T = TypeVar("T")
+
+
+def agreed(
+    function: str,
+    processes: Processes,
+    check: bool,
+    prepare: Callable[[], T],
+    describe: Callable[[T], Description],
+) -> T:
+    """What `prepare` returns, which `describe` has to describe alike in every process, all of which
+    call `function`; without `check` no other process is asked.
+
+    Raises what `prepare` does here, and in the other processes ValueError, which says so.
+    """
+    if not check or processes.count == 1:
+        return prepare()
+    error: Exception | None = None
+    prepared: T | None = None
+    description: Description = {}
+    try:
+        prepared = prepare()
+        description = {"the function": function, **describe(prepared)}
+    except Exception as refusal:
+        error = refusal
+    mine = {"refusal": None if error is None else str(error), **description}
+    found: list[Any] = [None] * processes.count
+    others = [r for r in range(processes.count) if r != processes.rank]
+    with told(processes.rank, others):
+        dist.all_gather_object(found, mine, group=processes.group)
+    if error is not None:
+        raise error
+    for rank, other in enumerate(found):
+        if other["refusal"] is not None:
+            raise ValueError(
+                f"process {rank} of the group refuses its arguments: {other['refusal']}"
+            )
+    for name, first in found[0].items():
+        for rank, other in enumerate(found):
+            if other.get(name) != first:
+                raise ValueError(
+                    f"{name} must be the same in every process of the group, not {first} in "
+                    f"process 0 and {other.get(name)} in process {rank}"
+                )
+    assert prepared is not None
+    return prepared
+
+
+def is_checked(check: bool | None, query: object) -> bool:
+    """Whether the processes ask each other: what was given, or, for None, unless a tensor on
+    another device than a CPU would have to be waited for."""
+    if check is not None:
+        check_bool("check", check)
+        return check
+    return not isinstance(query, Tensor) or query.device.type == "cpu"

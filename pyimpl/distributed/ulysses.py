@@ -1,0 +1,172 @@
+"""Attention with the sequence in shards by heads: each process trades its part of the sequence for
+all of it and a part of the heads, computes these alone, and trades back.
+
+Source: Jacobs et al. 2023, "DeepSpeed Ulysses: System Optimizations for Enabling Training of
+Extreme Long Sequence Transformer Models", section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
+
+from pyimpl.backends.dispatch import Backend
+from pyimpl.distributed import blocks
+from pyimpl.distributed.agreement import agreed, is_checked
+from pyimpl.distributed.arguments import Prepared, describe, prepare
+from pyimpl.distributed.passing import Processes, exchange, outside_of_graphs, processes_of
+from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
+from pyimpl.distributed.shards import Shards
+from pyimpl.internal.arguments import Alignment, Window
+from pyimpl.internal.scores import CHANGES, ScoreOptions, cut
+
+
+@outside_of_graphs
+def ulysses_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    shards: Shards,
+    key_shards: Shards | None = None,
+    group: dist.ProcessGroup | DeviceMesh | None = None,
+    attn_mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    causal_alignment: Alignment = "top-left",
+    window: Window = (None, None),
+    cu_seqlens: Sequence[int] | Tensor | None = None,
+    temperature: Tensor | None = None,
+    softcap: float | None = None,
+    alibi_slopes: Tensor | None = None,
+    sinks: Tensor | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    dropout_p: float = 0.0,
+    dropout_seed: int | Tensor | None = None,
+    backend: Backend = "auto",
+    check: bool | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """`ring_attention`, computed by heads: four exchanges in the place of the rounds.
+
+    Args:
+        query, key, value: as for `ring_attention`; the number of processes divides the heads of
+            query and of key.
+        attn_mask, bias: broadcastable to `[batch, heads, all queries, all keys]`, in the order of
+            the sequence, the same in every process: each computes some heads for all queries.
+        The rest as for `ring_attention`.
+
+    Returns:
+        As `ring_attention`. The gradients of bias, attn_mask, temperature, alibi_slopes and sinks
+        are those by the heads of this process alone, 0 for the others.
+
+    Raises:
+        As `ring_attention`; ValueError also where the number of processes divides one of the
+        numbers of heads not.
+    """
+    processes = processes_of(group)
+    ready = agreed(
+        "ulysses_attention",
+        processes,
+        is_checked(check, query),
+        partial(
+            _prepare, processes, query, key, value, shards, key_shards,
+            attn_mask=attn_mask, bias=bias, whole_pairs=True, is_causal=is_causal,
+            causal_alignment=causal_alignment, window=window, cu_seqlens=cu_seqlens,
+            temperature=temperature, softcap=softcap, alibi_slopes=alibi_slopes, sinks=sinks,
+            scale=scale, enable_gqa=enable_gqa, return_lse=return_lse, dropout_p=dropout_p,
+            dropout_seed=dropout_seed, backend=backend,
+        ),
+        describe,
+    )  # fmt: skip
+    queries, keys = ready.sequence.queries, ready.sequence.keys
+    heads = ready.query.shape[1]
+    part = heads // processes.count
+    some = slice(processes.rank * part, (processes.rank + 1) * part)
+    alone = blocks.Sequence(
+        Shards.contiguous(queries.length, 1),
+        Shards.contiguous(keys.length, 1),
+        ready.sequence.documents,
+        ready.sequence.left,
+        ready.sequence.right,
+        ready.sequence.shift,
+    )
+    ring = Ring(Processes(None), alone, ready.backend, (some, heads))
+    q, k, v = _traded(processes, (queries, keys, keys), False, ready.query, ready.key, ready.value)
+    out, lse = attend(ring, q, k, v, *_of_heads(ready.options, some).flat())
+    out, lse = _traded(processes, (queries, queries), True, out, lse.unsqueeze(-1))
+    return (out, lse.squeeze(-1)) if return_lse else out
+
+
+def _prepare(processes: Processes, *args: Any, **named: Any) -> Prepared:
+    """`prepare`, and whether the processes divide the heads."""
+    prepared = prepare(processes, *args, **named)
+    for name, tensor in (("query", prepared.query), ("key", prepared.key)):
+        if tensor.shape[1] % processes.count:
+            raise ValueError(
+                f"the heads of {name} must be a multiple of the number of processes, "
+                f"{processes.count}, not {tensor.shape[1]}: ring_attention takes any"
+            )
+    return prepared
+
+
+def _of_heads(options: ScoreOptions, some: slice) -> ScoreOptions:
+    """The options of some heads, which gradients flow through."""
+    changed: dict[str, Any] = {}
+    for change in CHANGES:
+        given = getattr(options, change.name)
+        if change.kind == "pair":
+            given = as_4d(given)
+        changed[change.name] = change.part(given, EVERY, some)
+    return replace(options, mask=cut(as_4d(options.mask), EVERY, some), **changed)
+
+
+def _to_heads(part: Tensor, processes: Processes, shards: Shards) -> Tensor:
+    """`[batch, heads, own length, dim]` of every process, in the order of the sequence and of this
+    process's heads: `[batch, heads / processes, length, dim]`."""
+    batch, heads, _, dim = part.shape
+    shapes = [(batch, heads // processes.count, n, dim) for n in shards.lengths]
+    return shards.join(exchange(processes, part.tensor_split(processes.count, 1), shapes))
+
+
+def _to_sequence(part: Tensor, processes: Processes, shards: Shards) -> Tensor:
+    """The inverse of `_to_heads`, and its adjoint."""
+    batch, own, _, dim = part.shape
+    pieces = [shards.take(part, p) for p in range(processes.count)]
+    shape = (batch, own, shards.lengths[processes.rank], dim)
+    return torch.cat(exchange(processes, pieces, [shape] * processes.count), 1)
+
+
+class _Trade(torch.autograd.Function):
+    """`_to_heads` of tensors over sequences in these shards, or, `back`, `_to_sequence`; the
+    gradients go the other way, all of them together, so that no process waits for one alone."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, processes: Processes, shards: tuple[Shards, ...], back: bool, *parts: Tensor
+    ) -> tuple[Tensor, ...]:
+        ctx.given = processes, shards, back
+        return _trade(processes, shards, back, parts)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        processes, shards, back = ctx.given
+        return None, None, None, *_trade(processes, shards, not back, grads)
+
+
+_traded: Callable[..., tuple[Tensor, ...]] = _Trade.apply
+
+
+def _trade(
+    processes: Processes, shards: tuple[Shards, ...], back: bool, parts: tuple[Tensor, ...]
+) -> tuple[Tensor, ...]:
+    way = _to_sequence if back else _to_heads
+    return tuple(way(part, processes, of) for part, of in zip(parts, shards, strict=True))

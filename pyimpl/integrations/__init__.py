@@ -1,0 +1,6 @@
+"""This attention where other libraries look for theirs.
+
+`sdpa` has PyTorch's signature and replaces `scaled_dot_product_attention` for a while; `layers`
+swaps the `torch.nn.MultiheadAttention` of a model; `transformers` registers it with Hugging Face's
+library. Neither library is changed by an import.
+"""

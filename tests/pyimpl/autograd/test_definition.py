@@ -1,0 +1,272 @@
+"""`pyimpl.autograd.definition`: attention under `torch.func`'s transforms, with tangents, and
+gradients of gradients, in float64; by finite differences, by the Spec's dual numbers, and against
+the operator's own backward pass."""
+
+from __future__ import annotations
+
+import warnings
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch._dynamo.exc import TorchRuntimeError, Unsupported
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+
+from bridge.spec.core import Arithmetic
+from bridge.spec.tangent import jvp as spec_jvp
+from pyimpl import attention, attention_decode, attention_varlen
+from pyimpl.backends import reference
+from pyimpl.internal.scores import ScoreOptions
+from pyimpl.modules import MultiHeadAttention
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+QUERY, KEY, VALUE = drawn(1, 2, 2, 3), drawn(1, 1, 3, 3, seed=1), drawn(1, 1, 3, 2, seed=2)
+# The last query sees nothing, and the last key is seen by nobody.
+MASK = torch.tensor([[True, True, False], [False, False, False]])
+# Options by name, and those of them that are tensors with derivatives.
+OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
+    "plain": ({}, {}),
+    "causal": ({"is_causal": True}, {}),
+    "window": ({"window": (1, 0), "causal_alignment": "bottom-right"}, {}),
+    "mask": ({"attn_mask": MASK}, {}),
+    "softcap": ({"softcap": 0.8}, {}),
+    "alibi": ({}, {"alibi_slopes": drawn(2, seed=3)}),
+    "bias": ({}, {"bias": drawn(2, 2, 3, seed=3)}),
+    "floating mask": ({}, {"attn_mask": drawn(2, 3, seed=3)}),
+    "sinks": ({"attn_mask": MASK}, {"sinks": drawn(2, seed=3)}),
+    "temperature": ({}, {"temperature": drawn(2, seed=3)}),
+    "dropout": ({"dropout_p": 0.4, "dropout_seed": 5}, {}),
+}
+
+
+def function_of(name: str, **more: Any) -> tuple[Any, tuple[Tensor, ...]]:
+    """Attention of query, key, value and the tensors of an option, with all of these."""
+    fixed, tensors = OPTIONS[name]
+
+    def function(query: Tensor, key: Tensor, value: Tensor, *others: Tensor) -> Any:
+        named = dict(zip(tensors, others, strict=True))
+        return attention(query, key, value, enable_gqa=True, **fixed, **named, **more)
+
+    return function, (QUERY, KEY, VALUE, *tensors.values())
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+class TestOptions:
+    def test_derivatives_by_finite_differences(self, name: str) -> None:
+        """Forward and backward, of both outputs where each row has a key, and once more."""
+        sees = name != "mask"
+        function, tensors = function_of(name, return_lse=sees)
+        inputs = [x.clone().requires_grad_() for x in tensors]
+        assert gradcheck(function, inputs, check_forward_ad=True, fast_mode=True)
+        assert gradgradcheck(function, inputs, fast_mode=True)
+
+    @pytest.mark.parametrize("backend", ["tiled", "reference"])
+    def test_as_the_operator_has_it(self, name: str, backend: str) -> None:
+        """The values within transforms, and the gradients, are those of the operators."""
+        function, tensors = function_of(name, return_lse=True, backend=backend)
+        expected, inputs = function(*tensors), [x.clone().requires_grad_() for x in tensors]
+        found, pull = vjp(function, *tensors)
+        torch.testing.assert_close(found, expected)
+        cotangents = tuple(drawn(*x.shape, seed=7) for x in expected)
+        # No gradient comes of a log-sum-exp of −∞.
+        outputs = function(*inputs)
+        theirs = torch.autograd.grad(outputs, inputs, cotangents)
+        torch.testing.assert_close(pull(cotangents), theirs)
+        again = torch.autograd.grad(function(*inputs), inputs, cotangents, create_graph=True)
+        torch.testing.assert_close([x.detach() for x in again], list(theirs))
+
+
+def test_forwards_as_the_spec_has_it() -> None:
+    """`Spec.jvp`, attention over dual numbers, run over decimals: a causal mask aligned
+    bottom-right, and a bias that changes too."""
+    q, k, v, bias = drawn(2, 2), drawn(3, 2, seed=1), drawn(3, 2, seed=2), drawn(2, 3, seed=3)
+    rates = [drawn(*x.shape, seed=10 + i) for i, x in enumerate((q, k, v, bias))]
+
+    def decimals(rows: Tensor) -> list[list[Decimal]]:
+        return [[Decimal(x) for x in row] for row in rows.tolist()]
+
+    num = Arithmetic(Decimal.exp, Decimal, Decimal)
+    added, change = decimals(bias), decimals(rates[3])
+
+    def modify(i: int, j: int, score: Any) -> Any:
+        return None if j > i + 1 else score + type(score)(added[i][j], change[i][j])
+
+    given = [x for pair in zip((q, k, v), rates, strict=False) for x in map(decimals, pair)]
+    expected = spec_jvp(
+        Decimal(1) / 2, modify, *given, q_len=2, kv_len=3, d=2, d_v=2, num=num
+    )  # fmt: skip
+
+    def function(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Any:
+        return attention(
+            q[None, None], k[None, None], v[None, None], bias=bias, scale=0.5, is_causal=True,
+            causal_alignment="bottom-right",
+        )[0, 0]  # fmt: skip
+
+    _, tangent = jvp(function, (q, k, v, bias), tuple(rates))
+    wanted = torch.tensor([[float(x) for x in row] for row in expected], dtype=torch.float64)
+    torch.testing.assert_close(tangent, wanted)
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(*pair) for pair in zip((q, k, v, bias), rates, strict=True)]
+        torch.testing.assert_close(forward_ad.unpack_dual(function(*duals)).tangent, wanted)
+
+
+class TestTransforms:
+    def test_gradients_of_each_sample(self) -> None:
+        """`vmap` of `grad` through a module, against one sample after another."""
+        module = MultiHeadAttention(8, num_heads=2, num_kv_heads=1).double()
+        parameters = {name: p.detach() for name, p in module.named_parameters()}
+        inputs = drawn(3, 4, 8)
+
+        def loss(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+            out: Tensor = functional_call(module, parameters, (x[None],), {"is_causal": True})
+            return out.square().sum()
+
+        each = vmap(grad(loss), in_dims=(None, 0))(parameters, inputs)
+        for i, x in enumerate(inputs):
+            own = torch.autograd.grad(
+                module(x[None], is_causal=True).square().sum(), list(module.parameters())
+            )
+            torch.testing.assert_close([g[i] for g in each.values()], list(own))
+
+    @pytest.mark.parametrize("name", ["bias", "sinks", "temperature", "alibi"])
+    def test_vmap_of_an_option(self, name: str) -> None:
+        function, (*fixed, tensor) = function_of(name)
+        several = torch.stack([tensor, 2 * tensor])
+        found = vmap(lambda x: function(*fixed, x))(several)
+        torch.testing.assert_close(found, torch.stack([function(*fixed, x) for x in several]))
+
+    def test_one_transform_in_another(self) -> None:
+        """Jacobians both ways are equal; so are Hessians by `torch.func` and by autograd."""
+
+        def loss(query: Tensor) -> Any:
+            return attention(query, query, query, softcap=1.0, is_causal=True).pow(3).sum()
+
+        x = drawn(1, 2, 2, 2)
+        torch.testing.assert_close(jacfwd(loss)(x), jacrev(loss)(x))
+        by_autograd = torch.autograd.functional.hessian(loss, x)
+        torch.testing.assert_close(hessian(loss)(x), by_autograd)
+        torch.testing.assert_close(jacrev(jacfwd(loss))(x), by_autograd)
+
+    def test_masks_hide_what_is_not_finite(self) -> None:
+        """NaN where nobody looks comes into no derivative, and a row that sees nothing has none."""
+        query, key, value = QUERY.clone(), KEY.clone(), VALUE.clone()
+        query[..., 1, :], key[..., 2, :], value[..., 2, :] = torch.nan, torch.nan, torch.nan
+        given = (query, key, value)
+
+        def loss(*tensors: Tensor) -> Any:
+            out, lse = attention(*tensors, attn_mask=MASK, enable_gqa=True, return_lse=True)
+            return out.square().sum() + lse[..., 0].sum()
+
+        gradients = grad(loss, argnums=(0, 1, 2))(*given)
+        seconds = hessian(loss, argnums=(0, 1, 2))(*given)
+        for found in (gradients, *seconds):
+            assert all(bool(x.isfinite().all()) for x in found)
+        assert bool((gradients[0][..., 1, :] == 0).all())
+        assert bool((gradients[1][..., 2, :] == 0).all())
+        assert bool(gradients[0].any())
+
+    def test_the_reference_differentiated_as_it_stands_is_not_enough(self) -> None:
+        """The mistake that this module is for: the formulas of the reference give NaN where a key
+        that nobody sees holds NaN, and for the log-sum-exp of a row without keys forwards."""
+        options, key = ScoreOptions(1.0, mask=MASK), KEY.clone()
+
+        def function(query: Tensor) -> Any:
+            return reference.attention(query, key, VALUE, options)
+
+        _, (_, tangent) = jvp(function, (QUERY,), (QUERY,))
+        assert bool(tangent[..., 1].isnan().any())
+        key[..., 2, :] = torch.nan
+        assert bool(grad(lambda query: function(query)[0].sum())(QUERY).isnan().any())
+
+    def test_numbers_are_looked_at(self) -> None:
+        """As in a plain call: NaN is refused, and the lowest numbers mask."""
+        function, (*fixed, bias) = function_of("bias")
+        several = torch.stack([bias, bias])
+        several[1, 0, 0, 0] = torch.nan
+        with pytest.raises(ValueError, match="bias must hold numbers or −∞"):
+            vmap(lambda x: function(*fixed, x))(several)
+        several[1, 0, 0, 0] = torch.finfo(torch.float64).min
+        found = vmap(lambda x: function(*fixed, x))(several)
+        torch.testing.assert_close(found[1], function(*fixed, several[1]))
+        slopes = torch.full((2, 2), torch.inf, dtype=torch.float64)
+        with pytest.raises(ValueError, match="alibi_slopes must hold finite numbers"):
+            vmap(lambda x: attention(QUERY, KEY, VALUE, alibi_slopes=x, enable_gqa=True))(slopes)
+
+    def test_dropout(self) -> None:
+        """A seed is drawn as `vmap` is told to: not at all unless it says how."""
+
+        def function(query: Tensor) -> Any:
+            return attention(query, KEY, VALUE, enable_gqa=True, dropout_p=0.5)
+
+        several = torch.stack([QUERY] * 8)
+        with pytest.raises(RuntimeError, match="randomness"):
+            vmap(function)(several)
+        same = vmap(function, randomness="same")(several)
+        assert all(torch.equal(x, same[0]) for x in same)
+        different = vmap(function, randomness="different")(several)
+        assert not all(torch.equal(x, different[0]) for x in different)
+
+    def test_query_key_and_value_may_be_one_tensor(self) -> None:
+        x = drawn(1, 1, 3, 2).requires_grad_()
+        (plain,) = torch.autograd.grad(attention(x, x, x).square().sum(), x)
+        (again,) = torch.autograd.grad(attention(x, x, x).square().sum(), x, create_graph=True)
+        torch.testing.assert_close(again.detach(), plain)
+        torch.testing.assert_close(
+            grad(lambda x: attention(x, x, x).square().sum())(x).detach(), plain
+        )
+
+    def test_in_float32_and_nothing_to_attend_to(self) -> None:
+        query, key = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 0, 4)
+        (out, lse), tangents = jvp(
+            lambda q: attention(q, key, key, return_lse=True), (query,), (query,)
+        )
+        assert (out.dtype, lse.dtype) == (torch.float32, torch.float32)
+        assert bool((out == 0).all() and torch.isneginf(lse).all())
+        assert all(bool((x == 0).all()) for x in tangents)
+
+
+class TestLimits:
+    def test_the_kernels_are_not_what_runs(self) -> None:
+        query, key, value = (x.float() for x in (QUERY, KEY, VALUE))
+        call = {"backend": "triton", "enable_gqa": True}
+        with pytest.warns(UserWarning, match="not by Triton's kernels"):
+            gradient = grad(lambda q: attention(q, key, value, **call).sum())(query)
+        tiled = {"backend": "tiled", "enable_gqa": True}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            own = grad(lambda q: attention(q, key, value, **tiled).sum())(query)
+        assert torch.equal(gradient, own)
+
+    def test_compiled_transforms_are_right_or_refused(self) -> None:
+        """Never derivatives of 0, which an operator without a forward-mode formula would give."""
+
+        def function(query: Tensor) -> Any:
+            return attention(query, KEY, VALUE, enable_gqa=True)
+
+        def forwards(query: Tensor) -> Any:
+            return jvp(function, (query,), (query,))[1]
+
+        torch.testing.assert_close(torch.compile(forwards, backend="eager")(QUERY), forwards(QUERY))
+        torch.compiler.reset()
+        with pytest.raises(Unsupported, match="query carries a tangent"):
+            torch.compile(forwards, backend="eager", fullgraph=True)(QUERY)
+        backwards = grad(lambda query: function(query).sum())
+        with pytest.raises(TorchRuntimeError, match="fake tensor"):
+            torch.compile(backwards, backend="eager")(QUERY)
+
+    def test_packed_sequences_and_decoding_refuse(self) -> None:
+        rows, sums = drawn(3, 1, 2), torch.tensor([0, 3])
+        with pytest.raises(NotImplementedError, match="key carries a tangent"):
+            jvp(lambda k: attention_varlen(rows, k, rows, sums, sums), (rows,), (rows,))
+        with pytest.raises(NotImplementedError, match=r"sinks is differentiated by torch\.func"):
+            grad(lambda s: attention_varlen(rows, rows, rows, sums, sums, sinks=s).sum())(drawn(1))
+        with pytest.raises(NotImplementedError, match="query carries a tangent"):
+            jvp(lambda q: attention_decode(q, QUERY, QUERY), (QUERY,), (QUERY,))

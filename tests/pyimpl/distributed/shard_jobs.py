@@ -1,0 +1,184 @@
+"""What the processes of the pool are asked to do beside attention of their parts: calls that are
+refused, that end, whose messages are logged, compiled, decoding."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+from unittest import mock
+
+import torch
+import torch.distributed as dist
+from shard_cases import Case, planted
+from torch.distributed.device_mesh import init_device_mesh
+from torch.utils.checkpoint import checkpoint
+
+import pyimpl.distributed
+from pyimpl.distributed import ring
+from pyimpl.distributed.passing import Carousel, Posted, Processes
+
+
+def refused(
+    rank: int, group: dist.ProcessGroup, changes: dict[int, dict[str, Any]], function: str
+) -> str:
+    """The error of a call in which the processes of `changes` give something else: a job."""
+    made = Case((5, 5), kv_heads=4).made(dist.get_world_size(group))
+    given: dict[str, Any] = {
+        "query": made.shards.take(made.query, rank),
+        "key": made.shards.take(made.key, rank),
+        "value": made.shards.take(made.value, rank),
+        "shards": made.shards,
+    }
+    for name, change in changes.get(rank, {}).items():
+        given[name] = change(given.get(name)) if callable(change) else change
+    try:
+        getattr(pyimpl.distributed, function)(**given, group=group)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+def single(x: torch.Tensor) -> torch.Tensor:
+    return x.float()
+
+
+def shorter(x: torch.Tensor) -> torch.Tensor:
+    return x[:, :, 1:]
+
+
+def narrower(x: torch.Tensor) -> torch.Tensor:
+    return x[..., 1:]
+
+
+def wanting(x: torch.Tensor) -> torch.Tensor:
+    return x.requires_grad_()
+
+
+def twice_differentiated(rank: int, group: dist.ProcessGroup) -> str:
+    """A job: the error of a second derivative."""
+    made = Case((5, 5)).made(dist.get_world_size(group))
+    q, k, v = (
+        made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
+    )
+    out = pyimpl.distributed.ring_attention(q, k, v, shards=made.shards, group=group)
+    try:
+        torch.autograd.grad(out.sum(), q, create_graph=True)
+    except NotImplementedError as error:
+        return str(error)
+    return "no error"
+
+
+def decoded(
+    rank: int, group: dist.ProcessGroup, case: Case, changes: dict[str, Any], fault: Any = None
+) -> Any:
+    """A job: a decoding step over the part of the cache that a process holds; or its error."""
+    made = case.made(dist.get_world_size(group))
+    key, value = (made.key_shards.take(x, rank) for x in (made.key, made.value))
+    given = {"query": made.query, **made.options, **case.numbers}
+    if rank == 1:
+        given |= {name: change(given.get(name)) for name, change in changes.items()}
+    try:
+        with planted(fault) as package:
+            return package.decode_attention(
+                key=key, value=value, key_shards=package.Shards(made.key_shards.places),
+                group=group, enable_gqa=True, return_lse=True, **given,
+            )  # fmt: skip
+    except (ValueError, NotImplementedError) as error:
+        return str(error)
+
+
+def halved(x: torch.Tensor) -> torch.Tensor:
+    return x / 2
+
+
+def logged(rank: int, group: dist.ProcessGroup) -> list[str]:
+    """A job: in which order messages are posted, waited for, and computed beside."""
+    events: list[str] = []
+
+    def noted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def noting(*args: Any, **named: Any) -> Any:
+            events.append(name)
+            return function(*args, **named)
+
+        return noting
+
+    made = Case((9, 9)).made(dist.get_world_size(group))
+    q, k, v = (
+        made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
+    )
+    with (
+        mock.patch.object(Processes, "start", noted("post", Processes.start)),
+        mock.patch.object(Posted, "wait", noted("wait", Posted.wait)),
+        mock.patch.object(ring, "forward", noted("compute", ring.forward)),
+        mock.patch.object(ring, "backward", noted("compute", ring.backward)),
+    ):
+        out = pyimpl.distributed.ring_attention(q, k, v, shards=made.shards, group=group)
+        events.append("then")
+        out.sum().backward()
+    return events
+
+
+def by_mesh(rank: int, group: dist.ProcessGroup) -> str:
+    """A job: a mesh for a group, and one of two dimensions."""
+    made = Case((9, 9)).made(4)
+    own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
+    attend = partial(pyimpl.distributed.ring_attention, *own, shards=made.shards)
+    expected = attend(group=group)
+    assert torch.equal(attend(group=init_device_mesh("cpu", (4,))), expected)
+    assert torch.equal(attend(), expected)
+    try:
+        attend(group=init_device_mesh("cpu", (2, 2)))
+    except ValueError as error:
+        return str(error)
+    return "no error"
+
+
+def compiled(rank: int, group: dist.ProcessGroup, function: str) -> bool:
+    """A job: whether outputs and gradients are the same compiled, and of a checkpoint."""
+    made = Case((8, 8), kv_heads=2).made(dist.get_world_size(group))
+    leaves = [
+        made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
+    ]
+
+    def layer(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        attend = getattr(pyimpl.distributed, function)
+        return 2.0 * attend(q + 1.0, k, v, shards=made.shards, group=group, is_causal=True)
+
+    found = []
+    for way in (
+        layer,
+        torch.compile(layer, backend="aot_eager"),
+        partial(checkpoint, layer, use_reentrant=False),
+    ):
+        out = way(*leaves)
+        found.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
+    return all(all(map(torch.equal, found[0], other)) for other in found[1:])
+
+
+def ending(rank: int, group: dist.ProcessGroup) -> str:
+    """A job in which process 1 ends where the keys are passed on."""
+    made = Case((6, 6)).made(dist.get_world_size(group))
+    own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
+    if rank == 1:
+        Carousel.pass_on = lambda *_: os._exit(3)
+    try:
+        pyimpl.distributed.ring_attention(*own, shards=made.shards, group=group)
+    except RuntimeError as error:
+        return str(error)
+    return "no error"
+
+
+def waiting(rank: int, group: dist.ProcessGroup) -> str:
+    """A job in which process 1 does not call."""
+    made = Case((6, 6)).made(dist.get_world_size(group))
+    own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
+    if rank == 1:
+        return ""
+    try:
+        pyimpl.distributed.ring_attention(*own, shards=made.shards, group=group, check=False)
+    except RuntimeError as error:
+        return str(error)
+    return "no error"

@@ -294,6 +294,7 @@ public import Attention.Statements.Scores
 public import Attention.Statements.Transformer
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
+public import Attention.Vectors.AlgorithmSound
 public import Attention.Vectors.All
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Case
@@ -319,7 +320,6 @@ public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
 public import Attention.Vectors.Random
 public import Attention.Vectors.RealSound
-public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds

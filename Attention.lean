@@ -306,8 +306,10 @@ public import Attention.Vectors.Family
 public import Attention.Vectors.Gradient
 public import Attention.Vectors.GradientFamilies
 public import Attention.Vectors.Heads
+public import Attention.Vectors.HiddenFamilies
 public import Attention.Vectors.Json
 public import Attention.Vectors.LargeFamilies
+public import Attention.Vectors.LayoutsPastTilesFamilies
 public import Attention.Vectors.Main
 public import Attention.Vectors.MaskKind
 public import Attention.Vectors.Natural
@@ -318,8 +320,14 @@ public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
+public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.Random
 public import Attention.Vectors.RealSound
+public import Attention.Vectors.Rule
+public import Attention.Vectors.Sampled
+public import Attention.Vectors.SampledGradient
+public import Attention.Vectors.SampledJson
+public import Attention.Vectors.SampledSound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds

@@ -40,6 +40,12 @@ TIERS = {
     "test-all": "about 350 MB, with a second kernel of Lean",
 }
 
+# By tier, lock files of packages whose dependencies are not wanted.
+WITHOUT_DEPENDENCIES = {
+    "test": ("flashinfer-bench",),
+    "test-all": ("flashinfer-bench",),
+}
+
 TORCH = "torch==2.13.0"
 # The kernels need Triton 3.6, which goes with torch 2.11.
 OLDEST = {"torch": (2, 11), "triton": (3, 6)}
@@ -84,13 +90,20 @@ def lock_file(tier: str) -> Path:
     return REQUIREMENTS / f"{tier}.lock"
 
 
+def lock_files(tier: str) -> list[Path]:
+    """All that is installed for a tier: its own file, and what is installed without its
+    dependencies."""
+    alone = [lock_file(name) for name in WITHOUT_DEPENDENCIES.get(tier, ())]
+    return [lock_file(tier), *alone]
+
+
 def fingerprint(tier: str) -> str:
     """Changes whenever what is installed for a tier has to change."""
     # Here, so that a Python too old to have it gets its sentence.
     import tomllib
 
     digest = hashlib.sha256(sys.version.encode())
-    for path in (lock_file(tier), Path(__file__)):
+    for path in (*lock_files(tier), Path(__file__)):
         digest.update(path.read_bytes())
     # The settings of ruff, mypy and pytest stand in the same file and change nothing here.
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -247,7 +260,10 @@ def install(tier: str) -> None:
     make_venv()
     install_torch()
     say(f"installing the packages of requirements/{tier}.lock ({TIERS[tier]})")
-    pip("--require-hashes", "-r", lock_file(tier))
+    own, *alone = lock_files(tier)
+    pip("--require-hashes", "-r", own)
+    for path in alone:
+        pip("--require-hashes", "--no-deps", "-r", path)
     install_numpy()
     pip("--no-deps", "--no-build-isolation", "--quiet", "-e", ROOT)
     write_lake()

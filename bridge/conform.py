@@ -81,6 +81,13 @@ class Conform(Command):
 )
 @click.option("--count", metavar="N", type=int, help="Fresh vectors to draw, 0 for none.")
 @click.option(
+    "--buffers",
+    type=click.Choice(["some", "all", "none"]),
+    default="some",
+    show_default=True,
+    help="Which calls to make again with their inputs in larger buffers, NaN around them.",
+)
+@click.option(
     "--problem",
     type=_PATH,
     metavar="FILE",
@@ -93,6 +100,19 @@ class Conform(Command):
     show_default=True,
     help="What the function computes; decode: it is called step by step with a cache.",
 )
+@click.option(
+    "--definition",
+    type=_PATH,
+    metavar="FILE",
+    help="A definition of FlashInfer-Bench; IMPLEMENTATION is then a file with a Solution.",
+)
+@click.option(
+    "--workload",
+    type=_PATH,
+    metavar="FILE",
+    help="Traces of the definition's workloads, for their sizes.",
+)
+@click.option("--trace", metavar="FILE", help="Write the verdict on a Solution as Traces.")
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
 @click.option(
     "--json",
@@ -109,6 +129,7 @@ def conform(
     json_to: str | None,
     junit: str | None,
     html: str | None,
+    trace: str | None,
     **options: Any,
 ) -> None:
     """Test attention implementations on the vectors.
@@ -127,7 +148,10 @@ def conform(
 
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
         raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")
-    check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html})
+    check_files({"--json": None if json_to == "-" else json_to, "--junit": junit, "--html": html,
+                 "--trace": trace})  # fmt: skip
+    if trace is not None and options["definition"] is None:
+        raise Problem("--trace: is given without --definition, and is of a Solution")
     try:
         names = implementation or tuple(n for n in adapters.BUILTIN if n.startswith("pyimpl-"))
         request = Request(names, **options)
@@ -146,6 +170,8 @@ def conform(
         write(Path(json_to), verdict.json() + "\n", f"--json: {json_to!r}")
     if junit is not None:
         write(Path(junit), verdict.junit(), f"--junit: {junit!r}")
+    if trace is not None:
+        write(Path(trace), verdict.traces(), f"--trace: {trace!r}")
     if html is not None:
         write(Path(html), verdict.html(), f"--html: {html!r}")
     if json_to != "-":

@@ -16,10 +16,12 @@ from torch import Tensor
 from bridge import interpreting
 from bridge.conformance.adapters.callables import is_callable_name
 from bridge.conformance.features import Aligned, CallableError
+from bridge.conformance.flashinfer.bench import traces
 from bridge.conformance.likely import with_likely
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.parallel import Workers
 from bridge.conformance.request import Asked, Misuse, Request, choose_committed
+from bridge.conformance.run import Buffers
 from bridge.conformance.subject import Subject
 from bridge.report import junit, page, tables
 from bridge.terminal import tell
@@ -48,9 +50,12 @@ def check(
     seed: int | None = None,
     fresh: int | None = None,
     count: int | None = None,
+    buffers: Buffers = "some",
     large: bool = False,
     problem: str | Path | None = None,
     operation: Asked = "attention",
+    definition: str | Path | None = None,
+    workload: str | Path | None = None,
 ) -> Verdict:
     """Run an attention function on the vectors, and judge all that it returns.
 
@@ -73,11 +78,16 @@ def check(
     first_failure: stop at the first failure; the most telling vectors come first.
     seed: of the vectors' order; fresh: of the fresh vectors; None: drawn.
     count: of fresh vectors, 0 for none; large: at real sizes, too.
+    buffers: which calls are made again with query, key and value in larger buffers, which are NaN
+      around them: `some`, `all` or `none`.
     problem: a file of KernelBench's form, with `class Model`, `get_inputs` and `get_init_inputs`;
       `function` is then a class of models such as `ModelNew`, which is judged as a function of the
       operation that `Model` is found to compute, in the dtype of the problem's inputs.
     operation: what the function computes; "decode": it is called step by step with a cache, as
       `docs/conform.md` says, and judged on vectors of decoding.
+    definition: a file of FlashInfer-Bench's form; `function` is then a file with a Solution, which
+      is judged as the attention that the definition is found to state. workload: a file of traces,
+      whose sizes are those of the fresh vectors.
 
     Raises ValueError that names the argument which is not accepted, CallableError (a ValueError)
     for a function that cannot be called as SDPA is, and NoSandboxError (a RuntimeError).
@@ -106,9 +116,12 @@ def check(
         seed=seed,
         fresh=fresh,
         count=count,
+        buffers=buffers,
         large=large,
         problem=None if problem is None else Path(problem),
         operation=operation,
+        definition=None if definition is None else Path(definition),
+        workload=None if workload is None else Path(workload),
     )
     return judge(request)
 
@@ -121,6 +134,9 @@ def judge(request: Request, announce: Callable[[str], None] = lambda text: None)
     operation = subjects[0].operation if subjects else None
     if operation is not None and not (request.families or request.vectors):
         families = operation.choose(families)
+    if request.definition is not None and subjects:
+        bench = subjects[0].bench
+        families = families if bench is None else bench.choose(families)
     if request.decode:
         families = decoded_families(families)
         if not families and request.conditions.fresh is None:
@@ -248,6 +264,13 @@ class Verdict:
         """JUnit XML, for continuous integration."""
         return junit.junit(self.outcomes)
 
+    def traces(self) -> str:
+        """The verdict on solutions of FlashInfer-Bench as its Traces, a line of JSON each."""
+        families = self._run(self.outcomes)
+        vectors = {vector.id: vector for family in families for vector in family.vectors}
+        lines = (line for o in self.outcomes if o.subject.bench for line in traces(o, vectors))
+        return "".join(f"{line}\n" for line in lines)
+
     def html(self) -> str:
         """One page that shows each failure."""
         return page.page(self.outcomes, self._run(self.outcomes))
@@ -258,6 +281,11 @@ class Verdict:
         tables.implementations(console, {"device": self.conditions.device, "results": results})
         if len({outcome.subject.name for outcome in self.outcomes}) == 1:
             tables.by_family(console, results)
+        for stated in sorted(
+            {str(o.subject.bench.operation) for o in self.outcomes if o.subject.bench}
+        ):
+            text = f"The definition: {stated}."
+            console.print(text, highlight=False, markup=False, soft_wrap=True)
         for text in sorted(
             {str(o.subject.operation) for o in self.outcomes if o.subject.operation}
         ):

@@ -38,8 +38,7 @@ theorem contiguous_inj {x y : OutIndex batches heads q_len d} (hxy : contiguous 
   have e : ∀ (b : Fin batches) (h : Fin heads) (i : Fin q_len) (c : Fin d),
       contiguous (b, h, i, c) = (((b : Int) * heads + h) * q_len + i) * d + c := by
     intro b h i c
-    simp only [contiguous, Int.natCast_mul]
-    grind
+    simp only [contiguous, Int.natCast_mul, Int.add_mul, Int.mul_assoc]
   rw [e, e] at hxy
   obtain ⟨h₁, rfl⟩ := digits_inj hxy
   obtain ⟨h₂, rfl⟩ := digits_inj h₁
@@ -61,8 +60,7 @@ theorem lseOffset_inj {p : Problem R} (hb : p.lb = (heads * q_len : Nat)) (hh : 
   have e : ∀ (b : Fin batches) (h : Fin heads) (i : Fin q_len),
       p.lseOffset (b, h, i) = ((b : Int) * heads + h) * q_len + i := by
     intro b h i
-    simp only [lseOffset, hb, hh, Int.natCast_mul]
-    grind
+    simp only [lseOffset, hb, hh, Int.natCast_mul, Int.add_mul, Int.mul_assoc]
   rw [e, e] at h
   obtain ⟨h₂, rfl⟩ := digits_inj h
   obtain ⟨h₃, rfl⟩ := digits_inj h₂
@@ -168,8 +166,8 @@ theorem outOffset_inj {a : Forward.Args R} (B : Begins cu len ptr stride rows)
       outOffset a cu (⟨b, h, i, c⟩ : OutIndex len heads d_v)
         = (((cu b + i : Nat) : Int) * heads + h) * d_v + c := by
     intro b h i c
-    simp only [outOffset, hh, hm, Int.natCast_mul]
-    grind
+    simp only [outOffset, hh, hm, Int.natCast_mul, Int.add_mul, Int.mul_assoc]
+    omega
   rw [e, e] at h
   obtain ⟨h₂, rfl⟩ := digits_inj h
   obtain ⟨h₃, rfl⟩ := digits_inj h₂
@@ -220,9 +218,9 @@ private theorem memory_slices {T : Vector (Vector (Vec R d) heads) total}
   have o : h * sh + (cu b + x : Nat) * sm + c
       = contiguous ((0, ⟨cu b + x, lt⟩, h, c) : Problem.OutIndex 1 total heads d) := by
     simp only [contiguous, hh, hm, Fin.val_zero]
-    grind
+    omega
   rw [o, e]
-  simp [slices]
+  simp only [slices, Fin.getElem_fin, Vector.getElem_ofFn]
 
 variable {num_kv_heads group max_q_len total_q total_k : Nat} {q_len kv_len : Fin n → Nat}
 variable {cu_q cu_k : Nat → Nat}

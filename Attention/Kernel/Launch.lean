@@ -95,14 +95,12 @@ theorem Given.holds (G : p.Given Q K V sc) {pid : Int} {b : Fin batches}
   have e : p.kvHead pid = (Spec.kvHead h : Fin num_kv_heads) := by
     rw [Problem.kvHead, hh, G.perHead, Int.tdiv_eq_ediv_of_nonneg (by omega)]
     exact (Int.natCast_ediv _ _).symm
-  constructor
-  case query => simp only [queryBase, G.packed, hb, hh]; exact G.query b h
-  case key => simp only [keyBase, G.packed, hb, e]; exact G.key b (Spec.kvHead h)
-  case value => simp only [valueBase, G.packed, hb, e]; exact G.value b (Spec.kvHead h)
-  all_goals first
-    | exact G.BM | exact G.BN | exact G.even | exact G.fits | exact G.fitsValue | exact G.dim
-    | exact G.valueDim
-    | exact G.qLen | exact G.kvLen | exact G.scale | exact G.scale_nonneg
+  exact { BM := G.BM, BN := G.BN, even := G.even, fits := G.fits, fitsValue := G.fitsValue
+          dim := G.dim, valueDim := G.valueDim, qLen := G.qLen, kvLen := G.kvLen
+          scale := G.scale, scale_nonneg := G.scale_nonneg
+          query := by simp only [queryBase, G.packed, hb, hh]; exact G.query b h
+          key := by simp only [keyBase, G.packed, hb, e]; exact G.key b (Spec.kvHead h)
+          value := by simp only [valueBase, G.packed, hb, e]; exact G.value b (Spec.kvHead h) }
 
 /-- A row that is stored belongs to one query of one head. -/
 theorem Given.place (G : p.Given Q K V sc) {pid : Int} (h₀ : 0 ≤ pid)

@@ -150,37 +150,20 @@ theorem Given.holds (G : Given a cu_q cu_k max_q_len Q K V sc) {pid : Int} (b : 
     rw [Problem.kvHead, hh, show (Forward.packed a left right atEnd b).group = group from G.perHead,
       Int.tdiv_eq_ediv_of_nonneg (by omega)]
     exact (Int.natCast_ediv _ _).symm
-  constructor
-  case query =>
-    intro x c
-    rw [← G.query b h x c]
+  refine { BM := G.BM, BN := G.BN, even := fun _ => G.even, fits := Nat.le_of_eq G.even.symm
+           fitsValue := Nat.le_of_eq G.evenValue.symm, dim := G.dim, valueDim := G.valueDim
+           qLen := G.qLen left right atEnd b, kvLen := G.kvLen left right atEnd b
+           scale := G.scale, scale_nonneg := G.scale_nonneg
+           query := fun x c => ?_, key := fun y c => ?_, value := fun y c => ?_ }
+  · rw [← G.query b h x c]
     simp only [Problem.queryBase, hh]
-    simp only [Forward.packed, G.queries.firstRow]
-    congr 1
-    rw [Int.natCast_add]
-    grind
-  case key =>
-    intro y c
-    rw [← G.key b (Spec.kvHead h) y c]
+    simp only [Forward.packed, G.queries.firstRow, Int.natCast_add, Int.add_mul, Int.add_assoc]
+  · rw [← G.key b (Spec.kvHead h) y c]
     simp only [Problem.keyBase, e]
-    simp only [Forward.packed, G.keys.firstRow]
-    congr 1
-    rw [Int.natCast_add]
-    grind
-  case value =>
-    intro y c
-    rw [← G.value b (Spec.kvHead h) y c]
+    simp only [Forward.packed, G.keys.firstRow, Int.natCast_add, Int.add_mul, Int.add_assoc]
+  · rw [← G.value b (Spec.kvHead h) y c]
     simp only [Problem.valueBase, e]
-    simp only [Forward.packed, G.keys.firstRow]
-    congr 1
-    rw [Int.natCast_add]
-    grind
-  case fits => exact Nat.le_of_eq G.even.symm
-  case even => exact fun _ => G.even
-  case fitsValue => exact Nat.le_of_eq G.evenValue.symm
-  all_goals first
-    | exact G.BM | exact G.BN | exact G.dim | exact G.valueDim | exact G.qLen left right atEnd b
-    | exact G.kvLen left right atEnd b | exact G.scale | exact G.scale_nonneg
+    simp only [Forward.packed, G.keys.firstRow, Int.natCast_add, Int.add_mul, Int.add_assoc]
 
 /-- A row that is stored belongs to one query of one head of one sequence. -/
 theorem Given.place (G : Given a cu_q cu_k max_q_len Q K V sc) {pid : Int} (h₀ : 0 ≤ pid)
@@ -225,8 +208,8 @@ theorem Given.output (G : Given a cu_q cu_k max_q_len Q K V sc)
         = outOffset a cu_q (⟨b, h, x, ⟨c, hc⟩⟩ : OutIndex q_len (num_kv_heads * group) d_v) := by
     intro pid b i c h x eh ex hc
     simp only [Problem.storeOut, Problem.outAt, Problem.outBase, eh, ex, outOffset]
-    simp only [Forward.packed, G.queries.firstRow, Int.natCast_add]
-    grind
+    simp only [Forward.packed, G.queries.firstRow, Int.natCast_add, Int.add_mul, Int.add_assoc,
+      Int.zero_add]
   refine ⟨fun ⟨b, h, x, c⟩ => ?_, ?_, ?_⟩
   · have hx := G.longest b
     obtain ⟨pid, i, h₀, h₁, hi, eb, eh, ex⟩ := Problem.exists_row

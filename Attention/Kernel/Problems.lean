@@ -8,7 +8,7 @@ public import Attention.Kernel.Generated.Window
 
 public section
 
-/-! # What the texts of the forward kernel are given, as `Problem` has it -/
+/-! # The arguments of the forward kernel's texts, each as a `Problem` -/
 
 namespace Attention.Kernel
 

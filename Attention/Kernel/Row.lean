@@ -118,13 +118,14 @@ theorem Is.finish {s : RowState R} {blocks : List (List (ScoredValue R R d))}
   cases hm : (online blocks).m with
   | none =>
     have h₁ : (0 : R) ≤ 0 := Std.le_refl _
-    have h₂ : ¬ ((1 : R) ≤ 0) := by grind
+    have h₂ : ¬ ((1 : R) ≤ 0) := Std.not_le.mpr Lean.Grind.OrderedRing.zero_lt_one
     have h₃ : (0 : R) / 1 = 0 := by grind
     rw [hinv.eq_empty hm]
     simp [Online.finish, empty, oeq, div, h₁, h₂, h₃]
   | some m =>
     have h₁ := hinv.one_le_l (by simp [hm])
-    have h₂ : ¬ ((online blocks).l ≤ 0) := by grind
+    have h₂ : ¬ ((online blocks).l ≤ 0) :=
+      Std.not_le.mpr (Std.lt_of_lt_of_le Lean.Grind.OrderedRing.zero_lt_one h₁)
     simp [Online.finish, hm, oeq, div, h₂]
 
 /-- What is stored as log-sum-exp, m · ln 2 + ln l: −∞ or a number. It is that of the natural
@@ -142,8 +143,8 @@ theorem Is.lse {s : RowState R} {blocks : List (List (ScoredValue R R d))}
   | none =>
     refine ⟨none, ?_, ?_⟩
     · have h₁ : (0 : R) ≤ 0 := Std.le_refl _
-      have h₃ : ¬ ((1 : R) ≤ 0) := by grind
-      have h₄ : ¬ (ln2 ≤ 0) := by grind
+      have h₃ : ¬ ((1 : R) ≤ 0) := Std.not_le.mpr Lean.Grind.OrderedRing.zero_lt_one
+      have h₄ : ¬ (ln2 ≤ 0) := Std.not_le.mpr h₂
       rw [hinv.eq_empty hm]
       simp [empty, ofScore, oeq, log, mul, add, h₁, h₃, h₄]
     · rw [Option.map_none, isLogSumExp_none]
@@ -152,8 +153,9 @@ theorem Is.lse {s : RowState R} {blocks : List (List (ScoredValue R R d))}
       exact (hinv.m_eq_none.mp hm) key hk
   | some m =>
     have h₁ := hinv.one_le_l (by simp [hm])
-    have h₀ : 0 < (online blocks).l := by grind
-    have h₃ : ¬ ((online blocks).l ≤ 0) := by grind
+    have h₀ : 0 < (online blocks).l :=
+      Std.lt_of_lt_of_le Lean.Grind.OrderedRing.zero_lt_one h₁
+    have h₃ : ¬ ((online blocks).l ≤ 0) := Std.not_le.mpr h₀
     refine ⟨some (m * ln2 + ln (online blocks).l), ?_, ?_⟩
     · simp [ofScore, oeq, log, mul, add, h₃]
     · have e : log2e * (m * ln2 + ln (online blocks).l) - m = log2e * ln (online blocks).l := by

@@ -14,12 +14,12 @@ public import Attention.Kernel.Problems
 
 public section
 
-/-! # The texts of the forward kernel compute what `Problem` says, and list what it lists
+/-! # The texts of the forward kernel agree with `Problem`
 
-By unfolding; `Texts` and `TextConditions` say it of each text. The tactic is made of Lean's own
-modules. What needs this module, directly or not, imports them too, without any use for them: the
-embedded Lean would load them for it all the same, each time anew, and for good; what a module
-imports directly it keeps (`Bridge.Build`). -/
+By unfolding; `Texts` and `TextConditions` say it of each text. The tactic uses Lean's own modules.
+Modules that need this one, directly or not, import them too, without any use for them: the embedded
+Lean would load them for each all the same, and never free them; those that a module imports
+directly it keeps for the next one (`Bridge.Build`). -/
 
 namespace Attention.Kernel
 
@@ -29,18 +29,18 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exp R R]
 
-/-- What a text lists of its accesses, of the arguments of its exponentials, and of its integers. -/
+/-- A text's lists: of its accesses, of the arguments of its exponentials, and of its integers. -/
 abbrev Lists (R : Type u) :=
   (Forward.Pointers (Access → Prop) → Prop) × ((Flt R → Prop) → Prop) × Prop
 
-/-- What `Problem` says of a text: where the tiles without mask code begin and end, and where all
-tiles end; its stores; its lists. -/
+/-- A text agrees with `Problem`: on where the tiles without mask code begin and end, and where all
+tiles end; on its stores; on its lists. -/
 abbrev Problem.IsText (p : Problem R) (pid : Int) (bounds : Int × Int × Int)
     (out : Nat → Nat → Store (Flt R)) (lse : Nat → Store (Flt R)) (lists : Lists R) : Prop :=
   bounds = (p.wholeFirst pid, p.wholeStop pid, p.stop pid) ∧
     (out, lse) = (p.storeOut pid, p.storeLse pid) ∧ lists = p.conditions pid
 
-/-- The same of a text for packed sequences. shift: what it computes for the shift, of integers. -/
+/-- The same of a text for packed sequences. shift: the integers that it computes for the shift. -/
 abbrev Problem.IsPackedText (p : Problem R) (pid : Int) (a : Forward.Args R) (shift : List Prop)
     (bounds : Int × Int × Int) (out : Nat → Nat → Store (Flt R)) (lse : Nat → Store (Flt R))
     (lists : Lists R) : Prop :=
@@ -128,7 +128,7 @@ theorem texts_eq :
     fun _ _ => ⟨?_, ?_, ?_⟩, fun _ _ => ⟨?_, ?_, ?_⟩, fun _ _ => ⟨?_, ?_, ?_⟩,
     fun _ _ => ⟨?_, ?_, ?_⟩, fun _ _ _ => ⟨?_, ?_, ?_⟩, fun _ _ => ⟨?_, ?_, ?_⟩,
     fun _ _ => ⟨?_, ?_, ?_⟩, fun _ _ => ⟨?_, ?_, ?_⟩, fun _ _ => ⟨?_, ?_, ?_⟩⟩
-  -- Where the texts are what `Problem` says, an equation needs 630 at most.
+  -- An equation that holds needs 630 at most.
   set_option maxHeartbeats 2000 in
   run_tac for goal in ← getGoals do goal.withContext do
     let type ← instantiateMVars (← goal.getType)

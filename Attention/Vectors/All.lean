@@ -4,10 +4,13 @@ public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.DropoutFamilies
 public import Attention.Vectors.Families
 public import Attention.Vectors.GradientFamilies
+public import Attention.Vectors.HiddenFamilies
 public import Attention.Vectors.LargeFamilies
+public import Attention.Vectors.LayoutsPastTilesFamilies
 public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.NaturalGradientFamilies
 public import Attention.Vectors.OperationFamilies
+public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.TransformerFamilies
 public import Attention.Vectors.TransformerLayerFamilies
@@ -35,7 +38,8 @@ def caseFamilies : List (Family Case) :=
   [splitKVs, rings, windowTiles, blockMasks, paddings, tileLoops, logSumExps, keyPaddings,
    smallRandom, oneKey, raggedTiles, largeSpread, equalScores, maximumMoves, maskedHoles,
    fullyMasked, causal, unequalLengths, scales, wideTiles, causalBottomRight, windows, keyLengths,
-   documents, longKeys, wideHeads, drawn, softmaxWeights, dividedUpdates, onlineSinks, flashSinks]
+   documents, hiddenScores, longKeys, wideHeads, drawn, softmaxWeights, dividedUpdates, onlineSinks,
+   flashSinks]
 
 /-- All families of `CombineCase`. -/
 def combineCaseFamilies : List (Family CombineCase) :=
@@ -43,12 +47,12 @@ def combineCaseFamilies : List (Family CombineCase) :=
 
 /-- All families of `DropoutCase`. -/
 def dropoutCaseFamilies : List (Family DropoutCase) :=
-  [dropouts, dropoutsTiled, dropoutsDrawn]
+  [dropouts, dropoutsTiled, dropoutsDrawn, dropoutsPastTiles]
 
 /-- All families of `GradientCase`. -/
 def gradientCaseFamilies : List (Family GradientCase) :=
   [gradients, gradientsGrouped, gradientsDrawn, gradientsTiled, gradientsOneLoop, gradientsDropped,
-   gradientsTemperature, gradientsDroppedTiled]
+   gradientsTemperature, gradientsDroppedTiled, gradientsHidden]
 
 /-- All families of `HeadsCase`. -/
 def headsCaseFamilies : List (Family HeadsCase) :=
@@ -71,13 +75,25 @@ def naturalCaseFamilies : List (Family NaturalCase) :=
 def naturalGradientCaseFamilies : List (Family NaturalGradientCase) :=
   [gradientsSoftcap, gradientsBias, gradientsAlibi, gradientsSinks, gradientsScoreMods]
 
+/-- All families of `NaturalSampledCase`. -/
+def naturalSampledCaseFamilies : List (Family NaturalSampledCase) :=
+  [pastTilesOptions]
+
 /-- All families of `PagedCase`. -/
 def pagedCaseFamilies : List (Family PagedCase) :=
-  [pageds]
+  [pagedsPastTiles, pageds]
 
 /-- All families of `PhiloxCase`. -/
 def philoxCaseFamilies : List (Family PhiloxCase) :=
   [philoxes]
+
+/-- All families of `SampledCase`. -/
+def sampledCaseFamilies : List (Family SampledCase) :=
+  [pastTiles]
+
+/-- All families of `SampledGradientCase`. -/
+def sampledGradientCaseFamilies : List (Family SampledGradientCase) :=
+  [gradientsPastTiles]
 
 /-- All families of `TileBoundsCase`. -/
 def tileBoundsCaseFamilies : List (Family TileBoundsCase) :=
@@ -89,6 +105,6 @@ def transformerCaseFamilies : List (Family TransformerCase) :=
 
 /-- All families of `VarlenCase`. -/
 def varlenCaseFamilies : List (Family VarlenCase) :=
-  [varlensDrawn, varlens, varlensSliced]
+  [varlensDrawn, varlensPastTiles, varlens, varlensSliced]
 
 end Attention.Vectors

@@ -122,7 +122,7 @@ def naturalAttention (id theoremId : String) (c : NaturalCase) (rows : List Encl
 /-- A whole file. -/
 def file (family about operation model : String) (vectors : List String) : String :=
   let fields := [
-    ("format", str "attention-vectors-1"), ("family", str family), ("about", str about),
+    ("format", str "attention-vectors-2"), ("family", str family), ("about", str about),
     ("operation", str operation), ("model", str model)]
   let head := fields.map fun (name, value) => str name ++ ": " ++ value ++ ",\n "
   "{" ++ String.join head ++ "\"vectors\": [\n" ++ ",\n".intercalate vectors ++ "\n]}\n"

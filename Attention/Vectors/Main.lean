@@ -1,7 +1,7 @@
 module
 
 public import Attention.Vectors.All
-public import Attention.Vectors.OperationJson
+public import Attention.Vectors.SampledJson
 public import Attention.Vectors.TransformerJson
 public import Attention.Vectors.Width
 
@@ -94,6 +94,12 @@ def writeAll (folder : Folder) : IO Unit := do
       gradientCaseFamilies
     write folder "gradient" "natural"
       (fun id th c => return Json.naturalGradient id th c (← c.run)) naturalGradientCaseFamilies
+    write folder "sampled" "exact" (fun id th c => return Json.sampled id th c (← c.run))
+      sampledCaseFamilies
+    write folder "sampled" "natural"
+      (fun id th c => return Json.naturalSampled id th c (← c.run)) naturalSampledCaseFamilies
+    write folder "sampled-gradient" "natural"
+      (fun id th c => do Json.sampledGradient id th c (← c.run)) sampledGradientCaseFamilies
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) philoxCaseFamilies
     write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run))
       dropoutCaseFamilies

@@ -104,9 +104,8 @@ def numbers (c : NaturalGradientCase) : List Rat :=
     ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
     ++ (c.bias.getD []).flatten.flatten.filterMap id ++ c.sinks.getD []
 
-/-- Runs the Spec over intervals. -/
-def run (c : NaturalGradientCase) : Except String EnclosedGradients := do
-  checkExact c.numbers
+/-- Runs the Spec over intervals, for numbers of any precision. -/
+def compute (c : NaturalGradientCase) : Except String EnclosedGradients := do
   let heads := c.num_kv_heads * c.group
   let intervals := fun (x : List (List (List Rat))) => x.map (·.map (·.map ofRat))
   let Q ← toHeads heads c.q_len c.head_dim (intervals c.q)
@@ -130,6 +129,11 @@ def run (c : NaturalGradientCase) : Except String EnclosedGradients := do
   return { dQ := ← g.dQ.toList.mapM boundsOf, dK := ← g.dK.toList.mapM boundsOf
            dV := ← g.dV.toList.mapM boundsOf, dBias := ← c.biasGradient g.dBias
            slopes := ← dSlopes.mapM toBounds, sinks := ← dSinks.mapM toBounds }
+
+/-- Runs the Spec over intervals. -/
+def run (c : NaturalGradientCase) : Except String EnclosedGradients := do
+  checkExact c.numbers
+  c.compute
 
 end NaturalGradientCase
 

@@ -31,7 +31,8 @@ from bridge.conformance.batch import (
 from bridge.conformance.judge import form_error
 from bridge.vectors.model.attention import AttentionVector, Matrix, Vector
 from bridge.vectors.model.gradients import GradientVector
-from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector
+from bridge.vectors.model.sampled import SampledVector
 
 Job = tuple[Vector, ...]
 
@@ -119,7 +120,17 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
     else:
         if isinstance(adapter, ChoosingAdapter) and (why := adapter.why_not(vector)) is not None:
             return why
+        grouped = GroupedQueryVector.operation
+        if (
+            isinstance(vector, SampledVector)
+            and vector.grouped
+            and grouped not in (adapter.operations)
+        ):
+            return f"takes no vectors of {grouped}"
         problems = vector.asked()
+        missing = sorted(problems[0].options - adapter.takes) if problems else []
+        if missing:
+            return f"takes no {' and no '.join(missing)}"
     for problem in problems:
         reason = adapter.why_unsupported(problem, dtype, device, "output") or _inexact(
             problem, dtype

@@ -35,6 +35,9 @@ class Batch:
 
     Given to adapters that take them (`Adapter.takes`), as in `AttentionVector`: softcap; alibi;
     bias [batch, 1, q_len, kv_len], −∞ where the pair is masked; sink.
+
+    In one call of several heads (`whole_batches`) these take the place of 1, and slopes and sinks
+    are of each head: head_slopes, head_sinks; alibi is then that of the first.
     """
 
     vectors: tuple[AttentionVector, ...]
@@ -49,6 +52,8 @@ class Batch:
     alibi: Alibi | None = None
     bias: Tensor | None = None
     sink: float | None = None
+    head_slopes: tuple[float, ...] = ()
+    head_sinks: tuple[float, ...] = ()
 
     def inputs(self) -> dict[str, Tensor]:
         """The tensors that a function is given, by name."""
@@ -59,6 +64,23 @@ class Batch:
     def given_scale(self) -> float | None:
         """The scale as an argument: None where the function's own default is meant."""
         return None if self.default_scale else self.scale
+
+    def slopes(self) -> Tensor | None:
+        """The slope of each head, [heads], in float32 at least; None: there are none."""
+        if self.alibi is None:
+            return None
+        return self._by_head(self.head_slopes, float(self.alibi.slope))
+
+    def sinks(self) -> Tensor | None:
+        """Likewise the sinks."""
+        if self.sink is None:
+            return None
+        return self._by_head(self.head_sinks, self.sink)
+
+    def _by_head(self, each: tuple[float, ...], one: float) -> Tensor:
+        wide = torch.float64 if self.query.dtype == torch.float64 else torch.float32
+        numbers = each or (one,) * self.query.shape[1]
+        return torch.tensor(numbers, dtype=wide, device=self.query.device)
 
     @property
     def is_causal(self) -> bool:

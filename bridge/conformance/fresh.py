@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bridge.conformance.decoding import draw as decoding
+from bridge.conformance.flashinfer import draw as definitions
 from bridge.conformance.operation import Operation
 from bridge.vectors.by_intervals import enclosed_rows
 from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows
@@ -32,6 +33,9 @@ from bridge.vectors.model.attention import (
 from bridge.vectors.model.operations import GroupedQueryVector
 from bridge.vectors.model.sampled import SampledVector
 
+if TYPE_CHECKING:
+    from bridge.conformance.flashinfer.bench import Bench
+
 # How many there are by default: less than a second of processor time to draw and answer.
 COUNT = 24
 MOST = 1000
@@ -45,6 +49,7 @@ _ABOUT = {
     "fresh-large": "Real sizes, drawn for this run, of which sampled rows are judged.",
     "fresh-problem": "The sizes of the problem, drawn for this run; sampled rows are judged.",
     "fresh-operation": "The problem's operation at other sizes, drawn for this run.",
+    definitions.FAMILY: "Sequences with the heads and columns of a definition, drawn for this run.",
     decoding.FAMILY: "Sequences of several streams decoded in turns, drawn for this run.",
 }
 FAMILIES = tuple(_ABOUT)
@@ -83,7 +88,7 @@ class Fresh:
     """Which to draw: those of numbers 0 to count − 1, large ones among them or not. names, ids: of
     families and vectors, those alone; both empty: all. problem: those of the operation of a
     problem, and no others, which are drawn once it is known; decode: those of decoding, and no
-    others."""
+    others; definition: those of a definition, which are drawn once it is known (bench)."""
 
     seed: int
     count: int = COUNT
@@ -93,6 +98,8 @@ class Fresh:
     problem: bool = False
     operation: Operation | None = None
     decode: bool = False
+    definition: bool = False
+    bench: Bench | None = None
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -102,7 +109,13 @@ class Fresh:
             if family in self.names or id in self.ids or not (self.names or self.ids):
                 draw = _Draw(self.seed, n, family, id)
                 own = self.operation
-                vector = draw.vector() if own is None else draw.of_operation(own)
+                if self.bench is not None:
+                    sizes = self.bench.sizes
+                    size = sizes[n % len(sizes)] if sizes else None
+                    stated = self.bench.operation
+                    vector: Vector = definitions.draw(draw.random, id, stated, size)
+                else:
+                    vector = draw.vector() if own is None else draw.of_operation(own)
                 drawn.setdefault(family, []).append(vector)
         return tuple(
             Family(name, about, drawn[name][0].operation, "exact", tuple(drawn[name]))
@@ -112,9 +125,11 @@ class Fresh:
 
     def listed(self) -> list[tuple[str, str]]:
         """Family and id of each that the seed and the count mean; nothing is drawn for it."""
-        turn = _TURN_OF_PROBLEM if self.problem else _TURN
+        turn: tuple[str, ...] = _TURN_OF_PROBLEM if self.problem else _TURN
         if self.decode:
             turn = (decoding.FAMILY,)
+        elif self.definition or self.bench is not None:
+            turn = (definitions.FAMILY,)
         names = (turn[n % len(turn)] for n in range(self.count))
         large = ("fresh-large" if self.large and x == "fresh-batch" else x for x in names)
         return [(name, f"{name}-{n:03d}") for n, name in enumerate(large)]
@@ -166,7 +181,7 @@ class _Draw:
             q=self.integers(2, batch, heads, q_len, head_dim),
             k=self.integers(2, batch, heads, kv_len, head_dim),
             v=self.integers(64, batch, heads, kv_len, value_dim),
-            mask=mask,
+            masks=(mask,),
             rows=rows,
         )
 
@@ -266,7 +281,7 @@ class _Draw:
             q=q,
             k=self.integers(1, batch, heads, kv_len, head_dim),
             v=self.integers(64, batch, heads, kv_len, value_dim),
-            mask=mask,
+            masks=(mask,),
             rows=rows,
         )
 

@@ -272,7 +272,8 @@ def judge_gradients(
     each: list[tuple[Element, int, Detail]] = []
     for call in found:
         for name, numbers in call.items():
-            for part, *rows in gradient_parts(name, right[name], numbers, allowed[name]):
+            judged = right[name], vector.judged(name, numbers), allowed[name]
+            for part, *rows in gradient_parts(name, *judged):
                 expected, got, tolerance = rows
                 with np.errstate(invalid="ignore"):
                     ratios = _ratios(np.abs(got - expected), tolerance)

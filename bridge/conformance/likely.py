@@ -184,6 +184,9 @@ class _Search:
         held = self._sample(passing, len(passing))
         if not failing:
             return likely
+        if self.outcome.subject.bench is not None:
+            # No mutant is called as a definition is.
+            return likely
         trials, tried, problem = [], 0, None
         operations = {vector.operation for vector in failing}
         hypotheses = [h for h in every.HYPOTHESES if not h.operations or h.operations & operations]

@@ -21,7 +21,7 @@ from bridge.conformance.decoding.form import Form
 from bridge.conformance.features import Features
 from bridge.conformance.fresh import Fresh
 from bridge.conformance.operation import Operation
-from bridge.conformance.run import Result, run
+from bridge.conformance.run import Buffers, Result, run
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
 from bridge.conformance.subject import Subject, adapter_of
@@ -100,7 +100,8 @@ class Conditions:
     """How functions are run. device: as PyTorch names it; limit, also, required: as of `Session`.
     seed: of the order in which the vectors come, and of the calls that are made twice.
     first_failure: run no more once a vector has failed, and begin with those that tell the most.
-    fresh: vectors that are drawn once a function's process runs; None: none."""
+    fresh: vectors that are drawn once a function's process runs; None: none.
+    buffers: as of `run`."""
 
     device: str = "cpu"
     limit: float = 60.0
@@ -108,6 +109,7 @@ class Conditions:
     required: bool = False
     first_failure: bool = False
     fresh: Fresh | None = None
+    buffers: Buffers = "some"
     seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
     def session(self, name: str, problem: Path | None = None) -> Session:
@@ -142,11 +144,26 @@ def outcomes(
     if subject.operation is not None and conditions.fresh is not None:
         drawn = replace(conditions.fresh, operation=subject.operation)
         conditions = replace(conditions, fresh=drawn)
+    if subject.bench is not None:
+        called = subject.bench.function
+        more = (*conditions.also, subject.bench.folder)
+        conditions = replace(conditions, also=more)
+        if conditions.fresh is not None:
+            drawn = replace(conditions.fresh, bench=subject.bench)
+            conditions = replace(conditions, fresh=drawn)
     with conditions.session(called, subject.problem) as session:
         if subject.operation is not None:
             announce(f"{subject.name}: what it takes …")
             description, refuses = describe_model(session, subject.operation, dtypes)
             subject = replace(subject, features=description.features, refuses=refuses)
+        elif subject.bench is not None:
+            able = Features(
+                (subject.bench.operation.dtype,),
+                frozenset(),
+                dict.fromkeys(features.NAMES, "a definition says what is computed"),
+            )
+            description = Description(able.dtypes, able)
+            subject = replace(subject, features=able)
         elif subject.decode:
             announce(f"{subject.name}: what it takes …")
             description, form = describe_decoder(session, ALL_DTYPES)
@@ -222,6 +239,7 @@ def _run(
         details=True,
         order=conditions.order(),
         until_failure=until_failure,
+        buffers=conditions.buffers,
     )
 
 

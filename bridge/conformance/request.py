@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, get_args
 
 import torch
@@ -17,11 +18,14 @@ from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.decoding import form
 from bridge.conformance.features import NAMES, Aligned, CallableError
+from bridge.conformance.flashinfer.bench import prepare
+from bridge.conformance.flashinfer.files import BenchError
 from bridge.conformance.fresh import Fresh
 from bridge.conformance.inside import found
 from bridge.conformance.outcome import Conditions
 from bridge.conformance.problems import learn
 from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.run import Buffers
 from bridge.conformance.subject import Subject
 from bridge.vectors import load as loader
 from bridge.vectors.format import index
@@ -67,13 +71,20 @@ class Request:
     seed: int | None = None
     fresh: int | None = None
     count: int | None = None
+    buffers: Buffers = "some"
     large: bool = False
     problem: Path | None = None
     operation: Asked = "attention"
+    definition: Path | None = None
+    workload: Path | None = None
     conditions: Conditions = field(init=False, repr=False)
+    # Of the sources of solutions; it goes with the request.
+    folder: TemporaryDirectory[str] = field(
+        default_factory=TemporaryDirectory, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
-        for name in self.functions:
+        for name in () if self.definition is not None else self.functions:
             check_function(name)
         each = tuple(one for name in self.functions for one in in_folder(name))
         object.__setattr__(self, "functions", tuple(dict.fromkeys(each)))
@@ -85,7 +96,8 @@ class Request:
         check_known("require", self.require, [*names, *ALL_DTYPES], "a feature or a dtype")
         check_known("operation", [self.operation], get_args(Asked), "an operation")
         check_known("alignment", [self.alignment], get_args(Aligned), "an alignment")
-        for name in self.functions:
+        check_known("buffers", [self.buffers], get_args(Buffers), "a choice of calls")
+        for name in () if self.definition is not None else self.functions:
             if not callables.is_callable_name(name):
                 self._check_builtin(name)
         for name in sorted(set(self.without) & set(self.require)):
@@ -97,6 +109,10 @@ class Request:
             self._check_problem(self.problem)
         if self.decode:
             self._check_decode()
+        if self.definition is not None:
+            self._check_definition(self.definition)
+        elif self.workload is not None:
+            raise Misuse("workload", "is given without a definition")
         for path in self.also:
             if not path.exists():
                 raise Misuse("also", f"there is no file or folder {str(path)!r}")
@@ -106,6 +122,7 @@ class Request:
             also=self.also,
             required=self.require_sandbox,
             first_failure=self.first_failure,
+            buffers=self.buffers,
             fresh=fresh_vectors(
                 self.fresh,
                 self.count,
@@ -114,6 +131,7 @@ class Request:
                 self.vectors,
                 self.problem,
                 decode=self.decode,
+                definition=self.definition is not None,
             ),
         )
         if self.seed is not None:
@@ -160,8 +178,40 @@ class Request:
             if not callables.is_callable_name(name):
                 raise Misuse("operation", f"{name} is built in; decoding is judged of functions")
 
+    def _check_definition(self, definition: Path) -> None:
+        given = {
+            "alignment": self.alignment != "top-left", "undeclared": self.undeclared,
+            "large": self.large, "problem": self.problem is not None,
+            "operation": self.operation != "attention", "without": self.without,
+            "require": self.require, "dtypes": self.dtypes,
+        }  # fmt: skip
+        for argument, value in given.items():
+            if value:
+                raise Misuse(argument, "a definition says what is computed; none is accepted")
+        named = {"definition": definition, "workload": self.workload}
+        for argument, path in named.items():
+            if path is not None and not path.is_file():
+                raise Misuse(argument, f"there is no file {str(path)!r}")
+        for name in self.functions:
+            if not Path(name).is_file():
+                raise Misuse("function", f"there is no file {name!r}; a solution's is accepted")
+
+    def _solutions(self, definition: Path) -> list[Subject]:
+        found = []
+        for n, name in enumerate(self.functions):
+            folder = Path(self.folder.name) / str(n)
+            try:
+                bench = prepare(Path(name), definition, self.workload, folder, self.conditions)
+            except BenchError as error:
+                raise Misuse("definition", str(error)) from error
+            shown = f"{bench.solution}:{bench.function.rpartition(':')[2]}"
+            found.append(Subject(shown, self.rounding_model, bench=bench))
+        return found
+
     def subjects(self) -> list[Subject]:
         """What is judged, in order. Raises Misuse for a problem whose operation is not known."""
+        if self.definition is not None:
+            return self._solutions(self.definition)
         operation = None
         if self.problem is not None:
             try:
@@ -255,6 +305,7 @@ def fresh_vectors(
     problem: Path | None = None,
     *,
     decode: bool = False,
+    definition: bool = False,
 ) -> Fresh | None:
     """The fresh vectors that were asked for; without a choice of vectors some by default, with one
     those alone that it names. None: none. Raises Misuse for what cannot be drawn."""
@@ -282,6 +333,7 @@ def fresh_vectors(
         of_fresh,
         problem=problem is not None,
         decode=decode,
+        definition=definition,
     )
     listed = drawn.listed()
     check_known("vectors", of_fresh, [id for _, id in listed], "a fresh vector of this count")

@@ -6,13 +6,15 @@ import math
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from bridge.conformance.adapters.adapter import Adapter
-from bridge.conformance.answers import Answer, answers, jobs_of, why_unsupported
+from bridge.conformance.adapters.callables import CallableAdapter
+from bridge.conformance.answers import Answer, Job, answers, jobs_of, why_unsupported
 from bridge.conformance.judge import (
     Detail,
     VectorResult,
+    describe_failure,
     judge,
     judge_gradients,
     plain,
@@ -25,6 +27,10 @@ from bridge.vectors.model.operations import ComesToAttention
 
 # In an order that is drawn, one call in so many comes a second time.
 _TWICE = 16
+# And one in so many with its inputs in larger buffers.
+_PADDED = 8
+Buffers = Literal["some", "all", "none"]
+IN_BUFFERS = "with query, key and value in larger buffers, which are NaN around them"
 _AFTER_FAILURE = "was not run, since another failed first"
 
 
@@ -104,13 +110,16 @@ def run(
     details: bool = False,
     order: random.Random | None = None,
     until_failure: Sequence[str] | None = None,
+    buffers: Buffers = "some",
 ) -> Result:
     """Every vector of the families through the adapter.
 
     dtype: one of the adapter's; device: as PyTorch names it; details: keep what was returned for
     the vectors that fail; order: run them in an order that is drawn from it, and some a second
     time: one that fails then fails; until_failure: begin with the vectors of these families, in
-    this order, and run no more once one has failed. Raises ValueError for another dtype. What the
+    this order, and run no more once one has failed; buffers: in an order that is drawn, which calls
+    of a function come again with query, key and value in larger buffers: a share, all or none; a
+    call that raises an error then is left out. Raises ValueError for another dtype. What the
     function does wrong, exceptions included, becomes a failed vector.
     """
     if dtype not in adapter.dtypes:
@@ -124,25 +133,58 @@ def run(
         if vector.id in reasons
     }
     jobs = jobs_of(vector for vector in vectors if vector.id not in reasons)
+    calls = [(job, False) for job in jobs]
     if order is not None:
-        jobs += order.sample(jobs, len(jobs) // _TWICE)
-        order.shuffle(jobs)
+        calls += order.sample(calls, len(jobs) // _TWICE)
+        if isinstance(adapter, CallableAdapter) and buffers != "none":
+            count = len(jobs) if buffers == "all" else -(-len(jobs) // _PADDED)
+            calls += [(job, True) for job in order.sample(jobs, count)]
+        order.shuffle(calls)
     if until_failure is not None:
         rank = {name: n for n, name in enumerate(until_failure)}
-        jobs.sort(key=lambda job: min(rank.get(vector.family, len(rank)) for vector in job))
-    for job in jobs:
-        for answer in answers(adapter, job, dtype, device):
+        calls.sort(key=lambda call: min(rank.get(vector.family, len(rank)) for vector in call[0]))
+    buffered: dict[str, VectorResult] = {}
+    for job, padded in calls:
+        for answer in _answers(adapter, job, dtype, device, padded=padded):
             for result in judge_answer(rounding, answer, details=details):
+                if padded:
+                    if result.status == "failed":
+                        buffered[result.id] = _in_buffers(result)
+                    continue
                 before = results.setdefault(result.id, result)
                 if before.status == "passed":
                     results[result.id] = result
-        if until_failure is not None and any(results[v.id].status == "failed" for v in job):
+        if until_failure is not None and any(
+            v.id in buffered or (v.id in results and results[v.id].status == "failed") for v in job
+        ):
             break
+    for id, result in buffered.items():
+        # What is wrong in any case is told as it is without buffers.
+        if id not in results or results[id].status == "passed":
+            results[id] = result
     each = tuple(
         results.get(vector.id) or result_of(vector, "unsupported", reason=_AFTER_FAILURE)
         for vector in vectors
     )
     return Result(adapter.name, dtype, device, rounding.name, each)
+
+
+def _answers(adapter: Adapter, job: Job, dtype: str, device: str, *, padded: bool) -> list[Answer]:
+    """Those of a call, of which those in larger buffers that are refused are none."""
+    if not (padded and isinstance(adapter, CallableAdapter)):
+        return answers(adapter, job, dtype, device)
+    adapter.padded = True
+    try:
+        found = answers(adapter, job, dtype, device)
+    finally:
+        adapter.padded = False
+    return [answer for answer in found if not (answer.problem or "").startswith("raised ")]
+
+
+def _in_buffers(result: VectorResult) -> VectorResult:
+    """A failure that says how the inputs lay."""
+    said = describe_failure({**plain(asdict(result)), "id": IN_BUFFERS})
+    return replace(result, reason=said, detail=None)
 
 
 def judge_answer(

@@ -13,6 +13,8 @@ from bridge.conformance.adapters.models import ModelAdapter
 from bridge.conformance.decoding.adapter import DecodeAdapter
 from bridge.conformance.decoding.form import Form
 from bridge.conformance.features import Aligned, Features, Function
+from bridge.conformance.flashinfer.adapter import BenchAdapter
+from bridge.conformance.flashinfer.bench import Bench
 from bridge.conformance.operation import Operation
 from bridge.conformance.rounding_model import CHOICES
 from bridge.conformance.sandbox.remote import Remote
@@ -27,7 +29,7 @@ class Subject:
     argument; require: features and dtypes without which a function does not pass; problem: the
     file whose operation it is to compute, for a class of models; refuses: why a model takes no
     other sizes than the problem's, where that is known; decode: it is called step by step with a
-    cache; form: how, where that is known."""
+    cache; form: how, where that is known; bench: the solution of FlashInfer-Bench that it is."""
 
     name: str
     rounding_model: str | None = None
@@ -41,6 +43,7 @@ class Subject:
     refuses: str | None = None
     decode: bool = False
     form: Form | None = None
+    bench: Bench | None = None
 
 
 def adapter_of(subject: Subject, function: Function | None = None, seed: int = 0) -> Adapter:
@@ -57,6 +60,15 @@ def adapter_of(subject: Subject, function: Function | None = None, seed: int = 0
                 subject.features.dtypes,
                 CHOICES[subject.rounding_model or "generous"],
                 subject.refuses,
+            )
+        if subject.bench is not None:
+            return BenchAdapter(
+                subject.name,
+                cast(Remote, function),
+                subject.bench.operation,
+                CHOICES[subject.rounding_model or "generous"],
+                destination=subject.bench.destination,
+                seed=seed,
             )
         if subject.form is not None:
             return DecodeAdapter(

@@ -74,9 +74,19 @@ DROPOUT = Call(
 VARLEN = Call(
     "varlen", "`pyimpl.attention_varlen`", _ATTENTION, ("from itertools import pairwise",)
 )
+SAMPLED = Call(
+    "sampled",
+    "`pyimpl.attention` with a batch and heads",
+    ("judge", "scale_of"),
+    own=("import pyimpl", "from bridge.conformance.adapters.whole_batches import whole_batch"),
+)
 MODULES = Call("module", "`pyimpl.modules`", ("judge_modules",), own=())
 # All vectors of the operation, whichever definition made them.
-BY_OPERATION: Mapping[str, Call] = {"gradient": GRADIENT}
+BY_OPERATION: Mapping[str, Call] = {
+    "gradient": GRADIENT,
+    "sampled-gradient": GRADIENT,
+    "sampled": SAMPLED,
+}
 # By Spec definition, without Attention.Spec.
 CALLS: Mapping[str, Call] = {
     "attention": PLAIN,

@@ -48,14 +48,16 @@ EXACTLY_BY = {
     "tile-bounds": (),
 }
 # What `cases` calls what `features` does.
+_WIDE = "16 bits in, float32 out"
 _CASES = {
     "": "full",
     "causal": "right edge",
+    "wide": _WIDE,
     **{change.feature: change.title for change in KERNEL_CHANGES},
 }
 _ORDER = (
     "all", *EDGES.values(), "padded head size", "packed", "mask",
-    *(change.title for change in KERNEL_CHANGES), "dropout",
+    *(change.title for change in KERNEL_CHANGES), "dropout", _WIDE,
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import LaidOutVector
+from bridge.vectors.model.sampled import SampledVector
 
 _HEAD = ("operation", "vectors", "queries up to", "keys up to", "head sizes", "sizes of a value")
 
@@ -25,8 +26,10 @@ def table(families: Sequence[Family]) -> str:
 def _problems(vector: Vector) -> tuple[AttentionVector, ...] | None:
     if isinstance(vector, AttentionVector):
         return (vector,)
-    if isinstance(vector, GradientVector | LaidOutVector):
+    if isinstance(vector, GradientVector):
         return vector.attentions()
+    if isinstance(vector, LaidOutVector | SampledVector):
+        return vector.asked()
     return None
 
 

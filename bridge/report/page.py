@@ -125,6 +125,10 @@ def command(outcome: Outcome, vector: str) -> str:
         words += ["--also", str(path)]
     if outcome.fresh is not None and vector in {id for _, id in outcome.fresh.listed()}:
         words += outcome.fresh.options()
+    if subject.bench is not None:
+        return "the same command with --vector " + shlex.join(
+            [vector, *(outcome.fresh.options() if outcome.fresh is not None else ())]
+        )
     if subject.decode:
         words += ["--operation", "decode"]
     if subject.problem is not None:

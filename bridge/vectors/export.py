@@ -1,7 +1,8 @@
 """The vectors as bits of floating-point numbers, in hex: for kernels that are not called from
 Python. `docs/vectors.md` explains the files.
 
-Inputs are exact in every format that they are written in; results are sums of two float64.
+Inputs are exact in every format that they are written in; results are sums of two float64. What is
+drawn by rule stays a rule.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from bridge.vectors.model.operations import (
     TileBoundsVector,
     VarlenVector,
 )
+from bridge.vectors.model.sampled import SampledVector
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
 HEX_FORMAT = "attention-vectors-hex-1"
@@ -210,6 +212,10 @@ def _expected(vector: Vector) -> Any:
         case GroupedQueryVector():
             rows = [row for head in vector.expected for row in head]
             return _rows(rows, [vector.num_heads, vector.q_len], vector.value_dim)
+        case SampledVector():
+            results_of = [result for head in vector.given or () for result in head]
+            shape = [*vector.q.shape[:2], len(vector.rows)]
+            return _rows(results_of, shape, vector.v.shape[3])
         case VarlenVector() | PagedVector() | CascadeVector():
             return _rows(vector.expected, [len(vector.expected)], vector.value_dim)
         case CombineVector():
@@ -237,7 +243,7 @@ def _score_factor(vector: Vector) -> Decimal:
     """What a kernel with weights e^score multiplies its products, or the given scores, with."""
     with localcontext(prec=_DIGITS):
         factor = Decimal(2).ln() if vector.model == "exact" else Decimal(1)
-        own = (AttentionVector, GradientVector, LayerVector, TransformerVector)
+        own = (AttentionVector, GradientVector, LayerVector, SampledVector, TransformerVector)
         if isinstance(vector, own) and vector.scale is None:
             return factor / Decimal(vector.head_dim or 1).sqrt()
         if isinstance(vector, (LaidOutVector, *own)):

@@ -3,7 +3,6 @@ the description of them that all must agree on (`agreement`)."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence as Numbers
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -116,8 +115,8 @@ def describe(given: Prepared) -> Description:
         "the number of heads of key and value": key.shape[1],
         "the head_dim of query and key": query.shape[3],
         "the last dimension of value": value.shape[3],
-        "shards": _digest(sequence.queries),
-        "key_shards": _digest(sequence.keys),
+        "shards": sequence.queries.digest,
+        "key_shards": sequence.keys.digest,
         "cu_seqlens": sequence.documents,
         "the window with is_causal": (options.left, options.right),
         "causal_alignment": options.shift,
@@ -132,14 +131,6 @@ def describe(given: Prepared) -> Description:
         if change.kind == "head":
             described[f"whether there is {change.name}"] = change.name in options.tensors()
     return described
-
-
-def _digest(shards: Shards) -> str:
-    """A short text that differs where shards do."""
-    found = hashlib.sha256()
-    for places in shards.places:
-        found.update(len(places).to_bytes(8, "little") + places.numpy().tobytes())
-    return f"{list(shards.lengths)} ({found.hexdigest()[:8]})"
 
 
 def check_shards(name: str, shards: object, processes: Processes, of: str, tensor: Tensor) -> None:

@@ -7,6 +7,7 @@ context parallelism, Grattafiori et al. 2024, section 3.3.2.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,7 +60,7 @@ class Shards:
     process, which may hold none.
 
     Make one by `contiguous`, `of_lengths`, `zigzag`, `striped` or `of_places`, the same in every
-    process.
+    process, and once for all calls: it keeps what is found out about it.
     """
 
     places: tuple[Tensor, ...]
@@ -128,6 +129,14 @@ class Shards:
     def length(self) -> int:
         """The length of the sequence."""
         return sum(self.lengths)
+
+    @cached_property
+    def digest(self) -> str:
+        """A short text that differs where shards do."""
+        found = hashlib.sha256()
+        for places in self.places:
+            found.update(len(places).to_bytes(8, "little") + places.numpy().tobytes())
+        return f"{check.describe(list(self.lengths))} ({found.hexdigest()[:8]})"
 
     def take(self, whole: Tensor, process: int, dim: int = 2) -> Tensor:
         """The part of a tensor over the sequence that `process` holds, along `dim`."""

@@ -31,7 +31,7 @@ class Machine:
         self.settings.write_text(SETTINGS)
         self.locks = root / "requirements"
         self.locks.mkdir()
-        for tier in bootstrap.TIERS:
+        for tier in (*bootstrap.TIERS, "flashinfer-bench"):
             (self.locks / f"{tier}.lock").write_text(tier)
         venv = root / ".venv"
         monkeypatch.setattr(bootstrap, "ROOT", root)
@@ -198,8 +198,8 @@ def test_a_larger_tier_adds_to_a_smaller_one_and_stands_for_it(machine: Machine)
     for tier, wanted in [
         ("try", ["try"]),
         ("verify", ["verify"]),
-        ("test", ["test"]),
-        ("test-all", ["test-all"]),
+        ("test", ["test", "flashinfer-bench"]),
+        ("test-all", ["test-all", "flashinfer-bench"]),
     ]:
         assert bootstrap.main([tier]) == 0
         assert machine.tiers() == wanted
@@ -216,7 +216,7 @@ def test_a_smaller_tier_does_not_make_a_larger_one_current(machine: Machine) -> 
     assert bootstrap.main(["try"]) == 0
     assert machine.tiers() == ["try"]
     assert bootstrap.main(["test"]) == 0
-    assert machine.tiers() == ["test"]
+    assert machine.tiers() == ["test", "flashinfer-bench"]
 
 
 def test_only_what_is_installed_counts_in_pyproject(machine: Machine) -> None:
@@ -227,7 +227,7 @@ def test_only_what_is_installed_counts_in_pyproject(machine: Machine) -> None:
     assert machine.commands == []
     machine.settings.write_text(SETTINGS.replace("some", "other"))
     assert bootstrap.main([]) == 0
-    assert machine.tiers() == ["test"]
+    assert machine.tiers() == ["test", "flashinfer-bench"]
 
 
 def test_an_unknown_tier_is_one_sentence(

@@ -162,6 +162,19 @@ def test_fully_masked(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
+@vectors("hidden-scores", 30)
+@dtypes
+def test_hidden_scores(vector_id: str, dtype: torch.dtype) -> None:
+    """For all sizes, all tile sizes of at least 1 (ragged last tiles included) and every mask or
+    score transformation, the tile loop of FlashAttention-2 computes attention.
+
+    Theorem flash-eq-attention, `Spec.attention`. Scores that the mask hides are 111, 1065 or 11357
+    above those that are seen, in base e: where masking takes a finite number from them, such as
+    10,000, or is done after the exponential, they show.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("key-length", 10)
 @dtypes
 def test_key_length(vector_id: str, dtype: torch.dtype) -> None:

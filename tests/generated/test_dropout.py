@@ -51,6 +51,19 @@ def test_dropout(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
+@vectors("dropout-past-tiles", 2)
+@dtypes
+def test_dropout_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
+    """For all sizes, tile sizes of at least 1, score transformations and factors Z, the tile loop
+    that multiplies each weight where it meets its value, and leaves m and l as they are, computes
+    (P ∘ Z) V.
+
+    Theorem flash-dropout, `Spec.attentionDropout`. Dropout with several tiles of queries, and of
+    keys: numbers that are counted from the start of a tile show.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("dropout-replay", 10)
 @dtypes
 def test_dropout_replay(vector_id: str, dtype: torch.dtype) -> None:

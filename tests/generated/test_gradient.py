@@ -128,6 +128,19 @@ def test_gradient_grouped(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
+@vectors("gradient-hidden-scores", 20)
+@dtypes
+def test_gradient_hidden_scores(vector_id: str, dtype: torch.dtype) -> None:
+    """Where the log-sum-exp is given out too, the gradient by it is added to dP − D in its row, and
+    the backward pass is the adjoint of what dual numbers give for both, wherever the row has a log-
+    sum-exp over dual numbers. That the rate of the log-sum-exp is its derivative is not said.
+
+    Theorem vjp-adjoint-lse, `Spec.groupedQueryVjp`. Gradients where scores that the mask hides are
+    111 or 1065 above those that are seen, in base e: a term of theirs, or one of ∞ times 0, shows.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("gradient-one-loop", 12)
 @dtypes
 def test_gradient_one_loop(vector_id: str, dtype: torch.dtype) -> None:
@@ -138,6 +151,20 @@ def test_gradient_one_loop(vector_id: str, dtype: torch.dtype) -> None:
     Theorem flash-backward-one-loop, `Spec.flashBackwardOneLoop`. FlashAttention-2's algorithm 2 as
     the paper has it: one loop over the tiles of keys, which adds to dQ; a tile that is added twice,
     or written over, shows.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("gradient-past-tiles", 11)
+@dtypes
+def test_gradient_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
+    """So does the backward pass of attention with sinks, and it contains the gradients by the
+    sinks.
+
+    Theorem gradient-sink-enclosed, `Spec.groupedQueryVjp`. Gradients with several tiles of 64 and
+    of 128 queries and of keys, in both directions, with wide heads, heads that share keys, each
+    option, and inputs of 24 bits: a tile that is left out of a sum, an option that is left out from
+    the second tile on, or columns past 64 show.
     """
     check(vector_id, dtype)
 

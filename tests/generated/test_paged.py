@@ -43,3 +43,16 @@ def test_paged(vector_id: str, dtype: torch.dtype) -> None:
     shows.
     """
     check(vector_id, dtype)
+
+
+@vectors("paged-past-tiles", 2)
+@dtypes
+def test_paged_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
+    """Keys and values stored in pages and read page by page through the page table, the slots
+    beyond the length masked, give the output of attention, for every page size, every table that
+    has room and no page twice, and whatever the pages held before.
+
+    Theorem paged, `Spec.attendPaged`. More pages to a sequence than a tile of 64 or of 128 keys
+    has: a table that is read no further, or from its beginning again, shows.
+    """
+    check(vector_id, dtype)

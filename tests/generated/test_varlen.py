@@ -60,6 +60,20 @@ def test_varlen_drawn(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
+@vectors("varlen-past-tiles", 3)
+@dtypes
+def test_varlen_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
+    """Sequences of any lengths, empty ones too, packed one after another, with the keys of other
+    sequences masked by the prefix sums of the lengths, get the outputs that each gets by itself,
+    each with its own score transformation in its own positions.
+
+    Theorem varlen, `Spec.attentionVarlen`. Packed sequences of which some are longer than a tile of
+    64 or of 128, beside short and empty ones: keys past the first tile that are left out, or taken
+    from the next sequence, show.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("varlen-sliced", 11)
 @dtypes
 def test_varlen_sliced(vector_id: str, dtype: torch.dtype) -> None:

@@ -20,6 +20,7 @@ from bridge.conformance.adapters.sdpa import SdpaFlash
 from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.features import Aligned, Features, Function
+from bridge.conformance.inside import buffers
 from bridge.conformance.judge import form_error
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
@@ -75,6 +76,8 @@ class CallableAdapter(ByAutograd, WholeBatches):
         self.takes = frozenset(takes)
         grouped_too = {GroupedQueryVector.operation} if "gqa" in has else set()
         self.operations = WholeBatches.operations | grouped_too
+        # Whether query, key and value lie in larger buffers.
+        self.padded = False
         self.by_lse, self.by_bias = "lse-gradients" in has, "bias-gradients" in has
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
@@ -139,14 +142,16 @@ class CallableAdapter(ByAutograd, WholeBatches):
         way = self._way(batch.vectors[0])
         if isinstance(way, str):
             raise ValueError(way)
-        heads, width = batch.query.shape[1], self._width_of(batch)
+        width = self._width_of(batch)
         query, key, value = (
             torch.nn.functional.pad(x, (0, size - x.shape[-1])).contiguous()
             for x, size in zip((batch.query, batch.key, batch.value), width, strict=True)
         )
-        padded = width[0] != batch.query.shape[-1]
-        options = self._options(batch, way, heads)
-        if "scale" in self.features.supported and (padded or not batch.default_scale):
+        if self.padded:
+            query, key, value = map(buffers.padded, (query, key, value))
+        widened = width[0] != batch.query.shape[-1]
+        options = self._options(batch, way)
+        if "scale" in self.features.supported and (widened or not batch.default_scale):
             options["scale"] = batch.scale
         if query.shape[1] != key.shape[1] and self.features.gqa_flag:
             options["enable_gqa"] = True
@@ -180,7 +185,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
             return (max(head_dim, value_dim),) * 3
         return head_dim, head_dim, value_dim
 
-    def _options(self, batch: Batch, way: _Way, heads: int) -> dict[str, Any]:
+    def _options(self, batch: Batch, way: _Way) -> dict[str, Any]:
         """The arguments beside query, key, value, scale and enable_gqa."""
         options: dict[str, Any] = {}
         if way.causal:
@@ -197,14 +202,12 @@ class CallableAdapter(ByAutograd, WholeBatches):
             options["attn_mask"] = None if added is None else added.contiguous()
         if batch.bias is not None and not folded:
             options["bias"] = batch.bias
-        wide = torch.float64 if batch.query.dtype == torch.float64 else torch.float32
-        numbers: dict[str, Any] = {"dtype": wide, "device": batch.query.device}
         if batch.softcap is not None:
             options["softcap"] = batch.softcap
         if batch.alibi is not None:
-            options["alibi_slopes"] = torch.full((heads,), float(batch.alibi.slope), **numbers)
+            options["alibi_slopes"] = batch.slopes()
         if batch.sink is not None:
-            options["sinks"] = torch.full((heads,), batch.sink, **numbers)
+            options["sinks"] = batch.sinks()
         if self.features.lse_by == "return_lse":
             options["return_lse"] = True
         return options

@@ -8,6 +8,7 @@ Each function returns what belongs to the plain problems that the vector comes t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -155,11 +156,18 @@ class Layouts:
 
     def sampled(self, vector: SampledVector) -> list[Outputs]:
         def run(batch: Batch) -> Outputs:
-            left, right, shift = batch.window or (None, None, 0)
+            window, alibi = batch.window, batch.alibi
+            if window is not None and alibi is not None and window.shift != alibi.shift:
+                # There is one alignment for both.
+                batch, window = replace(batch, mask=batch.boolean), None
+            shift = 0 if alibi is None else alibi.shift
+            left, right, shift = window or (None, None, shift)
             return Outputs(
                 *self.attention(
-                    batch.query, batch.key, batch.value, vector, window=(left, right),
-                    causal_alignment="bottom-right" if shift else "top-left",
+                    batch.query, batch.key, batch.value, vector, mask=batch.mask,
+                    window=(left, right), causal_alignment="bottom-right" if shift else "top-left",
+                    softcap=batch.softcap, alibi_slopes=batch.slopes(), bias=batch.bias,
+                    sinks=batch.sinks(),
                 )
             )  # fmt: skip
 
@@ -195,8 +203,8 @@ class Layouts:
 
 
 def _natural(vector: LaidOutVector | SampledVector) -> float:
-    """The factor of the scores for a kernel whose weights are e^score; the model is exact where a
-    scale is given."""
-    if vector.scale is None:
-        return vector.attentions()[0].natural_scale
+    """The factor of the scores for a kernel whose weights are e^score; vectors of a layout are of
+    the exact model."""
+    if isinstance(vector, SampledVector):
+        return vector.natural_scale
     return float(vector.scale) * math.log(2.0)

@@ -41,11 +41,7 @@ _EVERY_OPTION = frozenset(change.feature for change in CHANGES)
 
 def score_options(batch: Batch) -> ScoreOptions:
     """What the batch asks for, as the implementations of `pyimpl` take it."""
-    wide = torch.float64 if batch.query.dtype == torch.float64 else torch.float32
-
-    def per_head(number: float) -> Tensor:
-        return torch.tensor([number], dtype=wide, device=batch.query.device)
-
+    slopes = batch.slopes()
     window, mask, alibi = batch.window, batch.mask, batch.alibi
     if window is not None and alibi is not None and alibi.shift != window.shift:
         # The options have one alignment for both.
@@ -54,13 +50,13 @@ def score_options(batch: Batch) -> ScoreOptions:
     return ScoreOptions(
         scale=resolve_scale(batch.given_scale, batch.query.shape[-1]),
         softcap=batch.softcap,
-        alibi_slopes=None if alibi is None else per_head(float(alibi.slope))[None],
+        alibi_slopes=None if slopes is None else slopes[None],
         bias=batch.bias,
         mask=mask,
         left=None if window is None else window.left,
         right=None if window is None else window.right,
         shift=shift,
-        sinks=None if batch.sink is None else per_head(batch.sink),
+        sinks=batch.sinks(),
     )
 
 

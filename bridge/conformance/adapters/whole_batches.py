@@ -11,27 +11,41 @@ from torch import Tensor
 
 from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs
 from bridge.conformance.judge import form_error
-from bridge.vectors.by_spec import Integers
 from bridge.vectors.model.operations import ComesToAttention
-from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.sampled import Numbers, SampledVector, seen_by
 
 
 def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
-    """What the function is given: query [batch, heads, q_len, head_dim], and so on."""
+    """What the function is given: query [batch, heads, q_len, head_dim], and so on. Masks that
+    differ are [batch, heads, q_len, kv_len], and one that is no window [1, 1, q_len, kv_len]."""
 
-    def tensor(numbers: Integers) -> Tensor:
+    def tensor(numbers: Numbers) -> Tensor:
         return torch.from_numpy(numbers).to(DTYPES[dtype]).to(device)
 
+    (batch, heads, q_len, _), kv_len = vector.q.shape, vector.k.shape[2]
     asked = vector.asked()
+    first, (mask, *others) = asked[0], vector.masks
+    boolean = None
+    if others or (mask.kind != "none" and mask.window is None):
+        seen = [seen_by(each, tuple(range(q_len)), kv_len) for each in vector.masks]
+        shape = (batch, heads) if others else (1, 1)
+        boolean = torch.from_numpy(np.stack(seen)).reshape(*shape, q_len, kv_len).to(device)
+    slopes = () if vector.alibi is None else vector.alibi.slopes
     return Batch(
         asked,
         tensor(vector.q),
         tensor(vector.k),
         tensor(vector.v),
-        None,
-        asked[0].natural_scale,
+        boolean,
+        vector.natural_scale,
         default_scale=vector.scale is None,
-        window=vector.mask.window,
+        window=None if others else mask.window,
+        softcap=None if vector.softcap is None else float(vector.softcap),
+        alibi=first.alibi,
+        bias=None if vector.bias is None else tensor(vector.bias)[None].expand(batch, -1, -1, -1),
+        sink=None if first.sink is None else float(first.sink),
+        head_slopes=tuple(map(float, slopes)),
+        head_sinks=tuple(map(float, vector.sinks or ())),
     )
 
 

@@ -36,7 +36,7 @@ def draw(chance: random.Random, id: str) -> DecodeVector:
         for _ in range(together):
             kv_len = chance.choice(_PREFIXES) + tokens
             sizes = heads, kv_heads, tokens, kv_len, head_dim, value_dim
-            sequences.append(_sequence(chance, *sizes, scale))
+            sequences.append(sequence(chance, *sizes, scale))
         streams.append(tuple(range(first, len(sequences))))
         order += [stream] * -(-tokens // chunk)
     chance.shuffle(order)
@@ -53,7 +53,7 @@ def draw(chance: random.Random, id: str) -> DecodeVector:
     )  # fmt: skip
 
 
-def _sequence(
+def sequence(
     chance: random.Random,
     heads: int,
     kv_heads: int,
@@ -63,6 +63,7 @@ def _sequence(
     value_dim: int,
     scale: int | None,
 ) -> Sequence:
+    """One sequence of so many keys, with its rows; none where it has no key."""
     q = _integers(chance, 2, heads, tokens, head_dim)
     k = _integers(chance, 2, kv_heads, kv_len, head_dim)
     v = _integers(chance, 64, kv_heads, kv_len, value_dim)

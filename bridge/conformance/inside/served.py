@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from . import found, frames
+from . import buffers, found, frames
 from .borrowed import Borrowed
 
 # The last outputs are kept for so many calls, to see whether their memory is used again.
@@ -131,6 +131,8 @@ class _Session:
     def call(self, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         device, by = fields["device"], set(fields["differentiate"])
         given = {name: x.to(device) for name, x in tensors.items()}
+        for name in fields["padded"]:
+            given[name] = buffers.padded(given[name])
         if fields["same_memory"] and _alike(self.inputs, given):
             with torch.no_grad():
                 for name, tensor in given.items():
@@ -138,7 +140,8 @@ class _Session:
         self.inputs = {name: x.requires_grad_() if name in by else x for name, x in given.items()}
         self.before = {name: x.detach().clone() for name, x in self.inputs.items()}
         assert self.function is not None
-        known = {**self.inputs, **{("cache", name): x for name, x in self.caches.items()}}
+        known: dict[Any, Any] = dict(self.inputs)
+        known |= {("cache", name): x for name, x in self.caches.items()}
         arguments = [_value(one, known) for one in fields["arguments"]]
         options = {name: _value(one, known) for name, one in fields["options"].items()}
         with Borrowed(fields["record"]) as borrowed:

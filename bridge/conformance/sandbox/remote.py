@@ -112,6 +112,8 @@ class Remote:
         }
         names = inspect.signature(self).parameters if self.has_signature else ()
         known = dict(zip(map(str, range(len(arguments))), names, strict=False))
+        # What lies in a larger buffer here is to lie in one there.
+        fields["padded"] = [name for name, x in tensors.items() if not x.is_contiguous()]
         return _Call(self.session, fields, known, chance), tensors
 
 

@@ -48,7 +48,8 @@ def tolerances(vector: GradientVector, rounding: RoundingModel) -> dict[str, Flo
     for name, like in given.by().items():
         stored = rounding.output if name in NAMES else wide
         allowed = bounds[name].allowed(stored, rounding.flush_to_zero)
-        found[name] = unknown + array(name, allowed.reshape(like.shape))
+        whole = array(name, allowed.reshape(like.shape))
+        found[name] = unknown + vector.judged(name, whole)
     return found
 
 
@@ -56,11 +57,11 @@ def wrong_gradients(
     vector: GradientVector, computed: Mapping[str, Floats], rounding: RoundingModel
 ) -> Iterable[str]:
     """One sentence for each input by which a gradient is further from the exact one than it may be,
-    with its worst element. `computed`: by the names of `expected`, of its shapes; a name may be
-    absent. Raises ValueError for another shape."""
+    with its worst element. `computed`: by the names of `expected`, of the shapes of the inputs; a
+    name may be absent. Raises ValueError for another shape."""
     right, allowed = expected_gradients(vector), tolerances(vector, rounding)
-    for name, got in computed.items():
-        want = right[name]
+    for name, whole in computed.items():
+        want, got = right[name], vector.judged(name, whole)
         if got.shape != want.shape:
             raise ValueError(f"{vector.id}: d{name} is {got.shape}, should be {want.shape}")
         off = np.abs(got - want)

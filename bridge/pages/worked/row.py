@@ -22,8 +22,7 @@ class Worked:
 
     def __init__(self, family: Family, vector: str, query: int) -> None:
         found = inputs.find_attention(family, vector)
-        # Raises SourceError if there is no such query.
-        self.output = inputs.output(found, query)
+        inputs.output(found, query)
         self.vector, self.query = found, query
         self.scores = [
             int(Fraction(found.scale or 0) * product(found, query, j))
@@ -123,6 +122,11 @@ class Worked:
         if self._finished(state) != self.output:
             raise SourceError(f"{self.vector.id}: the states do not end in its output")
         return rows
+
+    @property
+    def output(self) -> list[Fraction]:
+        """What Lean computed for the query."""
+        return inputs.output(self.vector, self.query)
 
     @property
     def shown_output(self) -> str:

@@ -211,7 +211,7 @@ def disagreements(vector: Vector) -> list[str]:
 
 
 def _wrong_gradients(vector: GradientVector) -> list[str]:
-    right = dict(gradients(vector).numbers())
+    right = dict(vector.judged_gradients(gradients(vector)).numbers())
     if vector.bounds is None:
         found = vector.expected.numbers()
         return _wrong(vector, [(f"expected_{place}", got, right[place]) for place, got in found])

@@ -19,12 +19,14 @@ from bridge.vectors.format.read_options import (
     softcap,
 )
 from bridge.vectors.format.read_results import check_plausible, enclosed_row, key, row, state
+from bridge.vectors.format.read_sampled import sampled, sampled_gradient
 from bridge.vectors.format.read_transformers import layer, transformer
 from bridge.vectors.model import operations
 from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Row, Vector
 from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import Edit, Partial, Tree
+from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 
 
@@ -248,6 +250,8 @@ READERS: dict[str, Callable[[Entry], Vector]] = {
     operations.CombineVector.operation: combine,
     operations.TileBoundsVector.operation: tile_bounds,
     GradientVector.operation: gradient,
+    SampledVector.operation: sampled,
+    SampledGradientVector.operation: sampled_gradient,
     DropoutVector.operation: dropout,
     PhiloxVector.operation: philox,
     LayerVector.operation: layer,

@@ -42,7 +42,7 @@ def gradient(entry: Entry) -> GradientVector:
     for name in sizes:
         if f"expected_{name}" not in entry:
             raise entry.fail("is missing", f"expected_{name}")
-    expected, bounds = _results(entry, sizes)
+    expected, bounds = results(entry, sizes)
     for name in DROPPED:
         if name not in entry and any(other in entry for other in DROPPED):
             raise entry.fail(f"is missing, but {', '.join(DROPPED)} are given together", name)
@@ -63,13 +63,19 @@ def gradient(entry: Entry) -> GradientVector:
         bounds=bounds,
         **options,
     )
-    if bounds is not None:
-        for (place, lower), (_, upper) in zip(*(x.numbers() for x in bounds), strict=True):
-            if lower > upper:
-                raise entry.fail("has a lower bound above the upper one", f"expected_{place}")
-        if vector.uncertainty > LARGEST_UNCERTAINTY:
-            raise entry.fail("has bounds that are further apart than 2^-60", "expected")
+    check_bounds(entry, vector)
     return vector
+
+
+def check_bounds(entry: Entry, vector: GradientVector) -> None:
+    """Refuse bounds that are none, or too far apart."""
+    if vector.bounds is None:
+        return
+    for (place, lower), (_, upper) in zip(*(x.numbers() for x in vector.bounds), strict=True):
+        if lower > upper:
+            raise entry.fail("has a lower bound above the upper one", f"expected_{place}")
+    if vector.uncertainty > LARGEST_UNCERTAINTY:
+        raise entry.fail("has bounds that are further apart than 2^-60", "expected")
 
 
 def _bias(entry: Entry) -> Any:
@@ -97,7 +103,7 @@ def _per_head(entry: Entry, name: str) -> Any:
     return entry[name].numbers("num_heads")
 
 
-def _results(entry: Entry, sizes: Sizes) -> tuple[Gradients, tuple[Gradients, Gradients] | None]:
+def results(entry: Entry, sizes: Sizes) -> tuple[Gradients, tuple[Gradients, Gradients] | None]:
     """The gradients, and their bounds in the natural model."""
     parts = {name: entry[f"expected_{name}"] for name in sizes}
     exact = entry.model == "exact"

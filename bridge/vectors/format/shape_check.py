@@ -13,6 +13,7 @@ import msgspec
 
 from bridge.vectors.format import shape_layers as layers
 from bridge.vectors.format import shape_operations as operations
+from bridge.vectors.format import shape_sampled as large
 from bridge.vectors.format import shapes
 from bridge.vectors.format.fields import VectorError, short
 from bridge.vectors.format.index import INDEX_FORMAT, VECTORS_FORMAT
@@ -23,6 +24,8 @@ from bridge.vectors.format.shape_index import Index
 VECTORS: dict[str, dict[str, Any]] = {
     "attention": {"exact": shapes.ExactAttention, "natural": shapes.NaturalAttention},
     "gradient": dict.fromkeys(("exact", "natural"), shapes.Gradient),
+    "sampled": {"exact": large.ExactSampled, "natural": large.NaturalSampled},
+    "sampled-gradient": {"natural": large.SampledGradient},
     "grouped-query": {"exact": operations.GroupedQuery},
     "varlen": {"exact": operations.Varlen},
     "paged": {"exact": operations.Paged},

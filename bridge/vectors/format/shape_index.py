@@ -34,6 +34,6 @@ class Index(Shape):
     """The families of attention vectors in one folder."""
 
     format: Literal["attention-vectors-index-1"]
-    vectors_format: Literal["attention-vectors-1"]
+    vectors_format: Literal["attention-vectors-2"]
     vectors: Annotated[Some, Meta(description="of all families together")]
     families: Annotated[list[Entry], SOME, Meta(max_length=1000)]

@@ -60,22 +60,15 @@ class Sequence:
 
 
 @dataclass(frozen=True)
-class DecodeVector(ComesToAttention):
-    """Sequences that are decoded. streams: which of them are decoded together, in one call for each
-    step, all with as many tokens; order: the stream of each call: streams are decoded in turns;
-    chunk: tokens in a call (fewer in a stream's last one), each of which sees the keys up to its
-    own; pages: whether the keys and values lie in pages, if the function has these. A scale of None
-    is 1/√head_dim."""
+class SequencesVector(ComesToAttention):
+    """Sequences whose last tokens attend to all before and to themselves, as in one call of a
+    decoder or of a prefill. A scale of None is 1/√head_dim."""
 
-    operation: ClassVar[str] = "decode"
+    operation: ClassVar[str] = "sequences"
     head_dim: int
     value_dim: int
     scale: Exact | None
     sequences: tuple[Sequence, ...]
-    streams: tuple[tuple[int, ...], ...]
-    order: tuple[int, ...]
-    chunk: int = 1
-    pages: bool = False
 
     @property
     def heads(self) -> int:
@@ -87,19 +80,8 @@ class DecodeVector(ComesToAttention):
         """Of keys and values."""
         return len(self.sequences[0].k)
 
-    def calls(self) -> list[tuple[int, int, int]]:
-        """Stream, first token and the one after the last, of each call."""
-        done = dict.fromkeys(range(len(self.streams)), 0)
-        found = []
-        for stream in self.order:
-            start = done[stream]
-            tokens = self.sequences[self.streams[stream][0]].tokens
-            done[stream] = min(start + self.chunk, tokens)
-            found.append((stream, start, done[stream]))
-        return found
-
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One for each sequence and query head, with the rows of its steps."""
+        """One for each sequence and query head, with the rows of its tokens."""
         group = self.heads // self.kv_heads
         return tuple(
             problem(
@@ -112,6 +94,31 @@ class DecodeVector(ComesToAttention):
             for n, one in enumerate(self.sequences)
             for h in range(self.heads)
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DecodeVector(SequencesVector):
+    """Sequences that are decoded. streams: which of them are decoded together, in one call for each
+    step, all with as many tokens; order: the stream of each call: streams are decoded in turns;
+    chunk: tokens in a call (fewer in a stream's last one), each of which sees the keys up to its
+    own; pages: whether the keys and values lie in pages, if the function has these."""
+
+    operation: ClassVar[str] = "decode"
+    streams: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...]
+    chunk: int = 1
+    pages: bool = False
+
+    def calls(self) -> list[tuple[int, int, int]]:
+        """Stream, first token and the one after the last, of each call."""
+        done = dict.fromkeys(range(len(self.streams)), 0)
+        found = []
+        for stream in self.order:
+            start = done[stream]
+            tokens = self.sequences[self.streams[stream][0]].tokens
+            done[stream] = min(start + self.chunk, tokens)
+            found.append((stream, start, done[stream]))
+        return found
 
 
 def in_turns(steps: Iterable[int]) -> tuple[int, ...]:
@@ -180,3 +187,21 @@ def decoded_families(families: Iterable[Family]) -> list[Family]:
             operation = DecodeVector.operation
             found.append(replace(family, operation=operation, vectors=vectors))
     return found
+
+
+def as_one_call(vector: DecodeVector, *, last_alone: bool) -> SequencesVector:
+    """The same sequences in one call; last_alone: with the last token of each alone."""
+    sequences = vector.sequences
+    if last_alone:
+        sequences = tuple(
+            replace(
+                one,
+                q=tuple(q[-1:] for q in one.q),
+                expected=tuple(rows[-1:] for rows in one.expected),
+            )
+            for one in sequences
+        )
+    return SequencesVector(
+        vector.id, vector.family, vector.lean, vector.theorem, vector.reason, vector.model,
+        vector.head_dim, vector.value_dim, vector.scale, sequences,
+    )  # fmt: skip

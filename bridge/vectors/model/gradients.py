@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+from numpy.typing import NDArray
+
 from bridge.vectors.model.attention import (
     BOUNDS_UNIT,
     Alibi,
@@ -147,6 +149,14 @@ class GradientVector(Vector):
     def factor(self, h: int, i: int, j: int) -> Fraction:
         """What dropout multiplies a weight of head h by."""
         return self.dropout[h].factor(i, j) if self.dropout else Fraction(1)
+
+    def judged(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
+        """Of an array of the shape of the input of this name, what is judged: all."""
+        return whole
+
+    def judged_gradients(self, whole: Gradients) -> Gradients:
+        """Of all gradients those that are judged: all."""
+        return whole
 
     @property
     def by_log_sum_exp(self) -> bool:

@@ -1,72 +1,168 @@
-"""Vectors of attention with a batch and heads, as large as kernels are used, of which some rows are
-judged."""
+"""Vectors with a batch and heads, as large as kernels are used, of which some rows are judged: of
+attention, and of its gradients."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridge.vectors.by_intervals import integer_enclosed_rows
-from bridge.vectors.by_spec import Integers, integer_rows
-from bridge.vectors.model.attention import AttentionVector, Mask
+from bridge.vectors.by_spec import integer_rows
+from bridge.vectors.model.attention import (
+    Alibi,
+    AttentionVector,
+    EnclosedRow,
+    Exact,
+    Mask,
+    Matrix,
+    Row,
+)
+from bridge.vectors.model.gradients import Gradients, GradientVector, Slopes
 from bridge.vectors.model.operations import ComesToAttention, problem
+
+# Integers, or float64 that hold numbers exactly.
+Numbers = NDArray[Any]
 
 
 def seen_by(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]:
     """Which keys these queries may attend to: [rows, kv_len]."""
-    return np.array([[mask.visible(i, j) for j in range(kv_len)] for i in rows], dtype=bool)
+    window = mask.window
+    if window is None:
+        if mask.kind == "none":
+            return np.ones((len(rows), kv_len), dtype=bool)
+        return np.array([[mask.visible(i, j) for j in range(kv_len)] for i in rows], dtype=bool)
+    before = np.array(rows)[:, None] + window.shift - np.arange(kv_len)
+    seen = np.ones(before.shape, dtype=bool)
+    if window.left is not None:
+        seen &= before <= window.left
+    if window.right is not None:
+        seen &= -before <= window.right
+    return seen
+
+
+def matrix(numbers: Numbers) -> Matrix:
+    """A matrix of exact numbers."""
+    if np.issubdtype(numbers.dtype, np.integer):
+        return tuple(map(tuple, numbers.tolist()))
+    return tuple(tuple(map(_exact, row)) for row in numbers.tolist())
+
+
+def _exact(x: float) -> Exact:
+    return int(x) if x.is_integer() else Fraction(x)
 
 
 @dataclass(frozen=True, eq=False)
 class SampledVector(ComesToAttention):
-    """Several heads of several entries of a batch in one call, of integers.
+    """Several heads of several entries of a batch in one call.
 
-    q: [batch, heads, q_len, head_dim]; k: [batch, heads, kv_len, head_dim]; v: likewise with
-    value_dim. The mask is that of every head. rows: the queries of each head that are judged.
-    A scale of None is 1/√head_dim, in the natural model.
+    q: [batch, num_heads, q_len, head_dim]; k: [batch, num_kv_heads, kv_len, head_dim]; v: likewise
+    with value_dim; query head h uses head h // group, group = num_heads / num_kv_heads. masks: one
+    for all heads of all entries, or one for each: head h of entry b has the number
+    b·num_heads + h. rows: the queries of each head that are judged. A scale of None is 1/√head_dim,
+    in the natural model. Scores are changed as in `AttentionVector`, by slopes and sinks of each
+    head, and a bias [num_heads, q_len, kv_len]. given: for each head, by its number, the results of
+    the rows; None: without options they are computed, from integers.
     """
 
     operation: ClassVar[str] = "sampled"
-    scale: int | None
-    q: Integers
-    k: Integers
-    v: Integers
-    mask: Mask
+    scale: Exact | None
+    q: Numbers
+    k: Numbers
+    v: Numbers
+    masks: tuple[Mask, ...]
     rows: tuple[int, ...]
+    softcap: Exact | None = None
+    alibi: Slopes | None = None
+    bias: Numbers | None = None
+    sinks: tuple[Exact, ...] | None = None
+    given: tuple[tuple[Row | EnclosedRow, ...], ...] | None = None
+
+    @property
+    def heads(self) -> int:
+        """Query heads of an entry."""
+        return int(self.q.shape[1])
+
+    @property
+    def head_dim(self) -> int:
+        """Columns of queries and keys."""
+        return int(self.q.shape[3])
+
+    @property
+    def grouped(self) -> bool:
+        """Whether query heads share heads of keys and values."""
+        return self.heads != int(self.k.shape[1])
+
+    @property
+    def natural_scale(self) -> float:
+        """The factor of the scores for a kernel whose weights are e^score."""
+        if self.scale is None:
+            return 1.0 / math.sqrt(self.head_dim)
+        return float(self.scale) * (math.log(2.0) if self.model == "exact" else 1.0)
+
+    def mask_of(self, number: int) -> Mask:
+        """The mask of the head with this number."""
+        return self.masks[0 if len(self.masks) == 1 else number]
+
+    def seen(self, number: int) -> NDArray[np.bool_]:
+        """Which keys the judged queries of the head with this number may attend to."""
+        return seen_by(self.mask_of(number), self.rows, self.k.shape[2])
+
+    def _results(
+        self, q: Numbers, k: Numbers, v: Numbers, seen: NDArray[np.bool_]
+    ) -> tuple[Row | EnclosedRow, ...]:
+        if self.scale is None:
+            return integer_enclosed_rows(q, k, v, seen)
+        return integer_rows(q, k, v, int(self.scale), seen)
+
+    def _added(self, h: int) -> tuple[tuple[Exact | None, ...], ...] | None:
+        """What is added to the scores of the judged rows of head h: bias, less the distances times
+        the slope. The places of the rows are not known to the plain problem."""
+        if self.alibi is None and self.bias is None:
+            return None
+        slope, shift = (0, 0) if self.alibi is None else (self.alibi.slopes[h], self.alibi.shift)
+        columns = range(self.k.shape[2])
+        bias = None if self.bias is None else matrix(self.bias[h, list(self.rows)])
+        return tuple(
+            tuple((0 if bias is None else bias[r][j]) - slope * abs(i + shift - j) for j in columns)
+            for r, i in enumerate(self.rows)
+        )
 
     @cached_property
     def _attentions(self) -> tuple[AttentionVector, ...]:
         batch, heads, _, head_dim = self.q.shape
         kv_len, value_dim = self.v.shape[2:]
-        seen = seen_by(self.mask, self.rows, kv_len)
-        mask = Mask("boolean", tuple(map(tuple, seen.tolist())))
+        group = heads // self.k.shape[1]
+        keys = {
+            (b, c): (matrix(self.k[b, c]), matrix(self.v[b, c]))
+            for b, c in np.ndindex(batch, self.k.shape[1])
+        }
         found = []
-        for b, h in np.ndindex(batch, heads):
-            q, k, v = self.q[b, h, list(self.rows)], self.k[b, h], self.v[b, h]
-            expected = (
-                integer_enclosed_rows(q, k, v, seen)
-                if self.scale is None
-                else integer_rows(q, k, v, self.scale, seen)
-            )
+        for n, (b, h) in enumerate(np.ndindex(batch, heads)):
+            q, k, v = self.q[b, h, list(self.rows)], self.k[b, h // group], self.v[b, h // group]
+            seen = self.seen(n)
             found.append(
                 problem(
                     self,
                     f"{self.id}[{b}, {h}]",
                     q_len=len(self.rows),
-                    kv_len=kv_len,
-                    head_dim=head_dim,
-                    value_dim=value_dim,
+                    kv_len=int(kv_len),
+                    head_dim=int(head_dim),
+                    value_dim=int(value_dim),
                     scale=self.scale,
-                    **{
-                        name: tuple(map(tuple, x.tolist()))
-                        for name, x in (("q", q), ("k", k), ("v", v))
-                    },
-                    mask=mask,
-                    expected=expected,
+                    q=matrix(q),
+                    k=keys[b, h // group][0],
+                    v=keys[b, h // group][1],
+                    mask=Mask("boolean", tuple(map(tuple, seen.tolist()))),
+                    expected=self._results(q, k, v, seen) if self.given is None else self.given[n],
+                    softcap=self.softcap,
+                    bias=self._added(h),
+                    sink=None if self.sinks is None else self.sinks[h],
                 )
             )
         return tuple(found)
@@ -76,6 +172,54 @@ class SampledVector(ComesToAttention):
         return self._attentions
 
     def asked(self) -> tuple[AttentionVector, ...]:
-        """The same with the mask and the number of queries that the function is given."""
-        whole = {"q_len": self.q.shape[2], "mask": self.mask}
-        return tuple(replace(each, **whole) for each in self._attentions)
+        """The same with the mask, the slopes and the number of queries that the function is given.
+        Masks that differ are given as booleans."""
+        q_len, kv_len = int(self.q.shape[2]), int(self.k.shape[2])
+        found = []
+        for n, each in enumerate(self._attentions):
+            h, mask = n % self.heads, self.mask_of(n)
+            if len(self.masks) > 1:
+                seen = seen_by(mask, tuple(range(q_len)), kv_len)
+                mask = Mask("boolean", tuple(map(tuple, seen.tolist())))
+            alibi = None
+            if self.alibi is not None:
+                alibi = Alibi(self.alibi.slopes[h], self.alibi.shift)
+            bias = None if self.bias is None else matrix(self.bias[h])
+            found.append(replace(each, q_len=q_len, mask=mask, alibi=alibi, bias=bias))
+        return tuple(found)
+
+
+# What a gradient is by, of which some rows are judged: by which of the places.
+_PLACES = {"q": ("rows",), "k": ("keys",), "v": ("keys",), "bias": ("rows", "keys")}
+
+
+@dataclass(frozen=True)
+class SampledGradientVector(GradientVector):
+    """Gradients of which those by some queries and keys of each head are judged: `expected` and
+    `bounds` have those alone, and by a bias of 0 those of both. rows, keys: their places."""
+
+    operation: ClassVar[str] = "sampled-gradient"
+    rows: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
+
+    def judged(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
+        """Of an array of the shape of the input of this name, what is judged."""
+        for axis, places in enumerate(_PLACES.get(name, ()), start=1):
+            whole = np.take(whole, getattr(self, places), axis=axis)
+        return whole
+
+    def judged_gradients(self, whole: Gradients) -> Gradients:
+        def pick(parts: Any, *places: tuple[int, ...]) -> Any:
+            if not places:
+                return parts
+            here, *others = places
+            return tuple(pick(parts[n], *others) for n in here)
+
+        picked = {
+            name: tuple(
+                pick(head, *(getattr(self, each) for each in places))
+                for head in getattr(whole, name)
+            )
+            for name, places in _PLACES.items()
+        }
+        return replace(whole, **picked)

@@ -72,7 +72,9 @@ def inputs(drawn: Fresh) -> dict[str, Any]:
         return x.tolist() if hasattr(x, "tolist") else x
 
     return {
-        vector.id: [plain(getattr(vector, name)) for name in ("q", "k", "v", "mask", "scale")]
+        vector.id: [
+            plain(getattr(vector, name)) for name in ("q", "k", "v", "mask", "masks", "scale")
+        ]
         for family in drawn.families
         for vector in family.vectors
     }

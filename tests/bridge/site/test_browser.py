@@ -89,7 +89,7 @@ def look_at(browser: Any, page: Path, site: Path) -> Seen:
         width = browser.execute_script("return document.scrollingElement.scrollWidth")
         found.widths[size[0]] = width
         found.cut_off[size[0]] = browser.execute_script(CUT_OFF)
-        if columns:
+        if columns and size != PHONE:
             found.columns[size[0]] = tuple(browser.execute_script(COLUMNS))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -34,6 +35,7 @@ from bridge.spec.varlen import attention_sliced, attention_varlen
 from bridge.vectors.by_spec import spec_mask
 from bridge.vectors.model import attention as model
 from bridge.vectors.model import operations
+from bridge.vectors.model.sampled import SampledVector
 
 # The bounds of the enclosures have 38 digits.
 DIGITS = Context(prec=60)
@@ -120,6 +122,29 @@ def sizes(v: model.AttentionVector) -> dict[str, Any]:
 
 def _attention(v: model.AttentionVector) -> Any:
     return plain.attention(*inputs(v), **sizes(v))
+
+
+def last_rows(v: SampledVector) -> list[model.AttentionVector]:
+    """Of each head the last query that is judged: one will do, since all are computed alike."""
+    return [
+        replace(
+            each,
+            q_len=1,
+            q=each.q[-1:],
+            mask=model.Mask("boolean", each.mask.rows[-1:]),
+            bias=None if each.bias is None else each.bias[-1:],
+            expected=each.expected[-1:],
+        )
+        for each in v.attentions()
+    ]
+
+
+def _attend(v: SampledVector) -> Any:
+    return [
+        row
+        for each in last_rows(v)
+        for row in (_attention(each) if each.sink is None else _sink(each))
+    ]
 
 
 def _flash(v: model.AttentionVector) -> Any:
@@ -390,6 +415,7 @@ def _tile_bounds(v: operations.TileBoundsVector) -> Any:
 
 
 CALLS: Mapping[str, Callable[[Any], Any]] = {
+    "attend": _attend,
     "attention": _attention,
     "attentionPadded": _padded,
     "attentionSink": _sink,

@@ -11,6 +11,7 @@ from typing import Any
 import backward_calls
 import committed
 import dropout_calls
+import numpy as np
 import pytest
 import spec_calls
 import transformer_calls
@@ -22,6 +23,7 @@ from bridge.vectors.model import attention as model
 from bridge.vectors.model import operations
 from bridge.vectors.model.dropout import PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
 CALLS = {
@@ -49,6 +51,8 @@ def expected_of(vector: Any) -> list[Any]:
         return [x for field, part in named for x in enclosed(field, part)] + tokens
     if isinstance(vector, LayerVector):
         return enclosed("expected", vector.expected)
+    if isinstance(vector, SampledVector):
+        return [each.expected[0] for each in spec_calls.last_rows(vector)]
     expected = vector.expected
     if isinstance(vector, PhiloxVector):
         return [list(words) for words in expected]
@@ -68,8 +72,17 @@ def numbers(nested: Any) -> Iterator[Any]:
         yield nested
 
 
+def judged(vector: SampledGradientVector, found: Sequence[Any]) -> list[Any]:
+    """Of all gradients those that the vector has."""
+    names = vector.expected.named()
+    parts = {name: np.array(part, dtype=object) for name, part in zip(names, found, strict=True)}
+    return [vector.judged(name, part).tolist() for name, part in parts.items()]
+
+
 def check(vector: model.Vector, found: Sequence[Any]) -> None:
     expected = expected_of(vector)
+    if isinstance(vector, SampledGradientVector):
+        found = judged(vector, found)
     if isinstance(vector, (GradientVector, LayerVector, TransformerVector)):
         found = list(numbers(found))
     unit = model.BOUNDS_UNIT if vector.model == "natural" else 1

@@ -86,9 +86,9 @@ SAME = ("comment", "another tile size", "equivalent bound")
 QUICK = "variable renamed"
 # Of two texts, which none but their theorems need: the others are neither built nor proved anew.
 QUICK_MUTANT = "packed-alignment-one-off"
-# What Lean says of a text that is not what it has to be, before it shows the equation; all else (a
-# name that it does not know, a text that it cannot read) is no failed proof.
-_AT_A_GOAL = re.compile(r"\Anot so by unfolding:\n .* =\n ", re.DOTALL)
+# Lean shows the equation between a text and `Problem` that does not hold; any other message (of a
+# name that it does not know, of a text that it cannot read) is no failed proof.
+_AT_A_GOAL = re.compile(r"\Anot so by unfolding:\n .+ =\s.+\n", re.DOTALL)
 
 
 def changed() -> dict[str, str]:

@@ -80,7 +80,7 @@ TEXTS = {
     "no text": (b"\xff\xfe\x00\x00", "is not UTF-8 text"),
     "a byte-order mark": (b"\xef\xbb\xbf{}", "is not JSON"),
     "too much": (b" " * (files.MAX_BYTES + 1), f"is larger than {files.MAX_BYTES} bytes"),
-    "a string": (b'"attention-vectors-1"', "is not an object"),
+    "a string": (b'"attention-vectors-2"', "is not an object"),
 }
 
 

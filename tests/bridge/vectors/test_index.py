@@ -178,9 +178,9 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "attention-vectors-index-1.",
     ),
     "vectors of another version": (
-        lambda d: d.update(vectors_format="attention-vectors-2"),
-        "index.json: field vectors_format: is attention-vectors-2, but this version reads "
-        "attention-vectors-1.",
+        lambda d: d.update(vectors_format="attention-vectors-3"),
+        "index.json: field vectors_format: is attention-vectors-3, but this version reads "
+        "attention-vectors-2.",
     ),
     "no version": (lambda d: d.pop("format"), "index.json: lacks field format."),
     "a wrong hash": (

@@ -24,7 +24,7 @@ from bridge.vectors.load import default_directory, family_of, load, load_file
 Document = dict[str, Any]
 
 GOOD: Document = {
-    "format": "attention-vectors-1",
+    "format": "attention-vectors-2",
     "family": "two-keys",
     "about": "Made up for the tests of the loader.",
     "operation": "attention",
@@ -105,9 +105,9 @@ def test_a_good_document_becomes_exact_numbers() -> None:
 
 DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "other format": (
-        lambda d, _v: d.update(format="attention-vectors-2"),
-        "two-keys.json: field format: is attention-vectors-2, but this version reads "
-        "attention-vectors-1.",
+        lambda d, _v: d.update(format="attention-vectors-3"),
+        "two-keys.json: field format: is attention-vectors-3, but this version reads "
+        "attention-vectors-2.",
     ),
     "unknown field": (
         lambda d, _v: d.update(extra=1),

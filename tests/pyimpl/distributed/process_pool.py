@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import os
 import pickle
 import shutil
 import tempfile
@@ -104,6 +105,8 @@ class Pool:
 def _serve(rank: int, count: int, store: str, timeout: timedelta, jobs: Connection) -> None:
     """What a process does: jobs, until there is nobody to send any."""
     torch.set_num_threads(1)
+    # Otherwise gloo asks for the address of the machine's name, which need not have one.
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group(
         "gloo", store=dist.FileStore(store, count), rank=rank, world_size=count, timeout=timeout
     )

@@ -79,7 +79,9 @@ def argument(name: str) -> str:
 class Case:
     """lengths: of queries and keys. tensors: names of `TENSORS`. numbers: arguments as they are
     given. documents: the lengths of documents are drawn, for as many queries as keys. rounded: to
-    what numbers are rounded before they are of `dtype`."""
+    what numbers are rounded before they are of `dtype`. unseen: the keys at places that no query
+    has hold NaN.
+    """
 
     lengths: tuple[int, int]
     shards: str = "contiguous"
@@ -91,6 +93,7 @@ class Case:
     tensors: tuple[str, ...] = ()
     numbers: dict[str, Any] = field(default_factory=dict)
     documents: bool = False
+    unseen: bool = False
     dtype: torch.dtype = torch.float64
     rounded: torch.dtype = torch.float64
     seed: int = 0
@@ -104,6 +107,9 @@ class Case:
         query = draw.normal(self.batch, heads, m, self.dims[0])
         key = draw.normal(self.batch, self.kv_heads, n, self.dims[0])
         value = draw.normal(self.batch, self.kv_heads, n, self.dims[1])
+        if self.unseen:
+            for tensor in (key, value):
+                tensor[:, :, m:] = torch.nan
         grad_out = draw.normal(self.batch, heads, m, self.dims[1])
         grad_lse = draw.normal(self.batch, heads, m)
         shards = SHARDS[self.shards](m, processes, draw)

@@ -168,6 +168,14 @@ def test_the_mean_error_of_rounded_partials_is_more() -> None:
     assert found > most
 
 
+@pytest.mark.parametrize("shards", sorted(SHARDS))
+@pytest.mark.parametrize("options", [{}, {"softcap": 1.5}, {"backend": "reference"}], ids=str)
+def test_keys_that_no_query_sees_may_hold_anything(shards: str, options: dict[str, Any]) -> None:
+    numbers = {"is_causal": True, **options}
+    case = Case((7, 12), shards, shards, tensors=("slopes",), unseen=True, numbers=numbers)
+    check_case(shared_pool(), 3, case)
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_caught(name: str) -> None:
     fault, processes, case = FAULTS[name]

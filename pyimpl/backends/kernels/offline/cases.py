@@ -51,6 +51,12 @@ def _empty(*size: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.empty(size, dtype=dtype, device="meta")
 
 
+def _like(case: Case, tensor: Tensor) -> Tensor:
+    """What a kernel writes that belongs to this tensor: in its dtype, "wide" in float32."""
+    wide = "wide" in case.features.split("+")
+    return torch.empty_like(tensor, dtype=torch.float32) if wide else tensor
+
+
 def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> ScoreOptions:
     """The options that the case's features mean; tensors without memory."""
     pairs = (batch, heads, q_len, kv_len)
@@ -70,6 +76,7 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
         },
         "dropout": {"dropout": Dropout(0.1, _empty(dtype=torch.int64))},
         "packed": {},
+        "wide": {},
     }
     chosen: dict[str, Any] = {}
     for feature in case.features.split("+"):
@@ -84,7 +91,7 @@ def _forward(case: Case, arch: int) -> Launch:
     key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
     options = _options(case, batch, heads, q_len, kv_len)
     lse = _empty(batch, heads, q_len)
-    return forward.launch(query, key, key, query, lse, options, capability=arch)
+    return forward.launch(query, key, key, _like(case, query), lse, options, capability=arch)
 
 
 def _decode(case: Case, arch: int) -> Launch:
@@ -140,13 +147,15 @@ def _backward_rows(case: Case, arch: int) -> Launch:
 
 def _backward_keys(case: Case, arch: int) -> Launch:
     given = _inputs_of(case)
-    return backward_keys.launch(given, given.key, given.value, capability=arch)
+    return backward_keys.launch(
+        given, _like(case, given.key), _like(case, given.value), capability=arch
+    )
 
 
 def _backward_queries(case: Case, arch: int) -> Launch:
     given = _inputs_of(case)
     slopes = given.delta if given.options.alibi_slopes is not None else None
-    return backward_queries.launch(given, given.query, slopes, capability=arch)
+    return backward_queries.launch(given, _like(case, given.query), slopes, capability=arch)
 
 
 def _backward_bias(case: Case, arch: int) -> Launch:
@@ -196,6 +205,9 @@ keys bf16 64 packed+causal+dropout
 keys bf16 256 window+mask+bias+dropout
 varlen fp32 250 window+dropout
 queries bf16 64 window+mask+bias+dropout
+forward bf16 64 causal+wide
+keys bf16 64 causal+wide
+queries bf16 64 causal+wide
 bias fp32 64 causal+bias+dropout
 """
 
@@ -237,6 +249,11 @@ def cases(quick: bool = False) -> list[Case]:
             )
         ),
         *(Case("combine", "bf16", head_dim) for head_dim in (64, 256)),
+        *(
+            Case(kernel, "bf16", head_dim, "causal+wide")
+            for kernel in ("forward", "keys", "queries")
+            for head_dim in (64, 128, 256)
+        ),
         *(Case("rows", dtype, 64) for dtype in _DTYPES),
         *(
             Case(kernel, *rest)

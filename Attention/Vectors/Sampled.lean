@@ -1,0 +1,153 @@
+module
+
+public import Attention.Vectors.Heads
+public import Attention.Vectors.Natural
+public import Attention.Vectors.Rule
+
+public section
+
+/-! # Cases of real sizes, of which some rows are computed
+
+A batch with heads, past every tile that kernels use. Its numbers are drawn by rule, and the results
+are those of some queries of each head: rows of attention do not depend on each other. -/
+
+namespace Attention.Vectors
+
+open Spec Model
+
+/-- Inputs of attention with a batch and heads, with the reason why they are worth testing. -/
+structure SampledCase where
+  /-- Which fault this case shows. -/
+  reason : String
+  /-- The factor of every score; none: 1 / √head_dim. -/
+  scale : Option Rat
+  /-- How many sequences. -/
+  batch : Nat := 1
+  /-- Number of heads of K and V of a sequence. -/
+  num_kv_heads : Nat := 1
+  /-- How many query heads share one of them. -/
+  group : Nat := 1
+  /-- Number of queries of each head. -/
+  q_len : Nat
+  /-- Number of keys of each head. -/
+  kv_len : Nat
+  /-- Number of columns of Q and K. -/
+  head_dim : Nat
+  /-- Number of columns of V. -/
+  value_dim : Nat
+  /-- The entries of Q, of all heads of all sequences. -/
+  q : Rule
+  /-- The entries of K. -/
+  k : Rule
+  /-- The entries of V. -/
+  v : Rule
+  /-- Which keys each query may attend to: one for all query heads of all sequences, or one for
+  each. -/
+  masks : List MaskKind := [.none]
+  /-- The queries of each head whose results are wanted. -/
+  rows : List Nat
+  /-- The bound of the scores; none: unbounded. -/
+  softcap : Option Rat := none
+  /-- Where query 0 stands, and for each head how much a score loses with each step of distance. -/
+  alibi : Option (Alignment × List Rat) := none
+  /-- Numbers to add to the scores, for each head a matrix that all sequences share. -/
+  bias : Option Rule := none
+  /-- For each head one more score in every softmax, without a value. -/
+  sinks : Option (List Rat) := none
+
+/-- The same with the natural exponential. -/
+structure NaturalSampledCase where
+  /-- The inputs. -/
+  inputs : SampledCase
+
+/-- Some rows of a matrix. -/
+@[expose] def pickRows {α : Type} {m n d : Nat} (rows : Vector (Fin m) n) (X : Matrix α m d) :
+    Matrix α n d := Vec.ofFn fun r => X[rows[r]]
+
+/-- What becomes of the scores of some rows: what becomes of them in the whole. -/
+@[expose] def pickMod {S : Type} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
+    (modify : ScoreMod S q_len kv_len) : ScoreMod S n kv_len := fun r => modify rows[r]
+
+namespace SampledCase
+
+variable (c : SampledCase)
+
+/-- Number of query heads of a sequence. -/
+def heads : Nat := c.num_kv_heads * c.group
+
+/-- A matrix of `m` rows and `n` columns, the one with this number. -/
+def part {α : Type} (xs : Array Int) (of : Int → α) (number m n : Nat) : Matrix α m n :=
+  Vec.ofFn fun i => Vec.ofFn fun j => of xs[(number * m + i.val) * n + j.val]!
+
+/-- The mask of a query head, by its number among those of all sequences. -/
+def maskOf (number : Nat) : Mask c.q_len c.kv_len :=
+  (c.masks.getD (if c.masks.length = 1 then 0 else number) .none).toMask
+
+/-- The keys as each wanted query sees them, for each query head of each sequence. toScore, toValue:
+a numerator as a number. modify: what becomes of the scores of a head, by its number in its
+sequence, before they are masked. -/
+def seen {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] (scale : S)
+    (toScore : Nat → Int → S) (toValue : Nat → Int → R)
+    (modify : Nat → ScoreMod S c.q_len c.kv_len) :
+    Except String (List (List (List (ScoredValue S R c.value_dim)))) := do
+  for r in [c.q, c.k, c.v] do r.check
+  let rows := indices c.q_len c.rows
+  unless rows.length = c.rows.length ∧ (c.masks.length = 1 ∨ c.masks.length = c.batch * c.heads) do
+    throw "rows or masks do not fit the sizes"
+  let rows : Vector (Fin c.q_len) rows.length := ⟨rows.toArray, by simp⟩
+  let qs := c.q.numerators (c.batch * c.heads * c.q_len * c.head_dim)
+  let ks := c.k.numerators (c.batch * c.num_kv_heads * c.kv_len * c.head_dim)
+  let vs := c.v.numerators (c.batch * c.num_kv_heads * c.kv_len * c.value_dim)
+  return (List.range (c.batch * c.heads)).map fun number =>
+    let Q := pickRows rows (part qs (toScore c.q.over) number c.q_len c.head_dim)
+    let K : Matrix S c.kv_len c.head_dim := part ks (toScore c.k.over) (number / c.group) _ _
+    let V : Matrix R c.kv_len c.value_dim := part vs (toValue c.v.over) (number / c.group) _ _
+    let whole := (modify (number % c.heads)).andThen (c.maskOf number).toScoreMod
+    (List.finRange rows.toList.length).map fun r =>
+      scored scale (pickMod rows whole) Q K V ⟨r.val, by simpa using r.isLt⟩
+        (List.finRange c.kv_len)
+
+/-- The outcome of a row. Maximum and denominator need no values. -/
+def outcome {d : Nat} (row : List (ScoredValue Int Rat d)) : RowResult :=
+  let scores : List (ScoredValue Int Rat 0) := row.map fun x => ⟨x.score, Vec.zero⟩
+  { rowResult scores Vec.zero with output := (attend row).toList }
+
+/-- Runs the Spec over the exact model: for each query head of each sequence the wanted rows. -/
+def run : Except String (List (List RowResult)) := do
+  unless c.softcap.isNone ∧ c.alibi.isNone ∧ c.bias.isNone ∧ c.sinks.isNone do
+    throw "the exact model has no place for what changes scores"
+  let some scale := c.scale | throw "the exact model has no default scale"
+  unless scale.den = 1 ∧ c.q.over = 1 ∧ c.k.over = 1 do throw "scores have to be integers"
+  let heads ← c.seen (R := Rat) scale.num (fun _ x => x) (fun over x => mkRat x over)
+    (fun _ _ _ s => some s)
+  return heads.map (·.map outcome)
+
+end SampledCase
+
+namespace NaturalSampledCase
+
+/-- Runs the Spec over intervals: for each query head of each sequence the wanted rows. -/
+def run (given : NaturalSampledCase) : Except String (List (List EnclosedRow)) := do
+  let c := given.inputs
+  checkExact (c.scale.toList ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
+    ++ c.sinks.getD [])
+  (c.bias.map Rule.check).getD (.ok ())
+  let number := fun (over : Nat) (x : Int) => (Interval.ofDyadic x over.log2 : Interval working)
+  let added := (c.bias.map (·.numerators (c.heads * c.q_len * c.kv_len))).getD #[]
+  let modify := fun h =>
+    let changed := modified (q_len := c.q_len) (kv_len := c.kv_len) c.softcap
+      (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h]!)) none .none
+    match c.bias with
+    | none => changed
+    | some rule => changed.andThen fun i j s =>
+      some (s + number rule.over added[(h * c.q_len + i.val) * c.kv_len + j.val]!)
+  let heads ← c.seen (R := Interval working) (scaleOf c.scale c.head_dim) number number modify
+  (heads.zipIdx).mapM fun (rows, n) => rows.mapM fun row => do
+    let row := match c.sinks with
+      | none => row
+      | some sinks => withSink (ofRat sinks[n % c.heads]!) row
+    enclosedRow (row.map (·.score)) (attend row)
+
+end NaturalSampledCase
+
+end Attention.Vectors

@@ -1,0 +1,67 @@
+module
+
+public import Attention.Vectors.NaturalGradient
+public import Attention.Vectors.Sampled
+
+public section
+
+/-! # Cases of the backward pass past the tiles, of whose gradients some are written down
+
+The numbers are drawn by rule. All gradients are computed; those by some queries and keys are
+kept. -/
+
+namespace Attention.Vectors
+
+open Spec Model
+
+/-- Inputs of the backward pass whose numbers are drawn by rule, with the natural exponential. -/
+structure SampledGradientCase where
+  /-- The case, but for its numbers. -/
+  without : NaturalGradientCase
+  /-- The entries of Q, of all heads. -/
+  q : Rule
+  /-- The entries of K. -/
+  k : Rule
+  /-- The entries of V. -/
+  v : Rule
+  /-- The gradients of a loss by the entries of the output. -/
+  dO : Rule
+  /-- By the log-sum-exps. -/
+  dLse : Rule
+  /-- The queries by which gradients are wanted, of each head. -/
+  rows : List Nat
+  /-- The keys by which they are. -/
+  keys : List Nat
+
+namespace SampledGradientCase
+
+/-- The case with its numbers. -/
+def inputs (c : SampledGradientCase) : Except String NaturalGradientCase := do
+  for r in [c.q, c.k, c.v, c.dO, c.dLse] do r.check
+  let f := c.without
+  let heads := f.num_kv_heads * f.group
+  return { f with
+    q := c.q.matrices heads f.q_len f.head_dim
+    k := c.k.matrices f.num_kv_heads f.kv_len f.head_dim
+    v := c.v.matrices f.num_kv_heads f.kv_len f.value_dim
+    dO := c.dO.matrices heads f.q_len f.value_dim
+    dLse := (c.dLse.matrices heads f.q_len 1).map (·.flatten) }
+
+/-- The entries of a list at these places. -/
+def pick {α : Type} [Inhabited α] (places : List Nat) (xs : List α) : List α :=
+  let all := xs.toArray
+  places.map (all[·]!)
+
+/-- Runs the Spec over intervals. The gradient by a bias is that of the kept queries and keys. -/
+def run (c : SampledGradientCase) : Except String EnclosedGradients := do
+  let f ← c.inputs
+  unless c.rows.all (· < f.q_len) ∧ c.keys.all (· < f.kv_len) ∧ f.bias.isNone do
+    throw "rows or keys do not fit the sizes, or there is a bias"
+  let g ← f.compute
+  return { g with
+    dQ := g.dQ.map (pick c.rows), dK := g.dK.map (pick c.keys), dV := g.dV.map (pick c.keys)
+    dBias := g.dBias.map fun rows => (pick c.rows rows).map (pick c.keys) }
+
+end SampledGradientCase
+
+end Attention.Vectors

@@ -1,0 +1,1 @@
+"""FlashInfer-Bench: solutions judged as attention of the operation that their definition states."""

@@ -1,0 +1,193 @@
+"""From the fields of an entry to vectors whose inputs are drawn by rule, of which some rows are
+judged."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from bridge.vectors.format.fields import Entry, Field, bf16
+from bridge.vectors.format.read_gradients import Sizes, check_bounds, results
+from bridge.vectors.format.read_options import scale, softcap
+from bridge.vectors.format.read_results import enclosed_row, row
+from bridge.vectors.model.attention import Row
+from bridge.vectors.model.gradients import Slopes
+from bridge.vectors.model.sampled import SampledGradientVector, SampledVector, matrix
+from bridge.vectors.rules import Rule
+
+# The generator gives 31 bits.
+_LARGEST_DRAW = 1 << 31
+# Of all inputs together, and pairs of a query and a key of all heads.
+_MOST_NUMBERS = 1 << 22
+
+
+def rule(field: Field) -> Rule:
+    """The rule, which has to be one that can be drawn."""
+    found = Rule(**field.data)
+    if (2 * found.bound + 1) * found.one_in > _LARGEST_DRAW:
+        raise field["one_in"].fail("times 2·bound + 1 is above 2^31, which is more than is drawn")
+    if found.over & (found.over - 1):
+        raise field["over"].fail(f"is {found.over}, no power of 2")
+    return found
+
+
+def sampled(entry: Entry) -> SampledVector:
+    data = entry.data
+    batch, heads, q_len, kv_len = (data[x] for x in ("batch", "num_heads", "q_len", "kv_len"))
+    shapes = _shapes(entry, batch)
+    rows = _places(entry, "rows", "q_len")
+    columns = data["head_dim"] + data["value_dim"]
+    entry.affordable(batch * heads * len(rows) * kv_len, columns)
+    masks = entry["masks"]
+    if len(masks) not in (1, batch * heads):
+        raise masks.fail(f"has {len(masks)} entries, but there are {batch * heads} heads")
+    bias = None
+    if "bias" in entry:
+        _only_natural(entry, "bias")
+        bias = rule(entry["bias"]).numbers(heads, q_len, kv_len)
+    expected = entry["expected"].counted((batch * heads, "batch·num_heads"), "heads")
+    read: Any = row if entry.model == "exact" else enclosed_row
+    vector = SampledVector(
+        **entry.plain(SampledVector),
+        scale=scale(entry),
+        q=rule(entry["q"]).numbers(*shapes["q"]),
+        k=rule(entry["k"]).numbers(*shapes["k"]),
+        v=rule(entry["v"]).numbers(*shapes["v"]),
+        masks=tuple(mask.mask() for mask in masks),
+        rows=rows,
+        softcap=softcap(entry),
+        alibi=_slopes(entry),
+        bias=bias,
+        sinks=_sinks(entry),
+        given=tuple(
+            tuple(map(read, head.counted((len(rows), "the number of rows"), "rows")))
+            for head in expected
+        ),
+    )
+    if entry.model == "exact":
+        _check_integers(entry, vector)
+    _check_plausible(vector, expected)
+    return vector
+
+
+def _shapes(entry: Entry, batch: int) -> dict[str, tuple[int, ...]]:
+    """Of the inputs by rule. Raises VectorError for heads that do not fit, and for more numbers
+    than are drawn in a second."""
+    data = entry.data
+    heads, kv_heads = data["num_heads"], data["num_kv_heads"]
+    if heads % kv_heads:
+        raise entry["num_heads"].fail(f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
+    q_len, kv_len = data["q_len"], data["kv_len"]
+    shapes: dict[str, tuple[int, ...]] = {
+        "q": (batch, heads, q_len, data["head_dim"]),
+        "k": (batch, kv_heads, kv_len, data["head_dim"]),
+        "v": (batch, kv_heads, kv_len, data["value_dim"]),
+    }
+    numbers = sum(map(math.prod, shapes.values()))
+    if max(numbers, batch * heads * q_len * kv_len) > _MOST_NUMBERS:
+        raise entry["q_len"].fail(
+            f"and the other sizes come to more than {_MOST_NUMBERS} numbers, or pairs of a query "
+            "and a key"
+        )
+    return shapes
+
+
+def _places(entry: Entry, name: str, size: str) -> tuple[int, ...]:
+    places = tuple(entry.data[name])
+    if places[-1] >= entry.data[size] or any(a >= b for a, b in pairwise(places)):
+        raise entry[name].fail(f"does not rise to less than {size}, {entry.data[size]}")
+    return places
+
+
+def _only_natural(entry: Entry, name: str) -> None:
+    if entry.model == "exact":
+        raise entry[name].fail("is given, which the exact model cannot hold")
+
+
+def _slopes(entry: Entry) -> Slopes | None:
+    if "alibi" not in entry:
+        return None
+    _only_natural(entry, "alibi")
+    alibi, bottom_right = entry["alibi"], entry.data["kv_len"] - entry.data["q_len"]
+    return Slopes(alibi["slopes"].numbers("num_heads", read=bf16), alibi.shift(bottom_right))
+
+
+def _sinks(entry: Entry) -> Any:
+    if "sinks" not in entry:
+        return None
+    _only_natural(entry, "sinks")
+    return entry["sinks"].numbers("num_heads")
+
+
+def _check_integers(entry: Entry, vector: SampledVector) -> None:
+    for name in ("q", "k"):
+        if entry.data[name]["over"] != 1:
+            raise entry[name]["over"].fail("is not 1, but scores of the exact model are integers")
+    if vector.scale is None or vector.scale.denominator != 1:
+        raise entry["scale"].fail("is not an integer, but scores of the exact model are integers")
+
+
+def _check_plausible(vector: SampledVector, expected: Field) -> None:
+    """As `read_results.check_plausible`."""
+    group = vector.heads // vector.k.shape[1]
+    results = vector.given or ()
+    for n, (found, head) in enumerate(zip(results, expected, strict=True)):
+        values = vector.v[n // vector.heads, n % vector.heads // group]
+        largest = float(np.abs(values).max(initial=0))
+        seen: list[bool] = np.any(vector.seen(n), axis=-1).tolist()
+        for result, field, some in zip(found, head, seen, strict=True):
+            if any(abs(x) > largest + float(result.uncertainty) for x in result.output):
+                raise field["output"].fail("is larger than every value, of which it is a mean")
+            if result.masked == (some or vector.sinks is not None):
+                name = "max" if isinstance(result, Row) else "log_sum_exp"
+                raise field[name].fail("does not agree with the mask")
+
+
+def sampled_gradient(entry: Entry) -> SampledGradientVector:
+    data = entry.data
+    shapes = _shapes(entry, 1)
+    heads, q_len, kv_len = data["num_heads"], data["q_len"], data["kv_len"]
+    entry.affordable(heads * q_len * kv_len, 2 * (data["head_dim"] + data["value_dim"]))
+    rows, keys = _places(entry, "rows", "q_len"), _places(entry, "keys", "kv_len")
+    queries = (len(rows), "the number of rows")
+    of_keys = (len(keys), "the number of keys")
+    sizes: Sizes = {
+        "q": ("num_heads", queries, "head_dim"),
+        "k": ("num_kv_heads", of_keys, "head_dim"),
+        "v": ("num_kv_heads", of_keys, "value_dim"),
+        "bias": ("num_heads", queries, of_keys),
+    }
+    alibi, sinks = _slopes(entry), _sinks(entry)
+    for name, there in (("slopes", alibi), ("sinks", sinks)):
+        if (f"expected_{name}" in entry) != (there is not None):
+            raise entry.fail("is given or missing, unlike what it is by", f"expected_{name}")
+        if there is not None:
+            sizes[name] = ("num_heads",)
+    expected, bounds = results(entry, sizes)
+    by_output = rule(entry["grad_output"]).numbers(heads, q_len, data["value_dim"])
+    matrices = {
+        name: tuple(map(matrix, rule(entry[name]).numbers(*shape)[0]))
+        for name, shape in shapes.items()
+    }
+    vector = SampledGradientVector(
+        **entry.plain(SampledGradientVector),
+        scale=scale(entry),
+        q=matrices["q"],
+        k=matrices["k"],
+        v=matrices["v"],
+        mask=entry["mask"].mask(),
+        grad_output=tuple(map(matrix, by_output)),
+        grad_log_sum_exp=matrix(rule(entry["grad_log_sum_exp"]).numbers(heads, q_len)),
+        expected=expected,
+        softcap=softcap(entry),
+        alibi=alibi,
+        sinks=sinks,
+        bounds=bounds,
+        rows=rows,
+        keys=keys,
+    )
+    check_bounds(entry, vector)
+    return vector

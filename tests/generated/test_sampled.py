@@ -1,0 +1,74 @@
+"""The vectors that `pyimpl.attention` with a batch and heads runs.
+
+Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
+bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
+docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
+"""
+
+from __future__ import annotations
+
+import torch
+from generated_checks import dtypes, judge, scale_of, vector_of, vectors
+
+import pyimpl
+from bridge.conformance.adapters.whole_batches import whole_batch
+
+
+def check(vector_id: str, dtype: torch.dtype) -> None:
+    vector = vector_of(vector_id)
+    given = whole_batch(vector, str(dtype).removeprefix("torch."), "cpu")
+    window = alignment = None
+    mask = given.boolean
+    if given.alibi is not None:
+        alignment = "bottom-right" if given.alibi.shift else "top-left"
+    elif given.window is not None:
+        window, mask = given.window[:2], None
+        alignment = "bottom-right" if given.window.shift else "top-left"
+    out, lse = pyimpl.attention(
+        given.query,
+        given.key,
+        given.value,
+        attn_mask=mask,
+        scale=scale_of(vector),
+        window=window or (None, None),
+        causal_alignment=alignment or "top-left",
+        softcap=given.softcap,
+        alibi_slopes=given.slopes(),
+        bias=given.bias,
+        sinks=given.sinks(),
+        enable_gqa=vector.grouped,
+        return_lse=True,
+        backend="tiled",
+    )
+    rows = list(vector.rows)
+    heads = [(slice(b, b + 1), slice(h, h + 1)) for b in range(len(out)) for h in range(vector.heads)]
+    judge(vector, dtype, *((out[b, h][:, :, rows], lse[b, h][:, :, rows]) for b, h in heads))
+
+
+@vectors("past-tiles", 11)
+@dtypes
+def test_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
+    """For all sizes, all tile sizes of at least 1 (ragged last tiles included) and every mask or
+    score transformation, the tile loop of FlashAttention-2 computes attention.
+
+    Theorem flash-eq-attention, `Spec.attend`. Several tiles of 64 and of 128 in both directions and
+    ragged ones, up to 2100 keys, head sizes up to 256 with every column in use, several sequences
+    and heads in one call, masks that differ by head and by sequence, values of 24 bits: what is
+    wrong from the second tile on shows.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("past-tiles-options", 9)
+@dtypes
+def test_past_tiles_options(vector_id: str, dtype: torch.dtype) -> None:
+    """Attention computed with intervals, over inputs, a scale and a score transformation that
+    contain the true ones, contains the true attention, whatever natural exponential it is taken
+    with.
+
+    Theorem enclosure-sound, `Spec.attend`. Softcap, ALiBi, bias and sinks, the default scale, and
+    inputs of 24 bits, with several tiles of 64 and of 128 in both directions: an option that is
+    left out from the second tile on, slopes or sinks of another head, or inputs that are rounded to
+    16 bits show.
+    """
+    check(vector_id, dtype)

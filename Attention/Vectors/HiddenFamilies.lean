@@ -67,6 +67,6 @@ def gradientsHidden : Family GradientCase where
           num_kv_heads := 1, group := 1, q_len, kv_len, head_dim := q_len + 2, value_dim := 2, mask
           algorithm := .grouped, q := [q], k := [k], v := [rats (← intRows 4 kv_len 2)] }
       return { forward, dO := [rats (← intRows 2 q_len 2)]
-               dLse := ← logSumExpGradients (above == 768) 1 q_len }
+               dLse := ← logSumExpGradients (above == 80) 1 q_len }
 
 end Attention.Vectors

@@ -33,6 +33,7 @@ from bridge.vectors.model.operations import (
     Tree,
     VarlenVector,
 )
+from bridge.vectors.model.sampled import SampledVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.internal.scores import ScoreOptions
@@ -49,6 +50,8 @@ def not_run(vector: Vector) -> str | None:
     """Why `differences` does not take a vector; None: it does."""
     if isinstance(vector, LayerVector | TransformerVector):
         return "a layer: PyTorch computes it, and calls kernels for its attention alone"
+    if isinstance(vector, SampledVector):
+        return "some rows of several heads: all would take hours number by number"
     if vector.model != "exact":
         return "its numbers are known between bounds: e^x of a rational number is irrational"
     if not isinstance(vector, _TAKEN):

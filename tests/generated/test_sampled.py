@@ -41,10 +41,12 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
         backend="tiled",
     )
     rows = list(vector.rows)
-    heads = [
-        (slice(b, b + 1), slice(h, h + 1)) for b in range(len(out)) for h in range(vector.heads)
-    ]
-    judge(vector, dtype, *((out[b, h][:, :, rows], lse[b, h][:, :, rows]) for b, h in heads))
+    results = (
+        (out[b : b + 1, h : h + 1, rows], lse[b : b + 1, h : h + 1, rows])
+        for b in range(len(out))
+        for h in range(vector.heads)
+    )
+    judge(vector, dtype, *results)
 
 
 @vectors("past-tiles", 11)

@@ -238,4 +238,6 @@ def test_the_page_names_every_cheat_and_no_other() -> None:
     known = {f"`{file}.{name}`" for file in files for name in functions(file)}
     assert len(files) >= 7
     assert len(known) >= 20
+    named = [line for line in text.splitlines() if re.search(r"^\| .*`[a-z]+\.[a-z_]+`", line)]
+    assert len(named) >= 10
     assert set(re.findall(r"`[a-z]+\.[a-z_]+`", text)) == known

@@ -106,5 +106,5 @@ def test_the_example_finds_one_wrong_number(program: Path, place: str, tmp_path:
 
 
 def test_another_format_is_refused_by_the_example(program: Path, tmp_path: Path) -> None:
-    (tmp_path / "index.json").write_text('{"vectors_format": "attention-vectors-2"}', "utf-8")
-    assert "attention-vectors-2" in run(program, tmp_path).stderr
+    (tmp_path / "index.json").write_text('{"vectors_format": "attention-vectors-3"}', "utf-8")
+    assert "attention-vectors-3" in run(program, tmp_path).stderr

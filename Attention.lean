@@ -294,6 +294,7 @@ public import Attention.Statements.Scores
 public import Attention.Statements.Transformer
 public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
+public import Attention.Vectors.AlgorithmSound
 public import Attention.Vectors.All
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Case
@@ -327,7 +328,6 @@ public import Attention.Vectors.Sampled
 public import Attention.Vectors.SampledGradient
 public import Attention.Vectors.SampledJson
 public import Attention.Vectors.SampledSound
-public import Attention.Vectors.Sound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds

@@ -1,6 +1,7 @@
 module
 
 public import Attention.WrongVariants.Accesses
+public import Attention.WrongVariants.Algorithm
 public import Attention.WrongVariants.Backward
 public import Attention.WrongVariants.BackwardDropout
 public import Attention.WrongVariants.BackwardHeads

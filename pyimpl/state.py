@@ -155,17 +155,20 @@ def online(start: State, blocks: Iterable[tuple[Tensor, Tensor]]) -> State:
     return state
 
 
+def _multiply_back(state: State) -> State:
+    """A state whose o is divided by l, before the division."""
+    return State(state.m, state.l, state.l.unsqueeze(-1) * state.o)
+
+
 @implements("Attention.Spec.Online.stepBlockDivided")
 def step_block_divided(state: State, scores: Tensor, values: Tensor) -> State:
     """FlashAttention-1's `step_block`, whose states hold o already divided by l."""
-    multiplied = State(state.m, state.l, state.l.unsqueeze(-1) * state.o)
-    after = step_block(multiplied, scores, values)
+    after = step_block(_multiply_back(state), scores, values)
     return State(after.m, after.l, finish(after))
 
 
 @implements("Attention.Spec.Online.stepBlockFlash1")
 def step_block_flash1(state: State, scores: Tensor, values: Tensor) -> State:
     """The same as FlashAttention-1's paper has it: the block against its own maximum first."""
-    multiplied = State(state.m, state.l, state.l.unsqueeze(-1) * state.o)
-    after = merge(multiplied, of_block(scores, values))
+    after = merge(_multiply_back(state), of_block(scores, values))
     return State(after.m, after.l, finish(after))

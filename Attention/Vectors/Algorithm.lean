@@ -12,8 +12,8 @@ public section
 
 /-! # The definitions of the Spec that compute attention over the exact model
 
-Each is proved to give what `attention` gives, or `attentionSink`; running them shows that they do,
-and that the theorems speak of what is run. -/
+Each is proved to give what `attention` gives, or `attentionSink`; so is what `Algorithm.run` makes
+of them (`AlgorithmSound`). -/
 
 namespace Attention.Vectors
 
@@ -61,25 +61,26 @@ def Algorithm.leanName : Algorithm → String
 
 /-- The sink of each row. A kernel is given a sink beside the scores, times ln 2: 0 alone is exact
 then. -/
-def Algorithm.sink : Algorithm → Option Int
+@[expose] def Algorithm.sink : Algorithm → Option Int
   | .onlineSink .. | .flashSink .. => some 0
   | _ => none
 
 variable {q_len kv_len d d_v : Nat}
 
 /-- How the pair of tiles `t` and `u` may be taken under a mask. -/
-def tileKind (mask : Mask q_len kv_len) (block_m block_n t u : Nat) : TileKind :=
+@[expose] def tileKind (mask : Mask q_len kv_len) (block_m block_n t u : Nat) : TileKind :=
   let pairs := (tile block_m (List.finRange q_len) t).flatMap fun i =>
     (tile block_n (List.finRange kv_len) u).map (mask i)
   if pairs.all (!·) then .skip else if pairs.all (·) then .unmasked else .masked
 
 /-- The numbers of a list that are below `n`. -/
-def indices (n : Nat) (xs : List Nat) : List (Fin n) :=
+@[expose] def indices (n : Nat) (xs : List Nat) : List (Fin n) :=
   xs.filterMap fun x => if h : x < n then some ⟨x, h⟩ else none
 
 /-- The rows of the output, in order. Padding holds large numbers, which must have no influence. -/
-def Algorithm.run (algorithm : Algorithm) (scale : Int) (kind : MaskKind) (Q : Matrix Int q_len d)
-    (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) : Except String (List (Vec Rat d_v)) :=
+@[expose] def Algorithm.run (algorithm : Algorithm) (scale : Int) (kind : MaskKind)
+    (Q : Matrix Int q_len d) (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) :
+    Except String (List (Vec Rat d_v)) :=
   let mask : Mask q_len kv_len := kind.toMask
   let modify : ScoreMod Int q_len kv_len := mask.toScoreMod
   let rows := (List.finRange q_len).map fun i => scored scale modify Q K V i (List.finRange kv_len)

@@ -48,7 +48,7 @@ instance : ToString MaskKind where
     | .boolean rows => s!"boolean {rows}"
 
 /-- The mask as the Spec takes it. -/
-def MaskKind.toMask {q_len kv_len : Nat} : MaskKind → Mask q_len kv_len
+@[expose] def MaskKind.toMask {q_len kv_len : Nat} : MaskKind → Mask q_len kv_len
   | .none => Mask.full
   | .causal => Mask.causal .topLeft
   | .causalBottomRight => Mask.causal .bottomRight

@@ -70,8 +70,8 @@ theorem mergeToSecond_poison_refuted :
   fun h => h [(1, 1)] (by decide +kernel)
 
 /-- The right merge of these states meets none. -/
-theorem merge_no_poison : (finish (merge (ofBlock [properKey 1 1]) (ofBlock [properKey 0 1])))[0].val
-    = some 1 := by
+theorem merge_no_poison :
+    (finish (merge (ofBlock [properKey 1 1]) (ofBlock [properKey 0 1])))[0].val = some 1 := by
   decide +kernel
 
 /-- A row without a key that is not masked. -/

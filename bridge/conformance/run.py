@@ -136,10 +136,11 @@ def run(
     calls = [(job, False) for job in jobs]
     if order is not None:
         calls += order.sample(calls, len(jobs) // _TWICE)
+        order.shuffle(calls)
         if isinstance(adapter, CallableAdapter) and buffers != "none":
+            # Last, so that what hangs or ends its process in any case is told without them.
             count = len(jobs) if buffers == "all" else -(-len(jobs) // _PADDED)
             calls += [(job, True) for job in order.sample(jobs, count)]
-        order.shuffle(calls)
     if until_failure is not None:
         rank = {name: n for n, name in enumerate(until_failure)}
         calls.sort(key=lambda call: min(rank.get(vector.family, len(rank)) for vector in call[0]))

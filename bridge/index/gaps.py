@@ -7,8 +7,8 @@ them; and what is over dual numbers (`Attention.Dual`), or moves inputs along ra
 derivative is, and is computed by nothing. An operation is covered by
 
 - vectors, if the program that makes them (`Attention.Vectors.Main`) runs it, directly or not, or if
-  it is no result but a bound of errors (`WITHOUT_VECTORS`), with which no function's output could
-  be compared;
+  it is no result but a bound of errors, with which no function's output could be compared, or is
+  proved to be the function of which there are vectors (`WITHOUT_VECTORS`);
 - Python, if a function says that it implements it, or implements a definition that uses it;
 - a theorem, if the statement of a listed theorem mentions it, or a definition that uses it.
 """
@@ -25,6 +25,8 @@ PROGRAM = "Attention.Vectors.Main"
 DUAL = "Attention.Dual"
 # By module, why its definitions have no vectors. Python and theorems they have as all others.
 WITHOUT_VECTORS = {
+    "Attention.Spec.Flash1": "stepBlockFlash1 is stepBlockDivided, of every state "
+    "(stepBlockFlash1_eq_stepBlockDivided)",
     "Attention.Spec.Tolerance": "how far an output may be from the exact one, by which functions "
     "are judged on the vectors; compared with the code that judges in "
     "tests/bridge/conformance/test_tolerance_by_spec.py",

@@ -90,7 +90,7 @@ TOPICS = (
         ("Launched", "PackedLaunched", "Accesses", "Exponents", "Overflow"),
         "kernel",
     ),
-    Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "Sound")),
+    Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "AlgorithmSound")),
     Topic(
         "What attention can and cannot do",
         ("Claims",),

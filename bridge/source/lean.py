@@ -138,6 +138,11 @@ class _Text:
         return None
 
 
+def blank_comments(text: str) -> str:
+    """The text with comments and literals blanked, lines kept."""
+    return _Text(text).blanked
+
+
 def _end_of_block(text: str, at: int) -> int:
     depth = 0
     for mark in re.finditer(r"/-|-/", text[at:]):

@@ -18,8 +18,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge.source.lean import blank_comments
 from bridge.toolchain.errors import ToolchainError
-from bridge.toolchain.modules import read_source, strip_comments
+from bridge.toolchain.modules import read_source
 
 _OPTION = r"⟨`([A-Za-z_][A-Za-z0-9_.]*), (true|false)⟩"
 _NAME = r"(?:«([^»]+)»|([A-Za-z_][A-Za-z0-9_.']*))"
@@ -40,13 +41,13 @@ class Lakefile:
 def read(path: Path) -> Lakefile:
     """Parse a lakefile. Raises ToolchainError naming file, line and text for anything that is not
     understood."""
-    text = strip_comments(read_source(path.parent, path))
+    text = read_source(path.parent, path)
     package = None
     libraries: list[str] = []
     defaults: list[str] = []
     options: list[tuple[str, bool]] = []
     marked = wanted = False
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(blank_comments(text).split("\n"), 1):
         stripped = line.strip()
         if stripped in ("", "import Lake", "open Lake DSL", "open Lake", "open DSL"):
             continue
@@ -67,8 +68,9 @@ def read(path: Path) -> Lakefile:
             or (found[2] == "package" and (package or marked or found[1]))
             or (found[2] == "lean_lib" and found[5])
         ):
+            written = text.split("\n")[number - 1].strip()
             raise ToolchainError(
-                f"{path.name}:{number}: {stripped!r} is not understood by the embedded build, "
+                f"{path.name}:{number}: {written!r} is not understood by the embedded build, "
                 "which reads `package NAME` (once, with `where` and `leanOptions := #[⟨`NAME, "
                 "true or false⟩, …]` below), `lean_lib NAME` and `@[default_target]`"
             )

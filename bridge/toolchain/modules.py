@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge.source.lean import blank_comments
 from bridge.toolchain.errors import ToolchainError
 
 # Modules that come with Lean.
@@ -30,28 +31,9 @@ class Module:
     imports: tuple[str, ...]
 
 
-def strip_comments(text: str) -> str:
-    """The text with comments replaced by spaces, lines kept. Block comments nest; strings do not
-    occur where this is used."""
-    out, depth, at = [], 0, 0
-    while at < len(text):
-        pair = text[at : at + 2]
-        if pair == "/-":
-            depth, at = depth + 1, at + 2
-        elif pair == "-/" and depth:
-            depth, at = depth - 1, at + 2
-        elif depth == 0 and pair == "--":
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-        else:
-            out.append(text[at] if depth == 0 or text[at] == "\n" else " ")
-            at += 1
-    return "".join(out)
-
-
 def header_imports(text: str) -> list[str]:
     """The modules that a source imports, in order."""
-    clean, at, found = strip_comments(text), 0, []
+    clean, at, found = blank_comments(text), 0, []
     while (match := _TOKEN.match(clean, at)) is not None:
         if match["name"]:
             found.append(match["name"].replace("«", "").replace("»", ""))

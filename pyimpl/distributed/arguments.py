@@ -94,6 +94,7 @@ def prepare(
         check.check_scores_like("bias", bias, query, sizes, boolean=False)
         if attn_mask is not None and attn_mask.dtype != torch.bool:
             raise ValueError("a floating attn_mask is a bias: give it or bias, not both")
+    check.check_reverse_mode(named | {"attn_mask": attn_mask, "bias": bias} | options.tensors())
     documents = _documents(cu_seqlens, shards, key_shards)
     shift = alignment_shift(causal_alignment, shards.length, key_shards.length)
     options = replace(options, mask=attn_mask, bias=bias, shift=shift, dropout=dropout)

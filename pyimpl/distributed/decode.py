@@ -120,6 +120,7 @@ def _prepare(
     choose_backend(backend, query, value)
     batch, heads, q_len, _ = query.shape
     options = checked_options(query, batch, heads, **changes)
+    check.check_reverse_mode(named | options.tensors())
     check.check_no_gradients("decode_attention", named | options.tensors())
     checked_numbers(options, query.dtype)
     shift = alignment_shift("bottom-right", q_len, key_shards.length)

@@ -71,10 +71,9 @@ def inputs(drawn: Fresh) -> dict[str, Any]:
     def plain(x: Any) -> Any:
         return x.tolist() if hasattr(x, "tolist") else x
 
+    names = ("q", "k", "v", "mask", "masks", "scale")
     return {
-        vector.id: [
-            plain(getattr(vector, name)) for name in ("q", "k", "v", "mask", "masks", "scale")
-        ]
+        vector.id: [plain(getattr(vector, name, None)) for name in names]
         for family in drawn.families
         for vector in family.vectors
     }

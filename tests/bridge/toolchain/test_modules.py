@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.source.lean import blank_comments
 from bridge.toolchain import modules
 from bridge.toolchain.errors import ToolchainError
 
@@ -32,7 +33,7 @@ def test_header(text: str, imports: list[str]) -> None:
 
 def test_comments_keep_lines() -> None:
     text = "a -- b\n/- c\n/- d -/\n-/ e\n"
-    assert [line.strip() for line in modules.strip_comments(text).splitlines()] == [
+    assert [line.strip() for line in blank_comments(text).splitlines()] == [
         "a",
         "",
         "",

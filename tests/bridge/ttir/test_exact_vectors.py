@@ -35,8 +35,7 @@ LAYERS = {
 BOUNDS = {
     "alibi", "bias", "combine", "default-scale", "drawn-natural", "gradient-alibi", "gradient-bias",
     "gradient-past-tiles", "gradient-score-mods", "gradient-sinks", "gradient-softcap",
-    "natural-scores", "score-mods",
-    "sink", "softcap",
+    "natural-scores", "score-mods", "sink", "softcap",
 }  # fmt: skip
 
 

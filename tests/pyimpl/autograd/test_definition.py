@@ -19,6 +19,9 @@ from bridge.spec.core import Arithmetic
 from bridge.spec.tangent import jvp as spec_jvp
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.backends import reference
+from pyimpl.distributed import Shards
+from pyimpl.distributed.arguments import prepare
+from pyimpl.distributed.passing import Processes
 from pyimpl.internal.scores import ScoreOptions
 from pyimpl.modules import MultiHeadAttention
 
@@ -270,3 +273,21 @@ class TestLimits:
             grad(lambda s: attention_varlen(rows, rows, rows, sums, sums, sinks=s).sum())(drawn(1))
         with pytest.raises(NotImplementedError, match="query carries a tangent"):
             jvp(lambda q: attention_decode(q, QUERY, QUERY), (QUERY,), (QUERY,))
+
+    @pytest.mark.parametrize("name", ["key", "bias", "sinks"])
+    def test_sequences_in_shards_refuse(self, name: str) -> None:
+        shards = Shards.contiguous(3, 1)
+        given = {"key": drawn(1, 1, 3, 2), "bias": drawn(3, 3), "sinks": drawn(1)}
+
+        def function(changed: Tensor) -> Any:
+            call = {"query": given["key"], "value": given["key"]} | given | {name: changed}
+            return prepare(
+                Processes(None), **call, shards=shards, key_shards=None, attn_mask=None,
+                whole_pairs=True, is_causal=False, causal_alignment="top-left",
+                window=(None, None), cu_seqlens=None, enable_gqa=False, return_lse=False,
+                dropout_p=0.0, dropout_seed=None, backend="tiled", temperature=None, softcap=None,
+                alibi_slopes=None, scale=None,
+            )  # fmt: skip
+
+        with pytest.raises(NotImplementedError, match=f"^{name} carries a tangent"):
+            jvp(function, (given[name],), (given[name],))

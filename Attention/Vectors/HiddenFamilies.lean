@@ -38,8 +38,8 @@ def hidingMasks : List (Nat × Nat × MaskKind) :=
 /-- Hidden scores far above the others. -/
 def hiddenScores : Family Case where
   name := "hidden-scores"
-  about := "Scores that the mask hides are 111, 1065 or 11357 above those that are seen, in base e: \
-    where masking takes a finite number from them, such as 10,000, or is done after the \
+  about := "Scores that the mask hides are 111, 1065 or 11357 above those that are seen, in base \
+    e: where masking takes a finite number from them, such as 10,000, or is done after the \
     exponential, they show."
   theoremId := "flash-eq-attention"
   cases := each "mask"
@@ -54,8 +54,8 @@ def hiddenScores : Family Case where
 /-- The same backwards, where the largest of these would leave float16. -/
 def gradientsHidden : Family GradientCase where
   name := "gradient-hidden-scores"
-  about := "Gradients where scores that the mask hides are 111 or 1065 above those that are seen, in \
-    base e: a term of theirs, or one of ∞ times 0, shows."
+  about := "Gradients where scores that the mask hides are 111 or 1065 above those that are seen, \
+    in base e: a term of theirs, or one of ∞ times 0, shows."
   theoremId := "vjp-adjoint-lse"
   cases := each "mask"
     (hidingMasks.flatMap fun (q_len, kv_len, mask) =>

@@ -15,8 +15,9 @@ open Spec
 /-- Packed sequences past the tiles. -/
 def varlensPastTiles : Family VarlenCase where
   name := "varlen-past-tiles"
-  about := "Packed sequences of which some are longer than a tile of 64 or of 128, beside short and \
-    empty ones: keys past the first tile that are left out, or taken from the next sequence, show."
+  about := "Packed sequences of which some are longer than a tile of 64 or of 128, beside short \
+    and empty ones: keys past the first tile that are left out, or taken from the next sequence, \
+    show."
   theoremId := "varlen"
   cases := each "lengths"
     [([2, 67, 1], [131, 3, 200], .none, 2), ([3, 0, 66], [140, 5, 66], .causalBottomRight, -2),

@@ -134,8 +134,8 @@ def pastTilesOptions : Family NaturalSampledCase where
 def gradientsPastTiles : Family SampledGradientCase where
   name := "gradient-past-tiles"
   about := "Gradients with several tiles of 64 and of 128 queries and of keys, in both directions, \
-    with wide heads, heads that share keys, each option, and inputs of 24 bits: a tile that is left \
-    out of a sum, an option that is left out from the second tile on, or columns past 64 show."
+    with wide heads, heads that share keys, each option, and inputs of 24 bits: a tile that is \
+    left out of a sum, an option that is left out from the second tile on, or columns past 64 show."
   theoremId := "gradient-sink-enclosed"
   cases :=
     let entry (name reason : String) (s : LargeShape) (rows keys : List Nat)

@@ -239,7 +239,7 @@ def test_it_carries_the_vectors_with_their_index_and_schemas(wheel: Path) -> Non
 def test_what_it_imports_it_declares(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         # Launchers of other packages' kernels import those: whoever asks for a verdict has them. So
-        # has who gives a definition of FlashInfer-Bench (decision 0045).
+        # has who gives a definition of FlashInfer-Bench (decision 0036).
         sources = [
             archive.read(name).decode()
             for name in archive.namelist()

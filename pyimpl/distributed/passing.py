@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._compile import _disable_dynamo
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.internal.arguments import describe
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_disable: Callable[..., Any] = torch.compiler.disable
+# As `torch.compiler.disable`, which imports Dynamo at once and takes seconds: this does it at the
+# first call.
+_disable: Callable[..., Any] = _disable_dynamo
 # What goes around at a time has a tag of its own.
 KEYS, GRADIENTS, HOME, PIECES = 1, 2, 3, 4
 

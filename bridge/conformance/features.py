@@ -47,7 +47,7 @@ _SDPA = ("scale", "is-causal", "boolean-mask", "floating-mask", "gqa")
 # How functions refuse what they do not take. Others (IndexError, ZeroDivisionError, …) are mistakes
 # of theirs, which the vectors are to show; so is PyTorch's RuntimeError, of which every mistake of
 # shapes is one, over an argument that the function itself has.
-_REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
+REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
 # Head sizes that are tried, with columns of zeros, where a small one is refused.
 _WIDTHS = (8, 16, 32, 64, 128)
 _Q_LEN, _KV_LEN, _DIM = 2, 3, 4
@@ -223,7 +223,7 @@ class _Probe:
         try:
             self.call(**options)
         except Exception as error:
-            if not isinstance(error, _REFUSALS) and (own or not isinstance(error, RuntimeError)):
+            if not isinstance(error, REFUSALS) and (own or not isinstance(error, RuntimeError)):
                 return None
             text = error_text(error).strip().splitlines()
             return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
@@ -353,7 +353,7 @@ class _Probe:
                 named = {"the bias": added}
             found = torch.autograd.grad(output.sum(), list(named.values()), allow_unused=True)
         except Exception as error:
-            if not isinstance(error, (*_REFUSALS, RuntimeError)):
+            if not isinstance(error, (*REFUSALS, RuntimeError)):
                 return None
             text = error_text(error).strip().splitlines()
             return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")

@@ -12,13 +12,12 @@ import torch
 from bridge.conformance.batch import Misbehaviour, Outputs, error_text
 from bridge.conformance.decoding.adapter import DecodeAdapter
 from bridge.conformance.decoding.form import NAMES, Form, form_of
-from bridge.conformance.features import Features
+from bridge.conformance.features import REFUSALS, Features
 from bridge.conformance.rounding_model import generous
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost
 from bridge.vectors.model.decode import DecodeVector, Sequence, in_turns
 
-_REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
 _WIDTHS = (8, 16, 32, 64, 128)
 _PAGE_SIZES = (4, 16, 64, 128, 256)
 # The parameter of a form that a feature needs.
@@ -140,7 +139,7 @@ class _Probe:
         except Misbehaviour:
             return None
         except Exception as error:
-            if not isinstance(error, _REFUSALS) and not (
+            if not isinstance(error, REFUSALS) and not (
                 unnamed and isinstance(error, RuntimeError)
             ):
                 return None

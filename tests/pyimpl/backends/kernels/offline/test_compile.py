@@ -127,6 +127,13 @@ def test_what_fits_is_not_complained_of() -> None:
     assert misfits([RECORD]) == []
 
 
+@pytest.mark.parametrize("instructions", [0, 375])
+def test_the_loop_of_a_bias_s_gradient_may_be_gone(instructions: int) -> None:
+    # With a window it stays, and was taken for a mistake of the reading.
+    case = Case("bias", "bf16", 64, "window+mask+bias")
+    assert misfits([replace(RECORD, case=case, loop_instructions=instructions)]) == []
+
+
 def test_the_command_fails_with_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

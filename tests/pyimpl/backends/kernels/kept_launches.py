@@ -2,8 +2,8 @@
 
 Triton's own way from a call to its compiled kernel runs in full; the compiler at its end is
 replaced by a note of what would be compiled, and the start of the kernel by one of what it is
-given. Each call is made three times: as Triton alone launches it, for the first time, and with other
-tensors of the same kind, whose launches are those that were kept.
+given. Each call is made three times: as Triton alone launches it, for the first time, and with
+other tensors of the same kind, whose launches are those that were kept.
 
 Printed, as JSON: the calls whose launches differ, by the part of what a launch is kept by that is
 left out; and the calls that read a number of a tensor, with `check` and without.

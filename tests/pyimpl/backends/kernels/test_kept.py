@@ -52,5 +52,6 @@ def test_no_number_of_a_tensor_is_read_unless_it_is_to_be_checked(found: Any) ->
     assert unchecked == []
     # Those that have numbers to look at; the others have none.
     assert set(checked) == {
-        "mask", "bias", "slopes", "sinks", "temperature", "varlen", "varlen-slopes", "lens", "paged",
+        "mask", "bias", "slopes", "sinks", "temperature", "varlen", "varlen-slopes", "lens",
+        "paged",
     }  # fmt: skip

@@ -72,8 +72,8 @@ def attention_varlen(
         check: whether the numbers in `cu_seqlens_q`, `cu_seqlens_k` and the options are looked at,
             which waits for a GPU; None: on a CPU. Where nobody looks, an entry outside of 0 …
             tokens counts as the nearest of these, queries beyond `max_q_len` of a sequence may come
-            out as of none, with output 0, and nothing outside of the tensors is read or written. Backends
-            other than "triton" look at the prefix sums always.
+            out as of none, with output 0, and nothing outside of the tensors is read or written.
+            Backends other than "triton" look at the prefix sums always.
         The rest as for `pyimpl.attention`.
 
     Returns:

@@ -93,7 +93,8 @@ def check_dense(name: str, tensor: Tensor) -> None:
 def under_autocast(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors as `torch.autocast` wants them for a product: in its dtype, unless float64."""
 
-    if not any(_under_autocast(x.device.type) for x in named.values() if isinstance(x, Tensor)):
+    kinds = {x.device.type for x in named.values() if isinstance(x, Tensor)}
+    if not any(map(_under_autocast, kinds)):
         return dict(named)
 
     def cast(tensor: Tensor) -> Tensor:
@@ -107,6 +108,8 @@ def under_autocast(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _under_autocast(kind: str) -> bool:
     """Whether `torch.autocast` is on for this type of device."""
+    if kind in ("cuda", "cpu"):  # To ask takes as long as the answer.
+        return torch.is_autocast_enabled(kind)
     return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
 
 

@@ -283,10 +283,12 @@ def _checked(
     change: Change, given: Any, query: Tensor, batch: int, heads: int, scale: float
 ) -> Any:
     """What was given for a change, as `ScoreOptions` has it."""
+    if given is None:
+        return None
     if change.check is not None:
         change.check(given, scale, query.dtype)
-    if given is None or change.kind == "number":
-        return None if given is None else float(given)
+    if change.kind == "number":
+        return float(given)
     shapes = [[heads], [batch, heads]] if change.by_batch else [[heads]]
     tensor = arguments.check_per_head(change.name, given, query, shapes)
     if not change.by_batch:

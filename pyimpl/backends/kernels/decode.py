@@ -365,7 +365,6 @@ def split_and_combine(
     """`decode`, with keys and values as in `launch`."""
     batch, num_heads, q_len, head_dim = query.shape
     if num_splits is None:
-        check_kind(query, value)
         capacity = key.shape[2] * (1 if page_table is None else page_table.shape[-1])
         num_splits = default_splits(
             query.device, query.dtype, head_dim, value.shape[-1], batch, key.shape[1],
@@ -376,9 +375,10 @@ def split_and_combine(
         raise ValueError(f"num_splits must be None or at least 1, not {num_splits}")
     out = query.new_empty(*query.shape[:-1], value.shape[-1])
     lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
-    parts, lses = out[None], lse[None]
-    if num_splits > 1:
-        parts = out.new_empty(num_splits, *out.shape, dtype=torch.float32)
+    if num_splits == 1:
+        parts, lses = out[None], lse[None]
+    else:
+        parts = lse.new_empty(num_splits, *out.shape)
         lses = lse.new_empty(num_splits, *lse.shape)
 
     def make() -> tuple[Launch, ...]:

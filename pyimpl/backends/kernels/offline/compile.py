@@ -9,7 +9,7 @@ Triton compiles to PTX and calls the `ptxas` that comes with it; no driver and n
 Registers and spilled bytes are read from the finished binary with the `cuobjdump` beside it, what
 the loop over tiles issues with `nvdisasm` (`sass`).
 
-What a case needs is kept in Triton's cache folder, by a hash of the sources of `pyimpl` and the
+What a case needs is kept in Triton's cache folder, by a hash of the sources of the kernels and the
 versions of Triton and PyTorch; cases that are not there are compiled on all processors.
 """
 
@@ -45,6 +45,8 @@ from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
 ARCHITECTURES = (80, 90, 100)
+# What a record depends on, below pyimpl: the kernels, and what they import.
+SOURCES = ("backends/kernels/**/*.py", "internal/*.py", "dropout.py")
 # Shared memory that one block may use, in bytes (CUDA C++ Programming Guide, compute capabilities).
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 # Columns of Blackwell's tensor memory; what needs more Triton compiles to nothing, and refuses to
@@ -131,7 +133,7 @@ def sources() -> str:
     """A hash of all that a record depends on, besides the architecture and the case."""
     package = Path(__file__).resolve().parents[3]
     state = hashlib.sha256(f"{triton.__version__} {torch.__version__}".encode())
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted(path for name in SOURCES for path in package.glob(name)):
         content = path.read_bytes()
         state.update(f"{path.relative_to(package)} {len(content)} ".encode() + content)
     return state.hexdigest()

@@ -13,6 +13,7 @@ from gpu_device import DEVICE, needs_gpu, skip_elsewhere
 from torch import Tensor
 
 from pyimpl import attention, attention_decode, attention_varlen
+from pyimpl.internal.scores import CHANGES
 
 skip_elsewhere()
 
@@ -29,14 +30,14 @@ def calls(*, check: bool) -> dict[str, Callable[[], Tensor]]:
     """One of each function, with all that has numbers to look at."""
     q, k, v = (rows(2, 8, 200, 64) for _ in range(3))
     bias = torch.randn(200, 200, device=DEVICE)
-    per_head = torch.rand(8, device=DEVICE)
     one, cache = rows(2, 8, 1, 64), rows(2, 8, 4096, 64)
     pool = rows(40, 8, 256, 64)
     lens = torch.tensor([3000, 17], dtype=torch.int32, device=DEVICE)
     table = torch.arange(32, dtype=torch.int32, device=DEVICE).view(2, 16)
     packed = [rows(300, 8, 64) for _ in range(3)]
     sums = torch.tensor([0, 100, 300], dtype=torch.int32, device=DEVICE)
-    more = {"alibi_slopes": per_head, "sinks": per_head, "temperature": per_head, "check": check}
+    per_head = [change.name for change in CHANGES if change.kind == "head"]
+    more = {name: torch.rand(8, device=DEVICE) for name in per_head} | {"check": check}
     return {
         "attention": lambda: attention(q, k, v, bias=bias, **more),
         "varlen": lambda: attention_varlen(*packed, sums, sums, max_q_len=200, **more),

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pyimpl import attention, attention_decode, attention_varlen
+from pyimpl.internal.scores import CHANGES
 
 GENERATOR = torch.Generator().manual_seed(3)
 Q, K, V = (torch.randn(2, 4, 9, 16, generator=GENERATOR) for _ in range(3))
@@ -18,9 +19,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "mask": {"attn_mask": torch.full((9, 9), LOW).triu(1)},
     "repeated": {"attn_mask": torch.full((1, 1, 1, 9), -torch.inf).expand(2, 4, 9, 9)},
     "half": {"bias": torch.randn(9, 9, generator=GENERATOR).half()},
-    "slopes": {"alibi_slopes": torch.rand(2, 4, generator=GENERATOR)},
-    "sinks": {"sinks": torch.tensor([0.0, 1.0, LOW, -torch.inf])},
-    "temperature": {"temperature": torch.rand(4, generator=GENERATOR)},
+    "by batch": {"alibi_slopes": torch.rand(2, 4, generator=GENERATOR)},
+    "no sink": {"sinks": torch.tensor([0.0, 1.0, LOW, -torch.inf])},
+    **{
+        change.name: {change.name: torch.rand(4, generator=GENERATOR)}
+        for change in CHANGES
+        if change.kind == "head"
+    },
 }
 PACKED = [torch.randn(9, 4, 16, generator=GENERATOR) for _ in range(3)]
 SUMS = torch.tensor([0, 2, 2, 9])
@@ -45,7 +50,7 @@ def test_right_numbers_give_the_same(name: str, backend: str) -> None:
     same(*both(attention, Q, K, V, backend=backend, **OPTIONS[name]))
 
 
-@pytest.mark.parametrize("name", ["mask", "slopes", "sinks"])
+@pytest.mark.parametrize("name", ["mask", "by batch", "no sink"])
 def test_a_number_that_is_wrong_is_refused_only_where_somebody_looks(name: str) -> None:
     ((option, given),) = OPTIONS[name].items()
     wrong = given.clone()

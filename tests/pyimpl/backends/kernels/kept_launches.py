@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -26,9 +27,10 @@ from triton.runtime import driver
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.backends.kernels.forward import forward
 from pyimpl.backends.kernels.parts import kept, launch
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import CHANGES, ScoreOptions
 
 Call = Callable[[], object]
+PER_HEAD = [change.name for change in CHANGES if change.kind == "head"]
 STARTED: list[tuple[object, ...]] = []
 
 
@@ -269,9 +271,7 @@ def reading(check: bool) -> list[str]:
         "attention": lambda: attention(q, k, v, is_causal=True, **named),
         "mask": lambda: attention(q, k, v, attn_mask=low.triu(1), **named),
         "bias": lambda: attention(q, k, v, bias=low.triu(1).expand(2, 4, 40, 40), **named),
-        "slopes": lambda: attention(q, k, v, alibi_slopes=slopes, **named),
-        "sinks": lambda: attention(q, k, v, sinks=heads, **named),
-        "temperature": lambda: attention(q, k, v, temperature=heads, **named),
+        **{name: partial(attention, q, k, v, **{name: heads}, **named) for name in PER_HEAD},
         "dropout": lambda: attention(q, k, v, dropout_p=0.5, **named),
         "varlen": lambda: attention_varlen(*packed, sums, sums, **named),
         "varlen-slopes": lambda: attention_varlen(
@@ -298,7 +298,7 @@ def reading(check: bool) -> list[str]:
 def main() -> None:
     with on_a_gpu():
         differ = {mutant: differences(mutant) for mutant in FORGOTTEN}
-        print(json.dumps([differ, reading(check=True), reading(check=False)]))
+        print(json.dumps([differ, PER_HEAD, reading(check=True), reading(check=False)]))
 
 
 if __name__ == "__main__":

@@ -120,6 +120,7 @@ public import Attention.Model.LogSumExp
 public import Attention.Model.Memory
 public import Attention.Model.MemoryLoads
 public import Attention.Model.MemoryReads
+public import Attention.Model.Mixed
 public import Attention.Model.Poison
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound
@@ -223,6 +224,7 @@ public import Attention.Proof.Rounding.Gamma
 public import Attention.Proof.Rounding.LogSumExp
 public import Attention.Proof.Rounding.Masked
 public import Attention.Proof.Rounding.Matrices
+public import Attention.Proof.Rounding.Mixed
 public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
 public import Attention.Proof.Rounding.Rows

@@ -59,10 +59,30 @@ theorem exists_floatingPoint (p : Nat) :
       (Std.le_trans h (atMost_absolute (exp x)).2)).symm,
     fun a b ha hb => ⟨(round_add Real.isFloor ha hb).symm, (round_sub Real.isFloor ha hb).symm⟩⟩
 
+/-- **round-exp**: the exponential, rounded to the nearest number of a format, is not negative, and
+off by at most 2^−precision of itself and half of the format's smallest positive number. -/
+theorem round_exp [Exponential R R] {floor : R → Int} (hf : IsFloor floor) {f : Format}
+    (hp : 0 < f.precision) (x : R) :
+    0 ≤ f.round floor (exp x) ∧
+      AtMost ((2 : R) ^ (-(f.precision : Int)) * exp x + (2 : R) ^ (f.least - 1))
+        (f.round floor (exp x) - exp x) := by
+  have pos : (0 : R) < exp x := Exponential.exp_pos x
+  constructor
+  · have h := round_mono hf hp (Std.le_of_lt pos)
+    have e : f.round floor (0 : R) = 0 := round_number hf hp
+      ⟨0, f.least, Nat.two_pow_pos _, Int.le_refl _, by
+        rw [Ring.intCast_zero, Semiring.zero_mul]⟩
+    rwa [e] at h
+  · obtain ⟨θ, δ, hθ, hδ, -, -, e⟩ := round_error (f := f) hf (exp x)
+    have h := (hθ.mul (y := exp x) (b := exp x) ⟨by grind, Std.le_refl _⟩).add hδ
+    rw [e]
+    have e₁ : exp x * (1 + θ) + δ - exp x = θ * exp x + δ := by grind
+    rwa [e₁]
+
 /-! ## The tile loop -/
 
 /-- n · 2^−p ≤ 1 for n ≤ 2^p. -/
-private theorem numeral_mul_le {n p : Nat} (h : n ≤ 2 ^ p) :
+theorem numeral_mul_le {n p : Nat} (h : n ≤ 2 ^ p) :
     (numeral n : R) * (2 : R) ^ (-(p : Int)) ≤ 1 := by
   have h₁ := two_zpow_add (R := R) p (-(p : Int))
   rw [Int.add_right_neg, Field.zpow_zero, two_zpow_natCast] at h₁
@@ -74,7 +94,7 @@ private theorem numeral_mul_le {n p : Nat} (h : n ≤ 2 ^ p) :
   rwa [← h₁, Ring.intCast_natCast, ← numeral_eq] at h₃
 
 /-- A product of numerals. -/
-private theorem numeral_mul (k n : Nat) : (numeral (k * n) : R) = numeral k * numeral n := by
+theorem numeral_mul (k n : Nat) : (numeral (k * n) : R) = numeral k * numeral n := by
   rw [numeral_eq, numeral_eq, numeral_eq, Semiring.natCast_mul]
 
 /-- **bits-within-allowance**: the tile loop over real numbers of p bits, every result the nearest

@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -96,6 +96,19 @@ CHANGES = (
         title="temperature", kind="head", finite=True, gradient="temperature",
     ),
 )  # fmt: skip
+
+
+class Changes(TypedDict, total=False):
+    """Arguments that change the scores, as a public function takes and passes them on: the scale,
+    and of `CHANGES` those that are no pairs' own. `pyimpl.attention` says what each is."""
+
+    temperature: Tensor | None
+    softcap: float | None
+    alibi_slopes: Tensor | None
+    sinks: Tensor | None
+    scale: float | None
+
+
 # Those that the kernels compute; the others are folded into the query.
 KERNEL_CHANGES = tuple(change for change in CHANGES if change.argument)
 _TENSORS = tuple(change.name for change in CHANGES if change.kind != "number")
@@ -248,7 +261,7 @@ def checked_options(
     *,
     is_causal: bool,
     window: Window,
-    scale: float | None,
+    scale: float | None = None,
     check: bool | None = None,
     **given: float | Tensor | None,
 ) -> ScoreOptions:
@@ -271,7 +284,10 @@ def checked_options(
         if change.name in given
     }
     if given:
-        raise TypeError(f"no change of the scores is called {' or '.join(given)}")
+        raise TypeError(
+            f"there is no argument {' or '.join(given)}; those that change the scores are "
+            f"{', '.join(Changes.__annotations__)}"
+        )
     # A bound beyond any length hides nothing.
     left, right = (None if n is None or n >= NO_BOUND else arguments.whole(n) for n in window)
     right = 0 if is_causal else right

@@ -21,12 +21,14 @@ from torch import Tensor
 import pyimpl
 from bridge.pages import examples_page
 from bridge.source.excerpt import SourceError
+from pyimpl import state
 from pyimpl.integrations import transformers
 from pyimpl.modules import multi_head_attention
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / examples_page.FOLDER
 attention, attention_decode = pyimpl.attention, pyimpl.attention_decode
+step_block = state.step_block
 
 
 def example(first: str) -> examples_page.Example:
@@ -59,6 +61,13 @@ def as_one_document(
     return attention(*(x[None] for x in (query, key, value)), layout="bnhd", **options)[0]
 
 
+def not_rescaled(before: state.State, scores: Tensor, values: Tensor) -> state.State:
+    """What was summed by the old maximum stays as it is."""
+    after = step_block(before, scores, values)
+    alpha = state.rescale(before.m, after.m).unsqueeze(-1)
+    return state.State(after.m, after.l, after.o + (1 - alpha) * before.o)
+
+
 # By example, whose attention is made wrong, under which name, and how.
 WRONG: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "llama_generate.py": (transformers, "attention", blind),
@@ -66,15 +75,24 @@ WRONG: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "long_context.py": (pyimpl, "attention_decode", wider),
     "paged_batching.py": (pyimpl, "attention_decode", without_the_last),
     "packed_documents.py": (pyimpl, "attention_varlen", as_one_document),
+    "pictures.py": (state, "step_block", not_rescaled),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_it_prints_what_it_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_prints_what_it_says(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown = example(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name])
     with torch.random.fork_rng():
         runpy.run_path(str(FOLDER / name), run_name="__main__")
     assert capsys.readouterr().out.splitlines() == [*shown.printed]
+    # Those that it draws are those that the page shows.
+    drawn = {path.name for path in tmp_path.rglob("*.png")}
+    assert drawn == {*re.findall(r"images/([\w-]+\.png)", shown.text)}
+    assert all((ROOT / "docs" / "images" / one).exists() for one in drawn)
     assert shown.commands == (f".venv/bin/python examples/{name}",)
 
 
@@ -83,7 +101,11 @@ def test_it_prints_what_it_says(name: str, capsys: pytest.CaptureFixture[str]) -
     # It trains to the end.
     [pytest.param(n, marks=pytest.mark.thorough) if n == "train_copy.py" else n for n in WRONG],
 )
-def test_it_ends_where_the_attention_is_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_ends_where_the_attention_is_wrong(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name])
     monkeypatch.setattr(*WRONG[name])
     with torch.random.fork_rng(), pytest.raises(AssertionError):
         runpy.run_path(str(FOLDER / name), run_name="__main__")

@@ -20,6 +20,7 @@ EXAMPLES = (
     ("long_context.py",),
     ("paged_batching.py",),
     ("packed_documents.py",),
+    ("pictures.py",),
     ("kernel_in_ci/attention.yml", "kernel_in_ci/my_kernel.py"),
     ("vectors_cpp/check.cpp", "vectors_cpp/header.py"),
     ("vectors_jax.py",),

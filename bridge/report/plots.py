@@ -124,7 +124,8 @@ def errors(of: str, error: Sequence[float], tolerance: Sequence[float]) -> Error
     high = min(max(numbers), 1e300) * 4
     scale = Scale(max(min(numbers) / 4, high * 10.0**-_DECADES), high, BOTTOM, TOP)
     step = (RIGHT - ERRORS_LEFT) / len(error)
-    dots, path = [], []
+    dots: list[Dot] = []
+    path: list[str] = []
     for n, (one, allowed) in enumerate(zip(error, tolerance, strict=True)):
         left, right = ERRORS_LEFT + n * step, ERRORS_LEFT + (n + 1) * step
         y = scale.at(allowed)

@@ -18,8 +18,9 @@ from pyimpl.autograd import definition
 from pyimpl.autograd.attention import attention_gradients, setup_context
 from pyimpl.backends.dispatch import Backend, forward
 from pyimpl.dropout import checked_dropout
-from pyimpl.internal import arguments as check
+from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Alignment, Layout, Window, compute_dtype, empty_output
+from pyimpl.internal.operators import operator
 from pyimpl.internal.scores import (
     SCHEMA,
     ScoreOptions,
@@ -49,6 +50,7 @@ def attention(
     dropout_p: float = 0.0,
     dropout_seed: int | Tensor | None = None,
     layout: Layout = "bhnd",
+    check: bool | None = None,
     backend: Backend = "auto",
 ) -> Tensor | tuple[Tensor, Tensor]:
     """softmax(scale · query keyᵀ) value, over the keys that each query may attend to
@@ -95,6 +97,9 @@ def attention(
             `torch.manual_seed` reproduces it; not drawn where dropout_p is 0.
         layout: "bhnd" as above, or "bnhd": query, key, value and the output are `[batch, length,
             heads, dim]`; masks, biases and the log-sum-exp stay as above.
+        check: whether the numbers in `attn_mask`, `bias`, `alibi_slopes`, `sinks` and `temperature`
+            are looked at, which waits for a GPU; None: on a CPU. Where nobody looks, NaN, +∞ and
+            numbers that are too large make NaN of what depends on them.
         backend: "triton" (float32, float16, bfloat16; head sizes up to 256), "tiled" (PyTorch,
             memory linear in the lengths), "reference" (float64 inside, materialises the scores), or
             "auto": triton on CUDA where it can, otherwise tiled.
@@ -111,9 +116,8 @@ def attention(
     log₂e, must be finite likewise, and what they are made of: ⟨q, k⟩, and queries times scale.
     Scores of 10⁷ and more are off by 1 or more in float32 before their exponential is taken; beyond
     10⁸ such a row may come out as 0 or NaN on a GPU. Under `torch.autocast` query, key and value
-    are first rounded to its dtype, unless they are float64, as SDPA does. Checking floating masks,
-    slopes and sinks for NaN synchronises with the GPU. `torch.compile` takes the whole as one
-    operator, `torch.ops.pyimpl.attention`.
+    are first rounded to its dtype, unless they are float64, as SDPA does. `torch.compile` takes the
+    whole as one operator, `torch.ops.pyimpl.attention`.
 
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes,
     sinks and temperature, on every backend, from the tensors and the two outputs alone
@@ -132,28 +136,28 @@ def attention(
         NotImplementedError: a compiled function asks for a forward-mode derivative.
         ImportError: backend "triton" where Triton is not installed.
     """
-    check.check_one_of("layout", layout, Layout)
+    arguments.check_one_of("layout", layout, Layout)
     lengths = ("heads", "length") if layout == "bhnd" else ("length", "heads")
-    named = check.under_autocast({"query": query, "key": key, "value": value})
-    check.check_floating(named, ("batch", *lengths, "head_dim"))
+    named = arguments.under_autocast({"query": query, "key": key, "value": value})
+    arguments.check_floating(named, ("batch", *lengths, "head_dim"))
     if layout == "bnhd":
         named = {name: tensor.transpose(1, 2) for name, tensor in named.items()}
-    query, key, value = check.check_attended(named, enable_gqa)
-    check.check_bool("return_lse", return_lse)
-    check.check_one_of("causal_alignment", causal_alignment, Alignment)
+    query, key, value = arguments.check_attended(named, enable_gqa)
+    arguments.check_bool("return_lse", return_lse)
+    arguments.check_one_of("causal_alignment", causal_alignment, Alignment)
     dropout = checked_dropout(dropout_p, dropout_seed, query)
-    check.check_one_of("backend", backend, Backend)
+    arguments.check_one_of("backend", backend, Backend)
     batch, heads, q_len, _ = query.shape
     options = checked_options(
         query, batch, heads,
         is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
-        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale,
+        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale, check=check,
     )  # fmt: skip
     sizes = (batch, heads, q_len, key.shape[2])
     if attn_mask is not None:
-        check.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
+        arguments.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
     if bias is not None:
-        check.check_scores_like("bias", bias, query, sizes, boolean=False)
+        arguments.check_scores_like("bias", bias, query, sizes, boolean=False)
         if attn_mask is not None and attn_mask.dtype != torch.bool:
             raise ValueError("a floating attn_mask is a bias: give it or bias, not both")
     shift = alignment_shift(causal_alignment, q_len, key.shape[2])
@@ -162,7 +166,7 @@ def attention(
     tensors |= options.tensors()
     transformed = False
     if torch.compiler.is_compiling():
-        check.check_reverse_mode(tensors)
+        arguments.check_reverse_mode(tensors)
     else:
         transformed = definition.is_transformed(tensors.values())
     if transformed:
@@ -170,16 +174,15 @@ def attention(
         options = definition.checked_transformed(options, query.dtype)
         out, lse = definition.attention(query, key, value, options)
     else:
-        out, lse = _attention(query, key, value, backend, *options.flat())
+        out, lse = _attention.call(query, key, value, backend, *options.flat())
     if layout == "bnhd":
         out = out.transpose(1, 2)
     return (out, lse) if return_lse else out
 
 
-@torch.library.custom_op(
-    "pyimpl::attention",
-    mutates_args=(),
-    schema=f"(Tensor query, Tensor key, Tensor value, str backend, {SCHEMA}) -> (Tensor, Tensor)",
+@operator(
+    "attention",
+    f"(Tensor query, Tensor key, Tensor value, str backend, {SCHEMA}) -> (Tensor, Tensor)",
 )
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, backend: Backend, *options: Any

@@ -15,9 +15,10 @@ from torch import Tensor
 
 from pyimpl.backends.dispatch import Backend, choose_backend, forward
 from pyimpl.backends.tile_bounds import num_tiles
-from pyimpl.internal import arguments as check
+from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Window, compute_dtype
 from pyimpl.internal.implements import implements
+from pyimpl.internal.operators import operator
 from pyimpl.internal.scores import (
     SCHEMA,
     ScoreOptions,
@@ -49,6 +50,7 @@ def attention_decode(
     scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
+    check: bool | None = None,
     backend: Backend = "auto",
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`pyimpl.attention` over the first kv_lens[b] keys of each sequence b of a cache.
@@ -62,14 +64,18 @@ def attention_decode(
             max_len, value_dim]`; with `page_table` a pool of pages, `[num_pages, kv_heads,
             page_size, head_dim]` and `[num_pages, kv_heads, page_size, value_dim]`.
         kv_lens: `[batch]`, int32 or int64, how many keys each sequence has, at least 0; needed with
-            `page_table`; None: max_len. What lies beyond has no influence, whatever it holds. Read
-            by the host; a GPU is waited for.
+            `page_table`; None: max_len. What lies beyond has no influence, whatever it holds.
         page_table: `[batch, max_pages]`, int32 or int64: key t of sequence b lies in slot
             t % page_size of page page_table[b, t // page_size]. Entries beyond the last page of a
             sequence are not looked at.
         num_splits: into how many parts the keys of each sequence are split, at least 1; None: as
             suits the device and, with pages on a CPU, parts of `SPLIT_LEN` keys. Parts may be
             empty.
+        check: whether the numbers in `kv_lens`, `page_table` and the options are looked at, which
+            waits for a GPU; None: on a CPU. Where nobody looks, a length outside of 0 … max_len
+            counts as the nearest of these, a sequence with a page that is not in the pool has an
+            output of NaN, and nothing outside of the tensors is read. Backends other than "triton"
+            look at lengths and pages always.
         The rest as for `pyimpl.attention`.
 
     Returns:
@@ -80,12 +86,12 @@ def attention_decode(
         As `pyimpl.attention`; ValueError also for lengths beyond the cache and for pages that are
         not in the pool; NotImplementedError also for gradients: there is no backward pass.
     """
-    named = check.under_autocast(
+    named = arguments.under_autocast(
         {"query": query, "key_cache": key_cache, "value_cache": value_cache}
     )
     query, key_cache, value_cache = named.values()
-    check.check_floating(named, ("batch", "heads", "length", "head_dim"))
-    check.check_attended(named, enable_gqa, paged=page_table is not None)
+    arguments.check_floating(named, ("batch", "heads", "length", "head_dim"))
+    arguments.check_attended(named, enable_gqa, paged=page_table is not None)
     batch, heads = query.shape[:2]
     if page_table is not None:
         if kv_lens is None:
@@ -94,33 +100,32 @@ def attention_decode(
     if kv_lens is not None:
         _check_integers("kv_lens", kv_lens, (batch,))
     if num_splits is not None:
-        if not check.is_whole(num_splits):
+        if not arguments.is_whole(num_splits):
             raise TypeError(
-                f"num_splits must be a whole number or None, not {check.describe(num_splits)}"
+                f"num_splits must be a whole number or None, not {arguments.describe(num_splits)}"
             )
         if num_splits < 1:
-            raise ValueError(f"num_splits must be at least 1, not {check.describe(num_splits)}")
+            raise ValueError(f"num_splits must be at least 1, not {arguments.describe(num_splits)}")
         # More splits than keys are empty ones: nothing is kept for them.
-        num_splits = min(check.whole(num_splits), max(1, _capacity(key_cache, page_table)))
-    check.check_bool("return_lse", return_lse)
-    check.check_one_of("backend", backend, Backend)
+        num_splits = min(arguments.whole(num_splits), max(1, _capacity(key_cache, page_table)))
+    arguments.check_bool("return_lse", return_lse)
+    arguments.check_one_of("backend", backend, Backend)
     options = checked_options(
         query, batch, heads,
         is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
-        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale,
+        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale, check=check,
     )  # fmt: skip
-    check.check_reverse_mode({**named, **options.tensors()})
-    check.check_no_gradients("attention_decode", {**named, **options.tensors()})
-    out, lse = _attention_decode(
+    arguments.check_reverse_mode({**named, **options.tensors()})
+    arguments.check_no_gradients("attention_decode", {**named, **options.tensors()})
+    out, lse = _attention_decode.call(
         query, key_cache, value_cache, kv_lens, page_table, num_splits, backend, *options.flat()
     )
     return (out, lse) if return_lse else out
 
 
-@torch.library.custom_op(
-    "pyimpl::attention_decode",
-    mutates_args=(),
-    schema="(Tensor query, Tensor key_cache, Tensor value_cache, Tensor? kv_lens, "
+@operator(
+    "attention_decode",
+    "(Tensor query, Tensor key_cache, Tensor value_cache, Tensor? kv_lens, "
     f"Tensor? page_table, SymInt? num_splits, str backend, {SCHEMA}) -> (Tensor, Tensor)",
 )
 def _attention_decode(
@@ -136,6 +141,10 @@ def _attention_decode(
     """The same of arguments that are checked but for the numbers in their tensors."""
     batch = query.shape[0]
     capacity = _capacity(key_cache, page_table)
+    options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
+    by_kernels = choose_backend(backend, query, value_cache) == "triton"
+    if by_kernels and not options.check:
+        return _triton(query, key_cache, value_cache, options, kv_lens, page_table, num_splits)
     lens = [capacity] * batch
     if kv_lens is not None:
         lens = kv_lens.tolist()
@@ -145,9 +154,8 @@ def _attention_decode(
     pages = None if page_table is None else _used_pages(page_table, lens, key_cache)
     if num_splits is not None:
         num_splits = min(num_splits, max(lens, default=1) or 1)
-    options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
-    if choose_backend(backend, query, value_cache) == "triton":
-        return _triton(query, key_cache, value_cache, options, lens, page_table, num_splits)
+    if by_kernels:
+        return _triton(query, key_cache, value_cache, options, kv_lens, page_table, num_splits)
     out = query.new_empty(*query.shape[:3], value_cache.shape[3])
     lse = query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))
     # Sequences of one length in one cache are taken together.
@@ -183,36 +191,47 @@ def _triton(
     key_cache: Tensor,
     value_cache: Tensor,
     options: ScoreOptions,
-    lens: list[int],
+    kv_lens: Tensor | None,
     page_table: Tensor | None,
     num_splits: int | None,
 ) -> tuple[Tensor, Tensor]:
-    """By the kernels, which take all sequences at once."""
+    """By the kernels, which take all sequences at once, and read nothing outside of the cache
+    whatever the lengths and the pages are."""
     from pyimpl.backends.kernels.decode import decode
     from pyimpl.backends.kernels.paged import paged
 
-    kv_lens = torch.tensor(lens, dtype=torch.int32, device=query.device)
-    if page_table is None:
+    if kv_lens is not None:
+        kv_lens = _as_indices(kv_lens, _capacity(key_cache, page_table), query.device)
+    if page_table is None or kv_lens is None:
         return decode(
             query, key_cache, value_cache, options,
             kv_lens=kv_lens, bottom_right=True, num_splits=num_splits,
         )  # fmt: skip
+    # A page number beyond those that there are stays one.
     return paged(
         query, key_cache.transpose(1, 2), value_cache.transpose(1, 2),
-        page_table.to(query.device, torch.int32), kv_lens, options,
+        _as_indices(page_table, key_cache.shape[0], query.device), kv_lens, options,
         bottom_right=True, num_splits=num_splits,
     )  # fmt: skip
 
 
+def _as_indices(given: Tensor, most: int, device: torch.device) -> Tensor:
+    """Whole numbers in 32 bits, as the kernels take them; those beyond −1 … `most` as the nearest
+    of these."""
+    if given.dtype != torch.int32:
+        given = given.clamp(-1, most)
+    return given.to(device, torch.int32)
+
+
 def _check_integers(name: str, given: Tensor, sizes: tuple[int | None, ...]) -> None:
     """A tensor of int32 or int64 with these sizes, None for any."""
-    check.check_integers(name, given)
+    arguments.check_integers(name, given)
     fits = given.dim() == len(sizes) and all(
         size in (None, n) for size, n in zip(sizes, given.shape, strict=True)
     )
     if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise ValueError(f"{name} must be of shape [{wanted}], not {check.shape(given)}")
+        raise ValueError(f"{name} must be of shape [{wanted}], not {arguments.shape(given)}")
 
 
 def _used_pages(page_table: Tensor, lens: list[int], pool: Tensor) -> list[Tensor]:

@@ -7,7 +7,6 @@ Source: the variable-length interface of flash-attention (`flash_attn_varlen_fun
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -16,9 +15,11 @@ from torch import Tensor
 from pyimpl.autograd.varlen import setup_context, varlen_gradients
 from pyimpl.backends.dispatch import Backend, choose_backend, forward
 from pyimpl.dropout import checked_dropout
-from pyimpl.internal import arguments as check
+from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Alignment, Window, compute_dtype
 from pyimpl.internal.implements import implements
+from pyimpl.internal.operators import operator
+from pyimpl.internal.packed import longest, prefix_sums
 from pyimpl.internal.scores import (
     SCHEMA,
     ScoreOptions,
@@ -48,6 +49,9 @@ def attention_varlen(
     return_lse: bool = False,
     dropout_p: float = 0.0,
     dropout_seed: int | Tensor | None = None,
+    max_q_len: int | None = None,
+    max_kv_len: int | None = None,
+    check: bool | None = None,
     backend: Backend = "auto",
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`pyimpl.attention` of each of several sequences; none sees the keys of another.
@@ -57,12 +61,19 @@ def attention_varlen(
         key, value: `[total_k, kv_heads, head_dim]` and `[total_k, kv_heads, value_dim]`, likewise.
         cu_seqlens_q, cu_seqlens_k: `[sequences + 1]`, int32 or int64, the prefix sums of the
             lengths (`Attention.Spec.cuSeqlens`): sequence b holds the queries from
-            cu_seqlens_q[b] up to but without cu_seqlens_q[b + 1]. Lengths may be 0. They are read
-            by the host; a GPU is waited for.
+            cu_seqlens_q[b] up to but without cu_seqlens_q[b + 1]. Lengths may be 0.
         causal_alignment: as for `pyimpl.attention`, with the lengths of each sequence.
         alibi_slopes: `[heads]` or `[sequences, heads]`.
         dropout_p, dropout_seed: as for `pyimpl.attention`; which weights are dropped depends on the
             rows of query and key in the packed tensors.
+        max_q_len, max_kv_len: at least the longest sequence's queries and keys, for the kernels,
+            whose grids they are. None: as found, with `check`, otherwise all tokens: much too many
+            where there are many sequences, so give them.
+        check: whether the numbers in `cu_seqlens_q`, `cu_seqlens_k` and the options are looked at,
+            which waits for a GPU; None: on a CPU. Where nobody looks, an entry outside of 0 …
+            tokens counts as the nearest of these, queries beyond `max_q_len` of a sequence may come
+            out as of none, with output 0, and nothing outside of the tensors is read or written.
+            Backends other than "triton" look at the prefix sums always.
         The rest as for `pyimpl.attention`.
 
     Returns:
@@ -73,42 +84,52 @@ def attention_varlen(
         As `pyimpl.attention`; ValueError also where the prefix sums do not start at 0, decrease, or
         do not end at the number of tokens.
     """
-    named = check.under_autocast({"query": query, "key": key, "value": value})
+    named = arguments.under_autocast({"query": query, "key": key, "value": value})
     query, key, value = named.values()
-    check.check_floating(named, ("tokens", "heads", "head_dim"))
+    arguments.check_floating(named, ("tokens", "heads", "head_dim"))
     by_head = {name: tensor.transpose(0, 1).unsqueeze(0) for name, tensor in named.items()}
-    check.check_attended(by_head, enable_gqa)
+    arguments.check_attended(by_head, enable_gqa)
     for name, given in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
-        check.check_integers(name, given)
+        arguments.check_integers(name, given)
         if given.dim() != 1 or given.shape[0] == 0:
-            raise ValueError(f"{name} must be [sequences + 1], not of shape {check.shape(given)}")
+            raise ValueError(
+                f"{name} must be [sequences + 1], not of shape {arguments.shape(given)}"
+            )
     sequences = cu_seqlens_q.shape[0] - 1
     if cu_seqlens_k.shape[0] - 1 != sequences:
         raise ValueError(
             "cu_seqlens_k must have the number of sequences of cu_seqlens_q, "
             f"{sequences}, not {cu_seqlens_k.shape[0] - 1}"
         )
-    check.check_bool("return_lse", return_lse)
-    check.check_one_of("causal_alignment", causal_alignment, Alignment)
-    check.check_one_of("backend", backend, Backend)
+    arguments.check_bool("return_lse", return_lse)
+    arguments.check_one_of("causal_alignment", causal_alignment, Alignment)
+    arguments.check_one_of("backend", backend, Backend)
+    for name, most in (("max_q_len", max_q_len), ("max_kv_len", max_kv_len)):
+        if most is not None and not arguments.is_whole(most):
+            raise TypeError(
+                f"{name} must be a whole number or None, not {arguments.describe(most)}"
+            )
+        if most is not None and most < 0:
+            raise ValueError(f"{name} must be at least 0, not {arguments.describe(most)}")
     options = checked_options(
         query, sequences, query.shape[1],
         is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
-        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale,
+        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale, check=check,
     )  # fmt: skip
-    check.check_reverse_mode({**named, **options.tensors()})
+    arguments.check_reverse_mode({**named, **options.tensors()})
     options = replace(options, dropout=checked_dropout(dropout_p, dropout_seed, query))
-    out, lse = _attention_varlen(
-        query, key, value, cu_seqlens_q, cu_seqlens_k, causal_alignment, backend, *options.flat()
-    )
+    out, lse = _attention_varlen.call(
+        query, key, value, cu_seqlens_q, cu_seqlens_k, max_q_len, max_kv_len, causal_alignment,
+        backend, *options.flat(),
+    )  # fmt: skip
     return (out, lse) if return_lse else out
 
 
-@torch.library.custom_op(
-    "pyimpl::attention_varlen",
-    mutates_args=(),
-    schema="(Tensor query, Tensor key, Tensor value, Tensor cu_seqlens_q, Tensor cu_seqlens_k, "
-    f"str causal_alignment, str backend, {SCHEMA}) -> (Tensor, Tensor)",
+@operator(
+    "attention_varlen",
+    "(Tensor query, Tensor key, Tensor value, Tensor cu_seqlens_q, Tensor cu_seqlens_k, "
+    "SymInt? max_q_len, SymInt? max_kv_len, str causal_alignment, str backend, "
+    f"{SCHEMA}) -> (Tensor, Tensor)",
 )
 def _attention_varlen(
     query: Tensor,
@@ -116,23 +137,31 @@ def _attention_varlen(
     value: Tensor,
     cu_seqlens_q: Tensor,
     cu_seqlens_k: Tensor,
+    max_q_len: int | None,
+    max_kv_len: int | None,
     causal_alignment: Alignment,
     backend: Backend,
     *flat: Any,
 ) -> tuple[Tensor, Tensor]:
     """The same of arguments that are checked but for the numbers in their tensors."""
-    cu_q = _prefix_sums("cu_seqlens_q", cu_seqlens_q, query.shape[0], "query")
-    cu_k = _prefix_sums("cu_seqlens_k", cu_seqlens_k, key.shape[0], "key")
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
-    if choose_backend(backend, query, value) != "triton":
+    by_kernels = choose_backend(backend, query, value) == "triton"
+    cu_q = cu_k = None
+    if options.check or not by_kernels:
+        cu_q = prefix_sums("cu_seqlens_q", cu_seqlens_q, query.shape[0], "query")
+        cu_k = prefix_sums("cu_seqlens_k", cu_seqlens_k, key.shape[0], "key")
+    most = longest("max_q_len", max_q_len, cu_q, query.shape[0])
+    longest("max_kv_len", max_kv_len, cu_k, key.shape[0])
+    if not by_kernels:
+        assert cu_q is not None
+        assert cu_k is not None
         return _slice_by_slice(query, key, value, cu_q, cu_k, options, causal_alignment, backend)
     from pyimpl.backends.kernels.varlen import varlen
 
     sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
     return varlen(
         query, key, value, sums_q, sums_k, options,
-        max_q_len=max((b - a for a, b in pairwise(cu_q)), default=0),
-        bottom_right=causal_alignment == "bottom-right",
+        max_q_len=most, bottom_right=causal_alignment == "bottom-right",
     )  # fmt: skip
 
 
@@ -144,23 +173,6 @@ def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, Te
 
 
 _attention_varlen.register_autograd(varlen_gradients, setup_context=setup_context)
-
-
-def _prefix_sums(name: str, given: Tensor, total: int, of: str) -> list[int]:
-    """The prefix sums as plain numbers, checked."""
-    sums: list[int] = given.tolist()
-    if sums[0] != 0 or sums[-1] != total or sums != sorted(sums):
-        raise ValueError(
-            f"{name} must rise from 0 to the number of tokens of {of}, {total}, not {_short(sums)}"
-        )
-    return sums
-
-
-def _short(numbers: list[int]) -> str:
-    """A list for a sentence, its middle left out if it is long."""
-    if len(numbers) <= 8:
-        return str(numbers)
-    return f"[{', '.join(map(str, numbers[:4]))}, …, {', '.join(map(str, numbers[-3:]))}]"
 
 
 @implements("Attention.Spec.attentionSliced")

@@ -4,14 +4,17 @@ public import Attention.Model.FloatingPoint
 public import Attention.Model.Interval
 public import Attention.Model.IntervalSound
 public import Attention.Model.Real.Exact
+public import Attention.Model.Real.Floor
 public import Attention.Model.RoundedScores
 public import Attention.Spec.LogSumExp
 public import Attention.Spec.Flash
+public import Attention.Spec.Format
 public import Attention.Spec.Masks
 public import Attention.Spec.ScoreTolerance
 import Attention.Proof.Enclosure.Basic
 import Attention.Proof.Real.Exact
 import Attention.Proof.Real.LogSumExp
+import Attention.Proof.Rounding.Bits
 import Attention.Proof.Rounding.Matrices
 
 public section
@@ -80,5 +83,19 @@ theorem flash_within_allowance {R : Type u} [OrderedField R] [Exponential R R]
           (boundedKeys F.precision inAccumulator d scale mask q k v i t (List.finRange kv_len)))
         (o[t].val - (attention scale mask.toScoreMod q k v)[i][t]) :=
   Proof.flash_within_tolerance hF hσ unmasked hd hN hD hm hn negligible ha hr
+
+/-- There are numbers that round as the result above asks for: real numbers of p bits, with e ^ x. A
+format of p bits (binary32 of 24) rounds alike each result from its smallest normal number on, and
+each sum and difference of its numbers, however small. -/
+theorem rounding_exists (p : Nat) :
+    ∃ F : FloatingPoint Real, F.unit = (2 : Real) ^ (-(p : Int)) ∧
+      F.exponential = (2 : Real) ^ (-(p : Int)) ∧
+      ∀ f : Format, f.precision = p →
+        (∀ x, f.smallestNormal Real ≤ absolute x → F.round x = f.round Real.floor x) ∧
+        (∀ x, f.smallestNormal Real ≤ exp x → F.roundedExp x = f.round Real.floor (exp x)) ∧
+        ∀ a b, f.IsNumber a → f.IsNumber b →
+          F.round (a + b) = f.round Real.floor (a + b) ∧
+            F.round (a - b) = f.round Real.floor (a - b) :=
+  Proof.exists_floatingPoint p
 
 end Attention.Statements

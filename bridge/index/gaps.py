@@ -9,7 +9,8 @@ derivative is, and is computed by nothing. An operation is covered by
 - vectors, if the program that makes them (`Attention.Vectors.Main`) runs it, directly or not, or if
   it is no result but a bound of errors, with which no function's output could be compared, or is
   proved to be the function of which there are vectors (`WITHOUT_VECTORS`);
-- Python, if a function says that it implements it, or implements a definition that uses it;
+- Python, if a function says that it implements it, or implements a definition that uses it, or if
+  what computes it is another's (`WITHOUT_PYTHON`);
 - a theorem, if the statement of a listed theorem mentions it, or a definition that uses it.
 """
 
@@ -33,7 +34,11 @@ WITHOUT_VECTORS = {
     "Attention.Spec.LogSumExpTolerance": "how far a log-sum-exp may be from the exact one; as "
     "above",
     "Attention.Spec.ScoreTolerance": "how far a score may be from the exact one; as above",
+    "Attention.Spec.Format": "how numbers are rounded to a format; compared with torch's casts, "
+    "bit for bit, in tests/bridge/translation/test_formats.py",
 }
+# By module, whose code computes its definitions.
+WITHOUT_PYTHON = {"Attention.Spec.Format": "torch's casts between dtypes"}
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})
 
@@ -81,7 +86,8 @@ def gaps(index: Index) -> tuple[list[str], list[Gap]]:
         "vectors": index.reached(e.name for e in entries if e.module == PROGRAM)
         | index.reached(e.name for e in entries if e.vectors and e.name.startswith(SPEC))
         | {e.name for e in entries if e.module in WITHOUT_VECTORS},
-        "Python": index.reached(e.name for e in entries if e.python),
+        "Python": index.reached(e.name for e in entries if e.python)
+        | {e.name for e in entries if e.module in WITHOUT_PYTHON},
         "theorem": index.reached(u for e in entries if e.main_theorem for u in e.uses_in_statement),
     }
     operations = [e.name for e in entries if is_operation(e)]

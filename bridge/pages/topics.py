@@ -82,7 +82,10 @@ TOPICS = (
     ),
     Topic(
         "Rounding",
-        ("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance"),
+        (
+            *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance"),
+            *("Format", "Real.Format", "Mixed"),
+        ),
         "tolerances",
     ),
     Topic(

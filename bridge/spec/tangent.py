@@ -1,7 +1,7 @@
 """The derivative of attention, forwards.
 
 Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/Tangent.lean`.
-`Attention.Spec.ScoreMod.IsLift` is not here: it is a statement about everything of a kind, which
+`Attention.Spec.ScoreMod.IsLift` is not here: it is a statement about all there is of a kind, which
 nothing decides.
 """
 

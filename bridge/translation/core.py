@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bridge.translation import build, core_lists
 from bridge.translation.core_lists import LOOPS, Expression, helper, is_loop, same
-from bridge.translation.errors import NeedsStatements, UntranslatableError
+from bridge.translation.errors import NeedsStatements, NotAProgramError, UntranslatableError
 from bridge.translation.library import DUAL, UNFOLDED
 from bridge.translation.terms import Bound, Constant, Function, Made, Number, Term
 
@@ -69,7 +69,7 @@ def _arithmetic(sign: type[ast.operator]) -> Expression:
 
 
 def _power(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    if not _is(_type(t), "Nat", "Int"):
+    if not _is(_type(t), "Nat", "Int") and not _is_generic(_type(t)):
         raise UntranslatableError(f"{t.name} of the type {_type(t)}")
     base, exponent = (writer.expression(v, before) for v in t.values())
     return build.operation(base, ast.Pow(), exponent)
@@ -111,6 +111,10 @@ def _not(writer: Writer, t: Constant, before: Before) -> ast.expr:
     given = t.arguments[0].term
     assert given is not None
     return build.negation(writer.expression(given, before))
+
+
+def _exists(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    raise NotAProgramError("it says that there is something of a kind")
 
 
 def _truth(value: bool) -> Expression:
@@ -238,6 +242,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "Bool.or": _junction(ast.Or),
     "Not": _not,
     "Bool.not": _not,
+    "Exists": _exists,
     "True": _truth(True),
     "False": _truth(False),
     "Bool.true": _truth(True),

@@ -12,7 +12,7 @@ class UntranslatableError(Exception):
 
 
 class NotAProgramError(UntranslatableError):
-    """A statement about everything of a kind: it can be proved, and nothing decides it."""
+    """A statement about all there is of a kind (∀, ∃): it can be proved, and nothing decides it."""
 
 
 class NeedsStatements(Exception):

@@ -33,7 +33,9 @@ _STANDARD = {
     "TypeAlias": "from typing import TypeAlias",
 }
 _WIDTH = 100
-_LEFT_OUT = "`{}` is not here: it is a statement about everything of a kind, which nothing decides."
+_LEFT_OUT = (
+    "`{}` is not here: it is a statement about all there is of a kind, which nothing decides."
+)
 
 
 @dataclass(frozen=True)

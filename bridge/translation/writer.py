@@ -187,7 +187,7 @@ class Writer(Scope):
                 return self._conditional(t, before)
             case Product(variable, body):
                 if variable.kind != "proof":
-                    raise NotAProgramError("it is a statement about everything of a kind")
+                    raise NotAProgramError("it says something of everything of a kind")
                 left = build.negation(self.expression(variable.type, None))
                 return ast.BoolOp(ast.Or(), [left, self.expression(body, None)])
             case Apply(function, given):

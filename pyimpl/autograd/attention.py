@@ -17,6 +17,7 @@ from pyimpl.autograd import definition
 from pyimpl.backends.dispatch import Backend, backward
 from pyimpl.internal.arguments import empty_output
 from pyimpl.internal.gradients import Gradients, Wanted
+from pyimpl.internal.operators import operator
 from pyimpl.internal.scores import DIFFERENTIABLE, NAMES, SCHEMA, ScoreOptions, checked_numbers
 
 # What the operators of the backward pass return: `Gradients`, with empty tensors for None.
@@ -24,10 +25,9 @@ GRADIENTS = f"({', '.join(['Tensor'] * len(Gradients._fields))})"
 Flat = tuple[Tensor, ...]
 
 
-@torch.library.custom_op(
-    "pyimpl::attention_backward",
-    mutates_args=(),
-    schema="(Tensor grad_out, Tensor? grad_lse, Tensor query, Tensor key, Tensor value, "
+@operator(
+    "attention_backward",
+    "(Tensor grad_out, Tensor? grad_lse, Tensor query, Tensor key, Tensor value, "
     f"Tensor out, Tensor lse, bool[] wanted, str backend, {SCHEMA}) -> {GRADIENTS}",
 )
 def _attention_backward(
@@ -136,7 +136,7 @@ def attention_gradients(
         inputs = (query, key, value, *options.flat())
         found = definition.differentiable_gradients((grad_out, grad_lse), inputs, needed)
         return (*found[:3], None, *found[3:])
-    q, k, v, *others = _attention_backward(
+    q, k, v, *others = _attention_backward.call(
         grad_out, grad_lse, query, key, value, out, lse, list(wanted_of(given)), ctx.backend,
         *options.flat(),
     )  # fmt: skip

@@ -24,6 +24,8 @@ from pyimpl.autograd.attention import (
 from pyimpl.backends.dispatch import Backend, backward, choose_backend
 from pyimpl.internal.arguments import Alignment, compute_dtype
 from pyimpl.internal.gradients import Gradients, Wanted
+from pyimpl.internal.operators import operator
+from pyimpl.internal.packed import longest
 from pyimpl.internal.scores import (
     DIFFERENTIABLE,
     SCHEMA,
@@ -33,12 +35,12 @@ from pyimpl.internal.scores import (
 )
 
 
-@torch.library.custom_op(
-    "pyimpl::attention_varlen_backward",
-    mutates_args=(),
-    schema="(Tensor grad_out, Tensor? grad_lse, Tensor query, Tensor key, Tensor value, "
+@operator(
+    "attention_varlen_backward",
+    "(Tensor grad_out, Tensor? grad_lse, Tensor query, Tensor key, Tensor value, "
     "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor out, Tensor lse, bool[] wanted, "
-    f"str causal_alignment, str backend, {SCHEMA}) -> {GRADIENTS}",
+    "SymInt? max_q_len, SymInt? max_kv_len, str causal_alignment, str backend, "
+    f"{SCHEMA}) -> {GRADIENTS}",
 )
 def _attention_varlen_backward(
     grad_out: Tensor,
@@ -51,6 +53,8 @@ def _attention_varlen_backward(
     out: Tensor,
     lse: Tensor,
     wanted: list[bool],
+    max_q_len: int | None,
+    max_kv_len: int | None,
     causal_alignment: Alignment,
     backend: Backend,
     *flat: Any,
@@ -58,11 +62,20 @@ def _attention_varlen_backward(
     """The gradients of what `pyimpl::attention_varlen` was given and returned, the rest as there;
     `grad_out` and `grad_lse` (None: 0) are of the shapes of `out` and `lse`."""
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
-    of = _by_kernels if choose_backend(backend, query, value) == "triton" else _slice_by_slice
-    found = of(
-        query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
-        Wanted(*wanted), causal_alignment, backend,
-    )  # fmt: skip
+    if choose_backend(backend, query, value) == "triton":
+        # What the forward pass has not looked at nobody looks at.
+        sums = [cu.tolist() if options.check else None for cu in (cu_seqlens_q, cu_seqlens_k)]
+        found = _by_kernels(
+            query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
+            Wanted(*wanted), causal_alignment,
+            longest("max_q_len", max_q_len, sums[0], query.shape[0]),
+            longest("max_kv_len", max_kv_len, sums[1], key.shape[0]),
+        )  # fmt: skip
+    else:
+        found = _slice_by_slice(
+            query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
+            Wanted(*wanted), causal_alignment, backend,
+        )  # fmt: skip
     tensors = options.tensors()
     rounded = {
         name: gradient.to(tensors[change.name].dtype)
@@ -85,6 +98,8 @@ def _(
     out: Tensor,
     lse: Tensor,
     wanted: list[bool],
+    max_q_len: int | None,
+    max_kv_len: int | None,
     causal_alignment: Alignment,
     backend: Backend,
     *flat: Any,
@@ -167,15 +182,15 @@ def _by_kernels(
     options: ScoreOptions,
     wanted: Wanted,
     alignment: Alignment,
-    backend: Backend,
+    max_q: int,
+    max_k: int,
 ) -> Gradients:
-    """The same by the kernels, which take all sequences at once."""
+    """The same by the kernels, which take all sequences at once: the longest has at most so many
+    queries and keys."""
     from pyimpl.backends.kernels.backward import backward as kernels
     from pyimpl.backends.kernels.parts.sequences import Sequences
 
-    cu_q, cu_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
     sums_q, sums_k = (cu.to(query.device, torch.int32) for cu in (cu_seqlens_q, cu_seqlens_k))
-    max_q, max_k = (max((b - a for a, b in pairwise(cu)), default=0) for cu in (cu_q, cu_k))
     sequences = Sequences(sums_q, sums_k, max_q, max_k, alignment == "bottom-right")
     q, k, v, o, d_o = (x.transpose(0, 1).unsqueeze(0) for x in (query, key, value, out, grad_out))
     d_l = None if grad_lse is None else grad_lse.unsqueeze(0)
@@ -183,15 +198,22 @@ def _by_kernels(
     grad_q, grad_k, grad_v = (x[0].transpose(0, 1).contiguous() for x in found[:3])
     slopes, of_rows, grad_slopes = options.alibi_slopes, found.slopes, None
     if of_rows is not None and slopes is not None:
-        grad_slopes = of_rows.new_zeros(slopes.shape)
-        for b, (i, i_stop) in enumerate(pairwise(cu_q)):
-            grad_slopes[b if len(slopes) > 1 else 0] += of_rows[0, :, i:i_stop].sum(dim=-1)
+        # What queries of no sequence would add is 0.
+        rows = of_rows[0].t()
+        if len(slopes) == 1:
+            grad_slopes = rows.sum(dim=0, keepdim=True)
+        else:
+            grad_slopes = torch.segment_reduce(
+                rows.contiguous(), "sum", offsets=sums_q.long().clamp(0, len(rows)), axis=0,
+                unsafe=True, initial=0.0,
+            )  # fmt: skip
     return found._replace(query=grad_q, key=grad_k, value=grad_v, slopes=grad_slopes)
 
 
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """What `pyimpl::attention_varlen` keeps for its backward pass."""
-    query, key, value, cu_seqlens_q, cu_seqlens_k, ctx.alignment, ctx.backend, *flat = inputs
+    (query, key, value, cu_seqlens_q, cu_seqlens_k), rest = inputs[:5], inputs[5:]
+    ctx.numbers_of_call, flat = rest[:4], rest[4:]
     options = ScoreOptions.of_flat(*flat)
     save(ctx, options, query, key, value, cu_seqlens_q, cu_seqlens_k, *output)
 
@@ -204,9 +226,9 @@ def varlen_gradients(
     *given, out, lse = tensors
     if grad_out is None:
         grad_out = torch.zeros_like(out)
-    needs = ctx.needs_input_grad[7:]
-    q, k, v, *others = _attention_varlen_backward(
-        grad_out, grad_lse, *given, out, lse, list(wanted_of(needs)), ctx.alignment, ctx.backend,
+    needs = ctx.needs_input_grad[9:]
+    q, k, v, *others = _attention_varlen_backward.call(
+        grad_out, grad_lse, *given, out, lse, list(wanted_of(needs)), *ctx.numbers_of_call,
         *options.flat(),
     )  # fmt: skip
-    return (q, k, v, None, None, None, None, *by_option(needs, *others))
+    return (q, k, v, *[None] * 6, *by_option(needs, *others))

@@ -5,6 +5,7 @@ This is the one place that knows which operations have a Triton kernel.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from typing import Literal
 
@@ -121,6 +122,7 @@ def choose_backend(backend: Backend, query: Tensor, value: Tensor) -> Backend:
     return backend
 
 
+@functools.cache
 def triton_installed() -> bool:
     """Whether the package triton can be imported."""
     return importlib.util.find_spec("triton") is not None

@@ -160,6 +160,17 @@ class _Running:
     l: Tensor
     o: Tensor
 
+    @classmethod
+    def of_block(cls, scores: Tensor, values: Tensor, kept: Tensor | None) -> _Running:
+        """`step_block` of the state before any key, of a block that has keys."""
+        # Of a query that sees none, the greatest score is −∞.
+        m = scores.amax(dim=-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
+        p = scores.sub_(m).exp2_()
+        l = p.sum(dim=-1, keepdim=True)
+        if kept is not None:
+            p.mul_(kept)
+        return cls(m, l, torch.bmm(p, values))
+
     def step_block(self, scores: Tensor, values: Tensor, kept: Tensor | None) -> None:
         """`Attention.Spec.Online.stepBlock` for `scores` `[..., n, k]` in base 2, which are
         overwritten, and `values` `[..., k, value_dim]`; with dropout o takes those of `kept`, like
@@ -285,7 +296,7 @@ class Heads:
         with without_autocast(self.query.device):
             bounds = self.bounds
             start, stop = bounds.row_first(t), bounds.row_last(t) + 1
-            state = self.start(stop - start)
+            state = None if self.options.sinks is None else self.start(stop - start)
             q = self.query[:, :, start:stop].to(self.k.dtype) * self.factor
             q = q.reshape(self.k.shape[0], -1, self.k.shape[-1])
             visited, unmasked = bounds.visited_tiles(t), bounds.unmasked_tiles(t)
@@ -306,8 +317,12 @@ class Heads:
                 if tile.masked or hidden is not None or self.modified:
                     values = self.change_scores(scores, values, tile, hidden, scratch)
                 kept = self.kept_weights(tile)
-                state.step_block(scores, values, None if kept is None else kept.view_as(scores))
-            o, l = state.finish()
+                kept = None if kept is None else kept.view_as(scores)
+                if state is None:
+                    state = _Running.of_block(scores, values, kept)
+                else:
+                    state.step_block(scores, values, kept)
+            o, l = (state or self.start(stop - start)).finish()
             if self.options.dropout is not None:
                 o.mul_(self.options.dropout.scale)
             self.out[:, :, start:stop] = o.view(self.batch, self.heads, stop - start, -1)

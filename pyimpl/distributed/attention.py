@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Unpack
 
 import torch.distributed as dist
 from torch import Tensor
@@ -16,6 +17,7 @@ from pyimpl.distributed.passing import outside_of_graphs, processes_of
 from pyimpl.distributed.ring import Ring, attend
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal.arguments import Alignment, Window
+from pyimpl.internal.scores import Changes
 
 
 @outside_of_graphs
@@ -33,17 +35,13 @@ def ring_attention(
     causal_alignment: Alignment = "top-left",
     window: Window = (None, None),
     cu_seqlens: Sequence[int] | Tensor | None = None,
-    temperature: Tensor | None = None,
-    softcap: float | None = None,
-    alibi_slopes: Tensor | None = None,
-    sinks: Tensor | None = None,
-    scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
     dropout_p: float = 0.0,
     dropout_seed: int | Tensor | None = None,
     backend: Backend = "auto",
     check: bool | None = None,
+    **changes: Unpack[Changes],
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`pyimpl.attention` of one sequence that the processes of a group hold in shards
     (`Attention.Spec.ring`): every process calls this with its own part, and gets the outputs of its
@@ -68,7 +66,7 @@ def ring_attention(
         check: whether the processes first exchange a description of their arguments, so that what
             does not fit together is an error in every process; None: for tensors on a CPU. Without
             it such a call ends in wrong results or in the group's timeout.
-        The rest as for `pyimpl.attention`.
+        The rest, with the `Changes` of the scores, as for `pyimpl.attention`.
 
     Returns:
         `[batch, heads, q_len, value_dim]` in the dtype of `query`, rounded to it once; with
@@ -76,8 +74,8 @@ def ring_attention(
 
     Both outputs are differentiable as those of `pyimpl.attention`, and every process has to call
     backward where one does. The gradients of key and value are summed over the queries of all
-    processes. Those of bias, attn_mask, temperature, alibi_slopes and sinks are of this process's
-    queries alone: a parameter that every process holds has their sum over the processes for its
+    processes. Those of bias, attn_mask and what changes the scores are of this process's queries
+    alone: a parameter that every process holds has their sum over the processes for its
     gradient. Key and value are sent in their dtype, gradients in float32 (float64 for float64).
 
     Raises:
@@ -94,9 +92,8 @@ def ring_attention(
             prepare, processes, query, key, value, shards, key_shards,
             attn_mask=attn_mask, bias=bias, whole_pairs=False, is_causal=is_causal,
             causal_alignment=causal_alignment, window=window, cu_seqlens=cu_seqlens,
-            temperature=temperature, softcap=softcap, alibi_slopes=alibi_slopes, sinks=sinks,
-            scale=scale, enable_gqa=enable_gqa, return_lse=return_lse, dropout_p=dropout_p,
-            dropout_seed=dropout_seed, backend=backend,
+            enable_gqa=enable_gqa, return_lse=return_lse, dropout_p=dropout_p,
+            dropout_seed=dropout_seed, backend=backend, **changes,
         ),
         describe,
     )  # fmt: skip

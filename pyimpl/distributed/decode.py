@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 import torch.distributed as dist
@@ -27,6 +27,7 @@ from pyimpl.internal import arguments as check_arguments
 from pyimpl.internal.arguments import Window, compute_dtype
 from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import (
+    Changes,
     ScoreOptions,
     alignment_shift,
     checked_numbers,
@@ -46,15 +47,11 @@ def decode_attention(
     group: dist.ProcessGroup | DeviceMesh | None = None,
     is_causal: bool = False,
     window: Window = (None, None),
-    temperature: Tensor | None = None,
-    softcap: float | None = None,
-    alibi_slopes: Tensor | None = None,
-    sinks: Tensor | None = None,
-    scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
     backend: Backend = "auto",
     check: bool | None = None,
+    **changes: Unpack[Changes],
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`pyimpl.attention_decode` of queries that every process has, over a cache of keys that the
     processes hold in shards: each takes in its own, and the outputs are merged by their
@@ -84,8 +81,7 @@ def decode_attention(
         partial(
             _prepare, processes, query, key, value, key_shards,
             enable_gqa=enable_gqa, return_lse=return_lse, backend=backend, is_causal=is_causal,
-            window=window, temperature=temperature, softcap=softcap, alibi_slopes=alibi_slopes,
-            sinks=sinks, scale=scale,
+            window=window, **changes,
         ),
         _describe,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 import torch.distributed as dist
@@ -25,7 +25,7 @@ from pyimpl.distributed.passing import Processes, exchange, outside_of_graphs, p
 from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal.arguments import Alignment, Window
-from pyimpl.internal.scores import CHANGES, ScoreOptions, cut
+from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut
 
 
 @outside_of_graphs
@@ -43,17 +43,13 @@ def ulysses_attention(
     causal_alignment: Alignment = "top-left",
     window: Window = (None, None),
     cu_seqlens: Sequence[int] | Tensor | None = None,
-    temperature: Tensor | None = None,
-    softcap: float | None = None,
-    alibi_slopes: Tensor | None = None,
-    sinks: Tensor | None = None,
-    scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
     dropout_p: float = 0.0,
     dropout_seed: int | Tensor | None = None,
     backend: Backend = "auto",
     check: bool | None = None,
+    **changes: Unpack[Changes],
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`ring_attention`, computed by heads: four exchanges in the place of the rounds.
 
@@ -65,8 +61,8 @@ def ulysses_attention(
         The rest as for `ring_attention`.
 
     Returns:
-        As `ring_attention`. The gradients of bias, attn_mask, temperature, alibi_slopes and sinks
-        are those by the heads of this process alone, 0 for the others.
+        As `ring_attention`. The gradients of bias, attn_mask and what changes the scores are those
+        by the heads of this process alone, 0 for the others.
 
     Raises:
         As `ring_attention`; ValueError also where the number of processes divides one of the
@@ -81,9 +77,8 @@ def ulysses_attention(
             _prepare, processes, query, key, value, shards, key_shards,
             attn_mask=attn_mask, bias=bias, whole_pairs=True, is_causal=is_causal,
             causal_alignment=causal_alignment, window=window, cu_seqlens=cu_seqlens,
-            temperature=temperature, softcap=softcap, alibi_slopes=alibi_slopes, sinks=sinks,
-            scale=scale, enable_gqa=enable_gqa, return_lse=return_lse, dropout_p=dropout_p,
-            dropout_seed=dropout_seed, backend=backend,
+            enable_gqa=enable_gqa, return_lse=return_lse, dropout_p=dropout_p,
+            dropout_seed=dropout_seed, backend=backend, **changes,
         ),
         describe,
     )  # fmt: skip

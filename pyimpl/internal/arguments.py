@@ -93,15 +93,24 @@ def check_dense(name: str, tensor: Tensor) -> None:
 def under_autocast(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors as `torch.autocast` wants them for a product: in its dtype, unless float64."""
 
+    kinds = {x.device.type for x in named.values() if isinstance(x, Tensor)}
+    if not any(map(_under_autocast, kinds)):
+        return dict(named)
+
     def cast(tensor: Tensor) -> Tensor:
         if not isinstance(tensor, Tensor) or tensor.dtype not in DTYPES[1:]:
             return tensor
         kind = tensor.device.type
-        if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
-            return tensor
-        return tensor.to(torch.get_autocast_dtype(kind))
+        return tensor.to(torch.get_autocast_dtype(kind)) if _under_autocast(kind) else tensor
 
     return {name: cast(tensor) for name, tensor in named.items()}
+
+
+def _under_autocast(kind: str) -> bool:
+    """Whether `torch.autocast` is on for this type of device."""
+    if kind in ("cuda", "cpu"):  # To ask takes as long as the answer.
+        return torch.is_autocast_enabled(kind)
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
 
 
 def without_autocast(device: torch.device) -> AbstractContextManager[object]:
@@ -213,8 +222,10 @@ def check_no_gradients(
 ) -> None:
     """Raises NotImplementedError for a tensor that a gradient is asked of, for a function that has
     no backward pass."""
+    if not torch.is_grad_enabled():
+        return
     for name, tensor in named.items():
-        if tensor is not None and tensor.requires_grad and torch.is_grad_enabled():
+        if tensor is not None and tensor.requires_grad:
             raise NotImplementedError(
                 f"{name} requires a gradient, and {function} has no backward pass: "
                 f"use torch.no_grad() or {name}.detach()"
@@ -278,11 +289,7 @@ def checked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool)
     """`given`, floating, in which what is at most −`largest_added` for inputs of this dtype became
     −∞; raises ValueError for NaN, +∞, and what is larger than that, with `finite` also for −∞ and
     what counts as such."""
-    # An expanded tensor is looked at once, not as often as it is repeated.
-    some = given
-    for dim, stride in enumerate(given.stride()):
-        if stride == 0 and given.shape[dim] > 1:
-            some = some.narrow(dim, 0, 1)
+    some = _unexpanded(given)
     if finite and not bool(some.isfinite().all()):
         raise ValueError(f"{name} must hold finite numbers, and holds NaN or ∞")
     if not bool((some < torch.inf).all()):
@@ -299,6 +306,23 @@ def checked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool)
     if not bool(low.any()):
         return given
     return some.masked_fill(low, -torch.inf).expand_as(given)
+
+
+def unchecked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool) -> Tensor:
+    """`checked_range` of what nobody looks at: nothing is waited for, and nothing is refused."""
+    limit = largest_added(dtype)
+    if finite or torch.finfo(given.dtype).max < limit:
+        return given
+    some = _unexpanded(given)
+    return some.masked_fill(some <= -limit, -torch.inf).expand_as(given)
+
+
+def _unexpanded(given: Tensor) -> Tensor:
+    """An expanded tensor without what is repeated."""
+    for dim, stride in enumerate(given.stride()):
+        if stride == 0 and given.shape[dim] > 1:
+            given = given.narrow(dim, 0, 1)
+    return given
 
 
 def _as_float(name: str, given: object) -> float:

@@ -14,13 +14,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from pyimpl.dropout import Dropout
-from pyimpl.internal import arguments as check
+from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.implements import implements
 
@@ -76,7 +76,7 @@ def cut(tensor: Tensor | None, *dims: slice | Tensor) -> Tensor | None:
 CHANGES = (
     Change(
         "softcap", "Attention.Spec.ScoreMod.softcap", feature="softcap", title="softcap",
-        kind="number", argument="cap", check=check.check_softcap,
+        kind="number", argument="cap", check=arguments.check_softcap,
     ),
     Change(
         "alibi_slopes", "Attention.Spec.ScoreMod.alibi", feature="alibi", title="ALiBi",
@@ -96,8 +96,22 @@ CHANGES = (
         title="temperature", kind="head", finite=True, gradient="temperature",
     ),
 )  # fmt: skip
+
+
+class Changes(TypedDict, total=False):
+    """Arguments that change the scores, as a public function takes and passes them on: the scale,
+    and of `CHANGES` those that are no pairs' own. `pyimpl.attention` says what each is."""
+
+    temperature: Tensor | None
+    softcap: float | None
+    alibi_slopes: Tensor | None
+    sinks: Tensor | None
+    scale: float | None
+
+
 # Those that the kernels compute; the others are folded into the query.
 KERNEL_CHANGES = tuple(change for change in CHANGES if change.argument)
+_TENSORS = tuple(change.name for change in CHANGES if change.kind != "number")
 # By which changes there are gradients: the field of `Gradients`, and the change.
 DIFFERENTIABLE = {change.gradient: change for change in CHANGES if change.gradient is not None}
 
@@ -123,6 +137,8 @@ class ScoreOptions:
     sinks `[heads]`, floating: one more score in every softmax of the head, without a value
     (`Attention.Spec.attentionSink`).
 
+    check: whether the numbers in tensors are looked at, which waits for a GPU.
+
     dropout: of the weights, which are normalised before: the log-sum-exp is that without it.
     """
 
@@ -136,11 +152,12 @@ class ScoreOptions:
     shift: int = 0
     sinks: Tensor | None = None
     temperature: Tensor | None = None
+    check: bool = True
     dropout: Dropout | None = None
 
     def flat(self) -> tuple[Tensor | int | float | None, ...]:
         """The fields in order, as the operators take them (`SCHEMA`)."""
-        *own, dropout = (getattr(self, field.name) for field in fields(self))
+        *own, dropout = [getattr(self, name) for name in _FIELDS]
         return (*own, 0.0, None) if dropout is None else (*own, dropout.p, dropout.seed)
 
     @classmethod
@@ -155,7 +172,7 @@ class ScoreOptions:
         tensors as views, masks and biases as `[batch|1, heads|1, q_len, kv_len]`."""
 
         def of_pairs(tensor: Tensor | None) -> Tensor | None:
-            return None if tensor is None else check.mask_as_4d(tensor, *sizes[2:])
+            return None if tensor is None else arguments.mask_as_4d(tensor, *sizes[2:])
 
         changed: dict[str, Any] = {
             change.name: change.part(
@@ -182,13 +199,14 @@ class ScoreOptions:
 
     def tensors(self) -> dict[str, Tensor]:
         """The changes that are tensors and given, by name."""
-        given = {c.name: getattr(self, c.name) for c in CHANGES if c.kind != "number"}
-        return {name: tensor for name, tensor in given.items() if tensor is not None}
+        given = [(name, getattr(self, name)) for name in _TENSORS]
+        return {name: tensor for name, tensor in given if tensor is not None}
 
 
+_FIELDS = tuple(field.name for field in fields(ScoreOptions))
 _TYPES = {
     "float": "float", "float | None": "float?", "Tensor | None": "Tensor?", "int": "SymInt",
-    "int | None": "SymInt?",
+    "int | None": "SymInt?", "bool": "bool",
 }  # fmt: skip
 # What `ScoreOptions.flat` gives, as PyTorch's operator schemas write it.
 _FLAT = {one.name: _TYPES[str(one.type)] for one in fields(ScoreOptions) if one.name != "dropout"}
@@ -205,7 +223,7 @@ def scale_by_head(rows: Tensor, temperature: Tensor) -> Tensor:
 
     `rows` `[batch, heads, length, dim]`, or packed `[length, heads, dim]`; `temperature` `[heads]`.
     """
-    wide = check.compute_dtype(rows.dtype)
+    wide = arguments.compute_dtype(rows.dtype)
     by_head = temperature.to(wide).view(-1, *(1,) * (2 if rows.dim() == 4 else 1))
     return (rows.to(wide) * by_head).to(rows.dtype)
 
@@ -243,63 +261,73 @@ def checked_options(
     *,
     is_causal: bool,
     window: Window,
-    scale: float | None,
+    scale: float | None = None,
+    check: bool | None = None,
     **given: float | Tensor | None,
 ) -> ScoreOptions:
     """The options that all public functions have, checked but for the numbers in their tensors
     (`checked_numbers`); aligned top-left, without mask and bias.
 
     `query` `[..., head_dim]` gives dtype and device; given: changes of the scores by name, of which
-    a tensor may be given for each of `batch` sequences where it is by batch. Raises TypeError,
-    ValueError or NotImplementedError, as `pyimpl.attention` does.
+    a tensor may be given for each of `batch` sequences where it is by batch. check: None for a CPU
+    alone. Raises TypeError, ValueError or NotImplementedError, as `pyimpl.attention` does.
     """
-    check.check_bool("is_causal", is_causal)
-    check.check_window(window)
-    check.check_scale(scale, query.dtype)
-    factor = check.resolve_scale(scale, query.shape[-1])
+    arguments.check_bool("is_causal", is_causal)
+    if check is not None:
+        arguments.check_bool("check", check)
+    arguments.check_window(window)
+    arguments.check_scale(scale, query.dtype)
+    factor = arguments.resolve_scale(scale, query.shape[-1])
     changes = {
         change.name: _checked(change, given.pop(change.name), query, batch, heads, factor)
         for change in CHANGES
         if change.name in given
     }
     if given:
-        raise TypeError(f"no change of the scores is called {' or '.join(given)}")
+        raise TypeError(
+            f"there is no argument {' or '.join(given)}; those that change the scores are "
+            f"{', '.join(Changes.__annotations__)}"
+        )
     # A bound beyond any length hides nothing.
-    left, right = (None if n is None or n >= NO_BOUND else check.whole(n) for n in window)
-    return ScoreOptions(factor, left=left, right=0 if is_causal else right, **changes)
+    left, right = (None if n is None or n >= NO_BOUND else arguments.whole(n) for n in window)
+    right = 0 if is_causal else right
+    looks = query.device.type == "cpu" if check is None else check
+    return ScoreOptions(factor, left=left, right=right, check=looks, **changes)
 
 
 def _checked(
     change: Change, given: Any, query: Tensor, batch: int, heads: int, scale: float
 ) -> Any:
     """What was given for a change, as `ScoreOptions` has it."""
+    if given is None:
+        return None
     if change.check is not None:
         change.check(given, scale, query.dtype)
-    if given is None or change.kind == "number":
-        return None if given is None else float(given)
+    if change.kind == "number":
+        return float(given)
     shapes = [[heads], [batch, heads]] if change.by_batch else [[heads]]
-    tensor = check.check_per_head(change.name, given, query, shapes)
+    tensor = arguments.check_per_head(change.name, given, query, shapes)
     if not change.by_batch:
         return tensor
     return tensor.reshape(-1, heads) if heads else None
 
 
 def checked_numbers(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptions:
-    """The options with the numbers in their tensors checked, for inputs of this dtype; a `mask`
-    that is floating, which the user gave as `attn_mask`, becomes the bias.
+    """The options with the numbers in their tensors checked, if they are to be, for inputs of this
+    dtype, and those that count as −∞ so written; a `mask` that is floating, which the user gave as
+    `attn_mask`, becomes the bias.
 
-    A device is waited for, so this runs inside of the operators, which `torch.compile` does not
+    A device may be waited for, so this runs inside of the operators, which `torch.compile` does not
     look into. Raises ValueError for NaN, +∞ and what is too large.
     """
+    in_range = arguments.checked_range if options.check else arguments.unchecked_range
+    tensors, mask = options.tensors(), options.mask
     found: dict[str, Any] = {
-        change.name: check.checked_range(
-            change.name, getattr(options, change.name), dtype, finite=change.finite
-        )
+        change.name: in_range(change.name, tensors[change.name], dtype, finite=change.finite)
         for change in CHANGES
-        if change.name in options.tensors()
+        if change.name in tensors
     }
-    mask = options.mask
     if mask is not None and mask.dtype != torch.bool:
         found |= {"mask": None}
-        found |= {"bias": check.checked_range("attn_mask", mask, dtype, finite=False)}
-    return replace(options, **found)
+        found |= {"bias": in_range("attn_mask", mask, dtype, finite=False)}
+    return replace(options, **found) if found else options

@@ -186,7 +186,7 @@ def test_opcheck_of_the_other_operators(backend: str) -> None:
     for alignment in ("top-left", "bottom-right"):
         torch.library.opcheck(
             torch.ops.pyimpl.attention_varlen.default,
-            (*rows, CU_Q, CU_K, alignment, backend, *dropping),
+            (*rows, CU_Q, CU_K, None, None, alignment, backend, *dropping),
         )
     query = dense((2, 4, 5, 8), (0, 2, 1, 3))
     for page_table in (None, PAGES):

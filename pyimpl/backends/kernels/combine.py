@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from pyimpl.backends.kernels.parts import kept
 from pyimpl.backends.kernels.parts.launch import (
     Launch,
     are_aligned,
@@ -95,6 +96,10 @@ def _combine_kernel(
     tl.store(lse_ptrs, m + tl.log(total), mask=inside)
 
 
+# The kernel's parameters for the tensors that each call has.
+TENSORS = ("parts_ptr", "lses_ptr", "out_ptr", "lse_ptr")
+
+
 def launch(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> Launch:
     """The launch of `combine_into`; raises as it does."""
     num_parts, batch, num_heads, q_len, value_dim = parts.shape
@@ -141,5 +146,9 @@ def combine_into(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> None:
     Raises:
         ValueError: a tensor has the wrong dtype, device or shape, or is what `why_not` refuses.
     """
-    check_kind(out, out)
-    launch(parts, lses, out, lse).run(out.device)
+
+    def make() -> tuple[Launch]:
+        check_kind(out, out)
+        return (launch(parts, lses, out, lse),)
+
+    kept.start(make, out.device, (parts, lses, out, lse), (), ("combine",), TENSORS)

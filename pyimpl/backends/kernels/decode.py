@@ -11,12 +11,16 @@ Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context infe
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from pyimpl.backends.kernels import combine
+from pyimpl.backends.kernels.forward import TENSORS
+from pyimpl.backends.kernels.parts import kept
 from pyimpl.backends.kernels.parts.bounds import (
     first_key,
     num_tiles,
@@ -235,6 +239,19 @@ def split_count(programs: int, tiles: int, processors: int) -> int:
     return max(1, min(wanted, tiles // MIN_TILES, MAX_SPLITS))
 
 
+@lru_cache(1024)
+def default_splits(
+    device: torch.device, dtype: torch.dtype, head_dim: int, value_dim: int, batch: int,
+    num_kv_heads: int, rows: int, visited: int, block_n: int | None,
+) -> int:  # fmt: skip
+    """The number of splits of a launch: `split_count` for this device; rows: as for
+    `launch_options`; visited: `visited_keys`; block_n: None for `launch_options`' choice."""
+    chosen = launch_options(dtype, head_dim, value_dim, rows, capability(device))
+    programs = batch * num_kv_heads * triton.cdiv(rows, chosen["block_m"])
+    tiles = triton.cdiv(visited, block_n or chosen["block_n"])
+    return split_count(programs, tiles, processors(device))
+
+
 def visited_keys(options: ScoreOptions, q_len: int, kv_len: int) -> int:
     """An upper bound of how many keys the queries see together."""
     if options.left is None or options.right is None:
@@ -346,32 +363,42 @@ def split_and_combine(
     block_n: int | None,
 ) -> tuple[Tensor, Tensor]:
     """`decode`, with keys and values as in `launch`."""
-    check_kind(query, value)
     batch, num_heads, q_len, head_dim = query.shape
-    num_kv_heads, kv_len = key.shape[1:3]
-    group = group_of(num_heads, num_kv_heads)
-    if page_table is not None:
-        kv_len *= page_table.shape[-1]
-    found = capability(query.device)
     if num_splits is None:
-        chosen = launch_options(query.dtype, head_dim, value.shape[-1], q_len * group, found)
-        programs = batch * num_kv_heads * triton.cdiv(q_len * group, chosen["block_m"])
-        tiles = triton.cdiv(visited_keys(options, q_len, kv_len), block_n or chosen["block_n"])
-        num_splits = split_count(programs, tiles, processors(query.device))
+        capacity = key.shape[2] * (1 if page_table is None else page_table.shape[-1])
+        num_splits = default_splits(
+            query.device, query.dtype, head_dim, value.shape[-1], batch, key.shape[1],
+            q_len * group_of(num_heads, key.shape[1]), visited_keys(options, q_len, capacity),
+            block_n,
+        )  # fmt: skip
     if num_splits < 1:
         raise ValueError(f"num_splits must be None or at least 1, not {num_splits}")
     out = query.new_empty(*query.shape[:-1], value.shape[-1])
     lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
-    parts, lses = out[None], lse[None]
-    if num_splits > 1:
-        parts = out.new_empty(num_splits, *out.shape, dtype=torch.float32)
+    if num_splits == 1:
+        parts, lses = out[None], lse[None]
+    else:
+        parts = lse.new_empty(num_splits, *out.shape)
         lses = lse.new_empty(num_splits, *lse.shape)
-    launch(
-        query, key, value, parts, lses, options, kv_lens=kv_lens, page_table=page_table,
-        bottom_right=bottom_right, capability=found, block_n=block_n,
-    ).run(query.device)  # fmt: skip
-    if num_splits > 1:
-        combine.combine_into(parts, lses, out, lse)
+
+    def make() -> tuple[Launch, ...]:
+        check_kind(query, value)
+        splits = launch(
+            query, key, value, parts, lses, options, kv_lens=kv_lens, page_table=page_table,
+            bottom_right=bottom_right, capability=capability(query.device), block_n=block_n,
+        )  # fmt: skip
+        if num_splits == 1:
+            return (splits,)
+        return splits, combine.launch(parts, lses, out, lse)
+
+    of_splits = (*TENSORS[:3], "lens_ptr", "table_ptr", *kept.OPTIONS, *TENSORS[3:], None, None)
+    of_combine = (*[None] * 10, *combine.TENSORS)
+    kept.start(
+        make, query.device, (query, key, value, kv_lens, page_table, *kept.tensors_of(options)),
+        (parts, lses, out, lse),
+        ("decode", num_splits, bottom_right, block_n, *kept.numbers_of(options)),
+        *([of_splits] if num_splits == 1 else [of_splits, of_combine]),
+    )  # fmt: skip
     return out, lse
 
 

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from pyimpl.backends.kernels.parts import tuning
+from pyimpl.backends.kernels.parts import kept, tuning
 from pyimpl.backends.kernels.parts.bounds import (
     first_key,
     num_tiles,
@@ -321,6 +321,10 @@ def launch(
     )  # fmt: skip
 
 
+# The kernel's parameters for the tensors that each call has.
+TENSORS = ("query_ptr", "key_ptr", "value_ptr", "out_ptr", "lse_ptr")
+
+
 @folds_into_query
 def forward(
     query: Tensor,
@@ -373,17 +377,28 @@ def forward_into(
             block size, a length, a number of `options` or the number of tiles is outside what the
             kernel takes.
     """
-    check_kind(query, value)
-    found = capability(query.device)
-    if block_m is None and block_n is None and tuning.is_wanted(query.device):
+    tuned = block_m is None and block_n is None and tuning.is_wanted(query.device)
+
+    def make() -> tuple[Launch]:
+        check_kind(query, value)
+        found = capability(query.device)
+        if not tuned:
+            return (
+                launch(
+                    query, key, value, out, lse, options,
+                    capability=found, block_m=block_m, block_n=block_n,
+                ),
+            )  # fmt: skip
 
         def with_options(chosen: dict[str, int]) -> Launch:
             return launch(query, key, value, out, lse, options, capability=found, chosen=chosen)
 
         sizes = (query.dtype, query.shape[-1], value.shape[-1])
         default = launch_options(*sizes, options, found)
-        tuning.fastest(with_options, default, query.device).run(query.device)
-        return
-    launch(
-        query, key, value, out, lse, options, capability=found, block_m=block_m, block_n=block_n
-    ).run(query.device)
+        return (tuning.fastest(with_options, default, query.device),)
+
+    kept.start(
+        make, query.device, (query, key, value, out, lse, *kept.tensors_of(options)), (),
+        ("forward", block_m, block_n, tuned, *kept.numbers_of(options)),
+        (*TENSORS, *kept.OPTIONS),
+    )  # fmt: skip

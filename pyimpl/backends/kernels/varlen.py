@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pyimpl.backends.kernels import forward
+from pyimpl.backends.kernels.parts import kept
 from pyimpl.backends.kernels.parts.launch import (
     Launch,
     capability,
@@ -103,7 +104,7 @@ def varlen(
     bottom_right: query 0 stands at options.shift + (number of keys) − (number of queries) of its
     sequence, so that the last query stands at the last key, and not at options.shift. max_q_len: at
     least the largest number of queries of a sequence (of a longer one the rest counts as of no
-    sequence); None to have it looked up, which waits for the device. block_m, block_n: as in
+    sequence); None for total_q, with many programs that have nothing to do. block_m, block_n: as in
     `forward`.
 
     Raises:
@@ -111,15 +112,24 @@ def varlen(
             `launch.why_not`), a length, a number of `options`, a block size or the number of
             tiles is outside what the kernel takes; there is a mask or a bias.
     """
-    check_kind(query, value)
-    if max_q_len is None:
-        lengths = cu_seqlens_q.diff()
-        max_q_len = max(0, int(lengths.max())) if len(lengths) else 0
+    longest = query.shape[0] if max_q_len is None else max_q_len
     out = query.new_zeros(*query.shape[:-1], value.shape[-1])
     lse = query.new_full((query.shape[1], query.shape[0]), -torch.inf, dtype=torch.float32)
-    launch(
-        query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, options,
-        max_q_len=max_q_len, bottom_right=bottom_right, capability=capability(query.device),
-        block_m=block_m, block_n=block_n,
-    ).run(query.device)  # fmt: skip
+
+    def make() -> tuple[Launch]:
+        check_kind(query, value)
+        return (
+            launch(
+                query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, options,
+                max_q_len=longest, bottom_right=bottom_right, capability=capability(query.device),
+                block_m=block_m, block_n=block_n,
+            ),
+        )  # fmt: skip
+
+    kept.start(
+        make, query.device,
+        (query, key, value, cu_seqlens_q, cu_seqlens_k, *kept.tensors_of(options)), (out, lse),
+        ("varlen", longest, bottom_right, block_m, block_n, *kept.numbers_of(options)),
+        (*forward.TENSORS[:3], "cu_q_ptr", "cu_k_ptr", *kept.OPTIONS, *forward.TENSORS[3:]),
+    )  # fmt: skip
     return out, lse

@@ -257,11 +257,15 @@ def test_without_a_gpu_all_of_it_runs_and_survives_being_killed(tmp_path: Path) 
     )  # fmt: skip
     found = read(tmp_path / "again" / FILE)
     assert found[: len(before)] == before
-    stages = {x["stage"]: x["statuses"] for x in found if x["what"] == "stage"}
-    assert set(stages) == {stage.name for stage in gpu_hour.STAGES}
+    # By stage, of both runs: the first may have done all of one.
+    stages: dict[str, set[str]] = {stage.name: set() for stage in gpu_hour.STAGES}
+    for one in found:
+        if one["what"] == "stage":
+            stages[one["stage"]] |= set(one["statuses"])
     # FlexAttention is compiled for the CPU, which may take too long.
     stages.pop("flex")
-    assert all(set(statuses) == {"ok"} for statuses in stages.values())
+    # A stage that was killed in its midst has said nothing yet.
+    assert all(statuses == {"ok"} for statuses in stages.values()), stages
     timed = [x["job"] for x in found if x["what"] == "timed"]
     assert len(timed) == len(set(timed)) > 6
     assert any(name.startswith("why ") for name in timed)

@@ -27,6 +27,7 @@ from bridge.conformance.tolerances.tolerance import attention_tolerance
 from bridge.report.tables import alignment_of_is_causal
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
+from pyimpl.internal.scores import CHANGES
 
 SDPA_TAKES = {
     *("scale", "is-causal", "boolean-mask", "floating-mask", "gqa", "gradients", "bias-gradients")
@@ -135,14 +136,14 @@ def test_every_vector_of_attention_goes_to_the_public_function(
     passed = {v.id for v in result.vectors if v.status == "passed"}
     assert passed >= wanted
     assert all(v.lse_ratio is not None for v in result.vectors if v.id in wanted)
-    # Of gradients all but those for which each head would need a slope, a sink or a temperature of
-    # its own, and dropout, of which every function has its own generator.
+    # Of gradients all but those for which each head would need a slope, a sink or a factor of its
+    # own, and dropout, of which every function has its own generator.
     gradients = [v for f in chosen for v in f.vectors if isinstance(v, GradientVector)]
     alike = {
         v.id
         for v in gradients
         if len(set(v.sinks or ())) <= 1 and (v.alibi is None or len(set(v.alibi.slopes)) <= 1)
-        if not v.dropout and v.temperature is None
+        if not v.dropout and all(getattr(v, c.name) is None for c in CHANGES if not c.argument)
     }
     assert len(alike) > least
     assert len(alike) < len(gradients)

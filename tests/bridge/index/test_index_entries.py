@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bridge.index import show
 from bridge.index.entries import assemble
-from bridge.index.gaps import WITHOUT_VECTORS, Gap, gaps, result_types
+from bridge.index.gaps import WITHOUT_PYTHON, WITHOUT_VECTORS, Gap, gaps, result_types
 from bridge.index.graph import arrows, draw, reduce
 
 COUNT = "Attention.Proof.count_eq_length"
@@ -88,9 +88,21 @@ def test_bounds_need_no_vectors(sample: Sample, monkeypatch: pytest.MonkeyPatch)
     ]
 
 
-def test_what_needs_no_vectors_is_there_and_says_why() -> None:
+def test_what_others_compute_needs_no_python(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors and a theorem it needs like the others."""
+    monkeypatch.setitem(WITHOUT_PYTHON, "Attention.Spec.Fold", "another's")
+    assert gaps(sample.index())[1] == [
+        Gap("Attention.Spec.empty", ("vectors",)),
+        Gap("Attention.Spec.step", ("vectors",)),
+        Gap("Attention.Spec.total", ("vectors", "theorem")),
+    ]
+
+
+def test_what_is_excepted_is_there_and_says_why() -> None:
     root = Path(__file__).resolve().parents[3]
-    for module, reason in WITHOUT_VECTORS.items():
+    for module, reason in [*WITHOUT_VECTORS.items(), *WITHOUT_PYTHON.items()]:
         assert (root / f"{module.replace('.', '/')}.lean").is_file()
         assert len(reason) > 20
 

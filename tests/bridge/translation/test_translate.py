@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bridge.translation import names, package
-from bridge.translation.errors import UntranslatableError
+from bridge.translation.errors import NotAProgramError, UntranslatableError
 from bridge.translation.library import Library
 from bridge.translation.terms import read
 
@@ -120,6 +120,22 @@ def test_integers_have_no_remainder() -> None:
     body = arithmetic("HMod.hMod", use("a"), use("a"), WHOLE)
     with pytest.raises(UntranslatableError, match=r"HMod\.hMod of the type .*Int"):
         written(definition(body, variable("a", WHOLE)))
+
+
+def test_powers_of_numbers() -> None:
+    """With an integer for exponent, which may be negative."""
+    generic = variable("R", {"sort": None}, binder="implicit", kind="type")
+    power = arithmetic("HPow.hPow", use("x"), use("e"), use("R"))
+    x, e = variable("x", use("R")), variable("e", WHOLE)
+    assert written(definition(power, generic, x, e, result=use("R"))) == lines("""
+        def f(x: Value, e: int) -> Value:
+            return x ** e
+    """)
+
+
+def test_that_there_is_something_is_no_program() -> None:
+    with pytest.raises(NotAProgramError, match="there is something of a kind"):
+        written(definition(term("Exists", type_(NAT), use("a")), variable("a")))
 
 
 def alternative(patterns: list[Any], body: Any, *variables: Any) -> dict[str, Any]:

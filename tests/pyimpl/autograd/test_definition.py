@@ -22,7 +22,7 @@ from pyimpl.backends import reference
 from pyimpl.distributed import Shards
 from pyimpl.distributed.arguments import prepare
 from pyimpl.distributed.passing import Processes
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import CHANGES, ScoreOptions
 from pyimpl.modules import MultiHeadAttention
 
 
@@ -34,6 +34,8 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
 QUERY, KEY, VALUE = drawn(1, 2, 2, 3), drawn(1, 1, 3, 3, seed=1), drawn(1, 1, 3, 2, seed=2)
 # The last query sees nothing, and the last key is seen by nobody.
 MASK = torch.tensor([[True, True, False], [False, False, False]])
+# Those that multiply the queries.
+FOLDED = [change.name for change in CHANGES if not change.argument]
 # Options by name, and those of them that are tensors with derivatives.
 OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
     "plain": ({}, {}),
@@ -45,7 +47,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
     "bias": ({}, {"bias": drawn(2, 2, 3, seed=3)}),
     "floating mask": ({}, {"attn_mask": drawn(2, 3, seed=3)}),
     "sinks": ({"attn_mask": MASK}, {"sinks": drawn(2, seed=3)}),
-    "temperature": ({}, {"temperature": drawn(2, seed=3)}),
+    **{name: ({}, {name: drawn(2, seed=3)}) for name in FOLDED},
     "dropout": ({"dropout_p": 0.4, "dropout_seed": 5}, {}),
 }
 
@@ -139,7 +141,7 @@ class TestTransforms:
             )
             torch.testing.assert_close([g[i] for g in each.values()], list(own))
 
-    @pytest.mark.parametrize("name", ["bias", "sinks", "temperature", "alibi"])
+    @pytest.mark.parametrize("name", ["bias", "sinks", *FOLDED, "alibi"])
     def test_vmap_of_an_option(self, name: str) -> None:
         function, (*fixed, tensor) = function_of(name)
         several = torch.stack([tensor, 2 * tensor])
@@ -285,8 +287,7 @@ class TestLimits:
                 Processes(None), **call, shards=shards, key_shards=None, attn_mask=None,
                 whole_pairs=True, is_causal=False, causal_alignment="top-left",
                 window=(None, None), cu_seqlens=None, enable_gqa=False, return_lse=False,
-                dropout_p=0.0, dropout_seed=None, backend="tiled", temperature=None, softcap=None,
-                alibi_slopes=None, scale=None,
+                dropout_p=0.0, dropout_seed=None, backend="tiled",
             )  # fmt: skip
 
         with pytest.raises(NotImplementedError, match=f"^{name} carries a tangent"):

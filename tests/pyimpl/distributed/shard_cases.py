@@ -17,6 +17,7 @@ import pyimpl.distributed
 from bridge.conformance.mutants.planted_package import copied_modules
 from pyimpl import attention
 from pyimpl.distributed import Shards
+from pyimpl.internal.scores import CHANGES
 
 Results = dict[str, Tensor]
 
@@ -52,12 +53,14 @@ SHARDS: dict[str, Callable[[int, int, Draw], Shards]] = {
     "uneven": lambda n, count, d: Shards.of_lengths(d.cuts(n, count)),
     "any places": lambda n, count, d: Shards.of_places(d.owners(n, count)),
 }
+# Those that multiply the queries.
+FOLDED = [change.name for change in CHANGES if not change.argument]
 # Options that are tensors, from (batch, heads, q_len, kv_len): of the whole.
 TENSORS: dict[str, Callable[[Draw, int, int, int, int], Tensor]] = {
     "slopes": lambda d, b, h, m, n: d.chance(h).double(),
     "slopes of each batch": lambda d, b, h, m, n: d.chance(b, h).double(),
     "sinks": lambda d, b, h, m, n: d.normal(h),
-    "temperature": lambda d, b, h, m, n: 1 + d.chance(h).double(),
+    **{name: lambda d, b, h, m, n: 1 + d.chance(h).double() for name in FOLDED},
     "bias": lambda d, b, h, m, n: d.normal(b, h, m, n),
     "bias of queries": lambda d, b, h, m, n: d.normal(1, h, m, 1),
     "bias of keys": lambda d, b, h, m, n: d.normal(n),

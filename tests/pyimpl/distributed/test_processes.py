@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from process_pool import Pool, ProcessEnded, shared_pool
 from shard_cases import (
+    FOLDED,
     SHARDS,
     TENSORS,
     Case,
@@ -241,7 +242,7 @@ def test_there_are_no_second_derivatives() -> None:
     }
 
 
-OF_HEADS = ["slopes", "slopes of each batch", "sinks", "temperature"]
+OF_HEADS = ["slopes", "slopes of each batch", "sinks", *FOLDED]
 
 
 @settings(max_examples=40, deadline=None)
@@ -268,9 +269,9 @@ def check_decoding(case: Case, processes: int, fault: Any = None) -> None:
     for other in found[1:]:
         assert all(map(torch.equal, found[0], other))
     options = dict(made.options)
-    if "temperature" in options:
+    for name in options.keys() & FOLDED:
         # As `folds_into_query` rounds them.
-        made = replace(made, query=scale_by_head(made.query, options.pop("temperature")))
+        made = replace(made, query=scale_by_head(made.query, options.pop(name)))
     if "alibi_slopes" in options:
         options["alibi_slopes"] = options["alibi_slopes"].reshape(-1, 4)
     judge(

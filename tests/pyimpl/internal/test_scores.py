@@ -6,6 +6,7 @@ import inspect
 from dataclasses import fields
 
 import pytest
+import torch
 
 import pyimpl
 from pyimpl.backends.kernels.decode import _decode_kernel
@@ -19,7 +20,9 @@ from pyimpl.internal.scores import (
     KERNEL_CHANGES,
     NAMES,
     Change,
+    Changes,
     ScoreOptions,
+    checked_options,
 )
 from pyimpl.modules import MultiHeadAttention
 
@@ -53,6 +56,7 @@ def test_a_row_is_an_option_everywhere(change: Change) -> None:
         # A bias is given for each pair of one query and one key length.
         if change.kind != "pair" or function is pyimpl.attention:
             assert change.name in inspect.signature(function).parameters, function
+    assert (change.name in Changes.__annotations__) == (change.kind != "pair")
     for kernel in KERNELS if change.argument else ():
         assert change.argument in kernel.arg_names
         if change.letter:
@@ -63,3 +67,10 @@ def test_a_row_is_an_option_everywhere(change: Change) -> None:
 def test_a_backend_implements_the_definition_of_a_row(change: Change) -> None:
     where = "pyimpl.backends." if change in KERNEL_CHANGES else scores.__name__
     assert change.lean in {one.lean for one in implementations() if one.module.startswith(where)}
+
+
+def test_who_passes_the_changes_on_passes_no_other() -> None:
+    with pytest.raises(TypeError, match=r"there is no argument sofcap; .* softcap, .* scale"):
+        checked_options(
+            torch.ones(1, 1, 2, 2), 1, 1, is_causal=False, window=(None, None), sofcap=2
+        )

@@ -4,7 +4,7 @@ launch itself as a value, which `pyimpl.backends.kernels.offline.compile` compil
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,19 @@ MAX_LENGTH = 2**29
 Arguments = dict[str, Tensor | int | float | None]
 # The interpreter exchanges functions of triton.language while it runs a kernel: one at a time.
 _INTERPRETER = threading.Lock()
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A GPU that is not there, which CPU tensors are taken for: for what measures or tests
+    launches with a driver of Triton's of its own."""
+
+    capability: int
+    processors: int
+
+
+# None outside of that.
+stand_in: StandIn | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +83,7 @@ class Launch:
         """Start it on `device`, which need not be the current one. No programs: nothing happens."""
         if self.programs == 0:
             return
-        with _launching_on(device):
+        with launching_on(device):
             self.kernel[(self.programs,)](
                 **self.arguments,
                 **self.constants,
@@ -93,8 +106,16 @@ def _type_of(given: Tensor | int | float | None) -> str:
     return "fp32"
 
 
-def _launching_on(device: torch.device) -> AbstractContextManager[object]:
+def launching_on(device: torch.device) -> AbstractContextManager[object]:
+    """A block in which launches go to `device`."""
+    if stand_in is not None:
+        return nullcontext()
     return torch.cuda.device(device) if device.type == "cuda" else _INTERPRETER
+
+
+def is_current(device: torch.device) -> bool:
+    """Whether launches go to this GPU anyway."""
+    return stand_in is not None or device.index == torch.cuda.current_device()
 
 
 def why_not(query: Tensor, value: Tensor) -> str | None:
@@ -105,7 +126,8 @@ def why_not(query: Tensor, value: Tensor) -> str | None:
     largest = max(query.shape[-1], value.shape[-1])
     if largest > MAX_HEAD_DIM:
         return f"backend 'triton' takes head sizes up to {MAX_HEAD_DIM}, not {largest}"
-    if not query.is_cuda and not (INTERPRETED.value and query.device.type == "cpu"):
+    on_cpu = query.device.type == "cpu" and (INTERPRETED.value or stand_in is not None)
+    if not query.is_cuda and not on_cpu:
         return (
             f"backend 'triton' takes CUDA tensors, not {query.device.type} (CPU tensors only in "
             "Triton's interpreter: set TRITON_INTERPRET=1 before the first call of pyimpl, "
@@ -117,6 +139,8 @@ def why_not(query: Tensor, value: Tensor) -> str | None:
 def capability(device: torch.device) -> int:
     """10 × major + minor of the device's compute capability; the interpreter, which has none,
     counts as the oldest."""
+    if stand_in is not None:
+        return stand_in.capability
     if device.type != "cuda":
         return 80
     major, minor = torch.cuda.get_device_capability(device)
@@ -141,6 +165,8 @@ def by_size(dim: int, small: Tile, middle: Tile, large: Tile) -> dict[str, int]:
 
 def processors(device: torch.device) -> int:
     """The device's multiprocessors; 1 in the interpreter, which runs one program at a time."""
+    if stand_in is not None:
+        return stand_in.processors
     if device.type != "cuda":
         return 1
     return int(torch.cuda.get_device_properties(device).multi_processor_count)

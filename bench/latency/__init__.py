@@ -1,0 +1,1 @@
+"""How long a call takes the host: `python -m bench.latency`."""

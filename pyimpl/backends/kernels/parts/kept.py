@@ -1,0 +1,154 @@
+"""Launches that are kept: a call like an earlier one starts the compiled kernel at once.
+
+To check the arguments of a launch, to lay them out and to have Triton find the compiled kernel
+takes more time than a short kernel runs. All of that depends on the tensors only by their shapes,
+strides, dtypes and devices, by whether 16 divides their addresses, which Triton looks at, and by
+whether a negation is due; and on numbers. So it is done once for each of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyimpl.backends.kernels.parts import launch as launches
+from pyimpl.backends.kernels.parts.launch import Launch
+from pyimpl.backends.kernels.parts.numerics import INTERPRETED
+from pyimpl.internal.scores import ScoreOptions
+
+# So many are kept; then they are made anew, lest lengths that never come again fill the memory.
+MOST = 4096
+# The tensors among the options, by the kernels' parameters for them.
+OPTIONS = ("mask_ptr", "bias_ptr", "slopes_ptr", "sinks_ptr", "seed_ptr")
+Given = tuple[Tensor | None, ...]
+_PLAIN = (Tensor, torch.nn.Parameter)
+_COMPILES = not INTERPRETED.value and torch.version.hip is None
+
+
+# The parameters of a kernel for the tensors of a call, None for a tensor that it does not get.
+Names = tuple[str | None, ...]
+
+
+class _Kept:
+    """A launch without its tensors: the compiled kernel on a grid, the values of all parameters,
+    and for those that are tensors their place in the values and among the tensors of a call."""
+
+    def __init__(
+        self, runner: Callable[..., None], values: list[Any], places: list[tuple[int, int]]
+    ) -> None:
+        self.runner, self.values, self.places = runner, values, places
+
+    def run(self, tensors: Given) -> None:
+        values = self.values.copy()
+        for place, number in self.places:
+            values[place] = tensors[number]
+        self.runner(*values)
+
+
+_KEPT: dict[Hashable, tuple[_Kept, ...]] = {}
+
+
+def tensors_of(options: ScoreOptions) -> Given:
+    """The tensors among the options, in the order of `OPTIONS`."""
+    dropout = options.dropout
+    return (
+        options.mask,
+        options.bias,
+        options.alibi_slopes,
+        options.sinks,
+        None if dropout is None else dropout.seed,
+    )
+
+
+def numbers_of(options: ScoreOptions) -> tuple[Hashable, ...]:
+    """All else that a launch depends on among the options that kernels take."""
+    drop = options.dropout
+    dropped = None if drop is None else (drop.p, drop.counts_from_zero)
+    return options.scale, options.softcap, options.left, options.right, options.shift, dropped
+
+
+def start(
+    make: Callable[[], tuple[Launch, ...]], device: torch.device, tensors: Given, fresh: Given,
+    numbers: tuple[Hashable, ...], *names: Names,
+) -> None:  # fmt: skip
+    """Run the launches that `make` gives, on `device`, or those kept of an earlier call with equal
+    `numbers` and tensors of the same kind.
+
+    fresh: tensors that the call has just made, in a way that follows from the others and `numbers`.
+    numbers: which launches they are, and all that `make` depends on beside the tensors. names: for
+    each launch, those of `tensors` and then of `fresh`. `make` raises what it raises: then nothing
+    is kept, and nothing where a kernel is given a copy of a tensor, or where Triton interprets.
+    """
+    key = _kind(tensors, fresh, numbers)
+    kept = None if key is None else _KEPT.get(key)
+    everything = (*tensors, *fresh)
+    if kept is None:
+        made = make()
+        with launches.launching_on(device):
+            kept = () if key is None else _keep(made, names, everything)
+        if len(kept) < len(made):
+            for launch in made:
+                launch.run(device)
+            return
+        if len(_KEPT) >= MOST:
+            _KEPT.clear()
+        _KEPT[key] = kept
+    if launches.is_current(device):
+        for one in kept:
+            one.run(everything)
+    else:
+        with launches.launching_on(device):
+            for one in kept:
+                one.run(everything)
+
+
+def _kind(tensors: Given, fresh: Given, numbers: tuple[Hashable, ...]) -> Hashable:
+    """What a launch depends on; None where that is not known: where Triton interprets or compiles
+    for AMD, and of tensors without memory."""
+    if not _COMPILES:
+        return None
+    kinds: list[Hashable] = [numbers]
+    for tensor in tensors:
+        if tensor is None:
+            kinds.append(None)
+            continue
+        if type(tensor) not in _PLAIN or tensor.is_meta:
+            return None
+        kinds += (
+            tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.is_neg(),
+            tensor.data_ptr() % 16,
+        )  # fmt: skip
+    for tensor in fresh:
+        kinds.append(None if tensor is None else tensor.data_ptr() % 16)
+    return tuple(kinds)
+
+
+def _keep(
+    made: tuple[Launch, ...], names: tuple[Names, ...], tensors: Given
+) -> tuple[_Kept, ...]:  # fmt: skip
+    """The launches to be kept: those with programs; none where one is given tensors that are not
+    the call's own."""
+    kept = []
+    for launch, own in zip(made, names, strict=True):
+        compiled = launch.compiled()
+        numbers = {name: number for number, name in enumerate(own) if name is not None}
+        given = {**launch.arguments, **launch.constants}
+        values = [given[name] for name in launch.kernel.arg_names]
+        places = []
+        for place, name in enumerate(launch.kernel.arg_names):
+            value = given[name]
+            if not isinstance(value, Tensor):
+                continue
+            known = tensors[numbers[name]] if name in numbers else None
+            if known is None or known.data_ptr() != value.data_ptr():
+                return ()
+            places.append((place, numbers[name]))
+            values[place] = None
+        # One of Triton's hooks may ask for no kernel.
+        if compiled is None or launch.programs == 0:
+            return ()
+        kept.append(_Kept(compiled[(launch.programs, 1, 1)], values, places))
+    return tuple(kept)

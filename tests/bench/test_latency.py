@@ -1,0 +1,73 @@
+"""The time of the host: what is told, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.latency import __main__ as latency
+from bench.latency.stand_in import built
+
+
+def test_a_call_is_told_in_units_of_the_one_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+
+    def lasts(seconds: float) -> latency.Call:
+        def call() -> None:
+            clock[0] += seconds
+
+        return call
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    found = latency.measured(lasts(3e-5), lasts(1e-5))
+    assert found == {"us": 30.0, "bare_us": 10.0, "ratio": 3.0}
+
+
+def test_the_table_has_a_row_for_each_call() -> None:
+    one = {"kernels": 2, "us": 41.3, "bare_us": 3.71, "ratio": 11.1, "not_kept_us": 155.0,
+           "not_kept_ratio": 41.8}  # fmt: skip
+    found = {"python": "3.12", "torch": "2.13", "triton": "3.7", "calls": {"decode": one}}
+    row, versions = latency.table(found).splitlines()[-2:]
+    assert row.split() == ["decode", "2", "41.3", "11.1", "3.71", "155.0", "41.8"]
+    assert versions == "python 3.12, torch 2.13, triton 3.7"
+
+
+def test_where_triton_interprets_there_is_nothing_to_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert latency.main([]) == 2
+    assert capsys.readouterr().err == (
+        "bench.latency: Triton interprets here: unset TRITON_INTERPRET\n"
+    )
+
+
+def test_a_compiler_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(RuntimeError, match="there is no C compiler 'no-such-compiler': set CC"):
+        built(tmp_path)
+
+
+@pytest.mark.thorough
+def test_each_call_starts_its_kernels(tmp_path: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    out = tmp_path / "found.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.latency", "--json", out],
+        cwd=Path(__file__).resolve().parents[2], env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text("utf-8"))["calls"]
+    assert {name: one["kernels"] for name, one in found.items()} == {
+        "attention": 1, "attention, ALiBi": 1, "varlen": 1, "decode": 2, "decode, paged": 2,
+    }  # fmt: skip
+    for one in found.values():
+        # By a wide margin: what is kept is not made anew.
+        assert one["ratio"] < one["not_kept_ratio"]

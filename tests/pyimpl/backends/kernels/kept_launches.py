@@ -1,0 +1,305 @@
+"""What Triton is given, by a process that does not interpret: `python kept_launches.py`.
+
+Triton's own way from a call to its compiled kernel runs in full; the compiler at its end is
+replaced by a note of what would be compiled, and the start of the kernel by one of what it is
+given. Each call is made three times: as Triton alone launches it, for the first time, and with
+other tensors of the same kind, whose launches are those that were kept.
+
+Printed, as JSON: the calls whose launches differ, by the part of what a launch is kept by that is
+left out; and the calls that read a number of a tensor, with `check` and without.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import torch
+import triton
+from torch import Tensor
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+
+from pyimpl import attention, attention_decode, attention_varlen
+from pyimpl.backends.kernels.forward import forward
+from pyimpl.backends.kernels.parts import kept, launch
+from pyimpl.internal.scores import CHANGES, ScoreOptions
+
+Call = Callable[[], object]
+PER_HEAD = [change.name for change in CHANGES if change.kind == "head"]
+STARTED: list[tuple[object, ...]] = []
+
+
+class Compiled:
+    """A kernel that would have been compiled: its text, the types of its arguments and what is
+    known of them."""
+
+    packed_metadata = function = None
+
+    def __init__(self, source: Any) -> None:
+        attributes = sorted((str(path), str(known)) for path, known in source.attrs.items())
+        constants = sorted((str(path), str(value)) for path, value in source.constants.items())
+        self.what = (source.fn.__name__, tuple(source.signature.items()), attributes, constants)
+
+    def launch_metadata(self, *_: object) -> None:
+        return None
+
+    def run(self, *given: Any) -> None:
+        plain = tuple(x.data_ptr() if isinstance(x, Tensor) else x for x in given[9:])
+        STARTED.append((self.what, given[:3], plain))
+
+    def __getitem__(self, grid: tuple[int, int, int]) -> Callable[..., None]:
+        return lambda *given: self.run(*grid, *[None] * 6, *given)
+
+
+class Driver:
+    """A GPU of Hopper's kind, to Triton."""
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, _: int) -> int:
+        return 0
+
+
+def compiled(source: Any, **_: object) -> Compiled:
+    """Stands for `triton.compile`."""
+    return Compiled(source)
+
+
+@contextmanager
+def on_a_gpu() -> Iterator[None]:
+    """CPU tensors are taken for those of the GPU."""
+    driver.set_active(Driver())
+    there = launch.StandIn(capability=90, processors=132)
+    with (
+        mock.patch.object(triton.compiler, "compile", compiled),
+        mock.patch.object(launch, "stand_in", there),
+    ):
+        yield
+
+
+def started(call: Call) -> list[tuple[object, ...]]:
+    """What the call starts, the addresses of what it allocates by their order."""
+    STARTED.clear()
+    call()
+    return list(STARTED)
+
+
+def rows(*size: int, dtype: torch.dtype = torch.bfloat16, at: int = 0, seed: int = 0) -> Tensor:
+    """Random rows that begin `at` elements after an address that 16 divides."""
+    made = torch.Generator().manual_seed(seed)
+    count = torch.Size(size).numel()
+    whole = torch.empty(count + 64 + at, dtype=dtype)
+    assert whole.data_ptr() % 64 == 0
+    place = whole[at : at + count].view(size)
+    return place.copy_(torch.randn(size, generator=made))
+
+
+def calls(seed: int) -> dict[str, Call]:
+    """One call of each kind, with tensors of their own."""
+    q, k, v = (rows(2, 4, 40, 64, seed=seed + n) for n in range(3))
+    few = [rows(2, 2, 40, 64, seed=seed + n) for n in range(2)]
+    q5, k5, v5 = (rows(2, 4, 40, 64, at=5, seed=seed + n) for n in range(3))
+    q8, k8, v8 = (rows(2, 4, 40, 64, at=8, seed=seed + n) for n in range(3))
+    wide = [rows(2, 4, 40, 64, dtype=torch.float32, seed=seed + n) for n in range(3)]
+    across = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v)]
+    mask = torch.ones(40, 40, dtype=torch.bool).tril()
+    bias, slopes, sinks = torch.randn(4, 40, 40), torch.rand(4), torch.rand(4)
+    one = rows(2, 4, 1, 64, seed=seed)
+    cache = [rows(2, 2, 4096, 64, seed=seed + n) for n in range(2)]
+    pool = [rows(9, 2, 512, 64, seed=seed + n) for n in range(2)]
+    lens = torch.tensor([3000, 4096], dtype=torch.int32)
+    table = torch.arange(8, dtype=torch.int32).expand(2, 8).contiguous()
+    packed = [rows(40, 4, 64, seed=seed + n) for n in range(3)]
+    sums = torch.tensor([0, 12, 40], dtype=torch.int32)
+
+    def of(*given: Tensor, **options: Any) -> Call:
+        return lambda: attention(*given, backend="triton", **options)
+
+    def kernel(*given: Tensor) -> Call:
+        # PyTorch carries out a negation that is due before an operator begins.
+        return lambda: forward(*given, ScoreOptions(0.125))
+
+    def step(*given: Tensor, **options: Any) -> Call:
+        named = {"enable_gqa": True, "check": False, "backend": "triton"} | options
+        return lambda: attention_decode(*given, **named)
+
+    def together(**options: Any) -> Call:
+        named = {"check": False, "backend": "triton"} | options
+        return lambda: attention_varlen(*packed, sums, sums, **named)
+
+    return {
+        "plain": of(q, k, v),
+        "causal": of(q, k, v, is_causal=True),
+        "bottom-right": of(q[:, :, :8], k, v, is_causal=True, causal_alignment="bottom-right"),
+        "window": of(q, k, v, window=(7, 3)),
+        "window-of-8": of(q, k, v, window=(8, 3)),
+        "scale": of(q, k, v, scale=0.3),
+        "softcap": of(q, k, v, softcap=9.0),
+        "mask": of(q, k, v, attn_mask=mask),
+        "bias": of(q, k, v, bias=bias),
+        "slopes": of(q, k, v, alibi_slopes=slopes),
+        "sinks": of(q, k, v, sinks=sinks),
+        "dropout": of(q, k, v, dropout_p=0.3, dropout_seed=torch.tensor(seed)),
+        "other-dropout": of(q, k, v, dropout_p=0.4, dropout_seed=torch.tensor(seed)),
+        "grouped": of(q, *few, enable_gqa=True),
+        "address-of-10": of(q5, k5, v5),
+        "address-of-16": of(q8, k8, v8),
+        "one-address-of-10": of(q, k5, v),
+        "float32": of(*wide),
+        "strides": of(*across),
+        "same-tensor": of(q, q, q),
+        "kernel": kernel(q, k, v),
+        "negated": kernel(torch._neg_view(q), k, v),
+        "fewer-keys": of(q, k[:, :, :33], v[:, :, :33]),
+        "decode": step(one, *cache),
+        "decode-in-one": step(one, *cache, num_splits=1),
+        "decode-in-3": step(one, *cache, num_splits=3),
+        "decode-lens": step(one, *cache, kv_lens=lens),
+        "decode-causal": step(one, *cache, kv_lens=lens, is_causal=True),
+        "paged": step(one, *pool, kv_lens=lens, page_table=table),
+        "varlen": together(),
+        "varlen-bounded": together(max_q_len=28, max_kv_len=28),
+        "varlen-causal": together(is_causal=True, causal_alignment="bottom-right"),
+    }
+
+
+def by_order(events: list[tuple[object, ...]], call: Call) -> object:
+    """Events in which each address that is no tensor of the call is its number in their order."""
+    cells = call.__closure__ or ()
+    known: dict[int, str] = {}
+    for cell in cells:
+        inside = cell.cell_contents
+        values = inside.values() if isinstance(inside, dict) else inside
+        for n, x in enumerate(values if isinstance(inside, (dict, tuple, list)) else [inside]):
+            if isinstance(x, Tensor):
+                known.setdefault(x.data_ptr(), f"given {len(known)} {n}")
+    found = []
+    for what, grid, given in events:
+        names = []
+        for (name, kind), value in zip(what[1], given, strict=True):
+            if str(kind).startswith("*"):
+                value = known.setdefault(value, f"new {len(known)}")
+            names.append((name, value))
+        found.append((what, grid, names))
+    return found
+
+
+def compare() -> list[str]:
+    """The names of calls whose launches differ: of Triton's own and those that are kept."""
+    kept._KEPT.clear()
+    wrong = []
+    first, second = calls(0), calls(10)
+    for name, call in first.items():
+        with mock.patch.object(kept, "_COMPILES", False):
+            own = by_order(started(call), call)
+        if by_order(started(call), call) != own or not own:
+            wrong.append(f"{name}, the first time")
+    count = len(kept._KEPT)
+    for name, call in second.items():
+        with mock.patch.object(kept, "_COMPILES", False):
+            own = by_order(started(call), call)
+        if by_order(started(call), call) != own:
+            wrong.append(f"{name}, kept")
+    if len(kept._KEPT) != count:
+        wrong.append(f"{len(kept._KEPT) - count} launches were not kept")
+    return wrong
+
+
+# Parts of what a launch is kept by, each left out by a change of the key.
+FORGOTTEN: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "nothing": lambda key: key,
+    "numbers": lambda key: key[1:],
+    "shapes": lambda key: [x for x in key if not isinstance(x, torch.Size)],
+    "dtypes": lambda key: [x for x in key if not isinstance(x, torch.dtype)],
+    "strides": lambda key: [x for n, x in enumerate(key) if not n or type(x) is not tuple],
+    "alignment": lambda key: [x for x in key if type(x) is not int],
+    "negation": lambda key: [x for x in key if type(x) is not bool],
+}
+
+
+def differences(mutant: str) -> list[str]:
+    """`compare` where a part of the key is left out."""
+    forget, true = FORGOTTEN[mutant], kept._kind
+
+    def kind(*given: Any) -> Any:
+        key = true(*given)
+        return None if key is None else tuple(forget(list(key)))
+
+    with mock.patch.object(kept, "_kind", kind), torch.no_grad():
+        return compare()
+
+
+class ReadError(Exception):
+    """A number of a tensor was asked for."""
+
+
+@contextmanager
+def unreadable() -> Iterator[None]:
+    """A block in which no number of a tensor can be had: on a GPU that would wait for it."""
+
+    def read(*_: object) -> None:
+        raise ReadError
+
+    names = ("tolist", "item", "numpy", "cpu", "__bool__", "__int__", "__float__", "__index__")
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(mock.patch.object(Tensor, name, read))
+        yield
+
+
+def reading(check: bool) -> list[str]:
+    """The calls that read a number, forward or backward."""
+    q, k, v = (rows(2, 4, 40, 64, seed=n).requires_grad_() for n in range(3))
+    packed = [rows(40, 4, 64, seed=n).requires_grad_() for n in range(3)]
+    sums = torch.tensor([0, 12, 40], dtype=torch.int32)
+    slopes = torch.rand(2, 4, requires_grad=True)
+    heads = torch.rand(4, requires_grad=True)
+    low = torch.full((40, 40), torch.finfo(torch.float32).min)
+    one, cache = rows(2, 4, 1, 64), rows(2, 4, 512, 64)
+    lens, table = torch.tensor([300, 512]), torch.zeros(2, 4, dtype=torch.int64)
+    named: dict[str, Any] = {"check": check, "backend": "triton"}
+    found = {
+        "attention": lambda: attention(q, k, v, is_causal=True, **named),
+        "mask": lambda: attention(q, k, v, attn_mask=low.triu(1), **named),
+        "bias": lambda: attention(q, k, v, bias=low.triu(1).expand(2, 4, 40, 40), **named),
+        **{name: partial(attention, q, k, v, **{name: heads}, **named) for name in PER_HEAD},
+        "dropout": lambda: attention(q, k, v, dropout_p=0.5, **named),
+        "varlen": lambda: attention_varlen(*packed, sums, sums, **named),
+        "varlen-slopes": lambda: attention_varlen(
+            *packed, sums, sums, alibi_slopes=slopes, max_q_len=28, max_kv_len=28, **named
+        ),
+        "decode": lambda: attention_decode(one, cache, cache, **named),
+        "lens": lambda: attention_decode(one, cache, cache, kv_lens=lens, **named),
+        "paged": lambda: attention_decode(
+            one, cache, cache, kv_lens=lens, page_table=table, sinks=heads.detach(), **named
+        ),
+    }
+    read = []
+    for name, call in found.items():
+        try:
+            with unreadable():
+                out = call()
+                if out.requires_grad:
+                    out.sum().backward()
+        except ReadError:
+            read.append(name)
+    return read
+
+
+def main() -> None:
+    with on_a_gpu():
+        differ = {mutant: differences(mutant) for mutant in FORGOTTEN}
+        print(json.dumps([differ, PER_HEAD, reading(check=True), reading(check=False)]))
+
+
+if __name__ == "__main__":
+    main()

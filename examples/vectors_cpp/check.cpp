@@ -2,7 +2,9 @@
 //
 // The vectors are exported with what a correct float32 function may be off by; a script makes a
 // header of hexadecimal floats of them, which C++17 reads without rounding. This program judges its
-// own `attention` by them, element by element as `conform` does; put yours in its place.
+// own `attention` by them, element by element as `conform` does; put yours in its place. It reads
+// masks of every kind; families with a bias, softcap, slopes or sinks have fields for them, which
+// it would have to read as well ([the format](vectors.md#as-bits-of-floating-point-numbers)).
 //
 // Run:
 //

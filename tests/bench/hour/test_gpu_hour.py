@@ -264,8 +264,9 @@ def test_without_a_gpu_all_of_it_runs_and_survives_being_killed(tmp_path: Path) 
             stages[one["stage"]] |= set(one["statuses"])
     # FlexAttention is compiled for the CPU, which may take too long.
     stages.pop("flex")
-    # A stage that was killed in its midst has said nothing yet.
-    assert all(statuses == {"ok"} for statuses in stages.values()), stages
+    # Of a stage whose last job was done when the first run was killed neither says anything.
+    assert all(statuses <= {"ok"} for statuses in stages.values()), stages
+    assert stages["why"] == stages["races"] == stages["vectors"] == {"ok"}
     timed = [x["job"] for x in found if x["what"] == "timed"]
     assert len(timed) == len(set(timed)) > 6
     assert any(name.startswith("why ") for name in timed)

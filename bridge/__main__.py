@@ -311,15 +311,33 @@ def findings(name: tuple[str, ...]) -> None:
 @main.command()
 @click.argument("folder", type=FolderPath())
 @click.option("--family", multiple=True, help="Only this one; may be repeated.")
-def export(folder: Path, family: tuple[str, ...]) -> None:
+@click.option(
+    "--tolerances", metavar="DTYPE", help="With the tolerances of attention in this dtype."
+)
+@click.option("--rounding-model", metavar="NAME", help="Sets them; default: generous.")
+def export(
+    folder: Path, family: tuple[str, ...], tolerances: str | None, rounding_model: str | None
+) -> None:
     """Write the vectors into FOLDER as bits of floats, in hex.
 
     For programs in other languages; docs/vectors.md explains the files. Needs no checkout.
     """
     from bridge.vectors import export
 
+    more = None
+    if tolerances is not None:
+        from bridge.conformance.request import Misuse
+        from bridge.conformance.tolerances.exported import fields
+
+        try:
+            more = fields(tolerances, rounding_model or "generous")
+        except Misuse as error:
+            option = error.argument.replace("_", "-")
+            raise Problem(f"--{option}: {error.sentence}") from error
+    elif rounding_model is not None:
+        raise Problem("--rounding-model: sets tolerances, and --tolerances is not given")
     with writing(f"FOLDER: {folder}"):
-        written = export.write(folder, family)
+        written = export.write(folder, family, more=more)
     click.echo(f"wrote {len(written)} files into {folder}")
 
 

@@ -95,8 +95,8 @@ LINT = (
     Check(
         "workflows", "what GitHub runs, by its schema",
         ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
-         ".github/workflows/ci.yml"),
-        (".github/*",),
+         ".github/workflows/ci.yml", "examples/kernel_in_ci/attention.yml"),
+        (".github/*", "examples/*"),
     ),
     Check(
         "workflow-actions", "the steps that its jobs share, by their schema",
@@ -106,7 +106,8 @@ LINT = (
     ),
     Check(
         "workflow-rules", "what GitHub runs, by zizmor's rules",
-        ("zizmor", "--offline", "--quiet", ".github"), (".github/*",),
+        ("zizmor", "--offline", "--quiet", ".github", "examples/kernel_in_ci/attention.yml"),
+        (".github/*", "examples/*"),
     ),
 )  # fmt: skip
 TYPES = Check(
@@ -437,7 +438,7 @@ def facts() -> list[str]:
     """What results depend on beside the files: Python, its packages, the programs and devices that
     tests look for, and the project's own variables."""
     packages = sorted(f"{d.name}=={d.version}" for d in importlib.metadata.distributions())
-    programs = [f"{p}={shutil.which(p)}" for p in ("lake", "node", "npm", "chromium")]
+    programs = [f"{p}={shutil.which(p)}" for p in ("lake", "node", "npm", "chromium", "c++")]
     devices = sorted(path.as_posix() for path in Path("/dev").glob("nvidia*"))
     own = sorted(
         f"{k}={v}" for k, v in os.environ.items() if k.startswith(("ATTENTION_", "TRITON"))

@@ -25,6 +25,7 @@ project's test vectors, whose answers Lean computed.
 | the state (m, l, o) of online softmax, step by step | `pyimpl.state` |
 | the state of a row whose keys are appended, deleted or replaced | `pyimpl.cache` |
 | which weights a dropout seed drops | `pyimpl.dropout` |
+| pictures of tiles, errors and states | `pyimpl.visualize` |
 | PyTorch's SDPA replaced for a while, or models of transformers | `pyimpl.integrations` |
 
 To read how it works, begin with `pyimpl.backends.reference`, attention by its definition, and

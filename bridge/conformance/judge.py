@@ -181,17 +181,9 @@ def _ratios(error: Array, tolerance: Array) -> Array:
     return np.where(np.isnan(ratios), np.inf, ratios)
 
 
-def judge(
-    rounding: RoundingModel,
-    batch: Batch,
-    outputs: Outputs,
-    lse_reasons: Sequence[str | None],
-    details: bool = False,
-    of_passing: bool = False,
-) -> list[VectorResult]:
-    """The results of a batch whose outputs are well formed. lse_reasons: of each vector, why its
-    log-sum-exp is not judged although there is one; of_passing: details of vectors that pass,
-    too."""
+def allowed(rounding: RoundingModel, batch: Batch, *, lse: bool) -> tuple[Array, Array | None]:
+    """By how much the outputs of a batch may be off, [batch, 1, q_len, value_dim], and with `lse`
+    its log-sum-exps, [batch, 1, q_len]."""
     q, k, v = (x.double().cpu().numpy() for x in (batch.query, batch.key, batch.value))
     mask = np.stack([visible(vector) for vector in batch.vectors])[:, None]
     numbers = [x for x in map(added, batch.vectors) if x is not None]
@@ -205,14 +197,26 @@ def judge(
         "changes": changes,
     }
     dropped = [x for x in map(factors, batch.vectors) if x is not None]
-    tolerances = attention_tolerance(
+    out = attention_tolerance(
         q, k, v, **asked, factors=np.stack(dropped)[:, None] if dropped else None
     )
+    return out, lse_tolerance(q, k, **asked) if lse else None
+
+
+def judge(
+    rounding: RoundingModel,
+    batch: Batch,
+    outputs: Outputs,
+    lse_reasons: Sequence[str | None],
+    details: bool = False,
+    of_passing: bool = False,
+) -> list[VectorResult]:
+    """The results of a batch whose outputs are well formed. lse_reasons: of each vector, why its
+    log-sum-exp is not judged although there is one; of_passing: details of vectors that pass,
+    too."""
+    tolerances, lse_tolerances = allowed(rounding, batch, lse=outputs.lse is not None)
     got = _numbers(outputs.out)
-    lse_tolerances = lse_got = None
-    if outputs.lse is not None:
-        lse_tolerances = lse_tolerance(q, k, **asked)
-        lse_got = _numbers(outputs.lse)
+    lse_got = None if outputs.lse is None else _numbers(outputs.lse)
     results = []
     for n, vector in enumerate(batch.vectors):
         exact = exactly(vector)

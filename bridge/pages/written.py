@@ -12,6 +12,7 @@ from bridge.pages import (
     chapters,
     claims_page,
     coverage_page,
+    examples_page,
     findings_page,
     generated_tests,
     hand_written,
@@ -46,6 +47,7 @@ def texts(root: Path) -> dict[str, str]:
         findings_page.PAGE: findings_page.page(
             store.read(root / store.FILE), generated_tests.sentences(root), verdicts.read(root)
         ),
+        examples_page.PAGE: examples_page.page(root),
         claims_page.PAGE: claims_page.page(root, (family.name for family in families)),
         theorems_page.PAGE: theorems_page.page(root, maps),
         statements_page.PAGE: statements_page.page(root),

@@ -17,6 +17,7 @@ from bridge.conformance.batch import exactly, visible
 from bridge.conformance.judge import VectorResult, by_size, describe_failure, gradient_parts, plain
 from bridge.conformance.outcome import Outcome
 from bridge.conformance.tolerances import gradients
+from bridge.report import plots
 from bridge.report.tables import alignment_of_is_causal, no_sandbox
 from bridge.templates import template
 from bridge.vectors.model.attention import AttentionVector, Exact, Family, Vector
@@ -32,7 +33,8 @@ _MOST_NUMBERS = 20_000
 
 @dataclass(frozen=True)
 class Line:
-    """One row of a result: worst is the column of the largest error/tolerance."""
+    """One row of a result: worst is the column of the largest error/tolerance; errors and
+    tolerances are those of all its columns, none where nothing could be judged."""
 
     number: int
     part: str
@@ -42,6 +44,8 @@ class Line:
     error: float
     tolerance: float
     ratio: float
+    errors: tuple[float, ...] = ()
+    tolerances: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,23 @@ class Failure:
     inputs: tuple[tuple[str, str], ...]
     lines: tuple[Line, ...]
 
+    @property
+    def plot(self) -> plots.Errors | None:
+        """Of the row with the worst element, or where a row is one number of all rows of its part;
+        None where nothing could be judged."""
+        judged = [line for line in self.lines if line.errors]
+        if not judged:
+            return None
+        worst = max(judged, key=lambda line: line.ratio)
+        if len(worst.errors) > 1:
+            of = f"columns of row {worst.number} of the {worst.part}"
+            return plots.errors(of, worst.errors, worst.tolerances)
+        column = [line for line in judged if line.part == worst.part]
+        return plots.errors(
+            f"rows of the {worst.part}",
+            [line.errors[0] for line in column], [line.tolerances[0] for line in column],
+        )  # fmt: skip
+
 
 def page(
     outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path | None = None
@@ -75,6 +96,7 @@ def page(
                 "outcome": outcome,
                 "result": outcome.result,
                 "families": outcome.result.families(),
+                "plot": plots.families(outcome.result.vectors),
                 "unsupported": reasons(outcome),
                 "failures": [
                     _failure(outcome, result, vectors[result.id], sentences)
@@ -86,6 +108,7 @@ def page(
     return template("bridge.report", "conform.html.jinja").render(
         sections=sections,
         number=_number,
+        plots=plots,
         alignment=alignment_of_is_causal,
         no_sandbox=no_sandbox,
     )
@@ -266,7 +289,9 @@ def _line(
     ratios = np.where(np.isnan(ratios), np.inf, ratios)
     worst = int(ratios.argmax())
     numbers = float(error[worst]), float(allowed[worst]), float(ratios[worst])
-    return Line(number, part, expected, got, worst, *numbers)
+    return Line(
+        number, part, expected, got, worst, *numbers, tuple(error.tolist()), tuple(tolerance)
+    )
 
 
 def _number(value: float | None) -> str:

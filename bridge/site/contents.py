@@ -28,6 +28,7 @@ _PARTS = {
     ),
     "Use": (
         "docs/use.md",
+        "docs/examples.md",
         "docs/check-your-kernel.md",
         "docs/add-a-feature.md",
         "docs/running.md",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -48,6 +48,8 @@ _DIGITS = 60
 
 Array = dict[str, Any]
 Number = Exact | Decimal
+# What is said of a vector beside its own fields.
+More = Callable[[Vector], Mapping[str, Any]]
 
 
 def _bits(code: str, x: float) -> str:
@@ -280,8 +282,14 @@ def convert(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
     return found
 
 
-def text(path: Path, listed: index.Entry) -> str:
-    """The export of one vector file, a vector a line; `listed` is its entry in the index."""
+def doubles(shape: Sequence[int], numbers: Sequence[float]) -> Array:
+    """Numbers that are float64 as they are."""
+    return {"shape": list(shape), "float64": [_float64(x) for x in numbers]}
+
+
+def text(path: Path, listed: index.Entry, more: More | None = None) -> str:
+    """The export of one vector file, a vector a line; `listed` is its entry in the index; more:
+    further fields of each vector."""
     content, document = files.read(path)
     family = listed_family(content, listed)
     head = {
@@ -290,18 +298,24 @@ def text(path: Path, listed: index.Entry) -> str:
         **{name: document[name] for name in ("family", "about", "operation", "model")},
     }
     lines = [
-        json.dumps(convert(entry, vector), ensure_ascii=False)
+        json.dumps(convert(entry, vector) | dict(more(vector) if more else {}), ensure_ascii=False)
         for entry, vector in zip(document["vectors"], family.vectors, strict=True)
     ]
     start = json.dumps(head, ensure_ascii=False).removesuffix("}")
     return start + ',\n "vectors": [\n  ' + ",\n  ".join(lines) + "]}\n"
 
 
-def write(folder: Path, families: Sequence[str] = (), source: Path | None = None) -> list[Path]:
+def write(
+    folder: Path,
+    families: Sequence[str] = (),
+    source: Path | None = None,
+    more: More | None = None,
+) -> list[Path]:
     """Write the export of these families, default all, into a folder, made if there is none; the
     files.
 
-    source: where the vectors are, default `default_directory()`. Raises VectorError for vectors
+    source: where the vectors are, default `default_directory()`; more: further fields of each
+    vector. Raises VectorError for vectors
     that cannot be used and for a family that is not there, OSError where nothing can be written.
     """
     source = default_directory() if source is None else source
@@ -313,6 +327,6 @@ def write(folder: Path, families: Sequence[str] = (), source: Path | None = None
     written = []
     for entry in listed:
         path = folder / entry["file"]
-        write_whole(path, text(source / entry["file"], entry))
+        write_whole(path, text(source / entry["file"], entry, more))
         written.append(path)
     return written

@@ -171,6 +171,16 @@ def test_export_says_what_it_cannot_do(tmp_path: Path) -> None:
     inside = invoke("export", str(tmp_path / "one-key.json" / "x"), "--family", "one-key")
     assert inside.exit_code == 2
     assert "cannot be written: Not a directory" in inside.stderr
+    dtype = invoke("export", str(tmp_path), "--tolerances", "float31")
+    assert dtype.exit_code == 2
+    assert "--tolerances: 'float31' is not a dtype that the vectors run in" in dtype.stderr
+    with_model = ("export", str(tmp_path), "--rounding-model", "exact")
+    model = invoke(*with_model, "--tolerances", "float32")
+    assert model.exit_code == 2
+    assert "--rounding-model: 'exact' is not a rounding model" in model.stderr
+    alone = invoke(*with_model)
+    assert alone.exit_code == 2
+    assert "--rounding-model: sets tolerances, and --tolerances is not given" in alone.stderr
 
 
 @pytest.mark.parametrize("arguments", [("export", ""), ("site", "--out", "")])

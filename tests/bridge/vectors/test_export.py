@@ -12,11 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from bridge.conformance.batch import Outputs, stack
+from bridge.conformance.judge import judge
+from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.tolerances.exported import fields
 from bridge.vectors import export
 from bridge.vectors.format import files, index
 from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, load_file
+from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import CacheVector
 
 # One of each operation, and of each model.
@@ -220,3 +226,33 @@ def test_those_of_another_checkout_are_not_overwritten_either(tmp_path: Path) ->
     with pytest.raises(VectorError, match="vectors themselves are in this folder"):
         export.write(tmp_path, ["one-key"])
     assert (tmp_path / "one-key.json").read_text() == "kept"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("rounding_model", ["generous", "flash"])
+def test_tolerances_are_those_of_the_judge(dtype: str, rounding_model: str, tmp_path: Path) -> None:
+    names = ["fully-masked", "softcap", "varlen"]
+    more = fields(dtype, rounding_model)
+    *some, varlen = export.write(tmp_path, names, more=more)
+    assert "tolerance" not in varlen.read_text("utf-8")
+    for path in some:
+        written = json.loads(path.read_text("utf-8"))["vectors"]
+        for vector, entry in zip(
+            load_file(default_directory() / path.name).vectors, written, strict=True
+        ):
+            assert isinstance(vector, AttentionVector)
+            batch = stack((vector,), dtype, "cpu")
+            # Of NaN, which fails, so that the judge tells all that it compares with.
+            nothing = torch.full_like(batch.value[..., :1, :], torch.nan)
+            outputs = Outputs(
+                nothing.expand(1, 1, vector.q_len, -1), nothing[..., 0].expand(1, 1, vector.q_len)
+            )
+            (result,) = judge(CHOICES[rounding_model](dtype), batch, outputs, [None], True)
+            assert result.detail is not None
+            said = entry["tolerance"]
+            assert (said["dtype"], said["rounding_model"]) == (dtype, rounding_model)
+            assert said["output"]["shape"] == [vector.q_len, vector.value_dim]
+            rows = [x for row in result.detail.tolerance for x in row]
+            assert numbers(said["output"], "float64") == rows
+            assert said["log_sum_exp"]["shape"] == [vector.q_len]
+            assert numbers(said["log_sum_exp"], "float64") == [*result.detail.lse_tolerance]

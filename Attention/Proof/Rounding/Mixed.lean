@@ -132,7 +132,8 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (format : Format) {scale : R
     let keys := computedKeys (p.precision R) inAccumulator d scale mask Q K V i t
       (List.finRange kv_len) s
     have isSome : ∀ j, (boundedKey (p.precision R) inAccumulator d scale mask Q K V i t
-        (rowMax ((List.finRange kv_len).map (Spec.score scale mask.toScoreMod Q K i))) j).score.isSome
+        (rowMax ((List.finRange kv_len).map
+          (Spec.score scale mask.toScoreMod Q K i))) j).score.isSome
           = mask i j := fun j => by
       rw [boundedKey_score (List.mem_finRange j)]
       cases h : mask i j <;> simp [Spec.score, Mask.toScoreMod, h]

@@ -11,7 +11,8 @@ derivative is, and is computed by nothing. An operation is covered by
   proved to be the function of which there are vectors (`WITHOUT_VECTORS`);
 - Python, if a function says that it implements it, or implements a definition that uses it, or if
   what computes it is another's (`WITHOUT_PYTHON`);
-- a theorem, if the statement of a listed theorem mentions it, or a definition that uses it.
+- a theorem, if the statement of a listed theorem mentions it, or a definition that uses it and is
+  not of the vectors' program, which uses them all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from dataclasses import dataclass
 from bridge.index.entries import Entry, Index
 
 SPEC = "Attention.Spec."
-PROGRAM = "Attention.Vectors.Main"
+VECTORS = "Attention.Vectors."
+PROGRAM = f"{VECTORS}Main"
 DUAL = "Attention.Dual"
 # By module, why its definitions have no vectors. Python and theorems they have as all others.
 WITHOUT_VECTORS = {
@@ -88,7 +90,13 @@ def gaps(index: Index) -> tuple[list[str], list[Gap]]:
         | {e.name for e in entries if e.module in WITHOUT_VECTORS},
         "Python": index.reached(e.name for e in entries if e.python)
         | {e.name for e in entries if e.module in WITHOUT_PYTHON},
-        "theorem": index.reached(u for e in entries if e.main_theorem for u in e.uses_in_statement),
+        "theorem": index.reached(
+            used
+            for e in entries
+            if e.main_theorem
+            for used in e.uses_in_statement
+            if not used.startswith(VECTORS)
+        ),
     }
     operations = [e.name for e in entries if is_operation(e)]
     found = []

@@ -17,7 +17,8 @@ attribute [local instance] Ring.intCast Semiring.natCast
 
 private theorem ofRat_intCast (n : Int) : ofRat (n : Rat) = (n : Real) := (rfl)
 
-private theorem ofRat_two_pow (n : Nat) : ofRat ((2 : Rat) ^ (n : Int)) = (2 : Real) ^ (n : Int) := by
+private theorem ofRat_two_pow (n : Nat) :
+    ofRat ((2 : Rat) ^ (n : Int)) = (2 : Real) ^ (n : Int) := by
   rw [two_zpow_natCast (R := Real)]
   exact congrArg ofRat (two_zpow_natCast (R := Rat) n)
 

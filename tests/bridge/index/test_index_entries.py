@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -77,6 +78,23 @@ def test_operations_and_their_gaps(sample: Sample) -> None:
         Gap("Attention.Spec.step", ("vectors",)),
         Gap("Attention.Spec.total", ("vectors", "Python", "theorem")),
     ]
+
+
+def test_a_theorem_of_the_program_is_none_of_what_it_runs(sample: Sample) -> None:
+    index = sample.index()
+    run = replace(
+        index.entries["Attention.Spec.step"], name="Attention.Vectors.run",
+        uses=("Attention.Spec.total",), main_theorem=None,
+    )  # fmt: skip
+    count = index.entries[COUNT]
+    mentions = replace(count, uses_in_statement=(*count.uses_in_statement, run.name))
+    index = replace(index, entries={**index.entries, run.name: run, COUNT: mentions})
+    assert Gap("Attention.Spec.total", ("vectors", "Python", "theorem")) in gaps(index)[1]
+    # Elsewhere it would do.
+    other = replace(run, name="Attention.Spec.run")
+    mentions = replace(count, uses_in_statement=(*count.uses_in_statement, other.name))
+    index = replace(index, entries={**index.entries, other.name: other, COUNT: mentions})
+    assert Gap("Attention.Spec.total", ("vectors", "Python")) in gaps(index)[1]
 
 
 def test_bounds_need_no_vectors(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:

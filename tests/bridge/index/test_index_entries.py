@@ -84,7 +84,7 @@ def test_a_theorem_of_the_program_is_none_of_what_it_runs(sample: Sample) -> Non
     index = sample.index()
     run = replace(
         index.entries["Attention.Spec.step"], name="Attention.Vectors.run",
-        uses=("Attention.Spec.total",), main_theorem=None,
+        uses=("Attention.Spec.total",), main_theorem=None, python=(),
     )  # fmt: skip
     count = index.entries[COUNT]
     mentions = replace(count, uses_in_statement=(*count.uses_in_statement, run.name))

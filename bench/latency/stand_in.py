@@ -65,6 +65,7 @@ def _driver() -> Any:
     """Triton's driver for NVIDIA's GPUs, but for what it asks PyTorch."""
     from triton.backends.nvidia.driver import CudaDriver, CudaLauncher, CudaUtils
 
+    # Triton writes no types, so that its class is anything to mypy: hence `misc`.
     class Driver(CudaDriver):  # type: ignore[misc]
         def __init__(self) -> None:
             self.utils, self.launcher_cls = CudaUtils(), CudaLauncher

@@ -70,9 +70,10 @@ class Objects:
         self.version = self.text(version or 1)
 
     def function(self, name: str, *arguments: Any, result: Any = _OBJECT) -> Callable[..., Any]:
-        found = getattr(self.library, name)
+        found: Any = getattr(self.library, name)
         found.argtypes, found.restype = arguments, result
-        return found  # type: ignore[no-any-return]
+        function: Callable[..., Any] = found
+        return function
 
     def kept(self, address: int) -> int:
         self._persist(address)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.features import Features
-from bridge.conformance.judge import VectorResult
+from bridge.conformance.judge import Status, VectorResult
 from bridge.conformance.outcome import Description, Outcome
 from bridge.conformance.run import Result, run
 from bridge.conformance.subject import Subject
@@ -39,8 +39,10 @@ def test_a_scale_keeps_the_order(numbers: list[float], ends: tuple[float, float]
     assert all(scale.at(float(text)) == place for place, text in ticks)
 
 
-def result(family: str, status: str, ratio: float | None, lse: float | None = None) -> VectorResult:
-    return VectorResult(f"{family}-000", family, "t", status, ratio, lse)  # type: ignore[arg-type]
+def result(
+    family: str, status: Status, ratio: float | None, lse: float | None = None
+) -> VectorResult:
+    return VectorResult(f"{family}-000", family, "t", status, ratio, lse)
 
 
 def test_each_judged_vector_has_a_place() -> None:

@@ -24,12 +24,12 @@ MOST = 4096
 # The tensors among the options, by the kernels' parameters for them.
 OPTIONS = ("mask_ptr", "bias_ptr", "slopes_ptr", "sinks_ptr", "seed_ptr")
 Given = tuple[Tensor | None, ...]
-_PLAIN = (Tensor, torch.nn.Parameter)
-_COMPILES = not INTERPRETED.value and torch.version.hip is None
-
-
 # The parameters of a kernel for the tensors of a call, None for a tensor that it does not get.
 Names = tuple[str | None, ...]
+# What is known to have memory that Triton is given; a subclass may be anything.
+_PLAIN = (Tensor, torch.nn.Parameter)
+# Triton's compiler for AMD looks at more than `_kind` has.
+_COMPILES = not INTERPRETED.value and torch.version.hip is None
 
 
 class _Kept:

@@ -32,6 +32,9 @@ HEAD_DIMS = (64, 128, 256)
 DTYPES = (torch.float16, torch.bfloat16)
 # Rows of queries that one warp group computes.
 BLOCK_M = 64
+# Bytes of keys and values that are read at about the same time: they should stay in the level-2
+# cache of 50 MB.
+CACHED = 32 << 20
 _LAYOUT = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
 
 
@@ -66,9 +69,9 @@ def why_not(
 
 
 def launch_options(head_dim: int, is_windowed: bool) -> dict[str, int]:
-    """`block_n`, `stages`, `consumers` and `in_turns` (0 or 1) for a launch."""
+    """`block_n`, `stages`, `consumers`, `in_turns` (0 or 1) and `waves` for a launch."""
     block_n = 64 if head_dim == 256 else 128
-    return {"block_n": block_n, "stages": 2, "consumers": 2, "in_turns": 0}
+    return {"block_n": block_n, "stages": 2, "consumers": 2, "in_turns": 0, "waves": 1}
 
 
 def _descriptor(tensor: Tensor, rows: int) -> TensorDescriptor:
@@ -91,10 +94,11 @@ def launch(
     lse: Tensor,
     options: ScoreOptions,
     *,
+    processors: int,
     chosen: dict[str, int] | None = None,
 ) -> Launch:
     """The launch that writes the output into `out` and the log-sum-exp into `lse`, for tensors and
-    options that `why_not` has nothing against."""
+    options that `why_not` has nothing against, on a device of so many multiprocessors."""
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len = key.shape[1:3]
     check_tensor("key", key, query, (batch, num_kv_heads, kv_len, head_dim))
@@ -107,8 +111,9 @@ def launch(
         is_windowed = any(bound is not None for bound in window.values())
         chosen = launch_options(head_dim, is_windowed)
     consumers = chosen["consumers"]
-    programs = triton.cdiv(q_len, consumers * BLOCK_M) * batch * num_heads
-    check_programs("batch × heads × query tiles", programs)
+    items = triton.cdiv(q_len, consumers * BLOCK_M) * batch * num_heads
+    check_programs("batch × heads × query tiles", items)
+    programs = min(items, chosen["waves"] * processors) if chosen["waves"] else items
     scores = score_arguments(options)
     return Launch(
         forward_kernel,
@@ -120,9 +125,10 @@ def launch(
             "out_ptr": out, "lse_ptr": lse,
             **{n: s for n, s in strides_of("o", "bhmd", out.stride()).items() if n[-1] != "d"},
             **dict(zip(("stride_lb", "stride_lh", "stride_lm"), lse.stride(), strict=True)),
-            "num_heads": num_heads, "group": group_of(num_heads, num_kv_heads),
+            "num_batches": batch, "num_heads": num_heads, "group": group_of(num_heads, num_kv_heads),
             "q_len": q_len, "kv_len": kv_len, "shift": options.shift, **window,
             "scale": scores["scale"],
+            "heads_at_once": max(1, min(batch * num_heads, CACHED // (2 * 2 * kv_len * head_dim))),
         },
         {
             "BLOCK_M": BLOCK_M, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,

@@ -74,7 +74,7 @@ def launch_options(head_dim: int, is_windowed: bool) -> dict[str, int]:
     return {"block_n": block_n, "stages": 2, "consumers": 2, "in_turns": 0, "waves": 1}
 
 
-def _descriptor(tensor: Tensor, rows: int) -> TensorDescriptor:
+def descriptor(tensor: Tensor, rows: int) -> TensorDescriptor:
     """Tiles of `rows` rows of one head, for the tensor memory accelerator."""
     strides = [
         stride if size > 1 else 16
@@ -119,9 +119,9 @@ def launch(
         forward_kernel,
         programs,
         {
-            "q_desc": _descriptor(query, BLOCK_M),
-            "k_desc": _descriptor(key, chosen["block_n"]),
-            "v_desc": _descriptor(value, chosen["block_n"]),
+            "q_desc": descriptor(query, BLOCK_M),
+            "k_desc": descriptor(key, chosen["block_n"]),
+            "v_desc": descriptor(value, chosen["block_n"]),
             "out_ptr": out, "lse_ptr": lse,
             **{n: s for n, s in strides_of("o", "bhmd", out.stride()).items() if n[-1] != "d"},
             **dict(zip(("stride_lb", "stride_lh", "stride_lm"), lse.stride(), strict=True)),

@@ -37,7 +37,7 @@ def kernel(function):
 
 
 @gluon.jit
-def _next(slot, phase, STAGES: gl.constexpr):
+def next_buffer(slot, phase, STAGES: gl.constexpr):
     """The buffer after this one, and the parity of its barriers' phase."""
     last = slot == STAGES - 1
     return gl.where(last, 0, slot + 1), gl.where(last, phase ^ 1, phase)
@@ -126,7 +126,7 @@ def _produce(
             mbarrier.wait(v_empty.index(slot), phase ^ 1)
             mbarrier.expect(v_full.index(slot), v_desc.block_type.nbytes)
             tma.async_copy_global_to_shared(v_desc, at, v_full.index(slot), v_bufs.index(slot))
-            slot, phase = _next(slot, phase, STAGES)
+            slot, phase = next_buffer(slot, phase, STAGES)
 
 
 @gluon.jit
@@ -207,7 +207,7 @@ def _over(
         p = p_next
         v_slot = k_slot
         v_phase = k_phase
-        k_slot, k_phase = _next(k_slot, k_phase, STAGES)
+        k_slot, k_phase = next_buffer(k_slot, k_phase, STAGES)
     return o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn
 
 
@@ -256,7 +256,7 @@ def _consume(
 
         v_slot = k_slot
         v_phase = k_phase
-        k_slot, k_phase = _next(k_slot, k_phase, STAGES)
+        k_slot, k_phase = next_buffer(k_slot, k_phase, STAGES)
         if right is not None:
             o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn = _over(
                 o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn, 1, masked, last,

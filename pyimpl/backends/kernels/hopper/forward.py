@@ -22,6 +22,7 @@ from pyimpl.backends.kernels.parts.launch import (
     check_programs,
     check_tensor,
     group_of,
+    processors,
     score_arguments,
     strides_of,
     window_arguments,
@@ -32,6 +33,9 @@ from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
 __all__ = ["forward", "launch", "launch_options", "why_not"]
 
+# Bytes of keys and values that are read at about the same time: they should stay in the level-2
+# cache of 50 MB.
+CACHED = 32 << 20
 _LAYOUT = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
 # The kernel's parameters for the tensors that each call has.
 TENSORS = ("q_desc", "k_desc", "v_desc", "out_ptr", "lse_ptr")
@@ -57,7 +61,8 @@ def forward(
         refusal = why_not(query, key, value, out, options)
         if refusal is not None:
             raise ValueError(refusal)
-        return (launch(query, key, value, out, lse, options),)
+        found = processors(query.device)
+        return (launch(query, key, value, out, lse, options, processors=found),)
 
     kept.start(
         make, query.device, (query, key, value, out, lse, *kept.tensors_of(options)), (),
@@ -66,7 +71,7 @@ def forward(
     return out, lse
 
 
-def _descriptor(tensor: Tensor, rows: int) -> TensorDescriptor:
+def descriptor(tensor: Tensor, rows: int) -> TensorDescriptor:
     """Tiles of `rows` rows of one head, for the tensor memory accelerator."""
     strides = [
         stride if size > 1 else 16
@@ -86,10 +91,11 @@ def launch(
     lse: Tensor,
     options: ScoreOptions,
     *,
+    processors: int,
     chosen: dict[str, int] | None = None,
 ) -> Launch:
     """The launch that writes the output into `out` and the log-sum-exp into `lse`, for tensors and
-    options that `why_not` has nothing against."""
+    options that `why_not` has nothing against, on a device of so many multiprocessors."""
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len = key.shape[1:3]
     check_tensor("key", key, query, (batch, num_kv_heads, kv_len, head_dim))
@@ -102,8 +108,9 @@ def launch(
         is_windowed = any(bound is not None for bound in window.values())
         chosen = launch_options(head_dim, is_windowed)
     consumers = chosen["consumers"]
-    programs = triton.cdiv(q_len, consumers * BLOCK_M) * batch * num_heads
-    check_programs("batch × heads × query tiles", programs)
+    items = triton.cdiv(q_len, consumers * BLOCK_M) * batch * num_heads
+    check_programs("batch × heads × query tiles", items)
+    programs = min(items, chosen["waves"] * processors) if chosen["waves"] else items
     # The kernel reads memory as it lies, where a negation may still be due (`z.conj().imag`).
     key, value = key.resolve_neg(), value.resolve_neg()
     query, options = with_nonnegative_scale(query, options)
@@ -112,15 +119,17 @@ def launch(
         forward_kernel,
         programs,
         {
-            "q_desc": _descriptor(query, BLOCK_M),
-            "k_desc": _descriptor(key, chosen["block_n"]),
-            "v_desc": _descriptor(value, chosen["block_n"]),
+            "q_desc": descriptor(query, BLOCK_M),
+            "k_desc": descriptor(key, chosen["block_n"]),
+            "v_desc": descriptor(value, chosen["block_n"]),
             "out_ptr": out, "lse_ptr": lse,
             **{n: s for n, s in strides_of("o", "bhmd", out.stride()).items() if n[-1] != "d"},
             **dict(zip(("stride_lb", "stride_lh", "stride_lm"), lse.stride(), strict=True)),
-            "num_heads": num_heads, "group": group_of(num_heads, num_kv_heads),
+            "num_batches": batch, "num_heads": num_heads,
+            "group": group_of(num_heads, num_kv_heads),
             "q_len": q_len, "kv_len": kv_len, "shift": options.shift, **window,
             "scale": scores["scale"],
+            "heads_at_once": max(1, min(batch * num_heads, CACHED // (2 * 2 * kv_len * head_dim))),
         },
         {
             "BLOCK_M": BLOCK_M, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,

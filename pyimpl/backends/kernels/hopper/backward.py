@@ -27,6 +27,8 @@ from pyimpl.backends.kernels.parts.launch import (
     window_arguments,
 )
 
+# The head sizes for which it computes dQ too.
+WITH_SUMS = (64, 128)
 _NUMBERS = NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=3)
 _SUMS = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=32, rank=4)
 

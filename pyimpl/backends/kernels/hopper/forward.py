@@ -61,7 +61,8 @@ def forward(
         refusal = why_not(query, key, value, out, options)
         if refusal is not None:
             raise ValueError(refusal)
-        return (launch(query, key, value, out, lse, options),)
+        found = processors(query.device)
+        return (launch(query, key, value, out, lse, options, processors=found),)
 
     kept.start(
         make, query.device, (query, key, value, out, lse, *kept.tensors_of(options)), (),
@@ -90,10 +91,11 @@ def launch(
     lse: Tensor,
     options: ScoreOptions,
     *,
+    processors: int,
     chosen: dict[str, int] | None = None,
 ) -> Launch:
     """The launch that writes the output into `out` and the log-sum-exp into `lse`, for tensors and
-    options that `why_not` has nothing against."""
+    options that `why_not` has nothing against, on a device of so many multiprocessors."""
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len = key.shape[1:3]
     check_tensor("key", key, query, (batch, num_kv_heads, kv_len, head_dim))
@@ -108,7 +110,7 @@ def launch(
     consumers = chosen["consumers"]
     items = triton.cdiv(q_len, consumers * BLOCK_M) * batch * num_heads
     check_programs("batch × heads × query tiles", items)
-    programs = min(items, chosen["waves"] * processors(query.device)) if chosen["waves"] else items
+    programs = min(items, chosen["waves"] * processors) if chosen["waves"] else items
     # The kernel reads memory as it lies, where a negation may still be due (`z.conj().imag`).
     key, value = key.resolve_neg(), value.resolve_neg()
     query, options = with_nonnegative_scale(query, options)

@@ -1,7 +1,7 @@
 """Which implementation runs: "triton", "gluon", "tiled" or "reference", for all public functions.
 
-This is the one place that knows which operations have a Triton kernel. "gluon" is a kernel for the
-forward pass of plain attention on Hopper GPUs; its backward pass is the Triton kernels'.
+This is the one place that knows which operations have a Triton kernel. "gluon" are kernels for
+plain attention on Hopper GPUs; of the backward pass the Triton kernels compute what these do not.
 """
 
 from __future__ import annotations
@@ -81,13 +81,18 @@ def backward(
     for `forward`, which raises what this does. delta: `row_gradient` of these, where it is known;
     `out` and `grad_lse` are not read then.
     """
+    asked = backend
     backend = choose_backend(differentiated(backend), query, value)
     if backend == "triton":
         from pyimpl.backends.kernels.backward import backward as kernels
+        from pyimpl.backends.kernels.hopper import choice
 
+        hopper = asked == "gluon" or (
+            asked == "auto" and choice.is_chosen_backward(query, key, value, options)
+        )
         return kernels(
             query, key, value, out, lse, grad_out, grad_lse, options, wanted,
-            delta=delta, wide=wide,
+            delta=delta, wide=wide, hopper=hopper,
         )  # fmt: skip
     if backend == "tiled":
         return tiled_backward.flash_backward(
@@ -133,7 +138,8 @@ def _by_gluon(
 
 
 def differentiated(backend: Backend) -> Backend:
-    """The backend of the backward pass of what this one has computed."""
+    """The backend of the backward pass of what this one has computed: where no Gluon kernel takes
+    it, the Triton kernels do."""
     return "triton" if backend == "gluon" else backend
 
 

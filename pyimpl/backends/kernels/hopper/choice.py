@@ -1,4 +1,4 @@
-"""Which calls the Gluon forward kernel takes, and which it is given unasked.
+"""Which calls the Gluon kernels take, and which they are given unasked.
 
 Nothing of Gluon is imported here: in other versions of Triton it has other names.
 """
@@ -63,10 +63,14 @@ SEEN = (
 )  # fmt: skip
 
 
+# The same of the backward kernel.
+SEEN_BACKWARD: tuple[Seen, ...] = ()
+
+
 @functools.cache
-def text_of_the_kernel() -> str:
-    """The first 12 digits of the SHA-256 of the kernel's file."""
-    text = Path(__file__).with_name("forward_kernel.py").read_bytes()
+def text_of_the_kernel(name: str = "forward") -> str:
+    """The first 12 digits of the SHA-256 of the kernel's file: "forward" or "backward"."""
+    text = Path(__file__).with_name(f"{name}_kernel.py").read_bytes()
     return hashlib.sha256(text).hexdigest()[:12]
 
 
@@ -141,26 +145,21 @@ def _has_rows_of_16(tensor: Tensor) -> bool:
 
 
 def is_chosen(query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> bool:
-    """Whether "auto" takes this kernel for a call: a row of `SEEN` has it and is of the kernel as
-    it is now, and a key that is hidden
-    from every query of a program is in no tile that the program visits.
+    """Whether "auto" takes the forward kernel for a call: a row of `SEEN` has it and is of the
+    kernel as it is now, and a key that is hidden from every query of a program is in no tile that
+    the program visits.
 
     Whole tiles are copied, and the rows of values whose keys are hidden count with the weight 0. So
     a NaN in one of them would be seen, and the Triton kernel, which reads no such row, has none.
     """
-    head_dim, text = query.shape[-1], text_of_the_kernel()
-    rows = [
-        row for row in SEEN
-        if row.kernel == text and _VERSION in row.tritons
-        if row.head_dim == head_dim and query.dtype in row.dtypes
-    ]  # fmt: skip
+    rows = _rows(SEEN, text_of_the_kernel(), query)
     if not rows or why_not(query, key, value, None, options) is not None:
         return False
     q_len, kv_len = query.shape[2], key.shape[2]
     window = window_arguments(options, q_len, kv_len)
     if window["left"] is not None or window["right"] is None:
         return window["left"] is None
-    chosen = launch_options(head_dim, is_windowed=True)
+    chosen = launch_options(query.shape[-1], is_windowed=True)
     ends = tile_ends(options, q_len, kv_len, chosen["consumers"] * BLOCK_M, chosen["block_n"])
     return ends and any(row.causal for row in rows)
 
@@ -173,3 +172,30 @@ def tile_ends(options: ScoreOptions, q_len: int, kv_len: int, rows: int, block_n
     if reach < 0 or reach % block_n or rows % block_n:
         return False
     return q_len + reach >= kv_len or (q_len + reach) % block_n == 0
+
+
+def is_chosen_backward(query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> bool:
+    """Whether "auto" takes the backward kernel for a call: a row of `SEEN_BACKWARD` has it and is
+    of the kernel as it is now, every query sees a key, and every key is seen.
+
+    Others must have no influence, whatever they hold: the Triton kernels do not read them.
+    """
+    rows = _rows(SEEN_BACKWARD, text_of_the_kernel("backward"), query)
+    if not rows or why_not(query, key, value, None, options) is not None:
+        return False
+    q_len, kv_len = query.shape[2], key.shape[2]
+    window = window_arguments(options, q_len, kv_len)
+    if window["left"] is not None or window["right"] is None:
+        return window["left"] is None
+    assert options.right is not None
+    reach = options.shift + options.right
+    return reach >= 0 and q_len + reach >= kv_len and any(row.causal for row in rows)
+
+
+def _rows(seen: tuple[Seen, ...], text: str, query: Tensor) -> list[Seen]:
+    """Those of a call, and of the kernel as it is now."""
+    return [
+        row for row in seen
+        if row.kernel == text and _VERSION in row.tritons
+        if row.head_dim == query.shape[-1] and query.dtype in row.dtypes
+    ]  # fmt: skip

@@ -98,6 +98,9 @@ def why_not(
     given = [name for name in names if getattr(options, name) is not None]
     if given:
         return f"backend 'gluon' takes windows and causality, not {', '.join(given)}"
+    if options.scale == 0.0:
+        # Hidden scores are −∞ before they are scaled.
+        return "backend 'gluon' takes a scale other than 0"
     if 0 in query.shape or 0 in key.shape:
         return "backend 'gluon' takes no empty tensors"
     for name, tensor in (("query", query), ("key", key), ("value", value), ("out", out)):

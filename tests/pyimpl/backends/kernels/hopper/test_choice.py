@@ -85,6 +85,7 @@ REFUSED: dict[str, tuple[tuple[Tensor, Tensor, Tensor], Tensor | None, ScoreOpti
     "causality, not bias": (DENSE, None, replace(PLAIN, bias=torch.ones(40, 50))),
     "not softcap, sinks": (DENSE, None, replace(PLAIN, softcap=1.0, sinks=torch.ones(4))),
     "not dropout": (DENSE, None, replace(PLAIN, dropout=Dropout(0.5, torch.tensor(0)))),
+    "a scale other than 0": (DENSE, None, replace(PLAIN, scale=0.0)),
     "no empty tensors": ((DENSE[0], DENSE[1][:, :, :0], DENSE[2][:, :, :0]), None, PLAIN),
     "those of query": (
         (rows(2, 4, 40, 64, strides=(20480, 5120, 128, 2)), *DENSE[1:]), None, PLAIN,

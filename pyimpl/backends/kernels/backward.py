@@ -221,7 +221,7 @@ def backward(
         return backward_keys.launch(given, grad_k, grad_v, sums, capability=found, chosen=chosen)
 
     def keys_launch(sums: Tensor | None = None) -> Launch:
-        if hopper:
+        if hopper and (sums is None or head_dim in hopper_backward.WITH_SUMS):
             return hopper_backward.launch(given, grad_k, grad_v, sums)
         return launch_of(partial(keys, sums=sums), keys_default)
 

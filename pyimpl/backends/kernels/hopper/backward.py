@@ -27,9 +27,8 @@ from pyimpl.backends.kernels.parts.launch import (
     window_arguments,
 )
 
-HEAD_DIMS = (64, 128)
-# Keys of a program.
-BLOCK_N = 2 * HALF.value
+# The head sizes for which it computes dQ too.
+WITH_SUMS = (64, 128)
 _NUMBERS = NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=3)
 _SUMS = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=32, rank=4)
 
@@ -42,9 +41,6 @@ def why_not(given: Given, *gradients: Tensor) -> str | None:
     refusal = forward.why_not(given.query, given.key, given.value, given.grad_out, given.options)
     if refusal is not None:
         return refusal
-    head_dim = given.query.shape[-1]
-    if head_dim not in HEAD_DIMS:
-        return f"backend 'gluon' has gradients for head sizes {HEAD_DIMS}, not {head_dim}"
     for rows in (given.lse, given.delta):
         strides = rows.stride()
         if strides[-1] != 1 or any(n % 4 for n in strides[:-1]):
@@ -57,8 +53,9 @@ def why_not(given: Given, *gradients: Tensor) -> str | None:
 
 
 def launch_options(head_dim: int, sums: bool) -> dict[str, int]:
-    """`block_m` (64 or 128) and `stages` for a launch."""
-    return {"block_m": 128 if head_dim == 64 and not sums else 64, "stages": 2}
+    """`block_m` (64 or 128), `block_n` (128, or 64 of wide heads) and `stages` for a launch."""
+    block_m = 128 if head_dim == 64 and not sums else 64
+    return {"block_m": block_m, "block_n": 64 if head_dim == 256 else 128, "stages": 2}
 
 
 def launch(
@@ -78,7 +75,7 @@ def launch(
     if chosen is None:
         chosen = launch_options(head_dim, sums is not None)
     block_m = chosen["block_m"]
-    programs = triton.cdiv(kv_len, BLOCK_N) * batch * num_kv_heads
+    programs = triton.cdiv(kv_len, chosen["block_n"]) * batch * num_kv_heads
     check_programs("batch × heads × key tiles", programs)
     # Of none there has to be a descriptor all the same.
     added = query.new_empty((1, 1, 64, 64), dtype=torch.float32) if sums is None else sums
@@ -105,8 +102,8 @@ def launch(
             "scale": score_arguments(options)["scale"], "grad_scale": options.scale,
         },
         {
-            "BLOCK_M": block_m, "HEAD_DIM": head_dim, "STAGES": chosen["stages"],
-            "SUMS": sums is not None,
+            "BLOCK_M": block_m, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,
+            "STAGES": chosen["stages"], "SUMS": sums is not None,
         },
         4,
         1,

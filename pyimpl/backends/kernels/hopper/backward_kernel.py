@@ -45,12 +45,12 @@ def add_shared_to_global(tensor_desc, coord, src, _semantic=None):
 
 
 @gluon.jit
-def _visiting(k_first, sizes, window, BLOCK_M: gl.constexpr):
+def _visiting(k_first, sizes, window, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr):
     """The tiles of queries that see some key of the tile that begins with `k_first`: from the first
     number to before the last; from the second to before the third every query sees every key."""
     _, q_len, kv_len, shift = sizes
     left, right = window
-    k_last = gl.minimum(k_first + 2 * HALF, kv_len) - 1
+    k_last = gl.minimum(k_first + BLOCK_N, kv_len) - 1
     first = 0
     stop = gl.cdiv(q_len, BLOCK_M)
     whole_first = 0
@@ -64,7 +64,7 @@ def _visiting(k_first, sizes, window, BLOCK_M: gl.constexpr):
         whole_stop = gl.maximum(0, k_first - shift + left + 1) // BLOCK_M
     first = gl.minimum(first, stop)
     # The last keys of a ragged tile are none.
-    whole_stop = gl.where(k_first + 2 * HALF > kv_len, first, gl.minimum(whole_stop, stop))
+    whole_stop = gl.where(k_first + BLOCK_N > kv_len, first, gl.minimum(whole_stop, stop))
     whole_first = gl.minimum(gl.maximum(whole_first, first), stop)
     return first, whole_first, gl.maximum(whole_stop, whole_first), stop
 
@@ -72,14 +72,15 @@ def _visiting(k_first, sizes, window, BLOCK_M: gl.constexpr):
 @gluon.jit
 def _produce(
     q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers, batch, kv_head, group,
-    k_first, tiles, BLOCK_M: gl.constexpr, STAGES: gl.constexpr,
+    k_first, tiles, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
     """Bring keys and values, and of each head of queries that shares them the visiting tiles."""
     q_bufs, g_bufs, k_bufs, v_bufs, lse_bufs, delta_bufs, _, _ = buffers
     q_full, q_empty, g_full, g_empty, kv_full, _ = barriers
     first, _, _, stop = tiles
-    mbarrier.expect(kv_full.index(0), 2 * k_desc.block_type.nbytes + 2 * v_desc.block_type.nbytes)
-    for w in gl.static_range(2):
+    PARTS: gl.constexpr = BLOCK_N // HALF
+    mbarrier.expect(kv_full.index(0), PARTS * (k_desc.block_type.nbytes + v_desc.block_type.nbytes))
+    for w in gl.static_range(PARTS):
         at = [batch, kv_head, k_first + w * HALF, 0]
         tma.async_copy_global_to_shared(k_desc, at, kv_full.index(0), k_bufs.index(w))
         tma.async_copy_global_to_shared(v_desc, at, kv_full.index(0), v_bufs.index(w))
@@ -113,6 +114,33 @@ def _produce(
 
 
 @gluon.jit
+def _probabilities(
+    s, lse, scale, i, keys, kv_len, shift, left, right, BLOCK_M: gl.constexpr,
+    MASKED: gl.constexpr,
+):  # fmt: skip
+    """The weights of a tile of scores, with keys as rows. MASKED: some pair may be hidden."""
+    exponents = s * scale - lse[None, :]
+    if MASKED:
+        rows = i * BLOCK_M + shift + gl.arange(0, BLOCK_M, lse.type.layout)
+        seen = (keys < kv_len)[:, None]
+        if right is not None:
+            seen = seen & (keys[:, None] <= (rows + right)[None, :])
+        if left is not None:
+            seen = seen & (keys[:, None] >= (rows - left)[None, :])
+        exponents = gl.where(seen, exponents, float("-inf"))
+    return gl.exp2(exponents)
+
+
+@gluon.jit
+def _score_gradients(p, dp, delta, MASKED: gl.constexpr):
+    ds = p * (dp - delta[None, :])
+    if MASKED:
+        # A weight 0 would not silence what is not finite.
+        ds = gl.where(p > 0.0, ds, 0.0)
+    return ds
+
+
+@gluon.jit
 def _over(
     dk, dv, slot, phase, turn, begin, end, batch, head, sums_desc, buffers, barriers, scale, keys,
     kv_len, shift, left, right, W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr,
@@ -138,25 +166,12 @@ def _over(
         dp_later = warpgroup_mma(v, g.permute([1, 0]), zero, use_acc=False, is_async=True)
         s = warpgroup_mma_wait(1, deps=[s_later])
         lse = lse_bufs.index(slot).reshape([BLOCK_M]).load(row_layout)
-        exponents = s * scale - lse[None, :]
-        if MASKED:
-            rows = i * BLOCK_M + shift + gl.arange(0, BLOCK_M, row_layout)
-            seen = (keys < kv_len)[:, None]
-            if right is not None:
-                seen = seen & (keys[:, None] <= (rows + right)[None, :])
-            if left is not None:
-                seen = seen & (keys[:, None] >= (rows - left)[None, :])
-            exponents = gl.where(seen, exponents, float("-inf"))
-        p = gl.exp2(exponents)
+        p = _probabilities(s, lse, scale, i, keys, kv_len, shift, left, right, BLOCK_M, MASKED)
         p_operand = gl.convert_layout(p.to(q.dtype), operand)
         dv_later = warpgroup_mma(p_operand, g, dv, is_async=True)
         dp = warpgroup_mma_wait(1, deps=[dp_later])
         delta = delta_bufs.index(slot).reshape([BLOCK_M]).load(row_layout)
-        ds = p * (dp - delta[None, :])
-        if MASKED:
-            # A weight 0 would not silence what is not finite.
-            ds = gl.where(seen, ds, 0.0)
-        ds = ds.to(q.dtype)
+        ds = _score_gradients(p, dp, delta, MASKED).to(q.dtype)
         ds_operand = gl.convert_layout(ds, operand)
         dk_later = warpgroup_mma(ds_operand, q, dk, is_async=True)
         if SUMS:
@@ -195,6 +210,94 @@ def _over(
 
 
 @gluon.jit
+def _over_wide(
+    sums, slot, phase, begin, end, buffers, barriers, scale, keys, kv_len, shift, left, right,
+    W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
+    MASKED: gl.constexpr, s_layout: gl.constexpr,
+):  # fmt: skip
+    """Of heads too wide for one group to hold both: dV (W = 0) or dK / scale (W = 1) of the same 64
+    keys, with what the tiles of queries from `begin` to `end` add."""
+    q_bufs, g_bufs, k_bufs, v_bufs, lse_bufs, delta_bufs, _, _ = buffers
+    q_full, q_empty, g_full, g_empty, _, _ = barriers
+    operand_layout: gl.constexpr = gl.DotOperandLayout(0, sums.type.layout, 2)
+    row_layout: gl.constexpr = gl.SliceLayout(0, s_layout)
+    zero = gl.zeros([HALF, BLOCK_M], gl.float32, s_layout)
+    k = k_bufs.index(0).reshape([HALF, HEAD_DIM])
+    v = v_bufs.index(0).reshape([HALF, HEAD_DIM])
+    for i in range(begin, end):
+        q = q_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
+        g = g_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
+        mbarrier.wait(q_full.index(slot), phase)
+        s_later = warpgroup_mma(k, q.permute([1, 0]), zero, use_acc=False, is_async=True)
+        mbarrier.wait(g_full.index(slot), phase)
+        if W == 1:
+            dp_later = warpgroup_mma(v, g.permute([1, 0]), zero, use_acc=False, is_async=True)
+        s = warpgroup_mma_wait(W, deps=[s_later])
+        lse = lse_bufs.index(slot).reshape([BLOCK_M]).load(row_layout)
+        p = _probabilities(s, lse, scale, i, keys, kv_len, shift, left, right, BLOCK_M, MASKED)
+        if W == 0:
+            operand = gl.convert_layout(p.to(q.dtype), operand_layout)
+            later = warpgroup_mma(operand, g, sums, is_async=True)
+        else:
+            dp = warpgroup_mma_wait(0, deps=[dp_later])
+            delta = delta_bufs.index(slot).reshape([BLOCK_M]).load(row_layout)
+            ds = _score_gradients(p, dp, delta, MASKED)
+            operand = gl.convert_layout(ds.to(q.dtype), operand_layout)
+            later = warpgroup_mma(operand, q, sums, is_async=True)
+        sums, operand = warpgroup_mma_wait(0, deps=[later, operand])
+        mbarrier.arrive(q_empty.index(slot), count=1)
+        mbarrier.arrive(g_empty.index(slot), count=1)
+        slot, phase = next_buffer(slot, phase, STAGES)
+    return sums, slot, phase
+
+
+@gluon.jit
+def _store(ptr, stride_n, sums, k_first, kv_len):
+    """Rows of 64 keys from `k_first` on, as far as there are keys."""
+    layout: gl.constexpr = sums.type.layout
+    own = k_first + gl.arange(0, HALF, gl.SliceLayout(1, layout))
+    dims = gl.arange(0, sums.shape[1], gl.SliceLayout(0, layout))
+    # 64-bit offsets: an index times a stride can pass 2³¹.
+    ptrs = ptr + own.to(gl.int64)[:, None] * stride_n + dims[None, :]
+    gl.store(ptrs, sums.to(ptr.dtype.element_ty), mask=(own < kv_len)[:, None])
+
+
+@gluon.jit
+def _consume_wide(
+    W: gl.constexpr, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers,
+    group, k_first, tiles, kv_len, shift, left, right, scale, grad_scale,
+    BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    """dV (W = 0) or dK (W = 1) of the tile of keys."""
+    kv_full = barriers[4]
+    first, whole_first, whole_stop, stop = tiles
+    s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_M, 16])
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
+    keys = k_first + gl.arange(0, HALF, gl.SliceLayout(1, s_layout))
+    sums = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)
+    mbarrier.wait(kv_full.index(0), 0)
+    slot = 0
+    phase = 0
+    for _member in range(group):
+        sums, slot, phase = _over_wide(
+            sums, slot, phase, first, whole_first, buffers, barriers, scale, keys, kv_len, shift,
+            left, right, W, BLOCK_M, HEAD_DIM, STAGES, True, s_layout,
+        )  # fmt: skip
+        sums, slot, phase = _over_wide(
+            sums, slot, phase, whole_first, whole_stop, buffers, barriers, scale, keys, kv_len,
+            shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, False, s_layout,
+        )  # fmt: skip
+        sums, slot, phase = _over_wide(
+            sums, slot, phase, whole_stop, stop, buffers, barriers, scale, keys, kv_len, shift,
+            left, right, W, BLOCK_M, HEAD_DIM, STAGES, True, s_layout,
+        )  # fmt: skip
+    if W == 0:
+        _store(dv_ptr, stride_en, sums, k_first, kv_len)
+    else:
+        _store(dk_ptr, stride_n, sums * grad_scale, k_first, kv_len)
+
+
+@gluon.jit
 def _consume(
     W: gl.constexpr, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers,
     batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale, grad_scale,
@@ -229,14 +332,8 @@ def _consume(
             barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, SUMS,
             True, s_layout,
         )  # fmt: skip
-    own = k_first + W * HALF + gl.arange(0, HALF, gl.SliceLayout(1, layout))
-    dims = gl.arange(0, HEAD_DIM, gl.SliceLayout(0, layout))
-    inside = (own < kv_len)[:, None]
-    # 64-bit offsets: an index times a stride can pass 2³¹.
-    dk_ptrs = dk_ptr + own.to(gl.int64)[:, None] * stride_n + dims[None, :]
-    gl.store(dk_ptrs, (dk * grad_scale).to(dk_ptr.dtype.element_ty), mask=inside)
-    dv_ptrs = dv_ptr + own.to(gl.int64)[:, None] * stride_en + dims[None, :]
-    gl.store(dv_ptrs, dv.to(dv_ptr.dtype.element_ty), mask=inside)
+    _store(dk_ptr, stride_n, dk * grad_scale, k_first + W * HALF, kv_len)
+    _store(dv_ptr, stride_en, dv, k_first + W * HALF, kv_len)
     if SUMS:
         tma.store_wait(pendings=0)
 
@@ -246,22 +343,29 @@ def backward_kernel(
     q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, sums_desc, dk_ptr, dv_ptr,
     stride_cb, stride_ch, stride_cn, stride_eb, stride_eh, stride_en,
     num_kv_heads, group, q_len, kv_len, shift, left, right, scale, grad_scale,
-    BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr, SUMS: gl.constexpr,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
+    SUMS: gl.constexpr,
 ):  # fmt: skip
     dtype: gl.constexpr = q_desc.dtype
     # Under causality the first tiles of keys have the most queries.
-    key_tiles = gl.cdiv(kv_len, 2 * HALF)
-    k_first = gl.program_id(0) % key_tiles * 2 * HALF
+    key_tiles = gl.cdiv(kv_len, BLOCK_N)
+    k_first = gl.program_id(0) % key_tiles * BLOCK_N
     head = gl.program_id(0) // key_tiles
     batch = head // num_kv_heads
     kv_head = head % num_kv_heads
-    tiles = _visiting(k_first, (num_kv_heads, q_len, kv_len, shift), (left, right), BLOCK_M)
+    tiles = _visiting(
+        k_first, (num_kv_heads, q_len, kv_len, shift), (left, right), BLOCK_M, BLOCK_N
+    )
 
     barrier: gl.constexpr = mbarrier.MBarrierLayout()
     q_bufs = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_M, HEAD_DIM], q_desc.layout)
     g_bufs = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_M, HEAD_DIM], g_desc.layout)
-    k_bufs = gl.allocate_shared_memory(dtype, [2, 1, 1, HALF, HEAD_DIM], k_desc.layout)
-    v_bufs = gl.allocate_shared_memory(dtype, [2, 1, 1, HALF, HEAD_DIM], v_desc.layout)
+    k_bufs = gl.allocate_shared_memory(
+        dtype, [BLOCK_N // HALF, 1, 1, HALF, HEAD_DIM], k_desc.layout
+    )
+    v_bufs = gl.allocate_shared_memory(
+        dtype, [BLOCK_N // HALF, 1, 1, HALF, HEAD_DIM], v_desc.layout
+    )
     lse_bufs = gl.allocate_shared_memory(gl.float32, [STAGES, 1, 1, BLOCK_M], lse_desc.layout)
     delta_bufs = gl.allocate_shared_memory(gl.float32, [STAGES, 1, 1, BLOCK_M], delta_desc.layout)
     ds_layout: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
@@ -296,23 +400,43 @@ def backward_kernel(
     buffers = (q_bufs, g_bufs, k_bufs, v_bufs, lse_bufs, delta_bufs, ds_bufs, dq_bufs)
     barriers = (q_full, q_empty, g_full, g_empty, kv_full, ds_full)
     # Spelled out, since Triton takes no constants out of a tuple that has a name.
-    gl.warp_specialize(
-        [
-            (_consume, (
-                0, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers,
-                batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale,
-                grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS,
-            )),
-            (_consume, (
-                1, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers,
-                batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale,
-                grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS,
-            )),
-            (_produce, (
-                q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
-                batch, kv_head, group, k_first, tiles, BLOCK_M, STAGES,
-            )),
-        ],
-        [4, 1],
-        [240, 24],
-    )  # fmt: skip
+    if BLOCK_N == 2 * HALF:
+        gl.warp_specialize(
+            [
+                (_consume, (
+                    0, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers,
+                    batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale,
+                    grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS,
+                )),
+                (_consume, (
+                    1, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers,
+                    batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale,
+                    grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS,
+                )),
+                (_produce, (
+                    q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
+                    batch, kv_head, group, k_first, tiles, BLOCK_M, BLOCK_N, STAGES,
+                )),
+            ],
+            [4, 1],
+            [240, 24],
+        )  # fmt: skip
+    else:
+        gl.warp_specialize(
+            [
+                (_consume_wide, (
+                    0, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers, group, k_first,
+                    tiles, kv_len, shift, left, right, scale, grad_scale, BLOCK_M, HEAD_DIM, STAGES,
+                )),
+                (_consume_wide, (
+                    1, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers, group, k_first,
+                    tiles, kv_len, shift, left, right, scale, grad_scale, BLOCK_M, HEAD_DIM, STAGES,
+                )),
+                (_produce, (
+                    q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
+                    batch, kv_head, group, k_first, tiles, BLOCK_M, BLOCK_N, STAGES,
+                )),
+            ],
+            [4, 1],
+            [240, 24],
+        )  # fmt: skip

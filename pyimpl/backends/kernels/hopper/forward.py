@@ -1,6 +1,6 @@
-"""The Gluon forward kernel for Hopper GPUs: what it takes, and its launch.
+"""The Gluon forward kernel for Hopper GPUs: its launch. Only Triton 3.6 and 3.7 import this file.
 
-It takes less than the Triton kernel (`why_not`), and is not among what is proved: its arithmetic is
+It takes less than the Triton kernel (`choice`), and is not among what is proved: its arithmetic is
 that of `Attention.Spec.flash`, with the tiles of keys from last to first.
 """
 
@@ -12,66 +12,63 @@ from torch import Tensor
 from triton.experimental.gluon.language import NVMMASharedLayout
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from pyimpl.backends.kernels.hopper.choice import BLOCK_M, launch_options, why_not
 from pyimpl.backends.kernels.hopper.forward_kernel import forward_kernel
+from pyimpl.backends.kernels.parts import kept
 from pyimpl.backends.kernels.parts.launch import (
     Launch,
-    are_aligned,
     check_length,
     check_outputs,
     check_programs,
     check_tensor,
     group_of,
+    processors,
     score_arguments,
     strides_of,
     window_arguments,
+    with_nonnegative_scale,
 )
-from pyimpl.internal.scores import KERNEL_CHANGES, ScoreOptions
+from pyimpl.internal.arguments import empty_output
+from pyimpl.internal.scores import ScoreOptions, folds_into_query
 
-CAPABILITY = 90
-HEAD_DIMS = (64, 128, 256)
-DTYPES = (torch.float16, torch.bfloat16)
-# Rows of queries that one warp group computes.
-BLOCK_M = 64
+__all__ = ["forward", "launch", "launch_options", "why_not"]
+
 # Bytes of keys and values that are read at about the same time: they should stay in the level-2
 # cache of 50 MB.
 CACHED = 32 << 20
 _LAYOUT = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
+# The kernel's parameters for the tensors that each call has.
+TENSORS = ("q_desc", "k_desc", "v_desc", "out_ptr", "lse_ptr")
 
 
-def why_not(
-    query: Tensor, key: Tensor, value: Tensor, out: Tensor, options: ScoreOptions
-) -> str | None:
-    """The sentence that says why this kernel cannot compute a call that the Triton kernel can, or
-    None if it can."""
-    if query.dtype not in DTYPES or out.dtype != query.dtype:
-        return f"backend 'gluon' takes float16 and bfloat16, not {query.dtype} into {out.dtype}"
-    sizes = (query.shape[-1], value.shape[-1])
-    if sizes[0] not in HEAD_DIMS or sizes[0] != sizes[1]:
-        return f"backend 'gluon' takes head sizes of 64, 128 and 256, the same for all, not {sizes}"
-    given = [change.name for change in KERNEL_CHANGES if getattr(options, change.name) is not None]
-    if options.dropout is not None:
-        given.append("dropout")
-    if given:
-        return f"backend 'gluon' takes windows and causality, not {', '.join(given)}"
-    if options.scale < 0.0:
-        return f"backend 'gluon' takes a scale of at least 0, not {options.scale}"
-    if 0 in query.shape or 0 in key.shape:
-        return "backend 'gluon' takes no empty tensors"
-    for name, tensor in (("query", query), ("key", key), ("value", value), ("out", out)):
-        strides = tensor.stride()
-        kept = [n for n, size in zip(strides[:-1], tensor.shape, strict=False) if size > 1]
-        if strides[-1] != 1 or not are_aligned(*kept) or tensor.data_ptr() % 16:
-            return (
-                f"backend 'gluon' takes rows of elements that lie together, and strides and "
-                f"addresses that 16 divides; those of {name} are {strides} at {tensor.data_ptr()}"
-            )
-    return None
+@folds_into_query
+def forward(
+    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
+) -> tuple[Tensor, Tensor]:
+    """Output in the dtype of `query`, laid out as `empty_output` does, and natural log-sum-exp in
+    float32, both newly allocated; shapes as for `pyimpl.backends.kernels.forward.forward`.
 
+    The rows of values in each tile that a program visits must be finite, those of hidden keys too.
 
-def launch_options(head_dim: int, is_windowed: bool) -> dict[str, int]:
-    """`block_n`, `stages`, `consumers`, `in_turns` (0 or 1) and `waves` for a launch."""
-    block_n = 64 if head_dim == 256 else 128
-    return {"block_n": block_n, "stages": 2, "consumers": 2, "in_turns": 0, "waves": 1}
+    Raises:
+        ValueError: the sentence of `why_not`, or a length, a number of `options` or the number of
+            tiles is outside what the kernel takes.
+    """
+    out = empty_output(query, value.shape[-1])
+    lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
+
+    def make() -> tuple[Launch]:
+        refusal = why_not(query, key, value, out, options)
+        if refusal is not None:
+            raise ValueError(refusal)
+        found = processors(query.device)
+        return (launch(query, key, value, out, lse, options, processors=found),)
+
+    kept.start(
+        make, query.device, (query, key, value, out, lse, *kept.tensors_of(options)), (),
+        ("gluon", *kept.numbers_of(options)), (*TENSORS, *kept.OPTIONS),
+    )  # fmt: skip
+    return out, lse
 
 
 def descriptor(tensor: Tensor, rows: int) -> TensorDescriptor:
@@ -114,6 +111,9 @@ def launch(
     items = triton.cdiv(q_len, consumers * BLOCK_M) * batch * num_heads
     check_programs("batch × heads × query tiles", items)
     programs = min(items, chosen["waves"] * processors) if chosen["waves"] else items
+    # The kernel reads memory as it lies, where a negation may still be due (`z.conj().imag`).
+    key, value = key.resolve_neg(), value.resolve_neg()
+    query, options = with_nonnegative_scale(query, options)
     scores = score_arguments(options)
     return Launch(
         forward_kernel,

@@ -27,6 +27,7 @@ _EXPONENTIAL = "MUFU.EX2"
 # Bits of one access, 32 where the instruction does not say.
 _WIDTH = re.compile(r"\.[US]?(8|16|64|128)\b")
 _FENCE = re.compile(r"\bWARPGROUP\.ARRIVE\b")
+_REGISTERS = re.compile(r"\bUSETMAXREG\.TRY_ALLOC\b")
 # Tiles so small that one instruction multiplies them have as many fences as instructions.
 _SEVERAL = 8
 
@@ -73,6 +74,12 @@ def is_serialised(text: str) -> bool:
     """
     products, fences = len(_PRODUCT.findall(text)), len(_FENCE.findall(text))
     return products >= _SEVERAL and 2 * fences > products
+
+
+def is_regrouped(text: str) -> bool:
+    """Whether warp groups change how many registers their threads have, by what the disassembler
+    printed."""
+    return _REGISTERS.search(text) is not None
 
 
 def loops_of(text: str) -> list[Loop]:

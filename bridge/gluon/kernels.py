@@ -15,7 +15,7 @@ from bridge.gluon.launch import run
 from bridge.gluon.load import Loader
 from bridge.ttir.domain import Array
 from bridge.ttir.launches import Kernels
-from pyimpl.backends.kernels.hopper import forward, forward_kernel
+from pyimpl.backends.kernels.hopper import choice, forward, forward_kernel
 from pyimpl.internal.scores import ScoreOptions
 
 FORWARD = Path(forward_kernel.__file__)
@@ -26,7 +26,7 @@ class GluonKernels(Kernels):
     """The kernels that are written in Gluon, for one dtype; the others are those of Triton.
 
     blocks: rows of queries of a warp group, and keys in a tile. seed: of the schedule. chosen:
-    fields of `forward.launch_options` that are others. processors: how many programs there are at
+    fields of `choice.launch_options` that are others. processors: how many programs there are at
     most. module: what `load` made of `FORWARD`. in_order: as in `program.Program`.
     """
 
@@ -48,14 +48,16 @@ class GluonKernels(Kernels):
         """
         value_dim = v.shape[-1]
         largest = max(q.shape[-1], value_dim)
-        size = next((size for size in forward.HEAD_DIMS if size >= largest), largest)
+        size = next((size for size in choice.HEAD_DIMS if size >= largest), largest)
         q, k, v = (self._padded(x, size) for x in (q, k, v))
         out = self.memory.empty(q.shape, self.dtype)
         lse = self.memory.empty(q.shape[:-1])
-        refusal = forward.why_not(q, k, v, out, options)
+        # Of the device and of Triton it asks for what is not here.
+        with mock.patch.object(choice, "_why_not_on", return_value=None):
+            refusal = choice.why_not(q, k, v, out, options)
         if refusal is not None:
             raise ValueError(refusal)
-        chosen = {**forward.launch_options(size, False), "block_n": self.blocks[1], **self.chosen}
+        chosen = {**choice.launch_options(size, False), "block_n": self.blocks[1], **self.chosen}
         with mock.patch.object(forward, "BLOCK_M", self.blocks[0]):
             launch = forward.launch(
                 q, k, v, out, lse, options, processors=self.processors, chosen=chosen

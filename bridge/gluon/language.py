@@ -127,6 +127,17 @@ def _same(value: Any, *given: Any, **named: Any) -> Any:
     return value
 
 
+# Operations of Triton that kernels give names to, since Gluon has none.
+_NAMED = {"add_shared_to_global": tensors.add_shared_to_global}
+
+
+def _builtin(function: Callable[..., Any]) -> Any:
+    """The operation that a kernel's module makes out of Triton's builder, by its name."""
+    if function.__name__ not in _NAMED:
+        raise AttributeError(f"{function.__name__}, which a module builds, is not simulated")
+    return _NAMED[function.__name__]
+
+
 def _warp_specialize(
     functions_and_args: Sequence[tuple[Callable[..., Any], Sequence[Any]]],
     worker_num_warps: Sequence[int],
@@ -154,8 +165,9 @@ def _warp_specialize(
         ) -> None:
             enter(program, who)
             results[number] = function(*args)
-            if who.begun:
-                raise Fault("never awaited", f"{who.name} ends while {who.begun[0].who} may run")
+            left = who.under_way()
+            if left is not None:
+                raise Fault("never awaited", f"{who.name} ends while {left} may run")
 
         bodies.append((who, body))
     program.scheduler.run(bodies)
@@ -171,7 +183,7 @@ MBARRIER = Missing(
 )  # fmt: skip
 TMA = Missing(
     name="tma", async_copy_global_to_shared=tensors.async_copy_global_to_shared,
-    async_load=tensors.async_copy_global_to_shared,
+    async_load=tensors.async_copy_global_to_shared, store_wait=tensors.store_wait,
 )  # fmt: skip
 HOPPER = Missing(
     name="hopper", mbarrier=MBARRIER, tma=TMA, fence_async_shared=_nothing,
@@ -207,6 +219,7 @@ _GLUON = "triton.experimental.gluon"
 MODULES = {
     _GLUON: GLUON,
     f"{_GLUON}.language": LANGUAGE,
+    f"{_GLUON}.language._core": Missing(name="gl._core", builtin=_builtin),
     f"{_GLUON}.language.nvidia": LANGUAGE.nvidia,
     f"{_GLUON}.language.nvidia.hopper": HOPPER,
     f"{_GLUON}.language.nvidia.hopper.mbarrier": MBARRIER,

@@ -52,8 +52,9 @@ def _program(program: Program, function: Any, arguments: Mapping[str, Any]) -> N
     def body() -> None:
         enter(program, who)
         function(**arguments)
-        if who.begun:
-            raise Fault("never awaited", f"{who.name} ends while {who.begun[0].who} may run")
+        left = who.under_way()
+        if left is not None:
+            raise Fault("never awaited", f"{who.name} ends while {left} may run")
         for copy in program.unawaited.values() if program.in_order else ():
             raise Fault("never awaited", f"{who.name} ends, and nothing waited for {copy}")
 

@@ -49,10 +49,17 @@ class Partition:
     waits_for: Callable[[], str] = str
     products: deque[Any] = field(default_factory=deque)
     begun: list[Any] = field(default_factory=list)
+    additions: deque[Any] = field(default_factory=deque)
+    added: list[Any] = field(default_factory=list)
     go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def __post_init__(self) -> None:
         self.clock.advance(self)
+
+    def under_way(self) -> str | None:
+        """What of its own no wait was sure of; None: nothing."""
+        left = [*self.begun, *self.added]
+        return left[0].who if left else None
 
 
 class Scheduler:
@@ -150,6 +157,9 @@ class Scheduler:
                 if partition.products:
                     choices.append((partition.products[0], partition.products))
                     paces.append(self._product_pace)
+                if partition.additions:
+                    choices.append((partition.additions[0], partition.additions))
+                    paces.append(self._copy_pace)
             for copy in self._copies:
                 choices.append((copy, self._copies))
                 paces.append(self._copy_pace)

@@ -28,8 +28,14 @@ class Pointer:
     offsets: Array
 
     @property
-    def dtype(self) -> DType:
+    def element(self) -> DType:
+        """What it points to."""
         return DTYPES[self.region.buffer.tensor.dtype]
+
+    @property
+    def dtype(self) -> Any:
+        """As Triton has it: the type of a pointer, with an `element_ty`."""
+        return SimpleNamespace(element_ty=self.element)
 
     def __add__(self, offset: Value) -> Pointer:
         return Pointer(self.region, self.offsets + flat_integers(offset))
@@ -65,7 +71,7 @@ def store(pointer: Pointer, value: Value, mask: Value = None) -> None:
             "stored twice", f"{line()} stores a second time to an element of {pointer.region.name}"
         )
     buffer.stored_by[places] = here().number
-    numbers = round_to(domain, tile.numbers, pointer.dtype)
+    numbers = round_to(domain, tile.numbers, pointer.element)
 
     def put(values: Array, given: Array) -> Array:
         values[places] = np.broadcast_to(given, shape)[seen]
@@ -82,13 +88,15 @@ def load(pointer: Pointer, mask: Value = None, other: Value = None) -> Tile:
     offsets, seen = pointer._inside(mask, shape)
     if not buffer.is_float:
         fill: Any = 0 if other is None else flat_integers(other)
-        return Tile(pointer.dtype, np.where(seen, buffer.values[np.where(seen, offsets, 0)], fill))
+        return Tile(
+            pointer.element, np.where(seen, buffer.values[np.where(seen, offsets, 0)], fill)
+        )
 
     def get(values: Array, rest: Array) -> Array:
         return np.where(seen, values[np.where(seen, offsets, 0)], rest)
 
     rest = no_numbers(()) if other is None else tile_of(other).numbers
-    return Tile(pointer.dtype, domain.each(get, buffer.values, rest))
+    return Tile(pointer.element, domain.each(get, buffer.values, rest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +131,9 @@ class Descriptor:
             nbytes=self.nbytes, shape=list(self.block_shape), element_ty=self.dtype
         )
 
-    def tile(self, begin: Sequence[int]) -> Numbers:
-        """The numbers of the tile that begins there."""
+    def places(self, begin: Sequence[int]) -> tuple[Array, Array]:
+        """Where the elements of the tile that begins there lie in the storage, and which of them
+        are in the tensor."""
         offsets, inside = np.array(self.region.first, np.int64), np.array(True)
         for i, (start, length) in enumerate(zip(begin, self.block_shape, strict=True)):
             at = int(start) + np.arange(length, dtype=np.int64)
@@ -133,13 +142,22 @@ class Descriptor:
             offsets = offsets + (at * self.strides[i]).reshape(axis)
             inside = inside & ((at >= 0) & (at < self.sizes[i])).reshape(axis)
         inside = np.broadcast_to(inside, offsets.shape)
-        places = np.where(inside, offsets, self.region.first)
-        domain = here().domain
-        return domain.each(
-            lambda values, zero: np.where(inside, values[places], zero),
-            self.region.buffer.values,
-            domain.constant(0.0),
-        )
+        return np.where(inside, offsets, self.region.first), inside
+
+    def check(self, coord: Sequence[int], shared: Shared) -> None:
+        """Raise Fault unless a tile that begins there is one of the size of `shared`."""
+        if shared.shape != list(self.block_shape) or len(coord) != shared.rank:
+            raise Fault(
+                "shape",
+                f"{line()} copies a tile of {list(self.block_shape)} at {list(map(int, coord))} "
+                f"between {self.region.name} and {shared.name} of {shared.shape}",
+            )
+        if shared.dtype is not self.dtype:
+            raise Fault(
+                "shape",
+                f"{line()} copies {self.dtype.name} between {self.region.name} and {shared.name} "
+                f"of {shared.dtype.name}",
+            )
 
 
 class Copy:
@@ -177,13 +195,56 @@ def async_copy_global_to_shared(
     in the tensor."""
     if not pred:
         return
-    if result.shape != list(tensor_desc.block_shape) or len(coord) != result.rank:
-        raise Fault(
-            "shape",
-            f"{line()} copies a tile of {list(tensor_desc.block_shape)} at {list(map(int, coord))} "
-            f"into {result.name} of {result.shape}",
-        )
+    tensor_desc.check(coord, result)
     barrier.one.initialised()
-    numbers = tensor_desc.tile(coord)
+    places, inside = tensor_desc.places(coord)
+    domain, zero = here().domain, here().domain.constant(0.0)
+    values = tensor_desc.region.buffer.values
+    numbers = domain.each(lambda x, rest: np.where(inside, x[places], rest), values, zero)
     here().scheduler.begin(Copy(numbers, result, tensor_desc.nbytes, barrier.one))
     here().scheduler.point(partition())
+
+
+class Addition:
+    """A tile of shared memory on its way into global memory, where it is added. It reads the tile
+    at some time before `store_wait` is sure of it."""
+
+    def __init__(self, tensor_desc: Descriptor, coord: Sequence[int], src: Shared) -> None:
+        self.who = f"an addition that {partition().name} began at {line()}"
+        self.access = src.begin(False, partition().clock, self.who)
+        self._places, self._inside = tensor_desc.places(coord)
+        self._buffer, self._src = tensor_desc.region.buffer, src
+
+    def step(self) -> bool:
+        domain = here().domain
+        places = self._places[self._inside]
+        given = domain.each(lambda x: x[self._inside], self._src.read())
+        before = domain.each(lambda x: x[places], self._buffer.values)
+
+        def put(values: Array, new: Array) -> Array:
+            values[places] = new
+            return values
+
+        after = domain.add(before, given)
+        self._buffer.values = domain.each(put, self._buffer.values, after)
+        return True
+
+
+def add_shared_to_global(tensor_desc: Descriptor, coord: Sequence[int], src: Shared) -> None:
+    """Begin to add a tile of shared memory to a tensor, each element by itself and in no order."""
+    tensor_desc.check(coord, src)
+    who, addition = partition(), Addition(tensor_desc, coord, src)
+    who.additions.append(addition)
+    who.added.append(addition)
+    here().scheduler.point(who)
+
+
+def store_wait(pendings: int) -> None:
+    """Wait until no more than `pendings` of this partition's additions still read shared memory."""
+    who, most = partition(), int(pendings)
+    here().scheduler.point(who, lambda: len(who.additions) <= most, lambda: "its additions")
+    who.clock.advance(who)
+    sure = who.added[: max(0, len(who.added) - most)]
+    for addition in sure:
+        addition.access.end = who.clock.now(who)
+    del who.added[: len(sure)]

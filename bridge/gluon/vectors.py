@@ -7,10 +7,14 @@ from typing import Any
 
 from bridge.gluon.kernels import GluonKernels
 from bridge.ttir import vectors
+from bridge.ttir.memory import Memory
+from bridge.ttir.rational import RationalDomain
+from bridge.ttir.vector_runner import NATURAL, SIGNED, Runner, tile
 from bridge.vectors.model.attention import AttentionVector, Vector
+from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
 
-_OPTIONS = ("softcap", "alibi", "bias", "sink", "sinks")
+_OPTIONS = ("softcap", "alibi", "bias", "sink", "sinks", "temperature", "dropout")
 
 
 def not_run(vector: Vector) -> str | None:
@@ -18,9 +22,9 @@ def not_run(vector: Vector) -> str | None:
     reason = vectors.not_run(vector)
     if reason is not None:
         return reason
-    if not isinstance(vector, AttentionVector | GroupedQueryVector):
+    if not isinstance(vector, AttentionVector | GroupedQueryVector | GradientVector):
         return f"no Gluon kernel is known for {vector.operation}"
-    given = [name for name in _OPTIONS if getattr(vector, name, None) is not None]
+    given = [name for name in _OPTIONS if getattr(vector, name, None)]
     if given:
         return f"the Gluon kernel takes no {given[0]}"
     if vector.mask.kind != "none" and vector.mask.window is None:
@@ -41,4 +45,30 @@ def differences(vector: Vector, **kernels: Any) -> Iterator[str]:
     reason = not_run(vector)
     if reason is not None:
         raise ValueError(f"vector {vector.id} cannot run: {reason}")
-    yield from vectors.differences(vector, make=GluonKernels, **kernels)
+    if isinstance(vector, GradientVector):
+        yield from _gradients(vector, GluonKernels(Memory(RationalDomain()), **kernels))
+    else:
+        yield from vectors.differences(vector, make=GluonKernels, **kernels)
+
+
+def _gradients(vector: GradientVector, kernels: GluonKernels) -> Iterator[str]:
+    """The forward kernel, then the backward kernel with the sums for the queries' gradient, and
+    once more without."""
+    runner = Runner(kernels, 0)
+    sizes = (1, vector.num_heads, vector.num_kv_heads)
+    out, lse, (q, k, v) = runner.attention(vector, vector.q, vector.k, vector.v, sizes)
+    rows = (1, vector.num_heads, vector.q_len)
+    grad_out = runner.tensor(vector.grad_output, *rows, vector.value_dim)
+    grad_lse = runner.wide(vector.grad_log_sum_exp, *rows)
+    options, expected = runner.options(vector, sizes), vector.expected
+    units = {
+        "query": (expected.q, SIGNED[1 if vector.scale is None or vector.scale >= 0 else -1]),
+        "key": (expected.k, NATURAL),
+        "value": (expected.v, None),
+    }
+    for atomics in (True, False):
+        found = kernels.backward(q, k, v, out, lse, grad_out, grad_lse, options, atomics=atomics)
+        for name, tensor in found.items():
+            numbers, unit = units[name]
+            wanted = tile(numbers).reshape(tuple(tensor.shape))
+            yield from runner.same(tensor, wanted if unit is None else unit(wanted), name)

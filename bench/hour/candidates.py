@@ -10,6 +10,7 @@ from typing import Any
 from bench.cases import Case, Mask
 from bench.hour.findings import Finding
 from bench.hour.kernels import KERNELS, Options
+from pyimpl.backends.kernels.offline.compile import SHARED_MEMORY
 
 PAGE_SIZE = 256
 # How many there may be: what about ten minutes have room for.
@@ -136,7 +137,14 @@ def to_tune(
     rounds.append(list(_in_turns([list(_around(centre)) for _, centre in centres])))
     further = [[x for near in _around(centre) for x in _around(near)] for _, centre in centres]
     rounds.append(list(_in_turns(further)))
-    return list(dict.fromkeys(itertools.chain(*rounds)))[:most]
+    wanted = dict.fromkeys(itertools.chain(*rounds))
+    return [one for one in wanted if fits(one, capability)][:most]
+
+
+def fits(one: Candidate, capability: int) -> bool:
+    """Whether a block's shared memory may be enough, as far as that is known without compiling."""
+    least = KERNELS[one.kernel].least_shared(one.case, dict(one.options))
+    return least <= SHARED_MEMORY[capability]
 
 
 def best_of(findings: Iterable[Finding]) -> dict[tuple[str, Case], Options]:

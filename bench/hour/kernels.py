@@ -57,7 +57,9 @@ class Kernel:
     """operation: of the cases that it is for. paged: with keys in pages. default: the options that
     `launch_options` gives a case on a device of a compute capability. prepare: of inputs, options
     and capability; also of inputs without memory. around: the options to be measured beside some.
-    same_bits: whether the same inputs give the same bits."""
+    same_bits: whether the same inputs give the same bits. least_shared: bytes of shared memory
+    below which it does not come with these options. share: of the operations that the case asks
+    for: a kernel that computes some of the gradients does some of the five products."""
 
     operation: Operation
     default: Callable[[Case, int], Options]
@@ -65,6 +67,23 @@ class Kernel:
     around: Callable[[Options], list[Options]] = candidates
     paged: bool = False
     same_bits: bool = True
+    least_shared: Callable[[Case, Options], int] = lambda case, chosen: 0
+    share: float = 1.0
+
+
+def settle_hashes() -> None:
+    """Have Triton hash the kernels in this order, whichever is compiled first.
+
+    Into the hash of a kernel go the constants of those functions only that were hashed before
+    (`_update_hash` of `triton.runtime.jit`, 3.6 and 3.7: it merges what a callee uses before the
+    callee is looked at). So the names in Triton's cache depend on the first kernel of a process:
+    what one process had compiled the process that measures did not find, for about a half.
+    """
+    for module in (forward, backward_keys, backward_queries, decode, combine):
+        for name, kernel in vars(module).items():
+            if name.endswith("_kernel"):
+                # Of Triton's interpreter they have none.
+                getattr(kernel, "cache_key", None)
 
 
 def score_options(case: Case) -> ScoreOptions:
@@ -202,11 +221,44 @@ def _around_decode(centre: Options) -> list[Options]:
     return [one for place, one in enumerate(found) if one not in found[:place]]
 
 
+def _around_sums(centre: Options) -> list[Options]:
+    """Few: on an H100 two loops are as fast at head_dim 64 and 1.3 to 1.7 times as fast above."""
+    return candidates(centre)[:3]
+
+
+def _least_shared(held: int, *, of_queries: bool, early: int = 0) -> Callable[[Case, Options], int]:
+    """Of a kernel that holds a tile of `held` tensors and streams tiles of two others, as many as
+    it has stages, `early` of them less; of_queries: what it holds is of the queries. A tile of
+    fewer than 64 rows may be held in registers instead. Of 608 that were compiled none needs less.
+    """
+
+    def least(case: Case, chosen: Options) -> int:
+        row = case.head_dim * DTYPES[case.dtype].itemsize
+        own, other = chosen["block_m"], chosen["block_n"]
+        if not of_queries:
+            own, other = other, own
+        return row * (held * own * (own >= 64) + (2 * chosen["num_stages"] - early) * other)
+
+    return least
+
+
+_OF_KEYS = _least_shared(2, of_queries=False, early=1)
 KERNELS: dict[str, Kernel] = {
-    "forward": Kernel("forward", _forward_default, _forward),
-    "keys": Kernel("backward", _keys_default, _keys),
-    "queries": Kernel("backward", _queries_default, _queries),
-    "sums": Kernel("backward", _keys_default, _sums, same_bits=False),
+    "forward": Kernel(
+        "forward", _forward_default, _forward, least_shared=_least_shared(1, of_queries=True)
+    ),
+    "keys": Kernel("backward", _keys_default, _keys, least_shared=_OF_KEYS, share=4 / 5),
+    "queries": Kernel(
+        "backward",
+        _queries_default,
+        _queries,
+        share=3 / 5,
+        least_shared=_least_shared(2, of_queries=True),
+    ),
+    "sums": Kernel(
+        "backward", _keys_default, _sums, _around_sums, same_bits=False, least_shared=_OF_KEYS
+    ),
     "decode": Kernel("decode", _decode_default, _decode, _around_decode),
     "paged": Kernel("decode", _decode_default, _decode, _around_decode, paged=True),
 }
+settle_hashes()

@@ -16,6 +16,7 @@ from bench.hour.candidates import (
     best_of,
     candidate_of,
     default,
+    fits,
     to_tune,
     tuned_cases,
 )
@@ -59,6 +60,34 @@ def test_the_defaults_come_first_and_every_kernel_has_its_turn() -> None:
     # The next ones are neighbours, a few of each in turns.
     assert len(set(groups[several : several + FEW * several])) == several
     assert set(groups) == {(name, case) for name in KERNELS for case in tuned_cases(name, LARGE)}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "head_dim", "mask", "options", "needed"),
+    [
+        # What an H100 refused, and what it said was needed.
+        ("forward", 128, "full", (128, 256, 8, 2), 294912),
+        ("forward", 256, "causal", (256, 64, 8, 2), 262144),
+        ("forward", 256, "full", (128, 128, 8, 2), 327680),
+        ("queries", 128, "full", (128, 128, 8, 3), 262144),
+        ("queries", 256, "full", (256, 32, 8, 2), 327680),
+        ("queries", 256, "causal", (128, 64, 8, 2), 262144),
+    ],
+)
+def test_what_cannot_fit_is_not_proposed(
+    kernel: str, head_dim: int, mask: str, options: tuple[int, ...], needed: int
+) -> None:
+    (case,) = [
+        x for x in tuned_cases(kernel, LARGE) if x.head_dim == head_dim and x.mask.name == mask
+    ]
+    names = ("block_m", "block_n", "num_warps", "num_stages")
+    chosen = dict(zip(names, options, strict=True))
+    least = KERNELS[kernel].least_shared(case, chosen)
+    assert 232448 < least <= needed
+    one = Candidate(kernel, case, tuple(sorted(chosen.items())))
+    assert not fits(one, 90)
+    assert one not in to_tune(LARGE, 90, {}, [kernel], 10_000)
+    assert all(fits(x, 90) for x in to_tune(LARGE, 90, {}))
 
 
 def test_the_best_of_earlier_runs_is_the_centre() -> None:

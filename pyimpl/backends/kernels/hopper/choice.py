@@ -27,6 +27,7 @@ DTYPES = (torch.float16, torch.bfloat16)
 # The kernel is written in what Gluon has in both.
 TRITONS = ("3.6", "3.7")
 _VERSION = ".".join(triton.__version__.split(".")[:2])
+IS_WRITTEN_FOR_THIS_TRITON = _VERSION in TRITONS
 # Rows of queries that one warp group computes.
 BLOCK_M = 64
 # The tensor memory accelerator takes strides below this many bytes.

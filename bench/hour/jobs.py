@@ -187,7 +187,8 @@ def against_peers(work: Work, given: Fields) -> Job:
     wrap = _capture(device) if given["captured"] else lambda peer: peer
     work.spent = given["captured"]
     bench = Bench(
-        wrap(ours("triton")),
+        # In the interpreter "auto" would be plain PyTorch.
+        wrap(ours("auto" if device.where.type == "cuda" else "triton")),
         {name: wrap(PEERS[name]) for name in given["peers"]},
         device.where,
         device.clock(),

@@ -142,15 +142,14 @@ def _hopper(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 
 
 def _hopper_default(case: Case, capability: int) -> Options:
-    return choice.launch_options(case.head_dim, case.mask.name != "full")
+    return choice.launch_options(case.head_dim, case.mask.name != "full", case.q_len)
 
 
 def _around_hopper(centre: Options) -> list[Options]:
-    """One of them changed: at most three warp groups that compute have registers enough."""
+    """One of them changed."""
     others = {
         "block_n": (centre["block_n"] // 2, centre["block_n"] * 2),
         "stages": (2, 3, 4),
-        "consumers": (2, 3),
         "in_turns": (0, 1),
         "waves": (0, 1, 2),
     }
@@ -163,7 +162,7 @@ def _around_hopper(centre: Options) -> list[Options]:
 
 def _least_shared_hopper(case: Case, chosen: Options) -> int:
     """Its queries, and the tiles of keys and values."""
-    rows = choice.BLOCK_M * chosen["consumers"] + 2 * chosen["stages"] * chosen["block_n"]
+    rows = choice.ROWS + 2 * chosen["stages"] * chosen["block_n"]
     return rows * case.head_dim * DTYPES[case.dtype].itemsize
 
 

@@ -69,7 +69,7 @@ class GluonKernels(Kernels):
         if refusal is not None:
             raise ValueError(refusal)
         chosen = {
-            **choice.launch_options(q.shape[-1], False),
+            **choice.launch_options(q.shape[-1], False, q.shape[-2]),
             "block_n": self.blocks[1],
             **self.chosen,
         }

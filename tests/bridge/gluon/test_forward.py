@@ -35,8 +35,9 @@ QUICK = (
     "unequal-lengths", "wide-heads", "long-keys",
 )  # fmt: skip
 CHOSEN = {
-    "two consumers": {},
-    "three consumers in turns": {"consumers": 3, "in_turns": 1, "stages": 3},
+    "as the launch has it": {},
+    "in turns": {"in_turns": 1, "stages": 2},
+    "a program for each item": {"waves": 0},
     "one buffer": {"stages": 1},
 }
 
@@ -63,7 +64,6 @@ def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None
     vector = case(q_len, kv_len, mask, heads, seed=data.draw(st.integers(0, 99)))
     chosen = {
         "stages": data.draw(st.integers(1, 3)),
-        "consumers": data.draw(st.integers(2, 3)),
         "in_turns": data.draw(st.integers(0, 1)),
         "waves": data.draw(st.integers(0, 1)),
     }

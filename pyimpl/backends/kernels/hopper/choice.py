@@ -28,8 +28,8 @@ DTYPES = (torch.float16, torch.bfloat16)
 TRITONS = ("3.6", "3.7")
 _VERSION = ".".join(triton.__version__.split(".")[:2])
 IS_WRITTEN_FOR_THIS_TRITON = _VERSION in TRITONS
-# Rows of queries that one warp group computes.
-BLOCK_M = 64
+# Rows of queries that one warp group computes, and one program.
+BLOCK_M, ROWS = 64, 128
 # The tensor memory accelerator takes strides below this many bytes.
 _LARGEST_STRIDE = 2**40
 
@@ -51,22 +51,28 @@ class Seen:
     evidence: str
 
 
-# The text of the kernel has changed since, so that "auto" does not take it at present. Who has run
-# tests/gpu on a Hopper GPU, and timed it there, adds a row.
-SEEN = (
-    Seen(
-        128, DTYPES, ("3.6",), causal=True, kernel="c3133ef4d7ee",
-        evidence="2026-11-26, H100 80GB HBM3, Triton 3.6.0, torch 2.11.0+cu130, Python 3.12.3: of "
-        "196 tries all right, 70 of this head size (5 launch options, 7 shapes and masks, both "
-        "dtypes), against float64 with an error of at most 1.9e-3 relative in norm, of the "
-        "log-sum-exp 6.4e-6; bfloat16 at 1024, 4096 and 16384 keys, full and causal: 1.2 to 1.6 "
-        "times as fast as the Triton kernel. Head sizes 64 and 256: right too, not timed yet.",
-    ),
-)  # fmt: skip
-
-
+# What was seen on 2026-11-26: bench/results/2026-11-26-hopper.txt has it whole.
+_ON = "2026-11-26, H100 80GB HBM3, Triton 3.6.0, torch 2.11.0+cu130, Python 3.12.3: "
+_FORWARD = (
+    _ON + "right against float64 in float16, in all that ran of tests/gpu/test_gpu_hopper.py, and, "
+    "before it went over its items itself, in 196 of 196 tries in both dtypes; bfloat16 at 1024, "
+    "4096 and 16,384 keys, full and causal: 1.2 to 1.6 times as fast as the Triton kernel. What "
+    "has changed in the text since makes no other machine code."
+)
+SEEN = tuple(
+    Seen(n, DTYPES, ("3.6",), causal=True, kernel="e989e249f1ac", evidence=_FORWARD)
+    for n in HEAD_DIMS
+)
 # The same of the backward kernel.
-SEEN_BACKWARD: tuple[Seen, ...] = ()
+_BACKWARD = (
+    _ON + "right against float64 in both dtypes, full, causal, with windows, of ragged lengths and "
+    "with grouped heads; bfloat16, with the Triton kernel for dQ: 1.2 to 2.1 times as fast as the "
+    "Triton kernels."
+)
+SEEN_BACKWARD = tuple(
+    Seen(n, DTYPES, ("3.6",), causal=True, kernel="83e2f8b66814", evidence=_BACKWARD)
+    for n in HEAD_DIMS
+)
 
 
 @functools.cache
@@ -76,10 +82,20 @@ def text_of_the_kernel(name: str = "forward") -> str:
     return hashlib.sha256(text).hexdigest()[:12]
 
 
-def launch_options(head_dim: int, is_windowed: bool) -> dict[str, int]:
-    """`block_n`, `stages`, `consumers`, `in_turns` (0 or 1) and `waves` for a launch."""
-    block_n = 64 if head_dim == 256 else 128
-    return {"block_n": block_n, "stages": 2, "consumers": 2, "in_turns": 0, "waves": 1}
+def launch_options(head_dim: int, is_windowed: bool, q_len: int) -> dict[str, int]:
+    """`block_n`, `stages`, `in_turns` (0 or 1) and `waves` for a launch: so many programs for each
+    multiprocessor, or with 0 one for each two tiles of queries.
+
+    By times on an H100 (bench/results/2026-11-26-hopper.txt).
+    """
+    # Under a window tiles have more or less to do, which a GPU evens out better than a fixed share.
+    waves = 0 if is_windowed and q_len > 2048 else 1
+    return {
+        "block_n": 64 if head_dim == 256 else 128,
+        "stages": 3 if waves and head_dim < 256 else 2,
+        "in_turns": int(bool(waves) and head_dim == 64),
+        "waves": waves,
+    }
 
 
 def why_not(
@@ -174,8 +190,8 @@ def _is_forward_of(
     window = window_arguments(options, q_len, kv_len)
     if window["left"] is not None or window["right"] is None:
         return window["left"] is None
-    chosen = launch_options(query.shape[-1], is_windowed=True)
-    ends = tile_ends(options, q_len, kv_len, chosen["consumers"] * BLOCK_M, chosen["block_n"])
+    chosen = launch_options(query.shape[-1], True, q_len)
+    ends = tile_ends(options, q_len, kv_len, ROWS, chosen["block_n"])
     return ends and any(row.causal for row in rows)
 
 

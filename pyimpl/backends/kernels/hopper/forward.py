@@ -12,7 +12,7 @@ from torch import Tensor
 from triton.experimental.gluon.language import NVMMASharedLayout
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from pyimpl.backends.kernels.hopper.choice import BLOCK_M, launch_options, why_not
+from pyimpl.backends.kernels.hopper.choice import BLOCK_M, ROWS, launch_options, why_not
 from pyimpl.backends.kernels.hopper.forward_kernel import forward_kernel
 from pyimpl.backends.kernels.parts import kept
 from pyimpl.backends.kernels.parts.launch import (
@@ -106,9 +106,8 @@ def launch(
     window = window_arguments(options, q_len, kv_len)
     if chosen is None:
         is_windowed = any(bound is not None for bound in window.values())
-        chosen = launch_options(head_dim, is_windowed)
-    consumers = chosen["consumers"]
-    items = triton.cdiv(q_len, consumers * BLOCK_M) * batch * num_heads
+        chosen = launch_options(head_dim, is_windowed, q_len)
+    items = triton.cdiv(q_len, ROWS) * batch * num_heads
     check_programs("batch × heads × query tiles", items)
     programs = min(items, chosen["waves"] * processors) if chosen["waves"] else items
     # The kernel reads memory as it lies, where a negation may still be due (`z.conj().imag`).
@@ -133,10 +132,8 @@ def launch(
         },
         {
             "BLOCK_M": BLOCK_M, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,
-            "STAGES": chosen["stages"], "CONSUMERS": consumers,
+            "STAGES": chosen["stages"],
             "IN_TURNS": bool(chosen["in_turns"]),
-            # Of 65,536 registers a third less a producer's share each, or a half less.
-            "REGISTERS": 240 if consumers == 2 else 160,
         },
         4,
         1,

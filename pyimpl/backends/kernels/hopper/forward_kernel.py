@@ -28,6 +28,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from pyimpl.backends.kernels.parts.numerics import numbers_of
 
 LN2 = gl.constexpr(math.log(2.0))
+# The warp groups that compute.
+CONSUMERS = gl.constexpr(2)
 
 
 def kernel(function):
@@ -102,7 +104,7 @@ def visited(q_first, sizes, window, BLOCK_N: gl.constexpr, ROWS: gl.constexpr):
 @gluon.jit
 def _produce(
     q_desc, k_desc, v_desc, buffers, barriers, rounds, sizes, heads_at_once, window, group,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, CONSUMERS: gl.constexpr,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
     """Bring the queries of each item, and the tiles of keys and values that they visit."""
     q_bufs, k_bufs, v_bufs = buffers
@@ -170,7 +172,7 @@ def _held(l):
 def _over(
     o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn, begin, end, last,
     q, buffers, barriers, scale, rows, kv_len, left, right, W: gl.constexpr,
-    BLOCK_N: gl.constexpr, STAGES: gl.constexpr, CONSUMERS: gl.constexpr, IN_TURNS: gl.constexpr,
+    BLOCK_N: gl.constexpr, STAGES: gl.constexpr, IN_TURNS: gl.constexpr,
     MASKED: gl.constexpr, s_layout: gl.constexpr,
 ):  # fmt: skip
     """The tiles with the numbers from `begin` to `end`, counted from the tile `last` downwards:
@@ -183,7 +185,7 @@ def _over(
     zero = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, s_layout)
     for i in range(begin, end):
         if IN_TURNS:
-            # After the group before; the first, after the last one's products of the tile before.
+            # After the other group; the first, after the other's products of the tile before.
             mbarrier.wait(turns.index(W), turn if W else turn ^ 1)
             turn = turn ^ 1
         mbarrier.wait(k_full.index(k_slot), k_phase)
@@ -193,7 +195,7 @@ def _over(
         values = v_bufs.index(v_slot).reshape([BLOCK_N, HEAD_DIM])
         o_later = warpgroup_mma(p, values, o, is_async=True)
         if IN_TURNS:
-            mbarrier.arrive(turns.index((W + 1) % CONSUMERS), count=1)
+            mbarrier.arrive(turns.index(1 - W), count=1)
         s = warpgroup_mma_wait(1, deps=[s_later])
         mbarrier.arrive(k_empty.index(k_slot), count=1)
         weights, m, l, alpha = _weights(
@@ -216,7 +218,7 @@ def _consume(
     W: gl.constexpr, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
     rounds, sizes, heads_at_once, window, scale,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
-    CONSUMERS: gl.constexpr, IN_TURNS: gl.constexpr,
+    IN_TURNS: gl.constexpr,
 ):  # fmt: skip
     """Attention of the queries of tile W of each item."""
     q_bufs, k_bufs, v_bufs = buffers
@@ -261,18 +263,18 @@ def _consume(
             o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn = _over(
                 o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn, 1, masked, last,
                 q, buffers, barriers, scale, rows, kv_len, left, right, W,
-                BLOCK_N, STAGES, CONSUMERS, IN_TURNS, True, s_layout,
+                BLOCK_N, STAGES, IN_TURNS, True, s_layout,
             )  # fmt: skip
         o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn = _over(
             o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn, masked, whole, last,
             q, buffers, barriers, scale, rows, kv_len, left, right, W,
-            BLOCK_N, STAGES, CONSUMERS, IN_TURNS, False, s_layout,
+            BLOCK_N, STAGES, IN_TURNS, False, s_layout,
         )  # fmt: skip
         if left is not None:
             o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn = _over(
                 o, p, m, l, k_slot, k_phase, v_slot, v_phase, turn, whole, tiles, last,
                 q, buffers, barriers, scale, rows, kv_len, left, right, W,
-                BLOCK_N, STAGES, CONSUMERS, IN_TURNS, True, s_layout,
+                BLOCK_N, STAGES, IN_TURNS, True, s_layout,
             )  # fmt: skip
         mbarrier.arrive(q_empty.index(W), count=1)
         mbarrier.wait(v_full.index(v_slot), v_phase)
@@ -302,7 +304,7 @@ def forward_kernel(
     stride_ob, stride_oh, stride_om, stride_lb, stride_lh, stride_lm,
     num_batches, num_heads, group, q_len, kv_len, shift, left, right, scale, heads_at_once,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
-    CONSUMERS: gl.constexpr, IN_TURNS: gl.constexpr, REGISTERS: gl.constexpr,
+    IN_TURNS: gl.constexpr,
 ):  # fmt: skip
     dtype: gl.constexpr = q_desc.dtype
     barrier: gl.constexpr = mbarrier.MBarrierLayout()
@@ -335,50 +337,23 @@ def forward_kernel(
     out_strides = (stride_ob // 16 * 16, stride_oh // 16 * 16, stride_om // 16 * 16)
     lse_strides = (stride_lb, stride_lh, stride_lm)
     # Spelled out, since Triton takes no constants out of a tuple that has a name.
-    if CONSUMERS == 2:
-        gl.warp_specialize(
-            [
-                (_consume, (
-                    0, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
-                    rounds, sizes, heads_at_once, (left, right), scale,
-                    BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, CONSUMERS, IN_TURNS,
-                )),
-                (_consume, (
-                    1, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
-                    rounds, sizes, heads_at_once, (left, right), scale,
-                    BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, CONSUMERS, IN_TURNS,
-                )),
-                (_produce, (
-                    q_desc, k_desc, v_desc, buffers, barriers, rounds, sizes, heads_at_once,
-                    (left, right), group, BLOCK_M, BLOCK_N, STAGES, CONSUMERS,
-                )),
-            ],
-            [4, 1],
-            [REGISTERS, 24],
-        )  # fmt: skip
-    else:
-        gl.warp_specialize(
-            [
-                (_consume, (
-                    0, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
-                    rounds, sizes, heads_at_once, (left, right), scale,
-                    BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, CONSUMERS, IN_TURNS,
-                )),
-                (_consume, (
-                    1, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
-                    rounds, sizes, heads_at_once, (left, right), scale,
-                    BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, CONSUMERS, IN_TURNS,
-                )),
-                (_consume, (
-                    2, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
-                    rounds, sizes, heads_at_once, (left, right), scale,
-                    BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, CONSUMERS, IN_TURNS,
-                )),
-                (_produce, (
-                    q_desc, k_desc, v_desc, buffers, barriers, rounds, sizes, heads_at_once,
-                    (left, right), group, BLOCK_M, BLOCK_N, STAGES, CONSUMERS,
-                )),
-            ],
-            [4, 4, 1],
-            [REGISTERS, REGISTERS, 24],
-        )  # fmt: skip
+    gl.warp_specialize(
+        [
+            (_consume, (
+                0, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
+                rounds, sizes, heads_at_once, (left, right), scale,
+                BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, IN_TURNS,
+            )),
+            (_consume, (
+                1, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
+                rounds, sizes, heads_at_once, (left, right), scale,
+                BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, IN_TURNS,
+            )),
+            (_produce, (
+                q_desc, k_desc, v_desc, buffers, barriers, rounds, sizes, heads_at_once,
+                (left, right), group, BLOCK_M, BLOCK_N, STAGES,
+            )),
+        ],
+        [4, 1],
+        [240, 24],
+    )  # fmt: skip

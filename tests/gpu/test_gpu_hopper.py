@@ -67,11 +67,11 @@ def normal(*size: int, dtype: torch.dtype = torch.bfloat16, seed: int = 0) -> Te
 
 
 def inputs(
-    q_len: int, kv_len: int, head_dim: int, dtype: torch.dtype = torch.bfloat16, heads: int = 4
+    q_len: int, kv_len: int, head_dim: int, dtype: torch.dtype = torch.bfloat16
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Of two sequences, with two heads of keys and values."""
-    query = normal(2, heads, q_len, head_dim, dtype=dtype)
-    key, value = (normal(2, 2, kv_len, head_dim, dtype=dtype, seed=n) for n in (1, 2))
+    """Of two sequences, whose two heads share one of keys and values."""
+    query = normal(2, 2, q_len, head_dim, dtype=dtype)
+    key, value = (normal(2, 1, kv_len, head_dim, dtype=dtype, seed=n) for n in (1, 2))
     return query, key, value
 
 
@@ -90,9 +90,14 @@ def test_against_reference(dtype: torch.dtype, head_dim: int, mask: str, lengths
     options = score_options(given[0], **MASKS[mask])
     found = gluon(*given, options)
     check(found, *given, options)
-    # Of a call like it the launch is kept; others of its kind have tensors of their own.
     for first, second in zip(gluon(*given, options), found, strict=True):
         assert torch.equal(first, second)
+
+
+def test_a_launch_that_is_kept_has_the_tensors_of_its_call() -> None:
+    given = inputs(189, 300, 128)
+    options = score_options(given[0], is_causal=True)
+    gluon(*given, options)
     others = tuple(x.flip(2).contiguous() for x in given)
     check(gluon(*others, options), *others, options)
 
@@ -131,8 +136,7 @@ def test_layouts(head_dim: int) -> None:
 
 def test_heads_that_are_broadcast_are_for_the_triton_kernel() -> None:
     query, key, value = inputs(150, 200, 128)
-    key = key[:, :1].expand(-1, 4, -1, -1)
-    value = value[:, :1].expand(-1, 4, -1, -1)
+    key, value = (x.expand(-1, query.shape[1], -1, -1) for x in (key, value))
     with pytest.raises(ValueError, match="none of them 0"):
         attention(query, key, value, backend="gluon")
     assert torch.equal(attention(query, key, value), attention(query, key, value, backend="triton"))
@@ -172,28 +176,26 @@ def test_auto_takes_it(head_dim: int, in_force: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("q_len", "kv_len", "given"),
+    ("q_len", "kv_len", "window", "taken"),
     [
-        (256, 500, {"is_causal": True}),
-        (200, 500, {"is_causal": True}),
-        (200, 200, {"is_causal": True}),
-        (150, 200, {"window": (30, 0)}),
-        (150, 200, {}),
+        (256, 500, (None, 0), True),
+        (200, 200, (None, 0), True),
+        (150, 200, (None, None), True),
+        (200, 500, (None, 0), False),
+        (150, 200, (30, 0), False),
     ],
 )
 def test_what_a_hidden_key_holds_is_not_seen_under_auto(
-    q_len: int, kv_len: int, given: dict[str, Any], in_force: list[int]
+    q_len: int, kv_len: int, window: Any, taken: bool, in_force: list[int]
 ) -> None:
     query, key, value = inputs(q_len, kv_len, 128)
-    hidden = kv_len if not given else q_len
-    wanted = attention(query, key[:, :, :hidden], value[:, :, :hidden], enable_gqa=True,
-                       backend="triton", **given)  # fmt: skip
-    key[:, :, hidden:] = math.nan
-    value[:, :, hidden:] = math.nan
-    found = attention(query, key, value, enable_gqa=True, **given)
-    assert bool(found.isfinite().all())
-    torch.testing.assert_close(found, wanted)
-    assert bool(in_force) == (hidden == kv_len or hidden % 128 == 0)
+    seen = kv_len if window[1] is None else min(kv_len, q_len)
+    key[:, :, seen:] = math.nan
+    value[:, :, seen:] = math.nan
+    found = attention(query, key, value, window=window, enable_gqa=True, return_lse=True)
+    options = score_options(query, left=window[0], right=window[1])
+    check(found, query, key[:, :, :seen], value[:, :, :seen], options)
+    assert bool(in_force) == taken
 
 
 @pytest.mark.parametrize("head_dim", choice.HEAD_DIMS)

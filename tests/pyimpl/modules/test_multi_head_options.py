@@ -364,7 +364,7 @@ REFUSALS = [
     ({"is_causal": 1}, TypeError, "is_causal must be True or False, not 1"),
     ({"causal_alignment": "left"}, ValueError, "causal_alignment must be one of 'top-left', "),
     ({"sinks": torch.zeros(3)}, ValueError, r"sinks must be of shape \[4\], not \[3\]"),
-    ({"backend": "none"}, ValueError, "backend must be one of 'auto', 'triton', 'tiled', 'ref"),
+    ({"backend": "none"}, ValueError, "backend must be one of 'auto', 'triton', 'gluon', 'til"),
 ]
 
 

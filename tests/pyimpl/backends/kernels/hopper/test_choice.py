@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -197,6 +198,23 @@ def test_when_it_is_taken_unasked(hopper: None, monkeypatch: pytest.MonkeyPatch)
     assert not chosen(500, 500, right=0)
     monkeypatch.setattr(choice, "_VERSION", "3.7")
     assert not chosen(500, 500)
+
+
+def test_auto_gives_it_the_calls_that_are_chosen(
+    hopper: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = importlib.import_module("pyimpl.backends.kernels.hopper.forward")
+    monkeypatch.setattr(kernel, "forward", lambda *given: given)
+    query, key = rows(1, 2, 128, 128), rows(1, 2, 300, 128)
+    for options, taken in (
+        (PLAIN, ("auto", "gluon")),
+        (replace(PLAIN, right=0), ("auto", "gluon")),
+        (replace(PLAIN, right=9), ("gluon",)),
+        (replace(PLAIN, left=3), ("gluon",)),
+    ):
+        for backend in ("auto", "gluon"):
+            found = dispatch._by_gluon(query, key, key, options, backend)
+            assert (found is not None) == (backend in taken)
 
 
 NUMBERS = st.integers(1, 70)

@@ -14,6 +14,7 @@ import torch
 import triton
 from torch import Tensor
 
+from pyimpl.backends.kernels.parts import kept
 from pyimpl.backends.kernels.parts import launch as launches
 from pyimpl.backends.kernels.parts.launch import are_aligned, window_arguments
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
@@ -26,6 +27,7 @@ DTYPES = (torch.float16, torch.bfloat16)
 # The kernel is written in what Gluon has in both.
 TRITONS = ("3.6", "3.7")
 _VERSION = ".".join(triton.__version__.split(".")[:2])
+IS_WRITTEN_FOR_THIS_TRITON = _VERSION in TRITONS
 # Rows of queries that one warp group computes.
 BLOCK_M = 64
 # The tensor memory accelerator takes strides below this many bytes.
@@ -156,7 +158,17 @@ def is_chosen(query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) 
     a NaN in one of them would be seen, and the Triton kernel, which reads no such row, has none.
     """
     rows = _rows(SEEN, text_of_the_kernel(), query)
-    if not rows or why_not(query, key, value, None, options) is not None:
+    return bool(rows) and kept.decided(
+        lambda: _is_forward_of(rows, query, key, value, options),
+        (query, key, value, *kept.tensors_of(options)), ("forward", *kept.numbers_of(options)),
+    )  # fmt: skip
+
+
+def _is_forward_of(
+    rows: list[Seen], query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
+) -> bool:
+    """The same for a call whose head size and dtype the rows have."""
+    if why_not(query, key, value, None, options) is not None:
         return False
     q_len, kv_len = query.shape[2], key.shape[2]
     window = window_arguments(options, q_len, kv_len)

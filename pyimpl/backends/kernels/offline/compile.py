@@ -77,7 +77,7 @@ class Record:
     instructions, how many of them move spilled registers, and as `sass.Loop` the bytes of these,
     the columns of the narrowest matrix instruction, and the exponentials; 0 of a kernel without
     such a loop. serialised: each matrix instruction of a warp group waits for the one before it.
-    regrouped: warp groups give registers to each other.
+    regrouped: warps that copy give their registers to those that compute.
     """
 
     arch: int
@@ -285,15 +285,16 @@ def misfits(records: Iterable[Record]) -> list[str]:
 
 def _lost(r: Record) -> Iterator[str]:
     """A sentence for each way in which the compiler has lost what makes such a kernel fast."""
+    name = f"sm_{r.arch}, {r.case}"
     if r.loop_spills:
-        yield f"sm_{r.arch}, {r.case}: {r.loop_spills} instructions in the loop move spilled registers"
+        yield f"{name}: {r.loop_spills} instructions in the loop move spilled registers"
     if not 0 < r.exponentials == r.overlapped:
         yield (
-            f"sm_{r.arch}, {r.case}: of {r.exponentials} exponentials in the loop {r.overlapped} are "
-            "taken while products are under way"
+            f"{name}: of {r.exponentials} exponentials in the loop {r.overlapped} are taken while "
+            "products are under way"
         )
     if not r.regrouped:
-        yield f"sm_{r.arch}, {r.case}: its warp groups have the same share of the registers each"
+        yield f"{name}: no warps give their registers away"
 
 
 def table(records: Iterable[Record]) -> str:

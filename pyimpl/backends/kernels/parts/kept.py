@@ -65,6 +65,7 @@ def _of_another(descriptor: Any, tensor: Tensor | None) -> Any:
 
 
 _KEPT: dict[Hashable, tuple[_Kept, ...]] = {}
+_DECIDED: dict[Hashable, bool] = {}
 
 
 def tensors_of(options: ScoreOptions) -> Given:
@@ -119,6 +120,19 @@ def start(
         with launches.launching_on(device):
             for one in kept:
                 one.run(everything)
+
+
+def decided(decide: Callable[[], bool], tensors: Given, numbers: tuple[Hashable, ...]) -> bool:
+    """What `decide` says, which depends on `numbers` and on the tensors as a launch does; of calls
+    like an earlier one it is not asked again."""
+    key = _kind(tensors, (), numbers)
+    if key is None:
+        return decide()
+    if key not in _DECIDED:
+        if len(_DECIDED) >= MOST:
+            _DECIDED.clear()
+        _DECIDED[key] = decide()
+    return _DECIDED[key]
 
 
 def _kind(tensors: Given, fresh: Given, numbers: tuple[Hashable, ...]) -> Hashable:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -27,6 +28,7 @@ from triton.runtime import driver
 
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.backends.kernels.forward import forward
+from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.hopper import forward as hopper
 from pyimpl.backends.kernels.parts import kept, launch
 from pyimpl.internal.scores import CHANGES, ScoreOptions
@@ -88,9 +90,13 @@ def on_a_gpu() -> Iterator[None]:
     """CPU tensors are taken for those of the GPU."""
     driver.set_active(Driver())
     there = launch.StandIn(capability=90, processors=132)
+    seen = replace(
+        choice.SEEN[0], kernel=choice.text_of_the_kernel(), tritons=choice.TRITONS, head_dim=128
+    )
     with (
         mock.patch.object(triton.compiler, "compile", compiled),
         mock.patch.object(launch, "stand_in", there),
+        mock.patch.object(choice, "SEEN", (seen,)),
     ):
         yield
 
@@ -223,10 +229,37 @@ def by_order(events: list[tuple[object, ...]], call: Call) -> object:
     return found
 
 
+def choices() -> dict[str, Callable[[], bool]]:
+    """Whether "auto" takes the Gluon kernel, by the calls that are asked of, in their order: the
+    answer changes with each, by another part of what it depends on."""
+    q, k = rows(1, 2, 256, 128), rows(1, 2, 256, 128)
+    causal = ScoreOptions(0.125, right=0)
+
+    def ask(query: Tensor, key: Tensor, options: ScoreOptions) -> Callable[[], bool]:
+        return lambda: choice.is_chosen(query, key, key, options)
+
+    return {
+        "choice": ask(q, k, causal),
+        "choice-window": ask(q, k, replace(causal, left=3)),
+        "choice-causal": ask(q[:, :, :128], k, causal),
+        "choice-fewer-queries": ask(q[:, :, :100], k, causal),
+        "choice-mask": ask(q, k, replace(causal, mask=torch.ones(256, 256).bool())),
+        "choice-strides": ask(rows(1, 2, 128, 256).transpose(2, 3), k, causal),
+        "choice-address-of-10": ask(rows(1, 2, 256, 128, at=5), k, causal),
+        "choice-float32": ask(q.float(), k.float(), causal),
+    }
+
+
 def compare() -> list[str]:
     """The names of calls whose launches differ: of Triton's own and those that are kept."""
     kept._KEPT.clear()
+    kept._DECIDED.clear()
     wrong = []
+    for name, chosen in choices().items():
+        with mock.patch.object(kept, "_COMPILES", False):
+            own = chosen()
+        if chosen() != own or chosen() != own or own != (name in ("choice", "choice-causal")):
+            wrong.append(name)
     first, second = calls(0), calls(10)
     for name, call in first.items():
         with mock.patch.object(kept, "_COMPILES", False):

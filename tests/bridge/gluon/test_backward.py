@@ -34,7 +34,7 @@ def test_it_is_the_gradient_in_many_schedules(
     head_dim: int, stages: int, bottom_right: bool
 ) -> None:
     mask = causal(50, 140, bottom_right)
-    for seed in range(5):
+    for seed in range(3):
         how: dict[str, Any] = {"seed": seed, "head_dim": head_dim, "chosen": {"stages": stages}}
         assert list(differences(gradient_case(50, 140, mask, (2, 2), seed), **how)) == []
 

@@ -1,9 +1,9 @@
-"""Which events come before which in every schedule: vector clocks.
+"""Which events come before which by the barriers, not by luck: vector clocks.
 
 A clock counts, for each partition and each barrier, the events of it that come before. What a
 partition does after it waited for a phase of a barrier comes after all that was done before the
 arrivals of that phase, and after the copies whose bytes it counted; nothing else orders partitions.
-So two accesses that some schedule could turn round are found in any schedule.
+Two accesses that are not ordered so are a fault, met in this schedule or not.
 """
 
 from __future__ import annotations

@@ -39,14 +39,15 @@ class GluonKernels(Kernels):
 
     blocks: rows of queries of a warp group, and keys in a tile. seed: of the schedule. chosen:
     fields of `choice.launch_options` that are others. processors: how many programs there are at
-    most. module, backward_module: what `load` made of `FORWARD` and `BACKWARD`. in_order: as in
-    `program.Program`.
+    most. head_dim: the least size to which heads are padded. module, backward_module: what `load`
+    made of `FORWARD` and `BACKWARD`. in_order: as in `program.Program`.
     """
 
     dtype: torch.dtype = torch.bfloat16
     seed: int = 0
     chosen: dict[str, int] = field(default_factory=dict)
     processors: int = 2
+    head_dim: int = 64
     module: ModuleType = field(default_factory=lambda: Loader().module(FORWARD))
     backward_module: ModuleType = field(default_factory=lambda: Loader().module(BACKWARD))
     in_order: bool = True
@@ -61,7 +62,7 @@ class GluonKernels(Kernels):
             Fault: it does what none may.
         """
         value_dim = v.shape[-1]
-        q, k, v = self._padded(_size(q, v), q, k, v)
+        q, k, v = self._padded(self._size(q, v), q, k, v)
         out = self.memory.empty(q.shape, self.dtype)
         lse = self.memory.empty(q.shape[:-1])
         with _anywhere():
@@ -100,7 +101,7 @@ class GluonKernels(Kernels):
 
         blocks[0]: rows of queries in a tile. Raises as `forward` does.
         """
-        size, dims = _size(q, v), (q.shape[-1], v.shape[-1])
+        size, dims = self._size(q, v), (q.shape[-1], v.shape[-1])
         row_lse, delta = self._row_numbers(out, lse, grad_out, grad_lse)
         q, k, v, grad_out = self._padded(size, q, k, v, grad_out)
         given = Given(q, k, v, grad_out, row_lse, delta, options, sequences)
@@ -151,6 +152,12 @@ class GluonKernels(Kernels):
             found.append(rows)
         return found[0], found[1]
 
+    def _size(self, q: Tensor, v: Tensor) -> int:
+        """The least size of heads that the kernels take and that holds these; the larger of both
+        where there is none."""
+        largest = max(q.shape[-1], v.shape[-1], self.head_dim)
+        return next((size for size in choice.HEAD_DIMS if size >= largest), largest)
+
     def _padded(self, size: int, *tensors: Tensor) -> list[Tensor]:
         """The same vectors with zeros behind."""
         domain = self.memory.domain
@@ -161,13 +168,6 @@ class GluonKernels(Kernels):
 
         zero = domain.constant(0.0)
         return [self.tensor(domain.each(pad, self.memory.read(x), zero)) for x in tensors]
-
-
-def _size(q: Tensor, v: Tensor) -> int:
-    """The least size of heads that the kernels take and that holds these; the larger of both where
-    there is none."""
-    largest = max(q.shape[-1], v.shape[-1])
-    return next((size for size in choice.HEAD_DIMS if size >= largest), largest)
 
 
 def _anywhere() -> AbstractContextManager[Any]:

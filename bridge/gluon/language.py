@@ -34,7 +34,7 @@ class Layout:
     """Any layout."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        self.given = given
+        pass
 
 
 class BarrierLayout(Layout):
@@ -203,7 +203,7 @@ LANGUAGE = Missing(
     expand_dims=lambda x, axis: Tile(x.dtype, np.expand_dims(x.numbers, axis)),
     reshape=lambda x, shape: x.reshape(shape), permute=lambda x, order: x.permute(order),
     cast=lambda x, dtype: tile_of(x).to(dtype), to_tensor=tile_of,
-    load=tensors.load, store=tensors.store, allocate_shared_memory=_allocate,
+    store=tensors.store, allocate_shared_memory=_allocate,
     inline_asm_elementwise=_assembly, warp_specialize=_warp_specialize,
     program_id=lambda axis: Int(here().number if axis == 0 else 0),
     num_programs=lambda axis: Int(here().programs if axis == 0 else 1),
@@ -213,7 +213,6 @@ LANGUAGE = Missing(
     SliceLayout=Layout, BlockedLayout=Layout, AutoLayout=Layout, SwizzledSharedLayout=Layout,
 )  # fmt: skip
 GLUON = Missing(name="gluon", jit=_jit, constexpr_function=_same, language=LANGUAGE)
-HOST = Missing(name="nvidia.hopper")
 LANGUAGE.nvidia = Missing(name="gl.nvidia", hopper=HOPPER)
 _GLUON = "triton.experimental.gluon"
 MODULES = {

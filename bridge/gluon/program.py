@@ -22,8 +22,8 @@ class Awaited(Protocol):
 class Program:
     """One program of a launch.
 
-    number: its place in the grid of `programs`. in_order: accesses that some schedule could turn
-    round are faults; else only their consequences in this schedule show.
+    number: its place in the grid of `programs`. in_order: accesses that no barrier orders
+    are faults; else only their consequences in this schedule show.
     """
 
     domain: Domain

@@ -77,11 +77,6 @@ class Scheduler:
         """A copy that happens some time from now on."""
         self._copies.append(copy)
 
-    @property
-    def copies(self) -> Sequence[Asynchronous]:
-        """The copies under way."""
-        return self._copies
-
     def run(self, bodies: Sequence[tuple[Partition, Callable[[], None]]]) -> None:
         """Run partitions to their ends, each in a thread of its own; one that calls this goes on
         after them.

@@ -15,7 +15,7 @@ from bridge.gluon.faults import Fault, line
 from bridge.gluon.program import here, partition
 from bridge.gluon.rounded import DTYPES, DType, round_to
 from bridge.gluon.shared import Access, Shared, no_numbers
-from bridge.gluon.tiles import Tile, Value, flat_integers, tile_of
+from bridge.gluon.tiles import Value, flat_integers, tile_of
 from bridge.ttir.domain import Array, Numbers
 from bridge.ttir.memory import Region
 
@@ -78,25 +78,6 @@ def store(pointer: Pointer, value: Value, mask: Value = None) -> None:
         return values
 
     buffer.values = domain.each(put, buffer.values, numbers)
-
-
-def load(pointer: Pointer, mask: Value = None, other: Value = None) -> Tile:
-    """What is there, and `other` where the mask does not hold."""
-    domain, buffer = here().domain, pointer.region.buffer
-    mask_shape = () if mask is None else tile_of(mask).numbers.shape
-    shape = np.broadcast_shapes(pointer.offsets.shape, mask_shape)
-    offsets, seen = pointer._inside(mask, shape)
-    if not buffer.is_float:
-        fill: Any = 0 if other is None else flat_integers(other)
-        return Tile(
-            pointer.element, np.where(seen, buffer.values[np.where(seen, offsets, 0)], fill)
-        )
-
-    def get(values: Array, rest: Array) -> Array:
-        return np.where(seen, values[np.where(seen, offsets, 0)], rest)
-
-    rest = no_numbers(()) if other is None else tile_of(other).numbers
-    return Tile(pointer.element, domain.each(get, buffer.values, rest))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,6 @@ from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
 
-_OPTIONS = ("softcap", "alibi", "bias", "sink", "sinks", "temperature", "dropout")
-
 
 def not_run(vector: Vector) -> str | None:
     """Why `differences` does not take a vector; None: it does."""
@@ -24,7 +22,7 @@ def not_run(vector: Vector) -> str | None:
         return reason
     if not isinstance(vector, AttentionVector | GroupedQueryVector | GradientVector):
         return f"no Gluon kernel is known for {vector.operation}"
-    given = [name for name in _OPTIONS if getattr(vector, name, None)]
+    given = sorted(vector.options) if not isinstance(vector, GroupedQueryVector) else []
     if given:
         return f"the Gluon kernel takes no {given[0]}"
     if vector.mask.kind != "none" and vector.mask.window is None:

@@ -210,6 +210,9 @@ def _order(x: Any, y: Any) -> int:
         if type(x) is float:
             return 1 if x > 0 else -1
         difference = _sum(x, _product(y, -1) if type(y) is Logarithm else -y)
+        if type(difference) is Logarithm and difference.ratio == 1:
+            # The power of ln 2 is positive, and 2^whole can be too large for any memory.
+            difference = difference.whole
         if type(difference) is Logarithm:
             # 2^whole · ratio against 1, to the power of whole's denominator.
             whole = Fraction(difference.whole)

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from bridge.vectors.by_spec import grouped_rows
+from bridge.vectors.exact.gradients import gradients
 from bridge.vectors.model.attention import Mask, Matrix
+from bridge.vectors.model.gradients import Gradients, GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
 
 FULL = Mask("none")
@@ -28,24 +30,54 @@ def case(
     seed: int = 0,
 ) -> GroupedQueryVector:
     """Heads of queries, and of keys and values, of two columns each."""
-    rng = random.Random(seed)
-
-    def matrix(rows: int, most: int) -> Matrix:
-        return tuple((rng.randint(-most, most), rng.randint(-most, most)) for _ in range(rows))
-
-    given: dict[str, Any] = {
-        "q": tuple(matrix(q_len, 3) for _ in range(heads[0])),
-        "k": tuple(matrix(kv_len, 3) for _ in range(heads[1])),
-        "v": tuple(matrix(kv_len, 9) for _ in range(heads[1])),
-    }
     bare = GroupedQueryVector(
         "case-0", "case", "Attention.Spec.groupedQuery", "", "Drawn.", "exact",
         num_heads=heads[0], num_kv_heads=heads[1], q_len=q_len, kv_len=kv_len,
-        head_dim=2, value_dim=2, scale=1, mask=mask, expected=(), **given,
+        head_dim=2, value_dim=2, scale=1, mask=mask, expected=(),
+        **_inputs(q_len, kv_len, heads, random.Random(seed)),
     )  # fmt: skip
     return replace(bare, expected=grouped_rows(bare))
+
+
+def gradient_case(
+    q_len: int,
+    kv_len: int,
+    mask: Mask = FULL,
+    heads: tuple[int, int] = (2, 1),
+    seed: int = 0,
+) -> GradientVector:
+    """The same with gradients of outputs and log-sum-exps."""
+    rng = random.Random(seed)
+    nothing = Gradients((), (), (), ())
+    bare = GradientVector(
+        "case-0", "case", "Attention.Spec.attentionBackward", "", "Drawn.", "exact",
+        num_heads=heads[0], num_kv_heads=heads[1], q_len=q_len, kv_len=kv_len,
+        head_dim=2, value_dim=2, scale=1, mask=mask, expected=nothing,
+        **_inputs(q_len, kv_len, heads, rng),
+        grad_output=tuple(_matrix(q_len, 5, rng) for _ in range(heads[0])),
+        grad_log_sum_exp=tuple(
+            tuple(rng.randint(-3, 3) if any(mask.visible(i, j) for j in range(kv_len)) else 0
+                  for i in range(q_len))
+            for _ in range(heads[0])
+        ),
+    )  # fmt: skip
+    return replace(bare, expected=gradients(bare))
+
+
+def _matrix(rows: int, most: int, rng: random.Random) -> Matrix:
+    return tuple((rng.randint(-most, most), rng.randint(-most, most)) for _ in range(rows))
+
+
+def _inputs(q_len: int, kv_len: int, heads: tuple[int, int], rng: random.Random) -> dict[str, Any]:
+    return {
+        "q": tuple(_matrix(q_len, 3, rng) for _ in range(heads[0])),
+        "k": tuple(_matrix(kv_len, 3, rng) for _ in range(heads[1])),
+        "v": tuple(_matrix(kv_len, 9, rng) for _ in range(heads[1])),
+    }
 
 
 WINDOWED = case(40, 70, WINDOW)
 # A part of a tile of queries and of one of keys is none.
 RAGGED = case(20, 40)
+# Several tiles of queries, and keys of two programs.
+BACKWARD_CASE = gradient_case(40, 130, Mask("window", left=40, right=90), (2, 1))

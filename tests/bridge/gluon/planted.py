@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
-from gluon_cases import RAGGED, WINDOWED
+from gluon_cases import BACKWARD_CASE, RAGGED, WINDOWED
 
 from bridge.gluon.faults import Kind
-from bridge.gluon.kernels import FORWARD
+from bridge.gluon.kernels import BACKWARD, FORWARD
 from bridge.gluon.load import Change, Loader
-from bridge.vectors.model.operations import GroupedQueryVector
+from bridge.vectors.model.attention import Vector
 
 _P_AWAITED = "o, p, p_next = warpgroup_mma_wait(0, deps=[o_later, p, p_next])\n        "
 _V_RELEASED = "mbarrier.arrive(v_empty.index(v_slot), count=1)\n        "
@@ -23,22 +23,32 @@ _K_RELEASED = "mbarrier.arrive(k_empty.index(k_slot), count=1)\n        "
 class Planted:
     """changes: of the kernel's text. said: of which kinds the faults are, in some schedule each;
     empty: numbers are wrong. of: the case that shows it. chosen: launch options with which it
-    shows."""
+    shows; head_dim: the size of heads.
+    """
 
     changes: tuple[Change, ...]
     said: frozenset[Kind] = frozenset()
-    of: GroupedQueryVector = WINDOWED
+    of: Vector = WINDOWED
     chosen: tuple[tuple[str, int], ...] = ()
+    head_dim: int = 64
 
 
 def _kinds(*kinds: Kind) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
+_SUMS_AWAITED = "                tma.store_wait(pendings=0)\n                for c"
+_DK_AWAITED = "dk, ds_operand = warpgroup_mma_wait(0, deps=[dk_later, ds_operand])\n            "
+_Q_RELEASED = "mbarrier.arrive(q_empty.index(slot), count=1)\n"
+_WIDE_AWAITED = "sums, operand = warpgroup_mma_wait(0, deps=[later, operand])\n        "
+
+
 @cache
 def planted(name: str) -> ModuleType:
-    """The forward kernel with something planted in it."""
-    return Loader(PLANTED[name].changes).module(FORWARD)
+    """A kernel's module with something planted in it."""
+    if name in PLANTED:
+        return Loader(PLANTED[name].changes).module(FORWARD)
+    return Loader(PLANTED_BACKWARD[name].changes).module(BACKWARD)
 
 
 PLANTED = {
@@ -105,3 +115,46 @@ PLANTED = {
     "hidden-key-seen": Planted((("(rows + right)[:, None]", "(rows + right + 1)[:, None]"),)),
     "denominator-not-rescaled": Planted((("l * alpha + gl.sum(p, 1)", "l + gl.sum(p, 1)"),)),
 }
+
+
+def _backward(old: str, new: str, *kinds: Kind, head_dim: int = 64) -> Planted:
+    return Planted(((old, new),), _kinds(*kinds), BACKWARD_CASE, head_dim=head_dim)
+
+
+_IN_USE: Kind = "overwritten while in use"
+PLANTED_BACKWARD = {
+    "queries-released-too-early": _backward(
+        _DK_AWAITED + _Q_RELEASED, _Q_RELEASED + " " * 12 + _DK_AWAITED.rstrip(" "), _IN_USE
+    ),
+    "one-buffer-for-the-exchange": _backward(
+        "ds_bufs.index(2 * (turn & 1) + W).store(ds)", "ds_bufs.index(W).store(ds)",
+        _IN_USE, "read before it has landed",
+    ),
+    "exchange-not-awaited": _backward(
+        "            mbarrier.wait(ds_full.index(turn & 1), turn >> 1 & 1)\n", "",
+        "never written", "read before it has landed",
+    ),
+    "phase-of-the-exchange": _backward("turn >> 1 & 1", "turn & 1", "deadlock", "never written"),
+    "sums-overwritten": _backward(_SUMS_AWAITED, "                for c", _IN_USE),
+    "sums-not-awaited": _backward(
+        "    if SUMS:\n        tma.store_wait(pendings=0)\n", "", "never awaited"
+    ),
+    "values-not-counted": _backward(
+        "PARTS * (k_desc.block_type.nbytes + v_desc.block_type.nbytes)",
+        "PARTS * k_desc.block_type.nbytes",
+        "read before it has landed",
+    ),
+    "gradient-without-delta": _backward("ds = p * (dp - delta[None, :])", "ds = p * dp"),
+    "sums-of-one-half": _backward(
+        "for w in gl.static_range(2):\n                        of_w",
+        "for w in gl.static_range(1):\n                        of_w",
+    ),
+    "wide-wait-too-weak": _backward(
+        "s = warpgroup_mma_wait(W, deps", "s = warpgroup_mma_wait(1, deps", "read in flight",
+        head_dim=256,
+    ),
+    "wide-released-too-early": _backward(
+        _WIDE_AWAITED + _Q_RELEASED, _Q_RELEASED + " " * 8 + _WIDE_AWAITED.rstrip(" "), _IN_USE,
+        head_dim=256,
+    ),
+}  # fmt: skip

@@ -43,15 +43,14 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN.keys())
-@pytest.mark.parametrize("processors", [1, 3])
-def test_it_is_the_spec_in_many_schedules(chosen: dict[str, int], processors: int) -> None:
-    for seed in range(6):
+def test_it_is_the_spec_in_many_schedules(chosen: dict[str, int]) -> None:
+    for seed in range(4):
         for vector in (WINDOWED, RAGGED):
-            how: dict[str, Any] = {"seed": seed, "processors": processors, "chosen": chosen}
+            how: dict[str, Any] = {"seed": seed, "processors": 1 + seed, "chosen": chosen}
             assert list(differences(vector, **how)) == []
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None:
     q_len, kv_len = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 70))
@@ -75,18 +74,17 @@ def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None
 def test_what_is_planted_is_seen(name: str) -> None:
     """In each schedule, not in those alone in which numbers become wrong."""
     fault = PLANTED[name]
+    how: dict[str, Any] = {
+        "processors": 1,
+        "module": planted(name),
+        "chosen": dict(fault.chosen),
+    }
+    if not fault.said:
+        assert list(differences(fault.of, **how)) != []
+        return
     for seed in range(4):
-        how: dict[str, Any] = {
-            "seed": seed,
-            "processors": 1,
-            "module": planted(name),
-            "chosen": dict(fault.chosen),
-        }
-        if not fault.said:
-            assert list(differences(fault.of, **how)) != []
-            continue
         with pytest.raises(Fault) as raised:
-            list(differences(fault.of, **how))
+            list(differences(fault.of, seed=seed, **how))
         assert raised.value.kind in fault.said
 
 
@@ -127,7 +125,7 @@ def test_a_vector_of_a_family_has_no_difference(name: str) -> None:
 FAMILIES = [
     family.name
     for family in load()
-    if any(not_run(vector) is None for vector in family.vectors)
+    if family.operation != "gradient" and any(not_run(x) is None for x in family.vectors)
 ]  # fmt: skip
 
 
@@ -138,8 +136,10 @@ def test_all_vectors_that_it_takes_have_no_difference(name: str) -> None:
 
 
 def test_of_each_vector_it_is_said_whether_it_runs() -> None:
-    reasons = Counter(not_run(vector) for family in load() for vector in family.vectors)
-    assert reasons[None] >= 300
+    run = Counter(x.operation for f in load() for x in f.vectors if not_run(x) is None)
+    assert set(run) == {"attention", "grouped-query", "gradient"}
+    assert run["attention"] + run["grouped-query"] >= 300
+    assert run["gradient"] >= 100
     assert set(QUICK) <= set(FAMILIES)
 
 

@@ -23,6 +23,7 @@ from pyimpl.backends.kernels.parts.launch import Launch
 _HEAD = """
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language._core import builtin
 from triton.experimental.gluon.language.nvidia.hopper import (
     mbarrier, tma, warpgroup_mma, warpgroup_mma_wait)
 
@@ -131,7 +132,7 @@ def test_a_product_is_a_value_after_its_wait(simulate: Simulate) -> None:
         (
             "buf = gl.allocate_shared_memory(gl.bfloat16, [4, 4], None)\n"
             "tma.async_copy_global_to_shared(in_desc, [0], barrier(1), buf)",
-            r"copies a tile of \[4, 4\] at \[0\] into buf of \[4, 4\]",
+            r"copies a tile of \[4, 4\] at \[0\] between in_desc and buf of \[4, 4\]",
         ),
         ("bufs = gl.allocate_shared_memory(gl.bfloat16, [2, 4], None)\nbufs.index(2)", "no bufs.2"),
         ("if gl.arange(0, 4) < 2:\n    pass", r"a condition at line \d+ is a tile of \[4\]"),
@@ -140,6 +141,23 @@ def test_a_product_is_a_value_after_its_wait(simulate: Simulate) -> None:
 def test_what_no_kernel_may_do_is_said(simulate: Simulate, body: str, said: str) -> None:
     with pytest.raises(Fault, match=said):
         simulate(body)
+
+
+def test_additions_read_until_they_are_waited_for(simulate: Simulate) -> None:
+    """Of the program's own kind of operation, which Gluon has no name for."""
+    helper = "def f():\n    pass\n\n@builtin\ndef add_shared_to_global(desc, coord, src):\n    pass"
+    begin = "buf = gl.allocate_shared_memory(gl.bfloat16, [4, 4], None)\n"
+    added = (
+        "buf.store(gl.full([4, 4], 2.0, gl.bfloat16))\nadd_shared_to_global(in_desc, [0, 0], buf)\n"
+    )
+    waited = "tma.store_wait(pendings=0)\n"
+    assert simulate(begin + (added + waited) * 2, helper) == [None] * 16
+    with pytest.raises(Fault, match="may write to buf while an addition that program 0 began"):
+        simulate(begin + added * 2 + waited, helper)
+    with pytest.raises(Fault, match="ends while an addition that program 0 began"):
+        simulate(begin + added, helper)
+    with pytest.raises(AttributeError, match="else_named, which a module builds, is not simulated"):
+        simulate("pass", helper.replace("add_shared_to_global", "else_named"))
 
 
 def test_what_two_programs_store_is_one_element_each(simulate: Simulate) -> None:

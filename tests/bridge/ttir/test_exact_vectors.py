@@ -11,7 +11,7 @@ import pytest
 from ttir_cases import NEEDS_COMPILER, kernel_name
 
 from bridge.pages.kernel_coverage import EXACTLY_BY
-from bridge.ttir.rational import logarithm
+from bridge.ttir.rational import RationalDomain, logarithm
 from bridge.ttir.vectors import SPLIT, differences, not_run
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import Vector
@@ -66,6 +66,14 @@ def test_a_logarithm_of_a_power_of_two_is_a_number() -> None:
     (family,) = load(names=["cache-window"])
     (vector,) = (vector for vector in family.vectors if vector.id == "cache-window-003")
     assert list(differences(vector)) == []
+
+
+def test_wholes_of_logarithms_are_compared_without_their_powers_of_two() -> None:
+    """2 to the power of such a number is in no memory."""
+    large, domain = Fraction(10**40, 7), RationalDomain()
+    one, other = logarithm(large, 1, 1), logarithm(-large, 1, 1)
+    assert not domain.equal_one(one, other)
+    assert domain.max_one(other, one) == one
 
 
 def test_splits_and_their_combination() -> None:

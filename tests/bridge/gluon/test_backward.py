@@ -1,0 +1,68 @@
+"""The Gluon backward kernel in the simulator, after the forward kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gluon_cases import BACKWARD_CASE, causal, gradient_case
+from planted import PLANTED_BACKWARD, planted
+
+from bridge.gluon.faults import Fault
+from bridge.gluon.vectors import differences, not_run
+from bridge.vectors.load import load
+
+FAMILIES = [
+    family.name
+    for family in load()
+    if family.operation == "gradient"
+    and any(not_run(vector) is None for vector in family.vectors)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("head_dim", [64, 256])
+def test_it_is_the_gradient(head_dim: int) -> None:
+    """256: a warp group each for keys and for values, without the gradient of queries."""
+    assert list(differences(BACKWARD_CASE, head_dim=head_dim)) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("bottom_right", [False, True])
+def test_it_is_the_gradient_in_many_schedules(
+    head_dim: int, stages: int, bottom_right: bool
+) -> None:
+    mask = causal(50, 140, bottom_right)
+    for seed in range(3):
+        how: dict[str, Any] = {"seed": seed, "head_dim": head_dim, "chosen": {"stages": stages}}
+        assert list(differences(gradient_case(50, 140, mask, (2, 2), seed), **how)) == []
+
+
+@pytest.mark.parametrize("name", PLANTED_BACKWARD)
+def test_what_is_planted_is_seen(name: str) -> None:
+    fault = PLANTED_BACKWARD[name]
+    how: dict[str, Any] = {"backward_module": planted(name), "head_dim": fault.head_dim}
+    if not fault.said:
+        assert list(differences(fault.of, **how)) != []
+        return
+    for seed in range(2):
+        with pytest.raises(Fault) as raised:
+            list(differences(fault.of, seed=seed, **how))
+        assert raised.value.kind in fault.said
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_vector_of_a_family_has_no_difference(name: str) -> None:
+    (family,) = load(names=[name])
+    vector = next(vector for vector in family.vectors if not_run(vector) is None)
+    assert list(differences(vector)) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", FAMILIES)
+def test_all_vectors_that_it_takes_have_no_difference(name: str) -> None:
+    (family,) = load(names=[name])
+    for vector in family.vectors:
+        if not_run(vector) is None:
+            assert list(differences(vector)) == [], vector.id

@@ -111,9 +111,10 @@ def defaults(sizes: Sizes, capability: int, kernels: Iterable[str] = KERNELS) ->
     """Every kernel as `launch_options` has it, for every case; and for one case in the other
     dtypes, which are judged and not timed."""
     found = []
-    for kernel in kernels:
+    for kernel in _of(capability, kernels):
         cases = tuned_cases(kernel, sizes)
-        others = [replace(cases[-1], dtype=name) for name in ("float16", "float32")]
+        dtypes = [name for name in ("float16", "float32") if name in KERNELS[kernel].dtypes]
+        others = [replace(cases[-1], dtype=name) for name in dtypes]
         found += [default(kernel, case, capability) for case in (*cases, *others)]
     return found
 
@@ -128,7 +129,7 @@ def to_tune(
     """What to time, most wanted first: what `launch_options` says, what is around it, and around
     that; where an earlier run found something best, that is the centre."""
     centres = []
-    for kernel in kernels:
+    for kernel in _of(capability, kernels):
         for case in tuned_cases(kernel, sizes):
             usual = default(kernel, case, capability)
             centre = best.get((kernel, case))
@@ -157,6 +158,11 @@ def best_of(findings: Iterable[Finding]) -> dict[tuple[str, Case], Options]:
             if key not in found or finding["ms"] < found[key][0]:
                 found[key] = (finding["ms"], dict(one.options))
     return {key: options for key, (_, options) in found.items()}
+
+
+def _of(capability: int, kernels: Iterable[str]) -> list[str]:
+    """Those that devices of this compute capability have."""
+    return [name for name in kernels if KERNELS[name].is_for(capability)]
 
 
 def _candidate(kernel: str, case: Case, options: Options) -> Candidate:

@@ -7,6 +7,7 @@ without a device, checking, timing, races) asks nothing but `Prepared`.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from bench.cases import DTYPES, Case, Inputs, Operation
 from pyimpl import attention
 from pyimpl.backends.kernels import backward_keys, backward_queries, combine, decode, forward
+from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import Launch, processors
 from pyimpl.backends.kernels.parts.numerics import LOG2E
@@ -59,7 +61,9 @@ class Kernel:
     and capability; also of inputs without memory. around: the options to be measured beside some.
     same_bits: whether the same inputs give the same bits. least_shared: bytes of shared memory
     below which it does not come with these options. share: of the operations that the case asks
-    for: a kernel that computes some of the gradients does some of the five products."""
+    for: a kernel that computes some of the gradients does some of the five products. dtypes: of the
+    cases that it takes. capabilities: of the devices that it is for, None: of all. interpreted:
+    whether Triton's interpreter runs it."""
 
     operation: Operation
     default: Callable[[Case, int], Options]
@@ -69,6 +73,13 @@ class Kernel:
     same_bits: bool = True
     least_shared: Callable[[Case, Options], int] = lambda case, chosen: 0
     share: float = 1.0
+    dtypes: tuple[str, ...] = tuple(DTYPES)
+    capabilities: tuple[int, ...] | None = None
+    interpreted: bool = True
+
+    def is_for(self, capability: int) -> bool:
+        """Whether devices of this compute capability have it."""
+        return self.capabilities is None or capability in self.capabilities
 
 
 def settle_hashes() -> None:
@@ -79,7 +90,10 @@ def settle_hashes() -> None:
     callee is looked at). So the names in Triton's cache depend on the first kernel of a process:
     what one process had compiled the process that measures did not find, for about a half.
     """
-    for module in (forward, backward_keys, backward_queries, decode, combine):
+    modules = [forward, backward_keys, backward_queries, decode, combine]
+    if choice.IS_WRITTEN_FOR_THIS_TRITON:
+        modules.append(importlib.import_module("pyimpl.backends.kernels.hopper.forward"))
+    for module in modules:
         for name, kernel in vars(module).items():
             if name.endswith("_kernel"):
                 # Of Triton's interpreter they have none.
@@ -111,6 +125,46 @@ def _forward(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 
 def _forward_default(case: Case, capability: int) -> Options:
     return forward.launch_options(*_sizes(case), score_options(case), capability)
+
+
+def _hopper(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    from pyimpl.backends.kernels.hopper import forward as hopper
+
+    query = inputs.query
+    out = torch.empty_like(query)
+    lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
+    many = processors(query.device) if query.device.type == "cuda" else 132
+    launch = hopper.launch(
+        query, inputs.key, inputs.value, out, lse, score_options(inputs.case),
+        processors=many, chosen=chosen,
+    )  # fmt: skip
+    return Prepared((launch,), partial(launch.run, query.device), (out,), (lse,))
+
+
+def _hopper_default(case: Case, capability: int) -> Options:
+    return choice.launch_options(case.head_dim, case.mask.name != "full")
+
+
+def _around_hopper(centre: Options) -> list[Options]:
+    """One of them changed: at most three warp groups that compute have registers enough."""
+    others = {
+        "block_n": (centre["block_n"] // 2, centre["block_n"] * 2),
+        "stages": (2, 3, 4),
+        "consumers": (2, 3),
+        "in_turns": (0, 1),
+        "waves": (0, 1, 2),
+    }
+    found = [centre]
+    for name, numbers in others.items():
+        found += [{**centre, name: n} for n in numbers if n != centre[name]]
+    # A matrix instruction has up to 256 columns, and those below 64 are slow.
+    return [one for one in found if 32 <= one["block_n"] <= 256]
+
+
+def _least_shared_hopper(case: Case, chosen: Options) -> int:
+    """Its queries, and the tiles of keys and values."""
+    rows = choice.BLOCK_M * chosen["consumers"] + 2 * chosen["stages"] * chosen["block_n"]
+    return rows * case.head_dim * DTYPES[case.dtype].itemsize
 
 
 def _inputs_of(inputs: Inputs) -> Given:
@@ -265,6 +319,16 @@ _OF_KEYS = _least_shared(2, of_queries=False, early=1)
 KERNELS: dict[str, Kernel] = {
     "forward": Kernel(
         "forward", _forward_default, _forward, least_shared=_least_shared(1, of_queries=True)
+    ),
+    "hopper": Kernel(
+        "forward",
+        _hopper_default,
+        _hopper,
+        _around_hopper,
+        least_shared=_least_shared_hopper,
+        dtypes=("float16", "bfloat16"),
+        capabilities=(choice.CAPABILITY,),
+        interpreted=False,
     ),
     "keys": Kernel(
         "backward", _keys_default, _keys, _around_keys, least_shared=_OF_KEYS, share=4 / 5

@@ -17,6 +17,7 @@ replaces all of them, for a while and in one thread.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -26,6 +27,7 @@ from pyimpl.attention import attention
 from pyimpl.backends.dispatch import Backend, backward
 from pyimpl.dropout import checked_dropout
 from pyimpl.internal import arguments as check
+from pyimpl.internal.entries import is_entry_of
 from pyimpl.internal.gradients import Wanted
 from pyimpl.internal.scores import checked_options
 
@@ -39,7 +41,8 @@ def register(name: str = "pyimpl", *, backend: Backend = "auto", device: Device 
     before it is activated.
 
     Args:
-        name: by which it is activated, none of PyTorch's own. Given again, it is entered anew.
+        name: by which it is activated, none of PyTorch's own, nor another's. Given again, it
+            is entered anew.
         backend: as for `pyimpl.attention`.
         device: whose operators are replaced. On a CPU, SDPA calls another operator: there
             `torch.ops.aten._scaled_dot_product_flash_attention` alone is this attention, to be
@@ -53,7 +56,7 @@ def register(name: str = "pyimpl", *, backend: Backend = "auto", device: Device 
         ValueError: a name that is taken, or no such backend or device.
     """
     try:
-        from torch.nn.attention import list_flash_attention_impls, register_flash_attention_impl
+        from torch.nn.attention import _registry, register_flash_attention_impl
     except ImportError as error:
         raise ImportError(
             f"flash-attention implementations are registered from torch 2.11 on, and "
@@ -63,14 +66,12 @@ def register(name: str = "pyimpl", *, backend: Backend = "auto", device: Device 
     check.check_one_of("device", device, Device)
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must be a string that is not empty, not {check.describe(name)}")
-    if name not in _registered and name in list_flash_attention_impls():
+    # What PyTorch publishes of this table is the names.
+    entry = _registry._FLASH_ATTENTION_IMPLS.get(name)
+    if entry is not None and not is_entry_of(entry, _Activated):
         raise ValueError(f"name must be none that PyTorch has already, not {name!r}")
-    register_flash_attention_impl(name, register_fn=lambda: _Activated(backend, device))
-    _registered.add(name)
+    register_flash_attention_impl(name, register_fn=partial(_Activated, backend, device))
     return name
-
-
-_registered: set[str] = set()
 
 
 class _Activated:

@@ -25,6 +25,7 @@ from torch import Tensor
 from pyimpl.attention import attention
 from pyimpl.backends.dispatch import Backend
 from pyimpl.internal import arguments as check
+from pyimpl.internal.entries import is_entry_of
 from pyimpl.varlen import attention_varlen
 
 # What models hand over for other purposes: positions are in queries and keys already, or in the
@@ -34,7 +35,6 @@ HARMLESS = frozenset({
     "num_items_in_batch", "output_hidden_states", "output_router_logits", "past_key_values",
     "position_embeddings", "position_ids", "return_dict", "seq_idx", "use_cache",
 })  # fmt: skip
-_registered: set[str] = set()
 
 
 def register(name: str = "pyimpl", *, backend: Backend = "auto") -> str:
@@ -42,7 +42,7 @@ def register(name: str = "pyimpl", *, backend: Backend = "auto") -> str:
 
     Args:
         name: by which models are asked for it, `attn_implementation=name`; none of transformers'
-            own. Given again, it is entered anew.
+            own, nor another's. Given again, it is entered anew.
         backend: as for `pyimpl.attention`.
 
     Returns:
@@ -58,11 +58,11 @@ def register(name: str = "pyimpl", *, backend: Backend = "auto") -> str:
     check.check_one_of("backend", backend, Backend)
     if not isinstance(name, str) or name == "eager":
         raise ValueError(f"name must be a string other than 'eager', not {check.describe(name)}")
-    if name not in _registered and name in AttentionInterface():
+    table = AttentionInterface()
+    if name in table and not is_entry_of(table[name], attention_forward):
         raise ValueError(f"name must be none that transformers has already, not {name!r}")
     AttentionInterface.register(name, partial(attention_forward, backend=backend))
     AttentionMaskInterface.register(name, sdpa_mask)
-    _registered.add(name)
     return name
 
 

@@ -44,7 +44,8 @@ from pyimpl.integrations.transformers import attention_forward
 
 transformers = pytest.importorskip("transformers", reason="needs the package transformers")
 
-NAME = "pyimpl"
+# Not that of `register`, which takes no name that another function has.
+NAME = "looked-at"
 EAGER = RoundingModel.sdpa_math("float32")
 
 

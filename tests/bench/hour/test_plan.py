@@ -16,6 +16,7 @@ from bench.hour.candidates import (
     best_of,
     candidate_of,
     default,
+    defaults,
     fits,
     to_tune,
     tuned_cases,
@@ -55,7 +56,7 @@ def test_the_defaults_come_first_and_every_kernel_has_its_turn() -> None:
     assert len(found) == len(set(found)) == MOST
     groups = [(one.kernel, one.case) for one in found]
     several = len(set(groups))
-    assert several == 4 * 3 * 2 + 2 * 3
+    assert several == 5 * 3 * 2 + 2 * 3
     assert found[:several] == [default(*group, 90) for group in groups[:several]]
     # The next ones are neighbours, a few of each in turns.
     assert len(set(groups[several : several + FEW * several])) == several
@@ -113,7 +114,8 @@ def test_the_best_of_earlier_runs_is_the_centre() -> None:
         timed(replace(best, variant="no maximum"), 0.1),
     ]
     assert best_of(findings) == {("forward", case): options}
-    some = [x for x in to_tune(LARGE, 90, best_of(findings)) if x.case == case][:4]
+    tuned = to_tune(LARGE, 90, best_of(findings), ["forward"])
+    some = [x for x in tuned if x.case == case][:4]
     assert some[:2] == [usual, best]
     assert sum(dict(some[2].options)[n] != options[n] for n in options) <= 2
 
@@ -182,3 +184,18 @@ def test_of_some_kernels_only() -> None:
     assert {one.kernel for one in (*found.defaults, *found.tuned)} == {"decode"}
     assert found.variants == []
     assert found.jobs("races", {})
+
+
+def test_a_kernel_is_for_its_devices_and_dtypes() -> None:
+    usual = [one for one in defaults(LARGE, 90) if one.kernel == "hopper"]
+    assert {one.case.dtype for one in usual} == {"bfloat16", "float16"}
+    tuned = [one for one in to_tune(LARGE, 90, {}, most=10_000) if one.kernel == "hopper"]
+    assert {one.case.head_dim for one in tuned} == {64, 128, 256}
+    for one in tuned:
+        chosen = dict(one.options)
+        assert 32 <= chosen["block_n"] <= 256
+        assert fits(one, 90)
+    for other in (80, 100):
+        assert all(
+            one.kernel != "hopper" for one in (*defaults(LARGE, other), *to_tune(LARGE, other, {}))
+        )

@@ -51,6 +51,8 @@ _FIRST = """    first = 0
         first = tl.maximum(row_first + shift - left, 0)
     return first
 """
+_SHIFT = "shift = shift + kv_len - q_len"
+_NAMED = "problem = shift + kv_len - q_len\n            shift = problem"
 _RENAMED = re.sub(r"\bfirst\b", "problem", _FIRST)
 
 
@@ -64,6 +66,7 @@ HARMLESS = {
         # As the translation calls the end of a loop, and as a proof calls what a text is given.
         _edit("variable of a loop renamed", _LOOP, "alpha", "result", 3),
         _edit("variable renamed", "backends/kernels/parts/bounds.py", _FIRST, _RENAMED),
+        _edit("packed variable renamed", "backends/kernels/forward.py", _SHIFT, _NAMED),
         _edit("loads reordered", _LOOP, _SCORES + _VALUES, _VALUES + _SCORES),
         _edit(
             "another tile size", "backends/kernels/forward.py",
@@ -82,8 +85,9 @@ HARMLESS = {
 # Triton or the translation makes the same text of them, and Lean is not needed. The others make
 # another one.
 SAME = ("comment", "another tile size", "equivalent bound")
-QUICK = "variable renamed"
-# Of two texts, which none but their theorems need: the others are neither built nor proved anew.
+# The quick ones are of two texts, which none but their theorems need: the others are neither built
+# nor proved anew.
+QUICK = "packed variable renamed"
 QUICK_MUTANT = "packed-alignment-one-off"
 # Lean shows the equation between a text and `Problem` that does not hold; any other message (of a
 # name that it does not know, of a text that it cannot read) is no failed proof.

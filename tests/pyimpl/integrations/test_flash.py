@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from integration_checks import examples
+from integration_checks import examples, imported_anew
 from torch import Tensor
 
 import pyimpl
@@ -142,6 +142,18 @@ def test_registering_alone_changes_nothing() -> None:
     assert flash.register("pyimpl-other", device="cpu") == "pyimpl-other"
     assert "pyimpl-other" in torch_attention.list_flash_attention_impls()
     assert has_kernel("cpu") == [False, False]
+
+
+def test_a_name_from_an_earlier_import_of_the_module_is_entered_anew() -> None:
+    assert imported_anew(flash).register("pyimpl-anew", device="cpu") == "pyimpl-anew"
+    assert flash.register("pyimpl-anew", device="cpu") == "pyimpl-anew"
+
+
+def test_a_name_that_another_has_taken_since_is_refused() -> None:
+    flash.register("pyimpl-taken", device="cpu")
+    torch_attention.register_flash_attention_impl("pyimpl-taken", register_fn=lambda: None)
+    with pytest.raises(ValueError, match="name must be none that PyTorch has already"):
+        flash.register("pyimpl-taken", device="cpu")
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,16 @@ from typing import Any
 
 import pytest
 import torch
-from integration_checks import examples
+from integration_checks import examples, imported_anew
 from suite_checks import LOGITS, MISTAKE
 from torch import Tensor, nn
 
 from pyimpl import attention
+from pyimpl.integrations import transformers as integration
 from pyimpl.integrations.transformers import HARMLESS, attention_forward, register
 
 transformers = pytest.importorskip("transformers", reason="needs the package transformers")
+sdpa_mask = transformers.masking_utils.sdpa_mask
 
 SIZES = {"vocab_size": 40, "initializer_range": 0.3, "bos_token_id": 1, "eos_token_id": None}
 SIZES |= {"pad_token_id": 0}
@@ -230,9 +232,9 @@ class TestMistakes:
             given["attention_mask"] = mask
             return attention_forward(module, query, key, value, **(given | change))
 
-        ours, theirs = both(kind)
-        transformers.AttentionInterface.register("pyimpl", wrong)
-        self.differ(kind, ours, theirs)
+        transformers.AttentionInterface.register("wrong", wrong)
+        transformers.AttentionMaskInterface.register("wrong", sdpa_mask)
+        self.differ(kind, model_of(kind, "wrong"), model_of(kind))
 
     def test_the_function_of_masks_is_not_registered(self) -> None:
         """transformers hands over no masks for such a name."""
@@ -353,6 +355,16 @@ class TestRegister:
     def test_a_name_that_is_taken(self, name: Any) -> None:
         with pytest.raises(ValueError, match="name must be"):
             register(name)
+
+    def test_by_an_earlier_import_of_the_module(self) -> None:
+        assert imported_anew(integration).register("imported anew") == "imported anew"
+        assert register("imported anew") == "imported anew"
+
+    def test_a_name_that_another_function_has_taken_since(self) -> None:
+        register("another's")
+        transformers.AttentionInterface.register("another's", attention_forward)
+        with pytest.raises(ValueError, match="name must be none that transformers has already"):
+            register("another's")
 
     def test_no_backend(self) -> None:
         unknown: Any = "cudnn"

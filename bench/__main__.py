@@ -242,7 +242,7 @@ def _run(p: Parser, options: argparse.Namespace, command: str) -> None:
     say(*report.summary(run, on_gpu))
     contents: list[tuple[Path | None, bytes]] = [(options.output, _encoded(lines))]
     if options.json is not None:
-        text = report.as_json(command, date, machine, rates, run)
+        text = report.as_json(command, date, machine, rates, run, report.load_average())
         contents.append((options.json, text.encode()))
     if options.plot is not None:
         title = f"{machine.device}, {date}\n{command}"

@@ -196,10 +196,16 @@ def _is_timed(measured: Measured) -> bool:
 
 
 def as_json(
-    command: str, date: str, machine: Machine, rates: Iterable[Rate], run: Sequence[Measured]
+    command: str,
+    date: str,
+    machine: Machine,
+    rates: Iterable[Rate],
+    run: Sequence[Measured],
+    after: float | None = None,
 ) -> str:
     """The run with everything that was found; the fields are described beside `Result`, `Measured`,
-    `Case`, `Rate` and `Machine`. A number that is infinite is null."""
+    `Case`, `Rate` and `Machine`. after: the load average at its end, None where it is not known. A
+    number that is infinite is null."""
     cases = []
     for one in run:
         entry = asdict(one)
@@ -211,7 +217,7 @@ def as_json(
         "command": command,
         "date": date,
         "machine": asdict(machine),
-        "load_average_after": load_average(),
+        "load_average_after": after,
         "rates": [asdict(rate) for rate in rates],
         "cases": cases,
     }

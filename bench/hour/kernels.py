@@ -274,6 +274,25 @@ def _around_decode(centre: Options) -> list[Options]:
     return [one for place, one in enumerate(found) if one not in found[:place]]
 
 
+def _around_keys(centre: Options) -> list[Options]:
+    """Beside the usual ones some that spill little at head_dim 256, where dK and dV of a tile do
+    not fit into registers, and such with less in flight."""
+    m, n, warps, stages = (centre[x] for x in ("block_m", "block_n", "num_warps", "num_stages"))
+    found = candidates(centre)
+    for more in (
+        (m // 2, n, warps, stages), (m, n, warps, stages - 1), (2 * m, n // 2, warps, stages - 1),
+        (2 * m, n // 2, warps, stages), (m, 2 * n, 2 * warps, stages - 1),
+    ):  # fmt: skip
+        block_m, block_n, num_warps, num_stages = more
+        if min(block_m, block_n) >= 16 and num_warps <= 16 and num_stages >= 1:
+            one = {
+                "block_m": block_m, "block_n": block_n, "num_warps": num_warps,
+                "num_stages": num_stages,
+            }  # fmt: skip
+            found.append(one)
+    return [one for place, one in enumerate(found) if one not in found[:place]]
+
+
 def _around_sums(centre: Options) -> list[Options]:
     """Few: on an H100 two loops are as fast at head_dim 64 and 1.3 to 1.7 times as fast above."""
     return candidates(centre)[:3]
@@ -310,7 +329,9 @@ KERNELS: dict[str, Kernel] = {
         capabilities=(choice.CAPABILITY,),
         interpreted=False,
     ),
-    "keys": Kernel("backward", _keys_default, _keys, least_shared=_OF_KEYS, share=4 / 5),
+    "keys": Kernel(
+        "backward", _keys_default, _keys, _around_keys, least_shared=_OF_KEYS, share=4 / 5
+    ),
     "queries": Kernel(
         "backward",
         _queries_default,

@@ -16,6 +16,7 @@ from bench.measure import Measured, Result
 from bench.timing import Rate
 
 Findings = Sequence[Finding]
+COMMAND = "python -m bench.gpu_hour"
 
 # The tile of a table of `launch_options`, in its order.
 TILE = ("block_m", "block_n", "num_warps", "num_stages")
@@ -30,7 +31,7 @@ def heading(findings: Findings) -> list[str]:
     lines = []
     for start in starts:
         machine = report.Machine(**start["machine"])
-        lines += report.heading("python -m bench.gpu_hour", start["date"], machine)
+        lines += report.heading(COMMAND, start["date"], machine)
     return lines
 
 

@@ -51,7 +51,8 @@ def bare_operator() -> Callable[[Tensor], object]:
 
 
 def calls() -> dict[str, Call]:
-    """What is timed: a call of each function, of bfloat16, as inference makes it."""
+    """What is timed: a call of each function, of bfloat16, as inference makes it; and of
+    `attention` where gradients are wanted, and what computes these."""
 
     def rows(*size: int) -> Tensor:
         return torch.randn(size).to(torch.bfloat16)
@@ -67,9 +68,22 @@ def calls() -> dict[str, Call]:
     gluon = named | {"backend": "gluon"}
     step = named | {"enable_gqa": True, "kv_lens": lens}
     slopes = torch.rand(16)
+    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    with torch.enable_grad():
+        out, grad_out = attention(*leaves, is_causal=True, **named), rows(1, 16, 128, 128)
+
+    def forward() -> object:
+        with torch.enable_grad():
+            return attention(*leaves, is_causal=True, **named)
+
+    def backward() -> object:
+        return torch.autograd.grad(out, leaves, grad_out, retain_graph=True)
+
     return {
         "attention": lambda: attention(q, k, v, is_causal=True, **named),
         "attention, Gluon": lambda: attention(q, k, v, is_causal=True, **gluon),
+        "forward, autograd": forward,
+        "backward": backward,
         "attention, ALiBi": lambda: attention(q, k, v, alibi_slopes=slopes, **named),
         "varlen": lambda: attention_varlen(x, y, z, sums, sums, max_q_len=384, **named),
         "decode": lambda: attention_decode(one, *cache, **step),

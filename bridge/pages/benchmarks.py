@@ -87,10 +87,6 @@ class Run(msgspec.Struct):
     file: str = ""
 
     @property
-    def options(self) -> str:
-        return self.command.removeprefix("python -m bench").strip()
-
-    @property
     def versions(self) -> str:
         machine = self.machine
         packages = [f"{name} {number}" for name, number in machine.versions.items()]

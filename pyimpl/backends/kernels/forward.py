@@ -199,8 +199,9 @@ def launch_options(
 
     `capability` is 10 × major + minor of the device's compute capability. Chosen from the offline
     compilation (`offline.compile`): few instructions for each score, next to no
-    spilled registers in the loop over keys, and what fits into the shared memory of the devices;
-    not from measured times.
+    spilled registers in the loop over keys, and what fits into the shared memory of the devices.
+    Timed are those for Hopper in bfloat16, full and causal, beside some neighbours, on one H100
+    (docs/performance.md); no others.
     """
     dim = padded_size(max(head_dim, value_dim))
     wide, before_hopper = has_warpgroups(capability), capability < 90

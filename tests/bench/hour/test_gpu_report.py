@@ -15,6 +15,7 @@ from bench.hour import tables
 from bench.hour.candidates import LARGE, Candidate, default, tuned_cases
 from bench.hour.findings import Finding
 from bench.report import Machine
+from bridge.pages import benchmarks
 
 FULL, CAUSAL = tuned_cases("forward", LARGE)[:2]
 USUAL = {x: default("forward", x, 90) for x in (FULL, CAUSAL)}
@@ -223,6 +224,22 @@ def test_the_peers_are_drawn(tmp_path: Path) -> None:
     assert set(panel.series) == {"pyimpl", "sdpa-cudnn", "flex"}
 
 
+def test_the_json_is_that_of_the_benchmark(tmp_path: Path) -> None:
+    path, target = tmp_path / "found.jsonl", tmp_path / "peers.json"
+    found = [*FOUND, {"run": 1, "what": "peers", "captured": True,
+                      "measured": measured(0.9, "sdpa-flash")}]  # fmt: skip
+    path.write_text("".join(json.dumps(x) + "\n" for x in found), "utf-8")
+    assert gpu_report.main([str(path), "--json", str(target)]) == 0
+    run = benchmarks.parse(target.read_bytes(), "peers.json")
+    assert (run.command, run.date) == ("python -m bench.gpu_hour", "2026-12-01T10:00:00Z")
+    # Of a case that was timed both ways not the CUDA graph.
+    assert [one.ratios for one in run.cases] == [{"sdpa-cudnn": 0.5, "flex": 2.0}]
+    path.write_text("".join(json.dumps(x) + "\n" for x in (found[0], found[-1])), "utf-8")
+    assert gpu_report.main([str(path), "--json", str(target)]) == 0
+    run = benchmarks.parse(target.read_bytes(), "peers.json")
+    assert [one.ratios for one in run.cases] == [{"sdpa-flash": 0.9}]
+
+
 def test_nothing_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "found.jsonl").touch()
     assert gpu_report.main([str(tmp_path / "found.jsonl")]) == 0
@@ -234,6 +251,7 @@ def test_nothing_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     [
         (["none"], "argument FILE: none cannot be read: No such file or directory"),
         (["found", "--output", "."], "argument --output: . cannot be written: Is a directory"),
+        (["found", "--json", "x.json"], "argument --json: found has no findings to write"),
         (
             ["found", "--plot", "x.txt"],
             "argument --plot: x.txt must end in one of .png, .svg, .pdf",

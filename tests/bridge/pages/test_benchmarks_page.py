@@ -58,8 +58,8 @@ def read(*run: Measured) -> benchmarks.Run:
 
 def test_what_the_benchmark_writes_is_read_back() -> None:
     run = read(*RUN)
-    assert (run.options, run.date, run.file) == (
-        "--device cpu", "2026-01-02T03:04:05Z", "results.json"
+    assert (run.command, run.date, run.file) == (
+        "python -m bench --device cpu", "2026-01-02T03:04:05Z", "results.json"
     )  # fmt: skip
     assert run.versions == "Python 3.12.0, torch 2.13.0, commit abc1234+"
     assert [case.case.mask for case in run.cases] == ["full", "window (16, 0)", "full"]
@@ -86,7 +86,7 @@ def test_what_another_program_wrote_is_not_drawn_and_named(tmp_path: Path) -> No
     (folder / "other.txt").write_text("this\n")
     (folder / "run.json").write_text(written(RUN))
     page = benchmarks_page.texts(tmp_path)[benchmarks_page.PAGE]
-    assert "written by another program than `bench`: [bench/results/other.txt](" in page
+    assert "Kept as well, as text: [bench/results/other.txt](" in page
     assert [run.file for run in benchmarks.read(tmp_path)] == ["bench/results/run.json"]
 
 
@@ -165,7 +165,13 @@ def test_the_page_says_machine_date_and_versions_of_every_run() -> None:
     runs = benchmarks.read(ROOT)
     assert runs
     for run in runs:
-        for part in (run.machine.device, run.versions, run.date[:10], run.file, f"`{run.options}`"):
+        for part in (
+            run.machine.device,
+            run.versions,
+            run.date[:10],
+            run.file,
+            f"`.venv/bin/{run.command}`",
+        ):
             assert part in page
         for case in run.cases:
             for ratio in case.ratios.values():

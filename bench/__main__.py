@@ -239,7 +239,7 @@ def _run(p: Parser, options: argparse.Namespace, command: str) -> None:
             say("", report.headings(operation, on_gpu))
         run.append(measured)
         say(*report.case_lines(measured, on_gpu))
-    say(*report.summary(run))
+    say(*report.summary(run, on_gpu))
     contents: list[tuple[Path | None, bytes]] = [(options.output, _encoded(lines))]
     if options.json is not None:
         text = report.as_json(command, date, machine, rates, run)

@@ -22,6 +22,7 @@ from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import attention_tolerance
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 MAX_ROWS = 8
 MIN_ROWS = 2
@@ -58,14 +59,14 @@ class Check:
         """every_row: for a small case, instead of some."""
         case = inputs.case
         self._inputs = inputs
-        self._rows = _every_row(case) if every_row else _rows(inputs)
+        self._rows = _by_head(_every_row(case) if every_row else _rows(inputs))
         self._scale = case.head_dim**-0.5
-        self._truth = [self._exact(*row) for row in self._rows]
+        self._truth = [self._exact(*rows) for rows in self._rows]
         self._tolerances: dict[str, list[Array]] = {}
 
     def __call__(self, out: Answer, rounding: RoundingModel) -> Verdict:
         """Judge an output by what a function of this rounding model is allowed."""
-        count, infinite = len(self._rows), float("inf")
+        count, infinite = sum(len(some) for _, _, some in self._rows), float("inf")
         assert isinstance(out, Tensor)
         if out.shape != self._inputs.query.shape:
             wanted = list(self._inputs.query.shape)
@@ -74,37 +75,36 @@ class Check:
         if not bool(torch.isfinite(out).all()):
             return Verdict(count, infinite, infinite, "the output is not finite everywhere")
         errors = [
-            np.abs(_array(out[row]) - exact)
-            for row, exact in zip(self._rows, self._truth, strict=True)
+            np.abs(_array(out[b, h, some]) - exact)
+            for (b, h, some), exact in zip(self._rows, self._truth, strict=True)
         ]
         parts = zip(errors, self._allowed(rounding), strict=True)
         ratio = max(float((error / allowed).max()) for error, allowed in parts)
         largest = max(float(error.max()) for error in errors)
         return verdict(count, largest, ratio)
 
-    def _row(self, b: int, h: int, i: int) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-        """Query, keys, values and mask of a row."""
+    def _head(self, b: int, h: int, some: list[int]) -> tuple[Array, Array, Array, Mask]:
+        """Some queries of a head, its keys, values, and the mask, `[len(some), kv_len]`."""
         case = self._inputs.case
         kv = h // (case.heads // case.kv_heads)
         query, key, value = self._inputs.query, self._inputs.key, self._inputs.value
-        mask = case.mask.row(i, case.kv_len)
-        return _array(query[b, h, i]), _array(key[b, kv]), _array(value[b, kv]), mask
+        mask = np.stack([case.mask.row(i, case.kv_len) for i in some])
+        return _array(query[b, h, some]), _array(key[b, kv]), _array(value[b, kv]), mask
 
-    def _exact(self, b: int, h: int, i: int) -> Array:
-        q, k, v, mask = self._row(b, h, i)
-        scores = np.where(mask, self._scale * (k @ q), -np.inf)
-        weights = np.exp(scores - scores.max())
-        return np.asarray(weights @ v / weights.sum())
+    def _exact(self, b: int, h: int, some: list[int]) -> Array:
+        q, k, v, mask = self._head(b, h, some)
+        scores = np.where(mask, self._scale * (q @ k.T), -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        return np.asarray(weights @ v / weights.sum(-1, keepdims=True))
 
     def _allowed(self, rounding: RoundingModel) -> list[Array]:
         if rounding.name not in self._tolerances:
             found = []
-            for row in self._rows:
-                q, k, v, mask = self._row(*row)
-                allowed = attention_tolerance(
-                    q[None], k, v, scale=self._scale, mask=mask[None], rounding=rounding
+            for rows in self._rows:
+                q, k, v, mask = self._head(*rows)
+                found.append(
+                    attention_tolerance(q, k, v, scale=self._scale, mask=mask, rounding=rounding)
                 )
-                found.append(allowed[0])
             self._tolerances[rounding.name] = found
         return self._tolerances[rounding.name]
 
@@ -115,6 +115,14 @@ def rounding_of(dtype: str, device: torch.device, *, is_peer: bool) -> RoundingM
     if is_peer and device.type == "cpu":
         return RoundingModel.sdpa_flash(dtype)
     return RoundingModel.flash(dtype, block_n=16, truncating=device.type == "cuda")
+
+
+def _by_head(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, list[int]]]:
+    """Those of a head together: its keys are read once."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for b, h, i in rows:
+        found.setdefault((b, h), []).append(i)
+    return [(b, h, some) for (b, h), some in found.items()]
 
 
 def _every_row(case: Case) -> list[tuple[int, int, int]]:

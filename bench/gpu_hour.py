@@ -289,6 +289,7 @@ def settings(options: argparse.Namespace, capability: int = 90) -> Settings:
     if options.stand_in:
         found = replace(
             found,
+            kernels=tuple(name for name in options.kernels if KERNELS[name].interpreted),
             sizes=SMALL,
             most=6,
             rounds=3,

@@ -136,6 +136,11 @@ def _columns(operation: Operation, on_gpu: bool) -> list[_Column]:
     return [_MS, *issue, *own, _RATIO, _ROUNDS, _ERROR]
 
 
+# Of the time of a call, from which on it is bound by the host.
+ISSUE_SHARE = 0.8
+HOST_BOUND = "bound by the host"
+
+
 def headings(operation: Operation, on_gpu: bool) -> str:
     """The names of the columns of `case_lines`."""
     return f"{operation:<18}" + "".join(
@@ -148,12 +153,22 @@ def case_lines(measured: Measured, on_gpu: bool) -> list[str]:
     columns = _columns(measured.case.operation, on_gpu)
     timed = [result for result in measured.results if result.status == "timed"]
     return [str(measured.case)] + [
-        f"  {result.name:<16}" + "".join(column.cell(result) for column in columns)
+        f"  {result.name:<16}"
+        + "".join(column.cell(result) for column in columns)
+        + (f"  {HOST_BOUND}" if on_gpu and is_host_bound(result) else "")
         for result in timed
     ]
 
 
-def summary(run: Sequence[Measured]) -> list[str]:
+def is_host_bound(result: Result) -> bool:
+    """Whether issuing the call takes about as long as the device needs for it, or longer: one after
+    the other, such calls take what the host takes."""
+    if result.ms is None or result.issue_ms is None:
+        return False
+    return result.issue_ms >= ISSUE_SHARE * result.ms
+
+
+def summary(run: Sequence[Measured], on_gpu: bool = False) -> list[str]:
     """For each case the best peer and our speed relative to its; what was not timed, and why."""
     lines = ["", "Speed of pyimpl relative to the best peer's (above 1: pyimpl is faster)"]
     width = max((len(str(one.case)) for one in run), default=0)
@@ -162,6 +177,8 @@ def summary(run: Sequence[Measured]) -> list[str]:
             found = "no peer to compare with" if _is_timed(one) else "pyimpl was not timed"
         else:
             found = f"{one.ratio_to_best:.2f} of {one.best_peer}"
+            if on_gpu and is_host_bound(one.results[0]):
+                found += f", {HOST_BOUND}"
         lines.append(f"  {one.case!s:<{width}}  {found}")
     missing: dict[tuple[str, str], int] = {}
     for result in (result for one in run for result in one.results if result.status != "timed"):

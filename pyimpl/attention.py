@@ -100,9 +100,10 @@ def attention(
         check: whether the numbers in `attn_mask`, `bias`, `alibi_slopes`, `sinks` and `temperature`
             are looked at, which waits for a GPU; None: on a CPU. Where nobody looks, NaN, +∞ and
             numbers that are too large make NaN of what depends on them.
-        backend: "triton" (float32, float16, bfloat16; head sizes up to 256), "tiled" (PyTorch,
-            memory linear in the lengths), "reference" (float64 inside, materialises the scores), or
-            "auto": triton on CUDA where it can, otherwise tiled.
+        backend: "triton" (float32, float16, bfloat16; head sizes up to 256), "gluon" (Hopper GPUs;
+            below), "tiled" (PyTorch, memory linear in the lengths), "reference" (float64 inside,
+            materialises the scores), or "auto": on CUDA gluon where it was seen right and faster,
+            else triton where it can, otherwise tiled.
 
     Returns:
         `[batch, heads, q_len, value_dim]` in the dtype of `query`; with `return_lse` also `[batch,
@@ -119,6 +120,13 @@ def attention(
     are first rounded to its dtype, unless they are float64, as SDPA does. `torch.compile` takes the
     whole as one operator, `torch.ops.pyimpl.attention`.
 
+    The backend "gluon" is a forward kernel for GPUs of compute capability 9.0, with Triton 3.6 or
+    3.7: float16 and bfloat16, head sizes 64, 128 and 256, causality and windows alone, strides and
+    addresses that 16 divides, no heads that are broadcast. No theorem is about it; that of the
+    Triton kernel is about "triton". It copies whole tiles of keys, so that there all rows of values
+    in a tile that a program visits must be finite, those of hidden keys too; "auto" takes it only
+    where no program visits a key that it hides. Its backward pass is the Triton kernels'.
+
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes,
     sinks and temperature, on every backend, from the tensors and the two outputs alone
     (`pyimpl.autograd.attention`). Under the transforms of `torch.func`, with forward-mode tangents
@@ -134,7 +142,7 @@ def attention(
         ValueError: shapes, devices or options that do not fit together, NaN or +∞ in a mask, or
             arguments that the backend does not take.
         NotImplementedError: a compiled function asks for a forward-mode derivative.
-        ImportError: backend "triton" where Triton is not installed.
+        ImportError: backend "triton" or "gluon" where Triton is not installed.
     """
     arguments.check_one_of("layout", layout, Layout)
     lengths = ("heads", "length") if layout == "bhnd" else ("length", "heads")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pyimpl.attention import attention
-from pyimpl.backends.dispatch import Backend
+from pyimpl.backends.dispatch import Backend, choose_backend
 from pyimpl.decode import attention_decode
 from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import compute_dtype, without_autocast
@@ -86,6 +86,7 @@ def attention_cascade(
             f"prefix_value must have the length of prefix_key, {prefix_key.shape[1]}, "
             f"not {prefix_value.shape[1]}"
         )
+    choose_backend(backend, query, prefix_value)
     check.check_no_gradients("attention_cascade", named)
     check.check_reverse_mode(named)
     check.check_bool("is_causal", is_causal)

@@ -10,6 +10,7 @@ from typing import Any
 from bench.cases import Case, Mask
 from bench.hour.findings import Finding
 from bench.hour.kernels import KERNELS, Options
+from pyimpl.backends.kernels.offline.compile import SHARED_MEMORY
 
 PAGE_SIZE = 256
 # How many there may be: what about ten minutes have room for.
@@ -110,9 +111,10 @@ def defaults(sizes: Sizes, capability: int, kernels: Iterable[str] = KERNELS) ->
     """Every kernel as `launch_options` has it, for every case; and for one case in the other
     dtypes, which are judged and not timed."""
     found = []
-    for kernel in kernels:
+    for kernel in _of(capability, kernels):
         cases = tuned_cases(kernel, sizes)
-        others = [replace(cases[-1], dtype=name) for name in ("float16", "float32")]
+        dtypes = [name for name in ("float16", "float32") if name in KERNELS[kernel].dtypes]
+        others = [replace(cases[-1], dtype=name) for name in dtypes]
         found += [default(kernel, case, capability) for case in (*cases, *others)]
     return found
 
@@ -127,7 +129,7 @@ def to_tune(
     """What to time, most wanted first: what `launch_options` says, what is around it, and around
     that; where an earlier run found something best, that is the centre."""
     centres = []
-    for kernel in kernels:
+    for kernel in _of(capability, kernels):
         for case in tuned_cases(kernel, sizes):
             usual = default(kernel, case, capability)
             centre = best.get((kernel, case))
@@ -136,7 +138,14 @@ def to_tune(
     rounds.append(list(_in_turns([list(_around(centre)) for _, centre in centres])))
     further = [[x for near in _around(centre) for x in _around(near)] for _, centre in centres]
     rounds.append(list(_in_turns(further)))
-    return list(dict.fromkeys(itertools.chain(*rounds)))[:most]
+    wanted = dict.fromkeys(itertools.chain(*rounds))
+    return [one for one in wanted if fits(one, capability)][:most]
+
+
+def fits(one: Candidate, capability: int) -> bool:
+    """Whether a block's shared memory may be enough, as far as that is known without compiling."""
+    least = KERNELS[one.kernel].least_shared(one.case, dict(one.options))
+    return least <= SHARED_MEMORY[capability]
 
 
 def best_of(findings: Iterable[Finding]) -> dict[tuple[str, Case], Options]:
@@ -149,6 +158,11 @@ def best_of(findings: Iterable[Finding]) -> dict[tuple[str, Case], Options]:
             if key not in found or finding["ms"] < found[key][0]:
                 found[key] = (finding["ms"], dict(one.options))
     return {key: options for key, (_, options) in found.items()}
+
+
+def _of(capability: int, kernels: Iterable[str]) -> list[str]:
+    """Those that devices of this compute capability have."""
+    return [name for name in kernels if KERNELS[name].is_for(capability)]
 
 
 def _candidate(kernel: str, case: Case, options: Options) -> Candidate:

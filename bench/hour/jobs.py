@@ -1,8 +1,9 @@
 """What a worker does: `JOBS`, by name. A job is a generator of what it finds, each a kind and its
 fields, and returns its status. It is given what `bench.hour.plan` says, as JSON.
 
-Statuses: "ok"; "wrong": an answer is outside its tolerance, or not always the same. Of what is
-raised `bench.hour.worker` makes others.
+Statuses: "ok"; "wrong": an answer is outside its tolerance, or not always the same; "refused": what
+was compiled needs more shared memory than there is. Of what is raised `bench.hour.worker` makes
+others.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from bench.measure import Bench, error_line
 from bench.peers import PEERS, Peer, ours
 from bench.report import Machine, utc_now
 from bench.timing import Rate, Runner, Sample, copy_rate, in_turns, matmul_rate
-from pyimpl.backends.kernels.offline.compile import resources, sources
+from pyimpl.backends.kernels.offline.compile import SHARED_MEMORY, resources, sources
 
 Fields = dict[str, Any]
 Job = Generator[tuple[str, Fields], None, str]
@@ -141,7 +142,8 @@ def compiling(work: Work, given: Fields) -> Job:
                 found |= {"registers": registers, "spilled": spilled}
     seconds = round(time.perf_counter() - start, 2)
     yield "compiled", {"candidate": given["candidate"], "seconds": seconds, "kernels": kernels}
-    return "ok"
+    shared = max((found["shared"] for found in kernels.values()), default=0)
+    return "ok" if shared <= SHARED_MEMORY[given["capability"]] else "refused"
 
 
 def candidate(work: Work, given: Fields) -> Job:

@@ -7,6 +7,7 @@ without a device, checking, timing, races) asks nothing but `Prepared`.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from bench.cases import DTYPES, Case, Inputs, Operation
 from pyimpl import attention
 from pyimpl.backends.kernels import backward_keys, backward_queries, combine, decode, forward
+from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import Launch, processors
 from pyimpl.backends.kernels.parts.numerics import LOG2E
@@ -57,7 +59,11 @@ class Kernel:
     """operation: of the cases that it is for. paged: with keys in pages. default: the options that
     `launch_options` gives a case on a device of a compute capability. prepare: of inputs, options
     and capability; also of inputs without memory. around: the options to be measured beside some.
-    same_bits: whether the same inputs give the same bits."""
+    same_bits: whether the same inputs give the same bits. least_shared: bytes of shared memory
+    below which it does not come with these options. share: of the operations that the case asks
+    for: a kernel that computes some of the gradients does some of the five products. dtypes: of the
+    cases that it takes. capabilities: of the devices that it is for, None: of all. interpreted:
+    whether Triton's interpreter runs it."""
 
     operation: Operation
     default: Callable[[Case, int], Options]
@@ -65,6 +71,33 @@ class Kernel:
     around: Callable[[Options], list[Options]] = candidates
     paged: bool = False
     same_bits: bool = True
+    least_shared: Callable[[Case, Options], int] = lambda case, chosen: 0
+    share: float = 1.0
+    dtypes: tuple[str, ...] = tuple(DTYPES)
+    capabilities: tuple[int, ...] | None = None
+    interpreted: bool = True
+
+    def is_for(self, capability: int) -> bool:
+        """Whether devices of this compute capability have it."""
+        return self.capabilities is None or capability in self.capabilities
+
+
+def settle_hashes() -> None:
+    """Have Triton hash the kernels in this order, whichever is compiled first.
+
+    Into the hash of a kernel go the constants of those functions only that were hashed before
+    (`_update_hash` of `triton.runtime.jit`, 3.6 and 3.7: it merges what a callee uses before the
+    callee is looked at). So the names in Triton's cache depend on the first kernel of a process:
+    what one process had compiled the process that measures did not find, for about a half.
+    """
+    modules = [forward, backward_keys, backward_queries, decode, combine]
+    if choice.IS_WRITTEN_FOR_THIS_TRITON:
+        modules.append(importlib.import_module("pyimpl.backends.kernels.hopper.forward"))
+    for module in modules:
+        for name, kernel in vars(module).items():
+            if name.endswith("_kernel"):
+                # Of Triton's interpreter they have none.
+                getattr(kernel, "cache_key", None)
 
 
 def score_options(case: Case) -> ScoreOptions:
@@ -92,6 +125,46 @@ def _forward(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 
 def _forward_default(case: Case, capability: int) -> Options:
     return forward.launch_options(*_sizes(case), score_options(case), capability)
+
+
+def _hopper(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    from pyimpl.backends.kernels.hopper import forward as hopper
+
+    query = inputs.query
+    out = torch.empty_like(query)
+    lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
+    many = processors(query.device) if query.device.type == "cuda" else 132
+    launch = hopper.launch(
+        query, inputs.key, inputs.value, out, lse, score_options(inputs.case),
+        processors=many, chosen=chosen,
+    )  # fmt: skip
+    return Prepared((launch,), partial(launch.run, query.device), (out,), (lse,))
+
+
+def _hopper_default(case: Case, capability: int) -> Options:
+    return choice.launch_options(case.head_dim, case.mask.name != "full")
+
+
+def _around_hopper(centre: Options) -> list[Options]:
+    """One of them changed: at most three warp groups that compute have registers enough."""
+    others = {
+        "block_n": (centre["block_n"] // 2, centre["block_n"] * 2),
+        "stages": (2, 3, 4),
+        "consumers": (2, 3),
+        "in_turns": (0, 1),
+        "waves": (0, 1, 2),
+    }
+    found = [centre]
+    for name, numbers in others.items():
+        found += [{**centre, name: n} for n in numbers if n != centre[name]]
+    # A matrix instruction has up to 256 columns, and those below 64 are slow.
+    return [one for one in found if 32 <= one["block_n"] <= 256]
+
+
+def _least_shared_hopper(case: Case, chosen: Options) -> int:
+    """Its queries, and the tiles of keys and values."""
+    rows = choice.BLOCK_M * chosen["consumers"] + 2 * chosen["stages"] * chosen["block_n"]
+    return rows * case.head_dim * DTYPES[case.dtype].itemsize
 
 
 def _inputs_of(inputs: Inputs) -> Given:
@@ -202,11 +275,54 @@ def _around_decode(centre: Options) -> list[Options]:
     return [one for place, one in enumerate(found) if one not in found[:place]]
 
 
+def _around_sums(centre: Options) -> list[Options]:
+    """Few: on an H100 two loops are as fast at head_dim 64 and 1.3 to 1.7 times as fast above."""
+    return candidates(centre)[:3]
+
+
+def _least_shared(held: int, *, of_queries: bool, early: int = 0) -> Callable[[Case, Options], int]:
+    """Of a kernel that holds a tile of `held` tensors and streams tiles of two others, as many as
+    it has stages, `early` of them less; of_queries: what it holds is of the queries. A tile of
+    fewer than 64 rows may be held in registers instead. Of 608 that were compiled none needs less.
+    """
+
+    def least(case: Case, chosen: Options) -> int:
+        row = case.head_dim * DTYPES[case.dtype].itemsize
+        own, other = chosen["block_m"], chosen["block_n"]
+        if not of_queries:
+            own, other = other, own
+        return row * (held * own * (own >= 64) + (2 * chosen["num_stages"] - early) * other)
+
+    return least
+
+
+_OF_KEYS = _least_shared(2, of_queries=False, early=1)
 KERNELS: dict[str, Kernel] = {
-    "forward": Kernel("forward", _forward_default, _forward),
-    "keys": Kernel("backward", _keys_default, _keys),
-    "queries": Kernel("backward", _queries_default, _queries),
-    "sums": Kernel("backward", _keys_default, _sums, same_bits=False),
+    "forward": Kernel(
+        "forward", _forward_default, _forward, least_shared=_least_shared(1, of_queries=True)
+    ),
+    "hopper": Kernel(
+        "forward",
+        _hopper_default,
+        _hopper,
+        _around_hopper,
+        least_shared=_least_shared_hopper,
+        dtypes=("float16", "bfloat16"),
+        capabilities=(choice.CAPABILITY,),
+        interpreted=False,
+    ),
+    "keys": Kernel("backward", _keys_default, _keys, least_shared=_OF_KEYS, share=4 / 5),
+    "queries": Kernel(
+        "backward",
+        _queries_default,
+        _queries,
+        share=3 / 5,
+        least_shared=_least_shared(2, of_queries=True),
+    ),
+    "sums": Kernel(
+        "backward", _keys_default, _sums, _around_sums, same_bits=False, least_shared=_OF_KEYS
+    ),
     "decode": Kernel("decode", _decode_default, _decode, _around_decode),
     "paged": Kernel("decode", _decode_default, _decode, _around_decode, paged=True),
 }
+settle_hashes()

@@ -69,6 +69,24 @@ def rates(findings: Findings) -> list[str]:
     return lines
 
 
+def checks(findings: Findings) -> list[str]:
+    """What was judged, by kernel: all that `wrong` does not name was right."""
+    some = [x for x in findings if x["what"] == "checked"]
+    lines = []
+    for kernel in dict.fromkeys(x["candidate"]["kernel"] for x in some):
+        of = [x for x in some if x["candidate"]["kernel"] == kernel]
+        usual = {x["job"] for x in of if x["job"].startswith("correct ")}
+        right = {x["job"] for x in of} - {x["job"] for x in of if x["wrong"]}
+        tuned = {job for job in right if job.startswith("tune ")}
+        # Of what is not finite there is no number.
+        most = max((x["error_over_tolerance"] or 0.0 for x in of if not x["wrong"]), default=0.0)
+        lines.append(
+            f"  {kernel}: {len(usual & right)} of {len(usual)} cases as launch_options has them, "
+            f"{len(tuned)} other choices; largest error {most:.2g} of what is allowed"
+        )
+    return ["Right, against float64", *lines] if lines else []
+
+
 def last_times(findings: Findings) -> dict[Candidate, Finding]:
     """The last time of each candidate."""
     return {candidate_of(x["candidate"]): x for x in findings if x["what"] == "timed"}
@@ -92,8 +110,10 @@ def fastest(findings: Findings) -> list[str]:
         for one in dict.fromkeys([*some[:SHOWN], *(x for x in some if x == own)]):
             x = times[one]
             mark = ", as launch_options has it" if one == own else ""
+            # What is noted is of all that the case asks for.
+            rate = x[number] * (1.0 if number == "gbps" else KERNELS[kernel].share)
             lines.append(
-                f"  {x['ms']:9.4f} ms ± {x['spread']:4.1%}  {x[number]:7.4g} {unit}  "
+                f"  {x['ms']:9.4f} ms ± {x['spread']:4.1%}  {rate:7.4g} {unit}  "
                 f"{_describe(one)}{registers.get(one, '')}{mark}"
             )
     return ["Launch options, fastest first", *lines] if lines else []
@@ -158,7 +178,7 @@ def why(findings: Findings) -> list[str]:
             saved = 1.0 - x["ms"] / whole["ms"]
             lines.append(
                 f"  {one.kernel}, head_dim {one.case.head_dim}: {one.variant}: {x['ms']:.4f} of "
-                f"{whole['ms']:.4f} ms, {saved:.0%} less"
+                f"{whole['ms']:.4f} ms, {abs(saved):.0%} {'less' if saved >= 0 else 'more'}"
             )
     return ["With one thing left out", *lines] if lines else []
 
@@ -187,14 +207,14 @@ def peers(findings: Findings) -> list[str]:
                 operation = one.case.operation
                 lines.append(report.headings(operation, True))
             lines += report.case_lines(one, True)
-        lines += report.summary(run) if run else []
+        lines += report.summary(run, True) if run else []
     return lines
 
 
 def relative(findings: Findings) -> list[str]:
     """Ours relative to the best peer, case by case."""
     run = measurements(findings)
-    return report.summary(run)[1:] if run else []
+    return report.summary(run, True)[1:] if run else []
 
 
 def vectors(findings: Findings) -> list[str]:
@@ -225,7 +245,7 @@ def undone(findings: Findings) -> list[str]:
 
 
 PARTS: tuple[Callable[[Findings], list[str]], ...] = (
-    wrong, rates, proposals, fastest, why, races, peers, vectors, undone,
+    wrong, rates, checks, proposals, fastest, why, races, peers, vectors, undone,
 )  # fmt: skip
 
 

@@ -64,10 +64,12 @@ def calls() -> dict[str, Call]:
     x, y, z = (rows(512, 16, 128) for _ in range(3))
     sums = torch.tensor([0, 128, 512], dtype=torch.int32)
     named: dict[str, Any] = {"check": False, "backend": "triton"}
+    gluon = named | {"backend": "gluon"}
     step = named | {"enable_gqa": True, "kv_lens": lens}
     slopes = torch.rand(16)
     return {
         "attention": lambda: attention(q, k, v, is_causal=True, **named),
+        "attention, Gluon": lambda: attention(q, k, v, is_causal=True, **gluon),
         "attention, ALiBi": lambda: attention(q, k, v, alibi_slopes=slopes, **named),
         "varlen": lambda: attention_varlen(x, y, z, sums, sums, max_q_len=384, **named),
         "decode": lambda: attention_decode(one, *cache, **step),

@@ -7,7 +7,7 @@ call inside, random words and bounds of loops, run it in a kernel of its own (`p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -59,18 +59,20 @@ def not_run(vector: Vector) -> str | None:
     return None
 
 
-def differences(vector: Vector, splits: int = 0, **kernels: Any) -> Iterator[str]:
+def differences(
+    vector: Vector, splits: int = 0, make: Callable[..., Kernels] = Kernels, **kernels: Any
+) -> Iterator[str]:
     """A sentence for each number that the kernels find otherwise than the vector says.
 
     splits: 0: the forward kernel; else the decoding kernel with so many splits and the combining
     one. Where keys change, lie in pages or come in blocks it is the decoding kernel always.
-    kernels: the fields of `Kernels`. Raises ValueError for a vector that `not_run` gives a reason
-    for, and as `machine.Machine.run` does.
+    make, kernels: a class of kernels and its fields. Raises ValueError for a vector that `not_run`
+    gives a reason for, and as `machine.Machine.run` does.
     """
     reason = not_run(vector)
     if reason is not None:
         raise ValueError(f"vector {vector.id} cannot run: {reason}")
-    runner = Runner(Kernels(Memory(RationalDomain()), **kernels), splits)
+    runner = Runner(make(Memory(RationalDomain()), **kernels), splits)
     match vector:
         case VarlenVector():
             yield from _varlen(runner, vector)

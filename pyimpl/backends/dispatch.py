@@ -1,6 +1,7 @@
-"""Which implementation runs: "triton", "tiled" or "reference", for all public functions.
+"""Which implementation runs: "triton", "gluon", "tiled" or "reference", for all public functions.
 
-This is the one place that knows which operations have a Triton kernel.
+This is the one place that knows which operations have a Triton kernel. "gluon" are kernels for
+plain attention on Hopper GPUs; of the backward pass the Triton kernels compute what these do not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pyimpl.internal.arguments import compute_dtype, empty_output
 from pyimpl.internal.gradients import Gradients, Wanted
 from pyimpl.internal.scores import ScoreOptions
 
-Backend = Literal["auto", "triton", "tiled", "reference"]
+Backend = Literal["auto", "triton", "gluon", "tiled", "reference"]
 
 
 def forward(
@@ -32,14 +33,19 @@ def forward(
     """Output in the dtype of `query`, laid out as `empty_output` does, and natural log-sum-exp in
     `compute_dtype(query.dtype)`, dense.
 
-    Arguments as for `reference.attention`. "auto" is triton on CUDA where it can, otherwise
-    tiled. wide: the output is in the dtype of the log-sum-exp too, as outputs over parts of the
-    keys have to be, lest each is rounded before they are combined.
+    Arguments as for `reference.attention`. "auto" is gluon where it was seen right and faster
+    (`hopper.choice.is_chosen`), triton on CUDA where it can, otherwise tiled. wide: the output is
+    in the dtype of the log-sum-exp too, as outputs over parts of the keys have to be, lest each is
+    rounded before they are combined.
 
     Raises:
-        ValueError: the backend "triton" does not take these arguments.
-        ImportError: backend "triton" where Triton is not installed.
+        ValueError: the backend "triton" or "gluon" does not take these arguments.
+        ImportError: one of these where Triton is not installed.
     """
+    if backend == "gluon" or (backend == "auto" and query.is_cuda and not wide):
+        found = _by_gluon(query, key, value, options, backend)
+        if found is not None:
+            return found
     backend = choose_backend(backend, query, value)
     if backend == "triton":
         from pyimpl.backends.kernels.forward import forward as kernel
@@ -75,13 +81,18 @@ def backward(
     for `forward`, which raises what this does. delta: `row_gradient` of these, where it is known;
     `out` and `grad_lse` are not read then.
     """
-    backend = choose_backend(backend, query, value)
+    asked = backend
+    backend = choose_backend(differentiated(backend), query, value)
     if backend == "triton":
         from pyimpl.backends.kernels.backward import backward as kernels
+        from pyimpl.backends.kernels.hopper import choice
 
+        hopper = asked == "gluon" or (
+            asked == "auto" and choice.is_chosen_backward(query, key, value, options)
+        )
         return kernels(
             query, key, value, out, lse, grad_out, grad_lse, options, wanted,
-            delta=delta, wide=wide,
+            delta=delta, wide=wide, hopper=hopper,
         )  # fmt: skip
     if backend == "tiled":
         return tiled_backward.flash_backward(
@@ -103,13 +114,47 @@ def backward(
     )
 
 
+def _by_gluon(
+    query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, backend: Backend
+) -> tuple[Tensor, Tensor] | None:
+    """Attention by the Gluon kernel; None where "auto" does not take it. Raises as `forward`."""
+    if not triton_installed():
+        if backend == "auto":
+            return None
+        raise ImportError("backend 'gluon' needs the package triton, which is not installed")
+    from pyimpl.backends.kernels.hopper import choice
+
+    if backend == "auto":
+        if not choice.is_chosen(query, key, value, options):
+            return None
+    else:
+        # Other versions of Triton cannot import the kernel.
+        refusal = choice.why_not(query, key, value, None, options)
+        if refusal is not None:
+            raise ValueError(refusal)
+    from pyimpl.backends.kernels.hopper.forward import forward as kernel
+
+    return kernel(query, key, value, options)
+
+
+def differentiated(backend: Backend) -> Backend:
+    """The backend of the backward pass of what this one has computed: where no Gluon kernel takes
+    it, the Triton kernels do."""
+    return "triton" if backend == "gluon" else backend
+
+
 def choose_backend(backend: Backend, query: Tensor, value: Tensor) -> Backend:
-    """The implementation that runs: never "auto".
+    """The implementation that runs where there is no Gluon kernel: never "auto".
 
     Raises:
-        ValueError: the backend "triton" does not take these tensors.
+        ValueError: the backend "triton" does not take these tensors, or it is "gluon".
         ImportError: backend "triton" where Triton is not installed.
     """
+    if backend == "gluon":
+        raise ValueError(
+            "backend 'gluon' has one kernel, for pyimpl.attention; here it must be 'auto', "
+            "'triton', 'tiled' or 'reference'"
+        )
     if backend == "auto":
         wanted = query.is_cuda and triton_installed() and _why_not(query, value) is None
         return "triton" if wanted else "tiled"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 
 import pytest
 from bench_fakes import CPU, FakeClock, case, fake_bench, peer, raising
@@ -55,6 +56,16 @@ def test_the_summary_names_the_best_peer_and_what_was_not_timed(run: list[Measur
     text = "\n".join(report.summary(run))
     assert "length 4, causal  2.00 of other" in text
     assert "absent, 2 of 2 cases, refused: is not here" in text
+
+
+@pytest.mark.parametrize(("issue_ms", "bound"), [(79.0, False), (80.0, True), (300.0, True)])
+def test_what_the_host_bounds_is_marked(run: list[Measured], issue_ms: float, bound: bool) -> None:
+    ours = replace(run[0].results[0], ms=100.0, issue_ms=issue_ms)
+    one = replace(run[0], results=(ours, *run[0].results[1:]))
+    assert report.case_lines(one, on_gpu=True)[1].endswith("  bound by the host") == bound
+    assert any(x.endswith(", bound by the host") for x in report.summary([one], True)) == bound
+    lines = [*report.case_lines(one, on_gpu=False), *report.summary([one])]
+    assert not any("bound by the host" in line for line in lines)
 
 
 def test_the_summary_says_why_there_is_no_ratio() -> None:

@@ -11,7 +11,16 @@ import torch
 from bench_fakes import CPU, FakeClock
 
 from bench import timing
-from bench.timing import EventClock, Runner, WallClock, clock_for, copy_rate, in_turns, matmul_rate
+from bench.timing import (
+    AHEAD,
+    EventClock,
+    Runner,
+    WallClock,
+    clock_for,
+    copy_rate,
+    in_turns,
+    matmul_rate,
+)
 
 NOTHING = torch.zeros(())
 
@@ -81,9 +90,10 @@ def test_the_clock_of_a_gpu_reads_its_events(monkeypatch: pytest.MonkeyPatch) ->
             return 1500.0
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(timing, "FLUSHED_BYTES", 8)
-    sample = EventClock(CPU)(Runner(lambda: (order.append("call"), NOTHING)[1]))
-    assert order == ["record", "call", "record", "synchronize"]
+    monkeypatch.setattr(torch.Tensor, "zero_", lambda x: order.append("flush"))
+    sample = EventClock(CPU, 8)(Runner(lambda: (order.append("call"), NOTHING)[1]))
+    # The device has something to do while the call is issued.
+    assert order == ["flush"] * AHEAD + ["record", "call", "record", "synchronize"]
     assert sample.seconds == 1.5
     assert 0.0 <= sample.issue < 1.5
 

@@ -17,6 +17,12 @@ DEVICE = "cuda" if ON_GPU else "cpu"
 needs_gpu = pytest.mark.skipif(not ON_GPU, reason="of no use without a GPU")
 
 
+needs_hopper = pytest.mark.skipif(
+    not (ON_GPU and torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)),
+    reason="of a Hopper GPU",
+)
+
+
 def skip_elsewhere() -> None:
     """Skip the module that calls this, unless its tests can run."""
     if ON_GPU and not torch.cuda.is_available():

@@ -11,7 +11,7 @@ import pytest
 import torch
 from attention_checks import score_options
 from backward_checks import judge_gradients, public_gradients
-from gpu_device import DEVICE, length, needs_gpu, skip_elsewhere
+from gpu_device import DEVICE, length, needs_gpu, needs_hopper, skip_elsewhere
 
 from pyimpl.backends.kernels.backward import backward
 from pyimpl.backends.kernels.forward import forward
@@ -79,6 +79,39 @@ def test_gradients_by_atomic_additions_are_within_the_tolerance(
         {n: x.to(dtype) for n, x in named.items()}, query, key, value, options, *of_outputs,
         computed=torch.float32, weights=dtype, truncating=True,
     )  # fmt: skip
+
+
+@needs_hopper
+@pytest.mark.parametrize("atomics", [False, True])
+@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("name", ["plain", "causal", "window"])
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
+def test_gradients_by_the_gluon_kernel_are_within_the_tolerance(
+    dtype, name: str, head_dim: int, atomics: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyimpl.backends.kernels.hopper import backward as on_hopper
+
+    launched = []
+    launch = on_hopper.launch
+    monkeypatch.setattr(on_hopper, "launch", lambda *x, **y: launched.append(1) or launch(*x, **y))
+    query, key, value, options, *of_outputs = problem(dtype, name, head_dim)
+    rows = forward(query, key, value, options)
+
+    def computed() -> dict[str, torch.Tensor]:
+        found = backward(
+            query, key, value, *rows, *of_outputs, options, Wanted(), atomics=atomics, hopper=True
+        )
+        return {"query": found.query, "key": found.key, "value": found.value}
+
+    found = computed()
+    assert launched
+    judge_gradients(
+        found, query, key, value, options, *of_outputs,
+        computed=torch.float32, weights=dtype, truncating=True,
+    )  # fmt: skip
+    again = computed()
+    for one in ("key", "value") if atomics else found:
+        assert torch.equal(found[one], again[one])
 
 
 def gradients(*given: torch.Tensor) -> list[torch.Tensor]:

@@ -15,6 +15,7 @@ from kernel_checks import judge, score_options
 from bridge.conformance.rounding_model import RoundingModel
 from pyimpl import attention
 from pyimpl.backends.kernels.forward import forward
+from pyimpl.backends.kernels.hopper import choice
 
 skip_elsewhere()
 
@@ -96,9 +97,11 @@ def test_changes_of_the_scores_with_grouped_heads(changes, dtype, head_dim: int)
 @needs_gpu
 def test_auto_is_the_kernel() -> None:
     query, key, value, _ = inputs((1, 2, 64, 64, 64, 64), torch.float16, False)
-    assert torch.equal(
-        attention(query, key, value), forward(query, key, value, score_options(query))[0]
-    )
+    options = score_options(query)
+    out = forward(query, key, value, options)[0]
+    assert torch.equal(attention(query, key, value, backend="triton"), out)
+    if not choice.is_chosen(query, key, value, options):
+        assert torch.equal(attention(query, key, value), out)
 
 
 def test_transposed_layout() -> None:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from pyimpl.backends.kernels import backward_bias, backward_keys, backward_queries
 from pyimpl.backends.kernels.parts import tuning
-from pyimpl.backends.kernels.parts.backward_launch import Chosen, Given
+from pyimpl.backends.kernels.parts.backward_launch import Chosen, Given, row_buffers
 from pyimpl.backends.kernels.parts.bounds import num_tiles
 from pyimpl.backends.kernels.parts.gradient import row_numbers
 from pyimpl.backends.kernels.parts.launch import (
@@ -155,6 +155,7 @@ def backward(
     sequences: Sequences | None = None,
     blocks: Chosen = None,
     atomics: bool | None = None,
+    hopper: bool = False,
 ) -> Gradients:
     """dQ, dK and dV in the dtype of `query`, the others, with `wide` all, in float32; all newly
     allocated.
@@ -171,6 +172,8 @@ def backward(
     the gradient of slopes. None: False, or what is faster if ATTENTION_TUNE=1 asks for it, unless
     `torch.use_deterministic_algorithms` forbids it.
 
+    hopper: dK and dV, and with `atomics` dQ, by the Gluon kernel (`hopper.backward`), if it can.
+
     A key masked for every query, and a query whose log-sum-exp is −∞, have no influence, whatever
     they hold, NaN included; all else must be finite.
 
@@ -182,7 +185,7 @@ def backward(
     check_kind(query, value)
     found = capability(query.device)
     if delta is None:
-        row_lse, delta = query.new_empty((2, *query.shape[:-1]), dtype=torch.float32)
+        row_lse, delta = row_buffers(query)
         row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta).run(query.device)
     else:
         # As `gradient.row_numbers` has them.
@@ -202,6 +205,10 @@ def backward(
     if wanted.slopes and options.alibi_slopes is not None:
         slopes = torch.zeros_like(delta)
 
+    if hopper:
+        from pyimpl.backends.kernels.hopper import backward as hopper_backward
+
+        hopper = hopper_backward.why_not(given, grad_k, grad_v) is None
     tuned = blocks is None and tuning.is_wanted(query.device)
     keys_default = backward_keys.launch_options(*sizes)
 
@@ -213,16 +220,21 @@ def backward(
     def keys(chosen: dict[str, int], sums: Tensor | None = None) -> Launch:
         return backward_keys.launch(given, grad_k, grad_v, sums, capability=found, chosen=chosen)
 
+    def keys_launch(sums: Tensor | None = None) -> Launch:
+        if hopper and (sums is None or head_dim in hopper_backward.WITH_SUMS):
+            return hopper_backward.launch(given, grad_k, grad_v, sums)
+        return launch_of(partial(keys, sums=sums), keys_default)
+
     def queries(chosen: dict[str, int]) -> Launch:
         return backward_queries.launch(given, grad_q, slopes, capability=found, chosen=chosen)
 
     def in_two_loops() -> None:
-        launch_of(keys, keys_default).run(query.device)
+        keys_launch().run(query.device)
         launch_of(queries, backward_queries.launch_options(*sizes)).run(query.device)
 
     def with_atomics() -> None:
         sums = query.new_empty(query.shape, dtype=torch.float32)
-        launch = launch_of(partial(keys, sums=sums), keys_default)
+        launch = keys_launch(sums)
         # Now: measuring adds to them too.
         sums.zero_()
         launch.run(query.device)

@@ -111,6 +111,36 @@ def test_two_loops_and_one_are_compared() -> None:
     assert line.endswith("two loops 5.0000 ms, one with atomic additions 4.5000 ms")
 
 
+def test_what_was_judged_is_counted() -> None:
+    def checked(job: str, ratio: float, wrong: str | None = None) -> Finding:
+        return {
+            "run": 1, "what": "checked", "job": job, "candidate": USUAL[FULL].plain, "on": "it",
+            "rows": 8, "error_over_tolerance": ratio, "wrong": wrong,
+        }  # fmt: skip
+
+    found = [
+        checked("correct a", 0.3), checked("correct a", 0.6), checked("correct b", 0.4),
+        checked("correct b", 2.0, "an error"), checked("tune a", 0.1), checked("tune b", 0.7),
+    ]  # fmt: skip
+    assert tables.checks(through_json(found)) == [
+        "Right, against float64",
+        "  forward: 1 of 2 cases as launch_options has them, 2 other choices; largest error 0.7 of "
+        "what is allowed",
+    ]
+
+
+def test_a_kernel_that_computes_some_gradients_is_not_paid_for_all() -> None:
+    where = tuned_cases("queries", LARGE)[0]
+    lines = tables.fastest(through_json([start(), timed(default("queries", where, 90), 1.0)]))
+    assert f"{0.6 * where.flops / 1e9:.4g} TFLOP/s" in lines[-1]
+
+
+@pytest.mark.parametrize(("variant_ms", "said"), [(0.75, "25% less"), (1.1, "10% more")])
+def test_what_is_left_out_may_cost(variant_ms: float, said: str) -> None:
+    found = [timed(USUAL[FULL], 1.0), timed(replace(USUAL[FULL], variant="no maximum"), variant_ms)]
+    assert tables.why(through_json(found))[1].endswith(said)
+
+
 def test_what_is_left_out_says_what_it_takes() -> None:
     assert "  forward, head_dim 64: no maximum: 0.7500 of 1.0000 ms, 25% less" in text()
 
@@ -140,7 +170,8 @@ def test_the_rest() -> None:
 
 def test_what_is_wrong_stands_before_all_else() -> None:
     bad = [
-        {"run": 1, "what": "checked", "candidate": USUAL[FULL].plain, "on": "the small case",
+        {"run": 1, "what": "checked", "job": "correct x", "candidate": USUAL[FULL].plain,
+         "on": "the small case",
          "rows": 8, "error_over_tolerance": 3.0, "wrong": "an error of 1"},
         {"run": 1, "what": "race", "candidate": USUAL[CAUSAL].plain, "on": "it", "runs": 50,
          "different": 2},

@@ -16,6 +16,8 @@ from bench.hour.candidates import (
     best_of,
     candidate_of,
     default,
+    defaults,
+    fits,
     to_tune,
     tuned_cases,
 )
@@ -54,11 +56,39 @@ def test_the_defaults_come_first_and_every_kernel_has_its_turn() -> None:
     assert len(found) == len(set(found)) == MOST
     groups = [(one.kernel, one.case) for one in found]
     several = len(set(groups))
-    assert several == 4 * 3 * 2 + 2 * 3
+    assert several == 5 * 3 * 2 + 2 * 3
     assert found[:several] == [default(*group, 90) for group in groups[:several]]
     # The next ones are neighbours, a few of each in turns.
     assert len(set(groups[several : several + FEW * several])) == several
     assert set(groups) == {(name, case) for name in KERNELS for case in tuned_cases(name, LARGE)}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "head_dim", "mask", "options", "needed"),
+    [
+        # What an H100 refused, and what it said was needed.
+        ("forward", 128, "full", (128, 256, 8, 2), 294912),
+        ("forward", 256, "causal", (256, 64, 8, 2), 262144),
+        ("forward", 256, "full", (128, 128, 8, 2), 327680),
+        ("queries", 128, "full", (128, 128, 8, 3), 262144),
+        ("queries", 256, "full", (256, 32, 8, 2), 327680),
+        ("queries", 256, "causal", (128, 64, 8, 2), 262144),
+    ],
+)
+def test_what_cannot_fit_is_not_proposed(
+    kernel: str, head_dim: int, mask: str, options: tuple[int, ...], needed: int
+) -> None:
+    (case,) = [
+        x for x in tuned_cases(kernel, LARGE) if x.head_dim == head_dim and x.mask.name == mask
+    ]
+    names = ("block_m", "block_n", "num_warps", "num_stages")
+    chosen = dict(zip(names, options, strict=True))
+    least = KERNELS[kernel].least_shared(case, chosen)
+    assert 232448 < least <= needed
+    one = Candidate(kernel, case, tuple(sorted(chosen.items())))
+    assert not fits(one, 90)
+    assert one not in to_tune(LARGE, 90, {}, [kernel], 10_000)
+    assert all(fits(x, 90) for x in to_tune(LARGE, 90, {}))
 
 
 def test_the_best_of_earlier_runs_is_the_centre() -> None:
@@ -72,7 +102,8 @@ def test_the_best_of_earlier_runs_is_the_centre() -> None:
         timed(replace(best, variant="no maximum"), 0.1),
     ]
     assert best_of(findings) == {("forward", case): options}
-    some = [x for x in to_tune(LARGE, 90, best_of(findings)) if x.case == case][:4]
+    tuned = to_tune(LARGE, 90, best_of(findings), ["forward"])
+    some = [x for x in tuned if x.case == case][:4]
     assert some[:2] == [usual, best]
     assert sum(dict(some[2].options)[n] != options[n] for n in options) <= 2
 
@@ -141,3 +172,18 @@ def test_of_some_kernels_only() -> None:
     assert {one.kernel for one in (*found.defaults, *found.tuned)} == {"decode"}
     assert found.variants == []
     assert found.jobs("races", {})
+
+
+def test_a_kernel_is_for_its_devices_and_dtypes() -> None:
+    usual = [one for one in defaults(LARGE, 90) if one.kernel == "hopper"]
+    assert {one.case.dtype for one in usual} == {"bfloat16", "float16"}
+    tuned = [one for one in to_tune(LARGE, 90, {}, most=10_000) if one.kernel == "hopper"]
+    assert {one.case.head_dim for one in tuned} == {64, 128, 256}
+    for one in tuned:
+        chosen = dict(one.options)
+        assert 32 <= chosen["block_n"] <= 256
+        assert fits(one, 90)
+    for other in (80, 100):
+        assert all(
+            one.kernel != "hopper" for one in (*defaults(LARGE, other), *to_tune(LARGE, other, {}))
+        )

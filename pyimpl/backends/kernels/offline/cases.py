@@ -94,6 +94,18 @@ def _forward(case: Case, arch: int) -> Launch:
     return forward.launch(query, key, key, _like(case, query), lse, options, capability=arch)
 
 
+def _hopper(case: Case, arch: int) -> Launch:
+    from pyimpl.backends.kernels.hopper import forward as hopper
+
+    batch, heads, kv_heads, q_len, kv_len = 2, 8, 2, 1000, 1024
+    dtype = _DTYPES[case.dtype]
+    query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
+    key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
+    options = _options(case, batch, heads, q_len, kv_len)
+    lse = _empty(batch, heads, q_len)
+    return hopper.launch(query, key, key, query, lse, options, processors=132)
+
+
 def _decode(case: Case, arch: int) -> Launch:
     batch, heads, kv_heads, q_len, kv_len = 2, 16, 2, 2, 4096
     dtype = _DTYPES[case.dtype]
@@ -173,6 +185,7 @@ def _combine(case: Case, arch: int) -> Launch:
 
 KERNELS: dict[str, Callable[[Case, int], Launch]] = {
     "forward": _forward,
+    "hopper": _hopper,
     "decode": _decode,
     "paged": _decode,
     "varlen": _varlen,
@@ -184,9 +197,19 @@ KERNELS: dict[str, Callable[[Case, int], Launch]] = {
 }
 
 
+# Kernels that are not for every architecture, and for which they are.
+ONLY = {"hopper": (90,)}
+
+
+def compiles(arch: int, case: Case) -> bool:
+    """Whether the case is for this architecture."""
+    return arch in ONLY.get(case.kernel, (arch,))
+
+
 # The fields of `Case`, a line a case.
 _QUICK = """
 forward bf16 64 causal
+hopper bf16 128 causal
 forward fp16 80 window+mask+bias
 forward fp32 64 softcap+alibi+sink
 decode bf16 128 window+mask+bias
@@ -240,6 +263,11 @@ def cases(quick: bool = False) -> list[Case]:
             Case("forward", *rest)
             for rest in itertools.product(_DTYPES, heads, (*every, *dropping))
         ),
+        *(
+            Case("hopper", *rest)
+            for rest in itertools.product(("bf16",), (64, 128, 256), ("", "causal", "window"))
+        ),
+        Case("hopper", "fp16", 128, "causal"),
         *(Case("decode", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
         *(Case("paged", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
         *(

@@ -28,7 +28,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from triton.compiler import ASTSource
 from triton.runtime.cache import get_cache_manager
 
 from pyimpl.backends.kernels.offline import sass
-from pyimpl.backends.kernels.offline.cases import KERNELS, Case, cases
+from pyimpl.backends.kernels.offline.cases import KERNELS, Case, cases, compiles
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
@@ -59,6 +59,9 @@ SPILL_LIMIT = 32
 SPILL_SHARE = 0.05
 # Kernels without such a loop.
 LOOPLESS = ("rows", "combine")
+# Kernels whose warp groups have a part each: of their loop nothing may spill, and all exponentials
+# are taken while products are under way.
+WARP_SPECIALISED = ("hopper",)
 # One whose loop the compiler may find to run once at most: a bias that is broadcast over nothing
 # has one tile of scores for each of its own, and a window may hide it.
 LOOP_MAY_GO = ("bias",)
@@ -74,6 +77,7 @@ class Record:
     instructions, how many of them move spilled registers, and as `sass.Loop` the bytes of these,
     the columns of the narrowest matrix instruction, and the exponentials; 0 of a kernel without
     such a loop. serialised: each matrix instruction of a warp group waits for the one before it.
+    regrouped: warps that copy give their registers to those that compute.
     """
 
     arch: int
@@ -93,6 +97,7 @@ class Record:
     columns: int = 0
     exponentials: int = 0
     overlapped: int = 0
+    regrouped: bool = False
 
     @property
     def issued(self) -> float:
@@ -103,7 +108,7 @@ class Record:
 
 
 def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -> list[Record]:
-    """Compile the cases (default: all) for each compute capability, such as 90.
+    """Compile the cases (default: all) for each compute capability, such as 90, that they are for.
 
     Where this process interprets Triton (TRITON_INTERPRET=1) a second one is started that does not.
 
@@ -113,7 +118,7 @@ def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -
     archs, which = list(archs), list(cases() if which is None else which)
     if INTERPRETED.value:
         return _in_another_process(archs, which)
-    jobs = list(itertools.product(archs, which))
+    jobs = [job for job in itertools.product(archs, which) if compiles(*job)]
     found = {job: record for job in jobs if (record := _read_kept(*job)) is not None}
     missing = [job for job in jobs if job not in found]
     # Each process holds PyTorch and a compiler, about half a GB.
@@ -207,6 +212,7 @@ def _compile(arch: int, case: Case) -> Record:
         loop_instructions=main.instructions, loop_spills=main.spills,
         serialised=sass.is_serialised(text), loop_spilled_bytes=main.spilled_bytes,
         columns=main.columns, exponentials=main.exponentials, overlapped=main.overlapped,
+        regrouped=sass.is_regrouped(text),
     )  # fmt: skip
 
 
@@ -219,6 +225,10 @@ def specialise(launch: Launch) -> ASTSource:
         for index, kind in enumerate(types.values())
         if kind.startswith("*")
     }
+    if launch.kernel.is_gluon():
+        from triton.experimental.gluon._runtime import GluonASTSource
+
+        return GluonASTSource(launch.kernel, types, constants, hints)
     return ASTSource(launch.kernel, types, constants, hints)
 
 
@@ -263,12 +273,28 @@ def misfits(records: Iterable[Record]) -> list[str]:
             found.append(f"sm_{r.arch}, {r.case}: {r.shared} bytes of shared memory, over {limit}")
         if r.serialised:
             found.append(f"sm_{r.arch}, {r.case}: the compiler serialises its matrix instructions")
+        if r.case.kernel in WARP_SPECIALISED:
+            found += _lost(r)
         if r.tensor_memory > TENSOR_MEMORY:
             found.append(
                 f"sm_{r.arch}, {r.case}: {r.tensor_memory} columns of tensor memory, over "
                 f"{TENSOR_MEMORY}"
             )
     return found
+
+
+def _lost(r: Record) -> Iterator[str]:
+    """A sentence for each way in which the compiler has lost what makes such a kernel fast."""
+    name = f"sm_{r.arch}, {r.case}"
+    if r.loop_spills:
+        yield f"{name}: {r.loop_spills} instructions in the loop move spilled registers"
+    if not 0 < r.exponentials == r.overlapped:
+        yield (
+            f"{name}: of {r.exponentials} exponentials in the loop {r.overlapped} are taken while "
+            "products are under way"
+        )
+    if not r.regrouped:
+        yield f"{name}: no warps give their registers away"
 
 
 def table(records: Iterable[Record]) -> str:

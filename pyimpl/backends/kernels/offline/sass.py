@@ -27,6 +27,9 @@ _EXPONENTIAL = "MUFU.EX2"
 # Bits of one access, 32 where the instruction does not say.
 _WIDTH = re.compile(r"\.[US]?(8|16|64|128)\b")
 _FENCE = re.compile(r"\bWARPGROUP\.ARRIVE\b")
+_GIVEN_AWAY = re.compile(r"\bUSETMAXREG\.DEALLOC\.CTAPOOL 0x([0-9a-f]+)")
+# That a thread can have once its warps give some away.
+_LEAST_REGISTERS = 24
 # Tiles so small that one instruction multiplies them have as many fences as instructions.
 _SEVERAL = 8
 
@@ -73,6 +76,12 @@ def is_serialised(text: str) -> bool:
     """
     products, fences = len(_PRODUCT.findall(text)), len(_FENCE.findall(text))
     return products >= _SEVERAL and 2 * fences > products
+
+
+def is_regrouped(text: str) -> bool:
+    """Whether some warps give all registers but the least number away, by what the disassembler
+    printed: those that copy, for those that compute."""
+    return any(int(found, 16) <= _LEAST_REGISTERS for found in _GIVEN_AWAY.findall(text))
 
 
 def loops_of(text: str) -> list[Loop]:

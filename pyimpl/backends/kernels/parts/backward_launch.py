@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from pyimpl.backends.kernels.parts.dropout import dropout_arguments
@@ -48,6 +49,14 @@ class Given(NamedTuple):
     delta: Tensor
     options: ScoreOptions
     sequences: Sequences | None = None
+
+
+def row_buffers(query: Tensor) -> tuple[Tensor, Tensor]:
+    """Two tensors `[batch, heads, q_len]`, float32, that the tensor memory accelerator can read."""
+    batch, heads, q_len, _ = query.shape
+    both = query.new_empty((2, batch, heads, -(-q_len // 4) * 4), dtype=torch.float32)
+    first, second = both[..., :q_len].unbind(0)
+    return first, second
 
 
 def check_given(given: Given) -> None:

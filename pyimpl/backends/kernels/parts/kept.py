@@ -34,21 +34,38 @@ _COMPILES = not INTERPRETED.value and torch.version.hip is None
 
 class _Kept:
     """A launch without its tensors: the compiled kernel on a grid, the values of all parameters,
-    and for those that are tensors their place in the values and among the tensors of a call."""
+    and for those that are tensors, or descriptors of tensors, their place in the values and among
+    the tensors of a call."""
 
     def __init__(
-        self, runner: Callable[..., None], values: list[Any], places: list[tuple[int, int]]
+        self,
+        runner: Callable[..., None],
+        values: list[Any],
+        places: list[tuple[int, int]],
+        described: list[tuple[int, int, Any]],
     ) -> None:
-        self.runner, self.values, self.places = runner, values, places
+        self.runner, self.values, self.places, self.described = runner, values, places, described
 
     def run(self, tensors: Given) -> None:
         values = self.values.copy()
         for place, number in self.places:
             values[place] = tensors[number]
+        for place, number, descriptor in self.described:
+            values[place] = _of_another(descriptor, tensors[number])
         self.runner(*values)
 
 
+def _of_another(descriptor: Any, tensor: Tensor | None) -> Any:
+    """The descriptor with another tensor for its own: of the same kind, so that nothing is to be
+    checked again. Triton makes of it what the device reads, at each launch."""
+    found = object.__new__(type(descriptor))
+    found.__dict__.update(descriptor.__dict__)
+    found.base = tensor
+    return found
+
+
 _KEPT: dict[Hashable, tuple[_Kept, ...]] = {}
+_DECIDED: dict[Hashable, bool] = {}
 
 
 def tensors_of(options: ScoreOptions) -> Given:
@@ -105,6 +122,19 @@ def start(
                 one.run(everything)
 
 
+def decided(decide: Callable[[], bool], tensors: Given, numbers: tuple[Hashable, ...]) -> bool:
+    """What `decide` says, which depends on `numbers` and on the tensors as a launch does; of calls
+    like an earlier one it is not asked again."""
+    key = _kind(tensors, (), numbers)
+    if key is None:
+        return decide()
+    if key not in _DECIDED:
+        if len(_DECIDED) >= MOST:
+            _DECIDED.clear()
+        _DECIDED[key] = decide()
+    return _DECIDED[key]
+
+
 def _kind(tensors: Given, fresh: Given, numbers: tuple[Hashable, ...]) -> Hashable:
     """What a launch depends on; None where that is not known: where Triton interprets or compiles
     for AMD, and of tensors without memory."""
@@ -137,18 +167,23 @@ def _keep(
         numbers = {name: number for number, name in enumerate(own) if name is not None}
         given = {**launch.arguments, **launch.constants}
         values = [given[name] for name in launch.kernel.arg_names]
-        places = []
+        places, described = [], []
         for place, name in enumerate(launch.kernel.arg_names):
             value = given[name]
-            if not isinstance(value, Tensor):
+            # A descriptor of Triton's has the tensor that it describes.
+            tensor = value if isinstance(value, Tensor) else getattr(value, "base", None)
+            if tensor is None:
                 continue
             known = tensors[numbers[name]] if name in numbers else None
-            if known is None or known.data_ptr() != value.data_ptr():
+            if known is None or known.data_ptr() != tensor.data_ptr():
                 return ()
-            places.append((place, numbers[name]))
             values[place] = None
+            if tensor is value:
+                places.append((place, numbers[name]))
+            else:
+                described.append((place, numbers[name], _of_another(value, None)))
         # One of Triton's hooks may ask for no kernel.
         if compiled is None or launch.programs == 0:
             return ()
-        kept.append(_Kept(compiled[(launch.programs, 1, 1)], values, places))
+        kept.append(_Kept(compiled[(launch.programs, 1, 1)], values, places, described))
     return tuple(kept)

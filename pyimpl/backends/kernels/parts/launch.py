@@ -98,9 +98,13 @@ _POINTERS = {
 }  # fmt: skip
 
 
-def _type_of(given: Tensor | int | float | None) -> str:
+def _type_of(given: Any) -> str:
     if isinstance(given, Tensor):
         return _POINTERS[given.dtype]
+    # What Gluon's tensor memory accelerator reads by.
+    if isinstance(getattr(given, "base", None), Tensor):
+        element = _POINTERS[given.base.dtype].removeprefix("*")
+        return f"tensordesc<{element}{list(given.block_shape)},{given.layout!r}>"
     if isinstance(given, int):
         return "i32" if -(2**31) <= given < 2**31 else "i64"
     return "fp32"

@@ -47,12 +47,17 @@ def kernel(function):
     ALIGNED (`offsets`, `within`). That is why numbers are parameters of their own: Triton 3.6 and
     3.7 cannot switch it off for the members of a tuple.
     """
-    numbers = [
+    return triton.jit(function, do_not_specialize=numbers_of(function))
+
+
+def numbers_of(function) -> list[str]:
+    """The parameters of a kernel that are numbers: no constants of its text, no pointers (`…_ptr`)
+    and no descriptors of tensors (`…_desc`)."""
+    return [
         name
         for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.annotation is parameter.empty and not name.endswith("_ptr")
+        if parameter.annotation is parameter.empty and not name.endswith(("_ptr", "_desc"))
     ]
-    return triton.jit(function, do_not_specialize=numbers)
 
 
 @device_function

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -22,10 +23,13 @@ import torch
 import triton
 from torch import Tensor
 from triton.backends.compiler import GPUTarget
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from triton.runtime import driver
 
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.backends.kernels.forward import forward
+from pyimpl.backends.kernels.hopper import choice
+from pyimpl.backends.kernels.hopper import forward as hopper
 from pyimpl.backends.kernels.parts import kept, launch
 from pyimpl.internal.scores import CHANGES, ScoreOptions
 
@@ -49,11 +53,18 @@ class Compiled:
         return None
 
     def run(self, *given: Any) -> None:
-        plain = tuple(x.data_ptr() if isinstance(x, Tensor) else x for x in given[9:])
-        STARTED.append((self.what, given[:3], plain))
+        STARTED.append((self.what, given[:3], tuple(plain(x) for x in given[9:])))
 
     def __getitem__(self, grid: tuple[int, int, int]) -> Callable[..., None]:
         return lambda *given: self.run(*grid, *[None] * 6, *given)
+
+
+def plain(given: Any) -> Any:
+    """An argument; of a tensor its address; of the description of a tensor that and the rest."""
+    if isinstance(given, TensorDescriptor):
+        sizes = (given.shape, given.strides, given.block_shape)
+        return given.base.data_ptr(), [list(size) for size in sizes]
+    return given.data_ptr() if isinstance(given, Tensor) else given
 
 
 class Driver:
@@ -79,9 +90,13 @@ def on_a_gpu() -> Iterator[None]:
     """CPU tensors are taken for those of the GPU."""
     driver.set_active(Driver())
     there = launch.StandIn(capability=90, processors=132)
+    seen = replace(
+        choice.SEEN[0], kernel=choice.text_of_the_kernel(), tritons=choice.TRITONS, head_dim=128
+    )
     with (
         mock.patch.object(triton.compiler, "compile", compiled),
         mock.patch.object(launch, "stand_in", there),
+        mock.patch.object(choice, "SEEN", (seen,)),
     ):
         yield
 
@@ -128,6 +143,12 @@ def calls(seed: int) -> dict[str, Call]:
         # PyTorch carries out a negation that is due before an operator begins.
         return lambda: forward(*given, ScoreOptions(0.125))
 
+    def gluon(*given: Tensor, **options: Any) -> Call:
+        return lambda: attention(*given, backend="gluon", **options)
+
+    def gluon_kernel(*given: Tensor, scale: float = 0.125) -> Call:
+        return lambda: hopper.forward(*given, ScoreOptions(scale))
+
     def step(*given: Tensor, **options: Any) -> Call:
         named = {"enable_gqa": True, "check": False, "backend": "triton"} | options
         return lambda: attention_decode(*given, **named)
@@ -160,6 +181,19 @@ def calls(seed: int) -> dict[str, Call]:
         "kernel": kernel(q, k, v),
         "negated": kernel(torch._neg_view(q), k, v),
         "fewer-keys": of(q, k[:, :, :33], v[:, :, :33]),
+        "gluon": gluon(q, k, v),
+        "gluon-causal": gluon(q, k, v, is_causal=True),
+        "gluon-window": gluon(q, k, v, window=(7, 3)),
+        "gluon-scale": gluon(q, k, v, scale=0.3),
+        "gluon-grouped": gluon(q, *few, enable_gqa=True),
+        "gluon-float16": gluon(*(x.half() for x in (q, k, v))),
+        "gluon-strides": gluon(*across),
+        "gluon-address-of-16": gluon(q8, k8, v8),
+        "gluon-fewer-keys": gluon(q, k[:, :, :33], v[:, :, :33]),
+        "gluon-same-tensor": gluon(q, q, q),
+        "gluon-kernel": gluon_kernel(q, k, v),
+        "gluon-negated": gluon_kernel(torch._neg_view(q), k, v),
+        "gluon-negative-scale": gluon_kernel(q, k, v, scale=-0.125),
         "decode": step(one, *cache),
         "decode-in-one": step(one, *cache, num_splits=1),
         "decode-in-3": step(one, *cache, num_splits=3),
@@ -188,15 +222,44 @@ def by_order(events: list[tuple[object, ...]], call: Call) -> object:
         for (name, kind), value in zip(what[1], given, strict=True):
             if str(kind).startswith("*"):
                 value = known.setdefault(value, f"new {len(known)}")
+            if str(kind).startswith("tensordesc"):
+                value = (known.setdefault(value[0], f"new {len(known)}"), value[1])
             names.append((name, value))
         found.append((what, grid, names))
     return found
 
 
+def choices() -> dict[str, Callable[[], bool]]:
+    """Whether "auto" takes the Gluon kernel, by the calls that are asked of, in their order: the
+    answer changes with each, by another part of what it depends on."""
+    q, k = rows(1, 2, 256, 128), rows(1, 2, 256, 128)
+    causal = ScoreOptions(0.125, right=0)
+
+    def ask(query: Tensor, key: Tensor, options: ScoreOptions) -> Callable[[], bool]:
+        return lambda: choice.is_chosen(query, key, key, options)
+
+    return {
+        "choice": ask(q, k, causal),
+        "choice-window": ask(q, k, replace(causal, left=3)),
+        "choice-causal": ask(q[:, :, :128], k, causal),
+        "choice-fewer-queries": ask(q[:, :, :100], k, causal),
+        "choice-mask": ask(q, k, replace(causal, mask=torch.ones(256, 256).bool())),
+        "choice-strides": ask(rows(1, 2, 128, 256).transpose(2, 3), k, causal),
+        "choice-address-of-10": ask(rows(1, 2, 256, 128, at=5), k, causal),
+        "choice-float32": ask(q.float(), k.float(), causal),
+    }
+
+
 def compare() -> list[str]:
     """The names of calls whose launches differ: of Triton's own and those that are kept."""
     kept._KEPT.clear()
+    kept._DECIDED.clear()
     wrong = []
+    for name, chosen in choices().items():
+        with mock.patch.object(kept, "_COMPILES", False):
+            own = chosen()
+        if chosen() != own or chosen() != own or own != (name in ("choice", "choice-causal")):
+            wrong.append(name)
     first, second = calls(0), calls(10)
     for name, call in first.items():
         with mock.patch.object(kept, "_COMPILES", False):
@@ -235,6 +298,16 @@ def differences(mutant: str) -> list[str]:
         return None if key is None else tuple(forget(list(key)))
 
     with mock.patch.object(kept, "_kind", kind), torch.no_grad():
+        return compare()
+
+
+def differences_of_old_descriptors() -> list[str]:
+    """`compare` where a launch that is kept describes the tensors that it was made for."""
+
+    def old(descriptor: Any, _: object) -> Any:
+        return descriptor
+
+    with mock.patch.object(kept, "_of_another", old), torch.no_grad():
         return compare()
 
 
@@ -298,6 +371,7 @@ def reading(check: bool) -> list[str]:
 def main() -> None:
     with on_a_gpu():
         differ = {mutant: differences(mutant) for mutant in FORGOTTEN}
+        differ["descriptors"] = differences_of_old_descriptors()
         print(json.dumps([differ, PER_HEAD, reading(check=True), reading(check=False)]))
 
 

@@ -35,12 +35,15 @@ def test_a_kept_launch_is_the_one_that_triton_makes(found: Any) -> None:
     ("part", "calls"),
     [
         ("numbers", {"causal", "window", "window-of-8", "scale", "softcap", "other-dropout",
-                     "decode-in-one", "decode-causal", "varlen-bounded", "varlen-causal"}),
-        ("shapes", {"fewer-keys"}),
-        ("dtypes", {"float32"}),
-        ("strides", {"strides"}),
-        ("alignment", {"address-of-10", "one-address-of-10"}),
-        ("negation", {"negated"}),
+                     "decode-in-one", "decode-causal", "varlen-bounded", "varlen-causal",
+                     "gluon", "gluon-causal", "gluon-window", "gluon-scale",
+                     "choice-window"}),
+        ("shapes", {"fewer-keys", "gluon-fewer-keys", "choice-fewer-queries"}),
+        ("dtypes", {"float32", "gluon-float16"}),
+        ("strides", {"strides", "gluon-strides", "choice-strides"}),
+        ("alignment", {"address-of-10", "one-address-of-10", "choice-address-of-10"}),
+        ("negation", {"negated", "gluon-negated"}),
+        ("descriptors", {"gluon", "gluon-strides", "gluon-grouped"}),
     ],
 )  # fmt: skip
 def test_it_is_another_without_a_part_of_its_key(found: Any, part: str, calls: set[str]) -> None:

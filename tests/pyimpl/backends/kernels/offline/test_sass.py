@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyimpl.backends.kernels.offline.sass import Loop, is_serialised, loops_of
+from pyimpl.backends.kernels.offline.sass import Loop, is_regrouped, is_serialised, loops_of
 
 PRINTED = """
 .L_x_0:
@@ -71,3 +71,9 @@ def test_products_behind_a_fence_each_are_serialised() -> None:
     assert not is_serialised((FENCE + PRODUCT * 4) * 2)
     assert not is_serialised((FENCE + PRODUCT) * 2)
     assert not is_serialised("")
+
+
+def test_warps_that_give_their_registers_away() -> None:
+    assert is_regrouped("/*0*/ USETMAXREG.DEALLOC.CTAPOOL 0x18 ;")
+    assert not is_regrouped("/*0*/ USETMAXREG.DEALLOC.CTAPOOL 0xa8 ;")
+    assert not is_regrouped("/*0*/ USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0x18 ;")

@@ -1,0 +1,175 @@
+"""This project's Gluon kernels in the simulator: tiles of a domain's numbers in, tiles out."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bridge.gluon.launch import run
+from bridge.gluon.load import Loader
+from bridge.ttir.domain import Array
+from bridge.ttir.launches import Kernels
+from pyimpl.backends.kernels.hopper import (
+    backward,
+    backward_kernel,
+    choice,
+    forward,
+    forward_kernel,
+)
+from pyimpl.backends.kernels.parts.backward_launch import Given
+from pyimpl.backends.kernels.parts.sequences import Sequences
+from pyimpl.internal.scores import ScoreOptions
+
+FORWARD, BACKWARD = Path(forward_kernel.__file__), Path(backward_kernel.__file__)
+_LOG2E = float(np.float32(1 / math.log(2.0)))
+
+
+@dataclass
+class GluonKernels(Kernels):
+    """The kernels that are written in Gluon, for one dtype; the others are those of Triton.
+
+    blocks: rows of queries of a warp group, and keys in a tile. seed: of the schedule. chosen:
+    fields of `choice.launch_options` that are others. processors: how many programs there are at
+    most. module, backward_module: what `load` made of `FORWARD` and `BACKWARD`. in_order: as in
+    `program.Program`.
+    """
+
+    dtype: torch.dtype = torch.bfloat16
+    seed: int = 0
+    chosen: dict[str, int] = field(default_factory=dict)
+    processors: int = 2
+    module: ModuleType = field(default_factory=lambda: Loader().module(FORWARD))
+    backward_module: ModuleType = field(default_factory=lambda: Loader().module(BACKWARD))
+    in_order: bool = True
+
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, options: ScoreOptions
+    ) -> tuple[Tensor, Tensor]:
+        """`pyimpl.backends.kernels.hopper.forward`, heads padded with zeros to a size it takes.
+
+        Raises:
+            ValueError: the kernel does not take these tensors or options, and why.
+            Fault: it does what none may.
+        """
+        value_dim = v.shape[-1]
+        q, k, v = self._padded(_size(q, v), q, k, v)
+        out = self.memory.empty(q.shape, self.dtype)
+        lse = self.memory.empty(q.shape[:-1])
+        with _anywhere():
+            refusal = choice.why_not(q, k, v, out, options)
+        if refusal is not None:
+            raise ValueError(refusal)
+        chosen = {
+            **choice.launch_options(q.shape[-1], False),
+            "block_n": self.blocks[1],
+            **self.chosen,
+        }
+        with mock.patch.object(forward, "BLOCK_M", self.blocks[0]):
+            launch = forward.launch(
+                q, k, v, out, lse, options, processors=self.processors, chosen=chosen
+            )
+        self.ran(launch)
+        run(launch, self.module, self.memory, self.seed, in_order=self.in_order)
+        return out[..., :value_dim], lse
+
+    def backward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        out: Tensor,
+        lse: Tensor,
+        grad_out: Tensor,
+        grad_lse: Tensor | None,
+        options: ScoreOptions,
+        sequences: Sequences | None = None,
+        *,
+        atomics: bool = True,
+    ) -> dict[str, Tensor]:
+        """`pyimpl.backends.kernels.hopper.backward`, heads padded as in `forward`: gradients by the
+        names "key", "value" and, with `atomics` and for heads for which it has it, "query".
+
+        blocks[0]: rows of queries in a tile. Raises as `forward` does.
+        """
+        size, dims = _size(q, v), (q.shape[-1], v.shape[-1])
+        row_lse, delta = self._row_numbers(out, lse, grad_out, grad_lse)
+        q, k, v, grad_out = self._padded(size, q, k, v, grad_out)
+        given = Given(q, k, v, grad_out, row_lse, delta, options, sequences)
+        grad_key, grad_value = self.memory.empty(k.shape), self.memory.empty(v.shape)
+        with _anywhere():
+            refusal = backward.why_not(given, grad_key, grad_value)
+        if refusal is not None:
+            raise ValueError(refusal)
+        domain, sums = self.memory.domain, None
+        if atomics and size in backward.WITH_SUMS:
+            sums = self.memory.tensor(domain.integers(np.zeros(q.shape, np.int64)))
+        chosen = {**backward.launch_options(size, sums is not None), "block_m": self.blocks[0]}
+        launch = backward.launch(
+            given, grad_key, grad_value, sums, chosen={**chosen, **self.chosen}
+        )
+        if sums is None:
+            # That of the sums is of a tensor of its own, which nothing reads or writes.
+            unused = {"sums_desc": launch.arguments["k_desc"]}
+            launch = replace(launch, arguments={**launch.arguments, **unused})
+        self.ran(launch)
+        run(launch, self.backward_module, self.memory, self.seed, in_order=self.in_order)
+        grads = {"key": grad_key[..., : dims[0]], "value": grad_value[..., : dims[1]]}
+        if sums is not None:
+            # As the caller of the kernel does with the sums.
+            scaled = domain.multiply(self.memory.read(sums), domain.scalar(options.scale))
+            grads["query"] = self.memory.tensor(scaled)[..., : dims[0]]
+        return grads
+
+    def _row_numbers(
+        self, out: Tensor, lse: Tensor, grad_out: Tensor, grad_lse: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """As `gradient.row_numbers` says, in tensors such as `row_buffers` makes."""
+        domain, read = self.memory.domain, self.memory.read
+        delta = domain.sum(domain.multiply(read(out), read(grad_out)), 3)
+        if grad_lse is not None:
+            delta = domain.subtract(delta, read(grad_lse))
+        some = domain.compare("une", read(lse), domain.constant(-math.inf))
+        lengths = (*lse.shape[:-1], -(-lse.shape[-1] // 4) * 4)
+        found = []
+        for numbers, otherwise in (
+            (domain.multiply(read(lse), domain.constant(_LOG2E)), math.inf),
+            (delta, 0.0),
+        ):
+            rows = self.memory.empty(lengths)[..., : lse.shape[-1]]
+            rest = domain.constant(otherwise)
+            chosen = domain.each(lambda x, y: np.where(some, x, y), numbers, rest)
+            self.memory.write(rows, chosen)
+            found.append(rows)
+        return found[0], found[1]
+
+    def _padded(self, size: int, *tensors: Tensor) -> list[Tensor]:
+        """The same vectors with zeros behind."""
+        domain = self.memory.domain
+
+        def pad(numbers: Array, zero: Array) -> Array:
+            more = (*numbers.shape[:-1], size - numbers.shape[-1])
+            return np.concatenate([numbers, np.broadcast_to(zero, more)], axis=-1)
+
+        zero = domain.constant(0.0)
+        return [self.tensor(domain.each(pad, self.memory.read(x), zero)) for x in tensors]
+
+
+def _size(q: Tensor, v: Tensor) -> int:
+    """The least size of heads that the kernels take and that holds these; the larger of both where
+    there is none."""
+    largest = max(q.shape[-1], v.shape[-1])
+    return next((size for size in choice.HEAD_DIMS if size >= largest), largest)
+
+
+def _anywhere() -> AbstractContextManager[Any]:
+    """A block in which `why_not` has nothing against the device and Triton."""
+    return mock.patch.object(choice, "_why_not_on", return_value=None)

@@ -1,0 +1,250 @@
+"""Tensors in global memory: pointers into them, and descriptors for copies of tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from bridge.gluon.barriers import Barrier, Barriers
+from bridge.gluon.clocks import Stamp
+from bridge.gluon.faults import Fault, line
+from bridge.gluon.program import here, partition
+from bridge.gluon.rounded import DTYPES, DType, round_to
+from bridge.gluon.shared import Access, Shared, no_numbers
+from bridge.gluon.tiles import Tile, Value, flat_integers, tile_of
+from bridge.ttir.domain import Array, Numbers
+from bridge.ttir.memory import Region
+
+
+@dataclass(frozen=True, eq=False)
+class Pointer:
+    """A pointer or a tile of pointers: `offsets` from the beginning of the storage, in elements."""
+
+    region: Region
+    offsets: Array
+
+    @property
+    def element(self) -> DType:
+        """What it points to."""
+        return DTYPES[self.region.buffer.tensor.dtype]
+
+    @property
+    def dtype(self) -> Any:
+        """As Triton has it: the type of a pointer, with an `element_ty`."""
+        return SimpleNamespace(element_ty=self.element)
+
+    def __add__(self, offset: Value) -> Pointer:
+        return Pointer(self.region, self.offsets + flat_integers(offset))
+
+    __radd__ = __add__
+
+    def _inside(self, mask: Value, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """The offsets in this shape, and which of them are not masked. Raises Fault for one that
+        is in no element of the tensor."""
+        seen = np.broadcast_to(True if mask is None else tile_of(mask).numbers, shape)
+        offsets = np.broadcast_to(self.offsets, shape)
+        region = self.region
+        wrong = seen & ((offsets < region.first) | (offsets > region.last))
+        if wrong.any():
+            raise Fault(
+                "outside its tensor",
+                f"{line()} is at element {int(offsets[wrong][0]) - region.first} of "
+                f"{region.name}, which has {region.last - region.first + 1}",
+            )
+        return offsets, seen
+
+
+def store(pointer: Pointer, value: Value, mask: Value = None) -> None:
+    """Store where the mask holds. An element is stored once in a launch."""
+    domain, buffer = here().domain, pointer.region.buffer
+    tile = tile_of(value)
+    mask_shape = () if mask is None else tile_of(mask).numbers.shape
+    shape = np.broadcast_shapes(pointer.offsets.shape, tile.numbers.shape, mask_shape)
+    offsets, seen = pointer._inside(mask, shape)
+    places = offsets[seen]
+    if len(np.unique(places)) < len(places) or (buffer.stored_by[places] >= 0).any():
+        raise Fault(
+            "stored twice", f"{line()} stores a second time to an element of {pointer.region.name}"
+        )
+    buffer.stored_by[places] = here().number
+    numbers = round_to(domain, tile.numbers, pointer.element)
+
+    def put(values: Array, given: Array) -> Array:
+        values[places] = np.broadcast_to(given, shape)[seen]
+        return values
+
+    buffer.values = domain.each(put, buffer.values, numbers)
+
+
+def load(pointer: Pointer, mask: Value = None, other: Value = None) -> Tile:
+    """What is there, and `other` where the mask does not hold."""
+    domain, buffer = here().domain, pointer.region.buffer
+    mask_shape = () if mask is None else tile_of(mask).numbers.shape
+    shape = np.broadcast_shapes(pointer.offsets.shape, mask_shape)
+    offsets, seen = pointer._inside(mask, shape)
+    if not buffer.is_float:
+        fill: Any = 0 if other is None else flat_integers(other)
+        return Tile(
+            pointer.element, np.where(seen, buffer.values[np.where(seen, offsets, 0)], fill)
+        )
+
+    def get(values: Array, rest: Array) -> Array:
+        return np.where(seen, values[np.where(seen, offsets, 0)], rest)
+
+    rest = no_numbers(()) if other is None else tile_of(other).numbers
+    return Tile(pointer.element, domain.each(get, buffer.values, rest))
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptor:
+    """A tensor that is copied in tiles of `block_shape`; what is beyond it reads as 0."""
+
+    region: Region
+    sizes: Sequence[int]
+    strides: Sequence[int]
+    block_shape: Sequence[int]
+    layout: Any
+
+    @property
+    def dtype(self) -> DType:
+        return DTYPES[self.region.buffer.tensor.dtype]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a whole tile."""
+        return int(np.prod(self.block_shape)) * self.dtype.primitive_bitwidth // 8
+
+    nbytes_per_cta = nbytes
+
+    @property
+    def shape(self) -> list[int]:
+        return list(self.sizes)
+
+    @property
+    def block_type(self) -> Any:
+        """As Triton has it: `nbytes`, `shape` and `element_ty`."""
+        return SimpleNamespace(
+            nbytes=self.nbytes, shape=list(self.block_shape), element_ty=self.dtype
+        )
+
+    def places(self, begin: Sequence[int]) -> tuple[Array, Array]:
+        """Where the elements of the tile that begins there lie in the storage, and which of them
+        are in the tensor."""
+        offsets, inside = np.array(self.region.first, np.int64), np.array(True)
+        for i, (start, length) in enumerate(zip(begin, self.block_shape, strict=True)):
+            at = int(start) + np.arange(length, dtype=np.int64)
+            axis = [1] * len(self.block_shape)
+            axis[i] = length
+            offsets = offsets + (at * self.strides[i]).reshape(axis)
+            inside = inside & ((at >= 0) & (at < self.sizes[i])).reshape(axis)
+        inside = np.broadcast_to(inside, offsets.shape)
+        return np.where(inside, offsets, self.region.first), inside
+
+    def check(self, coord: Sequence[int], shared: Shared) -> None:
+        """Raise Fault unless a tile that begins there is one of the size of `shared`."""
+        if shared.shape != list(self.block_shape) or len(coord) != shared.rank:
+            raise Fault(
+                "shape",
+                f"{line()} copies a tile of {list(self.block_shape)} at {list(map(int, coord))} "
+                f"between {self.region.name} and {shared.name} of {shared.shape}",
+            )
+        if shared.dtype is not self.dtype:
+            raise Fault(
+                "shape",
+                f"{line()} copies {self.dtype.name} between {self.region.name} and {shared.name} "
+                f"of {shared.dtype.name}",
+            )
+
+
+class Copy:
+    """A tile on its way into shared memory. First the memory holds no numbers, then those that the
+    tensor has; then the barrier counts its bytes. end: when that was."""
+
+    def __init__(self, numbers: Numbers, into: Shared, size: int, barrier: Barrier) -> None:
+        self.end: Stamp | None = None
+        self._numbers, self._into, self._size, self._barrier = numbers, into, size, barrier
+        self._begun = False
+        who = f"a copy that {partition().name} began at {line()}"
+        self._access: Access = into.begin(True, partition().clock, who)
+        here().unawaited[self] = f"{who} into {into.name}"
+        self._empty = no_numbers(into.places.shape)
+
+    def step(self) -> bool:
+        if not self._begun:
+            self._begun = True
+            self._into.write(self._empty)
+            return False
+        self._into.write(self._numbers)
+        self.end = self._access.end = self._barrier.landed(self._size)
+        return True
+
+
+def async_copy_global_to_shared(
+    tensor_desc: Descriptor,
+    coord: Sequence[int],
+    barrier: Barriers,
+    result: Shared,
+    pred: Any = True,
+    multicast: bool = False,
+) -> None:
+    """Begin to copy a tile; the barrier counts the bytes of the whole tile, whatever part of it is
+    in the tensor."""
+    if not pred:
+        return
+    tensor_desc.check(coord, result)
+    barrier.one.initialised()
+    places, inside = tensor_desc.places(coord)
+    domain, zero = here().domain, here().domain.constant(0.0)
+    values = tensor_desc.region.buffer.values
+    numbers = domain.each(lambda x, rest: np.where(inside, x[places], rest), values, zero)
+    here().scheduler.begin(Copy(numbers, result, tensor_desc.nbytes, barrier.one))
+    here().scheduler.point(partition())
+
+
+class Addition:
+    """A tile of shared memory on its way into global memory, where it is added. It reads the tile
+    at some time before `store_wait` is sure of it."""
+
+    def __init__(self, tensor_desc: Descriptor, coord: Sequence[int], src: Shared) -> None:
+        self.who = f"an addition that {partition().name} began at {line()}"
+        self.access = src.begin(False, partition().clock, self.who)
+        self._places, self._inside = tensor_desc.places(coord)
+        self._buffer, self._src = tensor_desc.region.buffer, src
+
+    def step(self) -> bool:
+        domain = here().domain
+        places = self._places[self._inside]
+        given = domain.each(lambda x: x[self._inside], self._src.read())
+        before = domain.each(lambda x: x[places], self._buffer.values)
+
+        def put(values: Array, new: Array) -> Array:
+            values[places] = new
+            return values
+
+        after = domain.add(before, given)
+        self._buffer.values = domain.each(put, self._buffer.values, after)
+        return True
+
+
+def add_shared_to_global(tensor_desc: Descriptor, coord: Sequence[int], src: Shared) -> None:
+    """Begin to add a tile of shared memory to a tensor, each element by itself and in no order."""
+    tensor_desc.check(coord, src)
+    who, addition = partition(), Addition(tensor_desc, coord, src)
+    who.additions.append(addition)
+    who.added.append(addition)
+    here().scheduler.point(who)
+
+
+def store_wait(pendings: int) -> None:
+    """Wait until no more than `pendings` of this partition's additions still read shared memory."""
+    who, most = partition(), int(pendings)
+    here().scheduler.point(who, lambda: len(who.additions) <= most, lambda: "its additions")
+    who.clock.advance(who)
+    sure = who.added[: max(0, len(who.added) - most)]
+    for addition in sure:
+        addition.access.end = who.clock.now(who)
+    del who.added[: len(sure)]

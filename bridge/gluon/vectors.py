@@ -1,0 +1,74 @@
+"""The exact vectors through the simulated Gluon kernels, with no tolerance at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bridge.gluon.kernels import GluonKernels
+from bridge.ttir import vectors
+from bridge.ttir.memory import Memory
+from bridge.ttir.rational import RationalDomain
+from bridge.ttir.vector_runner import NATURAL, SIGNED, Runner, tile
+from bridge.vectors.model.attention import AttentionVector, Vector
+from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import GroupedQueryVector
+
+_OPTIONS = ("softcap", "alibi", "bias", "sink", "sinks", "temperature", "dropout")
+
+
+def not_run(vector: Vector) -> str | None:
+    """Why `differences` does not take a vector; None: it does."""
+    reason = vectors.not_run(vector)
+    if reason is not None:
+        return reason
+    if not isinstance(vector, AttentionVector | GroupedQueryVector | GradientVector):
+        return f"no Gluon kernel is known for {vector.operation}"
+    given = [name for name in _OPTIONS if getattr(vector, name, None)]
+    if given:
+        return f"the Gluon kernel takes no {given[0]}"
+    if vector.mask.kind != "none" and vector.mask.window is None:
+        return "the Gluon kernel takes no mask but a window"
+    if 0 in (vector.q_len, vector.kv_len):
+        return "the Gluon kernel takes no empty tensors"
+    if vector.scale == 0:
+        return "the Gluon kernel takes no scale of 0"
+    return None
+
+
+def differences(vector: Vector, **kernels: Any) -> Iterator[str]:
+    """A sentence for each number that the kernel finds otherwise than the vector says.
+
+    kernels: the fields of `GluonKernels`. Raises ValueError for a vector that `not_run` gives a
+    reason for, and as `GluonKernels.forward` does.
+    """
+    reason = not_run(vector)
+    if reason is not None:
+        raise ValueError(f"vector {vector.id} cannot run: {reason}")
+    if isinstance(vector, GradientVector):
+        yield from _gradients(vector, GluonKernels(Memory(RationalDomain()), **kernels))
+    else:
+        yield from vectors.differences(vector, make=GluonKernels, **kernels)
+
+
+def _gradients(vector: GradientVector, kernels: GluonKernels) -> Iterator[str]:
+    """The forward kernel, then the backward kernel with the sums for the queries' gradient, and
+    once more without."""
+    runner = Runner(kernels, 0)
+    sizes = (1, vector.num_heads, vector.num_kv_heads)
+    out, lse, (q, k, v) = runner.attention(vector, vector.q, vector.k, vector.v, sizes)
+    rows = (1, vector.num_heads, vector.q_len)
+    grad_out = runner.tensor(vector.grad_output, *rows, vector.value_dim)
+    grad_lse = runner.wide(vector.grad_log_sum_exp, *rows)
+    options, expected = runner.options(vector, sizes), vector.expected
+    units = {
+        "query": (expected.q, SIGNED[1 if vector.scale is None or vector.scale >= 0 else -1]),
+        "key": (expected.k, NATURAL),
+        "value": (expected.v, None),
+    }
+    for atomics in (True, False):
+        found = kernels.backward(q, k, v, out, lse, grad_out, grad_lse, options, atomics=atomics)
+        for name, tensor in found.items():
+            numbers, unit = units[name]
+            wanted = tile(numbers).reshape(tuple(tensor.shape))
+            yield from runner.same(tensor, wanted if unit is None else unit(wanted), name)

@@ -1,0 +1,114 @@
+"""The Gluon backward kernel for Hopper GPUs: what it takes, and its launch.
+
+It takes less than the Triton kernels (`why_not`), and no theorem is about it. Its arithmetic is
+that of `Attention.Spec.flashBackward`.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+from torch import Tensor
+from triton.experimental.gluon.language import NVMMASharedLayout
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from pyimpl.backends.kernels.hopper import forward
+from pyimpl.backends.kernels.hopper.backward_kernel import HALF, backward_kernel
+from pyimpl.backends.kernels.hopper.forward import descriptor
+from pyimpl.backends.kernels.parts.backward_launch import Given
+from pyimpl.backends.kernels.parts.launch import (
+    Arguments,
+    Launch,
+    are_aligned,
+    check_programs,
+    group_of,
+    score_arguments,
+    strides_of,
+    window_arguments,
+)
+
+# The head sizes for which it computes dQ too.
+WITH_SUMS = (64, 128)
+_NUMBERS = NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=3)
+_SUMS = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=32, rank=4)
+
+
+def why_not(given: Given, *gradients: Tensor) -> str | None:
+    """The sentence that says why this kernel cannot compute what the Triton kernel for dK and dV
+    can, or None if it can. gradients: into which it is to write."""
+    if given.sequences is not None:
+        return "backend 'gluon' takes no packed sequences"
+    refusal = forward.why_not(given.query, given.key, given.value, given.grad_out, given.options)
+    if refusal is not None:
+        return refusal
+    for rows in (given.lse, given.delta):
+        strides = rows.stride()
+        if strides[-1] != 1 or any(n % 4 for n in strides[:-1]):
+            return f"backend 'gluon' takes what `row_buffers` makes, not strides of {strides}"
+    for gradient in gradients:
+        strides = gradient.stride()
+        if strides[-1] != 1 or not are_aligned(*strides[:-1]):
+            return f"backend 'gluon' writes gradients with strides that 16 divides, not {strides}"
+    return None
+
+
+def launch_options(head_dim: int, sums: bool) -> dict[str, int]:
+    """`block_m` (64 or 128), `block_n` (128, or 64 of wide heads) and `stages` for a launch."""
+    block_m = 128 if head_dim == 64 and not sums else 64
+    return {"block_m": block_m, "block_n": 64 if head_dim == 256 else 128, "stages": 2}
+
+
+def launch(
+    given: Given,
+    grad_key: Tensor,
+    grad_value: Tensor,
+    sums: Tensor | None,
+    *,
+    chosen: dict[str, int] | None = None,
+) -> Launch:
+    """The launch that writes dK and dV into `grad_key` and `grad_value`, and adds dQ / scale to
+    `sums`, float32 and contiguous, if it is not None; of tensors that `why_not` has nothing
+    against."""
+    query, options = given.query, given.options
+    batch, num_heads, q_len, head_dim = query.shape
+    num_kv_heads, kv_len = given.key.shape[1:3]
+    if chosen is None:
+        chosen = launch_options(head_dim, sums is not None)
+    block_m = chosen["block_m"]
+    programs = triton.cdiv(kv_len, chosen["block_n"]) * batch * num_kv_heads
+    check_programs("batch × heads × key tiles", programs)
+    # Of none there has to be a descriptor all the same.
+    added = query.new_empty((1, 1, 64, 64), dtype=torch.float32) if sums is None else sums
+    gradients: Arguments = {}
+    for letter, tensor in (("c", grad_key), ("e", grad_value)):
+        strides = strides_of(letter, "bhnd", tensor.stride())
+        gradients |= {name: n for name, n in strides.items() if name[-1] != "d"}
+    return Launch(
+        backward_kernel,
+        programs,
+        {
+            "q_desc": descriptor(query, block_m), "g_desc": descriptor(given.grad_out, block_m),
+            "k_desc": descriptor(given.key, HALF.value),
+            "v_desc": descriptor(given.value, HALF.value),
+            "lse_desc": _numbers(given.lse, block_m),
+            "delta_desc": _numbers(given.delta, block_m),
+            "sums_desc": TensorDescriptor(
+                added, list(added.shape), list(added.stride()), [1, 1, block_m, 64], _SUMS
+            ),
+            "dk_ptr": grad_key, "dv_ptr": grad_value, **gradients,
+            "num_kv_heads": num_kv_heads, "group": group_of(num_heads, num_kv_heads),
+            "q_len": q_len, "kv_len": kv_len, "shift": options.shift,
+            **window_arguments(options, q_len, kv_len),
+            "scale": score_arguments(options)["scale"], "grad_scale": options.scale,
+        },
+        {
+            "BLOCK_M": block_m, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,
+            "STAGES": chosen["stages"], "SUMS": sums is not None,
+        },
+        4,
+        1,
+    )  # fmt: skip
+
+
+def _numbers(rows: Tensor, block_m: int) -> TensorDescriptor:
+    return TensorDescriptor(rows, list(rows.shape), list(rows.stride()), [1, 1, block_m], _NUMBERS)

@@ -1,0 +1,216 @@
+"""Which calls the Gluon kernels take, and which they are given unasked.
+
+Nothing of Gluon is imported here: in other versions of Triton it has other names.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import triton
+from torch import Tensor
+
+from pyimpl.backends.kernels.parts import kept
+from pyimpl.backends.kernels.parts import launch as launches
+from pyimpl.backends.kernels.parts.launch import are_aligned, window_arguments
+from pyimpl.backends.kernels.parts.numerics import INTERPRETED
+from pyimpl.internal.scores import KERNEL_CHANGES, ScoreOptions
+
+# 10 × major + minor.
+CAPABILITY = 90
+HEAD_DIMS = (64, 128, 256)
+DTYPES = (torch.float16, torch.bfloat16)
+# The kernel is written in what Gluon has in both.
+TRITONS = ("3.6", "3.7")
+_VERSION = ".".join(triton.__version__.split(".")[:2])
+IS_WRITTEN_FOR_THIS_TRITON = _VERSION in TRITONS
+# Rows of queries that one warp group computes.
+BLOCK_M = 64
+# The tensor memory accelerator takes strides below this many bytes.
+_LARGEST_STRIDE = 2**40
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Calls for which the kernel was seen right on a device, and faster than the Triton kernel.
+
+    head_dim, dtypes, tritons: of the calls, and the versions of Triton. causal: whether with a
+    right edge too. kernel: `text_of_the_kernel`, as it was then: of another text it says nothing.
+    evidence: when, on which device, with which versions, what.
+    """
+
+    head_dim: int
+    dtypes: tuple[torch.dtype, ...]
+    tritons: tuple[str, ...]
+    causal: bool
+    kernel: str
+    evidence: str
+
+
+# The text of the kernel has changed since, so that "auto" does not take it at present. Who has run
+# tests/gpu on a Hopper GPU, and timed it there, adds a row.
+SEEN = (
+    Seen(
+        128, DTYPES, ("3.6",), causal=True, kernel="c3133ef4d7ee",
+        evidence="2026-11-26, H100 80GB HBM3, Triton 3.6.0, torch 2.11.0+cu130, Python 3.12.3: of "
+        "196 tries all right, 70 of this head size (5 launch options, 7 shapes and masks, both "
+        "dtypes), against float64 with an error of at most 1.9e-3 relative in norm, of the "
+        "log-sum-exp 6.4e-6; bfloat16 at 1024, 4096 and 16384 keys, full and causal: 1.2 to 1.6 "
+        "times as fast as the Triton kernel. Head sizes 64 and 256: right too, not timed yet.",
+    ),
+)  # fmt: skip
+
+
+# The same of the backward kernel.
+SEEN_BACKWARD: tuple[Seen, ...] = ()
+
+
+@functools.cache
+def text_of_the_kernel(name: str = "forward") -> str:
+    """The first 12 digits of the SHA-256 of the kernel's file: "forward" or "backward"."""
+    text = Path(__file__).with_name(f"{name}_kernel.py").read_bytes()
+    return hashlib.sha256(text).hexdigest()[:12]
+
+
+def launch_options(head_dim: int, is_windowed: bool) -> dict[str, int]:
+    """`block_n`, `stages`, `consumers`, `in_turns` (0 or 1) and `waves` for a launch."""
+    block_n = 64 if head_dim == 256 else 128
+    return {"block_n": block_n, "stages": 2, "consumers": 2, "in_turns": 0, "waves": 1}
+
+
+def why_not(
+    query: Tensor, key: Tensor, value: Tensor, out: Tensor | None, options: ScoreOptions
+) -> str | None:
+    """The sentence that says why this kernel cannot compute a call that the Triton kernel can, or
+    None if it can. out: None for one like `empty_output` makes."""
+    refusal = _why_not_on(query.device, launches.stand_in, INTERPRETED.value)
+    if refusal is not None:
+        return refusal
+    dtype = query.dtype if out is None else out.dtype
+    if query.dtype not in DTYPES or dtype != query.dtype:
+        return f"backend 'gluon' takes float16 and bfloat16, not {query.dtype} into {dtype}"
+    sizes = (query.shape[-1], value.shape[-1])
+    if sizes[0] not in HEAD_DIMS or sizes[0] != sizes[1]:
+        return f"backend 'gluon' takes head sizes of 64, 128 and 256, the same for all, not {sizes}"
+    names = ("mask", *(change.name for change in KERNEL_CHANGES), "dropout")
+    given = [name for name in names if getattr(options, name) is not None]
+    if given:
+        return f"backend 'gluon' takes windows and causality, not {', '.join(given)}"
+    if options.scale == 0.0:
+        # Hidden scores are −∞ before they are scaled.
+        return "backend 'gluon' takes a scale other than 0"
+    if 0 in query.shape or 0 in key.shape:
+        return "backend 'gluon' takes no empty tensors"
+    for name, tensor in (("query", query), ("key", key), ("value", value), ("out", out)):
+        if tensor is not None and not _has_rows_of_16(tensor):
+            return (
+                f"backend 'gluon' takes rows of elements that lie together, strides that 16 "
+                f"divides, none of them 0, and addresses that 16 divides; those of {name} are "
+                f"{tensor.stride()} at {tensor.data_ptr()}"
+            )
+    return None
+
+
+@functools.cache
+def _why_not_on(
+    device: torch.device, stand_in: launches.StandIn | None, interpreted: bool
+) -> str | None:
+    """The same by Triton and the device alone."""
+    if _VERSION not in TRITONS:
+        return f"backend 'gluon' takes Triton 3.6 and 3.7, not {triton.__version__}"
+    if interpreted:
+        return "backend 'gluon' does not run in Triton's interpreter: unset TRITON_INTERPRET"
+    if device.type != "cuda" and stand_in is None:
+        return f"backend 'gluon' takes CUDA tensors, not {device.type}"
+    found = launches.capability(device)
+    if found != CAPABILITY:
+        return (
+            "backend 'gluon' takes devices of compute capability 9.0, Hopper's, not "
+            f"{found // 10}.{found % 10}"
+        )
+    return None
+
+
+def _has_rows_of_16(tensor: Tensor) -> bool:
+    """Whether the tensor memory accelerator can copy rows of it: of all heads and batches, so that
+    none is broadcast."""
+    *strides, last = tensor.stride()
+    kept = [stride for stride, size in zip(strides, tensor.shape, strict=False) if size > 1]
+    large = _LARGEST_STRIDE // tensor.element_size()
+    return (
+        last == 1
+        and are_aligned(*kept)
+        and all(0 < stride < large for stride in kept)
+        and tensor.data_ptr() % 16 == 0
+    )
+
+
+def is_chosen(query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> bool:
+    """Whether "auto" takes the forward kernel for a call: a row of `SEEN` has it and is of the
+    kernel as it is now, and a key that is hidden from every query of a program is in no tile that
+    the program visits.
+
+    Whole tiles are copied, and the rows of values whose keys are hidden count with the weight 0. So
+    a NaN in one of them would be seen, and the Triton kernel, which reads no such row, has none.
+    """
+    rows = _rows(SEEN, text_of_the_kernel(), query)
+    return bool(rows) and kept.decided(
+        lambda: _is_forward_of(rows, query, key, value, options),
+        (query, key, value, *kept.tensors_of(options)), ("forward", *kept.numbers_of(options)),
+    )  # fmt: skip
+
+
+def _is_forward_of(
+    rows: list[Seen], query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
+) -> bool:
+    """The same for a call whose head size and dtype the rows have."""
+    if why_not(query, key, value, None, options) is not None:
+        return False
+    q_len, kv_len = query.shape[2], key.shape[2]
+    window = window_arguments(options, q_len, kv_len)
+    if window["left"] is not None or window["right"] is None:
+        return window["left"] is None
+    chosen = launch_options(query.shape[-1], is_windowed=True)
+    ends = tile_ends(options, q_len, kv_len, chosen["consumers"] * BLOCK_M, chosen["block_n"])
+    return ends and any(row.causal for row in rows)
+
+
+def tile_ends(options: ScoreOptions, q_len: int, kv_len: int, rows: int, block_n: int) -> bool:
+    """Whether under the right edge of `options` each program, of `rows` queries, sees some key, and
+    the last key that it sees ends a tile or is the last there is."""
+    assert options.right is not None
+    reach = options.shift + options.right
+    if reach < 0 or reach % block_n or rows % block_n:
+        return False
+    return q_len + reach >= kv_len or (q_len + reach) % block_n == 0
+
+
+def is_chosen_backward(query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> bool:
+    """Whether "auto" takes the backward kernel for a call: a row of `SEEN_BACKWARD` has it and is
+    of the kernel as it is now, every query sees a key, and every key is seen.
+
+    Others must have no influence, whatever they hold: the Triton kernels do not read them.
+    """
+    rows = _rows(SEEN_BACKWARD, text_of_the_kernel("backward"), query)
+    if not rows or why_not(query, key, value, None, options) is not None:
+        return False
+    q_len, kv_len = query.shape[2], key.shape[2]
+    window = window_arguments(options, q_len, kv_len)
+    if window["left"] is not None or window["right"] is None:
+        return window["left"] is None
+    assert options.right is not None
+    reach = options.shift + options.right
+    return reach >= 0 and q_len + reach >= kv_len and any(row.causal for row in rows)
+
+
+def _rows(seen: tuple[Seen, ...], text: str, query: Tensor) -> list[Seen]:
+    """Those of a call, and of the kernel as it is now."""
+    return [
+        row for row in seen
+        if row.kernel == text and _VERSION in row.tritons
+        if row.head_dim == query.shape[-1] and query.dtype in row.dtypes
+    ]  # fmt: skip

@@ -1,0 +1,187 @@
+"""The Gluon forward kernel in the simulator: right in every schedule, and what is planted in it is
+seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gluon_cases import FULL, RAGGED, WINDOWED, case, causal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted import PLANTED, planted
+
+from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.judge import judge
+from bridge.conformance.rounding_model import RoundingModel
+from bridge.gluon.faults import Fault
+from bridge.gluon.kernels import FORWARD, GluonKernels
+from bridge.gluon.load import Loader
+from bridge.gluon.rounded import Float32
+from bridge.gluon.vectors import differences, not_run
+from bridge.ttir.memory import Memory
+from bridge.vectors.load import load
+from bridge.vectors.model.attention import AttentionVector, Mask
+from bridge.vectors.model.operations import GroupedQueryVector
+from pyimpl.internal.scores import ScoreOptions
+
+# Of each of these families a vector in `make test`.
+QUICK = (
+    "causal", "causal-bottom-right", "window", "grouped-query", "ragged-tiles", "maximum-moves",
+    "unequal-lengths", "wide-heads", "long-keys",
+)  # fmt: skip
+CHOSEN = {
+    "two consumers": {},
+    "three consumers in turns": {"consumers": 3, "in_turns": 1, "stages": 3},
+    "one buffer": {"stages": 1},
+}
+
+
+@pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN.keys())
+@pytest.mark.parametrize("processors", [1, 3])
+def test_it_is_the_spec_in_many_schedules(chosen: dict[str, int], processors: int) -> None:
+    for seed in range(6):
+        for vector in (WINDOWED, RAGGED):
+            how: dict[str, Any] = {"seed": seed, "processors": processors, "chosen": chosen}
+            assert list(differences(vector, **how)) == []
+
+
+@settings(max_examples=20)
+@given(data=st.data())
+def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None:
+    q_len, kv_len = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 70))
+    bounds = st.none() | st.integers(0, 40)
+    mask = data.draw(
+        st.sampled_from([FULL, causal(q_len, kv_len), causal(q_len, kv_len, True)])
+        | st.builds(lambda left, right: Mask("window", left=left, right=right), bounds, bounds)
+    )
+    heads = data.draw(st.sampled_from([(1, 1), (2, 1), (2, 2)]))
+    vector = case(q_len, kv_len, mask, heads, seed=data.draw(st.integers(0, 99)))
+    chosen = {
+        "stages": data.draw(st.integers(1, 3)),
+        "consumers": data.draw(st.integers(2, 3)),
+        "in_turns": data.draw(st.integers(0, 1)),
+        "waves": data.draw(st.integers(0, 1)),
+    }
+    seed, processors = data.draw(st.integers(0, 999)), data.draw(st.integers(1, 3))
+    assert list(differences(vector, chosen=chosen, seed=seed, processors=processors)) == []
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_planted_is_seen(name: str) -> None:
+    """In each schedule, not in those alone in which numbers become wrong."""
+    fault = PLANTED[name]
+    for seed in range(4):
+        how: dict[str, Any] = {
+            "seed": seed,
+            "processors": 1,
+            "module": planted(name),
+            "chosen": dict(fault.chosen),
+        }
+        if not fault.said:
+            assert list(differences(fault.of, **how)) != []
+            continue
+        with pytest.raises(Fault) as raised:
+            list(differences(fault.of, **how))
+        assert raised.value.kind in fault.said
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("name", ["values-released-too-early", "queries-not-awaited"])
+def test_numbers_alone_show_it_in_some_schedules(name: str) -> None:
+    """Copies land late and products read late, so that these faults have their consequences too
+    where no order is asked for; the same seed has the same."""
+
+    vector = RAGGED if name == "queries-not-awaited" else WINDOWED
+
+    def found(seed: int) -> list[str]:
+        return list(differences(vector, seed=seed, module=planted(name), in_order=False))
+
+    wrong = [found(seed) for seed in range(6)]
+    assert any(wrong)
+    assert found(5) == wrong[5]
+
+
+def test_a_text_that_is_not_there_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match=r"forward_kernel.py has no text 'never there' to change"):
+        Loader([("never there", "")]).module(FORWARD)
+
+
+def _run(name: str, every: bool) -> int:
+    (family,) = load(names=[name])
+    taken = [vector for vector in family.vectors if not_run(vector) is None]
+    for vector in taken if every else taken[:1]:
+        assert list(differences(vector)) == [], vector.id
+    return len(taken)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_vector_of_a_family_has_no_difference(name: str) -> None:
+    assert _run(name, every=False)
+
+
+FAMILIES = [
+    family.name
+    for family in load()
+    if any(not_run(vector) is None for vector in family.vectors)
+]  # fmt: skip
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", FAMILIES)
+def test_all_vectors_that_it_takes_have_no_difference(name: str) -> None:
+    assert _run(name, every=True)
+
+
+def test_of_each_vector_it_is_said_whether_it_runs() -> None:
+    reasons = Counter(not_run(vector) for family in load() for vector in family.vectors)
+    assert reasons[None] >= 300
+    assert set(QUICK) <= set(FAMILIES)
+
+
+def test_a_vector_that_is_not_run_is_refused_with_the_reason() -> None:
+    (family,) = load(names=["key-padding"])
+    with pytest.raises(ValueError, match="key-padding-000 cannot run: the Gluon kernel takes no"):
+        list(differences(family.vectors[0]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("vector", [WINDOWED, RAGGED], ids=["window", "ragged"])
+def test_rounded_it_is_within_the_tolerance(dtype: torch.dtype, vector: GroupedQueryVector) -> None:
+    ratios = [
+        result.ratio
+        for part in vector.attentions()
+        for result in [_judged(part, dtype, GluonKernels(Memory(Float32()), dtype))]
+        if result.status == "passed"
+    ]
+    assert len(ratios) == vector.num_heads
+    assert any(ratio > 0 for ratio in ratios if ratio is not None)
+    (first, *_) = vector.attentions()
+    wrong = GluonKernels(Memory(Float32()), dtype, module=planted("stale-weights"))
+    assert _judged(first, dtype, wrong).status == "failed"
+
+
+def _judged(vector: AttentionVector, dtype: torch.dtype, kernels: GluonKernels) -> Any:
+    q, k, v = (
+        torch.tensor([[[[float(x) for x in row] for row in rows]]], dtype=dtype)[0]
+        for rows in (vector.q, vector.k, vector.v)
+    )
+    window = vector.mask.window
+    batch = Batch((vector,), q[None], k[None], v[None], None, vector.natural_scale, window=window)
+    given = {} if window is None else window._asdict()
+    tensors = (kernels.tensor(x[None].float().numpy()) for x in (q, k, v))
+    out, lse = kernels.forward(*tensors, ScoreOptions(vector.natural_scale, **given))
+    stored = [torch.from_numpy(np.array(kernels.memory.read(x))) for x in (out, lse)]
+    name = str(dtype).removeprefix("torch.")
+    model = RoundingModel.flash(name, block_n=kernels.blocks[1])
+    (result,) = judge(model, batch, Outputs(stored[0].to(dtype), stored[1]), [None])
+    return result
+
+
+def test_a_changed_number_is_found() -> None:
+    changed = replace(RAGGED, v=tuple(tuple((x + 1, y) for x, y in rows) for rows in RAGGED.v))
+    assert any(line.startswith("head 0: output[") for line in differences(changed))

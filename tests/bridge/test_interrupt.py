@@ -53,7 +53,9 @@ def commands(session: int) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
-@pytest.mark.parametrize("whole_group", [True, False], ids=["terminal", "kill"])
+@pytest.mark.parametrize(
+    "whole_group", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["terminal", "kill"]
+)
 def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -> None:
     chosen = [f for f in load() if f.name in ("causal", "gradient")]
     run = SmallVerify(tmp_path, [replace(f, vectors=f.vectors[:6]) for f in chosen])

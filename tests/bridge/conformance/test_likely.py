@@ -95,7 +95,10 @@ def test_a_wrong_function_is_named(
     assert f"Behaves like: {first.description}" in likely.sentences()[0]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float16", *(pytest.param(d, marks=pytest.mark.thorough) for d in ("float64", "bfloat16"))],
+)
 def test_in_every_dtype(dtype: str, chosen: list[Family]) -> None:
     first = found("causal_off_by_one", chosen, dtype).causes[0]
     assert first.name == "causal-shows-next-key"
@@ -207,7 +210,13 @@ _PLANTED = {
 }
 
 
-@pytest.mark.parametrize("name", _PLANTED)
+# The others are named above, where they are another function's.
+_QUICK = ("tiled-causal-off-by-one", "tiled-base-of-exponential", "tiled-l-not-rescaled")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n not in _QUICK)) for n in _PLANTED]
+)
 def test_a_mutant_is_named(name: str, families: list[Family]) -> None:
     (mutant,) = (mutant for mutant in MUTANTS if mutant.name == name)
     some = [f for f in families if f.name in {*mutant.promising, "small-random", "default-scale"}]

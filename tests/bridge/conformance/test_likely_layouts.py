@@ -52,7 +52,8 @@ def test_there_is_a_wrong_function_for_each_hypothesis() -> None:
     assert all(h.operations <= OPERATIONS for h in some)
 
 
-# Each among the others of layouts; that none of any attention explains it either takes longer.
+# Each among the others of layouts, on fewer vectors where these show it; that none of any attention
+# explains it either takes longer.
 @pytest.mark.parametrize(
     "among_all", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=str
 )
@@ -61,6 +62,8 @@ def test_a_wrong_function_is_named(
     name: str, among_all: bool, chosen: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not among_all:
+        if name != "packed-sequences-aligned-bottom-right":
+            chosen = [family for family in chosen if family.name != "varlen-drawn"]
         of_layouts = [h for h in HYPOTHESES if h.layout is not None]
         monkeypatch.setattr(every, "HYPOTHESES", of_layouts)
     before = outcome(name, chosen)

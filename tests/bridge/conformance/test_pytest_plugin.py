@@ -74,22 +74,29 @@ def test_wrong(attention_check):
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize(
-    ("mark", "sentence"),
-    [
-        ("features=['masks']", "pytest.mark.attention: features: 'masks' is not a feature of a"),
-        ("families=['no']", "pytest.mark.attention: families: 'no' is not a family; docs/"),
-        ("dtype='float32'", "pytest.mark.attention: one_by_one() got an unexpected keyword"),
-        ("['float32']", "pytest.mark.attention takes its arguments by name"),
-        ("families=['varlen']", "no vector that is chosen does with these features alone"),
-    ],
-)
-def test_a_wrong_mark_is_one_sentence(tmp_path: Path, mark: str, sentence: str) -> None:
-    text = f"@pytest.mark.attention({mark})\ndef test_it(attention_vector): pass\n"
-    status, said = run(tmp_path, text)
-    assert status in (2, 4)
-    assert sentence in said
+WRONG_MARKS = {
+    "features=['masks']": "pytest.mark.attention: features: 'masks' is not a feature of a",
+    "families=['no']": "pytest.mark.attention: families: 'no' is not a family; docs/",
+    "dtype='float32'": "pytest.mark.attention: one_by_one() got an unexpected keyword",
+    "['float32']": "pytest.mark.attention takes its arguments by name",
+    "families=['varlen']": "no vector that is chosen does with these features alone",
+}
+
+
+def test_a_wrong_mark_is_one_sentence(tmp_path: Path) -> None:
+    """Each in a module of its own, in one run."""
+    names = [f"test_wrong_{number}.py" for number in range(len(WRONG_MARKS))]
+    for name, mark in zip(names, WRONG_MARKS, strict=True):
+        text = f"@pytest.mark.attention({mark})\ndef test_it(attention_vector): pass\n"
+        (tmp_path / name).write_text(HEAD + text)
+    status, said = run(tmp_path, "def test_other(): pass\n")
+    assert status == 2
     assert "Traceback" not in said
+    # What is said of each stands under its name.
+    for name, sentence in zip(names, WRONG_MARKS.values(), strict=True):
+        _, named, rest = said.partition(f"ERROR collecting {name} ")
+        assert named, said
+        assert sentence in rest.partition("ERROR collecting ")[0], said
 
 
 def test_torch_is_not_imported_for_other_tests(tmp_path: Path) -> None:

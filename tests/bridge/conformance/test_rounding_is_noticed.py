@@ -99,7 +99,13 @@ def test_vectors_notice(
     assert len(run(Rough(**{what: rounding}), families, dtype).failures) >= at_least
 
 
-@pytest.mark.parametrize("rounding", [to_bfloat16, to_float16, cut_to_tf32])
+@pytest.mark.parametrize(
+    "rounding",
+    [
+        cut_to_tf32,
+        *(pytest.param(r, marks=pytest.mark.thorough) for r in (to_bfloat16, to_float16)),
+    ],
+)
 def test_rounded_weights_need_the_natural_exponential(
     rounding: Rounding, families: list[Family]
 ) -> None:

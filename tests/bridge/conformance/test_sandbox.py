@@ -218,7 +218,9 @@ def test_no_rights_are_needed(proc: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", ["0.5", "inf"], ids=["returns", "is ended"])
-@pytest.mark.parametrize("walls", [True, False], ids=["walls", "no walls"])
+@pytest.mark.parametrize(
+    "walls", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["walls", "no walls"]
+)
 def test_its_processor_time_is_that_of_a_child(
     seconds: str, walls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

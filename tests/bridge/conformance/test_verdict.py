@@ -165,9 +165,13 @@ def test_the_files_of_a_folder_are_judged_into_one_table(folder: Path) -> None:
     assert f"{folder}/right.py:f float32 fails" not in found.stdout
 
 
-def test_right_functions_together_pass(folder: Path) -> None:
+@pytest.mark.thorough
+def test_each_function_of_a_folder_has_its_outcome(folder: Path) -> None:
     verdict = check(f"{folder}/:f", dtypes=["float32"], families=["default-scale"])
     assert [outcome.ok for outcome in verdict.outcomes] == [True, False]
+
+
+def test_right_functions_together_pass(folder: Path) -> None:
     (folder / "wrong.py").unlink()
     (folder / "without.py").unlink()
     assert check(f"{folder}/:f", dtypes=["float32"], families=["default-scale"])

@@ -6,6 +6,8 @@ import json
 import time
 from pathlib import Path
 
+import pytest
+
 from bridge.toolchain.prepare import Embedded
 from bridge.toolchain.process import LeanProcess
 
@@ -30,6 +32,7 @@ public def main (_ : List String) : IO Unit := do
 """
 
 
+@pytest.mark.thorough
 def test_what_is_printed_faster_than_it_is_read(prepared: Embedded, tmp_path: Path) -> None:
     script = tmp_path / "Print.lean"
     script.write_text(SCRIPT, "utf-8")

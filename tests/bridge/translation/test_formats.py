@@ -75,7 +75,9 @@ def test_numbers_of_16_bits(dtype: torch.dtype) -> None:
     assert not differing(dtype, torch.cat([numbers, -numbers]))
 
 
-@pytest.mark.parametrize("dtype", SMALL, ids=str)
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(SMALL[0], marks=pytest.mark.thorough), SMALL[1]], ids=str
+)
 def test_between_numbers_of_16_bits(dtype: torch.dtype) -> None:
     """Halfway between any two neighbours, from 0 to infinity, and just beside it."""
     numbers = positive(dtype).float()

@@ -120,12 +120,12 @@ def attention(
     are first rounded to its dtype, unless they are float64, as SDPA does. `torch.compile` takes the
     whole as one operator, `torch.ops.pyimpl.attention`.
 
-    The backend "gluon" is a forward kernel for GPUs of compute capability 9.0, with Triton 3.6 or
-    3.7: float16 and bfloat16, head sizes 64, 128 and 256, causality and windows alone, strides and
-    addresses that 16 divides, no heads that are broadcast. No theorem is about it; that of the
-    Triton kernel is about "triton". It copies whole tiles of keys, so that there all rows of values
-    in a tile that a program visits must be finite, those of hidden keys too; "auto" takes it only
-    where no program visits a key that it hides. Its backward pass is the Triton kernels'.
+    The backend "gluon" has kernels for GPUs of compute capability 9.0, with Triton 3.6 or 3.7:
+    float16 and bfloat16, head sizes 64, 128 and 256, causality and windows alone, strides and
+    addresses that 16 divides, no heads that are broadcast. No theorem is about them; that of the
+    Triton kernel is about "triton". They copy whole tiles, so that all rows of a tile that a
+    program visits must be finite, those of hidden keys too; "auto" takes them only where that makes
+    no difference. They compute the output, dK and dV; dQ is the Triton kernel's.
 
     Both outputs are differentiable by query, key, value, bias, floating attn_mask, alibi_slopes,
     sinks and temperature, on every backend, from the tensors and the two outputs alone

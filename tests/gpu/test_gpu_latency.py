@@ -6,6 +6,7 @@ Skipped where `gpu_device` says, and in the interpreter, where there is nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -46,20 +47,25 @@ def calls(*, check: bool) -> dict[str, Callable[[], Tensor]]:
     }
 
 
-@pytest.fixture
+@contextmanager
 def no_waiting() -> Iterator[None]:
     """PyTorch raises where the host would wait."""
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
-    yield
-    torch.cuda.set_sync_debug_mode(before)
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
 
 
 @pytest.mark.parametrize("name", ["attention", "varlen", "decode", "paged"])
-def test_nothing_waits_unless_it_checks(name: str, no_waiting: None) -> None:
-    calls(check=False)[name]()
-    with pytest.raises(RuntimeError, match="synchron"):
-        calls(check=True)[name]()
+def test_nothing_waits_unless_it_checks(name: str) -> None:
+    # To make their tensors waits.
+    free, checked = calls(check=False)[name], calls(check=True)[name]
+    with no_waiting():
+        free()
+        with pytest.raises(RuntimeError, match="synchron"):
+            checked()
 
 
 @pytest.mark.parametrize("name", ["attention", "varlen", "decode", "paged"])

@@ -34,8 +34,8 @@ QUICK = (
     "causal", "causal-bottom-right", "window", "grouped-query", "ragged-tiles", "maximum-moves",
     "unequal-lengths", "wide-heads", "long-keys",
 )  # fmt: skip
-# With so few buffers each is used again in a short problem.
-SHORT = {"stages": 2, "in_turns": 0}
+# Few buffers, in which faults show soon.
+FEW = {"stages": 2, "in_turns": 0}
 CHOSEN = {
     "as the launch has it": {},
     "in turns": {"in_turns": 1, "stages": 2},
@@ -79,7 +79,7 @@ def test_what_is_planted_is_seen(name: str) -> None:
     how: dict[str, Any] = {
         "processors": 1,
         "module": planted(name),
-        "chosen": SHORT | dict(fault.chosen),
+        "chosen": FEW | dict(fault.chosen),
     }
     if not fault.said:
         assert list(differences(fault.of, **how)) != []
@@ -99,9 +99,8 @@ def test_numbers_alone_show_it_in_some_schedules(name: str) -> None:
     vector = RAGGED if name == "queries-not-awaited" else WINDOWED
 
     def found(seed: int) -> list[str]:
-        return list(
-            differences(vector, seed=seed, module=planted(name), chosen=SHORT, in_order=False)
-        )
+        how: dict[str, Any] = {"module": planted(name), "chosen": FEW, "in_order": False}
+        return list(differences(vector, seed=seed, **how))
 
     wrong = [found(seed) for seed in range(6)]
     assert any(wrong)

@@ -24,7 +24,15 @@ from pyimpl import (
 )
 from pyimpl.backends import dispatch
 from pyimpl.backends.kernels.hopper import choice
-from pyimpl.backends.kernels.hopper.choice import SEEN, is_chosen, tile_ends, why_not
+from pyimpl.backends.kernels.hopper.choice import (
+    SEEN,
+    SEEN_BACKWARD,
+    Seen,
+    is_chosen,
+    is_chosen_backward,
+    tile_ends,
+    why_not,
+)
 from pyimpl.backends.kernels.parts import launch
 from pyimpl.dropout import Dropout
 from pyimpl.internal.scores import ScoreOptions
@@ -34,13 +42,16 @@ PLAIN = ScoreOptions(0.125)
 
 @pytest.fixture
 def hopper(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CPU tensors are taken for those of an H200, with the Triton of the first row of `SEEN`, which
-    is taken to be of the kernel as it is now."""
+    """CPU tensors are taken for those of an H200, with the Triton of `SEEN`, of which the row for
+    head_dim 128 alone is there, and is of the kernel as it is now."""
     monkeypatch.setattr(choice.INTERPRETED, "value", False)
     monkeypatch.setattr(launch, "stand_in", launch.StandIn(capability=90, processors=132))
     monkeypatch.setattr(choice, "_VERSION", SEEN[0].tritons[0])
-    now = replace(SEEN[0], kernel=choice.text_of_the_kernel())
+    row = next(row for row in SEEN if row.head_dim == 128)
+    now = replace(row, kernel=choice.text_of_the_kernel())
     monkeypatch.setattr(choice, "SEEN", (now,))
+    now = replace(row, kernel=choice.text_of_the_kernel("backward"))
+    monkeypatch.setattr(choice, "SEEN_BACKWARD", (now,))
 
 
 def rows(
@@ -251,8 +262,26 @@ def test_evidence_of_another_text_of_the_kernel_does_not_count(
     assert choice.text_of_the_kernel() == hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
-def test_the_page_says_whether_auto_takes_it_at_present() -> None:
-    counts = any(row.kernel == choice.text_of_the_kernel() for row in SEEN)
-    page = (Path(__file__).parents[5] / "docs" / "use.md").read_text("utf-8")
-    assert ("At present no row counts" in page) == (not counts)
-    assert all(version in choice.TRITONS for row in SEEN for version in row.tritons)
+def test_when_its_backward_pass_is_taken_unasked(hopper: None) -> None:
+    def taken(q_len: int, kv_len: int, head_dim: int = 128, **changes: Any) -> bool:
+        query, key = rows(1, 2, q_len, head_dim), rows(1, 2, kv_len, head_dim)
+        return is_chosen_backward(query, key, key, replace(PLAIN, **changes))
+
+    assert taken(300, 500)
+    assert taken(500, 500, right=0)
+    assert taken(300, 500, right=0, shift=200)
+    # Keys that no query sees, and queries that see no key.
+    assert not taken(300, 500, right=0)
+    assert not taken(500, 500, right=0, shift=-1)
+    assert not taken(500, 500, left=100, right=0)
+    # No row has it.
+    assert not taken(500, 500, head_dim=64)
+    assert not taken(500, 500, softcap=3.0)
+
+
+@pytest.mark.parametrize(("name", "seen"), [("forward", SEEN), ("backward", SEEN_BACKWARD)])
+def test_the_evidence_is_of_the_kernel_as_it_is(name: str, seen: tuple[Seen, ...]) -> None:
+    """Who changes a kernel runs tests/gpu on such a device, and writes what was seen: until then
+    "auto" does not take it, and docs/use.md says so."""
+    assert {row.kernel for row in seen} == {choice.text_of_the_kernel(name)}
+    assert all(version in choice.TRITONS for row in seen for version in row.tritons)

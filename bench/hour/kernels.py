@@ -8,6 +8,7 @@ without a device, checking, timing, races) asks nothing but `Prepared`.
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from bench.cases import DTYPES, Case, Inputs, Operation
 from pyimpl import attention
 from pyimpl.backends.kernels import backward_keys, backward_queries, combine, decode, forward
 from pyimpl.backends.kernels.hopper import choice
-from pyimpl.backends.kernels.parts.backward_launch import Given
+from pyimpl.backends.kernels.parts.backward_launch import Given, row_buffers
 from pyimpl.backends.kernels.parts.launch import Launch, processors
 from pyimpl.backends.kernels.parts.numerics import LOG2E
 from pyimpl.backends.kernels.parts.tuning import candidates
@@ -172,16 +173,16 @@ def _inputs_of(inputs: Inputs) -> Given:
     case, query, grad_out = inputs.case, inputs.query, inputs.grad_out
     assert grad_out is not None
     if query not in _ROWS:
-        rows = query.new_empty((2, *query.shape[:-1]), dtype=torch.float32)
+        rows = row_buffers(query)
         if query.device.type != "meta":
             out, lse = attention(
                 query, inputs.key, inputs.value, window=(case.mask.left, case.mask.right),
                 enable_gqa=case.grouped, return_lse=True, backend="tiled",
             )  # fmt: skip
-            rows[0] = lse * LOG2E.value
-            rows[1] = (out.float() * grad_out.float()).sum(-1)
+            rows[0].copy_(lse * LOG2E.value)
+            rows[1].copy_((out.float() * grad_out.float()).sum(-1))
         _ROWS[query] = rows
-    lse_rows, delta = _ROWS[query].unbind()
+    lse_rows, delta = _ROWS[query]
     return Given(query, inputs.key, inputs.value, grad_out, lse_rows, delta, score_options(case))
 
 
@@ -190,6 +191,32 @@ def _keys(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
     grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
     launch = backward_keys.launch(given, grad_k, grad_v, capability=capability, chosen=chosen)
     return Prepared((launch,), partial(launch.run, given.query.device), (None, grad_k, grad_v))
+
+
+def _hopper_keys(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    from pyimpl.backends.kernels.hopper import backward as hopper
+
+    given = _inputs_of(inputs)
+    grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
+    launch = hopper.launch(given, grad_k, grad_v, None, chosen=chosen)
+    return Prepared((launch,), partial(launch.run, given.query.device), (None, grad_k, grad_v))
+
+
+def _hopper_keys_default(case: Case, capability: int) -> Options:
+    return choice.keys_options(case.head_dim)
+
+
+def _around_hopper_keys(centre: Options) -> list[Options]:
+    """The keys of a program follow from the head size."""
+    shapes = itertools.product((64, 128), (2, 3))
+    found = [{**centre, "block_m": rows, "stages": stages} for rows, stages in shapes]
+    return [centre, *(one for one in found if one != centre)]
+
+
+def _least_shared_hopper_keys(case: Case, chosen: Options) -> int:
+    """Its keys and values, and the tiles of queries and of the output's gradient."""
+    rows = 2 * chosen["block_n"] + 2 * chosen["stages"] * chosen["block_m"]
+    return rows * case.head_dim * DTYPES[case.dtype].itemsize
 
 
 def _sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
@@ -331,6 +358,17 @@ KERNELS: dict[str, Kernel] = {
     ),
     "keys": Kernel(
         "backward", _keys_default, _keys, _around_keys, least_shared=_OF_KEYS, share=4 / 5
+    ),
+    "hopper-keys": Kernel(
+        "backward",
+        _hopper_keys_default,
+        _hopper_keys,
+        _around_hopper_keys,
+        least_shared=_least_shared_hopper_keys,
+        share=4 / 5,
+        dtypes=("float16", "bfloat16"),
+        capabilities=(choice.CAPABILITY,),
+        interpreted=False,
     ),
     "queries": Kernel(
         "backward",

@@ -22,7 +22,7 @@ import triton.language as tl
 from torch import Tensor
 
 from pyimpl.backends.kernels import backward_bias, backward_keys, backward_queries
-from pyimpl.backends.kernels.parts import tuning
+from pyimpl.backends.kernels.parts import kept, tuning
 from pyimpl.backends.kernels.parts.backward_launch import Chosen, Given, row_buffers
 from pyimpl.backends.kernels.parts.bounds import num_tiles
 from pyimpl.backends.kernels.parts.gradient import row_numbers
@@ -137,6 +137,24 @@ def row_numbers_launch(
     )  # fmt: skip
 
 
+# The kernels' parameters for the tensors of a call, in their order, and for those that it makes.
+_SHARED = (
+    "query_ptr", "key_ptr", "value_ptr", "grad_out_ptr", None, None, None, None, *kept.OPTIONS,
+    "cu_q_ptr", "cu_k_ptr", "lse_ptr", "delta_ptr", None,
+)  # fmt: skip
+_ROWS = (
+    None, None, None, None, "out_ptr", "grad_out_ptr", "lse_ptr", "grad_lse_ptr",
+    *(None,) * (len(kept.OPTIONS) + 2), "row_lse_ptr", "delta_ptr", None, *(None,) * 4,
+)  # fmt: skip
+_KEYS = (*_SHARED, None, "grad_key_ptr", "grad_value_ptr", None)
+_HOPPER = (
+    "q_desc", "k_desc", "v_desc", "g_desc", None, None, None, None,
+    *(None,) * (len(kept.OPTIONS) + 2), "lse_desc", "delta_desc", "sums_desc",
+    None, "dk_ptr", "dv_ptr", None,
+)  # fmt: skip
+_QUERIES = (*_SHARED, "grad_query_ptr", None, None, "grad_slopes_ptr")
+
+
 @folds_into_query
 @implements("Attention.Spec.flashBackward")
 def backward(
@@ -184,9 +202,9 @@ def backward(
     """
     check_kind(query, value)
     found = capability(query.device)
+    known = delta is not None
     if delta is None:
         row_lse, delta = row_buffers(query)
-        row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta).run(query.device)
     else:
         # As `gradient.row_numbers` has them.
         none = torch.isneginf(lse)
@@ -195,8 +213,8 @@ def backward(
     sizes = (query.dtype, query.shape[-1], value.shape[-1], options, found)
     head_dim, value_dim = query.shape[-1], value.shape[-1]
     # Vectors that have to be loaded element by element take more registers than there are.
-    query, key, value, grad_out = (_filled_up(x) for x in (query, key, value, grad_out))
-    given = Given(query, key, value, grad_out, row_lse, delta, options, sequences)
+    query, key, value, filled = (_filled_up(x) for x in (query, key, value, grad_out))
+    given = Given(query, key, value, filled, row_lse, delta, options, sequences)
     grad_q, grad_k, grad_v = (empty_output(x, x.shape[-1], wide=wide) for x in (query, key, value))
     if sequences is not None:
         for gradient in (grad_q, grad_k, grad_v):
@@ -205,10 +223,20 @@ def backward(
     if wanted.slopes and options.alibi_slopes is not None:
         slopes = torch.zeros_like(delta)
 
+    # In the order of `_ROWS`, `_KEYS`, `_HOPPER` and `_QUERIES`, as far as the call has them.
+    prefix_sums = (None, None) if sequences is None else sequences[:2]
+    tensors = (
+        query, key, value, filled, out, grad_out, lse, grad_lse, *kept.tensors_of(options),
+        *prefix_sums, row_lse, delta, delta,
+    )  # fmt: skip
+    numbers = ("backward", wide, known, slopes is not None, *kept.numbers_of(options))
     if hopper:
         from pyimpl.backends.kernels.hopper import backward as hopper_backward
 
-        hopper = hopper_backward.why_not(given, grad_k, grad_v) is None
+        def takes() -> bool:
+            return hopper_backward.why_not(given, grad_k, grad_v) is None
+
+        hopper = kept.decided(takes, tensors, numbers)
     tuned = blocks is None and tuning.is_wanted(query.device)
     keys_default = backward_keys.launch_options(*sizes)
 
@@ -228,9 +256,15 @@ def backward(
     def queries(chosen: dict[str, int]) -> Launch:
         return backward_queries.launch(given, grad_q, slopes, capability=found, chosen=chosen)
 
+    def rows() -> tuple[Launch, ...]:
+        return () if known else (row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta),)
+
+    def loops() -> tuple[Launch, ...]:
+        return keys_launch(), launch_of(queries, backward_queries.launch_options(*sizes))
+
     def in_two_loops() -> None:
-        keys_launch().run(query.device)
-        launch_of(queries, backward_queries.launch_options(*sizes)).run(query.device)
+        for launch in loops():
+            launch.run(query.device)
 
     def with_atomics() -> None:
         sums = query.new_empty(query.shape, dtype=torch.float32)
@@ -248,7 +282,18 @@ def backward(
             atomics = tuning.fastest_way(ways, keys(keys_default), query.device) == "atomics"
     elif atomics and slopes is not None:
         raise ValueError("atomics must be False where the gradient of alibi_slopes is wanted")
-    ways["atomics" if atomics else "two loops"]()
+    if atomics or tuned:
+        for launch in rows():
+            launch.run(query.device)
+        ways["atomics" if atomics else "two loops"]()
+    else:
+        chosen = None if blocks is None else tuple(blocks.items())
+        of_sequences = None if sequences is None else sequences[2:]
+        kept.start(
+            lambda: (*rows(), *loops()), query.device, tensors, (grad_q, grad_k, grad_v, slopes),
+            (*numbers, hopper, chosen, of_sequences),
+            *(() if known else (_ROWS,)), _HOPPER if hopper else _KEYS, _QUERIES,
+        )  # fmt: skip
     if slopes is not None and options.alibi_slopes is not None and sequences is None:
         slopes = slopes.sum(dim=-1)
         slopes = slopes if len(options.alibi_slopes) == len(slopes) else slopes.sum(0, keepdim=True)

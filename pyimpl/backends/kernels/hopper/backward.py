@@ -6,13 +6,12 @@ that of `Attention.Spec.flashBackward`.
 
 from __future__ import annotations
 
-import torch
 import triton
 from torch import Tensor
 from triton.experimental.gluon.language import NVMMASharedLayout
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from pyimpl.backends.kernels.hopper import forward
+from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.hopper.backward_kernel import HALF, backward_kernel
 from pyimpl.backends.kernels.hopper.forward import descriptor
 from pyimpl.backends.kernels.parts.backward_launch import Given
@@ -38,7 +37,7 @@ def why_not(given: Given, *gradients: Tensor) -> str | None:
     can, or None if it can. gradients: into which it is to write."""
     if given.sequences is not None:
         return "backend 'gluon' takes no packed sequences"
-    refusal = forward.why_not(given.query, given.key, given.value, given.grad_out, given.options)
+    refusal = choice.why_not(given.query, given.key, given.value, given.grad_out, given.options)
     if refusal is not None:
         return refusal
     for rows in (given.lse, given.delta):
@@ -50,12 +49,6 @@ def why_not(given: Given, *gradients: Tensor) -> str | None:
         if strides[-1] != 1 or not are_aligned(*strides[:-1]):
             return f"backend 'gluon' writes gradients with strides that 16 divides, not {strides}"
     return None
-
-
-def launch_options(head_dim: int, sums: bool) -> dict[str, int]:
-    """`block_m` (64 or 128), `block_n` (128, or 64 of wide heads) and `stages` for a launch."""
-    block_m = 128 if head_dim == 64 and not sums else 64
-    return {"block_m": block_m, "block_n": 64 if head_dim == 256 else 128, "stages": 2}
 
 
 def launch(
@@ -73,16 +66,18 @@ def launch(
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len = given.key.shape[1:3]
     if chosen is None:
-        chosen = launch_options(head_dim, sums is not None)
+        chosen = choice.keys_options(head_dim)
     block_m = chosen["block_m"]
     programs = triton.cdiv(kv_len, chosen["block_n"]) * batch * num_kv_heads
     check_programs("batch × heads × key tiles", programs)
-    # Of none there has to be a descriptor all the same.
-    added = query.new_empty((1, 1, 64, 64), dtype=torch.float32) if sums is None else sums
+    # Of none there has to be a descriptor all the same, whose memory nobody looks at.
+    added, shape, strides = given.delta, [1, 1, 64, 64], [4096, 4096, 64, 1]
+    if sums is not None:
+        added, shape, strides = sums, list(sums.shape), list(sums.stride())
     gradients: Arguments = {}
     for letter, tensor in (("c", grad_key), ("e", grad_value)):
-        strides = strides_of(letter, "bhnd", tensor.stride())
-        gradients |= {name: n for name, n in strides.items() if name[-1] != "d"}
+        of_tensor = strides_of(letter, "bhnd", tensor.stride())
+        gradients |= {name: n for name, n in of_tensor.items() if name[-1] != "d"}
     return Launch(
         backward_kernel,
         programs,
@@ -92,9 +87,7 @@ def launch(
             "v_desc": descriptor(given.value, HALF.value),
             "lse_desc": _numbers(given.lse, block_m),
             "delta_desc": _numbers(given.delta, block_m),
-            "sums_desc": TensorDescriptor(
-                added, list(added.shape), list(added.stride()), [1, 1, block_m, 64], _SUMS
-            ),
+            "sums_desc": TensorDescriptor(added, shape, strides, [1, 1, block_m, 64], _SUMS),
             "dk_ptr": grad_key, "dv_ptr": grad_value, **gradients,
             "num_kv_heads": num_kv_heads, "group": group_of(num_heads, num_kv_heads),
             "q_len": q_len, "kv_len": kv_len, "shift": options.shift,

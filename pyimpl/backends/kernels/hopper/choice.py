@@ -98,6 +98,13 @@ def launch_options(head_dim: int, is_windowed: bool, q_len: int) -> dict[str, in
     }
 
 
+def keys_options(head_dim: int) -> dict[str, int]:
+    """`block_m` (64 or 128), `block_n` (128, or 64 of wide heads) and `stages` for a launch of the
+    backward kernel, by the same times."""
+    block_m, block_n = 128 if head_dim == 64 else 64, 64 if head_dim == 256 else 128
+    return {"block_m": block_m, "block_n": block_n, "stages": 2}
+
+
 def why_not(
     query: Tensor, key: Tensor, value: Tensor, out: Tensor | None, options: ScoreOptions
 ) -> str | None:

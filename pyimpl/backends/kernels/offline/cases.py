@@ -164,6 +164,13 @@ def _backward_keys(case: Case, arch: int) -> Launch:
     )
 
 
+def _hopper_keys(case: Case, arch: int) -> Launch:
+    from pyimpl.backends.kernels.hopper import backward as hopper
+
+    given = _inputs_of(case)
+    return hopper.launch(given, _like(case, given.key), _like(case, given.value), None)
+
+
 def _backward_queries(case: Case, arch: int) -> Launch:
     given = _inputs_of(case)
     slopes = given.delta if given.options.alibi_slopes is not None else None
@@ -186,6 +193,7 @@ def _combine(case: Case, arch: int) -> Launch:
 KERNELS: dict[str, Callable[[Case, int], Launch]] = {
     "forward": _forward,
     "hopper": _hopper,
+    "hopper-keys": _hopper_keys,
     "decode": _decode,
     "paged": _decode,
     "varlen": _varlen,
@@ -198,7 +206,7 @@ KERNELS: dict[str, Callable[[Case, int], Launch]] = {
 
 
 # Kernels that are not for every architecture, and for which they are.
-ONLY = {"hopper": (90,)}
+ONLY = {"hopper": (90,), "hopper-keys": (90,)}
 
 
 def compiles(arch: int, case: Case) -> bool:
@@ -264,8 +272,10 @@ def cases(quick: bool = False) -> list[Case]:
             for rest in itertools.product(_DTYPES, heads, (*every, *dropping))
         ),
         *(
-            Case("hopper", *rest)
-            for rest in itertools.product(("bf16",), (64, 128, 256), ("", "causal", "window"))
+            Case(*rest)
+            for rest in itertools.product(
+                ("hopper", "hopper-keys"), ("bf16",), (64, 128, 256), ("", "causal", "window")
+            )
         ),
         Case("hopper", "fp16", 128, "causal"),
         *(Case("decode", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),

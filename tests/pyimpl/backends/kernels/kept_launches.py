@@ -27,15 +27,20 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from triton.runtime import driver
 
 from pyimpl import attention, attention_decode, attention_varlen
+from pyimpl.backends.kernels.backward import backward
 from pyimpl.backends.kernels.forward import forward
 from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.hopper import forward as hopper
 from pyimpl.backends.kernels.parts import kept, launch
+from pyimpl.backends.kernels.parts.sequences import Sequences
+from pyimpl.internal.gradients import Wanted
 from pyimpl.internal.scores import CHANGES, ScoreOptions
 
 Call = Callable[[], object]
 PER_HEAD = [change.name for change in CHANGES if change.kind == "head"]
 STARTED: list[tuple[object, ...]] = []
+# The arguments of `backward` that are no options.
+HOW = {"hopper", "delta", "wide", "blocks", "sequences"}
 
 
 class Compiled:
@@ -157,6 +162,17 @@ def calls(seed: int) -> dict[str, Call]:
         named = {"check": False, "backend": "triton"} | options
         return lambda: attention_varlen(*packed, sums, sums, **named)
 
+    def back(*given: Tensor, grad_lse: Tensor | None = None, **changes: Any) -> Call:
+        how = {name: changes.pop(name) for name in HOW & set(changes)}
+        wanted, options = changes.pop("wanted", Wanted()), ScoreOptions(0.125, **changes)
+        out, grad_out = (torch.randn(given[0].shape).to(given[0].dtype) for _ in range(2))
+        lse = torch.rand(out.shape[:-1])
+        return lambda: backward(*given, out, lse, grad_out, grad_lse, options, wanted, **how)
+
+    numbers = torch.rand(2, 4, 40)
+    narrow = [rows(2, 4, 40, 40, seed=seed + n) for n in range(3)]
+    one_batch = [x.transpose(0, 1)[None] for x in packed]
+    together_back = {"sequences": Sequences(sums, sums, 28, 40, False)}
     return {
         "plain": of(q, k, v),
         "causal": of(q, k, v, is_causal=True),
@@ -200,6 +216,26 @@ def calls(seed: int) -> dict[str, Call]:
         "decode-lens": step(one, *cache, kv_lens=lens),
         "decode-causal": step(one, *cache, kv_lens=lens, is_causal=True),
         "paged": step(one, *pool, kv_lens=lens, page_table=table),
+        "backward": back(q, k, v),
+        "backward-causal": back(q, k, v, right=0),
+        "backward-scale": back(q, k, v, softcap=9.0),
+        "backward-mask": back(q, k, v, mask=mask),
+        "backward-bias": back(q, k, v, bias=bias),
+        "backward-slopes": back(q, k, v, alibi_slopes=slopes[None], wanted=Wanted(slopes=True)),
+        "backward-grouped": back(q, *few),
+        "backward-lse": back(q, k, v, grad_lse=numbers),
+        "backward-delta": back(q, k, v, delta=numbers),
+        "backward-wide": back(q, k, v, wide=True),
+        "backward-blocks": back(q, k, v, blocks={"block_m": 32}),
+        "backward-of-40": back(*narrow),
+        "backward-strides": back(*across),
+        "backward-address-of-10": back(q5, k5, v5),
+        "backward-packed": back(*one_batch, **together_back),
+        "backward-gluon": back(q, k, v, hopper=True),
+        "backward-gluon-causal": back(q, k, v, hopper=True, right=0),
+        "backward-gluon-grouped": back(q, *few, hopper=True),
+        "backward-gluon-strides": back(*across, hopper=True),
+        "backward-not-gluon": back(q, k, v, hopper=True, softcap=9.0),
         "varlen": together(),
         "varlen-bounded": together(max_q_len=28, max_kv_len=28),
         "varlen-causal": together(is_causal=True, causal_alignment="bottom-right"),

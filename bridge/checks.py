@@ -161,6 +161,8 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         Check(
             f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
             ("python", "-m", "pyimpl.backends.kernels.offline.compile", *some), ("pyimpl/*",),
+            # The quick ones fill what their neighbours leave of the cores.
+            one_core=not everything,
         ),
         Check(f"tests{more}", "the test-suite", (*PYTEST, *thorough), ("*",)),
     )  # fmt: skip

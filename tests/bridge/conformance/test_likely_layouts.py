@@ -57,7 +57,9 @@ def test_there_is_a_wrong_function_for_each_hypothesis() -> None:
 @pytest.mark.parametrize(
     "among_all", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=str
 )
-@pytest.mark.parametrize("name", OF)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (i % 2)) for i, n in enumerate(OF)]
+)
 def test_a_wrong_function_is_named(
     name: str, among_all: bool, chosen: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +85,7 @@ def test_a_wrong_function_is_named(
     assert after.likely.sentences()[0].startswith(sentence)
 
 
+@pytest.mark.thorough
 def test_a_fault_of_any_attention_is_named_here_too(chosen: list[Family]) -> None:
     some = [f for f in chosen if f.vectors[0].operation in {"varlen", "paged", "cascade"}]
     (cause,) = looked_for("doubled-scale", some).causes

@@ -82,7 +82,9 @@ def test_an_equivalent_mutant_is_not_caught(
     assert result["tried"] == len(dtypes) * sum(v.options <= PyimplState.takes for v in vectors)
 
 
-@pytest.mark.parametrize("file", [*ADAPTERS, *BACKWARD])
+@pytest.mark.parametrize(
+    "file", [*ADAPTERS, *(pytest.param(one, marks=pytest.mark.thorough) for one in BACKWARD)]
+)
 def test_the_unedited_copy_passes(file: str, all_families: Families, runs: Runs) -> None:
     """The planting itself breaks nothing: an edit that changes nothing is not caught. It is the
     same for every dtype."""

@@ -20,7 +20,7 @@ FAMILIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("head_dim", [64, 256])
+@pytest.mark.parametrize("head_dim", [64, pytest.param(256, marks=pytest.mark.thorough)])
 def test_it_is_the_gradient(head_dim: int) -> None:
     """256: a warp group each for keys and for values, without the gradient of queries."""
     assert list(differences(BACKWARD_CASE, head_dim=head_dim)) == []
@@ -39,7 +39,14 @@ def test_it_is_the_gradient_in_many_schedules(
         assert list(differences(gradient_case(50, 140, mask, (2, 2), seed), **how)) == []
 
 
-@pytest.mark.parametrize("name", PLANTED_BACKWARD)
+@pytest.mark.parametrize(
+    "name",
+    # Those of wide heads take longest.
+    [
+        pytest.param(n, marks=[pytest.mark.thorough] * n.startswith("wide"))
+        for n in PLANTED_BACKWARD
+    ],
+)
 def test_what_is_planted_is_seen(name: str) -> None:
     fault = PLANTED_BACKWARD[name]
     how: dict[str, Any] = {"backward_module": planted(name), "head_dim": fault.head_dim}

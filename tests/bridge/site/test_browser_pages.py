@@ -23,8 +23,8 @@ PARTS = (
 def pages(site: Path, *, everything: bool) -> list[Path]:
     """Those of the documentation; of sources and of pdoc's reference one is much as another. Not
     everything: of a folder's pages, which one template makes, the largest alone; of the others the
-    first, the stepper, one that has columns in few words, and of each part the two that have most
-    of it."""
+    first, the stepper, one that has columns in few words, and of each part the one that has most of
+    it."""
     others = ("source", "api")
     found = sorted(p for p in site.rglob("*.html") if p.relative_to(site).parts[0] not in others)
     if everything:
@@ -34,9 +34,9 @@ def pages(site: Path, *, everything: bool) -> list[Path]:
     texts = {p: p.read_text("utf-8").partition("<article")[2] for p in found if p.parent == site}
     chosen = {site / name for name in ("index.html", STEPPER, "online.html")}
     for part in PARTS:
-        most = sorted(texts, key=lambda p: -texts[p].count(part))[:2]
-        assert texts[most[-1]].count(part), part
-        chosen.update(most)
+        most = max(texts, key=lambda p: texts[p].count(part))
+        assert texts[most].count(part), part
+        chosen.add(most)
     return [*sorted(chosen), *sorted(largest)]
 
 
@@ -63,7 +63,7 @@ def seen(request: pytest.FixtureRequest, browser: Any, site: Path) -> list[Seen]
     on a phone's screen first, then on wider ones."""
     source = site / "source" / "Attention" / "Spec" / "Online.lean.html"
     some = pages(site, everything=request.param)
-    assert len(some) > (100 if request.param else 15)
+    assert len(some) > (100 if request.param else 8)
     return [look_at(browser, page, site) for page in [*some, source]]
 
 
@@ -147,7 +147,7 @@ def test_columns_of_code_fit(seen: list[Seen]) -> None:
     """No line of Lean or Python that stand beside each other is cut off or broken; where the screen
     has not the width, they stand one below the other."""
     some = [one for one in seen if one.columns]
-    assert len(some) >= 4
+    assert len(some) >= 2
     for one in some:
         for width, (cut, broken, side_by_side) in one.columns.items():
             assert (cut, broken) == ([], 0), f"{one.page} at {width}"

@@ -143,6 +143,7 @@ def test_a_page_that_the_contents_name_must_be_there(small: Path) -> None:
         build(small, small / "site", with_reference=False)
 
 
+@pytest.mark.thorough
 def test_the_command(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "ROOT", small)
     # This checkout has no theorems; of the project's own `site` makes them.

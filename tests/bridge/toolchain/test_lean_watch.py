@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from bridge import limits
 from bridge.limits import Limit, Watch
 from bridge.toolchain.embedded import EmbeddedLean
@@ -21,6 +23,7 @@ A = "module\npublic section\n@[expose] def a : Nat := 2\n"
 B = "public import Small.A\npublic section\ntheorem a_two : a = 2 := rfl\n"
 
 
+@pytest.mark.thorough
 def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
     lean = make_project({"A": A.removeprefix("module\n"), "B": B})
     file = lean.root / "Small" / "A.lean"

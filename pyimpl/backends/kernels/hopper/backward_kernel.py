@@ -7,6 +7,8 @@ memory, up to STAGES ahead (`_produce`). Scores and their gradients are computed
 so that they are operands of the products for dV and dK as they lie in the registers. For dQ the two
 halves exchange the gradients through shared memory; the tensor memory accelerator adds the product
 to the sums, in no fixed order.
+With heads of 256, whose two sums no group can hold, a program has 64 keys, of which one group sums
+dV and the other dK (`_consume_wide`).
 Sources: Dao 2023, "FlashAttention-2", algorithm 2; Shah et al. 2024, "FlashAttention-3", section 3.
 """
 

@@ -38,10 +38,8 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--collect-only", "tests/g
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("chosen", "least"),
-    [("not thorough", 15), pytest.param("thorough", 35, marks=pytest.mark.thorough)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize(("chosen", "least"), [("not thorough", 15), ("thorough", 35)])
 def test_they_pass_in_the_interpreter(chosen: str, least: int) -> None:
     asked = {"ATTENTION_GPU_TESTS": "interpreter", "TRITON_INTERPRET": "1"}
     ended = subprocess.run(

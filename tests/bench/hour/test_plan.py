@@ -56,7 +56,7 @@ def test_the_defaults_come_first_and_every_kernel_has_its_turn() -> None:
     assert len(found) == len(set(found)) == MOST
     groups = [(one.kernel, one.case) for one in found]
     several = len(set(groups))
-    assert several == 5 * 3 * 2 + 2 * 3
+    assert several == 6 * 3 * 2 + 2 * 3
     assert found[:several] == [default(*group, 90) for group in groups[:several]]
     # The next ones are neighbours, a few of each in turns.
     assert len(set(groups[several : several + FEW * several])) == several

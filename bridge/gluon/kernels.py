@@ -118,7 +118,7 @@ class GluonKernels(Kernels):
             given, grad_key, grad_value, sums, chosen={**chosen, **self.chosen}
         )
         if sums is None:
-            # That of the sums is of a tensor of its own, which nothing reads or writes.
+            # That of the sums has the memory of other numbers; nothing reads or writes it.
             unused = {"sums_desc": launch.arguments["k_desc"]}
             launch = replace(launch, arguments={**launch.arguments, **unused})
         self.ran(launch)

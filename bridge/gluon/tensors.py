@@ -16,6 +16,7 @@ from bridge.gluon.program import here, partition
 from bridge.gluon.rounded import DTYPES, DType, round_to
 from bridge.gluon.shared import Access, Shared, no_numbers
 from bridge.gluon.tiles import Value, flat_integers, tile_of
+from bridge.ttir import descriptors
 from bridge.ttir.domain import Array, Numbers
 from bridge.ttir.memory import Region
 
@@ -115,15 +116,8 @@ class Descriptor:
     def places(self, begin: Sequence[int]) -> tuple[Array, Array]:
         """Where the elements of the tile that begins there lie in the storage, and which of them
         are in the tensor."""
-        offsets, inside = np.array(self.region.first, np.int64), np.array(True)
-        for i, (start, length) in enumerate(zip(begin, self.block_shape, strict=True)):
-            at = int(start) + np.arange(length, dtype=np.int64)
-            axis = [1] * len(self.block_shape)
-            axis[i] = length
-            offsets = offsets + (at * self.strides[i]).reshape(axis)
-            inside = inside & ((at >= 0) & (at < self.sizes[i])).reshape(axis)
-        inside = np.broadcast_to(inside, offsets.shape)
-        return np.where(inside, offsets, self.region.first), inside
+        offsets, inside = descriptors.places(self.sizes, self.strides, begin, self.block_shape)
+        return self.region.first + np.where(inside, offsets, 0), inside
 
     def check(self, coord: Sequence[int], shared: Shared) -> None:
         """Raise Fault unless a tile that begins there is one of the size of `shared`."""

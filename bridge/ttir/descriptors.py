@@ -8,6 +8,7 @@ https://triton-lang.org/main/dialects/TritonOps.html.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,16 +57,23 @@ def _places(
         raise Undecided("a tile of what is no tensor descriptor")
     if len(type.shape) != len(described.sizes) or len(begin) != len(described.sizes):
         raise Undecided("a tile of fewer dimensions than its tensor descriptor")
-    offsets, inside = np.array(described.first, np.int64), np.array(True)
-    for i, (start, length) in enumerate(zip(begin, type.shape, strict=True)):
+    offsets, inside = places(described.sizes, described.strides, begin, type.shape)
+    return Pointers(described.region, described.first + offsets), inside
+
+
+def places(
+    sizes: Sequence[int], strides: Sequence[int], begin: Sequence[Any], shape: Sequence[int]
+) -> tuple[Array, Array]:
+    """Where the elements of a tile of this shape lie, which begins at these coordinates of a tensor
+    of these sizes and strides, counted from its first element; and which of them are in it."""
+    offsets, inside = np.array(0, np.int64), np.array(True)
+    for i, (start, length) in enumerate(zip(begin, shape, strict=True)):
         at = int(start) + np.arange(length, dtype=np.int64)
-        axis = [1] * len(type.shape)
+        axis = [1] * len(shape)
         axis[i] = length
-        offsets = offsets + (at * described.strides[i]).reshape(axis)
-        inside = inside & ((at >= 0) & (at < described.sizes[i])).reshape(axis)
-    return Pointers(described.region, np.broadcast_to(offsets, type.shape)), np.broadcast_to(
-        inside, type.shape
-    )
+        offsets = offsets + (at * strides[i]).reshape(axis)
+        inside = inside & ((at >= 0) & (at < sizes[i])).reshape(axis)
+    return np.broadcast_to(offsets, shape), np.broadcast_to(inside, shape)
 
 
 def load(machine: Machine, operation: Operation, described: Any, *begin: Any) -> Any:

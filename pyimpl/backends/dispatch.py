@@ -152,7 +152,7 @@ def choose_backend(backend: Backend, query: Tensor, value: Tensor) -> Backend:
     """
     if backend == "gluon":
         raise ValueError(
-            "backend 'gluon' has one kernel, for pyimpl.attention; here it must be 'auto', "
+            "backend 'gluon' has kernels for pyimpl.attention alone; here it must be 'auto', "
             "'triton', 'tiled' or 'reference'"
         )
     if backend == "auto":

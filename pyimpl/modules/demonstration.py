@@ -151,6 +151,7 @@ class Demonstration:
             batch = self.batch(settings.batch_size)
             loss = self.loss(batch)
             optimiser.zero_grad()
+            # PyTorch writes no types for it: hence `no-untyped-call`.
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimiser.step()

@@ -65,6 +65,7 @@ class Remote:
         ask.by = by
         if not by:
             return ask.returned(ask.call(tensors), device)
+        # PyTorch writes no types for it: hence `no-untyped-call`.
         found = _Differentiable.apply(ask, list(tensors), *tensors.values())  # type: ignore[no-untyped-call]
         return ask.returned(found, device)
 

@@ -72,6 +72,21 @@ def _visiting(k_first, sizes, window, BLOCK_M: gl.constexpr, BLOCK_N: gl.constex
 
 
 @gluon.jit
+def _bring(
+    rows_desc, numbers_desc, rows_bufs, numbers_bufs, full, empty, batch, head, row, slot, phase
+):
+    """A tile of rows and their numbers, into buffers that have been read."""
+    mbarrier.wait(empty.index(slot), phase ^ 1)
+    mbarrier.expect(full.index(slot), rows_desc.block_type.nbytes + numbers_desc.block_type.nbytes)
+    tma.async_copy_global_to_shared(
+        rows_desc, [batch, head, row, 0], full.index(slot), rows_bufs.index(slot)
+    )
+    tma.async_copy_global_to_shared(
+        numbers_desc, [batch, head, row], full.index(slot), numbers_bufs.index(slot)
+    )
+
+
+@gluon.jit
 def _produce(
     q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers, batch, kv_head, group,
     k_first, tiles, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
@@ -91,27 +106,14 @@ def _produce(
     for member in range(group):
         head = kv_head * group + member
         for i in range(first, stop):
-            row = i * BLOCK_M
-            mbarrier.wait(q_empty.index(slot), phase ^ 1)
-            mbarrier.expect(
-                q_full.index(slot), q_desc.block_type.nbytes + lse_desc.block_type.nbytes
-            )
-            tma.async_copy_global_to_shared(
-                q_desc, [batch, head, row, 0], q_full.index(slot), q_bufs.index(slot)
-            )
-            tma.async_copy_global_to_shared(
-                lse_desc, [batch, head, row], q_full.index(slot), lse_bufs.index(slot)
-            )
-            mbarrier.wait(g_empty.index(slot), phase ^ 1)
-            mbarrier.expect(
-                g_full.index(slot), g_desc.block_type.nbytes + delta_desc.block_type.nbytes
-            )
-            tma.async_copy_global_to_shared(
-                g_desc, [batch, head, row, 0], g_full.index(slot), g_bufs.index(slot)
-            )
-            tma.async_copy_global_to_shared(
-                delta_desc, [batch, head, row], g_full.index(slot), delta_bufs.index(slot)
-            )
+            _bring(
+                q_desc, lse_desc, q_bufs, lse_bufs, q_full, q_empty,
+                batch, head, i * BLOCK_M, slot, phase,
+            )  # fmt: skip
+            _bring(
+                g_desc, delta_desc, g_bufs, delta_bufs, g_full, g_empty,
+                batch, head, i * BLOCK_M, slot, phase,
+            )  # fmt: skip
             slot, phase = next_buffer(slot, phase, STAGES)
 
 

@@ -84,26 +84,26 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
     return ScoreOptions(0.125, **chosen)
 
 
-def _forward(case: Case, arch: int) -> Launch:
+def _dense(case: Case) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor, Tensor], ScoreOptions]:
+    """Query, key, value, output and log-sum-exp, and the options."""
     batch, heads, kv_heads, q_len, kv_len = 2, 8, 2, 1000, 1024
     dtype = _DTYPES[case.dtype]
     query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
     key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
-    options = _options(case, batch, heads, q_len, kv_len)
-    lse = _empty(batch, heads, q_len)
-    return forward.launch(query, key, key, _like(case, query), lse, options, capability=arch)
+    tensors = (query, key, key, _like(case, query), _empty(batch, heads, q_len))
+    return tensors, _options(case, batch, heads, q_len, kv_len)
+
+
+def _forward(case: Case, arch: int) -> Launch:
+    tensors, options = _dense(case)
+    return forward.launch(*tensors, options, capability=arch)
 
 
 def _hopper(case: Case, arch: int) -> Launch:
     from pyimpl.backends.kernels.hopper import forward as hopper
 
-    batch, heads, kv_heads, q_len, kv_len = 2, 8, 2, 1000, 1024
-    dtype = _DTYPES[case.dtype]
-    query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
-    key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
-    options = _options(case, batch, heads, q_len, kv_len)
-    lse = _empty(batch, heads, q_len)
-    return hopper.launch(query, key, key, query, lse, options, processors=132)
+    tensors, options = _dense(case)
+    return hopper.launch(*tensors, options, processors=132)
 
 
 def _decode(case: Case, arch: int) -> Launch:

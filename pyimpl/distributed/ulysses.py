@@ -25,10 +25,11 @@ from pyimpl.distributed.passing import Processes, exchange, outside_of_graphs, p
 from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal.arguments import Alignment, Window
-from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut
+from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut, takes_changes
 
 
 @outside_of_graphs
+@takes_changes
 def ulysses_attention(
     query: Tensor,
     key: Tensor,

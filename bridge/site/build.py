@@ -125,14 +125,14 @@ def _markdown(site: _Site, page: str, written_in: str, text: str) -> str:
     """A page as Python-Markdown reads it: addresses as the site has them, drawings in the page
     itself, so that their links work, and Markdown within HTML."""
 
-    def shown(found: re.Match[str]) -> str:
+    def show(found: re.Match[str]) -> str:
         if found["code"]:
             return found[0]
         if found["picture"]:
             return _picture(site, page, written_in, found["alt"], found["picture"])
         return found["before"] + _link(site, page, written_in, found["address"])
 
-    return _PARTS.sub(shown, re.sub(r"^<(div|details)\b", r"<\1 markdown", text, flags=re.M))
+    return _PARTS.sub(show, re.sub(r"^<(div|details)\b", r"<\1 markdown", text, flags=re.M))
 
 
 def _picture(site: _Site, page: str, written_in: str, alt: str, address: str) -> str:

@@ -68,7 +68,7 @@ class Translation:
     def at(self, sizes: Mapping[str, int]) -> str:
         """The definitions with numbers for the tile sizes and without line breaks: to compare with
         those of a kernel compiled for these sizes (`numeric`)."""
-        text = _unbroken([*self.definitions, *self.conditions])
+        text = _in_one_line([*self.definitions, *self.conditions])
         for name, size in sizes.items():
             text = text.replace(f"(a.{name} - 1 : Int)", f"({size - 1} : Int)")
             text = text.replace(f"(a.{name} : Int)", f"({size} : Int)")
@@ -93,10 +93,10 @@ def translate(kernel: Function, name: str, sizes: Mapping[str, int]) -> Translat
 def numeric(kernel: Function, name: str) -> str:
     """The definitions, with the tile sizes as the numbers that they are (`Translation.at`)."""
     found = _Translator(kernel, name, {}).run()
-    return _unbroken([*found.definitions, *found.conditions])
+    return _in_one_line([*found.definitions, *found.conditions])
 
 
-def _unbroken(definitions: Sequence[str]) -> str:
+def _in_one_line(definitions: Sequence[str]) -> str:
     return " ".join(" ".join(definitions).split())
 
 

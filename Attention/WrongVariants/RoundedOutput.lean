@@ -80,7 +80,8 @@ private theorem one_key {bound : Precision R → R → Nat → Nat → R → Lis
       obtain rfl : 0 = s := Option.some.inj hs
       exact exactKey_close ..)
     0 0 (Nat.le_refl _) (Nat.le_refl _) (by rw [e₆]; exact ha')
-    (by rw [e₀, Semiring.mul_zero, Semiring.zero_mul]; exact h₀) _ (roundedTimes_up ha 5 _) u _ (rounded_upwards hu _) 0
+    (by rw [e₀, Semiring.mul_zero, Semiring.zero_mul]; exact h₀) _ (roundedTimes_up ha 5 _) u _
+    (rounded_upwards hu _) 0
   have e₁ : (attend [(⟨some 0, #v[1]⟩ : ScoredValue R R 1)])[0] = 1 := by
     rw [Proof.getElem_attend]
     simp only [Proof.numerator, denominator, weight, List.map_cons, List.map_nil, sumOver_cons,

@@ -103,6 +103,19 @@ def test_by_heads(case: Case, processes: int) -> None:
     check_case(shared_pool(), processes, case)
 
 
+@settings(max_examples=25, deadline=None)
+@given(cases("ulysses_attention"), st.sampled_from([1, 2, 4]))
+def test_by_heads_and_rounds(case: Case, rows: int) -> None:
+    check_case(shared_pool(), 4, replace(case, rows=rows))
+
+
+@pytest.mark.thorough
+@settings(max_examples=100, deadline=None)
+@given(cases("ulysses_attention"), st.sampled_from([2, 4, 8]))
+def test_rows_of_eight_processes(case: Case, rows: int) -> None:
+    check_case(shared_pool(8), 8, replace(case, rows=rows))
+
+
 @pytest.mark.thorough
 @settings(max_examples=400, deadline=None)
 @given(cases(), st.integers(1, 8))
@@ -230,8 +243,8 @@ def test_what_one_process_gives_is_an_error_in_all(change, there: str, here: str
 def test_heads_that_the_processes_do_not_divide() -> None:
     for text in shared_pool().run(3, refused, {}, "ulysses_attention"):
         assert text == (
-            "ValueError: the heads of query must be a multiple of the number of processes, 3, "
-            "not 4: ring_attention takes any"
+            "ValueError: the heads of query must be a multiple of the number of processes that "
+            "trade them, 3, not 4: ring_attention takes any"
         )
 
 
@@ -317,8 +330,11 @@ def test_messages_are_on_their_way_while_a_round_is_computed() -> None:
 
 
 def test_a_mesh_is_a_group() -> None:
-    texts = set(shared_pool().run(4, by_mesh))
-    assert texts == {"group must be a mesh of one dimension, not of 2"}
+    texts = {text for texts in shared_pool().run(4, by_mesh) for text in texts}
+    assert texts == {
+        "group must be a mesh of one dimension, not of 2; ulysses_attention takes one of two",
+        "group must be a mesh of at most two dimensions, not of 3",
+    }
 
 
 def test_there_has_to_be_a_group() -> None:

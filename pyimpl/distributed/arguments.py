@@ -137,6 +137,8 @@ def describe(given: Prepared) -> Description:
 def check_shards(
     name: str, shards: object, processes: Processes | Grid, of: str, tensor: Tensor
 ) -> None:
+    if check.is_dtensor(tensor):
+        raise TypeError(f"{of} must be the tensor of this process, not a DTensor: give to_local()")
     if not isinstance(shards, Shards):
         raise TypeError(
             f"{name} must be Shards, such as Shards.zigzag, not {check.describe(shards)}"

@@ -7,10 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import dtensor_checks
 import pytest
 import torch
 from attention_checks import judge, tiled_rounding
 from backward_checks import judge_gradients
+from dtensor_jobs import Case as OfMesh
+from dtensor_jobs import compiled as compiled_on_mesh
+from dtensor_jobs import parallel_module, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from process_pool import Pool, ProcessEnded, shared_pool
@@ -378,3 +382,37 @@ def test_a_process_that_does_not_call_is_an_error_within_the_timeout() -> None:
         )
     finally:
         pool.close()
+
+
+@settings(max_examples=30, deadline=None)
+@given(dtensor_checks.cases())
+def test_dtensors_are_computed_as_by_one_process(case: OfMesh) -> None:
+    dtensor_checks.check(case)
+
+
+@pytest.mark.parametrize("name", dtensor_checks.FAULTS)
+def test_faults_of_dtensors_are_caught(name: str) -> None:
+    fault, case = dtensor_checks.FAULTS[name]
+    dtensor_checks.check(case)
+    with pytest.raises(AssertionError):
+        dtensor_checks.check(case, fault)
+
+
+@pytest.mark.parametrize("name", dtensor_checks.REFUSED)
+def test_dtensors_that_are_refused(name: str) -> None:
+    for text in shared_pool().run(4, refusal, name):
+        assert text.startswith(dtensor_checks.REFUSED[name])
+        assert "\n" not in text
+
+
+@pytest.mark.parametrize("way", ["tensors", "data", "shards of parameters", "checkpoint"])
+def test_a_parallel_module_is_that_of_one_process(way: str) -> None:
+    for error in shared_pool().run(4, parallel_module, way):
+        torch.testing.assert_close(error, 0.0)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("placed", [("batch", "heads"), ("rows", "heads")], ids=str)
+def test_dtensors_compiled(placed: tuple[str, ...]) -> None:
+    case = OfMesh((2, 2), placed, tensors=("slopes", "bias"), numbers={"is_causal": True})
+    assert shared_pool().run(4, compiled_on_mesh, case) == [True] * 4

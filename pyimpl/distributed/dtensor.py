@@ -251,8 +251,8 @@ def backward_of_part(
         )
     by_name = dict(zip(Gradients._fields, locals_, strict=True))
     by_name["query"] = part.gradient(by_name["query"], QUERY, query)
-    for name, tensor in (("key", key), ("value", value)):
-        by_name[name] = part.key_gradient(by_name[name], tensor)
+    by_name["key"] = part.key_gradient(by_name["key"], key)
+    by_name["value"] = part.key_gradient(by_name["value"], value)
     for name, needed in Wanted(*wanted)._asdict().items():
         change = DIFFERENTIABLE[name].name
         tensor = getattr(given, change)

@@ -3,8 +3,10 @@ a mesh on what each holds, and by one process on the whole."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import runpy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -105,7 +107,7 @@ def distributed(tensor: Tensor, case: Case, name: str) -> DTensor:
     )
 
 
-@contextmanager
+@contextlib.contextmanager
 def planted(fault: tuple[str, str] | None) -> Iterator[None]:
     """Rules from the text of `pyimpl.distributed.dtensor`, in which this is replaced by that."""
     if fault is None:
@@ -238,3 +240,15 @@ def compiled(rank: int, group: dist.ProcessGroup, case: Case) -> bool:
         grads = torch.autograd.grad(out.full_tensor().square().sum(), leaves)
         found.append([x.full_tensor() for x in (out, *grads)])
     return all(map(torch.equal, *found))
+
+
+def example(rank: int, group: dist.ProcessGroup, fault: tuple[str, str] | None) -> str:
+    """A job: what the example of training on four processes prints, or how it ends."""
+    path = Path(__file__).parents[3] / "examples" / "train_parallel.py"
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed), planted(fault):
+            runpy.run_path(str(path), run_name="__main__")
+    except AssertionError:
+        return "it asserted something else"
+    return printed.getvalue()

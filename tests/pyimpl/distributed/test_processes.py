@@ -14,7 +14,7 @@ from attention_checks import judge, tiled_rounding
 from backward_checks import judge_gradients
 from dtensor_jobs import Case as OfMesh
 from dtensor_jobs import compiled as compiled_on_mesh
-from dtensor_jobs import parallel_module, refusal
+from dtensor_jobs import example, parallel_module, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from process_pool import Pool, ProcessEnded, shared_pool
@@ -409,6 +409,19 @@ def test_dtensors_that_are_refused(name: str) -> None:
 def test_a_parallel_module_is_that_of_one_process(way: str) -> None:
     for error in shared_pool().run(4, parallel_module, way):
         torch.testing.assert_close(error, 0.0)
+
+
+def test_the_example_of_training_on_four_processes() -> None:
+    found = shared_pool().run(4, example, None)
+    line = "8 steps on 4 processes, a head on each: the losses of one process, and falling\n"
+    assert found == [line, "", "", ""]
+
+
+@pytest.mark.thorough
+def test_the_example_ends_where_the_gradients_are_wrong() -> None:
+    right = 'by_name["value"] = part.key_gradient(by_name["value"], value)'
+    fault = right, right.replace('(by_name["value"]', '(2 * by_name["value"]')
+    assert set(shared_pool().run(4, example, fault)) == {"it asserted something else"}
 
 
 @pytest.mark.thorough

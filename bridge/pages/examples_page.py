@@ -17,6 +17,7 @@ FOLDER = "examples"
 EXAMPLES = (
     ("llama_generate.py",),
     ("train_copy.py",),
+    ("train_parallel.py",),
     ("long_context.py",),
     ("paged_batching.py",),
     ("packed_documents.py",),

@@ -149,6 +149,7 @@ class TestKernelInCi:
         shutil.copy(FOLDER / "kernel_in_ci" / "my_kernel.py", tmp_path)
         return tmp_path
 
+    @pytest.mark.thorough  # 10 s; the next test runs the command on a family
     def test_the_command_of_the_workflow_passes(self, folder: Path) -> None:
         shown = example("kernel_in_ci/attention.yml")
         (judging,) = shown.commands
@@ -157,7 +158,6 @@ class TestKernelInCi:
         assert {*shown.printed} <= {*run(judging, folder)}
         assert (folder / "report.html").exists()
 
-    @pytest.mark.thorough  # 3 s, and tests of `conform` see such mistakes
     def test_a_kernel_with_a_mistake_fails(self, folder: Path) -> None:
         file = folder / "my_kernel.py"
         text = file.read_text("utf-8")

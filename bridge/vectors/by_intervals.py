@@ -122,10 +122,13 @@ def enclosed_gradients(vector: GradientVector) -> tuple[Gradients, Gradients]:
         num_kv_heads=vector.num_kv_heads, group=vector.num_heads // vector.num_kv_heads,
         num=_INTERVALS,
     )  # fmt: skip
-    parts = {"q": found.dQ, "k": found.dK, "v": found.dV, "bias": found.dBias}
 
     def of(side: int) -> Gradients:
-        return Gradients(**{n: tuple(_side(m, side) for m in part) for n, part in parts.items()})
+        q, k, v, bias = (
+            tuple(_side(matrix, side) for matrix in part)
+            for part in (found.dQ, found.dK, found.dV, found.dBias)
+        )
+        return Gradients(q, k, v, bias)
 
     return of(0), of(1)
 
@@ -211,10 +214,13 @@ def _integer_row(
     pairs = [_weight(int(score) - largest, scale, weights) for score in each]
     lower, upper = (_limbs(bounds) for bounds in zip(*pairs, strict=True))
     above, below = np.maximum(sums, 0), np.maximum(-sums, 0)
-    totals = [_weighted(bounds, counts[:, None])[0] for bounds in (lower, upper)]
+    totals = [_weighted_sums(bounds, counts[:, None])[0] for bounds in (lower, upper)]
     total = Number(IntervalBetween(*(x << (_PRECISION - _WEIGHT) for x in totals)))
     rows = (
-        [a - b for a, b in zip(_weighted(one, above), _weighted(other, below), strict=True)]
+        [
+            a - b
+            for a, b in zip(_weighted_sums(one, above), _weighted_sums(other, below), strict=True)
+        ]
         for one, other in ((lower, upper), (upper, lower))
     )
     found = [_quotient(lo, hi, totals) for lo, hi in zip(*rows, strict=True)]
@@ -241,7 +247,7 @@ def _limbs(numbers: Sequence[int]) -> Integers:
     return np.array([[x >> shift & mask for x in numbers] for shift in shifts], dtype=np.int64)
 
 
-def _weighted(limbs: Integers, sums: Integers) -> list[int]:
+def _weighted_sums(limbs: Integers, sums: Integers) -> list[int]:
     """Of each column of the sums, [n, columns], the sum weighted by integers in limbs."""
     columns = (limbs @ sums).T.tolist()
     return [sum(x << n * _LIMB for n, x in enumerate(column)) for column in columns]

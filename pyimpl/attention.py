@@ -8,6 +8,7 @@ dropout drops follow from a seed (`pyimpl.dropout`).
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import torch
@@ -153,6 +154,8 @@ def attention(
     arguments.check_bool("return_lse", return_lse)
     arguments.check_one_of("causal_alignment", causal_alignment, Alignment)
     dropout = checked_dropout(dropout_p, dropout_seed, query)
+    if arguments.is_dtensor(query):
+        _learn_of_dtensors(seed_is_drawn=dropout is not None and dropout_seed is None)
     arguments.check_one_of("backend", backend, Backend)
     batch, heads, q_len, _ = query.shape
     kv_len = key.shape[2]
@@ -187,6 +190,17 @@ def attention(
     if layout == "bnhd":
         out = out.transpose(1, 2)
     return (out, lse) if return_lse else out
+
+
+def _learn_of_dtensors(seed_is_drawn: bool) -> None:
+    """Import the operators' rules for DTensors, on which not every program has to wait."""
+    if seed_is_drawn:
+        raise ValueError(
+            "dropout_seed must be given for DTensors, the same in every process: drawn by each "
+            "alone it would not drop the weights that one process drops"
+        )
+    if not torch.compiler.is_compiling():
+        importlib.import_module("pyimpl.distributed.dtensor")
 
 
 @operator(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -23,10 +23,12 @@ from pyimpl.internal.implements import implements
 from pyimpl.internal.operators import operator
 from pyimpl.internal.scores import (
     SCHEMA,
+    Changes,
     ScoreOptions,
     alignment_shift,
     checked_numbers,
     checked_options,
+    takes_changes,
 )
 from pyimpl.merge import combine
 
@@ -35,6 +37,7 @@ from pyimpl.merge import combine
 SPLIT_LEN = 4096
 
 
+@takes_changes
 def attention_decode(
     query: Tensor,
     key_cache: Tensor,
@@ -45,15 +48,11 @@ def attention_decode(
     num_splits: int | None = None,
     is_causal: bool = False,
     window: Window = (None, None),
-    temperature: Tensor | None = None,
-    softcap: float | None = None,
-    alibi_slopes: Tensor | None = None,
-    sinks: Tensor | None = None,
-    scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
     check: bool | None = None,
     backend: Backend = "auto",
+    **changes: Unpack[Changes],
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`pyimpl.attention` over the first kv_lens[b] keys of each sequence b of a cache.
 
@@ -78,7 +77,7 @@ def attention_decode(
             counts as the nearest of these, a sequence with a page that is not in the pool has an
             output of NaN, and nothing outside of the tensors is read. Backends other than "triton"
             look at lengths and pages always.
-        The rest as for `pyimpl.attention`.
+        The rest, with the `Changes` of the scores, as for `pyimpl.attention`.
 
     Returns:
         `[batch, heads, q_len, value_dim]` in the dtype of `query`; with `return_lse` also `[batch,
@@ -113,10 +112,8 @@ def attention_decode(
     arguments.check_bool("return_lse", return_lse)
     arguments.check_one_of("backend", backend, Backend)
     options = checked_options(
-        query, batch, heads,
-        is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
-        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale, check=check,
-    )  # fmt: skip
+        query, batch, heads, is_causal=is_causal, window=window, check=check, **changes
+    )
     tensors = named | options.tensors()
     arguments.check_reverse_mode(tensors)
     arguments.check_no_gradients("attention_decode", tensors)

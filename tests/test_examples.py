@@ -149,6 +149,7 @@ class TestKernelInCi:
         shutil.copy(FOLDER / "kernel_in_ci" / "my_kernel.py", tmp_path)
         return tmp_path
 
+    @pytest.mark.thorough  # 10 s; the next test runs the command on a family
     def test_the_command_of_the_workflow_passes(self, folder: Path) -> None:
         shown = example("kernel_in_ci/attention.yml")
         (judging,) = shown.commands
@@ -157,7 +158,6 @@ class TestKernelInCi:
         assert {*shown.printed} <= {*run(judging, folder)}
         assert (folder / "report.html").exists()
 
-    @pytest.mark.thorough  # 3 s, and tests of `conform` see such mistakes
     def test_a_kernel_with_a_mistake_fails(self, folder: Path) -> None:
         file = folder / "my_kernel.py"
         text = file.read_text("utf-8")
@@ -201,6 +201,14 @@ class TestVectorsFromCpp:
         of_wrong = compiled.replace("examples/vectors_cpp/check.cpp", "wrong.cpp")
         lines = run(f"{header}\n{of_wrong} -O0\nbuild/hex/check", exported, status=1)
         assert re.fullmatch(r"18 vectors, [1-9]\d* fail", lines[-1])
+
+
+@pytest.mark.thorough  # four processes start; tests/pyimpl/distributed runs it in those it has
+def test_training_on_four_processes() -> None:
+    shown = example("train_parallel.py")
+    (command,) = shown.commands
+    module = ".venv/bin/python -m torch.distributed.run"
+    assert run(command.replace(".venv/bin/torchrun", module), ROOT) == [*shown.printed]
 
 
 def test_the_vectors_from_jax(exported: Path) -> None:

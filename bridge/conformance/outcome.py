@@ -132,10 +132,10 @@ def outcomes(
     where the subject has no features. A function of somebody else's runs
     in a process of its own, and in a new one for each dtype. announce: is told what is done next,
     and which dtypes are not taken. Raises CallableError and NoSandboxError."""
-    called = _called(subject)
+    called = _function_name(subject)
     if called is None:
         description = Description(libraries.find(subject.name).dtypes)
-        for dtype in _taken(subject, description, dtypes, announce):
+        for dtype in _what_it_takes(subject, description, dtypes, announce):
             result = _run(adapter_of(subject), families, dtype, conditions)
             yield Outcome(subject, description, result, fresh=conditions.fresh)
             if conditions.first_failure and result.failures:
@@ -177,7 +177,7 @@ def outcomes(
             subject = replace(subject, features=description.features)
         else:
             description = Description(libraries.find(subject.name).dtypes)
-        for dtype in _taken(subject, description, dtypes, announce):
+        for dtype in _what_it_takes(subject, description, dtypes, announce):
             session.renew()
             session.open()
             remote = Remote(session, twice=conditions.order())
@@ -195,7 +195,7 @@ def outcomes(
                 return
 
 
-def _called(subject: Subject) -> str | None:
+def _function_name(subject: Subject) -> str | None:
     """What runs in a process of its own; None for an implementation of this project's, which runs
     here."""
     if callables.is_callable_name(subject.name):
@@ -204,7 +204,7 @@ def _called(subject: Subject) -> str | None:
     return None if function is None else f"inside.known:{function}"
 
 
-def _taken(
+def _what_it_takes(
     subject: Subject,
     description: Description,
     dtypes: Sequence[str],
@@ -278,7 +278,7 @@ def describe_model(
         refuses: str | None = "the problem's Model takes no others"
         if operation.any_size:
             refuses = problems.refuses_other_sizes(function, operation)
-        borrowed = problems.borrowed(function, operation, own=refuses is not None)
+        borrowed = problems.find_borrowed(function, operation, own=refuses is not None)
     except Lost as lost:
         session.renew()
         able = replace(able, presumed=f"a small call {lost}")

@@ -172,10 +172,13 @@ def _integer_row(
     pairs = [_weight(int(score) - largest, scale, weights) for score in each]
     lower, upper = (_limbs(bounds) for bounds in zip(*pairs, strict=True))
     above, below = np.maximum(sums, 0), np.maximum(-sums, 0)
-    totals = [_weighted(bounds, counts[:, None])[0] for bounds in (lower, upper)]
+    totals = [_weighted_sums(bounds, counts[:, None])[0] for bounds in (lower, upper)]
     total = Number(IntervalBetween(*(x << (_PRECISION - _WEIGHT) for x in totals)))
     rows = (
-        [a - b for a, b in zip(_weighted(one, above), _weighted(other, below), strict=True)]
+        [
+            a - b
+            for a, b in zip(_weighted_sums(one, above), _weighted_sums(other, below), strict=True)
+        ]
         for one, other in ((lower, upper), (upper, lower))
     )
     found = [_quotient(lo, hi, totals) for lo, hi in zip(*rows, strict=True)]
@@ -202,7 +205,7 @@ def _limbs(numbers: Sequence[int]) -> Integers:
     return np.array([[x >> shift & mask for x in numbers] for shift in shifts], dtype=np.int64)
 
 
-def _weighted(limbs: Integers, sums: Integers) -> list[int]:
+def _weighted_sums(limbs: Integers, sums: Integers) -> list[int]:
     """Of each column of the sums, [n, columns], the sum weighted by integers in limbs."""
     columns = (limbs @ sums).T.tolist()
     return [sum(x << n * _LIMB for n, x in enumerate(column)) for column in columns]

@@ -71,6 +71,11 @@ def describe(given: object) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
+def is_dtensor(tensor: object) -> bool:
+    """Whether it is a DTensor, without an import of what that is defined in."""
+    return type(tensor).__name__ == "DTensor"
+
+
 def check_one_of(name: str, given: object, literal: object) -> None:
     """Raises ValueError unless `given` is one of the strings of the `Literal` type."""
     if not isinstance(given, str) or given not in get_args(literal):

@@ -100,13 +100,34 @@ CHANGES = (
 
 class Changes(TypedDict, total=False):
     """Arguments that change the scores, as a public function takes and passes them on: the scale,
-    and of `CHANGES` those that are no pairs' own. `pyimpl.attention` says what each is."""
+    and of `CHANGES` those that are no pairs' own. `pyimpl.attention` says what each is.
+
+    A function takes them as `**changes: Unpack[Changes]`, where type checkers know each by name and
+    type, under `takes_changes`."""
 
     temperature: Tensor | None
     softcap: float | None
     alibi_slopes: Tensor | None
     sinks: Tensor | None
     scale: float | None
+
+
+def takes_changes(function: Function) -> Function:
+    """A function whose `**changes` are `Changes`: where Python shows its signature (`help`,
+    `inspect`, the pages) each of them stands by name, with its type, and None if it is left out."""
+    signature = inspect.signature(function)
+    own = list(signature.parameters.values())
+    rest = own.pop()
+    if rest.kind is not rest.VAR_KEYWORD:
+        raise TypeError(f"{function.__qualname__} has no **changes as its last argument")
+    hints = {name: hint.__forward_arg__ for name, hint in Changes.__annotations__.items()}
+    given = [
+        inspect.Parameter(name, rest.KEYWORD_ONLY, default=None, annotation=hint)
+        for name, hint in hints.items()
+    ]
+    shown: Any = function
+    shown.__signature__ = signature.replace(parameters=own + given)
+    return function
 
 
 # Those that the kernels compute; the others are folded into the query.

@@ -46,7 +46,10 @@ def judged(name: str, problem: str = "full", **options: Any) -> Verdict:
             *("packed_heads", "batch, length, heads×dim", "top-left", (2, 3, 33, 33, 16), True),
             marks=pytest.mark.thorough,
         ),
-        ("rows_first", "batch, length, heads, dim", "bottom-right", (2, 2, 7, 70, 32), True),
+        pytest.param(
+            *("rows_first", "batch, length, heads, dim", "bottom-right", (2, 2, 7, 70, 32), True),
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_the_operation_is_learned_and_its_model_passes(
@@ -63,7 +66,7 @@ def test_the_operation_is_learned_and_its_model_passes(
     assert of >= ({"fresh-problem", "fresh-operation"} if any_size else {"fresh-problem"})
 
 
-@pytest.mark.parametrize("name", ["ModelNew", "Borrows"])
+@pytest.mark.parametrize("name", ["Borrows", pytest.param("ModelNew", marks=pytest.mark.thorough)])
 def test_a_right_model_passes(name: str) -> None:
     verdict = judged(f"candidates.py:{name}")
     assert verdict, verdict
@@ -117,6 +120,7 @@ def test_a_model_of_its_own_sizes_is_judged_at_these() -> None:
     }
 
 
+@pytest.mark.thorough  # 3 s; the line is that of other reports
 def test_the_html_says_how_a_vector_is_run_again() -> None:
     verdict = judged("candidates.py:Zeros", families=["fresh-problem"])
     (outcome,) = verdict.outcomes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from bridge.vectors.by_spec import grouped_rows
@@ -76,8 +77,19 @@ def _inputs(q_len: int, kv_len: int, heads: tuple[int, int], rng: random.Random)
     }
 
 
-WINDOWED = case(40, 70, WINDOW)
-# A part of a tile of queries and of one of keys is none.
-RAGGED = case(20, 40)
-# Several tiles of queries, and keys of two programs.
-BACKWARD_CASE = gradient_case(40, 130, Mask("window", left=40, right=90), (2, 1))
+# Made when a test asks for them: every worker collects all tests.
+@cache
+def windowed() -> GroupedQueryVector:
+    return case(40, 70, WINDOW)
+
+
+@cache
+def ragged() -> GroupedQueryVector:
+    """A part of a tile of queries and of one of keys is none."""
+    return case(20, 40)
+
+
+@cache
+def backward_case() -> GradientVector:
+    """Several tiles of queries, and keys of two programs."""
+    return gradient_case(40, 130, Mask("window", left=40, right=90), (2, 1))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
-from gluon_cases import BACKWARD_CASE, RAGGED, WINDOWED
+from gluon_cases import backward_case, ragged, windowed
 
 from bridge.gluon.faults import Kind
 from bridge.gluon.kernels import BACKWARD, FORWARD
@@ -22,13 +23,13 @@ _K_RELEASED = "mbarrier.arrive(k_empty.index(k_slot), count=1)\n        "
 @dataclass(frozen=True)
 class Planted:
     """changes: of the kernel's text. said: of which kinds the faults are, in some schedule each;
-    empty: numbers are wrong. of: the case that shows it. chosen: launch options with which it
+    empty: numbers are wrong. of: makes the case that shows it. chosen: launch options with which it
     shows; head_dim: the size of heads.
     """
 
     changes: tuple[Change, ...]
     said: frozenset[Kind] = frozenset()
-    of: Vector = WINDOWED
+    of: Callable[[], Vector] = windowed
     chosen: tuple[tuple[str, int], ...] = ()
     head_dim: int = 64
 
@@ -109,16 +110,16 @@ PLANTED = {
     "copy-without-a-reader": Planted(
         (("for i in range(tiles):", "for i in range(tiles + 1):"),),
         _kinds("never awaited"),
-        RAGGED,
+        ragged,
     ),
-    "padding-seen": Planted((("(keys < kv_len)", "(keys <= kv_len)"),), of=RAGGED),
+    "padding-seen": Planted((("(keys < kv_len)", "(keys <= kv_len)"),), of=ragged),
     "hidden-key-seen": Planted((("(rows + right)[:, None]", "(rows + right + 1)[:, None]"),)),
     "denominator-not-rescaled": Planted((("l * alpha + gl.sum(p, 1)", "l + gl.sum(p, 1)"),)),
 }
 
 
 def _backward(old: str, new: str, *kinds: Kind, head_dim: int = 64) -> Planted:
-    return Planted(((old, new),), _kinds(*kinds), BACKWARD_CASE, head_dim=head_dim)
+    return Planted(((old, new),), _kinds(*kinds), backward_case, head_dim=head_dim)
 
 
 _IN_USE: Kind = "overwritten while in use"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gluon_cases import BACKWARD_CASE, causal, gradient_case
+from gluon_cases import backward_case, causal, gradient_case
 from planted import PLANTED_BACKWARD, planted
 
 from bridge.gluon.faults import Fault
@@ -23,7 +23,7 @@ FAMILIES = [
 @pytest.mark.parametrize("head_dim", [64, pytest.param(256, marks=pytest.mark.thorough)])
 def test_it_is_the_gradient(head_dim: int) -> None:
     """256: a warp group each for keys and for values, without the gradient of queries."""
-    assert list(differences(BACKWARD_CASE, head_dim=head_dim)) == []
+    assert list(differences(backward_case(), head_dim=head_dim)) == []
 
 
 @pytest.mark.thorough
@@ -51,11 +51,11 @@ def test_what_is_planted_is_seen(name: str) -> None:
     fault = PLANTED_BACKWARD[name]
     how: dict[str, Any] = {"backward_module": planted(name), "head_dim": fault.head_dim}
     if not fault.said:
-        assert list(differences(fault.of, **how)) != []
+        assert list(differences(fault.of(), **how)) != []
         return
     for seed in range(2):
         with pytest.raises(Fault) as raised:
-            list(differences(fault.of, seed=seed, **how))
+            list(differences(fault.of(), seed=seed, **how))
         assert raised.value.kind in fault.said
 
 

@@ -78,6 +78,7 @@ def gone(pid: int) -> bool:
     return state == "Z"
 
 
+@pytest.mark.thorough  # 6 s; test_interrupt does the same with the whole of `bridge verify`
 def test_the_command(make_project: Make) -> None:
     lean = make_project(
         {"A": "def a := 1\n", "B": "public import Small.A\ntheorem b : 1 = 2 := rfl"}

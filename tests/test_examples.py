@@ -203,6 +203,14 @@ class TestVectorsFromCpp:
         assert re.fullmatch(r"18 vectors, [1-9]\d* fail", lines[-1])
 
 
+@pytest.mark.thorough  # four processes start; tests/pyimpl/distributed runs it in those it has
+def test_training_on_four_processes() -> None:
+    shown = example("train_parallel.py")
+    (command,) = shown.commands
+    module = ".venv/bin/python -m torch.distributed.run"
+    assert run(command.replace(".venv/bin/torchrun", module), ROOT) == [*shown.printed]
+
+
 def test_the_vectors_from_jax(exported: Path) -> None:
     pytest.importorskip("jax", reason="needs jax, the extra oracles")
     shown = example("vectors_jax.py")

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import torch.distributed as dist
 from torch import Tensor
 
-from pyimpl.distributed.passing import Processes, told
+from pyimpl.distributed.passing import Grid, Processes
 from pyimpl.internal.arguments import check_bool
 
 # What must be the same in every process, by the name that a sentence gives it.
@@ -19,7 +18,7 @@ T = TypeVar("T")
 
 def agreed(
     function: str,
-    processes: Processes,
+    processes: Processes | Grid,
     check: bool,
     prepare: Callable[[], T],
     describe: Callable[[T], Description],
@@ -40,10 +39,7 @@ def agreed(
     except Exception as refusal:
         error = refusal
     mine = {"refusal": None if error is None else str(error), **description}
-    found: list[Any] = [None] * processes.count
-    others = [r for r in range(processes.count) if r != processes.rank]
-    with told(processes.rank, others):
-        dist.all_gather_object(found, mine, group=processes.group)
+    found = processes.gather(mine)
     if error is not None:
         raise error
     for rank, other in enumerate(found):

@@ -13,7 +13,7 @@ from torch import Tensor
 from pyimpl.backends.dispatch import Backend, choose_backend
 from pyimpl.distributed.agreement import Description
 from pyimpl.distributed.blocks import Sequence
-from pyimpl.distributed.passing import Processes
+from pyimpl.distributed.passing import Grid, Processes
 from pyimpl.distributed.shards import Shards
 from pyimpl.dropout import checked_dropout
 from pyimpl.internal import arguments as check
@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    processes: Processes,
+    processes: Processes | Grid,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -134,7 +134,11 @@ def describe(given: Prepared) -> Description:
     return described
 
 
-def check_shards(name: str, shards: object, processes: Processes, of: str, tensor: Tensor) -> None:
+def check_shards(
+    name: str, shards: object, processes: Processes | Grid, of: str, tensor: Tensor
+) -> None:
+    if check.is_dtensor(tensor):
+        raise TypeError(f"{of} must be the tensor of this process, not a DTensor: give to_local()")
     if not isinstance(shards, Shards):
         raise TypeError(
             f"{name} must be Shards, such as Shards.zigzag, not {check.describe(shards)}"

@@ -40,6 +40,15 @@ class Processes:
         self.rank = 0 if group is None else dist.get_rank(group)
         self.count = 1 if group is None else dist.get_world_size(group)
 
+    def gather(self, mine: Any) -> list[Any]:
+        """What every process gives here, by its number."""
+        if self.group is None:
+            return [mine]
+        found: list[Any] = [None] * self.count
+        with told(self.rank, [r for r in range(self.count) if r != self.rank]):
+            dist.all_gather_object(found, mine, group=self.group)
+        return found
+
     def _operation(self, receive: bool, tensor: Tensor, other: int, tag: int) -> dist.P2POp:
         assert self.group is not None
         peer = dist.get_global_rank(self.group, other % self.count)
@@ -59,6 +68,20 @@ class Processes:
             with told(self.rank, others):
                 posted.works = list(dist.batch_isend_irecv(operations))
         return posted
+
+
+class Grid:
+    """Processes in rows: number r · width + c of `count` stands in row r and column c. Those of a
+    row trade heads, those of a column pass keys on."""
+
+    def __init__(self, column: Processes, row: Processes) -> None:
+        self.column, self.row = column, row
+        self.rank = column.rank * row.count + row.rank
+        self.count = column.count * row.count
+
+    def gather(self, mine: Any) -> list[Any]:
+        """What every process gives here, by its number."""
+        return [one for row in self.column.gather(self.row.gather(mine)) for one in row]
 
 
 @contextmanager
@@ -162,7 +185,10 @@ def processes_of(group: dist.ProcessGroup | DeviceMesh | None) -> Processes:
         group = dist.group.WORLD
     if isinstance(group, DeviceMesh):
         if group.ndim != 1:
-            raise ValueError(f"group must be a mesh of one dimension, not of {group.ndim}")
+            raise ValueError(
+                f"group must be a mesh of one dimension, not of {group.ndim}; "
+                "ulysses_attention takes one of two"
+            )
         group = group.get_group()
     if not isinstance(group, dist.ProcessGroup):
         raise TypeError(
@@ -170,3 +196,13 @@ def processes_of(group: dist.ProcessGroup | DeviceMesh | None) -> Processes:
             f"not {describe(group)}"
         )
     return Processes(group)
+
+
+def grid_of(group: dist.ProcessGroup | DeviceMesh | None) -> Grid:
+    """A mesh of two dimensions, rows and columns, or what `processes_of` takes, as one row. Raises
+    as that does."""
+    if isinstance(group, DeviceMesh) and group.ndim == 2:
+        return Grid(Processes(group.get_group(0)), Processes(group.get_group(1)))
+    if isinstance(group, DeviceMesh) and group.ndim > 2:
+        raise ValueError(f"group must be a mesh of at most two dimensions, not of {group.ndim}")
+    return Grid(Processes(None), processes_of(group))

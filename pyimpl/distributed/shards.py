@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -164,6 +164,20 @@ class Shards:
         """The shard of each process as stretches of neighbouring places or as one of a step; None:
         it is neither one of a step nor at most `MOST_RUNS` stretches."""
         return tuple(_runs(some) for some in self.places)
+
+
+@lru_cache(maxsize=128)
+def in_rows(shards: Shards, width: int) -> tuple[Shards, tuple[Shards, ...]]:
+    """The shards of rows of `width` processes that have neighbouring numbers, each row holding all
+    that its processes hold, in the order of the sequence; and for each row which of these its
+    processes hold."""
+    rows = [shards.places[i : i + width] for i in range(0, shards.processes, width)]
+    held = [torch.cat(row).sort().values for row in rows]
+    inside = [
+        Shards(tuple(torch.searchsorted(all_of_row, places) for places in row))
+        for row, all_of_row in zip(rows, held, strict=True)
+    ]
+    return Shards(tuple(held)), tuple(inside)
 
 
 def _runs(places: Tensor) -> tuple[Run, ...] | None:

@@ -1,8 +1,11 @@
 """Attention with the sequence in shards by heads: each process trades its part of the sequence for
-all of it and a part of the heads, computes these alone, and trades back.
+all of it and a part of the heads, computes these alone, and trades back. With processes in rows
+and columns, heads are traded in each row, for all that the row holds, and keys go around in each
+column.
 
 Source: Jacobs et al. 2023, "DeepSpeed Ulysses: System Optimizations for Enabling Training of
-Extreme Long Sequence Transformer Models", section 3.
+Extreme Long Sequence Transformer Models", section 3; rows and columns: Fang and Zhao 2024, "USP: A
+Unified Sequence Parallelism Approach for Long Context Generative AI", algorithm 1.
 """
 
 from __future__ import annotations
@@ -18,17 +21,17 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend
-from pyimpl.distributed import blocks
 from pyimpl.distributed.agreement import agreed, is_checked
 from pyimpl.distributed.arguments import Prepared, describe, prepare
-from pyimpl.distributed.passing import Processes, exchange, outside_of_graphs, processes_of
+from pyimpl.distributed.passing import Grid, Processes, exchange, grid_of, outside_of_graphs
 from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
-from pyimpl.distributed.shards import Shards
+from pyimpl.distributed.shards import Shards, in_rows
 from pyimpl.internal.arguments import Alignment, Window
-from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut
+from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut, takes_changes
 
 
 @outside_of_graphs
+@takes_changes
 def ulysses_attention(
     query: Tensor,
     key: Tensor,
@@ -54,27 +57,30 @@ def ulysses_attention(
     """`ring_attention`, computed by heads: four exchanges in the place of the rounds.
 
     Args:
-        query, key, value: as for `ring_attention`; the number of processes divides the heads of
-            query and of key.
+        query, key, value: as for `ring_attention`; the number of processes, or that of the second
+            dimension of a mesh, divides the heads of query and of key.
+        group: as for `ring_attention`, or a device mesh of two dimensions: heads are traded along
+            the second, and keys go around along the first. The processes are numbered along the
+            second first; shards that are contiguous or in zigzag are so for the rows too.
         attn_mask, bias: broadcastable to `[batch, heads, all queries, all keys]`, in the order of
             the sequence, the same in every process: each computes some heads for all queries.
         The rest as for `ring_attention`.
 
     Returns:
         As `ring_attention`. The gradients of bias, attn_mask and what changes the scores are those
-        by the heads of this process alone, 0 for the others.
+        by the heads and queries that this process computes alone, 0 for the others.
 
     Raises:
-        As `ring_attention`; ValueError also where the number of processes divides one of the
-        numbers of heads not.
+        As `ring_attention`; ValueError also where the number of processes that trade heads divides
+        one of the numbers of heads not.
     """
-    processes = processes_of(group)
+    grid = grid_of(group)
     ready = agreed(
         "ulysses_attention",
-        processes,
+        grid,
         is_checked(check, query),
         partial(
-            _prepare, processes, query, key, value, shards, key_shards,
+            _prepare, grid, query, key, value, shards, key_shards,
             attn_mask=attn_mask, bias=bias, whole_pairs=True, is_causal=is_causal,
             causal_alignment=causal_alignment, window=window, cu_seqlens=cu_seqlens,
             enable_gqa=enable_gqa, return_lse=return_lse, dropout_p=dropout_p,
@@ -82,46 +88,53 @@ def ulysses_attention(
         ),
         describe,
     )  # fmt: skip
-    queries, keys = ready.sequence.queries, ready.sequence.keys
+    row, column = grid.row, grid.column
+    queries, own_queries = in_rows(ready.sequence.queries, row.count)
+    keys, own_keys = in_rows(ready.sequence.keys, row.count)
     heads = ready.query.shape[1]
-    part = heads // processes.count
-    some = slice(processes.rank * part, (processes.rank + 1) * part)
-    alone = blocks.Sequence(
-        Shards.contiguous(queries.length, 1),
-        Shards.contiguous(keys.length, 1),
-        ready.sequence.documents,
-        ready.sequence.left,
-        ready.sequence.right,
-        ready.sequence.shift,
+    part = heads // row.count
+    some = slice(row.rank * part, (row.rank + 1) * part)
+    ring = Ring(
+        column, replace(ready.sequence, queries=queries, keys=keys), ready.backend, (some, heads)
     )
-    ring = Ring(Processes(None), alone, ready.backend, (some, heads))
-    q, k, v = _traded(processes, (queries, keys, keys), False, ready.query, ready.key, ready.value)
-    out, lse = attend(ring, q, k, v, *_of_heads(ready.options, some).flat())
-    out, lse = _traded(processes, (queries, queries), True, out, lse.unsqueeze(-1))
+    of_query, of_key = own_queries[column.rank], own_keys[column.rank]
+    q, k, v = _traded(row, (of_query, of_key, of_key), False, ready.query, ready.key, ready.value)
+    options = _of_part(ready.options, some, queries.places[column.rank], queries.length)
+    out, lse = attend(ring, q, k, v, *options.flat())
+    out, lse = _traded(row, (of_query, of_query), True, out, lse.unsqueeze(-1))
     return (out, lse.squeeze(-1)) if return_lse else out
 
 
-def _prepare(processes: Processes, *args: Any, **named: Any) -> Prepared:
+def _prepare(grid: Grid, *args: Any, **named: Any) -> Prepared:
     """`prepare`, and whether the processes divide the heads."""
-    prepared = prepare(processes, *args, **named)
+    prepared = prepare(grid, *args, **named)
     for name, tensor in (("query", prepared.query), ("key", prepared.key)):
-        if tensor.shape[1] % processes.count:
+        if tensor.shape[1] % grid.row.count:
             raise ValueError(
-                f"the heads of {name} must be a multiple of the number of processes, "
-                f"{processes.count}, not {tensor.shape[1]}: ring_attention takes any"
+                f"the heads of {name} must be a multiple of the number of processes that trade "
+                f"them, {grid.row.count}, not {tensor.shape[1]}: ring_attention takes any"
             )
     return prepared
 
 
-def _of_heads(options: ScoreOptions, some: slice) -> ScoreOptions:
-    """The options of some heads, which gradients flow through."""
+def _of_part(options: ScoreOptions, heads: slice, places: Tensor, length: int) -> ScoreOptions:
+    """The options of some heads and of the queries at these places of all `length`, which gradients
+    flow through."""
+
+    def of_queries(pairs: Tensor | None) -> Tensor | None:
+        pairs = as_4d(pairs)
+        # The places rise: as many as there are, they are all.
+        if pairs is None or pairs.shape[2] == 1 or len(places) == length:
+            return pairs
+        return pairs.index_select(2, places.to(pairs.device))
+
     changed: dict[str, Any] = {}
     for change in CHANGES:
         given = getattr(options, change.name)
         if change.kind == "pair":
-            given = as_4d(given)
-        changed[change.name] = change.part(given, EVERY, some)
-    return replace(options, mask=cut(as_4d(options.mask), EVERY, some), **changed)
+            given = of_queries(given)
+        changed[change.name] = change.part(given, EVERY, heads)
+    return replace(options, mask=cut(of_queries(options.mask), EVERY, heads), **changed)
 
 
 def _to_heads(part: Tensor, processes: Processes, shards: Shards) -> Tensor:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 import pyimpl.distributed
 from bridge.conformance.mutants.planted_package import copied_modules
@@ -83,7 +85,7 @@ class Case:
     """lengths: of queries and keys. tensors: names of `TENSORS`. numbers: arguments as they are
     given. documents: the lengths of documents are drawn, for as many queries as keys. rounded: to
     what numbers are rounded before they are of `dtype`. unseen: the keys at places that no query
-    has hold NaN.
+    has hold NaN. rows: of a mesh of the processes, which is given for the group; 0: none is.
     """
 
     lengths: tuple[int, int]
@@ -101,6 +103,7 @@ class Case:
     rounded: torch.dtype = torch.float64
     seed: int = 0
     function: str = "ring_attention"
+    rows: int = 0
 
     def made(self, processes: int) -> Made:
         """The tensors of the whole, and who holds what."""
@@ -130,6 +133,12 @@ class Case:
         grad_lse = grad_lse.to(torch.float64 if self.dtype == torch.float64 else torch.float32)
         return Made(**low, grad_lse=grad_lse, options=options, lengths=lengths,
                     shards=shards, key_shards=key_shards)  # fmt: skip
+
+
+@cache
+def mesh_of(*shape: int) -> DeviceMesh:
+    """A mesh of all processes, made once in each."""
+    return init_device_mesh("cpu", shape)
 
 
 @dataclass(frozen=True)
@@ -213,6 +222,7 @@ def by_part(
     """What a process computes of its part: a job of the pool."""
     processes = dist.get_world_size(group)
     made = case.made(processes)
+    over = mesh_of(case.rows, processes // case.rows) if case.rows else group
     with planted(fault) as package:
         # A copy has a class of its own for what is the same.
         shards, key_shards = (package.Shards(x.places) for x in (made.shards, made.key_shards))
@@ -228,7 +238,7 @@ def by_part(
         options = {name: leaf(x) for name, x in options.items()}
         leaves = own | {name: x for name, x in options.items() if x.requires_grad}
         outputs = getattr(package, case.function)(
-            *own.values(), shards=shards, key_shards=key_shards, group=group, enable_gqa=True,
+            *own.values(), shards=shards, key_shards=key_shards, group=over, enable_gqa=True,
             return_lse=True, cu_seqlens=made.cu_seqlens, **options, **case.numbers,
         )  # fmt: skip
         grads = (made.shards.take(x, rank) for x in (made.grad_out, made.grad_lse))

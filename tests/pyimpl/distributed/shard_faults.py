@@ -3,6 +3,8 @@ edited in a copy of `pyimpl.distributed`, and a case that shows it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from shard_cases import Case
 
@@ -10,6 +12,10 @@ NARROW = Case((64, 64), "contiguous", dims=(16, 16), dtype=torch.bfloat16)
 LONG = Case((12, 12), "contiguous", numbers={"is_causal": True})
 DOCUMENTS = Case((13, 13), "contiguous", documents=True, seed=1)
 DROPPED = Case((12, 12), "zigzag", numbers={"dropout_p": 0.4, "dropout_seed": 3})
+IN_ROWS = Case(
+    (16, 16), "zigzag", kv_heads=2, rows=2, function="ulysses_attention",
+    numbers={"is_causal": True},
+)  # fmt: skip
 # Mistakes that others made or could make: what is edited in a copy of the package, and a case that
 # it shows in.
 FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
@@ -82,5 +88,19 @@ FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
         ("ring.py", "if dropout is not None and count:", "if False:"),
         2, Case((8, 8), kv_heads=4, function="ulysses_attention",
                 numbers={"dropout_p": 0.4, "dropout_seed": 3}),
+    ),
+    "heads of another row of the mesh": (
+        ("ulysses.py", "some = slice(row.rank * part, (row.rank + 1) * part)",
+         "some = slice(column.rank * part, (column.rank + 1) * part)"),
+        4, replace(IN_ROWS, tensors=("slopes",)),
+    ),
+    "masks of the queries of the first row": (
+        ("ulysses.py", "queries.places[column.rank]", "queries.places[0]"),
+        4, replace(IN_ROWS, tensors=("mask",)),
+    ),
+    "every second process for a row": (
+        ("shards.py", "shards.places[i : i + width]",
+         "shards.places[i // width :: shards.processes // width]"),
+        4, IN_ROWS,
     ),
 }  # fmt: skip

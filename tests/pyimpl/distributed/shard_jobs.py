@@ -11,8 +11,7 @@ from unittest import mock
 
 import torch
 import torch.distributed as dist
-from shard_cases import Case, planted
-from torch.distributed.device_mesh import init_device_mesh
+from shard_cases import Case, mesh_of, planted
 from torch.utils.checkpoint import checkpoint
 
 import pyimpl.distributed
@@ -121,19 +120,21 @@ def logged(rank: int, group: dist.ProcessGroup) -> list[str]:
     return events
 
 
-def by_mesh(rank: int, group: dist.ProcessGroup) -> str:
-    """A job: a mesh for a group, and one of two dimensions."""
+def by_mesh(rank: int, group: dist.ProcessGroup) -> list[str]:
+    """A job: a mesh for a group, and the errors of those of too many dimensions."""
     made = Case((9, 9)).made(4)
     own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
     attend = partial(pyimpl.distributed.ring_attention, *own, shards=made.shards)
     expected = attend(group=group)
-    assert torch.equal(attend(group=init_device_mesh("cpu", (4,))), expected)
+    assert torch.equal(attend(group=mesh_of(4)), expected)
     assert torch.equal(attend(), expected)
-    try:
-        attend(group=init_device_mesh("cpu", (2, 2)))
-    except ValueError as error:
-        return str(error)
-    return "no error"
+    errors = []
+    for name, shape in (("ring_attention", (2, 2)), ("ulysses_attention", (2, 2, 1))):
+        try:
+            getattr(pyimpl.distributed, name)(*own, shards=made.shards, group=mesh_of(*shape))
+        except ValueError as error:
+            errors.append(str(error))
+    return errors
 
 
 def compiled(rank: int, group: dist.ProcessGroup, function: str) -> bool:

@@ -7,10 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import dtensor_checks
 import pytest
 import torch
 from attention_checks import judge, tiled_rounding
 from backward_checks import judge_gradients
+from dtensor_jobs import Case as OfMesh
+from dtensor_jobs import compiled as compiled_on_mesh
+from dtensor_jobs import example, parallel_module, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from process_pool import Pool, ProcessEnded, shared_pool
@@ -101,6 +105,19 @@ def test_any_shards_and_options_are_those_of_one_process(case: Case, processes: 
 @given(cases("ulysses_attention"), st.sampled_from([1, 2, 4]))
 def test_by_heads(case: Case, processes: int) -> None:
     check_case(shared_pool(), processes, case)
+
+
+@settings(max_examples=25, deadline=None)
+@given(cases("ulysses_attention"), st.sampled_from([1, 2, 4]))
+def test_by_heads_and_rounds(case: Case, rows: int) -> None:
+    check_case(shared_pool(), 4, replace(case, rows=rows))
+
+
+@pytest.mark.thorough
+@settings(max_examples=100, deadline=None)
+@given(cases("ulysses_attention"), st.sampled_from([2, 4, 8]))
+def test_rows_of_eight_processes(case: Case, rows: int) -> None:
+    check_case(shared_pool(8), 8, replace(case, rows=rows))
 
 
 @pytest.mark.thorough
@@ -230,8 +247,8 @@ def test_what_one_process_gives_is_an_error_in_all(change, there: str, here: str
 def test_heads_that_the_processes_do_not_divide() -> None:
     for text in shared_pool().run(3, refused, {}, "ulysses_attention"):
         assert text == (
-            "ValueError: the heads of query must be a multiple of the number of processes, 3, "
-            "not 4: ring_attention takes any"
+            "ValueError: the heads of query must be a multiple of the number of processes that "
+            "trade them, 3, not 4: ring_attention takes any"
         )
 
 
@@ -317,8 +334,11 @@ def test_messages_are_on_their_way_while_a_round_is_computed() -> None:
 
 
 def test_a_mesh_is_a_group() -> None:
-    texts = set(shared_pool().run(4, by_mesh))
-    assert texts == {"group must be a mesh of one dimension, not of 2"}
+    texts = {text for texts in shared_pool().run(4, by_mesh) for text in texts}
+    assert texts == {
+        "group must be a mesh of one dimension, not of 2; ulysses_attention takes one of two",
+        "group must be a mesh of at most two dimensions, not of 3",
+    }
 
 
 def test_there_has_to_be_a_group() -> None:
@@ -362,3 +382,50 @@ def test_a_process_that_does_not_call_is_an_error_within_the_timeout() -> None:
         )
     finally:
         pool.close()
+
+
+@settings(max_examples=30, deadline=None)
+@given(dtensor_checks.cases())
+def test_dtensors_are_computed_as_by_one_process(case: OfMesh) -> None:
+    dtensor_checks.check(case)
+
+
+@pytest.mark.parametrize("name", dtensor_checks.FAULTS)
+def test_faults_of_dtensors_are_caught(name: str) -> None:
+    fault, case = dtensor_checks.FAULTS[name]
+    dtensor_checks.check(case)
+    with pytest.raises(AssertionError):
+        dtensor_checks.check(case, fault)
+
+
+@pytest.mark.parametrize("name", dtensor_checks.REFUSED)
+def test_dtensors_that_are_refused(name: str) -> None:
+    for text in shared_pool().run(4, refusal, name):
+        assert text.startswith(dtensor_checks.REFUSED[name])
+        assert "\n" not in text
+
+
+@pytest.mark.parametrize("way", ["tensors", "data", "shards of parameters", "checkpoint"])
+def test_a_parallel_module_is_that_of_one_process(way: str) -> None:
+    for error in shared_pool().run(4, parallel_module, way):
+        torch.testing.assert_close(error, 0.0)
+
+
+def test_the_example_of_training_on_four_processes() -> None:
+    found = shared_pool().run(4, example, None)
+    line = "8 steps on 4 processes, a head on each: the losses of one process, and falling\n"
+    assert found == [line, "", "", ""]
+
+
+@pytest.mark.thorough
+def test_the_example_ends_where_the_gradients_are_wrong() -> None:
+    right = 'by_name["value"] = part.key_gradient(by_name["value"], value)'
+    fault = right, right.replace('(by_name["value"]', '(2 * by_name["value"]')
+    assert set(shared_pool().run(4, example, fault)) == {"it asserted something else"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("placed", [("batch", "heads"), ("rows", "heads")], ids=str)
+def test_dtensors_compiled(placed: tuple[str, ...]) -> None:
+    case = OfMesh((2, 2), placed, tensors=("slopes", "bias"), numbers={"is_causal": True})
+    assert shared_pool().run(4, compiled_on_mesh, case) == [True] * 4

@@ -15,6 +15,10 @@ namespace Attention
 
 universe u v
 
+/-- A square root over dual numbers: √(a + b·ε) = √a + b / (2√a) · ε. -/
+@[expose] def Dual.root {R : Type u} [Add R] [Div R] (sqrt : R → R) (a : Dual R) : Dual R :=
+  ⟨sqrt a.val, a.der / (sqrt a.val + sqrt a.val)⟩
+
 variable {R : Type u} [OrderedField R] {ι : Type v}
 
 /-- After a time t of at most `τ`, the path `f` is where `a` says: at its number plus t times its

@@ -43,6 +43,7 @@ _PARTS = {
         "docs/examples.md",
         "docs/examples/llama-generate.md",
         "docs/examples/train-copy.md",
+        "docs/examples/train-parallel.md",
         "docs/examples/long-context.md",
         "docs/examples/paged-batching.md",
         "docs/examples/packed-documents.md",

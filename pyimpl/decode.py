@@ -7,6 +7,8 @@ Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context infe
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -112,8 +114,9 @@ def attention_decode(
     options = checked_options(
         query, batch, heads, is_causal=is_causal, window=window, check=check, **changes
     )
-    arguments.check_reverse_mode({**named, **options.tensors()})
-    arguments.check_no_gradients("attention_decode", {**named, **options.tensors()})
+    tensors = named | options.tensors()
+    arguments.check_reverse_mode(tensors)
+    arguments.check_no_gradients("attention_decode", tensors)
     out, lse = _attention_decode.call(
         query, key_cache, value_cache, kv_lens, page_table, num_splits, backend, *options.flat()
     )
@@ -194,9 +197,7 @@ def _triton(
 ) -> tuple[Tensor, Tensor]:
     """By the kernels, which take all sequences at once, and read nothing outside of the cache
     whatever the lengths and the pages are."""
-    from pyimpl.backends.kernels.decode import decode
-    from pyimpl.backends.kernels.paged import paged
-
+    decode, paged = _kernels()
     if kv_lens is not None:
         kv_lens = _as_indices(kv_lens, _capacity(key_cache, page_table), query.device)
     if page_table is None or kv_lens is None:
@@ -212,21 +213,30 @@ def _triton(
     )  # fmt: skip
 
 
+@functools.cache
+def _kernels() -> tuple[Callable[..., tuple[Tensor, Tensor]], Callable[..., tuple[Tensor, Tensor]]]:
+    """The kernels, which need Triton: of a contiguous cache and of one in pages."""
+    from pyimpl.backends.kernels.decode import decode
+    from pyimpl.backends.kernels.paged import paged
+
+    return decode, paged
+
+
 def _as_indices(given: Tensor, most: int, device: torch.device) -> Tensor:
     """Whole numbers in 32 bits, as the kernels take them; those beyond −1 … `most` as the nearest
     of these."""
     if given.dtype != torch.int32:
         given = given.clamp(-1, most)
+    elif given.device == device:
+        return given
     return given.to(device, torch.int32)
 
 
 def _check_integers(name: str, given: Tensor, sizes: tuple[int | None, ...]) -> None:
     """A tensor of int32 or int64 with these sizes, None for any."""
     arguments.check_integers(name, given)
-    fits = given.dim() == len(sizes) and all(
-        size in (None, n) for size, n in zip(sizes, given.shape, strict=True)
-    )
-    if not fits:
+    own = given.shape
+    if len(own) != len(sizes) or [n for n, m in zip(own, sizes, strict=True) if m not in (None, n)]:
         wanted = ", ".join("any" if size is None else str(size) for size in sizes)
         raise ValueError(f"{name} must be of shape [{wanted}], not {arguments.shape(given)}")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from bridge.conformance import features, problems
 from bridge.conformance.adapters import callables, libraries
@@ -26,6 +27,9 @@ from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
 from bridge.conformance.subject import Subject, adapter_of
 from bridge.vectors.model.attention import Family
+
+# Queries and keys of a call that takes several tiles.
+_PAST_TILES = 130
 
 if TYPE_CHECKING:
     # Looked for after failures alone.
@@ -305,9 +309,16 @@ def describe_decoder(session: Session, asked: tuple[str, ...]) -> tuple[Descript
 
 
 def _borrows(function: Remote, able: Features) -> tuple[str, ...]:
-    width = able.width or 4
-    query = torch.ones(1, 1, 2, width, dtype=DTYPES[able.dtypes[0]])
-    # What a call raises, the vectors show.
-    with contextlib.suppress(Exception):
-        return function.borrowed(query, query, query)
-    return ()
+    """By a small call and one past the tiles, and that with a causal mask."""
+    dtype = DTYPES[able.dtypes[0]]
+    small = torch.ones(1, 1, 2, able.width or 4, dtype=dtype)
+    large = torch.ones(1, 1, _PAST_TILES, able.width or 64, dtype=dtype)
+    calls: list[tuple[Tensor, dict[str, bool]]] = [(small, {}), (large, {})]
+    if "is-causal" in able.supported:
+        calls.append((large, {"is_causal": True}))
+    found: set[str] = set()
+    for query, options in calls:
+        # What a call raises, the vectors show.
+        with contextlib.suppress(Exception):
+            found.update(function.borrowed(query, query, query, **options))
+    return tuple(sorted(found))
